@@ -1,0 +1,42 @@
+// Who this node is, and whom it trusts: a key pair with a self-signed certificate, and one file per
+// pinned peer. Trust is the SHA-256 of the peer's public key; there is no certificate authority.
+//
+// Layout beneath the node directory: identity/key.pem (0600), identity/cert.pem,
+// trusted/NAME.pem (the peer's certificate) and trusted/NAME.toml (address = "host:port").
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/core/error.h"
+
+namespace sluice::identity {
+
+struct Identity {
+  std::string name;
+  std::string certificate_pem;
+  std::filesystem::path certificate_file;
+  std::filesystem::path key_file;
+  std::string fingerprint;   // SHA-256 of the public key (SPKI, DER), 64 hex digits
+};
+
+struct Peer {
+  std::string name;
+  std::string address;       // "host:port" of its control daemon; may be empty: it only calls us
+  std::string fingerprint;
+  std::string certificate_pem;
+};
+
+Status create(const std::filesystem::path& node_directory, const std::string& name);
+Result<Identity> load(const std::filesystem::path& node_directory);
+Result<std::vector<Peer>> load_peers(const std::filesystem::path& node_directory);
+// Pins a peer. kConfiguration when the name is taken by another key (unless `replace`).
+Result<Peer> trust(const std::filesystem::path& node_directory, const std::string& name,
+                   const std::string& address, const std::string& certificate_pem, bool replace);
+Result<std::string> fingerprint_of_pem(std::string_view certificate_pem);
+
+}  // namespace sluice::identity

@@ -1,0 +1,43 @@
+// How control reaches the dataplane: messages over a SOCK_SEQPACKET unix socket, with descriptors.
+//
+// Cold. One client at a time: a second connection while one lives is refused with EBUSY. The
+// dataplane checks every field; the client is control, but the boundary is a privilege boundary.
+// A connection's end closes nothing: flows go on, and the next control finds them on the board.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::board {
+
+enum class AttachKind : uint32_t {
+  kHello = 1,        // -> reply carries the board's memfd
+  kOpenObject = 2,   // with one descriptor, unless kObjectDiscard or kObjectGenerate
+  kCloseObject = 3,  // answered once no I/O on it is left; its flows have no partition of it then
+  kCloseSession = 4, // closes every object of the session slot
+};
+
+enum ObjectFlags : uint32_t {
+  kObjectWrite = 1U << 0,     // a destination; otherwise a source
+  kObjectDirect = 1U << 1,    // the descriptor is O_DIRECT: lengths are rounded up to 4096
+  kObjectDiscard = 1U << 2,   // destination without storage: bytes are checked and dropped
+  kObjectGenerate = 1U << 3,  // source without storage: bytes from a fixed pattern in memory
+};
+
+struct AttachRequest {
+  AttachKind kind{};
+  uint32_t session = 0;      // session slot
+  uint32_t object = 0;
+  uint32_t flags = 0;        // ObjectFlags
+  uint64_t size = 0;         // bytes
+  uint32_t extent_bytes = 0;
+  uint32_t reserved = 0;
+};
+
+struct AttachReply {
+  AttachKind kind{};
+  int32_t status = 0;        // 0 or errno
+  uint64_t board_bytes = 0;  // kHello
+};
+
+}  // namespace sluice::board

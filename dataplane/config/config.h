@@ -1,0 +1,85 @@
+// node.toml: the one configuration file of a node, read by both daemons and by the CLI.
+//
+// Parsed once into an immutable struct. Unknown keys, wrong types and values out of range are errors
+// that name the file, the line, the key, what was found and what is allowed. The table of keys in
+// docs/OPERATING.md is checked against this schema by a test.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "dataplane/core/error.h"
+
+namespace sluice::config {
+
+struct Export {
+  std::string name;             // [a-z0-9_-]+
+  std::filesystem::path path;   // absolute
+  bool read = true;             // mode = "r", "w", "rw"
+  bool write = false;
+};
+
+struct Node {
+  std::filesystem::path directory;   // where node.toml stands
+  std::string name;                  // [node] name
+
+  // [control]
+  std::string listen = "0.0.0.0:7400";   // between nodes, TLS; "host:port", "[v6]:port"
+  std::string log_level = "info";
+  uint32_t sessions_max = 32;
+  uint32_t stall_timeout_s = 60;         // no progress for so long ends a session
+  uint32_t sync_lag_bytes = 256U << 20;  // written but unsynced bytes before a sync begins
+  uint32_t sync_lag_ms = 1000;
+
+  // [transfer] defaults of a session
+  uint32_t lanes = 1;
+  std::string crc = "crc64";             // "crc64", "crc32c"
+  uint64_t rate_bps = 10'000'000'000;    // "10G"; of one session
+  uint32_t chunk_bytes = 0;              // 0: 8192, or what fits the path
+  uint64_t partition_bytes = 64ULL << 20;
+
+  // [port]
+  std::string device;                    // DPDK ethdev: "net_memif0,role=server,...", "0000:01:00.0"
+  std::string address4;                  // "10.77.0.1/24" or empty
+  std::string address6;                  // "fd77::1/64" or empty
+  std::string gateway4;
+  std::string gateway6;
+  uint32_t mtu = 9000;                   // IP MTU of the data network
+  uint16_t udp_port_base = 47000;
+  std::string udp_checksum = "auto";     // "auto": zero where the device cannot offload; "always"
+  uint64_t port_rate_bps = 100'000'000'000;  // key `rate`: no session may exceed it
+
+  // [dataplane]
+  std::string memory = "auto";           // "auto", "hugepages", "no-huge"
+  uint32_t memory_mib = 256;
+  uint32_t workers = 1;
+  std::vector<int> cores;                // CPU numbers; empty: chosen with hwloc
+  std::string poll = "adaptive";         // "adaptive", "busy"
+  uint32_t extent_bytes = 1U << 20;
+  uint32_t extents_per_worker = 64;
+  uint32_t rx_ring = 256;
+  uint32_t tx_ring = 256;
+
+  std::vector<Export> exports;           // [[export]]
+
+  std::filesystem::path run_dir() const { return directory / "run"; }
+  std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
+  std::filesystem::path dataplane_socket() const { return run_dir() / "dataplane.sock"; }
+  std::filesystem::path identity_dir() const { return directory / "identity"; }
+  std::filesystem::path trusted_dir() const { return directory / "trusted"; }
+};
+
+// Loads and checks DIRECTORY/node.toml.
+Result<Node> load(const std::filesystem::path& directory);
+// The same from text; `origin` names it in errors. Does not touch the file system (fuzzed).
+Result<Node> parse(std::string_view text, const std::filesystem::path& directory, std::string_view origin);
+
+// "10G", "2.5G", "800M", "1000" -> bit/s (decimal prefixes).
+Result<uint64_t> parse_rate(std::string_view text);
+// "1GiB", "64M" (binary), "100" -> bytes.
+Result<uint64_t> parse_size(std::string_view text);
+
+}  // namespace sluice::config

@@ -1,0 +1,79 @@
+// The datagrams between two dataplanes: layout, encoding, and why one is refused.
+//
+// Pure. docs/WIRE.md is the specification of what stands here; a change here is a change there.
+// Every multi-byte field is in network byte order. Reserved fields are zero and checked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sluice::wire {
+
+inline constexpr uint8_t kVersion = 1;
+inline constexpr size_t kHeaderBytes = 64;
+// The CRC covers the payload, then these first bytes of the header (WIRE.md, "CRC").
+inline constexpr size_t kHeaderCrcCoveredBytes = 56;
+inline constexpr uint32_t kChunkBytesMin = 512;
+inline constexpr uint32_t kChunkBytesMax = 32768;
+inline constexpr uint32_t kExtentBytesMax = 1U << 20;
+inline constexpr uint32_t kChunksPerExtentMax = kExtentBytesMax / kChunkBytesMin;
+
+enum class Type : uint8_t {
+  kData = 0,       // payload: one chunk
+  kStatus = 1,     // payload: a status report (status.h), receiver to sender
+  kProbe = 2,      // no payload: "I have sent everything below tx_seq", sender to receiver
+  kPathProbe = 3,  // payload: padding of the size under test, echoed as kPathProbeReply
+  kPathProbeReply = 4,  // no payload; `length` repeats the size that arrived
+};
+
+enum Flags : uint8_t {
+  kFlagRetransmission = 1U << 0,  // these bytes were sent before (fast recovery)
+  kFlagRepair = 1U << 1,          // sent because of a NEED; takes no credit
+  kFlagsKnown = kFlagRetransmission | kFlagRepair,
+};
+
+enum class CrcKind : uint8_t { kNone = 0, kCrc32c = 1, kCrc64Ecma = 2 };
+std::string_view crc_kind_name(CrcKind kind);  // "none", "crc32c", "crc64"
+
+struct Header {
+  Type type = Type::kData;
+  uint8_t flags = 0;
+  uint8_t key_epoch = 0;     // 0 while chunks are not encrypted
+  uint64_t flow_id = 0;      // named by the receiver at every attach
+  uint64_t tx_seq = 0;       // never reused on a flow; kProbe, kStatus: see WIRE.md
+  uint64_t send_time_ns = 0; // sender's monotonic clock
+  uint64_t offset = 0;       // byte offset of the chunk in the object
+  uint32_t object = 0;       // file number within the session
+  uint32_t length = 0;       // payload bytes
+  uint32_t done_seen = 0;    // completed extents of this flow that the sender has learned of
+  uint64_t crc = 0;          // CRC-64, or CRC-32C in the low 32 bits, or 0 for kNone
+};
+
+// Why a datagram is dropped; each is a counter of the same name (board/counters.def).
+enum class Reject : uint8_t {
+  kNone = 0,
+  kTooShort,
+  kBadVersion,
+  kBadType,
+  kBadHeaderLength,
+  kReservedNotZero,
+  kBadLength,
+};
+
+void encode(const Header& header, std::span<uint8_t, kHeaderBytes> out);
+// Reads a header from the start of a UDP payload. `datagram` is the whole UDP payload: `length`
+// must be exactly what follows the header. Never reads past it.
+Reject decode(std::span<const uint8_t> datagram, Header* out);
+
+// Big-endian access to unaligned bytes.
+inline uint16_t load_be16(const uint8_t* p) { uint16_t v; __builtin_memcpy(&v, p, 2); return __builtin_bswap16(v); }
+inline uint32_t load_be32(const uint8_t* p) { uint32_t v; __builtin_memcpy(&v, p, 4); return __builtin_bswap32(v); }
+inline uint64_t load_be64(const uint8_t* p) { uint64_t v; __builtin_memcpy(&v, p, 8); return __builtin_bswap64(v); }
+inline void store_be16(uint8_t* p, uint16_t v) { v = __builtin_bswap16(v); __builtin_memcpy(p, &v, 2); }
+inline void store_be32(uint8_t* p, uint32_t v) { v = __builtin_bswap32(v); __builtin_memcpy(p, &v, 4); }
+inline void store_be64(uint8_t* p, uint64_t v) { v = __builtin_bswap64(v); __builtin_memcpy(p, &v, 8); }
+
+}  // namespace sluice::wire

@@ -1,0 +1,86 @@
+// The data port: EAL, one ethdev, and its queue pairs behind a small burst interface of spans.
+//
+// EAL starts only here, and no rte_* type leaves this folder: a kernel-UDP port could later stand
+// behind the same interface. Opening is cold and may block; Queue is hot: one worker thread each, no
+// allocation, lock, system call or log in rx, release, tx_begin, tx_flush.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/board/board.h"
+#include "dataplane/config/config.h"
+#include "dataplane/core/error.h"
+
+namespace sluice::port {
+
+// One extent buffer in EAL memory, contiguous for the device, aligned to 4096.
+struct Buffer {
+  uint8_t* data = nullptr;
+  uint32_t bytes = 0;
+  void* share = nullptr;   // reference count that the device side holds; use Queue::device_holds
+};
+
+struct RxFrame {
+  const uint8_t* data = nullptr;  // whole Ethernet frame, contiguous, without FCS
+  uint32_t length = 0;
+  bool udp_checksum_good = false; // the device has checked it
+  void* handle = nullptr;
+};
+
+inline constexpr uint32_t kBurst = 32;
+inline constexpr uint32_t kHeaderRoomBytes = 128;
+
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  // Up to kBurst frames; each must be given back with release, soon. Frames in several segments are
+  // dropped and counted by the caller through `oversize` (number dropped in this call).
+  virtual uint32_t rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) = 0;
+  virtual void release(const RxFrame* frames, uint32_t count) = 0;
+
+  // Appends a frame to the burst being built: `header_bytes` (<= kHeaderRoomBytes) to be filled by
+  // the caller before tx_flush at the returned address, then `payload_bytes` at `payload`, which lies
+  // in `owner` and is not copied. With owner == nullptr the payload is copied into the frame (small
+  // frames: statuses, ARP; header + payload up to the frame limit). `checksum_l4`: ask the device for
+  // the UDP checksum (only if the port offers it). nullptr: no room in the burst, or no mbuf
+  // (counted): flush, try later.
+  virtual uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
+                            const Buffer* owner, bool checksum_l4) = 0;
+  // Hands the burst to the device. Returns frames that it did not take: they stay first in line.
+  virtual uint32_t tx_flush() = 0;
+  virtual uint32_t tx_pending() const = 0;   // frames appended or left over
+  // True while a frame of this buffer is queued here or in the device. May let the device reclaim.
+  virtual bool device_holds(const Buffer& buffer) = 0;
+  virtual std::span<const Buffer> buffers() const = 0;   // this worker's extents
+  // The memory that holds all extents of this worker, for io_uring registration.
+  virtual std::span<uint8_t> buffer_memory() const = 0;
+};
+
+class Port {
+ public:
+  // Starts EAL (hugepages, or --no-huge with a warning through `warn`), opens the device, sets up one
+  // queue pair, mempool and extent pool per worker, starts the device. Errors (kDevice,
+  // kConfiguration) name the device, the reason and the remedy. Once per process.
+  static Result<std::unique_ptr<Port>> open(const config::Node& node,
+                                            const std::function<void(const std::string&)>& warn);
+  virtual ~Port() = default;   // stops the device, cleans up EAL and what it left on disk
+
+  virtual board::PortInfo info() const = 0;
+  virtual const uint8_t* mac() const = 0;   // 6 bytes
+  virtual Queue& queue(uint32_t worker) = 0;
+  // Runs `body(worker)` on each worker's pinned core; returns at once.
+  virtual Status launch(std::function<void(uint32_t worker)> body) = 0;
+  virtual void join() = 0;                  // waits until every body has returned
+  // Called about once a second by the main thread: link state, reconnecting memif after its peer
+  // was killed (stop/start), statistics.
+  virtual void maintain() = 0;
+  virtual int core_of(uint32_t worker) const = 0;  // CPU number
+};
+
+}  // namespace sluice::port
