@@ -11,10 +11,10 @@
 namespace sluice::board {
 
 enum class AttachKind : uint32_t {
-  kHello = 1,        // -> reply carries the board's memfd
-  kOpenObject = 2,   // with one descriptor, unless kObjectDiscard or kObjectGenerate
-  kCloseObject = 3,  // answered once no I/O on it is left; its flows have no partition of it then
-  kCloseSession = 4, // closes every object of the session slot
+  kHello = 1,         // -> reply carries the board's memfd
+  kOpenObject = 2,    // with one descriptor, unless kObjectDiscard or kObjectGenerate
+  kCloseObject = 3,   // answered once no I/O on it is left; its flows have no partition of it then
+  kCloseSession = 4,  // closes every object of the session slot
 };
 
 enum ObjectFlags : uint32_t {
@@ -26,10 +26,10 @@ enum ObjectFlags : uint32_t {
 
 struct AttachRequest {
   AttachKind kind{};
-  uint32_t session = 0;      // session slot
+  uint32_t session = 0;  // session slot
   uint32_t object = 0;
-  uint32_t flags = 0;        // ObjectFlags
-  uint64_t size = 0;         // bytes
+  uint32_t flags = 0;  // ObjectFlags
+  uint64_t size = 0;   // bytes
   uint32_t extent_bytes = 0;
   uint32_t reserved = 0;
 };

@@ -21,9 +21,9 @@ namespace sluice::board {
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
 inline constexpr uint32_t kVersion = 1;
 inline constexpr uint32_t kWorkersMax = 16;
-inline constexpr uint32_t kFlowsMax = 128;      // slots, both directions together
-inline constexpr uint32_t kSessionsMax = 64;    // session slots
-inline constexpr uint32_t kOpenObjectsMax = 256;  // per session; object ids are taken modulo this
+inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
+inline constexpr uint32_t kSessionsMax = 64;       // session slots
+inline constexpr uint32_t kOpenObjectsMax = 256;   // per session; object ids are taken modulo this
 inline constexpr uint32_t kWindowBits = 1U << 18;  // received tx_seq remembered per flow
 inline constexpr uint32_t kCommandSlots = 1024;
 inline constexpr uint32_t kEventSlots = 8192;
@@ -35,55 +35,55 @@ enum class Direction : uint8_t { kTx = 1, kRx = 2 };
 
 // Written by control before Command kOpenFlow, constant until the worker's kFlowClosed.
 struct FlowConfig {
-  uint64_t flow_id = 0;          // rx: low 16 bits are this slot's index (the receiver names flows)
-  uint64_t rate_bps = 0;         // tx: first value of FlowControl.rate_bps
+  uint64_t flow_id = 0;   // rx: low 16 bits are this slot's index (the receiver names flows)
+  uint64_t rate_bps = 0;  // tx: first value of FlowControl.rate_bps
   uint64_t partition_bytes = 0;
-  uint32_t session = 0;          // session slot, < kSessionsMax
-  uint32_t chunk_bytes = 0;      // multiple of 8, kChunkBytesMin..kChunkBytesMax
-  uint32_t extent_bytes = 0;     // power of two, >= 64 KiB, <= wire::kExtentBytesMax
-  uint32_t credit_extents = 0;   // rx: window granted beyond the completed ones
+  uint32_t session = 0;             // session slot, < kSessionsMax
+  uint32_t chunk_bytes = 0;         // multiple of 8, kChunkBytesMin..kChunkBytesMax
+  uint32_t extent_bytes = 0;        // power of two, >= 64 KiB, <= wire::kExtentBytesMax
+  uint32_t credit_extents = 0;      // rx: window granted beyond the completed ones
   uint32_t status_interval_ns = 0;  // rx: while data arrives
-  uint16_t local_port = 0;       // UDP; worker = (local_port - udp_port_base) % workers
+  uint16_t local_port = 0;          // UDP; worker = (local_port - udp_port_base) % workers
   uint16_t peer_port = 0;
-  uint8_t local_ip[16] = {};     // IPv4 as ::ffff:a.b.c.d
+  uint8_t local_ip[16] = {};  // IPv4 as ::ffff:a.b.c.d
   uint8_t peer_ip[16] = {};
   Direction direction = Direction::kTx;
-  uint8_t crc_kind = 0;          // wire::CrcKind
-  uint8_t udp_checksum = 0;      // 1: compute (offloaded where the device can), 0: send zero
+  uint8_t crc_kind = 0;      // wire::CrcKind
+  uint8_t udp_checksum = 0;  // 1: compute (offloaded where the device can), 0: send zero
   uint8_t reserved[5] = {};
 };
 
 // Written by control while the flow lives.
 struct FlowControl {
-  std::atomic<uint64_t> rate_bps;            // tx: paced rate of this lane, wire bytes included
-  std::atomic<uint64_t> settled_below;       // rx: tx_seq below this were received or reported lost
+  std::atomic<uint64_t> rate_bps;       // tx: paced rate of this lane, wire bytes included
+  std::atomic<uint64_t> settled_below;  // rx: tx_seq below this were received or reported lost
 };
 
 // Written by the worker that owns the flow; read by control and tools. Monotonic unless said.
 struct FlowState {
-  std::atomic<uint64_t> chunks;            // tx: sent first time; rx: accepted
-  std::atomic<uint64_t> bytes;             // payload bytes of `chunks`
+  std::atomic<uint64_t> chunks;                // tx: sent first time; rx: accepted
+  std::atomic<uint64_t> bytes;                 // payload bytes of `chunks`
   std::atomic<uint64_t> retransmitted_chunks;  // tx: sent again after a gap report
   std::atomic<uint64_t> repaired_chunks;       // tx: sent again after a NEED
-  std::atomic<uint64_t> duplicate_chunks;  // rx: already had those bytes, or that tx_seq
-  std::atomic<uint64_t> late_chunks;       // rx: tx_seq arrived after it was reported lost
-  std::atomic<uint64_t> crc_errors;        // rx
-  std::atomic<uint64_t> no_buffer_drops;   // rx: no extent buffer free; counted as disk loss
-  std::atomic<uint64_t> bytes_done;        // tx: in extents the peer completed; rx: in extents written
-  std::atomic<uint64_t> extents_done;      // as bytes_done, extents
-  std::atomic<uint64_t> credit_extents;    // tx: absolute number granted; rx: granted
-  std::atomic<uint64_t> opened_extents;    // tx: extents opened so far
-  std::atomic<uint64_t> gaps_reported;     // rx: tx_seq reported lost; tx: tx_seq learned as lost
-  std::atomic<uint64_t> probes;            // tx sent, rx received
-  std::atomic<uint64_t> statuses;          // rx sent, tx received
-  std::atomic<uint64_t> highest_data_end;  // rx: 1 + highest tx_seq of data; not a count
-  std::atomic<uint64_t> probe_end;         // rx: 1 + highest tx_seq the sender says it has sent
-  std::atomic<uint64_t> rtt_ns;            // tx: smoothed; a level
-  std::atomic<uint64_t> rtt_min_ns;        // tx: a level
-  std::atomic<uint64_t> last_peer_ns;      // monotonic time of the last valid datagram; a level
-  std::atomic<uint64_t> blocked_credit_ns; // tx: time spent with data ready and no credit
-  std::atomic<uint64_t> blocked_source_ns; // tx: time spent waiting for reads
-  std::atomic<uint64_t> blocked_pacing_ns; // tx: time spent with data ready, held by the pacer
+  std::atomic<uint64_t> duplicate_chunks;      // rx: already had those bytes, or that tx_seq
+  std::atomic<uint64_t> late_chunks;           // rx: tx_seq arrived after it was reported lost
+  std::atomic<uint64_t> crc_errors;            // rx
+  std::atomic<uint64_t> no_buffer_drops;       // rx: no extent buffer free; counted as disk loss
+  std::atomic<uint64_t> bytes_done;            // tx: in extents the peer completed; rx: in extents written
+  std::atomic<uint64_t> extents_done;          // as bytes_done, extents
+  std::atomic<uint64_t> credit_extents;        // tx: absolute number granted; rx: granted
+  std::atomic<uint64_t> opened_extents;        // tx: extents opened so far
+  std::atomic<uint64_t> gaps_reported;         // rx: tx_seq reported lost; tx: tx_seq learned as lost
+  std::atomic<uint64_t> probes;                // tx sent, rx received
+  std::atomic<uint64_t> statuses;              // rx sent, tx received
+  std::atomic<uint64_t> highest_data_end;      // rx: 1 + highest tx_seq of data; not a count
+  std::atomic<uint64_t> probe_end;             // rx: 1 + highest tx_seq the sender says it has sent
+  std::atomic<uint64_t> rtt_ns;                // tx: smoothed; a level
+  std::atomic<uint64_t> rtt_min_ns;            // tx: a level
+  std::atomic<uint64_t> last_peer_ns;          // monotonic time of the last valid datagram; a level
+  std::atomic<uint64_t> blocked_credit_ns;     // tx: time spent with data ready and no credit
+  std::atomic<uint64_t> blocked_source_ns;     // tx: time spent waiting for reads
+  std::atomic<uint64_t> blocked_pacing_ns;     // tx: time spent with data ready, held by the pacer
 };
 
 // A run of lost tx_seq, composed by control's loss detector, carried by the worker in statuses.
@@ -93,10 +93,10 @@ struct Gap {
 };
 
 struct alignas(64) FlowSlot {
-  FlowConfig config;                                  // control
-  alignas(64) FlowControl control;                    // control
-  alignas(64) FlowState state;                        // worker
-  alignas(64) SpscRing<Gap, kGapSlots> gaps;          // control -> worker (rx flows)
+  FlowConfig config;                          // control
+  alignas(64) FlowControl control;            // control
+  alignas(64) FlowState state;                // worker
+  alignas(64) SpscRing<Gap, kGapSlots> gaps;  // control -> worker (rx flows)
   // rx: bit tx_seq % kWindowBits is set when that tx_seq was received; words ahead of the
   // highest are cleared by the worker as it advances. Valid for the last kWindowBits/2 numbers.
   alignas(64) std::atomic<uint64_t> window[kWindowBits / 64];  // worker
@@ -105,25 +105,25 @@ struct alignas(64) FlowSlot {
 // ---- commands and events ---------------------------------------------------------------------
 
 enum class CommandKind : uint32_t {
-  kOpenFlow = 1,      // flow
-  kCloseFlow = 2,     // flow; answered by kFlowClosed once no I/O or buffer of it is left
-  kPartition = 3,     // tx flow: send [offset, offset+length) of object; offset is extent-aligned
-  kRepair = 4,        // tx flow: send these bytes again (NEED); any offset and length
-  kQueryMissing = 5,  // rx flow: which bytes of [offset, offset+length) of object are missing?
-  kForgetExtents = 6, // rx flow: extents in the range are missing again (failed sync)
+  kOpenFlow = 1,       // flow
+  kCloseFlow = 2,      // flow; answered by kFlowClosed once no I/O or buffer of it is left
+  kPartition = 3,      // tx flow: send [offset, offset+length) of object; offset is extent-aligned
+  kRepair = 4,         // tx flow: send these bytes again (NEED); any offset and length
+  kQueryMissing = 5,   // rx flow: which bytes of [offset, offset+length) of object are missing?
+  kForgetExtents = 6,  // rx flow: extents in the range are missing again (failed sync)
 };
 
 struct Command {
   CommandKind kind{};
-  uint32_t flow = 0;      // flow slot
+  uint32_t flow = 0;  // flow slot
   uint32_t object = 0;
-  uint32_t tag = 0;       // echoed in events that answer
+  uint32_t tag = 0;  // echoed in events that answer
   uint64_t offset = 0;
   uint64_t length = 0;
 };
 
 enum class EventKind : uint32_t {
-  kFlowOpened = 1,     // value: 0, or errno-like reason (EINVAL, ENOBUFS)
+  kFlowOpened = 1,  // value: 0, or errno-like reason (EINVAL, ENOBUFS)
   kFlowClosed = 2,
   kExtentSent = 3,     // tx: first pass of an extent left; digest = CRC of its bytes
   kPartitionSent = 4,  // tx: first pass of a partition left
@@ -162,7 +162,7 @@ const CounterInfo* counter_table();
 inline constexpr uint32_t kCounters = static_cast<uint32_t>(Counter::kCount);
 
 struct alignas(64) WorkerSlot {
-  std::atomic<uint64_t> counters[kCounters];          // worker
+  std::atomic<uint64_t> counters[kCounters];              // worker
   alignas(64) SpscRing<Command, kCommandSlots> commands;  // control -> worker
   alignas(64) SpscRing<Event, kEventSlots> events;        // worker -> control
 };
@@ -171,10 +171,10 @@ struct alignas(64) WorkerSlot {
 
 // What the data port offers; written once by the dataplane before anybody attaches.
 struct PortInfo {
-  char device[64];            // ethdev name, e.g. "net_memif0"
-  uint8_t ip4[16];            // as ::ffff:a.b.c.d, all zero when there is none
-  uint8_t ip6[16];            // all zero when there is none
-  uint32_t frame_bytes_max;   // largest Ethernet frame without FCS that it sends and receives
+  char device[64];               // ethdev name, e.g. "net_memif0"
+  uint8_t ip4[16];               // as ::ffff:a.b.c.d, all zero when there is none
+  uint8_t ip6[16];               // all zero when there is none
+  uint32_t frame_bytes_max;      // largest Ethernet frame without FCS that it sends and receives
   uint32_t chunk_bytes_max_ip4;  // largest chunk in such a frame
   uint32_t chunk_bytes_max_ip6;
   uint32_t workers;
@@ -184,14 +184,14 @@ struct PortInfo {
   uint16_t udp_port_base;
   uint8_t udp_checksum_offload;  // 1: the device computes and checks it
   uint8_t hugepages;             // 0: running with --no-huge
-  uint64_t rate_bps_max;      // configured limit of the port
+  uint64_t rate_bps_max;         // configured limit of the port
 };
 
 struct alignas(64) Board {
   uint64_t magic;
   uint32_t version;
   uint32_t board_bytes;
-  uint64_t generation;        // random, another at every start of the dataplane
+  uint64_t generation;  // random, another at every start of the dataplane
   PortInfo port;
   alignas(64) std::atomic<uint64_t> dataplane_alive_ns;  // CLOCK_MONOTONIC, dataplane
   alignas(64) std::atomic<uint64_t> control_alive_ns;    // CLOCK_MONOTONIC, control

@@ -18,23 +18,23 @@ namespace sluice {
 // that control messages carry (control/proto/peer.proto). Values are never reused.
 enum class ErrorCode : uint8_t {
   kOk = 0,
-  kInternal = 1,            // a defect in Sluice, or an unexpected answer of the system
-  kUsage = 2,               // wrong command line
-  kConfiguration = 3,       // wrong key or value in node.toml, unusable node directory
-  kDaemonNotRunning = 4,    // the local control or dataplane process does not answer
-  kPeerUntrusted = 5,       // unknown node name, or the identity is not a pinned one
-  kPeerUnreachable = 6,     // cannot connect, or the connection was lost for good
-  kSourceUnreadable = 7,    // missing, unreadable, a directory, or not a regular file
-  kOutsideExports = 8,      // a path beneath no export, or an export without the right
-  kDestinationExists = 9,   // exists and --overwrite was not given
-  kNoSpace = 10,            // the destination's file system is full
-  kIntegrity = 11,          // digests differ, or the source changed meanwhile
-  kCancelled = 12,          // an operator cancelled the session
-  kDevice = 13,             // DPDK device, hugepages, cores, privileges
-  kStalled = 14,            // no progress within the configured time
-  kIncompatible = 15,       // the nodes share no protocol version, CRC kind or chunk size
-  kStorage = 16,            // a read, write or sync failed on a disk
-  kResources = 17,          // a quota or table is full: sessions, lanes, extents
+  kInternal = 1,           // a defect in Sluice, or an unexpected answer of the system
+  kUsage = 2,              // wrong command line
+  kConfiguration = 3,      // wrong key or value in node.toml, unusable node directory
+  kDaemonNotRunning = 4,   // the local control or dataplane process does not answer
+  kPeerUntrusted = 5,      // unknown node name, or the identity is not a pinned one
+  kPeerUnreachable = 6,    // cannot connect, or the connection was lost for good
+  kSourceUnreadable = 7,   // missing, unreadable, a directory, or not a regular file
+  kOutsideExports = 8,     // a path beneath no export, or an export without the right
+  kDestinationExists = 9,  // exists and --overwrite was not given
+  kNoSpace = 10,           // the destination's file system is full
+  kIntegrity = 11,         // digests differ, or the source changed meanwhile
+  kCancelled = 12,         // an operator cancelled the session
+  kDevice = 13,            // DPDK device, hugepages, cores, privileges
+  kStalled = 14,           // no progress within the configured time
+  kIncompatible = 15,      // the nodes share no protocol version, CRC kind or chunk size
+  kStorage = 16,           // a read, write or sync failed on a disk
+  kResources = 17,         // a quota or table is full: sessions, lanes, extents
 };
 
 // Short lower-case name, e.g. "destination_exists"; stable, used in --json and the API.
@@ -49,8 +49,9 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : v_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : v_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const { return v_.index() == 0; }
   T& operator*() { return std::get<0>(v_); }

@@ -22,11 +22,9 @@ inline constexpr uint32_t kExtentBytesMax = 1U << 20;
 inline constexpr uint32_t kChunksPerExtentMax = kExtentBytesMax / kChunkBytesMin;
 
 enum class Type : uint8_t {
-  kData = 0,       // payload: one chunk
-  kStatus = 1,     // payload: a status report (status.h), receiver to sender
-  kProbe = 2,      // no payload: "I have sent everything below tx_seq", sender to receiver
-  kPathProbe = 3,  // payload: padding of the size under test, echoed as kPathProbeReply
-  kPathProbeReply = 4,  // no payload; `length` repeats the size that arrived
+  kData = 0,    // payload: one chunk
+  kStatus = 1,  // payload: a status report (status.h), receiver to sender
+  kProbe = 2,   // no payload: "I have sent everything below tx_seq", sender to receiver
 };
 
 enum Flags : uint8_t {
@@ -41,15 +39,15 @@ std::string_view crc_kind_name(CrcKind kind);  // "none", "crc32c", "crc64"
 struct Header {
   Type type = Type::kData;
   uint8_t flags = 0;
-  uint8_t key_epoch = 0;     // 0 while chunks are not encrypted
-  uint64_t flow_id = 0;      // named by the receiver at every attach
-  uint64_t tx_seq = 0;       // never reused on a flow; kProbe, kStatus: see WIRE.md
-  uint64_t send_time_ns = 0; // sender's monotonic clock
-  uint64_t offset = 0;       // byte offset of the chunk in the object
-  uint32_t object = 0;       // file number within the session
-  uint32_t length = 0;       // payload bytes
-  uint32_t done_seen = 0;    // completed extents of this flow that the sender has learned of
-  uint64_t crc = 0;          // CRC-64, or CRC-32C in the low 32 bits, or 0 for kNone
+  uint8_t key_epoch = 0;      // 0 while chunks are not encrypted
+  uint64_t flow_id = 0;       // named by the receiver at every attach
+  uint64_t tx_seq = 0;        // never reused on a flow; kProbe, kStatus: see WIRE.md
+  uint64_t send_time_ns = 0;  // sender's monotonic clock
+  uint64_t offset = 0;        // byte offset of the chunk in the object
+  uint32_t object = 0;        // file number within the session
+  uint32_t length = 0;        // payload bytes
+  uint32_t done_seen = 0;     // completed extents of this flow that the sender has learned of
+  uint64_t crc = 0;           // CRC-64, or CRC-32C in the low 32 bits, or 0 for kNone
 };
 
 // Why a datagram is dropped; each is a counter of the same name (board/counters.def).
@@ -69,11 +67,32 @@ void encode(const Header& header, std::span<uint8_t, kHeaderBytes> out);
 Reject decode(std::span<const uint8_t> datagram, Header* out);
 
 // Big-endian access to unaligned bytes.
-inline uint16_t load_be16(const uint8_t* p) { uint16_t v; __builtin_memcpy(&v, p, 2); return __builtin_bswap16(v); }
-inline uint32_t load_be32(const uint8_t* p) { uint32_t v; __builtin_memcpy(&v, p, 4); return __builtin_bswap32(v); }
-inline uint64_t load_be64(const uint8_t* p) { uint64_t v; __builtin_memcpy(&v, p, 8); return __builtin_bswap64(v); }
-inline void store_be16(uint8_t* p, uint16_t v) { v = __builtin_bswap16(v); __builtin_memcpy(p, &v, 2); }
-inline void store_be32(uint8_t* p, uint32_t v) { v = __builtin_bswap32(v); __builtin_memcpy(p, &v, 4); }
-inline void store_be64(uint8_t* p, uint64_t v) { v = __builtin_bswap64(v); __builtin_memcpy(p, &v, 8); }
+inline uint16_t load_be16(const uint8_t* p) {
+  uint16_t v;
+  __builtin_memcpy(&v, p, 2);
+  return __builtin_bswap16(v);
+}
+inline uint32_t load_be32(const uint8_t* p) {
+  uint32_t v;
+  __builtin_memcpy(&v, p, 4);
+  return __builtin_bswap32(v);
+}
+inline uint64_t load_be64(const uint8_t* p) {
+  uint64_t v;
+  __builtin_memcpy(&v, p, 8);
+  return __builtin_bswap64(v);
+}
+inline void store_be16(uint8_t* p, uint16_t v) {
+  v = __builtin_bswap16(v);
+  __builtin_memcpy(p, &v, 2);
+}
+inline void store_be32(uint8_t* p, uint32_t v) {
+  v = __builtin_bswap32(v);
+  __builtin_memcpy(p, &v, 4);
+}
+inline void store_be64(uint8_t* p, uint64_t v) {
+  v = __builtin_bswap64(v);
+  __builtin_memcpy(p, &v, 8);
+}
 
 }  // namespace sluice::wire

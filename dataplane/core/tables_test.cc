@@ -1,0 +1,88 @@
+// ExtentTable, ChunkMap and Fifo against plain models.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "dataplane/core/chunk_map.h"
+#include "dataplane/core/extent_table.h"
+#include "dataplane/core/fifo.h"
+
+namespace sluice {
+namespace {
+
+TEST(ExtentTable, BehavesAsAMap) {
+  constexpr uint32_t kCapacity = 24;
+  ExtentTable table(kCapacity);
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t> model;
+  std::mt19937 random(11);
+  for (int i = 0; i < 100'000; ++i) {
+    const ExtentKey key{static_cast<uint32_t>(random() % 2), static_cast<uint32_t>(random() % 3),
+                        random() % 16};
+    const auto model_key = std::make_tuple(key.session, key.object, key.number);
+    const auto known = model.find(model_key);
+    ASSERT_EQ(table.find(key), known == model.end() ? ExtentTable::kNone : known->second);
+    if (known != model.end()) {
+      if (random() % 2 == 0) {
+        table.erase(key);
+        model.erase(known);
+      }
+    } else if (table.insert(key, static_cast<uint32_t>(i))) {
+      model[model_key] = static_cast<uint32_t>(i);
+    } else {
+      ASSERT_EQ(model.size(), kCapacity);
+    }
+    ASSERT_EQ(table.size(), model.size());
+  }
+}
+
+TEST(ChunkMap, FindsRunsOfMissingChunks) {
+  ChunkMap map;
+  map.reset(130);
+  for (uint32_t i = 0; i < 130; ++i) {
+    if (i != 5 && i != 6 && i != 64 && i != 129) map.set(i);
+  }
+  EXPECT_FALSE(map.complete());
+  uint32_t end = 0;
+  EXPECT_EQ(map.next_missing(0, &end), 5U);
+  EXPECT_EQ(end, 7U);
+  EXPECT_EQ(map.next_missing(7, &end), 64U);
+  EXPECT_EQ(map.next_missing(65, &end), 129U);
+  EXPECT_EQ(end, 130U);
+  for (const uint32_t i : {5U, 6U, 64U, 129U}) map.set(i);
+  EXPECT_TRUE(map.complete());
+  EXPECT_EQ(map.next_missing(0, &end), 130U);
+}
+
+TEST(ChunkMap, LastChunkOfAnExtentMayBeShort) {
+  EXPECT_EQ(chunk_count(1U << 20, 8192), 128U);
+  EXPECT_EQ(chunk_count(8193, 8192), 2U);
+  EXPECT_EQ(chunk_length(8193, 8192, 0), 8192U);
+  EXPECT_EQ(chunk_length(8193, 8192, 1), 1U);
+  EXPECT_EQ(chunk_length(1U << 20, 1384, 757), (1U << 20) - 757 * 1384);
+}
+
+TEST(Fifo, KeepsOrderAndBound) {
+  Fifo<int> fifo(4);
+  std::deque<int> model;
+  std::mt19937 random(5);
+  for (int i = 0; i < 10'000; ++i) {
+    if (random() % 2 == 0) {
+      const bool pushed = fifo.push(i);
+      ASSERT_EQ(pushed, model.size() < 4);
+      if (pushed) model.push_back(i);
+    } else if (!model.empty()) {
+      ASSERT_EQ(fifo.front(), model.front());
+      fifo.pop();
+      model.pop_front();
+    }
+    ASSERT_EQ(fifo.size(), model.size());
+    for (uint32_t n = 0; n < model.size(); ++n) ASSERT_EQ(fifo.at(n), model[n]);
+  }
+}
+
+}  // namespace
+}  // namespace sluice

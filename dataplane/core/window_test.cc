@@ -1,0 +1,75 @@
+// SeqWindow and SentRing: what each tx_seq means at both ends.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+#include "dataplane/core/sent_ring.h"
+#include "dataplane/core/seq_window.h"
+
+namespace sluice {
+namespace {
+
+using Verdict = SeqWindow::Verdict;
+
+TEST(SeqWindow, AcceptsEachNumberOnceInAnyOrder) {
+  constexpr uint32_t kBits = 1024;
+  std::vector<std::atomic<uint64_t>> words(kBits / 64);
+  SeqWindow window(words.data(), kBits);
+  std::set<uint64_t> seen;
+  std::mt19937_64 random(3);
+  uint64_t highest = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    // Mostly forward, with reordering, repetition and now and then a jump beyond the window.
+    uint64_t seq = highest + random() % 4;
+    if (random() % 4 == 0) seq = highest - std::min<uint64_t>(highest, random() % 600);
+    if (random() % 5000 == 0) seq = highest + random() % 5000;
+    const Verdict verdict = window.check(seq);
+    if (highest > 0 && highest - std::min(seq, highest) >= window.history()) {
+      ASSERT_EQ(verdict, Verdict::kTooOld);
+      continue;
+    }
+    ASSERT_EQ(verdict, seen.contains(seq) ? Verdict::kSeen : Verdict::kNew) << seq << " at " << highest;
+    if (verdict == Verdict::kNew) {
+      window.mark(seq);
+      seen.insert(seq);
+    }
+    highest = std::max(highest, seq);
+  }
+}
+
+TEST(SeqWindow, ReaderFindsEveryGapOfTheHistory) {
+  constexpr uint32_t kBits = 512;
+  std::vector<std::atomic<uint64_t>> words(kBits / 64);
+  SeqWindow window(words.data(), kBits);
+  for (uint64_t seq = 0; seq < 100'000; ++seq) {
+    if (seq % 7 != 3) window.mark(seq);
+    const uint64_t end = window.end();
+    if (seq % 97 != 0) continue;
+    for (uint64_t s = end - std::min<uint64_t>(end, window.history()); s < end; ++s) {
+      const bool bit = (words[(s % kBits) / 64].load() >> (s % 64)) & 1;
+      ASSERT_EQ(bit, s % 7 != 3) << s << " of " << end;
+    }
+  }
+}
+
+TEST(SentRing, GivesEachTransmissionOnce) {
+  SentRing ring(8);
+  ring.put(5, {.offset = 8192, .object = 1, .length = 100});
+  EXPECT_EQ(ring.take(4).length, 0U);
+  EXPECT_EQ(ring.take(5).offset, 8192U);
+  EXPECT_EQ(ring.take(5).length, 0U);
+}
+
+TEST(SentRing, ForgetsWhatWasOverwritten) {
+  SentRing ring(8);
+  ring.put(1, {.offset = 1, .object = 0, .length = 1});
+  ring.put(1 + ring.capacity(), {.offset = 2, .object = 0, .length = 1});
+  EXPECT_EQ(ring.take(1).length, 0U);
+  EXPECT_EQ(ring.take(1 + ring.capacity()).offset, 2U);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/core/wire.h"
+
+namespace sluice::wire {
+namespace {
+
+// WIRE.md, "Header": byte offsets.
+constexpr size_t kAtVersion = 0;
+constexpr size_t kAtType = 1;
+constexpr size_t kAtFlags = 2;
+constexpr size_t kAtHeaderBytes = 3;
+constexpr size_t kAtKeyEpoch = 4;
+constexpr size_t kAtReserved1 = 5;  // 3 bytes
+constexpr size_t kAtFlowId = 8;
+constexpr size_t kAtTxSeq = 16;
+constexpr size_t kAtSendTime = 24;
+constexpr size_t kAtOffset = 32;
+constexpr size_t kAtObject = 40;
+constexpr size_t kAtLength = 44;
+constexpr size_t kAtDoneSeen = 48;
+constexpr size_t kAtReserved2 = 52;  // 4 bytes
+constexpr size_t kAtCrc = 56;
+static_assert(kAtCrc == kHeaderCrcCoveredBytes && kAtCrc + 8 == kHeaderBytes);
+
+}  // namespace
+
+std::string_view crc_kind_name(CrcKind kind) {
+  switch (kind) {
+    case CrcKind::kNone:
+      return "none";
+    case CrcKind::kCrc32c:
+      return "crc32c";
+    case CrcKind::kCrc64Ecma:
+      return "crc64";
+  }
+  return "unknown";
+}
+
+void encode(const Header& header, std::span<uint8_t, kHeaderBytes> out) {
+  uint8_t* p = out.data();
+  p[kAtVersion] = kVersion;
+  p[kAtType] = static_cast<uint8_t>(header.type);
+  p[kAtFlags] = header.flags;
+  p[kAtHeaderBytes] = kHeaderBytes;
+  p[kAtKeyEpoch] = header.key_epoch;
+  p[kAtReserved1] = p[kAtReserved1 + 1] = p[kAtReserved1 + 2] = 0;
+  store_be64(p + kAtFlowId, header.flow_id);
+  store_be64(p + kAtTxSeq, header.tx_seq);
+  store_be64(p + kAtSendTime, header.send_time_ns);
+  store_be64(p + kAtOffset, header.offset);
+  store_be32(p + kAtObject, header.object);
+  store_be32(p + kAtLength, header.length);
+  store_be32(p + kAtDoneSeen, header.done_seen);
+  store_be32(p + kAtReserved2, 0);
+  store_be64(p + kAtCrc, header.crc);
+}
+
+Reject decode(std::span<const uint8_t> datagram, Header* out) {
+  if (datagram.size() < kHeaderBytes) return Reject::kTooShort;
+  const uint8_t* p = datagram.data();
+  if (p[kAtVersion] != kVersion) return Reject::kBadVersion;
+  if (p[kAtType] > static_cast<uint8_t>(Type::kProbe)) return Reject::kBadType;
+  if ((p[kAtFlags] & ~kFlagsKnown) != 0) return Reject::kBadType;
+  if (p[kAtHeaderBytes] != kHeaderBytes) return Reject::kBadHeaderLength;
+  if ((p[kAtReserved1] | p[kAtReserved1 + 1] | p[kAtReserved1 + 2]) != 0) return Reject::kReservedNotZero;
+  if (load_be32(p + kAtReserved2) != 0) return Reject::kReservedNotZero;
+  out->type = static_cast<Type>(p[kAtType]);
+  out->flags = p[kAtFlags];
+  out->key_epoch = p[kAtKeyEpoch];
+  out->flow_id = load_be64(p + kAtFlowId);
+  out->tx_seq = load_be64(p + kAtTxSeq);
+  out->send_time_ns = load_be64(p + kAtSendTime);
+  out->offset = load_be64(p + kAtOffset);
+  out->object = load_be32(p + kAtObject);
+  out->length = load_be32(p + kAtLength);
+  out->done_seen = load_be32(p + kAtDoneSeen);
+  out->crc = load_be64(p + kAtCrc);
+  if (datagram.size() - kHeaderBytes != out->length) return Reject::kBadLength;
+  return Reject::kNone;
+}
+
+}  // namespace sluice::wire

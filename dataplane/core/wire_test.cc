@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/core/wire.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace sluice::wire {
+namespace {
+
+Header sample() {
+  return {.type = Type::kData,
+          .flags = kFlagRetransmission,
+          .flow_id = 0x1122334455660007,
+          .tx_seq = 0x0102030405060708,
+          .send_time_ns = 0xA1A2A3A4A5A6A7A8,
+          .offset = 0x0000005AF3107A40,
+          .object = 0xC1C2C3C4,
+          .length = 16,
+          .done_seen = 0xD1D2D3D4,
+          .crc = 0xE1E2E3E4E5E6E7E8};
+}
+
+std::vector<uint8_t> datagram(const Header& header) {
+  std::vector<uint8_t> bytes(kHeaderBytes + header.length);
+  encode(header, std::span<uint8_t, kHeaderBytes>(bytes.data(), kHeaderBytes));
+  return bytes;
+}
+
+// The golden bytes of docs/WIRE.md, "Header".
+TEST(Wire, EncodesTheDocumentedBytes) {
+  const std::array<uint8_t, kHeaderBytes> expected = {
+      0x01, 0x00, 0x01, 0x40, 0x00, 0x00, 0x00, 0x00,  // version type flags header_bytes epoch reserved
+      0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x00, 0x07,  // flow id
+      0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,  // tx_seq
+      0xA1, 0xA2, 0xA3, 0xA4, 0xA5, 0xA6, 0xA7, 0xA8,  // send time
+      0x00, 0x00, 0x00, 0x5A, 0xF3, 0x10, 0x7A, 0x40,  // offset
+      0xC1, 0xC2, 0xC3, 0xC4, 0x00, 0x00, 0x00, 0x10,  // object, length
+      0xD1, 0xD2, 0xD3, 0xD4, 0x00, 0x00, 0x00, 0x00,  // done_seen, reserved
+      0xE1, 0xE2, 0xE3, 0xE4, 0xE5, 0xE6, 0xE7, 0xE8,  // crc
+  };
+  std::array<uint8_t, kHeaderBytes> actual;
+  encode(sample(), actual);
+  EXPECT_EQ(actual, expected);
+}
+
+TEST(Wire, DecodesWhatItEncoded) {
+  const auto bytes = datagram(sample());
+  Header h;
+  ASSERT_EQ(decode(bytes, &h), Reject::kNone);
+  EXPECT_EQ(h.flow_id, sample().flow_id);
+  EXPECT_EQ(h.tx_seq, sample().tx_seq);
+  EXPECT_EQ(h.offset, sample().offset);
+  EXPECT_EQ(h.object, sample().object);
+  EXPECT_EQ(h.length, sample().length);
+  EXPECT_EQ(h.done_seen, sample().done_seen);
+  EXPECT_EQ(h.crc, sample().crc);
+  EXPECT_EQ(h.flags, sample().flags);
+}
+
+TEST(Wire, RefusesEveryTruncation) {
+  const auto bytes = datagram(sample());
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    Header h;
+    EXPECT_EQ(decode(std::span(bytes).first(n), &h),
+              n < kHeaderBytes ? Reject::kTooShort : Reject::kBadLength);
+  }
+}
+
+TEST(Wire, RefusesWhatItDoesNotKnow) {
+  const auto refused = [](size_t at, uint8_t value) {
+    auto bytes = datagram(sample());
+    bytes[at] = value;
+    Header h;
+    return decode(bytes, &h);
+  };
+  EXPECT_EQ(refused(0, 2), Reject::kBadVersion);
+  EXPECT_EQ(refused(1, 3), Reject::kBadType);
+  EXPECT_EQ(refused(2, 0x80), Reject::kBadType);
+  EXPECT_EQ(refused(3, 56), Reject::kBadHeaderLength);
+  for (const size_t at : {5, 6, 7, 52, 53, 54, 55}) EXPECT_EQ(refused(at, 1), Reject::kReservedNotZero) << at;
+}
+
+}  // namespace
+}  // namespace sluice::wire

@@ -1,0 +1,44 @@
+// The digests of chunks, extents and files: CRC-64 (ECMA-182, reflected) and CRC-32C, by ISA-L.
+//
+// Pure functions, any thread. Both are in the usual form (initial value and final XOR all ones), so
+// that crc(A || B) = shift(crc(A), bytes(B)) ^ crc(B): the digest of a file is the XOR over its pieces
+// of shift(crc(piece), bytes behind it), in whatever order they come. Values of CRC-32C use the low
+// 32 bits. Choice and figures: shared/design/protocol.md D.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dataplane/core/wire.h"
+
+namespace sluice::crc {
+
+using wire::CrcKind;
+
+// Continues `seed` (0 to begin) over `bytes`. kNone gives 0.
+uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes);
+
+// What `crc` becomes when `bytes` more bytes follow, less their own CRC. O(log bytes).
+uint64_t shift(CrcKind kind, uint64_t crc, uint64_t bytes);
+
+// shift() by one fixed length, as eight table look-ups: for folding chunks in the hot path.
+class ShiftTable {
+ public:
+  ShiftTable() = default;
+  ShiftTable(CrcKind kind, uint64_t bytes);
+
+  uint64_t operator()(uint64_t crc) const {
+    return table_[0][crc & 0xFF] ^ table_[1][(crc >> 8) & 0xFF] ^ table_[2][(crc >> 16) & 0xFF] ^
+           table_[3][(crc >> 24) & 0xFF] ^ table_[4][(crc >> 32) & 0xFF] ^ table_[5][(crc >> 40) & 0xFF] ^
+           table_[6][(crc >> 48) & 0xFF] ^ table_[7][crc >> 56];
+  }
+
+ private:
+  uint64_t table_[8][256] = {};
+};
+
+// The same digests bit by bit, straight from the definition: the oracle of the tests.
+uint64_t reference(CrcKind kind, uint64_t seed, const void* data, size_t bytes);
+
+}  // namespace sluice::crc

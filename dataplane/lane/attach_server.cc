@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/lane/attach_server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "dataplane/lane/clock.h"
+
+namespace sluice::lane {
+namespace {
+
+// Longest wait for workers to let go of an object; they pass a quiet point every millisecond or so.
+constexpr uint64_t kQuietNsMax = 5'000'000'000;
+constexpr uint64_t kObjectBytesMax = 1ULL << 60;
+
+Error system_error(const std::string& what) {
+  return {ErrorCode::kInternal, what + ": " + std::strerror(errno)};
+}
+
+void yield_briefly() {
+  const timespec t{0, 50'000};
+  nanosleep(&t, nullptr);
+}
+
+}  // namespace
+
+Result<BoardMemory> BoardMemory::create(const board::PortInfo& port) {
+  BoardMemory memory;
+  memory.fd_ = UniqueFd(memfd_create("sluice-board", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory.fd_ || ftruncate(memory.fd_.get(), sizeof(board::Board)) != 0) {
+    return system_error("the board's shared memory cannot be made");
+  }
+  void* const at =
+      mmap(nullptr, sizeof(board::Board), PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd_.get(), 0);
+  if (at == MAP_FAILED) return system_error("the board's shared memory cannot be mapped");
+  if (fcntl(memory.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return system_error("the board's shared memory cannot be sealed");
+  }
+  // All zero is the initial value of every ring and atomic; untouched slots cost no memory.
+  memory.board_ = static_cast<board::Board*>(at);
+  memory.board_->magic = board::kMagic;
+  memory.board_->version = board::kVersion;
+  memory.board_->board_bytes = sizeof(board::Board);
+  memory.board_->port = port;
+  if (getrandom(&memory.board_->generation, sizeof memory.board_->generation, 0) < 0) {
+    return system_error("no random numbers");
+  }
+  return memory;
+}
+
+Result<AttachServer> AttachServer::listen(const std::filesystem::path& socket, BoardMemory& memory,
+                                          ObjectTable& objects, const WorkerEpochs& epochs) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.native().size() >= sizeof address.sun_path) {
+    return Error{
+        ErrorCode::kConfiguration,
+        socket.native() + ": path too long for a unix socket (107 bytes); use a shorter node directory"};
+  }
+  std::memcpy(address.sun_path, socket.c_str(), socket.native().size() + 1);
+  const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (connect(probe.get(), name, sizeof address) == 0) {
+    return Error{ErrorCode::kConfiguration,
+                 socket.native() + ": another sluice-dataplane serves this node; stop it first"};
+  }
+  std::error_code ignored;
+  std::filesystem::create_directories(socket.parent_path(), ignored);
+  std::filesystem::remove(socket, ignored);
+  UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const mode_t mask = umask(0177);
+  const int bound = bind(listener.get(), name, sizeof address);
+  umask(mask);
+  if (bound != 0 || ::listen(listener.get(), 4) != 0) {
+    return Error{ErrorCode::kConfiguration,
+                 socket.native() + ": cannot listen: " + std::strerror(errno) + "; check the node directory"};
+  }
+  return AttachServer(socket, std::move(listener), memory, objects, epochs);
+}
+
+AttachServer::AttachServer(std::filesystem::path socket, UniqueFd listener, BoardMemory& memory,
+                           ObjectTable& objects, const WorkerEpochs& epochs)
+    : socket_(std::move(socket)),
+      listener_(std::move(listener)),
+      memory_(&memory),
+      objects_(&objects),
+      epochs_(&epochs) {}
+
+AttachServer::~AttachServer() {
+  if (!listener_) return;  // moved from
+  std::error_code ignored;
+  std::filesystem::remove(socket_, ignored);
+}
+
+void AttachServer::serve(int timeout_ms, int wake_fd) {
+  std::array<pollfd, 3> fds{{{listener_.get(), POLLIN, 0}, {wake_fd, POLLIN, 0}, {client_.get(), POLLIN, 0}}};
+  if (poll(fds.data(), client_ ? 3 : 2, timeout_ms) <= 0) return;
+  if (client_ && fds[2].revents != 0) handle_request();
+  if (fds[0].revents != 0) accept_client();
+}
+
+void AttachServer::accept_client() {
+  UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd) return;
+  if (!client_) {
+    client_ = std::move(fd);
+    return;
+  }
+  const board::AttachReply busy{.kind = board::AttachKind::kHello, .status = EBUSY};
+  (void)!send(fd.get(), &busy, sizeof busy, MSG_NOSIGNAL);
+}
+
+void AttachServer::handle_request() {
+  board::AttachRequest request;
+  iovec part{&request, sizeof request};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t bytes = recvmsg(client_.get(), &message, MSG_CMSG_CLOEXEC);
+  if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  UniqueFd fd;
+  if (cmsghdr* c = bytes < 0 ? nullptr : CMSG_FIRSTHDR(&message);
+      c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+      c->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int received = -1;
+    std::memcpy(&received, CMSG_DATA(c), sizeof received);
+    fd.reset(received);
+  }
+  if (bytes != sizeof request) {  // gone, or not speaking this protocol
+    client_.reset();
+    return;
+  }
+  board::AttachReply reply{.kind = request.kind};
+  int passed = -1;
+  switch (request.kind) {
+    case board::AttachKind::kHello:
+      reply.board_bytes = sizeof(board::Board);
+      passed = memory_->fd();
+      break;
+    case board::AttachKind::kOpenObject:
+      reply.status = open_object(request, std::move(fd));
+      break;
+    case board::AttachKind::kCloseObject:
+      reply.status = request.session < board::kSessionsMax
+                         ? close_object(request.session, request.object % board::kOpenObjectsMax)
+                         : EINVAL;
+      break;
+    case board::AttachKind::kCloseSession:
+      if (request.session >= board::kSessionsMax) {
+        reply.status = EINVAL;
+        break;
+      }
+      for (uint32_t i = 0; i < board::kOpenObjectsMax; ++i) {
+        if (objects_->at(request.session, i) == nullptr) continue;
+        const int status = close_object(request.session, i);
+        if (status != 0) reply.status = status;
+      }
+      break;
+    default:
+      reply.status = ENOSYS;
+  }
+  iovec out{&reply, sizeof reply};
+  msghdr answer{};
+  answer.msg_iov = &out;
+  answer.msg_iovlen = 1;
+  if (passed >= 0) {
+    control.fill(0);
+    answer.msg_control = control.data();
+    answer.msg_controllen = control.size();
+    cmsghdr* const c = CMSG_FIRSTHDR(&answer);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &passed, sizeof passed);
+  }
+  if (sendmsg(client_.get(), &answer, MSG_NOSIGNAL) != sizeof reply) client_.reset();
+}
+
+int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
+  constexpr uint32_t kKnown =
+      board::kObjectWrite | board::kObjectDirect | board::kObjectDiscard | board::kObjectGenerate;
+  const bool write = (r.flags & board::kObjectWrite) != 0;
+  const bool stored = (r.flags & (board::kObjectDiscard | board::kObjectGenerate)) == 0;
+  const bool power_of_two = (r.extent_bytes & (r.extent_bytes - 1)) == 0;
+  if (r.session >= board::kSessionsMax || (r.flags & ~kKnown) != 0 || r.reserved != 0 ||
+      stored != static_cast<bool>(fd) || !power_of_two || r.extent_bytes < 65536 ||
+      r.extent_bytes > memory_->board().port.extent_bytes_max || r.size > kObjectBytesMax ||
+      ((r.flags & board::kObjectDiscard) != 0 && !write) ||
+      ((r.flags & board::kObjectGenerate) != 0 && write)) {
+    return EINVAL;
+  }
+  auto object = std::make_unique<Object>();
+  object->session = r.session;
+  object->id = r.object;
+  object->flags = r.flags;
+  object->extent_bytes = r.extent_bytes;
+  object->size = r.size;
+  object->fd = std::move(fd);
+  if (write) {
+    const uint64_t words = object->extent_count() / 64 + 1;
+    object->written =
+        std::unique_ptr<std::atomic<uint64_t>[]>(new (std::nothrow) std::atomic<uint64_t>[words]());
+    if (object->written == nullptr) return ENOMEM;
+  }
+  return objects_->publish(std::move(object)) ? 0 : EEXIST;
+}
+
+// Returns once every worker has passed two quiet points after this call began.
+void AttachServer::wait_quiet() const {
+  const uint64_t deadline = monotonic_ns() + kQuietNsMax;
+  for (const auto& epoch : *epochs_) {
+    const uint64_t target = epoch->load(std::memory_order_acquire) + 2;
+    while (epoch->load(std::memory_order_acquire) < target && monotonic_ns() < deadline) yield_briefly();
+  }
+}
+
+int AttachServer::close_object(uint32_t session, uint32_t index) {
+  std::unique_ptr<Object> object = objects_->retract(session, index);
+  if (object == nullptr) return ENOENT;
+  wait_quiet();
+  const uint64_t deadline = monotonic_ns() + kQuietNsMax;
+  while (object->extents_in_use.load(std::memory_order_acquire) != 0 && monotonic_ns() < deadline)
+    yield_briefly();
+  if (object->extents_in_use.load(std::memory_order_acquire) == 0) return 0;
+  // A flow still uses it: control closed it too early. It must stay, or a write would go astray.
+  objects_->publish(std::move(object));
+  return EBUSY;
+}
+
+}  // namespace sluice::lane

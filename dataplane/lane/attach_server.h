@@ -1,0 +1,66 @@
+// The dataplane's end of attach.h: makes the board, and opens and closes objects for control.
+//
+// Main thread only; cold. Every field of a request is checked. A client's end changes nothing: flows
+// and objects stay for the next one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "dataplane/board/attach.h"
+#include "dataplane/board/board.h"
+#include "dataplane/core/error.h"
+#include "dataplane/core/unique_fd.h"
+#include "dataplane/lane/object_table.h"
+
+namespace sluice::lane {
+
+// The board's memory: a sealed memfd, mapped here.
+class BoardMemory {
+ public:
+  static Result<BoardMemory> create(const board::PortInfo& port);
+  board::Board& board() const { return *board_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  UniqueFd fd_;
+  board::Board* board_ = nullptr;  // mapped for the life of the process
+};
+
+// A worker's count of quiet points; see ObjectTable.
+using WorkerEpochs = std::vector<std::unique_ptr<std::atomic<uint64_t>>>;
+
+class AttachServer {
+ public:
+  // Listens on `socket` (made with mode 0600; a stale one is replaced, a live one is an error).
+  static Result<AttachServer> listen(const std::filesystem::path& socket, BoardMemory& memory,
+                                     ObjectTable& objects, const WorkerEpochs& epochs);
+  ~AttachServer();
+  AttachServer(AttachServer&&) = default;
+  AttachServer& operator=(AttachServer&&) = delete;
+
+  // Waits up to `timeout_ms` for requests, or for `wake_fd` to become readable, and answers them.
+  void serve(int timeout_ms, int wake_fd);
+  bool attached() const { return static_cast<bool>(client_); }
+
+ private:
+  AttachServer(std::filesystem::path socket, UniqueFd listener, BoardMemory& memory, ObjectTable& objects,
+               const WorkerEpochs& epochs);
+  void accept_client();
+  void handle_request();
+  int open_object(const board::AttachRequest& request, UniqueFd fd);
+  int close_object(uint32_t session, uint32_t index);
+  void wait_quiet() const;
+
+  std::filesystem::path socket_;
+  UniqueFd listener_;
+  UniqueFd client_;
+  BoardMemory* memory_;
+  ObjectTable* objects_;
+  const WorkerEpochs* epochs_;
+};
+
+}  // namespace sluice::lane

@@ -1,0 +1,198 @@
+// The cold part of receiving: commands of control, and the status datagrams.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+
+#include "dataplane/lane/rx_flow.h"
+
+namespace sluice::lane {
+namespace {
+
+constexpr uint32_t kRepairReserve = 2;
+constexpr uint32_t kMissingEventsMax = 512;  // for one query; control asks again
+
+}  // namespace
+
+RxSide::RxSide(Context& context, uint32_t first, uint32_t extents)
+    : context_(context),
+      first_(first),
+      pool_(0, extents, std::min(kRepairReserve, extents / 4)),
+      extents_(extents),
+      table_(extents),
+      flows_(board::kFlowsMax) {
+  const uint32_t chunks_max = context.port_info.extent_bytes_max / wire::kChunkBytesMin;
+  for (auto& e : extents_) e.chunk_crcs.resize(chunks_max);
+  active_.reserve(board::kFlowsMax);
+}
+
+int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns) {
+  if (flows_[flow_slot] != nullptr) return EEXIST;
+  if ((config.flow_id & 0xFFFF) != flow_slot || config.credit_extents == 0) return EINVAL;
+  flows_[flow_slot] = std::make_unique<Flow>(flow_slot, config, context_.board.flows[flow_slot],
+                                             context_.neighbours.host().mac);
+  flows_[flow_slot]->next_status_ns = now_ns;
+  active_.push_back(flow_slot);
+  return 0;
+}
+
+void RxSide::close(uint32_t flow_slot) {
+  Flow* const flow = flows_[flow_slot].get();
+  if (flow == nullptr) {
+    context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
+    return;
+  }
+  if (flow->closing) return;
+  flow->closing = true;
+  ++flow->extents_open;  // so that the flow does not end under the loop's feet
+  for (auto& e : extents_) {
+    if (e.flow == flow && !e.writing) release(e);
+  }
+  --flow->extents_open;
+  settle_closed(flow_slot);
+}
+
+void RxSide::settle_closed(uint32_t flow_slot) {
+  if (flows_[flow_slot]->extents_open > 0) return;
+  context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
+  flows_[flow_slot].reset();
+  std::erase(active_, flow_slot);
+}
+
+// Answers with runs of missing bytes: a whole extent that was never begun, or the holes of a begun one.
+void RxSide::query_missing(const board::Command& c) {
+  uint64_t missing = 0;
+  uint32_t events = 0;
+  board::Event run{.kind = board::EventKind::kMissing, .flow = c.flow, .object = c.object, .tag = c.tag};
+  const auto flush = [&] {
+    if (run.length > 0) {
+      context_.emit(run);
+      ++events;
+    }
+    run.length = 0;
+  };
+  const auto report = [&](uint64_t offset, uint64_t length) {
+    missing += length;
+    if (run.length > 0 && run.offset + run.length == offset) {
+      run.length += length;
+      return;
+    }
+    flush();
+    run.offset = offset;
+    run.length = length;
+  };
+  Flow* const flow = flows_[c.flow].get();
+  Object* const object = flow == nullptr ? nullptr : context_.objects.find(flow->config.session, c.object);
+  if (object != nullptr && object->is(board::kObjectWrite) && c.offset < object->size) {
+    const uint64_t end = c.length > object->size - c.offset ? object->size : c.offset + c.length;
+    for (uint64_t n = c.offset / object->extent_bytes;
+         n * object->extent_bytes < end && events < kMissingEventsMax; ++n) {
+      if (object->has_written(n)) continue;
+      const uint32_t index = table_.find({object->session, object->id, n});
+      const uint64_t base = n * object->extent_bytes;
+      if (index == ExtentTable::kNone) {
+        report(base, object->extent_length(n));
+        continue;
+      }
+      const Extent& e = extents_[index];
+      const uint32_t chunk_bytes = e.flow->config.chunk_bytes;
+      uint32_t run_end = 0;
+      for (uint32_t i = e.map.next_missing(0, &run_end); i < e.map.chunks() && events < kMissingEventsMax;
+           i = e.map.next_missing(run_end, &run_end)) {
+        const uint64_t begin = static_cast<uint64_t>(i) * chunk_bytes;
+        report(base + begin,
+               std::min<uint64_t>(static_cast<uint64_t>(run_end) * chunk_bytes, e.length) - begin);
+      }
+    }
+  }
+  flush();
+  context_.emit({.kind = board::EventKind::kMissingEnd,
+                 .flow = c.flow,
+                 .object = c.object,
+                 .tag = c.tag,
+                 .offset = c.offset,
+                 .length = missing});
+}
+
+void RxSide::forget(const board::Command& c) {
+  Flow* const flow = flows_[c.flow].get();
+  Object* const object = flow == nullptr ? nullptr : context_.objects.find(flow->config.session, c.object);
+  if (object == nullptr || !object->is(board::kObjectWrite) || c.offset >= object->size) {
+    return context_.count(Counter::bad_commands);
+  }
+  const uint64_t end = c.length > object->size - c.offset ? object->size : c.offset + c.length;
+  for (uint64_t n = c.offset / object->extent_bytes; n * object->extent_bytes < end; ++n)
+    object->clear_written(n);
+}
+
+bool RxSide::pump(uint64_t now_ns) {
+  bool busy = false;
+  for (const uint32_t index : active_) {
+    Flow& flow = *flows_[index];
+    if (flow.closing) continue;
+    take_gaps(flow);
+    if (now_ns < flow.next_status_ns || !flow.path.ready(context_, now_ns)) continue;
+    send_status(flow, now_ns);
+    busy = true;
+  }
+  return busy;
+}
+
+void RxSide::take_gaps(Flow& flow) {
+  board::Gap gap;
+  while (!flow.gaps.full() && flow.slot.gaps.pop(&gap)) {
+    add(flow.slot.state.gaps_reported, gap.count);
+    flow.gaps.push({.run = {gap.first, gap.count}});
+    flow.next_status_ns = 0;
+  }
+}
+
+void RxSide::send_status(Flow& flow, uint64_t now_ns) {
+  wire::Status status;
+  status.echo_send_time_ns = flow.echo_send_time_ns;
+  status.echo_hold_ns = flow.echo_send_time_ns == 0 ? 0 : now_ns - flow.echo_arrival_ns;
+  status.received_end = flow.window.end();
+  status.credit_extents = flow.credit();
+  status.bytes_received = flow.slot.state.bytes.load(std::memory_order_relaxed);
+  if (flow.delay_min_ns <= flow.delay_max_ns) {
+    status.delay_min_ns = flow.delay_min_ns;
+    status.delay_max_ns = flow.delay_max_ns;
+  }
+  status.done_first = static_cast<uint32_t>(flow.done_count - flow.done_log.size());
+  status.done_count = std::min(flow.done_log.size(), wire::kStatusDoneMax);
+  for (uint32_t i = 0; i < status.done_count; ++i) status.done[i] = flow.done_log.at(i);
+  status.gap_count = std::min(flow.gaps.size(), wire::kStatusGapsMax);
+  for (uint32_t i = 0; i < status.gap_count; ++i) status.gaps[i] = flow.gaps.at(i).run;
+
+  uint8_t payload[wire::kStatusBytesMax];
+  uint32_t done_written = 0;
+  uint32_t gaps_written = 0;
+  const size_t bytes = wire::encode_status(status, payload, &done_written, &gaps_written);
+  const wire::Header header{.type = wire::Type::kStatus,
+                            .flow_id = flow.config.flow_id,
+                            .tx_seq = flow.status_seq,
+                            .send_time_ns = now_ns,
+                            .length = static_cast<uint32_t>(bytes)};
+  uint64_t ignored = 0;
+  if (!flow.path.send(context_, header, {payload, bytes}, nullptr, wire::CrcKind::kCrc64Ecma, &ignored))
+    return;
+  ++flow.status_seq;
+  for (uint32_t i = 0; i < gaps_written; ++i) --flow.gaps.at(i).left;
+  while (!flow.gaps.empty() && flow.gaps.front().left == 0) flow.gaps.pop();
+  add(flow.slot.state.statuses, 1);
+  set(flow.slot.state.credit_extents, status.credit_extents);
+  flow.credit_told = status.credit_extents;
+  flow.delay_min_ns = INT64_MAX;
+  flow.delay_max_ns = INT64_MIN;
+  flow.last_status_ns = now_ns;
+  // What did not fit, or is to be repeated, follows after the usual interval.
+  const bool more = !flow.gaps.empty() || !flow.done_log.empty();
+  flow.next_status_ns = now_ns + (more ? flow.config.status_interval_ns : kIdleStatusNs);
+}
+
+uint64_t RxSide::next_due_ns() const {
+  uint64_t due = UINT64_MAX;
+  for (const uint32_t index : active_) due = std::min(due, flows_[index]->next_status_ns);
+  return due;
+}
+
+}  // namespace sluice::lane

@@ -1,0 +1,65 @@
+// State of one receiving flow; internal to rx_side*.cc.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "dataplane/core/fifo.h"
+#include "dataplane/core/seq_window.h"
+#include "dataplane/core/status.h"
+#include "dataplane/lane/rx_side.h"
+
+namespace sluice::lane {
+
+inline constexpr uint32_t kDoneLog = 1024;  // completed extents that the sender may not know yet
+inline constexpr uint32_t kGapsKept = 1024;
+inline constexpr uint8_t kGapRepeats = 3;
+inline constexpr uint64_t kIdleStatusNs = 10'000'000;
+
+struct RxSide::Flow {
+  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, const uint8_t* mac)
+      : index(slot_index),
+        config(c),
+        slot(s),
+        path(c, mac),
+        digest(static_cast<crc::CrcKind>(c.crc_kind), c.chunk_bytes),
+        window(s.window, board::kWindowBits),
+        done_log(kDoneLog),
+        gaps(kGapsKept) {}
+
+  struct GapToSend {
+    wire::GapRun run;
+    uint8_t left = kGapRepeats;
+  };
+
+  crc::CrcKind crc_kind() const { return static_cast<crc::CrcKind>(config.crc_kind); }
+  // What the sender may have opened in all: the completed ones, and the window; never more than the
+  // log of completed extents can tell it about.
+  uint64_t credit() const {
+    const uint64_t by_buffers = released + config.credit_extents;
+    const uint64_t by_log = done_count - done_log.size() + kDoneLog;
+    return by_buffers < by_log ? by_buffers : by_log;
+  }
+
+  const uint32_t index;
+  const board::FlowConfig config;
+  board::FlowSlot& slot;
+  FlowPath path;
+  storage::ExtentDigest digest;
+  SeqWindow window;
+  Fifo<wire::DoneExtent> done_log;  // those that the sender has not echoed; the front is number
+  uint64_t done_count = 0;          // done_count - done_log.size()
+  uint64_t released = 0;            // extents completed, their buffers free again
+  Fifo<GapToSend> gaps;
+  uint32_t extents_open = 0;
+  bool closing = false;
+  uint64_t status_seq = 0;
+  uint64_t next_status_ns = 0;
+  uint64_t last_status_ns = 0;
+  uint64_t credit_told = 0;
+  uint64_t probe_end = 0;
+  uint64_t echo_send_time_ns = 0;  // of the newest datagram, and when it arrived
+  uint64_t echo_arrival_ns = 0;
+  int64_t delay_min_ns = INT64_MAX;
+  int64_t delay_max_ns = INT64_MIN;
+};
+
+}  // namespace sluice::lane

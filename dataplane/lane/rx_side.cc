@@ -1,0 +1,205 @@
+// The hot part of receiving: one datagram, from header to its place. The rest is rx_control.cc.
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/lane/rx_side.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dataplane/crc/crc.h"
+#include "dataplane/lane/rx_flow.h"
+
+namespace sluice::lane {
+
+RxSide::Flow* RxSide::match(const net::UdpFrame& frame, const wire::Header& header) {
+  const auto slot = static_cast<uint32_t>(header.flow_id & 0xFFFF);  // the receiver names flows
+  if (slot >= flows_.size() || flows_[slot] == nullptr) return nullptr;
+  Flow& flow = *flows_[slot];
+  if (flow.config.flow_id != header.flow_id || flow.closing || !flow.path.is_peer(frame)) return nullptr;
+  return &flow;
+}
+
+// Bookkeeping of any valid datagram of the flow.
+void RxSide::seen(Flow& flow, const wire::Header& header, uint64_t now_ns) {
+  set(flow.slot.state.last_peer_ns, now_ns);
+  flow.echo_send_time_ns = header.send_time_ns;
+  flow.echo_arrival_ns = now_ns;
+  const auto delay = static_cast<int64_t>(now_ns - header.send_time_ns);
+  flow.delay_min_ns = std::min(flow.delay_min_ns, delay);
+  flow.delay_max_ns = std::max(flow.delay_max_ns, delay);
+  // Serial-number arithmetic; done_seen never runs ahead of what was completed.
+  const auto known = static_cast<uint32_t>(flow.done_count - flow.done_log.size());
+  const uint32_t learned = header.done_seen - known;
+  if (learned <= flow.done_log.size()) {
+    for (uint32_t i = 0; i < learned; ++i) flow.done_log.pop();
+  }
+}
+
+void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t now_ns) {
+  Flow* const flow = match(frame, h);
+  if (flow == nullptr) return context_.count(Counter::rx_drop_unknown_flow);
+  const auto verdict = flow->window.check(h.tx_seq);
+  if (verdict == SeqWindow::Verdict::kTooOld) return context_.count(Counter::rx_drop_old_tx_seq);
+
+  const uint8_t* const sluice = frame.payload.data();
+  const uint8_t* const payload = sluice + wire::kHeaderBytes;
+  const uint64_t payload_crc = crc::compute(flow->crc_kind(), 0, payload, h.length);
+  if (crc::compute(flow->crc_kind(), payload_crc, sluice, wire::kHeaderCrcCoveredBytes) != h.crc) {
+    add(flow->slot.state.crc_errors, 1);
+    return context_.count(Counter::rx_drop_crc);
+  }
+  Object* const object = context_.objects.find(flow->config.session, h.object);
+  if (object == nullptr || !object->is(board::kObjectWrite) ||
+      (flow->crc_kind() == crc::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
+    return context_.count(Counter::rx_drop_unknown_object);
+  }
+  // The extent's number and the chunk's place in it.
+  const uint32_t extent_bytes = flow->config.extent_bytes;
+  const uint32_t chunk_bytes = flow->config.chunk_bytes;
+  const uint64_t number = h.offset / extent_bytes;
+  const auto at = static_cast<uint32_t>(h.offset % extent_bytes);
+  if (object->extent_bytes != extent_bytes || h.offset >= object->size || at % chunk_bytes != 0) {
+    return context_.count(Counter::rx_drop_out_of_range);
+  }
+  const uint32_t extent_length = object->extent_length(number);
+  const uint32_t chunk = at / chunk_bytes;
+  if (h.length == 0 || h.length != chunk_length(extent_length, chunk_bytes, chunk)) {
+    return context_.count(Counter::rx_drop_out_of_range);
+  }
+
+  Extent* e = nullptr;
+  const bool written = object->has_written(number);
+  const bool repeated = verdict == SeqWindow::Verdict::kSeen || written;
+  if (!repeated) {
+    e = extent_for(*flow, *object, number, (h.flags & wire::kFlagRepair) != 0);
+    if (e == nullptr) {
+      add(flow->slot.state.no_buffer_drops, 1);
+      return context_.count(Counter::rx_drop_no_buffer);
+    }
+  }
+  context_.count(Counter::rx_chunks);
+  if (verdict == SeqWindow::Verdict::kNew) {
+    if (h.tx_seq < flow->slot.control.settled_below.load(std::memory_order_relaxed)) {
+      add(flow->slot.state.late_chunks, 1);
+    }
+    flow->window.mark(h.tx_seq);
+    flow->slot.state.highest_data_end.store(flow->window.end(), std::memory_order_release);
+  }
+  seen(*flow, h, now_ns);
+  if (repeated || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
+
+  if (!object->is(board::kObjectDiscard)) {
+    std::memcpy(context_.queue.buffers()[slot_of(*e)].data + at, payload, h.length);
+  }
+  e->chunk_crcs[chunk] = payload_crc;
+  e->map.set(chunk);
+  add(flow->slot.state.chunks, 1);
+  add(flow->slot.state.bytes, h.length);
+  flow->next_status_ns =
+      std::min(flow->next_status_ns, flow->last_status_ns + flow->config.status_interval_ns);
+  if (e->map.complete()) complete(*e);
+}
+
+RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, bool repair) {
+  const ExtentKey key{object.session, object.id, number};
+  const uint32_t known = table_.find(key);
+  if (known != ExtentTable::kNone) return &extents_[known];
+  if (flow.done_log.size() + flow.extents_open >= kDoneLog) return nullptr;
+  const uint32_t index = pool_.take(repair);
+  if (index == storage::ExtentPool::kNone) return nullptr;
+  Extent& e = extents_[index];
+  table_.insert(key, index);
+  e.writing = false;
+  e.flow = &flow;
+  e.object = &object;
+  e.key = key;
+  e.length = object.extent_length(number);
+  e.map.reset(chunk_count(e.length, flow.config.chunk_bytes));
+  object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
+  ++flow.extents_open;
+  return &e;
+}
+
+// Every chunk is there: fold the digest and write, once and whole.
+void RxSide::complete(Extent& e) {
+  e.crc = e.flow->digest.fold(e.chunk_crcs.data(), e.length);
+  if (e.object->is(board::kObjectDiscard)) return finished(e);
+  const uint32_t slot = slot_of(e);
+  uint8_t* const data = context_.queue.buffers()[slot].data;
+  const bool direct = e.object->is(board::kObjectDirect);
+  if (direct && e.length % storage::kDirectAlignment != 0) {
+    // Behind the end of the file: cut off when the file is finished, but never old memory.
+    std::memset(data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
+  }
+  e.writing = true;
+  context_.ring.start(slot, {.fd = e.object->fd.get(),
+                             .data = data,
+                             .offset = e.key.number * e.object->extent_bytes,
+                             .length = e.length,
+                             .write = true,
+                             .direct = direct});
+}
+
+void RxSide::finished(Extent& e) {
+  Flow& flow = *e.flow;
+  e.object->set_written(e.key.number);
+  flow.done_log.push({e.object->id, e.key.number});
+  ++flow.done_count;
+  ++flow.released;
+  add(flow.slot.state.bytes_done, e.length);
+  add(flow.slot.state.extents_done, 1);
+  context_.emit({.kind = board::EventKind::kExtentWritten,
+                 .flow = flow.index,
+                 .object = e.object->id,
+                 .offset = e.key.number * e.object->extent_bytes,
+                 .length = e.length,
+                 .digest = e.crc});
+  // A sender that waits for credit is told at once.
+  if (flow.credit() - flow.credit_told >= std::max(1U, flow.config.credit_extents / 4))
+    flow.next_status_ns = 0;
+  release(e);
+}
+
+void RxSide::on_written(uint32_t slot, int error) {
+  Extent& e = extents_[slot - first_];
+  e.writing = false;
+  context_.count(Counter::disk_writes);
+  if (error == 0 && !e.flow->closing) return finished(e);
+  if (error != 0) {
+    context_.count(Counter::disk_errors);
+    context_.emit({.kind = board::EventKind::kExtentFailed,
+                   .flow = e.flow->index,
+                   .object = e.object->id,
+                   .offset = e.key.number * e.object->extent_bytes,
+                   .length = e.length,
+                   .value = static_cast<uint64_t>(error)});
+  }
+  release(e);
+}
+
+void RxSide::release(Extent& e) {
+  Flow& flow = *e.flow;
+  table_.erase(e.key);
+  e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
+  e.flow = nullptr;
+  e.object = nullptr;
+  --flow.extents_open;
+  pool_.give_back(slot_of(e) - first_);
+  if (flow.closing) settle_closed(flow.index);
+}
+
+void RxSide::on_probe(const net::UdpFrame& frame, const wire::Header& h, uint64_t now_ns) {
+  Flow* const flow = match(frame, h);
+  if (flow == nullptr) return context_.count(Counter::rx_drop_unknown_flow);
+  if (h.length != 0 || h.crc != crc::compute(crc::CrcKind::kCrc64Ecma, 0, frame.payload.data(),
+                                             wire::kHeaderCrcCoveredBytes)) {
+    return context_.count(Counter::rx_drop_crc);
+  }
+  context_.count(Counter::rx_probes);
+  add(flow->slot.state.probes, 1);
+  seen(*flow, h, now_ns);
+  flow->probe_end = std::max(flow->probe_end, h.tx_seq);
+  flow->slot.state.probe_end.store(flow->probe_end, std::memory_order_release);
+  flow->next_status_ns = 0;  // answered at once
+}
+
+}  // namespace sluice::lane

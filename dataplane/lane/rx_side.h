@@ -1,0 +1,73 @@
+// The receiving half of one worker: chunks are checked, put in their place, and whole extents written.
+//
+// One thread: the worker; no allocation, lock or blocking call outside open(). An extent takes a buffer
+// when its first chunk arrives and is written once, whole, when its last one has; a chunk that finds no
+// buffer is dropped before it is recorded, so the sender repeats it. What arrives twice is counted.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "dataplane/core/chunk_map.h"
+#include "dataplane/core/extent_table.h"
+#include "dataplane/lane/context.h"
+#include "storage/digest.h"
+#include "storage/extent_pool.h"
+
+namespace sluice::lane {
+
+class RxSide {
+ public:
+  // Uses buffers [first, first + extents) of the queue, and ring slots of the same numbers.
+  RxSide(Context& context, uint32_t first, uint32_t extents);
+
+  int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno
+  void close(uint32_t flow_slot);
+  void query_missing(const board::Command& command);
+  void forget(const board::Command& command);
+
+  // A datagram that decoded; `payload` follows the header in memory. Counts what becomes of it.
+  void on_data(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
+  void on_probe(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
+  void on_written(uint32_t slot, int error);
+
+  // Sends the statuses that are due. True when one was sent.
+  bool pump(uint64_t now_ns);
+  uint64_t next_due_ns() const;
+  bool has_flows() const { return !active_.empty(); }
+
+ private:
+  struct Flow;
+  struct Extent {
+    bool writing = false;
+    Flow* flow = nullptr;  // that opened it; nullptr: free
+    Object* object = nullptr;
+    ExtentKey key;
+    uint32_t length = 0;
+    ChunkMap map;
+    uint64_t crc = 0;
+    std::vector<uint64_t> chunk_crcs;
+  };
+  // nullptr: no such flow for this frame.
+  Flow* match(const net::UdpFrame& frame, const wire::Header& header);
+  Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
+  void seen(Flow& flow, const wire::Header& header, uint64_t now_ns);
+  void complete(Extent& extent);
+  void finished(Extent& extent);
+  void release(Extent& extent);
+  void send_status(Flow& flow, uint64_t now_ns);
+  void take_gaps(Flow& flow);
+  void settle_closed(uint32_t flow_slot);
+  uint32_t slot_of(const Extent& e) const { return first_ + static_cast<uint32_t>(&e - extents_.data()); }
+
+  Context& context_;
+  uint32_t first_;
+  storage::ExtentPool pool_;
+  std::vector<Extent> extents_;
+  ExtentTable table_;
+  std::vector<std::unique_ptr<Flow>> flows_;  // by flow slot; null where none
+  std::vector<uint32_t> active_;              // flow slots in use
+};
+
+}  // namespace sluice::lane

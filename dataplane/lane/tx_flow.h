@@ -1,0 +1,56 @@
+// State of one sending flow; internal to tx_side*.cc.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "dataplane/lane/tx_side.h"
+
+namespace sluice::lane {
+
+inline constexpr uint32_t kPartitionsQueued = 16;
+inline constexpr uint32_t kRepairsQueued = 1024;
+inline constexpr uint64_t kProbeIntervalNsMin = 1'000'000;
+inline constexpr uint64_t kProbeIntervalNsMax = 1'000'000'000;
+
+struct TxSide::Flow {
+  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, const uint8_t* mac,
+       uint32_t extents)
+      : index(slot_index),
+        config(c),
+        slot(s),
+        path(c, mac),
+        digest(static_cast<crc::CrcKind>(c.crc_kind), c.chunk_bytes),
+        // Every chunk that can be in flight, twice over for retransmissions.
+        sent_ring(2 * extents * ((c.extent_bytes + c.chunk_bytes - 1) / c.chunk_bytes)),
+        partitions(kPartitionsQueued),
+        order(extents),
+        retransmissions(sent_ring.capacity()),
+        repairs(kRepairsQueued) {}
+
+  crc::CrcKind crc_kind() const { return static_cast<crc::CrcKind>(config.crc_kind); }
+
+  const uint32_t index;
+  const board::FlowConfig config;
+  board::FlowSlot& slot;
+  FlowPath path;
+  storage::ExtentDigest digest;
+  Pacer pacer;
+  SentRing sent_ring;
+  Fifo<Partition> partitions;
+  Fifo<uint32_t> order;  // extents not yet sent in full, in order
+  Fifo<SentChunk> retransmissions;
+  Fifo<Repair> repairs;
+  uint32_t repair_slot = ExtentTable::kNone;  // extent read for the repair in front
+  uint32_t extents_held = 0;                  // of any state but kFree
+  bool closing = false;
+  uint64_t tx_seq = 0;  // next
+  uint64_t opened = 0;  // extents opened
+  uint64_t credit = 0;
+  uint32_t done_seen = 0;
+  uint64_t rtt_ns = 0;  // 0: not known
+  uint64_t last_peer_ns = 0;
+  uint64_t last_send_ns = 0;
+  uint64_t probe_interval_ns = kProbeIntervalNsMin;
+  uint64_t last_pump_ns = 0;
+};
+
+}  // namespace sluice::lane

@@ -1,0 +1,224 @@
+// The hot part of sending: which chunk leaves next, and when.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "dataplane/core/chunk_map.h"
+#include "dataplane/core/safe_rate.h"
+#include "dataplane/lane/tx_flow.h"
+
+namespace sluice::lane {
+
+bool TxSide::pump(uint64_t now_ns) {
+  drain();
+  if (flows_.empty()) return false;
+  bool busy = false;
+  const auto count = static_cast<uint32_t>(flows_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    Flow& flow = *flows_[(first_flow_ + i) % count];
+    if (!flow.closing) busy |= pump_flow(flow, now_ns);
+  }
+  first_flow_ = (first_flow_ + 1) % count;
+  settle_closed();
+  return busy;
+}
+
+bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
+  read_ahead(flow);
+  const uint64_t idle_ns = now_ns - flow.last_pump_ns;
+  flow.last_pump_ns = now_ns;
+  if (!flow.path.ready(context_, now_ns)) return false;
+  const uint64_t control_ns = context_.board.control_alive_ns.load(std::memory_order_relaxed);
+  flow.pacer.set_rate(safe_rate_bps(flow.slot.control.rate_bps.load(std::memory_order_relaxed),
+                                    now_ns - std::min(now_ns, flow.last_peer_ns),
+                                    now_ns - std::min(now_ns, control_ns), flow.rtt_ns));
+  bool busy = false;
+  for (uint32_t n = 0; n < port::kBurst; ++n) {
+    if (!flow.pacer.ready(now_ns)) {
+      add(flow.slot.state.blocked_pacing_ns, n == 0 ? idle_ns : 0);
+      break;
+    }
+    Sent sent = send_retransmission(flow, now_ns);
+    if (sent == Sent::kNothing) sent = send_repair(flow, now_ns);
+    if (sent == Sent::kNothing) sent = send_new(flow, now_ns);
+    if (sent == Sent::kNothing) {
+      if (n == 0 && !flow.order.empty()) {
+        const bool reading = extents_[flow.order.front()].state == State::kReading;
+        add(reading ? flow.slot.state.blocked_source_ns : flow.slot.state.blocked_credit_ns, idle_ns);
+      }
+      break;
+    }
+    if (sent == Sent::kNoRoom) break;
+    busy = true;
+  }
+  if (busy) {
+    flow.last_send_ns = now_ns;
+    flow.probe_interval_ns = std::max(flow.rtt_ns / 4, kProbeIntervalNsMin);
+  } else if (flow.extents_held > 0 && flow.tx_seq > 0 &&
+             now_ns - flow.last_send_ns >= flow.probe_interval_ns) {
+    send_probe(flow, now_ns);
+  }
+  return busy;
+}
+
+bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
+                        uint64_t now_ns, uint64_t* payload_crc) {
+  const wire::Header header{.type = wire::Type::kData,
+                            .flags = flags,
+                            .flow_id = flow.config.flow_id,
+                            .tx_seq = flow.tx_seq,
+                            .send_time_ns = now_ns,
+                            .offset = e.offset + at,
+                            .object = e.object->id,
+                            .length = bytes,
+                            .done_seen = flow.done_seen};
+  if (!flow.path.send(context_, header, {e.buffer->data + at, bytes}, e.buffer, flow.crc_kind(),
+                      payload_crc)) {
+    return false;
+  }
+  flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
+  ++flow.tx_seq;
+  flow.pacer.sent(now_ns, flow.path.wire_bytes(bytes));
+  return true;
+}
+
+TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
+  while (!flow.retransmissions.empty()) {
+    const SentChunk chunk = flow.retransmissions.front();
+    const uint64_t number = chunk.offset / flow.config.extent_bytes;
+    const uint32_t slot = table_.find({flow.config.session, chunk.object, number});
+    // No longer held: the peer completed the extent, or it was a repair, which NEED covers.
+    if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) {
+      flow.retransmissions.pop();
+      continue;
+    }
+    const Extent& e = extents_[slot];
+    uint64_t ignored = 0;
+    if (!send_chunk(flow, e, static_cast<uint32_t>(chunk.offset - e.offset), chunk.length,
+                    wire::kFlagRetransmission, now_ns, &ignored)) {
+      return Sent::kNoRoom;
+    }
+    flow.retransmissions.pop();
+    add(flow.slot.state.retransmitted_chunks, 1);
+    return Sent::kYes;
+  }
+  return Sent::kNothing;
+}
+
+TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
+  const auto release = [&] {
+    if (flow.repair_slot != ExtentTable::kNone) retire(flow.repair_slot);
+    flow.repair_slot = ExtentTable::kNone;
+  };
+  while (!flow.repairs.empty()) {
+    Repair& r = flow.repairs.front();
+    Object* object = context_.objects.find(flow.config.session, r.object);
+    if (object == nullptr || r.length == 0 || r.offset + r.length > object->size) {
+      if (object == nullptr || r.length != 0) context_.count(Counter::bad_commands);
+      flow.repairs.pop();
+      continue;
+    }
+    const ExtentKey key{object->session, object->id, r.offset / object->extent_bytes};
+    uint32_t slot = table_.find(key);
+    if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) {
+      if (flow.repair_slot != ExtentTable::kNone && !(extents_[flow.repair_slot].key == key)) release();
+      if (flow.repair_slot == ExtentTable::kNone &&
+          (!context_.has_event_room() || !start_read(flow, *object, key.number, true, &flow.repair_slot))) {
+        return Sent::kNothing;
+      }
+      slot = flow.repair_slot;
+    }
+    const Extent& e = extents_[slot];
+    if (e.state == State::kReading) return Sent::kNothing;
+    const uint32_t chunk_bytes = flow.config.chunk_bytes;
+    const uint32_t at = static_cast<uint32_t>(r.offset - e.offset) / chunk_bytes * chunk_bytes;
+    // A failed read, or bytes whose first pass is still to come: nothing to repeat in this extent.
+    const uint32_t limit = e.repair || e.state == State::kHeld ? e.length : e.sent;
+    uint32_t bytes = e.length - std::min(at, e.length);
+    if (at < limit) {
+      bytes = std::min(chunk_length(e.length, chunk_bytes, at / chunk_bytes), bytes);
+      uint64_t ignored = 0;
+      if (!send_chunk(flow, e, at, bytes, wire::kFlagRepair, now_ns, &ignored)) return Sent::kNoRoom;
+      add(flow.slot.state.repaired_chunks, 1);
+    } else if (bytes == 0) {
+      bytes = object->extent_length(key.number);
+    }
+    const uint64_t next = e.offset + at + bytes;
+    const uint64_t end = r.offset + r.length;
+    r.offset = std::min(next, end);
+    r.length = end - r.offset;
+    if (r.length == 0) flow.repairs.pop();
+    if (flow.repairs.empty()) release();
+    if (at < limit) return Sent::kYes;
+  }
+  release();
+  return Sent::kNothing;
+}
+
+TxSide::Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
+  if (flow.order.empty()) return Sent::kNothing;
+  const uint32_t slot = flow.order.front();
+  Extent& e = extents_[slot];
+  if (e.state != State::kReady || e.length == 0) return Sent::kNothing;
+  if (e.sent == 0) {
+    if (flow.opened >= flow.credit) return Sent::kNothing;
+    ++flow.opened;
+    set(flow.slot.state.opened_extents, flow.opened);
+  }
+  const uint32_t bytes = chunk_length(e.length, flow.config.chunk_bytes, e.sent / flow.config.chunk_bytes);
+  uint64_t payload_crc = 0;
+  if (!send_chunk(flow, e, e.sent, bytes, 0, now_ns, &payload_crc)) {
+    if (e.sent == 0) --flow.opened;
+    return Sent::kNoRoom;
+  }
+  e.crc = flow.digest.append(e.crc, payload_crc, bytes);
+  e.sent += bytes;
+  add(flow.slot.state.chunks, 1);
+  add(flow.slot.state.bytes, bytes);
+  if (e.sent == e.length) finish_first_pass(flow, slot);
+  return Sent::kYes;
+}
+
+void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
+  Extent& e = extents_[slot];
+  flow.order.pop();
+  e.state = State::kHeld;
+  context_.emit({.kind = board::EventKind::kExtentSent,
+                 .flow = flow.index,
+                 .object = e.object->id,
+                 .offset = e.offset,
+                 .length = e.length,
+                 .digest = e.crc});
+  if (e.ends_partition) {
+    context_.emit({.kind = board::EventKind::kPartitionSent,
+                   .flow = flow.index,
+                   .object = e.object->id,
+                   .offset = e.partition_offset,
+                   .length = e.partition_length});
+  }
+}
+
+void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
+  // tx_seq is the next one to be used: everything below it has left (docs/WIRE.md, "Probe").
+  const wire::Header header{.type = wire::Type::kProbe,
+                            .flow_id = flow.config.flow_id,
+                            .tx_seq = flow.tx_seq,
+                            .send_time_ns = now_ns,
+                            .done_seen = flow.done_seen};
+  uint64_t ignored = 0;
+  if (!flow.path.send(context_, header, {}, nullptr, wire::CrcKind::kCrc64Ecma, &ignored)) return;
+  flow.last_send_ns = now_ns;
+  flow.probe_interval_ns = std::min(flow.probe_interval_ns * 3 / 2, kProbeIntervalNsMax);
+  add(flow.slot.state.probes, 1);
+}
+
+uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
+  uint64_t due = UINT64_MAX;
+  for (const auto& flow : flows_) {
+    const bool waiting = !flow->order.empty() || !flow->retransmissions.empty() || !flow->repairs.empty();
+    if (waiting && flow->pacer.next_ns() > now_ns) due = std::min(due, flow->pacer.next_ns());
+    if (flow->extents_held > 0) due = std::min(due, flow->last_send_ns + flow->probe_interval_ns);
+  }
+  return due;
+}
+
+}  // namespace sluice::lane

@@ -1,0 +1,249 @@
+// The cold part of sending: commands, statuses, reads, the life of extents. The hot part is tx_pump.cc.
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/lane/tx_side.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "dataplane/lane/tx_flow.h"
+
+namespace sluice::lane {
+namespace {
+
+// Extents that only repairs may take: one for each of a few flows at a time.
+constexpr uint32_t kRepairReserve = 2;
+
+}  // namespace
+
+TxSide::TxSide(Context& context, uint32_t extents, const port::Buffer* pattern)
+    : context_(context),
+      pattern_(pattern),
+      pool_(0, extents, std::min(kRepairReserve, extents / 4)),
+      extents_(extents),
+      table_(extents),
+      draining_(extents) {
+  flows_.reserve(board::kFlowsMax);
+}
+
+TxSide::Flow* TxSide::find(uint32_t flow_slot) {
+  for (auto& flow : flows_) {
+    if (flow->index == flow_slot) return flow.get();
+  }
+  return nullptr;
+}
+
+int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns) {
+  if (find(flow_slot) != nullptr) return EEXIST;
+  auto flow = std::make_unique<Flow>(flow_slot, config, context_.board.flows[flow_slot],
+                                     context_.neighbours.host().mac, static_cast<uint32_t>(extents_.size()));
+  flow->credit = config.credit_extents;
+  flow->last_peer_ns = now_ns;
+  flow->last_pump_ns = now_ns;
+  flows_.push_back(std::move(flow));
+  return 0;
+}
+
+void TxSide::close(uint32_t flow_slot) {
+  Flow* flow = find(flow_slot);
+  if (flow == nullptr) {  // never opened, or closed already: the answer is the same
+    context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
+    return;
+  }
+  if (flow->closing) return;
+  flow->closing = true;
+  flow->partitions.clear();
+  flow->repairs.clear();
+  flow->retransmissions.clear();
+  flow->order.clear();
+  flow->repair_slot = ExtentTable::kNone;
+  for (uint32_t i = 0; i < extents_.size(); ++i) {
+    if (extents_[i].flow == flow && extents_[i].state != State::kReading &&
+        extents_[i].state != State::kFree && extents_[i].state != State::kDraining) {
+      retire(i);
+    }
+  }
+}
+
+// A closed flow goes when its reads have ended and the device holds none of its frames.
+void TxSide::settle_closed() {
+  for (size_t i = 0; i < flows_.size();) {
+    if (flows_[i]->closing && flows_[i]->extents_held == 0) {
+      context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flows_[i]->index});
+      flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+}
+
+bool TxSide::add_partition(const board::Command& c) {
+  Flow* flow = find(c.flow);
+  if (flow == nullptr || flow->closing || c.length == 0 || c.offset % flow->config.extent_bytes != 0)
+    return false;
+  return flow->partitions.push({c.object, c.offset, c.length, 0});
+}
+
+bool TxSide::add_repair(const board::Command& c) {
+  Flow* flow = find(c.flow);
+  if (flow == nullptr || flow->closing || c.length == 0 || c.offset + c.length < c.offset) return false;
+  return flow->repairs.push({c.object, c.offset, c.length});
+}
+
+bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot) {
+  const uint32_t index = pool_.take(repair);
+  if (index == storage::ExtentPool::kNone) return false;
+  *slot = index;
+  Extent& e = extents_[index];
+  e = {};
+  e.repair = repair;
+  e.flow = &flow;
+  e.object = &object;
+  e.key = {object.session, object.id, number};
+  e.offset = number * object.extent_bytes;
+  e.length = object.extent_length(number);
+  object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
+  ++flow.extents_held;
+  if (!repair) table_.insert(e.key, index);
+  if (object.is(board::kObjectGenerate)) {
+    e.buffer = pattern_;
+    e.state = State::kReady;
+    return true;
+  }
+  e.buffer = &context_.queue.buffers()[index];
+  e.state = State::kReading;
+  context_.ring.start(index, {.fd = object.fd.get(),
+                              .data = e.buffer->data,
+                              .offset = e.offset,
+                              .length = e.length,
+                              .write = false,
+                              .direct = object.is(board::kObjectDirect)});
+  return true;
+}
+
+// Keeps the flow's share of the pool busy with reads.
+void TxSide::read_ahead(Flow& flow) {
+  const auto total = static_cast<uint32_t>(extents_.size());
+  const uint32_t share = std::max(2U, total / static_cast<uint32_t>(flows_.size()));
+  while (!flow.partitions.empty() && flow.extents_held < share && !flow.order.full() &&
+         context_.has_event_room()) {
+    Partition& p = flow.partitions.front();
+    Object* object = context_.objects.find(flow.config.session, p.object);
+    if (object == nullptr || object->is(board::kObjectWrite) ||
+        object->extent_bytes != flow.config.extent_bytes || p.offset + p.length > object->size) {
+      context_.count(Counter::bad_commands);
+      flow.partitions.pop();
+      continue;
+    }
+    const uint64_t number = (p.offset + p.read) / object->extent_bytes;
+    if (table_.find({object->session, object->id, number}) != ExtentTable::kNone) return;  // still held: wait
+    uint32_t slot = 0;
+    if (!start_read(flow, *object, number, false, &slot)) return;
+    Extent& e = extents_[slot];
+    flow.order.push(slot);
+    p.read += e.length;
+    if (p.read >= p.length) {
+      e.ends_partition = true;
+      e.partition_offset = p.offset;
+      e.partition_length = p.length;
+      flow.partitions.pop();
+    }
+  }
+}
+
+void TxSide::on_read(uint32_t slot, int error) {
+  Extent& e = extents_[slot];
+  context_.count(Counter::disk_reads);
+  e.state = State::kReady;
+  if (error != 0) {
+    context_.count(Counter::disk_errors);
+    context_.emit({.kind = board::EventKind::kExtentFailed,
+                   .flow = e.flow->index,
+                   .object = e.object->id,
+                   .offset = e.offset,
+                   .length = e.length,
+                   .value = static_cast<uint64_t>(error)});
+    e.length = 0;  // nothing of it is ever sent; control ends the session
+  }
+  if (e.flow->closing) retire(slot);
+}
+
+void TxSide::retire(uint32_t slot) {
+  Extent& e = extents_[slot];
+  if (!e.repair) table_.erase(e.key);
+  e.state = State::kDraining;
+  draining_.push(slot);
+}
+
+void TxSide::drain() {
+  for (uint32_t n = draining_.size(); n > 0; --n) {
+    const uint32_t slot = draining_.front();
+    draining_.pop();
+    Extent& e = extents_[slot];
+    if (e.buffer != pattern_ && context_.queue.device_holds(*e.buffer)) {
+      draining_.push(slot);
+      continue;
+    }
+    e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
+    --e.flow->extents_held;
+    e = {};
+    pool_.give_back(slot);
+  }
+}
+
+bool TxSide::knows(const net::UdpFrame& frame, uint64_t flow_id) const {
+  for (const auto& flow : flows_) {
+    if (flow->config.flow_id == flow_id) return flow->path.is_peer(frame);
+  }
+  return false;
+}
+
+bool TxSide::on_status(const net::UdpFrame& frame, const wire::Header& header, const wire::Status& status,
+                       uint64_t now_ns) {
+  Flow* flow = nullptr;
+  for (auto& candidate : flows_) {
+    if (candidate->config.flow_id == header.flow_id && candidate->path.is_peer(frame)) flow = candidate.get();
+  }
+  if (flow == nullptr || flow->closing) return flow != nullptr;
+  flow->last_peer_ns = now_ns;
+  set(flow->slot.state.last_peer_ns, now_ns);
+  add(flow->slot.state.statuses, 1);
+  if (status.credit_extents > flow->credit) flow->credit = status.credit_extents;
+  set(flow->slot.state.credit_extents, flow->credit);
+  if (status.echo_send_time_ns != 0 && now_ns > status.echo_send_time_ns + status.echo_hold_ns) {
+    const uint64_t rtt = now_ns - status.echo_send_time_ns - status.echo_hold_ns;
+    flow->rtt_ns = flow->rtt_ns == 0 ? rtt : flow->rtt_ns - flow->rtt_ns / 8 + rtt / 8;
+    set(flow->slot.state.rtt_ns, flow->rtt_ns);
+    const uint64_t lowest = flow->slot.state.rtt_min_ns.load(std::memory_order_relaxed);
+    if (lowest == 0 || rtt < lowest) set(flow->slot.state.rtt_min_ns, rtt);
+  }
+  for (uint32_t i = 0; i < status.done_count; ++i) {
+    // Serial-number order (RFC 1982): only what is next; earlier ones were handled.
+    if (status.done_first + i != flow->done_seen) continue;
+    ++flow->done_seen;
+    complete(*flow, status.done[i]);
+  }
+  for (uint32_t i = 0; i < status.gap_count; ++i) {
+    const wire::GapRun& gap = status.gaps[i];
+    const uint64_t end = std::min(gap.first + gap.count, flow->tx_seq);
+    const uint64_t oldest = flow->tx_seq - std::min<uint64_t>(flow->tx_seq, flow->sent_ring.capacity());
+    for (uint64_t seq = std::max(gap.first, oldest); seq < end && !flow->retransmissions.full(); ++seq) {
+      const SentChunk chunk = flow->sent_ring.take(seq);
+      if (chunk.length == 0) continue;
+      add(flow->slot.state.gaps_reported, 1);
+      flow->retransmissions.push(chunk);
+    }
+  }
+  return true;
+}
+
+void TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
+  const uint32_t slot = table_.find({flow.config.session, done.object, done.number});
+  if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || extents_[slot].state != State::kHeld)
+    return;
+  add(flow.slot.state.bytes_done, extents_[slot].length);
+  add(flow.slot.state.extents_done, 1);
+  flow.probe_interval_ns = kProbeIntervalNsMin;
+  retire(slot);
+}
+
+}  // namespace sluice::lane

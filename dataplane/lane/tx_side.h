@@ -1,0 +1,107 @@
+// The sending half of one worker: partitions become extents read ahead, extents become paced chunks,
+// and reports of loss become retransmissions inside the same paced budget.
+//
+// One thread: the worker; no allocation, lock or blocking call outside open(). An extent's buffer goes
+// from the pool through kReading, kReady, kHeld (all sent, waiting for the peer) and back, once the
+// peer has completed it and the device has let go of it. Order of sending on a flow: retransmissions,
+// repairs (NEED), new data.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "dataplane/core/extent_table.h"
+#include "dataplane/core/fifo.h"
+#include "dataplane/core/pacer.h"
+#include "dataplane/core/sent_ring.h"
+#include "dataplane/core/status.h"
+#include "dataplane/lane/context.h"
+#include "storage/digest.h"
+#include "storage/extent_pool.h"
+
+namespace sluice::lane {
+
+class TxSide {
+ public:
+  // Uses buffers [0, extents) of the queue, and ring slots of the same numbers. `pattern` is what
+  // kObjectGenerate sends.
+  TxSide(Context& context, uint32_t extents, const port::Buffer* pattern);
+
+  // Commands of control.
+  int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno
+  void close(uint32_t flow_slot);  // answered by kFlowClosed when nothing of it is left
+  bool add_partition(const board::Command& command);
+  bool add_repair(const board::Command& command);
+
+  // A valid status datagram of a flow for us; false when there is no such flow.
+  bool on_status(const net::UdpFrame& frame, const wire::Header& header, const wire::Status& status,
+                 uint64_t now_ns);
+  void on_read(uint32_t slot, int error);
+
+  // Reads ahead and sends what the pacers allow. True when anything was done.
+  bool pump(uint64_t now_ns);
+  // When something is next due (pacing, probe), for the idle sleep.
+  uint64_t next_due_ns(uint64_t now_ns) const;
+  bool has_flows() const { return !flows_.empty(); }
+  // A peer of this flow id and address? (to check a status before parsing it)
+  bool knows(const net::UdpFrame& frame, uint64_t flow_id) const;
+
+ private:
+  struct Partition {
+    uint32_t object = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    uint64_t read = 0;  // bytes for which reads were started
+  };
+  struct Repair {
+    uint32_t object = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+  };
+  struct Flow;
+  enum class State : uint8_t { kFree, kReading, kReady, kHeld, kDraining };
+  struct Extent {
+    State state = State::kFree;
+    bool repair = false;
+    bool ends_partition = false;
+    Flow* flow = nullptr;
+    Object* object = nullptr;
+    const port::Buffer* buffer = nullptr;
+    ExtentKey key;
+    uint64_t offset = 0;
+    uint32_t length = 0;
+    uint32_t sent = 0;  // bytes of the first pass
+    uint64_t crc = 0;   // of the bytes sent in the first pass
+    uint64_t partition_offset = 0;
+    uint64_t partition_length = 0;
+  };
+  enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
+
+  Flow* find(uint32_t flow_slot);
+  void read_ahead(Flow& flow);
+  bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
+  bool pump_flow(Flow& flow, uint64_t now_ns);
+  Sent send_retransmission(Flow& flow, uint64_t now_ns);
+  Sent send_repair(Flow& flow, uint64_t now_ns);
+  Sent send_new(Flow& flow, uint64_t now_ns);
+  bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
+                  uint64_t now_ns, uint64_t* payload_crc);
+  void send_probe(Flow& flow, uint64_t now_ns);
+  void finish_first_pass(Flow& flow, uint32_t slot);
+  void complete(Flow& flow, const wire::DoneExtent& done);
+  void retire(uint32_t slot);  // to the pool as soon as the device lets go
+  void drain();
+  void settle_closed();
+
+  Context& context_;
+  const port::Buffer* pattern_;
+  storage::ExtentPool pool_;
+  std::vector<Extent> extents_;
+  ExtentTable table_;
+  Fifo<uint32_t> draining_;
+  std::vector<std::unique_ptr<Flow>> flows_;
+  uint32_t first_flow_ = 0;  // turns, so that each flow is first in its time
+};
+
+}  // namespace sluice::lane

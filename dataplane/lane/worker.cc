@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/lane/worker.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::lane {
+namespace {
+
+constexpr uint32_t kIdleLoopsBeforeSleep = 64;
+constexpr uint64_t kSleepNsFirst = 5'000;
+constexpr uint64_t kSleepNsMaxWithFlows = 50'000;
+constexpr uint64_t kSleepNsMax = 1'000'000;
+constexpr uint32_t kCommandsPerLoop = 16;
+
+}  // namespace
+
+Worker::Worker(WorkerShared& shared, uint32_t index)
+    : shared_(shared),
+      index_(index),
+      queue_(shared.port.queue(index)),
+      context_{.queue = queue_,
+               .neighbours = shared.neighbours,
+               .board = shared.board,
+               .slot = shared.board.workers[index],
+               .objects = shared.objects,
+               .ring = ring_,
+               .port_info = shared.board.port,
+               .worker = index},
+      tx_extents_(shared.board.port.tx_extents),
+      tx_(context_, tx_extents_, shared.pattern),
+      rx_(context_, tx_extents_, shared.board.port.rx_extents) {}
+
+Status Worker::run() {
+  // The ring belongs to the thread that opens it.
+  const auto extents = static_cast<uint32_t>(queue_.buffers().size());
+  if (auto s = ring_.open(extents, queue_.buffer_memory(), shared_.helper_cpus, shared_.warn); !s) return s;
+  uint64_t previous_ns = shared_.clock.now_ns();
+  while (!shared_.stop.load(std::memory_order_relaxed)) {
+    const uint64_t now_ns = shared_.clock.now_ns();
+    bool busy = poll_frames(now_ns);
+    busy |= poll_steered(now_ns);
+    busy |= poll_commands(now_ns);
+    busy |= poll_disk();
+    busy |= rx_.pump(now_ns);
+    busy |= tx_.pump(now_ns);
+    ring_.submit();
+    if (queue_.tx_pending() > 0 && queue_.tx_flush() > 0) context_.count(Counter::tx_partial_bursts);
+
+    // A quiet point: no pointer to an object is held but those that are counted.
+    shared_.epochs[index_]->fetch_add(1, std::memory_order_release);
+    context_.count(Counter::loops);
+    auto& longest = context_.slot.counters[static_cast<uint32_t>(Counter::loop_ns_max)];
+    if (now_ns - previous_ns > longest.load(std::memory_order_relaxed)) {
+      longest.store(now_ns - previous_ns, std::memory_order_relaxed);
+    }
+    previous_ns = now_ns;
+    if (busy) {
+      idle_loops_ = 0;
+      idle_sleep_ns_ = kSleepNsFirst;
+    } else if (!shared_.busy && ++idle_loops_ > kIdleLoopsBeforeSleep) {
+      idle(now_ns);
+      previous_ns = shared_.clock.now_ns();
+    }
+  }
+  return {};
+}
+
+// Sleeps until something is due, at most a little longer each time.
+void Worker::idle(uint64_t now_ns) {
+  const bool flows = tx_.has_flows() || rx_.has_flows();
+  const uint64_t limit = flows ? kSleepNsMaxWithFlows : kSleepNsMax;
+  idle_sleep_ns_ = std::min(idle_sleep_ns_ * 2, limit);
+  const uint64_t due = std::min(tx_.next_due_ns(now_ns), rx_.next_due_ns());
+  const uint64_t until = due > now_ns ? std::min(idle_sleep_ns_, due - now_ns) : 0;
+  if (until < kSleepNsFirst) return;
+  const timespec t{0, static_cast<long>(until)};
+  nanosleep(&t, nullptr);
+  context_.count(Counter::idle_sleeps);
+}
+
+// ---- commands --------------------------------------------------------------------------------
+
+bool Worker::poll_commands(uint64_t now_ns) {
+  board::Command command;
+  uint32_t n = 0;
+  while (n < kCommandsPerLoop && context_.has_event_room() && context_.slot.commands.pop(&command)) {
+    obey(command, now_ns);
+    ++n;
+  }
+  return n > 0;
+}
+
+void Worker::obey(const board::Command& command, uint64_t now_ns) {
+  if (command.flow >= board::kFlowsMax) return context_.count(Counter::bad_commands);
+  bool good = true;
+  switch (command.kind) {
+    case board::CommandKind::kOpenFlow: {
+      const int error = open_flow(command.flow, now_ns);
+      context_.emit({.kind = board::EventKind::kFlowOpened,
+                     .flow = command.flow,
+                     .value = static_cast<uint64_t>(error)});
+      good = error == 0;
+      break;
+    }
+    case board::CommandKind::kCloseFlow:
+      if (context_.board.flows[command.flow].config.direction == board::Direction::kRx) {
+        rx_.close(command.flow);
+      } else {
+        tx_.close(command.flow);
+      }
+      break;
+    case board::CommandKind::kPartition:
+      good = tx_.add_partition(command);
+      break;
+    case board::CommandKind::kRepair:
+      good = tx_.add_repair(command);
+      break;
+    case board::CommandKind::kQueryMissing:
+      rx_.query_missing(command);
+      break;
+    case board::CommandKind::kForgetExtents:
+      rx_.forget(command);
+      break;
+    default:
+      good = false;
+  }
+  if (!good) context_.count(Counter::bad_commands);
+}
+
+int Worker::open_flow(uint32_t flow_slot, uint64_t now_ns) {
+  const board::FlowConfig c = context_.board.flows[flow_slot].config;  // copied once, then checked
+  const auto& port = context_.port_info;
+  net::Address local;
+  net::Address peer;
+  std::memcpy(local.bytes, c.local_ip, 16);
+  std::memcpy(peer.bytes, c.peer_ip, 16);
+  const bool ip4 = local.is_ip4();
+  const uint32_t chunk_max = ip4 ? port.chunk_bytes_max_ip4 : port.chunk_bytes_max_ip6;
+  const bool power_of_two = (c.extent_bytes & (c.extent_bytes - 1)) == 0;
+  if (c.session >= board::kSessionsMax || c.chunk_bytes < wire::kChunkBytesMin || c.chunk_bytes > chunk_max ||
+      c.chunk_bytes % 8 != 0 || !power_of_two || c.extent_bytes < 65536 ||
+      c.extent_bytes > port.extent_bytes_max ||
+      c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kCrc64Ecma) || ip4 != peer.is_ip4() ||
+      std::memcmp(local.bytes, ip4 ? port.ip4 : port.ip6, 16) != 0 || local.is_zero() || peer.is_zero() ||
+      (c.local_port - port.udp_port_base) % shared_.workers() != index_) {
+    return EINVAL;
+  }
+  auto& slot = context_.board.flows[flow_slot];
+  std::memset(static_cast<void*>(&slot.state), 0, sizeof slot.state);
+  slot.state.last_peer_ns.store(now_ns, std::memory_order_relaxed);
+  return c.direction == board::Direction::kRx ? rx_.open(flow_slot, c, now_ns)
+                                              : tx_.open(flow_slot, c, now_ns);
+}
+
+// ---- frames ----------------------------------------------------------------------------------
+
+bool Worker::poll_frames(uint64_t now_ns) {
+  port::RxFrame frames[port::kBurst];
+  uint32_t oversize = 0;
+  const uint32_t n = queue_.rx(frames, port::kBurst, &oversize);
+  if (oversize > 0) {
+    context_.count(Counter::rx_frames, oversize);
+    context_.count(Counter::rx_drop_malformed_ip, oversize);
+  }
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (i + 1 < n) __builtin_prefetch(frames[i + 1].data);
+    net::UdpFrame udp;
+    // Only the port is needed to find the owner; it stands at a fixed place in every UDP frame.
+    if (shared_.workers() > 1 &&
+        net::parse_udp({frames[i].data, frames[i].length}, &udp) == net::Parse::kUdp &&
+        steer(frames[i], udp.destination_port)) {
+      continue;
+    }
+    on_frame(frames[i], now_ns);
+    frames[kept++] = frames[i];
+  }
+  queue_.release(frames, kept);
+  return n > 0;
+}
+
+bool Worker::steer(const port::RxFrame& frame, uint16_t port) {
+  const uint16_t base = context_.port_info.udp_port_base;
+  if (port < base) return false;
+  const uint32_t owner = (port - base) % shared_.workers();
+  if (owner == index_) return false;
+  if (!shared_.steering[index_ * shared_.workers() + owner]->push(frame)) return false;
+  context_.count(Counter::rx_steered_frames);
+  return true;
+}
+
+bool Worker::poll_steered(uint64_t now_ns) {
+  bool busy = false;
+  for (uint32_t from = 0; from < shared_.workers(); ++from) {
+    if (from == index_) continue;
+    port::RxFrame frame;
+    auto& ring = *shared_.steering[from * shared_.workers() + index_];
+    for (uint32_t n = 0; n < port::kBurst && ring.pop(&frame); ++n) {
+      on_frame(frame, now_ns);
+      queue_.release(&frame, 1);
+      busy = true;
+    }
+  }
+  return busy;
+}
+
+void Worker::on_frame(const port::RxFrame& frame, uint64_t now_ns) {
+  context_.count(Counter::rx_frames);
+  context_.count(Counter::rx_bytes, frame.length);
+  net::UdpFrame udp;
+  switch (net::parse_udp({frame.data, frame.length}, &udp)) {
+    case net::Parse::kMalformed:
+      return context_.count(Counter::rx_drop_malformed_ip);
+    case net::Parse::kOther:
+      return context_.count(on_neighbour_frame(frame) ? Counter::rx_control_frames
+                                                      : Counter::rx_drop_not_ours);
+    case net::Parse::kUdp:
+      break;
+  }
+  const uint8_t* const ours = udp.destination.is_ip4() ? context_.port_info.ip4 : context_.port_info.ip6;
+  if (std::memcmp(udp.destination.bytes, ours, 16) != 0 ||
+      udp.destination_port < context_.port_info.udp_port_base) {
+    return context_.count(Counter::rx_drop_not_ours);
+  }
+  if (udp.checksum != 0 && !frame.udp_checksum_good &&
+      net::udp_sum(udp.source, udp.destination, udp.udp) != 0xFFFF) {
+    return context_.count(Counter::rx_drop_udp_checksum);
+  }
+  on_datagram(udp, now_ns);
+}
+
+void Worker::on_datagram(const net::UdpFrame& udp, uint64_t now_ns) {
+  wire::Header header;
+  switch (wire::decode(udp.payload, &header)) {
+    case wire::Reject::kNone:
+      break;
+    case wire::Reject::kTooShort:
+      return context_.count(Counter::rx_drop_too_short);
+    case wire::Reject::kBadVersion:
+      return context_.count(Counter::rx_drop_bad_version);
+    case wire::Reject::kBadType:
+      return context_.count(Counter::rx_drop_bad_type);
+    case wire::Reject::kBadHeaderLength:
+      return context_.count(Counter::rx_drop_bad_header_length);
+    case wire::Reject::kReservedNotZero:
+      return context_.count(Counter::rx_drop_reserved_not_zero);
+    case wire::Reject::kBadLength:
+      return context_.count(Counter::rx_drop_bad_length);
+  }
+  switch (header.type) {
+    case wire::Type::kData:
+      return rx_.on_data(udp, header, now_ns);
+    case wire::Type::kProbe:
+      return rx_.on_probe(udp, header, now_ns);
+    case wire::Type::kStatus:
+      return on_status(udp, header, now_ns);
+  }
+}
+
+void Worker::on_status(const net::UdpFrame& udp, const wire::Header& header, uint64_t now_ns) {
+  if (!tx_.knows(udp, header.flow_id)) return context_.count(Counter::rx_drop_unknown_flow);
+  const uint8_t* const sluice = udp.payload.data();
+  const uint64_t payload_crc =
+      crc::compute(crc::CrcKind::kCrc64Ecma, 0, sluice + wire::kHeaderBytes, header.length);
+  if (crc::compute(crc::CrcKind::kCrc64Ecma, payload_crc, sluice, wire::kHeaderCrcCoveredBytes) !=
+      header.crc) {
+    return context_.count(Counter::rx_drop_crc);
+  }
+  wire::Status status;
+  if (!wire::decode_status(udp.payload.subspan(wire::kHeaderBytes), &status)) {
+    return context_.count(Counter::rx_drop_bad_status);
+  }
+  context_.count(Counter::rx_statuses);
+  tx_.on_status(udp, header, status, now_ns);
+}
+
+bool Worker::on_neighbour_frame(const port::RxFrame& frame) {
+  uint8_t reply[9216];
+  uint32_t bytes = 0;
+  if (!context_.neighbours.handle({frame.data, frame.length}, reply, &bytes)) return false;
+  if (bytes == 0) return true;
+  const uint32_t front = std::min(bytes, port::kHeaderRoomBytes);
+  uint8_t* const out = queue_.tx_begin(front, reply + front, bytes - front, nullptr, false);
+  if (out != nullptr) {
+    std::memcpy(out, reply, front);
+    context_.count(Counter::tx_frames);
+    context_.count(Counter::tx_bytes, bytes);
+  }
+  return true;
+}
+
+// ---- disk ------------------------------------------------------------------------------------
+
+bool Worker::poll_disk() {
+  if (!context_.has_event_room()) {
+    // Control does not drain the board: hold what is finished, so that no event is lost.
+    context_.count(Counter::event_ring_full);
+    return false;
+  }
+  storage::Completion done[port::kBurst];
+  const uint64_t short_before = ring_.short_operations();
+  const uint32_t n = ring_.poll(done);
+  for (uint32_t i = 0; i < n; ++i) {
+    if (done[i].slot < tx_extents_) {
+      tx_.on_read(done[i].slot, done[i].error);
+    } else {
+      rx_.on_written(done[i].slot, done[i].error);
+    }
+  }
+  context_.count(Counter::disk_short, ring_.short_operations() - short_before);
+  return n > 0;
+}
+
+}  // namespace sluice::lane

@@ -1,0 +1,74 @@
+// One pinned worker: its loop, the commands it takes from control, and what each received frame is.
+//
+// Owns a queue pair, an io_uring and its extents; shares nothing with other workers but the object
+// table, the neighbour table and the steering rings (frames of a UDP port that another worker owns).
+// The loop makes no allocation, lock or blocking call while frames flow; opening a flow allocates.
+// When nothing is to do it sleeps, briefly and ever longer, unless the node polls busy.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/board/spsc_ring.h"
+#include "dataplane/lane/clock.h"
+#include "dataplane/lane/rx_side.h"
+#include "dataplane/lane/tx_side.h"
+
+namespace sluice::lane {
+
+// Frames on their way from the worker whose queue got them to the one that owns their UDP port.
+using SteeringRing = board::SpscRing<port::RxFrame, 256>;
+
+struct WorkerShared {
+  port::Port& port;
+  port::Neighbours& neighbours;
+  board::Board& board;
+  ObjectTable& objects;
+  Clock clock;
+  bool busy = false;
+  std::atomic<bool>& stop;
+  const port::Buffer* pattern = nullptr;                              // what generated sources send
+  const std::vector<std::unique_ptr<std::atomic<uint64_t>>>& epochs;  // each worker's quiet points
+  std::vector<int> helper_cpus;                                       // for io_uring's own threads
+  std::vector<std::unique_ptr<SteeringRing>> steering;                // [from * workers + to]
+  std::function<void(const std::string&)> warn;                       // any thread; cold
+  uint32_t workers() const { return board.port.workers; }
+};
+
+class Worker {
+ public:
+  Worker(WorkerShared& shared, uint32_t index);
+  // Until shared.stop. On the worker's own thread.
+  Status run();
+
+ private:
+  bool poll_commands(uint64_t now_ns);
+  void obey(const board::Command& command, uint64_t now_ns);
+  int open_flow(uint32_t flow_slot, uint64_t now_ns);
+  bool poll_frames(uint64_t now_ns);
+  bool poll_steered(uint64_t now_ns);
+  void on_frame(const port::RxFrame& frame, uint64_t now_ns);
+  void on_datagram(const net::UdpFrame& udp, uint64_t now_ns);
+  void on_status(const net::UdpFrame& udp, const wire::Header& header, uint64_t now_ns);
+  bool on_neighbour_frame(const port::RxFrame& frame);
+  bool steer(const port::RxFrame& frame, uint16_t port);
+  bool poll_disk();
+  void idle(uint64_t now_ns);
+
+  WorkerShared& shared_;
+  uint32_t index_;
+  port::Queue& queue_;
+  storage::Ring ring_;
+  Context context_;
+  uint32_t tx_extents_;
+  TxSide tx_;
+  RxSide rx_;
+  uint32_t idle_loops_ = 0;
+  uint64_t idle_sleep_ns_ = 0;
+};
+
+}  // namespace sluice::lane

@@ -1,0 +1,162 @@
+// sluice-dataplane: starts the port and its workers, serves control, and ends on SIGTERM.
+//
+// The main thread does what is cold: start, the attach socket, keeping the port alive, the end.
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <thread>
+
+#include "dataplane/config/config.h"
+#include "dataplane/lane/attach_server.h"
+#include "dataplane/lane/worker.h"
+#include "dataplane/port/addresses.h"
+#include "dataplane/port/neighbours.h"
+#include "dataplane/port/port.h"
+#include "dataplane/port/privileges.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kServeTimeoutMs = 100;
+constexpr uint64_t kMaintainIntervalNs = 1'000'000'000;
+
+int fail(const Error& error) {
+  fprintf(stderr, "sluice-dataplane: %s\n", error.message.c_str());
+  return static_cast<int>(error.code);
+}
+
+// Blocks the signals that end the process, and gives a descriptor that reads them.
+int signal_fd() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
+  return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+// CPUs of this process that no worker is pinned to; empty when there is none.
+std::vector<int> helper_cpus(port::Port& port, uint32_t workers) {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (uint32_t w = 0; w < workers; ++w) CPU_CLR(static_cast<unsigned>(port.core_of(w)), &set);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// Bytes for generated sources: one extent of a fixed pseudo-random sequence (xorshift64).
+std::vector<uint8_t> make_pattern(uint32_t bytes) {
+  std::vector<uint8_t> pattern(bytes);
+  uint64_t x = 0x9E3779B97F4A7C15;
+  for (size_t i = 0; i + 8 <= pattern.size(); i += 8) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    std::memcpy(&pattern[i], &x, 8);
+  }
+  return pattern;
+}
+
+int serve(const config::Node& node) {
+  const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
+  const int signals = signal_fd();
+  auto opened = port::Port::open(node, warn);
+  if (!opened) return fail(opened.error());
+  port::Port& port = **opened;
+  const board::PortInfo info = port.info();
+
+  auto memory = lane::BoardMemory::create(info);
+  if (!memory) return fail(memory.error());
+  auto objects = std::make_unique<lane::ObjectTable>();
+  lane::WorkerEpochs epochs;
+  for (uint32_t i = 0; i < info.workers; ++i) epochs.push_back(std::make_unique<std::atomic<uint64_t>>(0));
+  auto server = lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, epochs);
+  if (!server) return fail(server.error());
+
+  auto host = port::host_addresses(node, port.mac());
+  if (!host) return fail(host.error());
+  port::Neighbours neighbours(*host);
+  std::atomic<bool> stop{false};
+  lane::WorkerShared shared{.port = port,
+                            .neighbours = neighbours,
+                            .board = memory->board(),
+                            .objects = *objects,
+                            .clock = lane::Clock::calibrate(),
+                            .busy = node.poll == "busy",
+                            .stop = stop,
+                            .pattern = port.pattern(),
+                            .epochs = epochs,
+                            .helper_cpus = helper_cpus(port, info.workers),
+                            .warn = warn};
+  const std::vector<uint8_t> pattern = make_pattern(port.pattern()->bytes);
+  std::memcpy(port.pattern()->data, pattern.data(), pattern.size());
+  for (uint32_t i = 0; i < info.workers * info.workers; ++i) {
+    shared.steering.push_back(std::make_unique<lane::SteeringRing>());
+  }
+  std::vector<std::unique_ptr<lane::Worker>> workers;
+  for (uint32_t i = 0; i < info.workers; ++i) workers.push_back(std::make_unique<lane::Worker>(shared, i));
+  if (auto s = port::drop_privileges(node.device.starts_with("net_af")); !s) return fail(s.error());
+
+  std::atomic<int> exit_code{0};
+  if (auto s = port.launch([&](uint32_t i) {
+        prctl(PR_SET_TIMERSLACK, 1);  // short idle sleeps must be short
+        if (auto result = workers[i]->run(); !result) {
+          exit_code = fail(result.error());
+          kill(getpid(), SIGTERM);
+        }
+      });
+      !s) {
+    return fail(s.error());
+  }
+  spdlog::info("serving device {} with {} worker(s), {} byte frames, {}", info.device, info.workers,
+               info.frame_bytes_max, info.hugepages ? "hugepages" : "no hugepages");
+  uint64_t next_maintain_ns = 0;
+  for (;;) {
+    server->serve(kServeTimeoutMs, signals);
+    signalfd_siginfo signal_info;
+    if (read(signals, &signal_info, sizeof signal_info) > 0) break;
+    const uint64_t now_ns = lane::monotonic_ns();
+    memory->board().dataplane_alive_ns.store(now_ns, std::memory_order_release);
+    if (now_ns >= next_maintain_ns) {
+      port.maintain();
+      next_maintain_ns = now_ns + kMaintainIntervalNs;
+    }
+  }
+  spdlog::info("ending");
+  stop = true;
+  port.join();
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+  CLI::App app{"Sluice data plane: moves chunks between the data port and the disks, as control says."};
+  std::string directory = "/etc/sluice";
+  app.add_option("--node", directory, "Node directory, which holds node.toml")
+      ->envname("SLUICE_NODE")
+      ->capture_default_str();
+  app.set_version_flag("--version", SLUICE_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : static_cast<int>(sluice::ErrorCode::kUsage);
+  }
+  spdlog::set_default_logger(spdlog::stderr_color_mt("sluice-dataplane"));
+  auto node = sluice::config::load(directory);
+  if (!node) return sluice::fail(node.error());
+  spdlog::set_level(spdlog::level::from_str(node->log_level));
+  return sluice::serve(*node);
+}
