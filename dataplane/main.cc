@@ -15,7 +15,7 @@
 #include "dataplane/config/config.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/worker.h"
-#include "dataplane/port/addresses.h"
+#include "dataplane/port/host_addresses.h"
 #include "dataplane/port/neighbours.h"
 #include "dataplane/port/port.h"
 #include "dataplane/port/privileges.h"
@@ -56,16 +56,14 @@ std::vector<int> helper_cpus(port::Port& port, uint32_t workers) {
 }
 
 // Bytes for generated sources: one extent of a fixed pseudo-random sequence (xorshift64).
-std::vector<uint8_t> make_pattern(uint32_t bytes) {
-  std::vector<uint8_t> pattern(bytes);
+void fill_pattern(const port::Buffer& buffer) {
   uint64_t x = 0x9E3779B97F4A7C15;
-  for (size_t i = 0; i + 8 <= pattern.size(); i += 8) {
+  for (uint32_t i = 0; i + 8 <= buffer.bytes; i += 8) {
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
-    std::memcpy(&pattern[i], &x, 8);
+    std::memcpy(buffer.data + i, &x, 8);
   }
-  return pattern;
 }
 
 int serve(const config::Node& node) {
@@ -95,12 +93,10 @@ int serve(const config::Node& node) {
                             .clock = lane::Clock::calibrate(),
                             .busy = node.poll == "busy",
                             .stop = stop,
-                            .pattern = port.pattern(),
                             .epochs = epochs,
                             .helper_cpus = helper_cpus(port, info.workers),
                             .warn = warn};
-  const std::vector<uint8_t> pattern = make_pattern(port.pattern()->bytes);
-  std::memcpy(port.pattern()->data, pattern.data(), pattern.size());
+  fill_pattern(*port.pattern());
   for (uint32_t i = 0; i < info.workers * info.workers; ++i) {
     shared.steering.push_back(std::make_unique<lane::SteeringRing>());
   }

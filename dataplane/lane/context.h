@@ -79,6 +79,7 @@ class FlowPath {
   bool offload_ = false;
   bool resolved_ = false;
   uint64_t next_resolve_ns_ = 0;
+  uint64_t next_solicit_ns_ = 0;
   uint8_t mac_[6] = {};
   net::FrameTemplate template_;
 };

@@ -21,7 +21,7 @@ FlowPath::FlowPath(const board::FlowConfig& config, const uint8_t* mac)
 }
 
 bool FlowPath::ready(Context& context, uint64_t now_ns) {
-  if (now_ns < next_resolve_ns_) return resolved_;
+  if (resolved_ && now_ns < next_resolve_ns_) return true;
   uint8_t next_hop[6];
   if (context.neighbours.resolve(peer_.bytes, next_hop)) {
     template_.set_macs(mac_, next_hop);
@@ -31,7 +31,8 @@ bool FlowPath::ready(Context& context, uint64_t now_ns) {
     return true;
   }
   resolved_ = false;
-  next_resolve_ns_ = now_ns + kSolicitIntervalNs;
+  if (now_ns < next_solicit_ns_) return false;
+  next_solicit_ns_ = now_ns + kSolicitIntervalNs;
   context.count(Counter::tx_unresolved);
   uint8_t frame[port::kHeaderRoomBytes];
   const uint32_t bytes = context.neighbours.solicit(peer_.bytes, frame);

@@ -25,6 +25,8 @@ RxSide::RxSide(Context& context, uint32_t first, uint32_t extents)
   active_.reserve(board::kFlowsMax);
 }
 
+RxSide::~RxSide() = default;
+
 int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns) {
   if (flows_[flow_slot] != nullptr) return EEXIST;
   if ((config.flow_id & 0xFFFF) != flow_slot || config.credit_extents == 0) return EINVAL;

@@ -21,6 +21,7 @@ class RxSide {
  public:
   // Uses buffers [first, first + extents) of the queue, and ring slots of the same numbers.
   RxSide(Context& context, uint32_t first, uint32_t extents);
+  ~RxSide();
 
   int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno
   void close(uint32_t flow_slot);

@@ -6,6 +6,10 @@
 
 namespace sluice::lane {
 
+// Transmissions that a report may still name: 44 ms of 8 KiB chunks at 100 Gbit/s. Credit does not bound
+// their number, since complete extents make room while one with a hole waits. NEED covers what is older.
+inline constexpr uint32_t kSentRemembered = 1U << 16;
+inline constexpr uint32_t kRetransmissionsQueued = 1U << 13;
 inline constexpr uint32_t kPartitionsQueued = 16;
 inline constexpr uint32_t kRepairsQueued = 1024;
 inline constexpr uint64_t kProbeIntervalNsMin = 1'000'000;
@@ -19,11 +23,10 @@ struct TxSide::Flow {
         slot(s),
         path(c, mac),
         digest(static_cast<crc::CrcKind>(c.crc_kind), c.chunk_bytes),
-        // Every chunk that can be in flight, twice over for retransmissions.
-        sent_ring(2 * extents * ((c.extent_bytes + c.chunk_bytes - 1) / c.chunk_bytes)),
+        sent_ring(kSentRemembered),
         partitions(kPartitionsQueued),
         order(extents),
-        retransmissions(sent_ring.capacity()),
+        retransmissions(kRetransmissionsQueued),
         repairs(kRepairsQueued) {}
 
   crc::CrcKind crc_kind() const { return static_cast<crc::CrcKind>(config.crc_kind); }

@@ -25,6 +25,8 @@ TxSide::TxSide(Context& context, uint32_t extents, const port::Buffer* pattern)
   flows_.reserve(board::kFlowsMax);
 }
 
+TxSide::~TxSide() = default;
+
 TxSide::Flow* TxSide::find(uint32_t flow_slot) {
   for (auto& flow : flows_) {
     if (flow->index == flow_slot) return flow.get();

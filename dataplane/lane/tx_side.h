@@ -27,6 +27,7 @@ class TxSide {
   // Uses buffers [0, extents) of the queue, and ring slots of the same numbers. `pattern` is what
   // kObjectGenerate sends.
   TxSide(Context& context, uint32_t extents, const port::Buffer* pattern);
+  ~TxSide();
 
   // Commands of control.
   int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno

@@ -29,42 +29,49 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
                .port_info = shared.board.port,
                .worker = index},
       tx_extents_(shared.board.port.tx_extents),
-      tx_(context_, tx_extents_, shared.pattern),
+      tx_(context_, tx_extents_, shared.port.pattern()),
       rx_(context_, tx_extents_, shared.board.port.rx_extents) {}
 
-Status Worker::run() {
+Status Worker::open() {
   // The ring belongs to the thread that opens it.
   const auto extents = static_cast<uint32_t>(queue_.buffers().size());
-  if (auto s = ring_.open(extents, queue_.buffer_memory(), shared_.helper_cpus, shared_.warn); !s) return s;
-  uint64_t previous_ns = shared_.clock.now_ns();
-  while (!shared_.stop.load(std::memory_order_relaxed)) {
-    const uint64_t now_ns = shared_.clock.now_ns();
-    bool busy = poll_frames(now_ns);
-    busy |= poll_steered(now_ns);
-    busy |= poll_commands(now_ns);
-    busy |= poll_disk();
-    busy |= rx_.pump(now_ns);
-    busy |= tx_.pump(now_ns);
-    ring_.submit();
-    if (queue_.tx_pending() > 0 && queue_.tx_flush() > 0) context_.count(Counter::tx_partial_bursts);
+  return ring_.open(extents, queue_.buffer_memory(), shared_.helper_cpus, shared_.warn);
+}
 
-    // A quiet point: no pointer to an object is held but those that are counted.
-    shared_.epochs[index_]->fetch_add(1, std::memory_order_release);
-    context_.count(Counter::loops);
-    auto& longest = context_.slot.counters[static_cast<uint32_t>(Counter::loop_ns_max)];
-    if (now_ns - previous_ns > longest.load(std::memory_order_relaxed)) {
-      longest.store(now_ns - previous_ns, std::memory_order_relaxed);
-    }
-    previous_ns = now_ns;
+Status Worker::run() {
+  if (auto s = open(); !s) return s;
+  auto& longest_ns = context_.slot.counters[static_cast<uint32_t>(Counter::loop_ns_max)];
+  uint64_t now_ns = shared_.clock.now_ns();
+  while (!shared_.stop.load(std::memory_order_relaxed)) {
+    const bool busy = step(now_ns);
+    const uint64_t previous_ns = now_ns;
+    now_ns = shared_.clock.now_ns();
+    if (now_ns - previous_ns > longest_ns.load(std::memory_order_relaxed))
+      set(longest_ns, now_ns - previous_ns);
     if (busy) {
       idle_loops_ = 0;
       idle_sleep_ns_ = kSleepNsFirst;
     } else if (!shared_.busy && ++idle_loops_ > kIdleLoopsBeforeSleep) {
       idle(now_ns);
-      previous_ns = shared_.clock.now_ns();
+      now_ns = shared_.clock.now_ns();
     }
   }
   return {};
+}
+
+bool Worker::step(uint64_t now_ns) {
+  bool busy = poll_frames(now_ns);
+  busy |= poll_steered(now_ns);
+  busy |= poll_commands(now_ns);
+  busy |= poll_disk();
+  busy |= rx_.pump(now_ns);
+  busy |= tx_.pump(now_ns);
+  ring_.submit();
+  if (queue_.tx_pending() > 0 && queue_.tx_flush() > 0) context_.count(Counter::tx_partial_bursts);
+  // A quiet point: no pointer to an object is held but those that are counted.
+  shared_.epochs[index_]->fetch_add(1, std::memory_order_release);
+  context_.count(Counter::loops);
+  return busy;
 }
 
 // Sleeps until something is due, at most a little longer each time.

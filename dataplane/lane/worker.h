@@ -31,7 +31,6 @@ struct WorkerShared {
   Clock clock;
   bool busy = false;
   std::atomic<bool>& stop;
-  const port::Buffer* pattern = nullptr;                              // what generated sources send
   const std::vector<std::unique_ptr<std::atomic<uint64_t>>>& epochs;  // each worker's quiet points
   std::vector<int> helper_cpus;                                       // for io_uring's own threads
   std::vector<std::unique_ptr<SteeringRing>> steering;                // [from * workers + to]
@@ -44,6 +43,11 @@ class Worker {
   Worker(WorkerShared& shared, uint32_t index);
   // Until shared.stop. On the worker's own thread.
   Status run();
+  // The parts of run, for tests with a clock of their own: open once, then step; true when anything
+  // was done. Same thread for both.
+  Status open();
+  bool step(uint64_t now_ns);
+  uint32_t disk_operations() const { return ring_.in_flight(); }
 
  private:
   bool poll_commands(uint64_t now_ns);

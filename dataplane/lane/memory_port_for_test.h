@@ -1,0 +1,127 @@
+// Two workers joined by a wire in memory, with a clock and faults of the test's own: no DPDK.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "dataplane/port/port.h"
+
+namespace sluice::lane::testing {
+
+using Frame = std::vector<uint8_t>;
+
+class MemoryQueue : public port::Queue {
+ public:
+  MemoryQueue(uint32_t extents, uint32_t extent_bytes) : bytes_(static_cast<size_t>(extents) * extent_bytes) {
+    void* at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    data_ = static_cast<uint8_t*>(at);
+    for (uint32_t i = 0; i < extents; ++i)
+      buffers_.push_back({data_ + static_cast<size_t>(i) * extent_bytes, extent_bytes});
+  }
+  ~MemoryQueue() override { munmap(data_, bytes_); }
+
+  uint32_t rx(port::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override {
+    *oversize = 0;
+    uint32_t n = 0;
+    for (; n < capacity && !arrived.empty(); ++n) {
+      held_.push_back(std::make_unique<Frame>(std::move(arrived.front())));
+      arrived.pop_front();
+      frames[n] = {held_.back()->data(), static_cast<uint32_t>(held_.back()->size()), false,
+                   held_.back().get()};
+    }
+    return n;
+  }
+  void release(const port::RxFrame* frames, uint32_t count) override {
+    for (uint32_t i = 0; i < count; ++i) {
+      std::erase_if(held_, [&](const auto& frame) { return frame.get() == frames[i].handle; });
+    }
+  }
+  uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
+                    const port::Buffer* owner, bool) override {
+    if (building_.size() == port::kBurst) return nullptr;
+    Pending p{Frame(header_bytes), payload, payload_bytes, {}};
+    if (owner == nullptr) p.copy.assign(payload, payload + payload_bytes);
+    building_.push_back(std::move(p));
+    return building_.back().header.data();
+  }
+  uint32_t tx_flush() override {
+    for (auto& p : building_) {
+      Frame frame = std::move(p.header);
+      const uint8_t* const payload = p.copy.empty() ? p.payload : p.copy.data();
+      frame.insert(frame.end(), payload, payload + p.payload_bytes);
+      sent.push_back(std::move(frame));
+    }
+    building_.clear();
+    return 0;
+  }
+  uint32_t tx_pending() const override { return static_cast<uint32_t>(building_.size()); }
+  bool device_holds(const port::Buffer& buffer) override {
+    for (const auto& p : building_) {
+      if (p.copy.empty() && p.payload >= buffer.data && p.payload < buffer.data + buffer.bytes) return true;
+    }
+    return false;
+  }
+  std::span<const port::Buffer> buffers() const override { return buffers_; }
+  std::span<uint8_t> buffer_memory() const override { return {data_, bytes_}; }
+
+  std::deque<Frame> sent;
+  std::deque<Frame> arrived;
+
+ private:
+  struct Pending {
+    Frame header;
+    const uint8_t* payload;
+    uint32_t payload_bytes;
+    Frame copy;
+  };
+  size_t bytes_;
+  uint8_t* data_ = nullptr;
+  std::vector<port::Buffer> buffers_;
+  std::deque<Pending> building_;
+  std::vector<std::unique_ptr<Frame>> held_;
+};
+
+class MemoryPort : public port::Port {
+ public:
+  MemoryPort(uint8_t host, uint32_t extents, uint32_t extent_bytes)
+      : host_(host), extents_(extents), extent_bytes_(extent_bytes), queue_(extents, extent_bytes) {
+    mac_[5] = host;
+  }
+  board::PortInfo info() const override {
+    board::PortInfo p{};
+    std::strcpy(p.device, "memory");
+    p.ip4[10] = p.ip4[11] = 0xFF;
+    p.ip4[12] = 10;
+    p.ip4[15] = host_;
+    p.frame_bytes_max = 9014;
+    p.chunk_bytes_max_ip4 = 8904;
+    p.chunk_bytes_max_ip6 = 8880;
+    p.workers = 1;
+    p.extent_bytes_max = extent_bytes_;
+    p.rx_extents = extents_ / 2;
+    p.tx_extents = extents_ - extents_ / 2;
+    p.udp_port_base = 47000;
+    return p;
+  }
+  const uint8_t* mac() const override { return mac_; }
+  MemoryQueue& queue(uint32_t) override { return queue_; }
+  Status launch(std::function<void(uint32_t)>) override { return {}; }
+  const port::Buffer* pattern() const override { return &queue_.buffers()[0]; }
+  void join() override {}
+  void maintain() override {}
+  int core_of(uint32_t) const override { return 0; }
+
+ private:
+  uint8_t host_;
+  uint32_t extents_;
+  uint32_t extent_bytes_;
+  uint8_t mac_[6] = {2, 0, 0, 0, 0, 0};
+  MemoryQueue queue_;
+};
+
+}  // namespace sluice::lane::testing
