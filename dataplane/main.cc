@@ -6,6 +6,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include <CLI/CLI.hpp>
@@ -69,6 +70,9 @@ void fill_pattern(const port::Buffer& buffer) {
 int serve(const config::Node& node) {
   const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int signals = signal_fd();
+  // io_uring counts registered buffers against this once the capabilities are gone; best effort.
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
   auto opened = port::Port::open(node, warn);
   if (!opened) return fail(opened.error());
   port::Port& port = **opened;
