@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dataplane/core/error.h"
@@ -16,18 +17,18 @@
 namespace sluice::config {
 
 struct Export {
-  std::string name;             // [a-z0-9_-]+
-  std::filesystem::path path;   // absolute
-  bool read = true;             // mode = "r", "w", "rw"
+  std::string name;            // [a-z0-9_-]+
+  std::filesystem::path path;  // absolute
+  bool read = true;            // mode = "r", "w", "rw"
   bool write = false;
 };
 
 struct Node {
-  std::filesystem::path directory;   // where node.toml stands
-  std::string name;                  // [node] name
+  std::filesystem::path directory;  // where node.toml stands
+  std::string name;                 // [node] name
 
   // [control]
-  std::string listen = "0.0.0.0:7400";   // between nodes, TLS; "host:port", "[v6]:port"
+  std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port"
   std::string log_level = "info";
   uint32_t sessions_max = 32;
   uint32_t stall_timeout_s = 60;         // no progress for so long ends a session
@@ -36,34 +37,34 @@ struct Node {
 
   // [transfer] defaults of a session
   uint32_t lanes = 1;
-  std::string crc = "crc64";             // "crc64", "crc32c"
-  uint64_t rate_bps = 10'000'000'000;    // "10G"; of one session
-  uint32_t chunk_bytes = 0;              // 0: 8192, or what fits the path
+  std::string crc = "crc64";           // "crc64", "crc32c"
+  uint64_t rate_bps = 10'000'000'000;  // key `rate`: "10G"; of one session
+  uint32_t chunk_bytes = 0;            // 0: 8192, or what fits the path
   uint64_t partition_bytes = 64ULL << 20;
 
   // [port]
-  std::string device;                    // DPDK ethdev: "net_memif0,role=server,...", "0000:01:00.0"
-  std::string address4;                  // "10.77.0.1/24" or empty
-  std::string address6;                  // "fd77::1/64" or empty
+  std::string device;    // DPDK ethdev: "net_memif0,role=server,...", "0000:01:00.0"
+  std::string address4;  // "10.77.0.1/24" or empty
+  std::string address6;  // "fd77::1/64" or empty
   std::string gateway4;
   std::string gateway6;
-  uint32_t mtu = 9000;                   // IP MTU of the data network
+  uint32_t mtu = 9000;  // IP MTU of the data network
   uint16_t udp_port_base = 47000;
-  std::string udp_checksum = "auto";     // "auto": zero where the device cannot offload; "always"
+  std::string udp_checksum = "auto";         // "auto": zero where the device cannot offload; "always"
   uint64_t port_rate_bps = 100'000'000'000;  // key `rate`: no session may exceed it
 
   // [dataplane]
-  std::string memory = "auto";           // "auto", "hugepages", "no-huge"
+  std::string memory = "auto";  // "auto", "hugepages", "no-huge"
   uint32_t memory_mib = 256;
   uint32_t workers = 1;
-  std::vector<int> cores;                // CPU numbers; empty: chosen with hwloc
-  std::string poll = "adaptive";         // "adaptive", "busy"
+  std::vector<int> cores;         // CPU numbers; empty: chosen with hwloc
+  std::string poll = "adaptive";  // "adaptive", "busy"
   uint32_t extent_bytes = 1U << 20;
   uint32_t extents_per_worker = 64;
   uint32_t rx_ring = 256;
   uint32_t tx_ring = 256;
 
-  std::vector<Export> exports;           // [[export]]
+  std::vector<Export> exports;  // [[export]]
 
   std::filesystem::path run_dir() const { return directory / "run"; }
   std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
@@ -81,5 +82,41 @@ Result<Node> parse(std::string_view text, const std::filesystem::path& directory
 Result<uint64_t> parse_rate(std::string_view text);
 // "1GiB", "64M" (binary), "100" -> bytes.
 Result<uint64_t> parse_size(std::string_view text);
+
+// "host:port" or "[v6]:port".
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+Result<HostPort> parse_host_port(std::string_view text);
+// [a-z0-9][a-z0-9_-]{0,62}
+bool valid_node_name(std::string_view name);
+
+// A Markdown table of every key, made from the schema; docs/OPERATING.md contains it word for word
+// between <!-- config-reference-begin --> and <!-- config-reference-end -->.
+std::string reference_markdown();
+
+// What `sluice node init` was told; everything else keeps its default.
+struct TemplateOptions {
+  std::string name;
+  std::string listen;
+  std::string device;
+  std::string address4;
+  std::string address6;
+  std::string gateway4;
+  std::string gateway6;
+  uint32_t mtu = Node{}.mtu;
+  uint16_t udp_port_base = Node{}.udp_port_base;
+  std::string memory;  // empty: the default
+  uint32_t memory_mib = Node{}.memory_mib;
+  uint32_t workers = Node{}.workers;
+  std::vector<int> cores;
+  std::string poll;  // empty: the default
+  uint64_t rate_bps = Node{}.rate_bps;
+  std::vector<Export> exports;
+};
+// A commented node.toml: every key with its meaning; keys that keep their default are commented out.
+// parse() accepts it when the options are valid.
+std::string make_template(const TemplateOptions& options);
 
 }  // namespace sluice::config

@@ -1,0 +1,294 @@
+// The schema of node.toml: what is accepted, what is refused, and in which words.
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/config/config.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "dataplane/config/schema.h"
+
+namespace sluice::config {
+namespace {
+
+Result<Node> parse_text(std::string_view text) { return parse(text, "/srv/node", "node.toml"); }
+
+std::string problem_of(std::string_view text) {
+  const auto node = parse_text(text);
+  if (node) return "";
+  EXPECT_EQ(node.error().code, ErrorCode::kConfiguration);
+  EXPECT_EQ(node.error().message.find('\n'), std::string::npos) << "one line: " << node.error().message;
+  return node.error().message;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+constexpr std::string_view kName = "[node]\nname = \"alpha\"\n";
+
+std::string with_name(std::string_view rest) { return std::string(kName) + std::string(rest); }
+
+TEST(Config, AFileWithOnlyTheNameKeepsEveryDefault) {
+  const auto node = parse_text(kName);
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->name, "alpha");
+  EXPECT_EQ(node->listen, "0.0.0.0:7400");
+  EXPECT_EQ(node->rate_bps, 10'000'000'000U);
+  EXPECT_EQ(node->control_socket(), "/srv/node/run/control.sock");
+}
+
+TEST(Config, EverySectionIsRead) {
+  const auto node = parse_text(R"(
+[node]
+name = "alpha"
+[control]
+listen = "[fd00::1]:7401"
+sync_lag_bytes = "64MiB"
+[transfer]
+lanes = 4
+crc = "crc32c"
+rate = "2.5G"
+chunk_bytes = 1400
+[port]
+device = "net_memif0,role=server,id=0,socket=/tmp/x.sock"
+address4 = "10.77.0.1/24"
+address6 = "fd77::1/64"
+gateway4 = "10.77.0.254"
+mtu = 1500
+rate = 40_000_000_000
+[dataplane]
+workers = 2
+cores = [3, 1]
+poll = "busy"
+extent_bytes = "256KiB"
+[[export]]
+name = "in"
+path = "/srv/in"
+mode = "w"
+[[export]]
+name = "out"
+path = "/srv/out"
+)");
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->sync_lag_bytes, 64U << 20);
+  EXPECT_EQ(node->rate_bps, 2'500'000'000U);
+  EXPECT_EQ(node->chunk_bytes, 1400U);
+  EXPECT_EQ(node->port_rate_bps, 40'000'000'000U);
+  EXPECT_EQ(node->cores, (std::vector<int>{3, 1}));
+  EXPECT_EQ(node->extent_bytes, 256U << 10);
+  ASSERT_EQ(node->exports.size(), 2U);
+  EXPECT_FALSE(node->exports[0].read);
+  EXPECT_TRUE(node->exports[0].write);
+  EXPECT_TRUE(node->exports[1].read);
+  EXPECT_FALSE(node->exports[1].write);
+}
+
+TEST(Config, AnUnknownKeyNamesFileLineAndTheNearestKey) {
+  EXPECT_EQ(problem_of("[node]\nname = \"a\"\n[transfer]\nlane = 2\n"),
+            "node.toml:4: unknown key \"lane\" in [transfer]; the nearest known one is [transfer] lanes");
+  EXPECT_TRUE(contains(problem_of(with_name("[control]\nmtu = 1500\n")), "[port] mtu"));
+  EXPECT_TRUE(contains(problem_of(with_name("[dataplan]\nworkers = 1\n")), "[dataplane]"));
+  EXPECT_TRUE(contains(problem_of("workers = 1\n[node]\nname = \"a\"\n"), "outside any section"));
+}
+
+TEST(Config, OfSeveralErrorsTheFirstInTheFileIsReported) {
+  EXPECT_TRUE(
+      contains(problem_of(with_name("[transfer]\nlanes = 99\n[control]\nbogus = 1\n")), "node.toml:4:"));
+}
+
+TEST(Config, ValuesOutOfRangeNameTheValueAndTheRange) {
+  EXPECT_EQ(problem_of(with_name("[transfer]\nlanes = 99\n")),
+            "node.toml:4: [transfer] lanes = 99: must be 1..16 lanes");
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nlanes = -1\n")), "= -1: must be 1..16"));
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nlanes = 1.5\n")), "must be a whole number"));
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\ncrc = \"md5\"\n")), "one of \"crc64\", \"crc32c\""));
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\ncrc = \"crc64 crc32c\"\n")), "must be one of"));
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nrate = \"fast\"\n")), "must be a rate"));
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nchunk_bytes = 100\n")), "multiple of 8 from 512"));
+  EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\nextent_bytes = \"192KiB\"\n")), "power of two"));
+  EXPECT_TRUE(contains(problem_of("[node]\nname = \"Alpha\"\n"), "must be 1 to 63 of"));
+  EXPECT_TRUE(contains(problem_of("[node]\nname = 3\n"), "must be a string"));
+}
+
+TEST(Config, AddressesAreCheckedByFamily) {
+  for (const char* bad : {"10.0.0.1", "10.0.0.1/33", "fd77::1/64", "0.0.0.0/0", "224.0.0.1/4", "10.0.0.1/"}) {
+    EXPECT_TRUE(contains(problem_of(with_name("[port]\naddress4 = \"" + std::string(bad) + "\"\n")), "IPv4"))
+        << bad;
+  }
+  for (const char* bad : {"fd77::1", "fd77::1/129", "10.0.0.1/24", "ff02::1/64", "::/64"}) {
+    EXPECT_TRUE(contains(problem_of(with_name("[port]\naddress6 = \"" + std::string(bad) + "\"\n")), "IPv6"))
+        << bad;
+  }
+}
+
+TEST(Config, KeysThatDoNotFitTogetherAreRefused) {
+  EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\nworkers = 2\ncores = [1]\n")), "one per worker"));
+  EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\ncores = [1, 1]\n")), "listed twice"));
+  EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\nextents_per_worker = 4096\n")), "memory_mib"));
+  EXPECT_TRUE(contains(problem_of(with_name("[port]\ndevice = \"net_tap0\"\n")), "no address"));
+  EXPECT_TRUE(contains(problem_of(with_name("[port]\ngateway4 = \"10.0.0.1\"\n")), "without address4"));
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\npartition_bytes = 1048577\n")), "multiple"));
+}
+
+TEST(Config, ExportsNeedANameAndAnAbsolutePathAndDifferInName) {
+  EXPECT_TRUE(
+      contains(problem_of(with_name("[[export]]\nname = \"a\"\n")), "node.toml:3: [[export]] without path"));
+  EXPECT_TRUE(contains(problem_of(with_name("[[export]]\nname = \"a\"\npath = \"data\"\n")), "absolute"));
+  EXPECT_TRUE(contains(problem_of(with_name("[[export]]\nname = \"a\"\npath = \"/a/../b\"\n")), "\"..\""));
+  EXPECT_TRUE(contains(problem_of(with_name("[export]\nname = \"a\"\npath = \"/a\"\n")), "[[export]]"));
+  EXPECT_TRUE(contains(problem_of(with_name("[[export]]\nname = \"a\"\npath = \"/a\"\n"
+                                            "[[export]]\nname = \"a\"\npath = \"/b\"\n")),
+                       "is there twice"));
+  EXPECT_TRUE(contains(problem_of(with_name("[[export]]\nname = \"a\"\npath = \"/a\"\n"
+                                            "[[export]]\nname = \"b\"\npath = \"//a/./\"\n")),
+                       "is exported twice"));
+}
+
+TEST(Config, AMissingNameAndBrokenTomlAreRefused) {
+  EXPECT_EQ(problem_of("[control]\nlog_level = \"info\"\n"), "node.toml: [node] name is missing; add it");
+  EXPECT_TRUE(contains(problem_of("[node\nname = 1\n"), "node.toml:1: not valid TOML"));
+  EXPECT_TRUE(
+      contains(problem_of("\n[.node]\nname = \"a\"\n"), "node.toml:2: not valid TOML: a section's name"));
+}
+
+TEST(Config, AMissingFileNamesItAndTheRemedy) {
+  const auto node = load("/nonexistent/node");
+  ASSERT_FALSE(node);
+  EXPECT_EQ(node.error().message,
+            "/nonexistent/node/node.toml: No such file or directory; create a node with: sluice node init");
+}
+
+TEST(Config, RatesAreDecimalAndExact) {
+  EXPECT_EQ(*parse_rate("10G"), 10'000'000'000U);
+  EXPECT_EQ(*parse_rate("2.5G"), 2'500'000'000U);
+  EXPECT_EQ(*parse_rate("800M"), 800'000'000U);
+  EXPECT_EQ(*parse_rate("1000"), 1000U);
+  EXPECT_EQ(*parse_rate("1.000000001Gbit/s"), 1'000'000'001U);
+  for (const char* bad : {"", "G", "1.5", "1.", ".5G", "10X", "10 G", "-1", "1e9", "10GiB",
+                          "18446744073709551616", "20000000T", "1.0000000001G", "1.5.5G"}) {
+    EXPECT_FALSE(parse_rate(bad)) << bad;
+  }
+}
+
+TEST(Config, SizesAreBinaryAndExact) {
+  EXPECT_EQ(*parse_size("1GiB"), 1ULL << 30);
+  EXPECT_EQ(*parse_size("64M"), 64ULL << 20);
+  EXPECT_EQ(*parse_size("1.5K"), 1536U);
+  EXPECT_EQ(*parse_size("100"), 100U);
+  EXPECT_EQ(*parse_size("100B"), 100U);
+  for (const char* bad : {"", "MiB", "64MB", "64mib", "0.3K", "16777216T", "1iB", "1 M"}) {
+    EXPECT_FALSE(parse_size(bad)) << bad;
+  }
+}
+
+TEST(Config, HostAndPortAreSplit) {
+  EXPECT_EQ(parse_host_port("dtn1.example.org:7400")->host, "dtn1.example.org");
+  EXPECT_EQ(parse_host_port("[fd77::1]:7400")->host, "fd77::1");
+  EXPECT_EQ(parse_host_port("[fe80::1%eth0]:7400")->host, "fe80::1%eth0");
+  EXPECT_EQ(parse_host_port("127.0.0.1:0")->port, 0);
+  for (const char* bad : {"", "host", ":7400", "host:", "host:65536", "host:7400x", "fd77::1:7400",
+                          "[fd77::1]7400", "[host]:7400", "a b:1", "host:+1"}) {
+    EXPECT_FALSE(parse_host_port(bad)) << bad;
+  }
+}
+
+TEST(Config, TheRangesOfTheSchemaFitTheFieldsAndHoldTheDefaults) {
+  const Node defaults;
+  for (const Key& key : schema()) {
+    SCOPED_TRACE(std::string(key.section) + "." + std::string(key.name));
+    EXPECT_FALSE(key.meaning.empty());
+    uint64_t value = 0;
+    uint64_t field_max = 0;
+    if (const auto* f = std::get_if<uint16_t Node::*>(&key.field)) {
+      value = defaults.*(*f);
+      field_max = std::numeric_limits<uint16_t>::max();
+    } else if (const auto* g = std::get_if<uint32_t Node::*>(&key.field)) {
+      value = defaults.*(*g);
+      field_max = std::numeric_limits<uint32_t>::max();
+    } else if (const auto* h = std::get_if<uint64_t Node::*>(&key.field)) {
+      value = defaults.*(*h);
+      field_max = std::numeric_limits<uint64_t>::max();
+    } else {
+      continue;
+    }
+    EXPECT_LE(key.max, field_max);
+    EXPECT_GE(value, key.min);
+    EXPECT_LE(value, key.max);
+  }
+}
+
+TEST(Config, TheTemplateIsAccepted) {
+  TemplateOptions options;
+  options.name = "alpha";
+  const auto plain = parse_text(make_template(options));
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_EQ(plain->listen, Node{}.listen);
+
+  options.listen = "127.0.0.1:7411";
+  options.device = "net_memif0,role=server";
+  options.address4 = "10.77.0.1/24";
+  options.mtu = 1500;
+  options.memory = "no-huge";
+  options.workers = 2;
+  options.cores = {0, 1};
+  options.rate_bps = 2'500'000'000;
+  options.exports = {{.name = "data", .path = "/srv/\"data\"", .read = true, .write = true}};
+  const auto node = parse_text(make_template(options));
+  ASSERT_TRUE(node) << node.error().message << "\n" << make_template(options);
+  EXPECT_EQ(node->listen, options.listen);
+  EXPECT_EQ(node->device, options.device);
+  EXPECT_EQ(node->address4, options.address4);
+  EXPECT_EQ(node->mtu, 1500U);
+  EXPECT_EQ(node->memory, "no-huge");
+  EXPECT_EQ(node->cores, options.cores);
+  EXPECT_EQ(node->rate_bps, options.rate_bps);
+  ASSERT_EQ(node->exports.size(), 1U);
+  EXPECT_EQ(node->exports[0].path, options.exports[0].path);
+  EXPECT_TRUE(node->exports[0].write);
+}
+
+// Every commented-out default of the template, made live, must be accepted as well.
+TEST(Config, TheDefaultsShownByTheTemplateAreValid) {
+  TemplateOptions options;
+  options.name = "alpha";
+  std::istringstream lines(make_template(options));
+  std::string live;
+  for (std::string line; std::getline(lines, line) && !contains(line, "Directories whose files");) {
+    const bool commented_key =
+        line.rfind("# ", 0) == 0 && contains(line, " = ") && line.find(' ', 2) == line.find(" = ");
+    live += (commented_key ? line.substr(2) : line) + "\n";
+  }
+  const auto node = parse_text(live);
+  ASSERT_TRUE(node) << node.error().message << "\n" << live;
+  EXPECT_EQ(node->partition_bytes, Node{}.partition_bytes);
+  EXPECT_EQ(node->sync_lag_bytes, Node{}.sync_lag_bytes);
+}
+
+TEST(Config, TheReferenceListsEveryKeyOnce) {
+  const std::string table = reference_markdown();
+  EXPECT_EQ(static_cast<size_t>(std::count(table.begin(), table.end(), '\n')), schema().size() + 2);
+  for (const Key& key : schema())
+    EXPECT_TRUE(contains(table, "| `" + std::string(key.name) + "` |")) << key.name;
+}
+
+TEST(Config, OperatingMdContainsTheReferenceWordForWord) {
+  const std::string file = std::string(SLUICE_SOURCE_DIR) + "/docs/OPERATING.md";
+  std::ifstream in(file);
+  if (!in) GTEST_SKIP() << file << " is not there";
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string begin = "<!-- config-reference-begin -->";
+  const std::string end = "<!-- config-reference-end -->";
+  const size_t from = text.find(begin);
+  const size_t to = text.find(end);
+  ASSERT_TRUE(from != std::string::npos && to != std::string::npos && from < to)
+      << file << " lacks the markers " << begin << " and " << end;
+  std::string table = text.substr(from + begin.size(), to - from - begin.size());
+  table.erase(0, table.find_first_not_of('\n'));
+  table.erase(table.find_last_not_of('\n') + 1);
+  EXPECT_EQ(table + "\n", reference_markdown())
+      << "paste the output of `sluice node reference` between the markers";
+}
+
+}  // namespace
+}  // namespace sluice::config

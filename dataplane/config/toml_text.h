@@ -1,0 +1,17 @@
+// TOML text to a table: the one place that calls the parser, for node.toml and for trusted/NAME.toml.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include <string_view>
+
+#include "dataplane/core/error.h"
+
+namespace sluice::config {
+
+// kConfiguration with "ORIGIN:LINE: not valid TOML: ..." on one line. At most 1 MiB.
+Result<toml::table> parse_toml(std::string_view text, std::string_view origin);
+
+}  // namespace sluice::config
