@@ -12,16 +12,16 @@
 
 namespace sluice::port {
 
-using Ip = uint8_t[16];   // IPv4 as ::ffff:a.b.c.d
+using Ip = uint8_t[16];  // IPv4 as ::ffff:a.b.c.d
 
 struct HostAddresses {
   uint8_t mac[6] = {};
-  uint8_t ip4[16] = {};      // all zero: none
-  uint8_t ip6[16] = {};      // all zero: none (the link-local address is derived from the MAC)
+  uint8_t ip4[16] = {};  // all zero: none
+  uint8_t ip6[16] = {};  // all zero: none (the link-local address is derived from the MAC)
   uint8_t gateway4[16] = {};
   uint8_t gateway6[16] = {};
-  uint8_t prefix4 = 0;       // length in bits, of a.b.c.d (0..32)
-  uint8_t prefix6 = 0;       // 0..128
+  uint8_t prefix4 = 0;  // length in bits, of a.b.c.d (0..32)
+  uint8_t prefix6 = 0;  // 0..128
 };
 
 class Neighbours {
@@ -46,6 +46,16 @@ class Neighbours {
   struct Entry {
     std::atomic<uint64_t> ip_high{0}, ip_low{0}, mac{0};  // mac 0: empty
   };
+  const uint8_t* next_hop(const uint8_t* destination) const;
+  void learn(const uint8_t* ip, const uint8_t* mac);
+  bool handle_arp(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes);
+  bool handle_icmp4(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes);
+  bool handle_icmp6(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes);
+  uint32_t answer_solicitation(std::span<const uint8_t> packet, std::span<const uint8_t> message,
+                               std::span<uint8_t> reply);
+  uint32_t answer_echo6(std::span<const uint8_t> frame, std::span<const uint8_t> message,
+                        std::span<uint8_t> reply) const;
+
   HostAddresses host_;
   Entry entries_[kEntries];
 };

@@ -23,13 +23,13 @@ namespace sluice::port {
 struct Buffer {
   uint8_t* data = nullptr;
   uint32_t bytes = 0;
-  void* share = nullptr;   // reference count that the device side holds; use Queue::device_holds
+  void* share = nullptr;  // reference count that the device side holds; use Queue::device_holds
 };
 
 struct RxFrame {
   const uint8_t* data = nullptr;  // whole Ethernet frame, contiguous, without FCS
   uint32_t length = 0;
-  bool udp_checksum_good = false; // the device has checked it
+  bool udp_checksum_good = false;  // the device has checked it
   void* handle = nullptr;
 };
 
@@ -52,12 +52,13 @@ class Queue {
   // (counted): flush, try later.
   virtual uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                             const Buffer* owner, bool checksum_l4) = 0;
-  // Hands the burst to the device. Returns frames that it did not take: they stay first in line.
+  // Hands the burst to the device. Returns frames that it did not take: they stay first in line, except
+  // while the link is known to be down: then they are dropped, and tx_pending is 0.
   virtual uint32_t tx_flush() = 0;
-  virtual uint32_t tx_pending() const = 0;   // frames appended or left over
+  virtual uint32_t tx_pending() const = 0;  // frames appended or left over
   // True while a frame of this buffer is queued here or in the device. May let the device reclaim.
   virtual bool device_holds(const Buffer& buffer) = 0;
-  virtual std::span<const Buffer> buffers() const = 0;   // this worker's extents
+  virtual std::span<const Buffer> buffers() const = 0;  // this worker's extents
   // The memory that holds all extents of this worker, for io_uring registration.
   virtual std::span<uint8_t> buffer_memory() const = 0;
 };
@@ -69,16 +70,18 @@ class Port {
   // kConfiguration) name the device, the reason and the remedy. Once per process.
   static Result<std::unique_ptr<Port>> open(const config::Node& node,
                                             const std::function<void(const std::string&)>& warn);
-  virtual ~Port() = default;   // stops the device, cleans up EAL and what it left on disk
+  virtual ~Port() = default;  // stops the device, cleans up EAL and what it left on disk
 
   virtual board::PortInfo info() const = 0;
-  virtual const uint8_t* mac() const = 0;   // 6 bytes
+  virtual const uint8_t* mac() const = 0;  // 6 bytes
   virtual Queue& queue(uint32_t worker) = 0;
+  // One more extent buffer of the port, shared by all queues: the caller fills it once, before launch.
+  virtual const Buffer* pattern() const = 0;
   // Runs `body(worker)` on each worker's pinned core; returns at once.
   virtual Status launch(std::function<void(uint32_t worker)> body) = 0;
-  virtual void join() = 0;                  // waits until every body has returned
-  // Called about once a second by the main thread: link state, reconnecting memif after its peer
-  // was killed (stop/start), statistics.
+  virtual void join() = 0;  // waits until every body has returned
+  // Called about once a second by the main thread: passes news of the link to `warn`. (memif reconnects
+  // on a thread of the port's own.)
   virtual void maintain() = 0;
   virtual int core_of(uint32_t worker) const = 0;  // CPU number
 };

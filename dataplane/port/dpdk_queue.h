@@ -1,0 +1,93 @@
+// One worker's queue pair: mbufs inside, spans outside.
+//
+// Hot; one worker thread. Payload is never copied: a frame is a header mbuf chained to an mbuf without
+// room of its own that points into the extent. Each extent has a reference count with one base reference
+// that is never given up, so that the device side's count is what is above it; mbufs of a frame are freed
+// by the device, by this same thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <string>
+#include <vector>
+
+#include "dataplane/port/gate.h"
+#include "dataplane/port/port.h"
+
+namespace sluice::port {
+
+struct QueueSetup {
+  uint16_t port_id = 0;
+  uint16_t queue_id = 0;
+  int numa_node = -1;
+  uint32_t frame_bytes_max = 0;
+  uint32_t rx_room_bytes = 0;  // of one receive buffer, without headroom
+  uint32_t rx_ring = 0;
+  uint32_t tx_ring = 0;
+  uint32_t extents = 0;
+  uint32_t extent_bytes = 0;
+  bool chains = true;              // the device sends frames of several segments
+  bool reclaims = false;           // rte_eth_tx_done_cleanup works
+  bool reclaims_by_burst = false;  // an empty burst lets it free what was sent
+};
+
+class DpdkQueue final : public Queue {
+ public:
+  explicit DpdkQueue(const QueueSetup& setup);
+  ~DpdkQueue() override;
+  DpdkQueue(const DpdkQueue&) = delete;
+  DpdkQueue& operator=(const DpdkQueue&) = delete;
+
+  // Memory that `setup` will take.
+  static uint64_t memory_bytes(const QueueSetup& setup);
+  static uint64_t extent_alignment(uint32_t extent_bytes);
+  // The port's shared buffer: its `share` is empty, and each queue counts its own references to it.
+  void share_pattern(const Buffer& pattern);
+  Status allocate();  // pools and extents, before the device starts
+  rte_mempool* rx_pool() const { return rx_pool_; }
+  Gate& gate() { return gate_; }
+
+  uint32_t rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
+  void release(const RxFrame* frames, uint32_t count) override;
+  uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
+                    const Buffer* owner, bool checksum_l4) override;
+  uint32_t tx_flush() override;
+  uint32_t tx_pending() const override { return pending_; }
+  bool device_holds(const Buffer& buffer) override;
+  std::span<const Buffer> buffers() const override { return buffers_; }
+  std::span<uint8_t> buffer_memory() const override { return memory_; }
+
+ private:
+  struct Share {
+    rte_mbuf_ext_shared_info info;
+    const uint8_t* data;
+    rte_iova_t iova;
+  };
+  static void set_share(Share* share, const uint8_t* data);
+  Share* share_of(const Buffer& buffer) {
+    return buffer.share != nullptr ? static_cast<Share*>(buffer.share) : &pattern_share_;
+  }
+  Status allocate_extents();
+  rte_mbuf* copied(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes);
+  rte_mbuf* referring(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
+                      const Buffer& owner);
+  void prepare_checksums();
+  void drop_pending();
+
+  QueueSetup setup_;
+  rte_mbuf* burst_[kBurst] = {};
+  uint32_t pending_ = 0;
+  bool checksum_wanted_ = false;
+  rte_mempool* rx_pool_ = nullptr;
+  rte_mempool* header_pool_ = nullptr;
+  rte_mempool* payload_pool_ = nullptr;  // mbufs without room
+  rte_mempool* copy_pool_ = nullptr;
+  Share pattern_share_{};
+  std::vector<Share> shares_;
+  std::vector<Buffer> buffers_;
+  std::span<uint8_t> memory_;
+  Gate gate_;
+};
+
+}  // namespace sluice::port

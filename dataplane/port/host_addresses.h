@@ -1,0 +1,16 @@
+// The addresses of [port] in node.toml as the packet code wants them.
+//
+// Cold, pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "dataplane/config/config.h"
+#include "dataplane/core/error.h"
+#include "dataplane/port/neighbours.h"
+
+namespace sluice::port {
+
+// kConfiguration names the key whose value is no address, or of the wrong family.
+Result<HostAddresses> host_addresses(const config::Node& node, const uint8_t* mac);
+
+}  // namespace sluice::port
