@@ -21,20 +21,25 @@ struct Identity {
   std::string certificate_pem;
   std::filesystem::path certificate_file;
   std::filesystem::path key_file;
-  std::string fingerprint;   // SHA-256 of the public key (SPKI, DER), 64 hex digits
+  std::string fingerprint;  // SHA-256 of the public key (SPKI, DER), 64 hex digits
 };
 
 struct Peer {
   std::string name;
-  std::string address;       // "host:port" of its control daemon; may be empty: it only calls us
+  std::string address;  // "host:port" of its control daemon; may be empty: it only calls us
   std::string fingerprint;
   std::string certificate_pem;
 };
 
+// A new key pair and certificate. kConfiguration when the directory already has an identity: it is never
+// overwritten.
 Status create(const std::filesystem::path& node_directory, const std::string& name);
 Result<Identity> load(const std::filesystem::path& node_directory);
+// Sorted by name; empty when nobody is trusted yet.
 Result<std::vector<Peer>> load_peers(const std::filesystem::path& node_directory);
-// Pins a peer. kConfiguration when the name is taken by another key (unless `replace`).
+// Pins a peer. kConfiguration when the name is taken by another key (unless `replace`), when the
+// key is already trusted under another name, or is this node's own. Pinning the same key again changes
+// its address; an empty address keeps the known one.
 Result<Peer> trust(const std::filesystem::path& node_directory, const std::string& name,
                    const std::string& address, const std::string& certificate_pem, bool replace);
 Result<std::string> fingerprint_of_pem(std::string_view certificate_pem);

@@ -1,0 +1,207 @@
+// The files of an identity and of trust. No state in memory: every call reads the directory anew, so that
+// a peer that an operator has just pinned is known at the next handshake.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/identity/identity.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "control/identity/certificate.h"
+#include "control/identity/node_files.h"
+#include "dataplane/config/config.h"
+#include "dataplane/config/toml_text.h"
+
+namespace sluice::identity {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path key_file_of(const fs::path& node) { return node / "identity" / "key.pem"; }
+fs::path certificate_file_of(const fs::path& node) { return node / "identity" / "cert.pem"; }
+
+Error configuration(std::string message) { return {ErrorCode::kConfiguration, std::move(message)}; }
+
+Status check_name(const std::string& name) {
+  if (config::valid_node_name(name)) return {};
+  return configuration(
+      "'" + name.substr(0, 80) +
+      "' is not a node name: use 1 to 63 of a-z, 0-9, '_' and '-', beginning with a letter or digit");
+}
+
+bool is_there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::symlink_status(file, ignored).type() != fs::file_type::not_found;
+}
+
+Status check_key(const fs::path& file, X509* certificate) {
+  const auto text = read_small_file(file);
+  if (!text) return text.error();
+  struct stat info {};
+  if (::stat(file.c_str(), &info) == 0 && (info.st_mode & 077) != 0)
+    return configuration(file.string() + ": others can read the private key; run: chmod 600 " +
+                         file.string());
+  const auto key = parse_key(*text);
+  if (!key) return configuration(file.string() + ": " + key.error().message);
+  if (X509_check_private_key(certificate, key->get()) != 1) {
+    openssl_reason();
+    return configuration(file.string() +
+                         ": does not belong to cert.pem beside it; restore both from one backup");
+  }
+  return {};
+}
+
+// "address" of trusted/NAME.toml; empty when the file is not there.
+Result<std::string> read_address(const fs::path& file) {
+  bool not_found = false;
+  const auto text = read_small_file(file, &not_found);
+  if (!text && not_found) return std::string();
+  if (!text) return text.error();
+  const auto table = config::parse_toml(*text, file.string());
+  if (!table) return table.error();
+  for (const auto& [key, value] : *table) {
+    if (key.str() != "address" || !value.is_string())
+      return configuration(file.string() + ":" + std::to_string(key.source().begin.line) +
+                           ": only address = \"host:port\" belongs here");
+  }
+  std::string address = (*table)["address"].value_or(std::string());
+  if (address.empty()) return address;
+  const auto split = config::parse_host_port(address);
+  if (!split) return configuration(file.string() + ": " + split.error().message);
+  return address;
+}
+
+Result<Peer> load_peer(const fs::path& trusted, const std::string& name) {
+  const fs::path file = trusted / (name + ".pem");
+  const auto text = read_small_file(file);
+  if (!text) return text.error();
+  const auto fingerprint = fingerprint_of_pem(*text);
+  if (!fingerprint) return configuration(file.string() + ": " + fingerprint.error().message);
+  const auto address = read_address(trusted / (name + ".toml"));
+  if (!address) return address.error();
+  return Peer{name, *address, *fingerprint, *text};
+}
+
+// May `fingerprint` be pinned as `name`? On return `known` is what was pinned under the name.
+Status check_pin(const fs::path& node, const std::string& name, const std::string& fingerprint, bool replace,
+                 std::optional<Peer>* known) {
+  if (const auto self = load(node); self && self->fingerprint == fingerprint)
+    return configuration("this is the certificate of this node itself (" + self->name +
+                         "); take the identity/cert.pem of the peer");
+  const auto peers = load_peers(node);
+  if (!peers) return peers.error();
+  for (const Peer& peer : *peers) {
+    if (peer.name == name) *known = peer;
+    if (peer.name != name && peer.fingerprint == fingerprint)
+      return configuration("this key is already trusted as " + peer.name +
+                           "; use that name, or remove trusted/" + peer.name + ".pem first");
+  }
+  if (*known && (*known)->fingerprint != fingerprint && !replace)
+    return configuration(name + " is already trusted with another key (" + (*known)->fingerprint + ", now " +
+                         fingerprint + "); compare both with its owner, then use --replace");
+  return {};
+}
+
+}  // namespace
+
+Status create(const fs::path& node_directory, const std::string& name) {
+  if (auto status = check_name(name); !status) return status;
+  const fs::path key_file = key_file_of(node_directory);
+  const fs::path certificate_file = certificate_file_of(node_directory);
+  for (const fs::path& file : {key_file, certificate_file}) {
+    if (is_there(file))
+      return configuration(file.string() +
+                           " exists: this node has an identity, which is never overwritten; choose "
+                           "another directory, or remove the old identity yourself");
+  }
+  std::error_code failure;
+  fs::create_directories(node_directory, failure);
+  if (failure)
+    return configuration(node_directory.string() + ": " + failure.message() + "; choose a writable place");
+  if (auto status = make_directory(key_file.parent_path(), 0700); !status) return status;
+  const auto pair = make_key_pair(name);
+  if (!pair) return pair.error();
+  if (auto status = write_small_file(key_file, pair->key_pem, 0600, Replace::kNo); !status) return status;
+  auto status = write_small_file(certificate_file, pair->certificate_pem, 0644, Replace::kNo);
+  if (!status) fs::remove(key_file, failure);  // ours, made just now: half an identity helps nobody
+  return status;
+}
+
+Result<Identity> load(const fs::path& node_directory) {
+  const fs::path certificate_file = certificate_file_of(node_directory);
+  bool not_found = false;
+  const auto text = read_small_file(certificate_file, &not_found);
+  if (!text && not_found)
+    return configuration(certificate_file.string() + ": this node has no identity; run: sluice node init");
+  if (!text) return text.error();
+  const auto certificate = parse_certificate(*text);
+  if (!certificate)
+    return configuration(certificate_file.string() + ": not a certificate; restore it from a backup");
+  const fs::path key_file = key_file_of(node_directory);
+  if (auto status = check_key(key_file, certificate->get()); !status) return status.error();
+  const auto fingerprint = fingerprint_of(certificate->get());
+  if (!fingerprint) return fingerprint.error();
+  return Identity{common_name(certificate->get()), *text, certificate_file, key_file, *fingerprint};
+}
+
+Result<std::vector<Peer>> load_peers(const fs::path& node_directory) {
+  const fs::path trusted = node_directory / "trusted";
+  std::vector<Peer> peers;
+  std::error_code failure;
+  fs::directory_iterator entries(trusted, failure);
+  if (failure == std::errc::no_such_file_or_directory) return peers;
+  for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
+    const fs::path& file = entries->path();
+    const std::string name = file.stem().string();
+    if (file.extension() != ".pem" || name.front() == '.') continue;
+    if (!config::valid_node_name(name))
+      return configuration(file.string() + ": its name is not a node name; rename or remove it");
+    auto peer = load_peer(trusted, name);
+    if (!peer) return peer.error();
+    peers.push_back(std::move(*peer));
+  }
+  if (failure) return configuration(trusted.string() + ": " + failure.message() + "; check its permissions");
+  std::sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) { return a.name < b.name; });
+  return peers;
+}
+
+Result<Peer> trust(const fs::path& node_directory, const std::string& name, const std::string& address,
+                   const std::string& certificate_pem, bool replace) {
+  if (auto status = check_name(name); !status) return status.error();
+  if (!address.empty()) {
+    const auto split = config::parse_host_port(address);
+    if (!split) return split.error();
+    if (split->port == 0)
+      return configuration("'" + address + "': port 0 cannot be called; name the peer's real port");
+  }
+  const auto certificate = parse_certificate(certificate_pem);
+  if (!certificate) return certificate.error();
+  const auto fingerprint = fingerprint_of(certificate->get());
+  if (!fingerprint) return fingerprint.error();
+  // Encoded anew: only the certificate is kept, whatever else the file held.
+  const auto pem = to_pem(certificate->get());
+  if (!pem) return pem.error();
+
+  std::optional<Peer> known;
+  if (auto status = check_pin(node_directory, name, *fingerprint, replace, &known); !status)
+    return status.error();
+  const bool same_key = known && known->fingerprint == *fingerprint;
+  const Peer peer{name, address.empty() && same_key ? known->address : address, *fingerprint, *pem};
+  const fs::path trusted = node_directory / "trusted";
+  if (auto status = make_directory(trusted, 0755); !status) return status.error();
+  // The certificate comes last: it is what makes the peer trusted.
+  const std::string toml = peer.address.empty() ? "" : "address = \"" + peer.address + "\"\n";
+  if (auto status = write_small_file(trusted / (name + ".toml"), toml, 0644, Replace::kYes); !status)
+    return status.error();
+  if (auto status = write_small_file(trusted / (name + ".pem"), *pem, 0644, Replace::kYes); !status)
+    return status.error();
+  return peer;
+}
+
+Result<std::string> fingerprint_of_pem(std::string_view certificate_pem) {
+  const auto certificate = parse_certificate(certificate_pem);
+  if (!certificate) return certificate.error();
+  return fingerprint_of(certificate->get());
+}
+
+}  // namespace sluice::identity

@@ -1,0 +1,25 @@
+// Small files of a node directory: read whole, written so that after a crash either the old or the new
+// content is there, on disk, with its mode from the first moment. Cold; any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "dataplane/core/error.h"
+
+namespace sluice::identity {
+
+// At most 64 KiB; kConfiguration otherwise. `not_found` is set when the file does not exist.
+Result<std::string> read_small_file(const std::filesystem::path& file, bool* not_found = nullptr);
+enum class Replace : bool { kNo, kYes };
+// Through a temporary name, fsync, rename, fsync of the directory. With Replace::kNo an existing file is
+// an error.
+Status write_small_file(const std::filesystem::path& file, std::string_view text, mode_t mode,
+                        Replace replace);
+Status make_directory(const std::filesystem::path& directory, mode_t mode);
+
+}  // namespace sluice::identity

@@ -1,0 +1,158 @@
+// The calling side: from a peer's address to an authenticated stream, and why it did not come to that.
+// SPDX-License-Identifier: Apache-2.0
+#include <asio/co_spawn.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include "control/peer/stream.h"
+#include "control/peer/stream_connection.h"
+#include "dataplane/config/config.h"
+
+namespace sluice::peer {
+namespace {
+
+using asio::ip::tcp;
+
+Error unreachable(const identity::Peer& peer, const std::string& reason) {
+  return {ErrorCode::kPeerUnreachable, "cannot reach " + peer.name + " at " + peer.address + ": " + reason};
+}
+
+std::string no_answer(uint32_t timeout_ms) {
+  return "no answer within " + std::to_string(timeout_ms) +
+         " ms; check the address, the network and the firewall";
+}
+
+struct Resolution {
+  explicit Resolution(const asio::any_io_executor& executor) : resolver(executor), timer(executor) {}
+  tcp::resolver resolver;
+  asio::steady_timer timer;
+  bool done = false;
+  asio::error_code failure;
+  std::vector<tcp::endpoint> endpoints;
+};
+
+// The system's resolver cannot be interrupted, so this does not wait for it: late answers are ignored.
+asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const identity::Peer& peer, uint32_t timeout_ms) {
+  const auto where = config::parse_host_port(peer.address);
+  if (!where) co_return unreachable(peer, where.error().message);
+  asio::error_code not_numeric;
+  const auto address = asio::ip::make_address(where->host, not_numeric);
+  if (!not_numeric) co_return std::vector<tcp::endpoint>{{address, where->port}};
+
+  const auto state = std::make_shared<Resolution>(co_await asio::this_coro::executor);
+  state->timer.expires_after(std::chrono::milliseconds(timeout_ms));
+  state->resolver.async_resolve(
+      where->host, std::to_string(where->port), tcp::resolver::numeric_service,
+      [state](const asio::error_code& failure, const tcp::resolver::results_type& found) {
+        state->done = true;
+        state->failure = failure;
+        for (const auto& entry : found) state->endpoints.push_back(entry.endpoint());
+        state->timer.cancel();
+      });
+  asio::error_code woken;
+  co_await state->timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  if (!state->done) {
+    state->resolver.cancel();
+    co_return unreachable(peer, "its name was not resolved within " + std::to_string(timeout_ms) +
+                                    " ms; check the resolver, or use a numeric address");
+  }
+  if (state->failure || state->endpoints.empty())
+    co_return unreachable(peer, "its name cannot be resolved: " + state->failure.message() +
+                                    "; correct the address in trusted/" + peer.name + ".toml");
+  co_return state->endpoints;
+}
+
+std::string reason_of(const identity::Peer& peer, const asio::error_code& failure) {
+  if (failure == asio::error::connection_refused)
+    return "connection refused; start sluice-control there, or correct the address in trusted/" + peer.name +
+           ".toml";
+  return failure.message() + "; check the address and the network";
+}
+
+// Each endpoint gets its share of the time.
+asio::awaitable<Result<tcp::socket>> open_socket(const identity::Peer& peer,
+                                                 const std::vector<tcp::endpoint>& endpoints,
+                                                 uint32_t timeout_ms) {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto share_ms = static_cast<uint32_t>(timeout_ms / endpoints.size());
+  std::string reason;
+  for (const tcp::endpoint& endpoint : endpoints) {
+    const auto socket = std::make_shared<tcp::socket>(executor);
+    const Deadline deadline(executor, share_ms, [socket] {
+      asio::error_code ignored;
+      socket->close(ignored);
+    });
+    asio::error_code failure;
+    co_await socket->async_connect(endpoint, asio::redirect_error(asio::use_awaitable, failure));
+    if (!failure && !deadline.expired()) co_return std::move(*socket);
+    reason = deadline.expired() || failure == asio::error::timed_out ? no_answer(timeout_ms)
+                                                                     : reason_of(peer, failure);
+  }
+  co_return unreachable(peer, reason);
+}
+
+// Why a handshake failed, in the operator's terms.
+Error handshake_error(const identity::Identity& self, const identity::Peer& peer, const PeerCheck& check,
+                      const asio::error_code& failure) {
+  if (check.refused)
+    return {ErrorCode::kPeerUntrusted, "the node at " + peer.address + " is not the trusted " + peer.name +
+                                           ": it shows the key " + check.fingerprint + ", pinned is " +
+                                           peer.fingerprint +
+                                           "; if its owner confirms the new key: sluice node trust " +
+                                           peer.name + " CERT.pem --replace"};
+  if (refused_by_peer(failure))
+    return {ErrorCode::kPeerUntrusted, peer.name + " at " + peer.address +
+                                           " does not trust this node, whose key is " + self.fingerprint +
+                                           "; run there: sluice node trust " + self.name +
+                                           " CERT.pem, with the certificate of this node"};
+  if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated ||
+      failure == asio::error::connection_reset)
+    return unreachable(peer,
+                       "it closed the connection during the handshake; see the log of its sluice-control");
+  return unreachable(
+      peer, "the TLS handshake failed: " + failure.message() + "; is this the address of a sluice-control?");
+}
+
+asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(identity::Identity self, identity::Peer peer,
+                                                                uint32_t timeout_ms) {
+  if (peer.address.empty())
+    co_return Error{ErrorCode::kPeerUnreachable, peer.name +
+                                                     " has no address; name it with: sluice node trust " +
+                                                     peer.name + " CERT.pem --address HOST:PORT"};
+  const auto context = make_tls_context(self);
+  if (!context) co_return context.error();
+  const auto endpoints = co_await resolve(peer, timeout_ms);
+  if (!endpoints) co_return endpoints.error();
+  auto socket = co_await open_socket(peer, *endpoints, timeout_ms);
+  if (!socket) co_return socket.error();
+
+  const auto stream = std::make_shared<Stream>(std::move(*socket), *context);
+  stream->set_name(peer.name + " at " + stream->remote());
+  stream->check.accept = [&peer](const std::string& fingerprint) { return fingerprint == peer.fingerprint; };
+  const Deadline deadline(stream->executor(), timeout_ms, [stream] { stream->abort(); });
+  asio::error_code failure = co_await stream->handshake(asio::ssl::stream_base::client);
+  // In TLS 1.3 the client is through before the server has judged it. The server's empty first frame says
+  // that it has accepted (docs/WIRE.md, "Control stream"); a refusal arrives here as an alert.
+  bool greeted = false;
+  if (!failure) {
+    const auto greeting = co_await stream->read_frame(&failure);
+    greeted = greeting && greeting->empty();
+  }
+  stream->check.accept = nullptr;
+  if (greeted && !deadline.expired()) co_return make_connection(stream, std::move(peer));
+  Error error = deadline.expired() ? unreachable(peer, no_answer(timeout_ms))
+                : failure          ? handshake_error(self, peer, stream->check, failure)
+                          : unreachable(peer, "it does not speak this protocol; is it another program?");
+  stream->abort();
+  co_return error;
+}
+
+}  // namespace
+
+asio::awaitable<Result<std::unique_ptr<Connection>>> connect(const identity::Identity& self,
+                                                             const identity::Peer& peer,
+                                                             uint32_t timeout_ms) {
+  return connect_to(self, peer, timeout_ms);
+}
+
+}  // namespace sluice::peer

@@ -1,0 +1,357 @@
+// Real TLS over loopback, two identities, one thread. Nothing waits for time to pass: each wait is for an
+// event; the bound in run() only ends a hanging test.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/peer/connection.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <asio/co_spawn.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/ssl/stream.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/write.hpp>
+
+#include "control/peer/framing.h"
+#include "control/peer/tls.h"
+
+namespace sluice::peer {
+namespace {
+
+namespace fs = std::filesystem;
+using asio::ip::tcp;
+using namespace std::chrono_literals;
+
+constexpr uint32_t kTimeoutMs = 10'000;
+
+class ConnectionTest : public testing::Test {
+ protected:
+  ConnectionTest() {
+    char name[] = "/tmp/sluice-peer-XXXXXX";
+    root_ = ::mkdtemp(name);
+    alpha_ = make("alpha");
+    beta_ = make("beta");
+    listener_ = start(beta_, [this](const std::string& fingerprint) -> std::optional<identity::Peer> {
+      if (fingerprint != trusted_by_beta_) return std::nullopt;
+      return identity::Peer{"alpha", "", fingerprint, ""};
+    });
+    trusted_by_beta_ = alpha_.fingerprint;
+  }
+  ~ConnectionTest() override { fs::remove_all(root_); }
+
+  identity::Identity make(const std::string& name) {
+    EXPECT_TRUE(identity::create(root_ / name, name));
+    return *identity::load(root_ / name);
+  }
+  std::unique_ptr<Listener> start(
+      const identity::Identity& self,
+      std::function<std::optional<identity::Peer>(const std::string& fingerprint)> find_peer) {
+    auto listener = listen(
+        io_, self, "127.0.0.1:0", std::move(find_peer),
+        [this](std::unique_ptr<Connection> connection) { accepted_.push_back(std::move(connection)); });
+    EXPECT_TRUE(listener) << listener.error().message;
+    return std::move(*listener);
+  }
+  identity::Peer peer_beta() const {
+    return {"beta", "127.0.0.1:" + std::to_string(listener_->port()), beta_.fingerprint, ""};
+  }
+
+  void run_until(const std::function<bool()>& condition) {
+    while (!condition()) ASSERT_GT(io_.run_one_for(30s), 0U) << "hangs";
+  }
+  template <typename T>
+  T run(asio::awaitable<T> task) {
+    std::optional<T> result;
+    spawn(std::move(task), &result);
+    run_until([&] { return result.has_value(); });
+    return std::move(*result);
+  }
+  template <typename T>
+  void spawn(asio::awaitable<T> task, std::optional<T>* result) {
+    asio::co_spawn(io_, store(std::move(task), result),
+                   [](const std::exception_ptr& thrown) { EXPECT_FALSE(thrown); });
+  }
+  template <typename T>
+  static asio::awaitable<void> store(asio::awaitable<T> task, std::optional<T>* result) {
+    result->emplace(co_await std::move(task));
+  }
+  void run(asio::awaitable<void> task) {
+    bool done = false;
+    asio::co_spawn(io_, std::move(task), [&](const std::exception_ptr& thrown) {
+      EXPECT_FALSE(thrown);
+      done = true;
+    });
+    run_until([&] { return done; });
+  }
+  // Both ends of a new connection: the caller's, and what the listener handed out.
+  std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> pair() {
+    auto called = run(connect(alpha_, peer_beta(), kTimeoutMs));
+    EXPECT_TRUE(called) << called.error().message;
+    run_until([&] { return !accepted_.empty(); });
+    auto accepted = std::move(accepted_.front());
+    accepted_.clear();
+    return {std::move(*called), std::move(accepted)};
+  }
+  Error connect_error(const identity::Identity& self, const identity::Peer& peer,
+                      uint32_t timeout_ms = kTimeoutMs) {
+    auto called = run(connect(self, peer, timeout_ms));
+    EXPECT_FALSE(called);
+    return called ? Error{} : called.error();
+  }
+  // TLS as the real thing does it, frames by hand.
+  std::unique_ptr<asio::ssl::stream<tcp::socket>> raw_caller() {
+    context_ = *make_tls_context(alpha_);
+    check_.accept = [](const std::string&) { return true; };
+    auto stream = std::make_unique<asio::ssl::stream<tcp::socket>>(io_, *context_);
+    set_peer_check(stream->native_handle(), &check_);
+    stream->next_layer().connect({asio::ip::address_v4::loopback(), listener_->port()});
+    run(stream->async_handshake(asio::ssl::stream_base::client, asio::use_awaitable));
+    run_until([&] { return !accepted_.empty(); });
+    return stream;
+  }
+
+  static PeerMessage failure(uint32_t code, const std::string& words) {
+    PeerMessage message;
+    message.mutable_failure()->set_code(code);
+    message.mutable_failure()->set_message(words);
+    return message;
+  }
+
+  fs::path root_;
+  asio::io_context io_{1};
+  identity::Identity alpha_;
+  identity::Identity beta_;
+  std::string trusted_by_beta_;
+  std::shared_ptr<asio::ssl::context> context_;
+  PeerCheck check_;
+  std::vector<std::unique_ptr<Connection>> accepted_;
+  std::unique_ptr<Listener> listener_;
+};
+
+TEST_F(ConnectionTest, MessagesArriveInOrderInBothDirections) {
+  auto [caller, called] = pair();
+  EXPECT_EQ(caller->peer().name, "beta");
+  EXPECT_EQ(called->peer().name, "alpha");
+  EXPECT_EQ(caller->remote_address(), "127.0.0.1:" + std::to_string(listener_->port()));
+  for (uint32_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(caller->send(failure(i, "there")));
+    ASSERT_TRUE(called->send(failure(i, "back")));
+  }
+  for (uint32_t i = 0; i < 100; ++i) {
+    const auto there = run(called->receive());
+    ASSERT_TRUE(there) << there.error().message;
+    EXPECT_EQ(there->failure().code(), i);
+    EXPECT_EQ(there->failure().message(), "there");
+    EXPECT_EQ(run(caller->receive())->failure().code(), i);
+  }
+}
+
+TEST_F(ConnectionTest, AMessageOfNearlyTheLimitArrivesWhole) {
+  auto [caller, called] = pair();
+  const std::string words(kMessageBytesMax - 100, 'x');
+  ASSERT_TRUE(caller->send(failure(7, words)));
+  const auto message = run(called->receive());
+  ASSERT_TRUE(message) << message.error().message;
+  EXPECT_EQ(message->failure().message(), words);
+}
+
+TEST_F(ConnectionTest, AMessageBeyondTheLimitIsNotSent) {
+  auto [caller, called] = pair();
+  EXPECT_FALSE(caller->send(failure(7, std::string(kMessageBytesMax, 'x'))));
+  ASSERT_TRUE(caller->send(failure(8, "")));
+  EXPECT_EQ(run(called->receive())->failure().code(), 8U);
+}
+
+TEST_F(ConnectionTest, WhatWasFlushedBeforeClosingArrivesEvenWithUnreadInput) {
+  auto [caller, called] = pair();
+  ASSERT_TRUE(called->send(failure(1, std::string(100'000, 'x'))));
+  run(called->flush());
+  ASSERT_TRUE(caller->send(failure(2, std::string(1'000'000, 'y'))));
+  run(caller->flush());
+  caller.reset();
+  const auto last = run(called->receive());
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(last->failure().message().size(), 1'000'000U);
+  const auto end = run(called->receive());
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, ErrorCode::kPeerUnreachable);
+  EXPECT_NE(end.error().message.find("alpha at 127.0.0.1"), std::string::npos) << end.error().message;
+  EXPECT_FALSE(called->send(failure(3, "")));
+}
+
+TEST_F(ConnectionTest, CloseEndsAPendingReceive) {
+  auto [caller, called] = pair();
+  std::optional<Result<PeerMessage>> received;
+  spawn(caller->receive(), &received);
+  io_.poll();
+  ASSERT_FALSE(received);
+  caller->close();
+  run_until([&] { return received.has_value(); });
+  EXPECT_EQ(received->error().code, ErrorCode::kPeerUnreachable);
+  EXPECT_EQ(caller->send(failure(1, "")).error().code, ErrorCode::kPeerUnreachable);
+}
+
+TEST_F(ConnectionTest, AConnectionMayBeDestroyedWhileItsCoroutinesWait) {
+  auto [caller, called] = pair();
+  std::optional<Result<PeerMessage>> received;
+  bool flushed = false;
+  spawn(caller->receive(), &received);
+  while (caller->send(failure(1, std::string(8'000'000, 'x')))) {  // nobody reads: the queue fills
+  }
+  asio::co_spawn(io_, caller->flush(), [&](const std::exception_ptr&) { flushed = true; });
+  io_.poll();
+  ASSERT_FALSE(flushed);
+  caller.reset();
+  run_until([&] { return received.has_value() && flushed; });
+  EXPECT_FALSE(*received);
+}
+
+TEST_F(ConnectionTest, AQueueThatIsFullRefusesMore) {
+  auto [caller, called] = pair();
+  Status status;
+  for (int i = 0; i < 6 && status; ++i) status = caller->send(failure(1, std::string(15'000'000, 'x')));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kResources);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(run(called->receive())) << "what was queued still arrives";
+  run(caller->flush());
+  EXPECT_TRUE(caller->send(failure(2, ""))) << "and then there is room again";
+}
+
+TEST_F(ConnectionTest, AStrangerIsToldThatItIsNotTrusted) {
+  const auto stranger = make("mallory");
+  const Error error = connect_error(stranger, peer_beta());
+  EXPECT_EQ(error.code, ErrorCode::kPeerUntrusted);
+  EXPECT_NE(error.message.find("does not trust this node"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find(stranger.fingerprint), std::string::npos) << error.message;
+  EXPECT_TRUE(accepted_.empty());
+}
+
+TEST_F(ConnectionTest, AServerWithAnotherKeyIsRefused) {
+  auto peer = peer_beta();
+  peer.fingerprint = alpha_.fingerprint;
+  const Error error = connect_error(alpha_, peer);
+  EXPECT_EQ(error.code, ErrorCode::kPeerUntrusted);
+  EXPECT_NE(error.message.find(beta_.fingerprint), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("sluice node trust beta"), std::string::npos) << error.message;
+  EXPECT_TRUE(accepted_.empty());
+}
+
+TEST_F(ConnectionTest, TrustGivenLaterWorksWithoutARestart) {
+  const auto late = make("gamma");
+  EXPECT_EQ(connect_error(late, peer_beta()).code, ErrorCode::kPeerUntrusted);
+  trusted_by_beta_ = late.fingerprint;
+  EXPECT_TRUE(run(connect(late, peer_beta(), kTimeoutMs)));
+}
+
+TEST_F(ConnectionTest, NobodyListeningIsUnreachable) {
+  const auto peer = peer_beta();
+  listener_.reset();
+  const Error error = connect_error(alpha_, peer);
+  EXPECT_EQ(error.code, ErrorCode::kPeerUnreachable);
+  EXPECT_NE(error.message.find("beta at 127.0.0.1"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("refused"), std::string::npos) << error.message;
+}
+
+TEST_F(ConnectionTest, AServerThatSaysNothingIsUnreachable) {
+  tcp::acceptor silent(io_, {asio::ip::address_v4::loopback(), 0});
+  identity::Peer peer = peer_beta();
+  peer.address = "127.0.0.1:" + std::to_string(silent.local_endpoint().port());
+  const Error error = connect_error(alpha_, peer, 50);
+  EXPECT_EQ(error.code, ErrorCode::kPeerUnreachable);
+  EXPECT_NE(error.message.find("no answer within 50 ms"), std::string::npos) << error.message;
+}
+
+TEST_F(ConnectionTest, ANameOrAddressThatLeadsNowhereIsUnreachable) {
+  identity::Peer peer = peer_beta();
+  peer.address = "host.invalid:7400";
+  EXPECT_EQ(connect_error(alpha_, peer).code, ErrorCode::kPeerUnreachable);
+  peer.address = "";
+  EXPECT_EQ(connect_error(alpha_, peer).code, ErrorCode::kPeerUnreachable);
+}
+
+TEST_F(ConnectionTest, AnOversizedFrameEndsTheConnection) {
+  const auto raw = raw_caller();
+  asio::write(*raw, asio::buffer("\x01\x00\x00\x01", 4));
+  const auto message = run(accepted_[0]->receive());
+  ASSERT_FALSE(message);
+  EXPECT_NE(message.error().message.find("longer than 16 MiB"), std::string::npos) << message.error().message;
+  EXPECT_FALSE(accepted_[0]->send(failure(1, "")));
+}
+
+TEST_F(ConnectionTest, AMessageThatDoesNotParseEndsTheConnection) {
+  const auto raw = raw_caller();
+  asio::write(*raw, asio::buffer(encode_frame("\xff\xff\xff")));
+  const auto message = run(accepted_[0]->receive());
+  ASSERT_FALSE(message);
+  EXPECT_NE(message.error().message.find("cannot be read"), std::string::npos) << message.error().message;
+}
+
+TEST_F(ConnectionTest, AFrameCutOffByTheEndIsNotDelivered) {
+  auto raw = raw_caller();
+  asio::write(*raw, asio::buffer(encode_frame(failure(1, "whole").SerializeAsString()).substr(0, 8)));
+  raw.reset();
+  const auto message = run(accepted_[0]->receive());
+  ASSERT_FALSE(message);
+  EXPECT_EQ(message.error().code, ErrorCode::kPeerUnreachable);
+}
+
+TEST_F(ConnectionTest, OlderTlsAndMissingCertificatesAreRefused) {
+  const auto try_with = [&](asio::ssl::context::method method, bool with_certificate) {
+    asio::ssl::context context(method);
+    if (with_certificate) {
+      context.use_certificate_file(alpha_.certificate_file, asio::ssl::context::pem);
+      context.use_private_key_file(alpha_.key_file, asio::ssl::context::pem);
+    }
+    asio::ssl::stream<tcp::socket> stream(io_, context);
+    stream.next_layer().connect({asio::ip::address_v4::loopback(), listener_->port()});
+    asio::error_code failure;
+    run(stream.async_handshake(asio::ssl::stream_base::client,
+                               asio::redirect_error(asio::use_awaitable, failure)));
+    uint8_t greeting[4];
+    if (!failure)
+      run(asio::async_read(stream, asio::buffer(greeting),
+                           asio::redirect_error(asio::use_awaitable, failure)));
+    return !failure;
+  };
+  EXPECT_FALSE(try_with(asio::ssl::context::tlsv12_client, true));
+  EXPECT_FALSE(try_with(asio::ssl::context::tlsv13_client, false));
+  EXPECT_TRUE(try_with(asio::ssl::context::tlsv13_client, true)) << "the control: this test can succeed";
+}
+
+TEST_F(ConnectionTest, ConnectionsOutliveTheListener) {
+  auto [caller, called] = pair();
+  listener_.reset();
+  ASSERT_TRUE(caller->send(failure(5, "")));
+  EXPECT_EQ(run(called->receive())->failure().code(), 5U);
+}
+
+TEST_F(ConnectionTest, SixtyFourSilentCallersHoldUpTheNextUntilOneLeaves) {
+  std::vector<tcp::socket> silent;
+  for (int i = 0; i < 64; ++i) {
+    silent.emplace_back(io_);
+    silent.back().connect({asio::ip::address_v4::loopback(), listener_->port()});
+  }
+  std::optional<Result<std::unique_ptr<Connection>>> called;
+  spawn(connect(alpha_, peer_beta(), kTimeoutMs), &called);
+  for (int i = 0; i < 10; ++i) io_.poll();
+  EXPECT_FALSE(called);
+  EXPECT_TRUE(accepted_.empty());
+  silent.pop_back();
+  run_until([&] { return called.has_value() && !accepted_.empty(); });
+  EXPECT_TRUE(*called);
+}
+
+TEST_F(ConnectionTest, AnAddressInUseIsAConfigurationError) {
+  const auto second = listen(
+      io_, beta_, "127.0.0.1:" + std::to_string(listener_->port()),
+      [](const std::string&) { return std::nullopt; }, [](std::unique_ptr<Connection>) {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kConfiguration);
+  EXPECT_NE(second.error().message.find("[control] listen"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::peer

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/peer/stream_connection.h"
+
+#include "control/peer/stream.h"
+
+namespace sluice::peer {
+namespace {
+
+// Coroutines take the stream by value: the Connection may be destroyed before they run, or while they wait.
+asio::awaitable<Result<PeerMessage>> receive_from(std::shared_ptr<Stream> stream) {
+  const auto frame = co_await stream->read_frame();
+  if (!frame) co_return frame.error();
+  PeerMessage message;
+  if (!message.ParseFromString(*frame)) co_return stream->fail("it sent a message that cannot be read");
+  co_return message;
+}
+
+asio::awaitable<void> flush_of(std::shared_ptr<Stream> stream) { co_await stream->flush(); }
+
+class StreamConnection final : public Connection {
+ public:
+  StreamConnection(std::shared_ptr<Stream> stream, identity::Peer peer)
+      : stream_(std::move(stream)), peer_(std::move(peer)) {}
+  ~StreamConnection() override { stream_->close(); }
+
+  asio::awaitable<Result<PeerMessage>> receive() override { return receive_from(stream_); }
+  asio::awaitable<void> flush() override { return flush_of(stream_); }
+  Status send(const PeerMessage& message) override {
+    const std::string payload = message.SerializeAsString();
+    if (payload.size() > kMessageBytesMax)
+      return Error{ErrorCode::kInternal,
+                   "a message of more than 16 MiB was to be sent to " + stream_->name()};
+    return stream_->send_frame(encode_frame(payload));
+  }
+  void close() override { stream_->close(); }
+  const identity::Peer& peer() const override { return peer_; }
+  std::string remote_address() const override { return stream_->remote(); }
+
+ private:
+  std::shared_ptr<Stream> stream_;
+  identity::Peer peer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Connection> make_connection(std::shared_ptr<Stream> stream, identity::Peer peer) {
+  return std::make_unique<StreamConnection>(std::move(stream), std::move(peer));
+}
+
+}  // namespace sluice::peer

@@ -1,0 +1,31 @@
+// TLS as Sluice uses it: version 1.3 only, both sides show a certificate, and the decision about the other
+// side is one function of its key's fingerprint. No authority, no host name, no validity dates, no
+// resumption. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/error_code.hpp>
+#include <asio/ssl/context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "control/identity/identity.h"
+#include "dataplane/core/error.h"
+
+namespace sluice::peer {
+
+// One handshake's question, and what came of it.
+struct PeerCheck {
+  std::function<bool(const std::string& fingerprint)> accept;
+  std::string fingerprint;  // of the key that the other side showed; empty when it showed none
+  bool refused = false;     // shown, and not accepted
+};
+
+// For both roles. Reads the private key.
+Result<std::shared_ptr<asio::ssl::context>> make_tls_context(const identity::Identity& self);
+// `check` must live as long as the handshake. Without one every certificate is refused.
+void set_peer_check(SSL* ssl, PeerCheck* check);
+// Did the other side end the handshake because of our certificate?
+bool refused_by_peer(const asio::error_code& failure);
+
+}  // namespace sluice::peer
