@@ -19,26 +19,26 @@
 namespace sluice::exports {
 
 struct SourceFile {
-  UniqueFd fd;           // O_RDONLY, O_DIRECT where the file system takes it
+  UniqueFd fd;  // O_RDONLY, O_DIRECT where the file system takes it
   bool direct = false;
-  std::string path;      // absolute, for people
-  std::string name;      // last component
+  std::string path;  // absolute, for people
+  std::string name;  // last component
   uint64_t size = 0;
-  uint32_t mode = 0;     // permission bits
+  uint32_t mode = 0;  // permission bits
   int64_t mtime_ns = 0;
   uint64_t device = 0;
   uint64_t inode = 0;
 };
 
 struct DestinationSpec {
-  std::string path;          // what the operator wrote
-  bool is_directory = false; // put the file into it, under `name`
-  std::string name;          // name of the source file
+  std::string path;           // what the operator wrote
+  bool is_directory = false;  // put the file into it, under `name`
+  std::string name;           // name of the source file
   uint64_t size = 0;
   uint32_t mode = 0644;
   int64_t mtime_ns = 0;
   bool overwrite = false;
-  uint32_t alignment = 4096; // the preallocated size is rounded up to this
+  uint32_t alignment = 4096;  // the preallocated size is rounded up to this
 };
 
 // A file on its way: data goes to a temporary name beside the final one. Unless `commit` succeeded,
@@ -49,10 +49,10 @@ class DestinationFile {
   DestinationFile& operator=(DestinationFile&&) noexcept;
   ~DestinationFile();
 
-  int fd() const;                      // O_WRONLY, O_DIRECT where possible
+  int fd() const;  // O_WRONLY, O_DIRECT where possible
   bool direct() const;
   const std::string& final_path() const;  // absolute, for people
-  Status sync();                       // fdatasync; an error means: nothing since the last good one is durable
+  Status sync();  // fdatasync; an error means: nothing since the last good one is durable
   // Truncates to size, sets mode and mtime, fsyncs, renames (RENAME_NOREPLACE unless overwriting),
   // fsyncs the directory.
   Status commit();
@@ -82,6 +82,12 @@ class Exports {
     config::Export config;
     UniqueFd fd;
   };
+  struct Location {  // a path beneath a root; `relative` is "." for the root itself
+    const Root* root = nullptr;
+    std::string relative;
+    std::string absolute;  // for people
+  };
+  Result<Location> locate(std::string_view path) const;
   std::vector<Root> roots_;
 };
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/exports/beneath.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::exports {
+
+UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t flags, mode_t mode) {
+  open_how how{};
+  how.flags = flags | O_CLOEXEC;
+  how.mode = mode;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  // EAGAIN: something was renamed meanwhile and the kernel could not prove that the walk stayed beneath.
+  constexpr int kAttempts = 16;
+  long fd = -1;
+  for (int i = 0; i < kAttempts && fd < 0; ++i) {
+    fd = ::syscall(SYS_openat2, directory_fd, relative.c_str(), &how, sizeof how);
+    if (fd < 0 && errno != EAGAIN && errno != EINTR) break;
+  }
+  return UniqueFd(static_cast<int>(fd));
+}
+
+std::optional<std::vector<std::string>> components(std::string_view path) {
+  if (path.find('\0') != std::string_view::npos) return std::nullopt;
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+    if (part == "..") return std::nullopt;
+    if (!part.empty() && part != ".") parts.emplace_back(part);
+  }
+  return parts;
+}
+
+std::string join(const std::vector<std::string>& parts, size_t from, size_t to) {
+  std::string path;
+  for (size_t i = from; i < to; ++i) path += (i == from ? "" : "/") + parts[i];
+  return path;
+}
+
+bool valid_file_name(std::string_view name) {
+  const bool plain = name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+  return plain && !name.empty() && name != "." && name != "..";
+}
+
+bool make_direct(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL) & ~O_NONBLOCK;
+  if (::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0) return true;
+  ::fcntl(fd, F_SETFL, flags);
+  return false;
+}
+
+Error lookup_error(const std::string& path, int reason, ErrorCode otherwise) {
+  switch (reason) {
+    case ELOOP:
+      return {ErrorCode::kOutsideExports, path + ": leads through a symbolic link; name the real path"};
+    case EXDEV:
+      return {ErrorCode::kOutsideExports, path + ": leads outside its export; name a path beneath it"};
+    case ENOENT:
+      return {otherwise, path + ": does not exist; check the name"};
+    case ENOTDIR:
+      return {otherwise, path + ": a part of it is not a directory; check the name"};
+    case EACCES:
+    case EPERM:
+      return {otherwise, path + ": permission denied; give the user of sluice-control the right to it"};
+    case ENAMETOOLONG:
+      return {otherwise, path + ": the name is too long; choose a shorter one"};
+    case ENOSYS:
+      return {ErrorCode::kInternal, "this kernel has no openat2; Linux 5.6 or later is needed"};
+    case EMFILE:
+    case ENFILE:
+      return {ErrorCode::kResources, path + ": too many open files; raise the limit of sluice-control"};
+    default:
+      return {otherwise, path + ": " + std::strerror(reason) + "; check the file system"};
+  }
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+  }
+  return out;
+}
+
+std::string human_bytes(uint64_t bytes) {
+  constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+  size_t unit = 0;
+  uint64_t scale = 1;
+  while (unit + 1 < std::size(kUnits) && bytes / scale >= 1024) {
+    scale <<= 10;
+    ++unit;
+  }
+  const uint64_t tenth = scale >= 10 ? bytes % scale / (scale / 10) : 0;
+  return std::to_string(bytes / scale) + (tenth > 0 ? "." + std::to_string(tenth > 9 ? 9 : tenth) : "") +
+         kUnits[unit];
+}
+
+}  // namespace sluice::exports

@@ -1,0 +1,40 @@
+// Names beneath a directory's descriptor, and what the system's refusals mean. Cold; any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/core/error.h"
+#include "dataplane/core/unique_fd.h"
+
+namespace sluice::exports {
+
+// openat2 with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS; on failure errno tells.
+UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t flags, mode_t mode = 0);
+
+// Components of a path without "." and empty ones; nothing when it has "..", or a NUL byte.
+std::optional<std::vector<std::string>> components(std::string_view path);
+std::string join(const std::vector<std::string>& parts, size_t from, size_t to);
+
+// True for a name that a file can get: one component, not "." or "..".
+bool valid_file_name(std::string_view name);
+
+// Sets O_DIRECT where the file system takes it and clears O_NONBLOCK: an io_uring request on a
+// non-blocking descriptor may fail with EAGAIN instead of waiting.
+bool make_direct(int fd);
+
+// kOutsideExports for links and escapes, otherwise `otherwise`; from errno.
+Error lookup_error(const std::string& path, int reason, ErrorCode otherwise);
+
+// For messages and logs: names come from peers, and a message is one line.
+std::string printable(std::string_view text);
+// "1.5 GiB", for people.
+std::string human_bytes(uint64_t bytes);
+
+}  // namespace sluice::exports

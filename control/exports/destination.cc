@@ -1,0 +1,305 @@
+// Destinations: a temporary file beside the final name, allocated in full, locked while somebody writes to
+// it, renamed when it is complete.
+//
+// The lock (flock) belongs to the open file, so it lasts as long as any process holds the descriptor, and
+// ends with a crash. A temporary file that nobody holds is a leftover and is replaced.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "control/exports/beneath.h"
+#include "control/exports/exports.h"
+
+namespace sluice::exports {
+namespace {
+
+constexpr std::string_view kSuffix = ".sluice-part";
+constexpr size_t kNameBytesMax = 255;
+
+std::string temporary_name(const std::string& name) { return "." + name + std::string(kSuffix); }
+
+Error storage(const std::string& path, int reason) {
+  return {ErrorCode::kStorage, path + ": " + std::strerror(reason) + "; check the disk and its file system"};
+}
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+// Does `name` in the directory still mean the open file?
+bool still_named(int directory_fd, const std::string& name, int fd) {
+  struct stat by_name {};
+  struct stat by_fd {};
+  return ::fstatat(directory_fd, name.c_str(), &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstat(fd, &by_fd) == 0 && same_file(by_name, by_fd);
+}
+
+Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_bytes) {
+  return {ErrorCode::kNoSpace, path + ": needs " + human_bytes(needed_bytes) + ", free are " +
+                                   human_bytes(free_bytes) +
+                                   "; free some space, or choose another destination"};
+}
+
+uint64_t free_bytes_of(int fd) {
+  struct statvfs info {};
+  if (::fstatvfs(fd, &info) != 0) return std::numeric_limits<uint64_t>::max();  // fallocate will tell
+  return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+// What stands under the final name must not be there, or be a regular file that may be replaced.
+Status check_final_name(int directory_fd, const std::string& name, const std::string& path, bool overwrite) {
+  struct stat info {};
+  if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return {};
+    return lookup_error(path, errno, ErrorCode::kStorage);
+  }
+  if (!S_ISREG(info.st_mode))
+    return Error{ErrorCode::kDestinationExists,
+                 path + ": exists and is no regular file, which is never replaced; choose another name"};
+  if (!overwrite) return Error{ErrorCode::kDestinationExists, path + ": exists; replace it with --overwrite"};
+  return {};
+}
+
+Error busy(const std::string& temporary_path) {
+  return {ErrorCode::kDestinationExists,
+          "another transfer writes to " + temporary_path + "; wait for it, or cancel it"};
+}
+
+// Removes a temporary file that nobody holds.
+Status remove_leftover(int directory_fd, const std::string& name, const std::string& path) {
+  const UniqueFd fd = open_beneath(directory_fd, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
+  if (!fd && errno == ENOENT) return {};  // its owner was quicker
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return Error{ErrorCode::kDestinationExists, path + ": is in the way; remove it"};
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK ? busy(path) : storage(path, errno);
+  // While the lock is held nobody else takes this file for a leftover.
+  if (still_named(directory_fd, name, fd.get()) && ::unlinkat(directory_fd, name.c_str(), 0) != 0)
+    return storage(path, errno);
+  return {};
+}
+
+Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path) {
+  constexpr int kAttempts = 4;
+  for (int i = 0; i < kAttempts; ++i) {
+    UniqueFd fd = open_beneath(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (!fd && (errno == ENOSPC || errno == EDQUOT))
+      return Error{ErrorCode::kNoSpace,
+                   path + ": no space for another file; free some, or choose another destination"};
+    if (!fd && errno != EEXIST) return lookup_error(path, errno, ErrorCode::kStorage);
+    if (!fd) {
+      if (auto status = remove_leftover(directory_fd, name, path); !status) return status.error();
+      continue;
+    }
+    // Between creation and lock another writer may have taken it for a leftover.
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      const int reason = errno;
+      if (reason == EWOULDBLOCK) return busy(path);
+      ::unlinkat(directory_fd, name.c_str(), 0);
+      return storage(path, reason);
+    }
+    if (!still_named(directory_fd, name, fd.get())) return busy(path);
+    return fd;
+  }
+  return busy(path);
+}
+
+// All of the space at once, so that a full disk is known now and the file lies in one piece.
+Status allocate(int fd, uint64_t bytes, const std::string& path) {
+  if (bytes == 0) return {};
+  int result = 0;
+  do {
+    result = ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  if (result != 0 && errno == EOPNOTSUPP) result = ::ftruncate(fd, static_cast<off_t>(bytes));
+  if (result == 0) return {};
+  if (errno == ENOSPC || errno == EDQUOT) return no_space(path, bytes, free_bytes_of(fd));
+  if (errno == EFBIG)
+    return Error{ErrorCode::kStorage, path + ": its file system takes no file of " + human_bytes(bytes) +
+                                          "; choose another destination"};
+  return storage(path, errno);
+}
+
+}  // namespace
+
+struct DestinationFile::State {
+  UniqueFd directory;
+  UniqueFd fd;
+  std::string temporary;
+  std::string name;
+  std::string path;  // absolute, with the final name
+  DestinationSpec spec;
+  bool direct = false;
+  bool committed = false;
+
+  ~State() {
+    // Before the descriptor closes, and the lock with it.
+    if (fd && !committed && still_named(directory.get(), temporary, fd.get()))
+      ::unlinkat(directory.get(), temporary.c_str(), 0);
+  }
+
+  Status rename_to_final() const;
+};
+
+DestinationFile::DestinationFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
+DestinationFile::DestinationFile(DestinationFile&&) noexcept = default;
+DestinationFile& DestinationFile::operator=(DestinationFile&&) noexcept = default;
+DestinationFile::~DestinationFile() = default;
+
+int DestinationFile::fd() const { return state_->fd.get(); }
+bool DestinationFile::direct() const { return state_->direct; }
+const std::string& DestinationFile::final_path() const { return state_->path; }
+
+Status DestinationFile::sync() {
+  if (::fdatasync(state_->fd.get()) != 0) return storage(state_->path, errno);
+  return {};
+}
+
+Status DestinationFile::State::rename_to_final() const {
+  const int at = directory.get();
+  if (!still_named(at, temporary, fd.get()))
+    return Error{ErrorCode::kStorage,
+                 path + ": its temporary file was removed or replaced by somebody; send it again"};
+  const unsigned flags = spec.overwrite ? 0 : RENAME_NOREPLACE;
+  int result = ::renameat2(at, temporary.c_str(), at, name.c_str(), flags);
+  if (result != 0 && flags != 0 && (errno == EINVAL || errno == ENOSYS)) {
+    // A file system without RENAME_NOREPLACE: a link never replaces either.
+    result = ::linkat(at, temporary.c_str(), at, name.c_str(), 0);
+    if (result == 0) ::unlinkat(at, temporary.c_str(), 0);
+  }
+  if (result == 0) return {};
+  if (errno == EEXIST)
+    return Error{ErrorCode::kDestinationExists,
+                 path + ": appeared while it was received; replace it with --overwrite"};
+  if (errno == EISDIR || errno == ENOTEMPTY)
+    return Error{ErrorCode::kDestinationExists,
+                 path + ": is a directory, which is never replaced; choose another name"};
+  return storage(path, errno);
+}
+
+Status DestinationFile::commit() {
+  State& s = *state_;
+  if (s.committed) return Error{ErrorCode::kInternal, s.path + ": committed twice"};
+  const int fd = s.fd.get();
+  timespec times[2] = {};
+  times[0].tv_nsec = UTIME_OMIT;
+  int64_t seconds = s.spec.mtime_ns / 1'000'000'000;
+  int64_t rest_ns = s.spec.mtime_ns % 1'000'000'000;
+  if (rest_ns < 0) {  // before 1970
+    rest_ns += 1'000'000'000;
+    --seconds;
+  }
+  times[1].tv_sec = seconds;
+  times[1].tv_nsec = rest_ns;
+  if (::ftruncate(fd, static_cast<off_t>(s.spec.size)) != 0 || ::fchmod(fd, s.spec.mode & 0777) != 0 ||
+      ::futimens(fd, times) != 0 || ::fsync(fd) != 0)
+    return storage(s.path, errno);
+  if (auto status = s.rename_to_final(); !status) return status;
+  s.committed = true;
+  if (::fsync(s.directory.get()) != 0) return storage(s.path, errno);
+  return {};
+}
+
+namespace {
+
+// Where the file goes: which directory beneath the root, and the name in it.
+struct Place {
+  std::string directory = ".";
+  std::string directory_path;  // absolute; empty for "/"
+  std::string name;
+};
+
+Error missing_directory(const std::string& path) {
+  return {ErrorCode::kStorage, "directory " + path + " does not exist; create it first"};
+}
+
+// `relative` and `absolute` are the normalised destination.
+Result<Place> place_of(int root_fd, const std::string& relative, const std::string& absolute,
+                       const DestinationSpec& spec) {
+  const UniqueFd probe = open_beneath(root_fd, relative, O_PATH | O_NOFOLLOW);
+  struct stat info {};
+  const bool there = probe && ::fstat(probe.get(), &info) == 0;
+  if (!there && errno != ENOENT) return lookup_error(absolute, errno, ErrorCode::kStorage);
+  if (there && S_ISDIR(info.st_mode)) return Place{relative, absolute == "/" ? "" : absolute, spec.name};
+  if (spec.is_directory || spec.path.ends_with('/')) {
+    if (!there) return missing_directory(absolute);
+    return Error{ErrorCode::kStorage, absolute + ": is not a directory; name a directory, or a single file"};
+  }
+  const size_t slash = relative.rfind('/');
+  Place place;
+  if (slash != std::string::npos) place.directory = relative.substr(0, slash);
+  place.directory_path = absolute.substr(0, absolute.rfind('/'));
+  place.name = slash == std::string::npos ? relative : relative.substr(slash + 1);
+  return place;
+}
+
+Status check_name(const std::string& name, const std::string& directory) {
+  if (!valid_file_name(name))
+    return Error{ErrorCode::kStorage,
+                 directory + ": '" + printable(name) + "' is not a file name; name the destination in full"};
+  if (name.starts_with('.') && name.ends_with(kSuffix))
+    return Error{ErrorCode::kStorage, directory + "/" + printable(name) +
+                                          ": such names are kept for files under way; choose another"};
+  if (temporary_name(name).size() > kNameBytesMax)
+    return Error{ErrorCode::kStorage, directory + "/" + printable(name) +
+                                          ": the name is too long; use at most " +
+                                          std::to_string(kNameBytesMax - kSuffix.size() - 1) + " bytes"};
+  return {};
+}
+
+// 0 when the file cannot be that big.
+uint64_t aligned_bytes(const DestinationSpec& spec) {
+  const uint64_t alignment = spec.alignment == 0 ? 1 : spec.alignment;
+  constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
+  if (spec.size > kMax - alignment) return 0;
+  return (spec.size + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec) const {
+  const auto location = locate(spec.path);
+  if (!location) return location.error();
+  if (!location->root->config.write)
+    return Error{ErrorCode::kOutsideExports, location->absolute + ": export " + location->root->config.name +
+                                                 " may only be read; set mode = \"rw\" in node.toml"};
+  const int root_fd = location->root->fd.get();
+  const auto place = place_of(root_fd, location->relative, location->absolute, spec);
+  if (!place) return place.error();
+  if (auto status = check_name(place->name, place->directory_path); !status) return status.error();
+
+  auto state = std::make_unique<DestinationFile::State>();
+  state->spec = spec;
+  state->name = place->name;
+  state->path = place->directory_path + "/" + printable(place->name);
+  state->temporary = temporary_name(place->name);
+  const std::string temporary_path = place->directory_path + "/" + printable(state->temporary);
+  state->directory = open_beneath(root_fd, place->directory, O_RDONLY | O_DIRECTORY);
+  if (!state->directory)
+    return errno == ENOENT ? missing_directory(place->directory_path)
+                           : lookup_error(place->directory_path, errno, ErrorCode::kStorage);
+  const int at = state->directory.get();
+  if (auto status = check_final_name(at, state->name, state->path, spec.overwrite); !status)
+    return status.error();
+
+  const uint64_t needed_bytes = aligned_bytes(spec);
+  if (needed_bytes == 0 && spec.size != 0) return no_space(state->path, spec.size, free_bytes_of(at));
+  auto fd = create_temporary(at, state->temporary, temporary_path);
+  if (!fd) return fd.error();
+  state->fd = std::move(*fd);  // from here the destructor removes it
+  if (const uint64_t free_bytes = free_bytes_of(at); needed_bytes > free_bytes)
+    return no_space(state->path, needed_bytes, free_bytes);
+  if (auto status = allocate(state->fd.get(), needed_bytes, state->path); !status) return status.error();
+  state->direct = make_direct(state->fd.get());
+  return DestinationFile(std::move(state));
+}
+
+}  // namespace sluice::exports

@@ -1,0 +1,243 @@
+// Destinations: nothing under the final name before commit, nothing left behind, one writer at a time.
+// SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "control/exports/exports_fixture.h"
+
+namespace sluice::exports {
+namespace {
+
+class DestinationTest : public ExportsTest {};
+
+INSTANTIATE_TEST_SUITE_P(FileSystems, DestinationTest, testing::Values("/tmp", "/dev/shm"),
+                         [](const auto& chosen) {
+                           return std::string(chosen.param) == "/tmp" ? "Tmp" : "Shm";
+                         });
+
+TEST_P(DestinationTest, ADestinationGetsItsNameOnlyByCommit) {
+  auto wanted = spec("data/new");
+  wanted.mode = 0640;
+  wanted.mtime_ns = 1'700'000'000'123'456'789;
+  auto file = exports_.create_destination(wanted);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->final_path(), path("data/new"));
+  EXPECT_FALSE(fs::exists(root_ / "data/new"));
+  EXPECT_EQ(fs::file_size(root_ / "data/.new.sluice-part"), 4096U) << "allocated, aligned";
+  fill(*file, "hello");
+  EXPECT_TRUE(file->sync());
+  const auto status = file->commit();
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(read(root_ / "data/new"), "hello");
+  EXPECT_FALSE(fs::exists(root_ / "data/.new.sluice-part"));
+  struct stat info {};
+  ASSERT_EQ(::stat(path("data/new").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0640U);
+  EXPECT_EQ(info.st_mtim.tv_sec, 1'700'000'000);
+  EXPECT_EQ(info.st_mtim.tv_nsec, 123'456'789);
+}
+
+TEST_P(DestinationTest, AnAbandonedDestinationLeavesNothing) {
+  const size_t before = entries("data");
+  {
+    auto file = exports_.create_destination(spec("data/new"));
+    ASSERT_TRUE(file);
+    fill(*file, "hello");
+    EXPECT_EQ(entries("data"), before + 1);
+    auto moved = std::move(*file);
+    EXPECT_EQ(entries("data"), before + 1) << "moving is not abandoning";
+  }
+  EXPECT_EQ(entries("data"), before);
+}
+
+TEST_P(DestinationTest, ATemporaryFileThatBecameAnotherIsLeftAlone) {
+  {
+    auto file = exports_.create_destination(spec("data/new"));
+    ASSERT_TRUE(file);
+    fs::remove(root_ / "data/.new.sluice-part");
+    write(root_ / "data/.new.sluice-part", "of somebody else");
+    EXPECT_EQ(file->commit().error().code, ErrorCode::kStorage);
+  }
+  EXPECT_EQ(read(root_ / "data/.new.sluice-part"), "of somebody else");
+  EXPECT_FALSE(fs::exists(root_ / "data/new"));
+}
+
+TEST_P(DestinationTest, AnEmptyFileAndOneOfWholeBlocksWork) {
+  for (const uint64_t size : {uint64_t{0}, uint64_t{4096}, uint64_t{8191}}) {
+    auto file = exports_.create_destination(spec("data/sized" + std::to_string(size), size));
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file->commit());
+    EXPECT_EQ(fs::file_size(root_ / ("data/sized" + std::to_string(size))), size);
+  }
+}
+
+TEST_P(DestinationTest, ADirectoryTakesTheFileUnderItsOwnName) {
+  auto inside = exports_.create_destination(spec("data/sub"));
+  ASSERT_TRUE(inside) << inside.error().message;
+  EXPECT_EQ(inside->final_path(), path("data/sub/source-name"));
+  EXPECT_TRUE(inside->commit());
+  auto at_root = spec("");
+  at_root.path = "data/";
+  EXPECT_EQ(exports_.create_destination(at_root)->final_path(), path("data/source-name"));
+
+  for (const char* name : {"", "..", "a/b"}) {
+    auto odd = spec("data/sub");
+    odd.name = name;
+    EXPECT_EQ(destination_error(odd).code, ErrorCode::kStorage) << name;
+  }
+}
+
+TEST_P(DestinationTest, MissingDirectoriesAreNamed) {
+  const Error parent = destination_error(spec("data/none/new"));
+  EXPECT_EQ(parent.code, ErrorCode::kStorage);
+  EXPECT_EQ(parent.message, "directory " + path("data/none") + " does not exist; create it first");
+  auto wanted = spec("data/none");
+  wanted.is_directory = true;
+  EXPECT_EQ(destination_error(wanted).message,
+            "directory " + path("data/none") + " does not exist; create it first");
+  EXPECT_NE(destination_error(spec("data/none/")).message.find("does not exist; create it first"),
+            std::string::npos);
+  wanted = spec("data/file");
+  wanted.is_directory = true;
+  EXPECT_EQ(destination_error(wanted).code, ErrorCode::kStorage);
+  EXPECT_EQ(destination_error(spec("outside/new")).code, ErrorCode::kOutsideExports);
+  EXPECT_EQ(destination_error(spec("data/sub/../../outside/new")).code, ErrorCode::kOutsideExports);
+}
+
+TEST_P(DestinationTest, AnExistingFileIsReplacedOnlyOnRequest) {
+  const Error refused = destination_error(spec("data/file"));
+  EXPECT_EQ(refused.code, ErrorCode::kDestinationExists);
+  EXPECT_NE(refused.message.find("--overwrite"), std::string::npos);
+  auto wanted = spec("data/file", 3);
+  wanted.overwrite = true;
+  auto file = exports_.create_destination(wanted);
+  ASSERT_TRUE(file) << file.error().message;
+  fill(*file, "new");
+  EXPECT_EQ(read(root_ / "data/file"), "hello") << "until it is complete";
+  ASSERT_TRUE(file->commit());
+  EXPECT_EQ(read(root_ / "data/file"), "new");
+}
+
+TEST_P(DestinationTest, AFileThatAppearsMeanwhileIsNotReplaced) {
+  {
+    auto file = exports_.create_destination(spec("data/new"));
+    ASSERT_TRUE(file);
+    write(root_ / "data/new", "quicker");
+    EXPECT_EQ(file->commit().error().code, ErrorCode::kDestinationExists);
+  }
+  EXPECT_EQ(read(root_ / "data/new"), "quicker");
+  EXPECT_FALSE(fs::exists(root_ / "data/.new.sluice-part"));
+}
+
+TEST_P(DestinationTest, ADirectoryIsNeverReplaced) {
+  auto wanted = spec("data");
+  wanted.name = "sub";
+  wanted.overwrite = true;
+  EXPECT_EQ(destination_error(wanted).code, ErrorCode::kDestinationExists);
+  auto late = spec("data/late");
+  late.overwrite = true;
+  auto file = exports_.create_destination(late);
+  ASSERT_TRUE(file);
+  fs::create_directory(root_ / "data/late");
+  EXPECT_EQ(file->commit().error().code, ErrorCode::kDestinationExists);
+  EXPECT_TRUE(fs::is_directory(root_ / "data/late"));
+}
+
+TEST_P(DestinationTest, TwoWritersForOneDestinationTheSecondIsTold) {
+  auto first = exports_.create_destination(spec("data/new"));
+  ASSERT_TRUE(first);
+  const Error second = destination_error(spec("data/new"));
+  EXPECT_EQ(second.code, ErrorCode::kDestinationExists);
+  EXPECT_NE(second.message.find("another transfer writes to " + path("data/.new.sluice-part")),
+            std::string::npos)
+      << second.message;
+  fill(*first, "hello");
+  ASSERT_TRUE(first->commit());
+  EXPECT_EQ(read(root_ / "data/new"), "hello");
+}
+
+TEST_P(DestinationTest, AWriterInAnotherProcessHoldsTheDestinationUntilItDies) {
+  int to_child[2];
+  int to_parent[2];
+  ASSERT_EQ(::pipe(to_child), 0);
+  ASSERT_EQ(::pipe(to_parent), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  char byte = 'x';
+  if (child == 0) {
+    ::close(to_child[1]);
+    const auto file = exports_.create_destination(spec("data/new"));
+    if (::write(to_parent[1], file ? "y" : "n", 1) != 1) ::_exit(1);
+    (void)!::read(to_child[0], &byte, 1);
+    ::_exit(0);  // without destructors, like a crash
+  }
+  ASSERT_EQ(::read(to_parent[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  EXPECT_EQ(destination_error(spec("data/new")).code, ErrorCode::kDestinationExists);
+  ::close(to_child[1]);
+  ::close(to_child[0]);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ::close(to_parent[0]);
+  ::close(to_parent[1]);
+  EXPECT_TRUE(fs::exists(root_ / "data/.new.sluice-part"));
+  auto file = exports_.create_destination(spec("data/new"));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE(file->commit());
+}
+
+TEST_P(DestinationTest, ALeftoverIsReplacedAndOtherThingsInTheWayAreNot) {
+  write(root_ / "data/.new.sluice-part", std::string(10000, 'x'));
+  auto file = exports_.create_destination(spec("data/new"));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(fs::file_size(root_ / "data/.new.sluice-part"), 4096U);
+  fs::create_directory(root_ / "data/.dir.sluice-part");
+  EXPECT_EQ(destination_error(spec("data/dir")).code, ErrorCode::kDestinationExists);
+  fs::create_symlink(root_ / "outside/secret", root_ / "data/.link.sluice-part");
+  EXPECT_EQ(destination_error(spec("data/link")).code, ErrorCode::kDestinationExists);
+  EXPECT_EQ(read(root_ / "outside/secret"), "secret");
+}
+
+TEST_P(DestinationTest, NamesThatLeaveNoRoomOrAreKeptAreRefused) {
+  EXPECT_EQ(destination_error(spec("data/" + std::string(243, 'n'))).code, ErrorCode::kStorage);
+  EXPECT_EQ(destination_error(spec("data/" + std::string(241, 'n'))).code, ErrorCode::kOk);
+  EXPECT_EQ(destination_error(spec("data/.x.sluice-part")).code, ErrorCode::kStorage);
+}
+
+TEST_P(DestinationTest, SizesBeyondTheDiskAreRefusedAndLeaveNothing) {
+  const size_t before = entries("data");
+  for (const uint64_t size : {uint64_t{1} << 60, uint64_t{INT64_MAX}, UINT64_MAX}) {
+    EXPECT_EQ(destination_error(spec("data/huge", size)).code, ErrorCode::kNoSpace) << size;
+  }
+  EXPECT_EQ(entries("data"), before);
+}
+
+// In a mount namespace of a child, so that nothing stays mounted whatever happens.
+TEST(Destination, AFullFileSystemIsNoticedBeforeAnyByteIsSent) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root for a small tmpfs";
+  char name[] = "/tmp/sluice-exports-XXXXXX";
+  const fs::path root = ::mkdtemp(name);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=1m") != 0)
+      ::_exit(77);
+    const auto exports = Exports::open({{"small", root, true, true}});
+    const auto fits = exports->create_destination({.path = "small/half", .size = 512U << 10});
+    if (!fits) ::_exit(1);
+    const auto full = exports->create_destination({.path = "small/more", .size = 768U << 10});
+    if (full || full.error().code != ErrorCode::kNoSpace) ::_exit(2);
+    if (std::distance(fs::directory_iterator(root), fs::directory_iterator()) != 1) ::_exit(3);
+    ::_exit(0);
+  }
+  int result = 0;
+  ASSERT_EQ(::waitpid(child, &result, 0), child);
+  fs::remove_all(root);
+  if (WIFEXITED(result) && WEXITSTATUS(result) == 77) GTEST_SKIP() << "no mount namespaces here";
+  EXPECT_TRUE(WIFEXITED(result));
+  EXPECT_EQ(WEXITSTATUS(result), 0);
+}
+
+}  // namespace
+}  // namespace sluice::exports

@@ -1,0 +1,78 @@
+// For the tests of this folder: an export tree with nested exports on each of two file systems, the disk of
+// /tmp and tmpfs.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "control/exports/exports.h"
+
+namespace sluice::exports {
+namespace fs = std::filesystem;
+
+class ExportsTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    std::string name = std::string(GetParam()) + "/sluice-exports-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) GTEST_SKIP() << GetParam() << " cannot be written";
+    root_ = name;
+    for (const char* directory : {"data", "data/sub", "data/readonly", "data/writeonly", "outside"})
+      fs::create_directory(root_ / directory);
+    write(root_ / "data/file", "hello");
+    write(root_ / "outside/secret", "secret");
+    auto opened = Exports::open({{"data", root_ / "data", true, true},
+                                 {"readonly", root_ / "data/readonly", true, false},
+                                 {"writeonly", root_ / "data/writeonly", false, true}});
+    ASSERT_TRUE(opened) << opened.error().message;
+    exports_ = std::move(*opened);
+  }
+  void TearDown() override {
+    if (!root_.empty()) fs::remove_all(root_);
+  }
+
+  static void write(const fs::path& file, std::string_view text) { std::ofstream(file) << text; }
+  static std::string read(const fs::path& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+  std::string path(const std::string& relative) const { return (root_ / relative).string(); }
+
+  ErrorCode source_error(const std::string& path) const {
+    const auto file = exports_.open_source(path);
+    if (file) return ErrorCode::kOk;
+    EXPECT_EQ(file.error().message.find('\n'), std::string::npos);
+    return file.error().code;
+  }
+  DestinationSpec spec(const std::string& relative, uint64_t size = 5) const {
+    return {.path = path(relative), .name = "source-name", .size = size};
+  }
+  Error destination_error(const DestinationSpec& wanted) const {
+    const auto file = exports_.create_destination(wanted);
+    return file ? Error{ErrorCode::kOk, ""} : file.error();
+  }
+  // Writes whole aligned blocks, as the dataplane does.
+  static void fill(const DestinationFile& file, std::string_view text) {
+    void* block = nullptr;
+    ASSERT_EQ(::posix_memalign(&block, 4096, 4096), 0);
+    std::fill_n(static_cast<char*>(block), 4096, '#');
+    std::copy(text.begin(), text.end(), static_cast<char*>(block));
+    EXPECT_EQ(::pwrite(file.fd(), block, 4096, 0), 4096);
+    ::free(block);
+  }
+  size_t entries(const std::string& relative) const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(root_ / relative), fs::directory_iterator()));
+  }
+
+  fs::path root_;
+  Exports exports_;
+};
+
+}  // namespace sluice::exports
