@@ -1,0 +1,62 @@
+// FIXED rate control of one session at its source: a reserved rate, a short ramp, a circuit breaker.
+//
+// Pure: (counters of the session's flows, now) -> bit/s. It does not seek the path's capacity: it
+// sends at the limit, yields when loss stays above 2 %, and crawls while the peer is silent.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::rate {
+
+// Cumulative, of all lanes together.
+struct PathReport {
+  uint64_t sent = 0;          // chunks sent, retransmissions included
+  uint64_t lost = 0;          // of them learned as lost
+  uint64_t last_peer_ns = 0;  // when the peer was last heard; 0: not yet
+  uint64_t rtt_ns = 0;
+};
+
+class FixedRate {
+ public:
+  enum class State : uint8_t { kRamp, kRun, kThrottled, kCrawl, kStopped };
+
+  static constexpr uint64_t kRampStepNs = 2'000'000;   // ten steps, 20 ms in all
+  static constexpr uint64_t kWindowNs = 100'000'000;   // over which loss is judged
+  static constexpr uint64_t kBreakNs = 1'000'000'000;  // loss for so long lowers the rate
+  static constexpr uint64_t kSilenceMinNs = 200'000'000;
+  static constexpr uint64_t kStopNs = 10'000'000'000;
+  static constexpr double kLossMax = 0.02;
+  static constexpr double kCut = 0.8;
+  static constexpr double kRecoveryPerSecond = 0.05;
+  static constexpr double kCrawlFraction = 0.01;
+  static constexpr double kFractionMin = 0.01;
+
+  FixedRate(uint64_t limit_bps, uint64_t now_ns);
+
+  uint64_t step(const PathReport& report, uint64_t now_ns);  // the rate from now on, bit/s
+  State state() const { return state_; }
+  uint64_t rate_bps() const { return rate_bps_; }
+  uint32_t cuts() const { return cuts_; }
+
+ private:
+  void judge_loss(const PathReport& report, uint64_t now_ns);
+
+  uint64_t limit_bps_;
+  uint64_t rate_bps_;
+  State state_ = State::kRamp;
+  double fraction_ = 0.1;  // of the limit, silence aside
+  bool ramping_ = true;
+  uint64_t started_ns_;
+  uint64_t stepped_ns_;
+  uint64_t window_ns_;  // start of the window of loss
+  uint64_t window_sent_ = 0;
+  uint64_t window_lost_ = 0;
+  uint64_t lossy_since_ns_ = 0;  // 0: the last window was fine
+  uint32_t cuts_ = 0;
+};
+
+// Lower bound of the loss fraction: l - 2 sqrt(l / n).
+double loss_lower_bound(uint64_t lost, uint64_t sent);
+
+}  // namespace sluice::rate

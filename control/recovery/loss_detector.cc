@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/recovery/loss_detector.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::recovery {
+
+uint64_t WindowView::find(uint64_t from, uint64_t to, bool received) const {
+  uint64_t at = from;
+  while (at < to) {
+    if (at >= end_) return received ? to : at;  // bits at and above the highest are not valid
+    uint64_t word = words_[(at % bits_) / 64].load(std::memory_order_acquire);
+    if (!received) word = ~word;
+    word &= ~uint64_t{0} << (at % 64);
+    const uint64_t word_start = at - at % 64;
+    if (word != 0) {
+      const uint64_t hit = word_start + static_cast<uint64_t>(std::countr_zero(word));
+      if (hit < std::min(to, end_)) return hit;
+    }
+    at = std::min(word_start + 64, std::max(at + 1, end_));
+  }
+  return to;
+}
+
+void LossDetector::adapt(uint64_t late_chunks, uint64_t now_ns) {
+  if (adapted_ns_ == 0) adapted_ns_ = now_ns;
+  if (late_chunks > late_seen_) {
+    late_seen_ = late_chunks;
+    // One burst of reordering is one piece of news: at most one doubling per reordering time.
+    if (now_ns - adapted_ns_ >= reorder_ns_ || reorder_ns_ == kReorderStartNs) {
+      reorder_ns_ = std::min(reorder_ns_ * 2, kReorderMaxNs);
+      adapted_ns_ = now_ns;
+    }
+  } else if (now_ns - adapted_ns_ >= 1'000'000'000) {
+    reorder_ns_ = std::max(reorder_ns_ - reorder_ns_ / 8, kReorderMinNs);
+    adapted_ns_ = now_ns;
+  }
+}
+
+void LossDetector::remember(uint64_t boundary, uint64_t now_ns) {
+  const uint64_t newest = marks_.empty() ? settling_ : marks_.back().boundary;
+  if (boundary <= newest) return;
+  if (marks_.size() < kMarks) {
+    marks_.push_back({now_ns, boundary});
+  } else {
+    marks_.back() = {now_ns, boundary};  // settles later than it might: never too early
+  }
+}
+
+void LossDetector::step(const WindowView& window, const Seen& seen, uint64_t now_ns, size_t room,
+                        std::vector<board::Gap>* lost) {
+  adapt(seen.late_chunks, now_ns);
+  const uint64_t by_data = window.end() > kReorderPackets ? window.end() - kReorderPackets : 0;
+  remember(std::max(by_data, seen.probe_end), now_ns);
+  while (!marks_.empty() && now_ns - marks_.front().time_ns >= reorder_ns_) {
+    settling_ = marks_.front().boundary;
+    marks_.pop_front();
+  }
+  if (settled_below_ >= settling_) return;
+  if (settled_below_ < window.valid_from()) {
+    const uint64_t next = std::min(window.valid_from(), settling_);
+    fell_out_ += next - settled_below_;
+    settled_below_ = next;
+  }
+  size_t used = 0;
+  while (settled_below_ < settling_) {
+    const uint64_t first = window.find(settled_below_, settling_, false);
+    if (first == settling_) {
+      settled_below_ = settling_;
+      return;
+    }
+    settled_below_ = first;
+    if (used == room) return;
+    const uint64_t end = window.find(first, settling_, true);
+    lost->push_back({first, end - first});
+    ++used;
+    settled_below_ = end;
+  }
+}
+
+}  // namespace sluice::recovery

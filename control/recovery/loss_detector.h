@@ -1,0 +1,77 @@
+// Decides which transmissions of a receiving flow are lost, from what the worker saw arrive.
+//
+// Pure: (board snapshot, now) -> runs of lost tx_seq. A tx_seq is lost when later packets arrived, or
+// a probe said that it was sent, and this was already so one reordering time ago. Everything below
+// settled_below() was received or has been reported, each number once. One instance per flow.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "dataplane/board/board.h"
+
+namespace sluice::recovery {
+
+// What arrived: bit tx_seq % bits of `words` for numbers below `highest_data_end`.
+class WindowView {
+ public:
+  WindowView(const std::atomic<uint64_t>* words, uint64_t bits, uint64_t highest_data_end)
+      : words_(words), bits_(bits), end_(highest_data_end) {}
+
+  uint64_t end() const { return end_; }
+  // Oldest number whose bit still means something.
+  uint64_t valid_from() const { return end_ > bits_ / 2 ? end_ - bits_ / 2 : 0; }
+  // First number in [from, to) that is received (or not); `to` when there is none.
+  uint64_t find(uint64_t from, uint64_t to, bool received) const;
+
+ private:
+  const std::atomic<uint64_t>* words_;
+  uint64_t bits_;  // a power of two, >= 64
+  uint64_t end_;
+};
+
+class LossDetector {
+ public:
+  static constexpr uint64_t kReorderPackets = 3;
+  static constexpr uint64_t kReorderStartNs = 2'000'000;
+  static constexpr uint64_t kReorderMinNs = 500'000;
+  static constexpr uint64_t kReorderMaxNs = 50'000'000;
+
+  struct Seen {
+    uint64_t probe_end = 0;
+    uint64_t late_chunks = 0;  // cumulative: arrived after they were reported
+  };
+
+  // Appends at most `room` runs to `lost`; what does not fit is found again by the next call.
+  void step(const WindowView& window, const Seen& seen, uint64_t now_ns, size_t room,
+            std::vector<board::Gap>* lost);
+
+  uint64_t settled_below() const { return settled_below_; }
+  uint64_t reorder_ns() const { return reorder_ns_; }
+  // Numbers that left the window unsettled: only NEED can find their bytes.
+  uint64_t fell_out() const { return fell_out_; }
+
+ private:
+  struct Mark {
+    uint64_t time_ns = 0;
+    uint64_t boundary = 0;
+  };
+  static constexpr size_t kMarks = 128;
+
+  void adapt(uint64_t late_chunks, uint64_t now_ns);
+  void remember(uint64_t boundary, uint64_t now_ns);
+
+  std::deque<Mark> marks_;  // boundaries that have not settled, oldest first
+  uint64_t settling_ = 0;   // boundary that is at least reorder_ns_ old
+  uint64_t settled_below_ = 0;
+  uint64_t reorder_ns_ = kReorderStartNs;
+  uint64_t late_seen_ = 0;
+  uint64_t adapted_ns_ = 0;
+  uint64_t fell_out_ = 0;
+};
+
+}  // namespace sluice::recovery

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/recovery/need_planner.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sluice::recovery {
+
+bool NeedPlanner::sent(const ExtentMap& done, uint32_t lane, Range range, uint64_t now_ns) {
+  if (range.length == 0 || range.offset >= done.size_bytes()) return false;
+  if (range.length > done.size_bytes() - range.offset) return false;
+  if (sent_.size() >= kSentRangesMax) {
+    prune(done);
+    if (sent_.size() >= kSentRangesMax) return false;
+  }
+  Sent& entry = sent_[range.offset];
+  entry.end = std::max(entry.end, range.offset + range.length);
+  entry.lane = lane;
+  // Its tail is still on the way: silence is counted from here at the earliest.
+  quiet_since_ns_ = std::max(quiet_since_ns_, now_ns);
+  return true;
+}
+
+void NeedPlanner::progress(uint64_t now_ns) {
+  quiet_since_ns_ = now_ns;
+  wait_ns_ = kQuietNs;
+}
+
+void NeedPlanner::prune(const ExtentMap& done) {
+  for (auto it = sent_.begin(); it != sent_.end();) {
+    it = done.complete(it->first, it->second.end - it->first) ? sent_.erase(it) : std::next(it);
+  }
+}
+
+std::vector<Query> NeedPlanner::due(const ExtentMap& done, uint64_t now_ns) {
+  std::vector<Query> queries;
+  if (sent_.empty() || now_ns < quiet_since_ns_ || now_ns - quiet_since_ns_ < wait_ns_) return queries;
+  prune(done);
+  for (const auto& [offset, sent] : sent_) {
+    for (const Range& run : done.missing(offset, sent.end - offset, kQueriesMax - queries.size())) {
+      queries.push_back({sent.lane, run});
+    }
+    if (queries.size() >= kQueriesMax) break;
+  }
+  if (!queries.empty()) {
+    ++rounds_;
+    quiet_since_ns_ = now_ns;
+    wait_ns_ = std::min(wait_ns_ + wait_ns_ / 2, kQuietMaxNs);
+  }
+  return queries;
+}
+
+bool NeedPlanner::awaiting(const ExtentMap& done) const {
+  return std::any_of(sent_.begin(), sent_.end(), [&](const auto& entry) {
+    return !done.complete(entry.first, entry.second.end - entry.first);
+  });
+}
+
+uint32_t NeedPlanner::lane_of(uint64_t offset) const {
+  auto it = sent_.upper_bound(offset);
+  if (it == sent_.begin()) return 0;
+  --it;
+  return offset < it->second.end ? it->second.lane : 0;
+}
+
+}  // namespace sluice::recovery

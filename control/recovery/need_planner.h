@@ -1,0 +1,55 @@
+// When to ask the source for bytes by position (NEED), for one object.
+//
+// Pure. Ranges whose first pass left the source are remembered with their lane; when some extent of
+// them is missing and no extent of the object was completed for a while, the workers are asked which
+// bytes are missing. Each round without progress waits longer than the one before.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "control/recovery/extent_map.h"
+
+namespace sluice::recovery {
+
+struct Query {
+  uint32_t lane = 0;
+  Range range;
+};
+
+class NeedPlanner {
+ public:
+  static constexpr uint64_t kQuietNs = 200'000'000;  // the receiver does not know the round trip
+  static constexpr uint64_t kQuietMaxNs = 5'000'000'000;
+  static constexpr size_t kQueriesMax = 16;
+  static constexpr size_t kRangesMax = 1024;  // of one NEED message
+  static constexpr size_t kSentRangesMax = 65536;
+
+  // The source's first pass of [offset, offset+length) left on `lane`. False when that cannot be.
+  bool sent(const ExtentMap& done, uint32_t lane, Range range, uint64_t now_ns);
+  void progress(uint64_t now_ns);  // an extent was completed
+
+  // What to ask now; empty when it is not the time. A call that returns queries counts as asked.
+  std::vector<Query> due(const ExtentMap& done, uint64_t now_ns);
+  bool awaiting(const ExtentMap& done) const;  // something sent is missing
+  // Lane that carried the byte at `offset`, 0 when unknown.
+  uint32_t lane_of(uint64_t offset) const;
+  uint64_t rounds() const { return rounds_; }
+
+ private:
+  struct Sent {
+    uint64_t end = 0;
+    uint32_t lane = 0;
+  };
+  void prune(const ExtentMap& done);
+
+  std::map<uint64_t, Sent> sent_;  // by offset; complete ones are dropped
+  uint64_t quiet_since_ns_ = 0;
+  uint64_t wait_ns_ = kQuietNs;
+  uint64_t rounds_ = 0;
+};
+
+}  // namespace sluice::recovery
