@@ -5,12 +5,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
+#include <asio/io_context.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "control/exports/exports.h"
+#include "control/identity/identity.h"
 #include "control/proto/api.pb.h"
+#include "dataplane/config/config.h"
 #include "dataplane/core/error.h"
 
 namespace sluice::control {
@@ -19,15 +22,25 @@ class SessionManager {
  public:
   virtual ~SessionManager() = default;
 
+  // Listens for peers, looks for the dataplane. An error (address in use, ...) is final.
+  virtual Status start() { return {}; }
+  // Ends every session with a reason, then leaves the loop without work, so that its run() returns. The
+  // caller may stop the loop earlier if that takes too long.
+  virtual void stop() {}
+
   // Checks what can be checked at once (peer known, sources readable, options valid); the rest is
   // reported by the session. Returns its id.
   virtual Result<std::string> send(const api::SendRequest& request) = 0;
   virtual Result<std::string> get(const api::GetRequest& request) = 0;
-  virtual std::vector<api::Session> list() const = 0;           // newest last; ended ones are kept (256)
+  virtual std::vector<api::Session> list() const = 0;  // newest last; ended ones are kept (256)
   virtual Result<api::Session> show(const std::string& id) const = 0;
   virtual Result<api::Session> cancel(const std::string& id) = 0;
   virtual api::NodeReply node() const = 0;
   virtual api::CountersReply counters() const = 0;
 };
+
+// The manager must go before `io`.
+std::unique_ptr<SessionManager> make_session_manager(asio::io_context& io, const config::Node& node,
+                                                     identity::Identity identity, exports::Exports exports);
 
 }  // namespace sluice::control

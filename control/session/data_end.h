@@ -1,0 +1,39 @@
+// The end of a session that moves data: the source's or the destination's part of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <cstdint>
+#include <string>
+
+#include "control/proto/api.pb.h"
+#include "control/proto/peer.pb.h"
+#include "control/session/progress.h"
+#include "dataplane/board/board.h"
+#include "dataplane/core/error.h"
+
+namespace sluice::control {
+
+class DataEnd {
+ public:
+  virtual ~DataEnd() = default;
+
+  // The data phase, from open flows to the last message; ends early when the session fails.
+  virtual asio::awaitable<Status> run() = 0;
+  virtual void on_message(const peer::PeerMessage& message) = 0;
+  virtual void on_event(const board::Event& event, uint32_t lane) = 0;
+  virtual void on_tick(uint64_t now_ns) = 0;
+  // Every file stands under its final name: the loss of the peer no longer matters.
+  virtual bool complete() const = 0;
+  virtual uint64_t bytes_total() const = 0;
+  virtual uint64_t bytes_done(const FlowFigures& figures) const = 0;
+  // Changes with every step forward.
+  virtual uint64_t progress(const FlowFigures& figures) const = 0;
+  virtual std::string waiting_for(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
+                                  uint64_t now_ns) const = 0;
+  virtual void describe(api::Session* session) const = 0;  // the files
+  // Gives back what may take long, on the pool: unfinished files are removed.
+  virtual asio::awaitable<void> release() = 0;
+};
+
+}  // namespace sluice::control

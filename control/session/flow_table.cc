@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/session/flow_table.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace sluice::control {
+
+void FlowTable::reset(const board::PortInfo& port) {
+  *this = FlowTable();
+  port_ = port;
+  for (uint32_t worker = 0; worker < port.workers; ++worker) {
+    rx_free_[worker] = port.rx_extents > kRepairExtents ? port.rx_extents - kRepairExtents : 0;
+    tx_free_[worker] = port.tx_extents;
+  }
+}
+
+std::optional<uint32_t> FlowTable::take_session() {
+  for (uint32_t session = 0; session < board::kSessionsMax; ++session) {
+    if (sessions_[session]) continue;
+    sessions_[session] = true;
+    return session;
+  }
+  return std::nullopt;
+}
+
+void FlowTable::release_session(uint32_t session) { sessions_[session] = false; }
+
+std::optional<std::vector<FlowGrant>> FlowTable::take_flows(uint32_t lanes) {
+  std::vector<uint32_t> slots;
+  std::set<uint16_t> ports;
+  std::array<uint32_t, board::kWorkersMax> load{};
+  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    if (flows_[slot].taken) {
+      ports.insert(flows_[slot].grant.local_port);
+      ++load[flows_[slot].grant.worker];
+    } else if (slots.size() < lanes) {
+      slots.push_back(slot);
+    }
+  }
+  if (port_.workers == 0 || slots.size() < lanes) return std::nullopt;
+  std::vector<FlowGrant> grants;
+  for (const uint32_t slot : slots) {
+    const auto worker =
+        static_cast<uint32_t>(std::min_element(load.begin(), load.begin() + port_.workers) - load.begin());
+    uint32_t port = port_.udp_port_base + worker;
+    while (port <= UINT16_MAX && ports.count(static_cast<uint16_t>(port)) != 0) port += port_.workers;
+    if (port > UINT16_MAX) return std::nullopt;
+    ports.insert(static_cast<uint16_t>(port));
+    ++load[worker];
+    grants.push_back({slot, worker, static_cast<uint16_t>(port)});
+  }
+  for (const FlowGrant& grant : grants) flows_[grant.slot] = {.taken = true, .grant = grant};
+  return grants;
+}
+
+std::vector<uint32_t> FlowTable::flows_per_worker(const std::vector<FlowGrant>& flows) const {
+  std::vector<uint32_t> count(board::kWorkersMax, 0);
+  for (const FlowGrant& flow : flows) ++count[flow.worker];
+  return count;
+}
+
+std::optional<std::vector<uint32_t>> FlowTable::take_credit(const std::vector<FlowGrant>& flows) {
+  const std::vector<uint32_t> count = flows_per_worker(flows);
+  std::array<uint32_t, board::kWorkersMax> share{};
+  for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker) {
+    if (count[worker] == 0) continue;
+    share[worker] = std::clamp(rx_free_[worker] / 2 / count[worker], kCreditMin, kCreditMax);
+    if (share[worker] * count[worker] > rx_free_[worker]) return std::nullopt;
+  }
+  std::vector<uint32_t> credit;
+  for (const FlowGrant& flow : flows) {
+    flows_[flow.slot].credit = share[flow.worker];
+    rx_free_[flow.worker] -= share[flow.worker];
+    credit.push_back(share[flow.worker]);
+  }
+  return credit;
+}
+
+bool FlowTable::take_buffers(const std::vector<FlowGrant>& flows) {
+  const std::vector<uint32_t> count = flows_per_worker(flows);
+  for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker) {
+    if (count[worker] * kTxExtentsPerFlow > tx_free_[worker]) return false;
+  }
+  for (const FlowGrant& flow : flows) {
+    flows_[flow.slot].buffers = kTxExtentsPerFlow;
+    tx_free_[flow.worker] -= kTxExtentsPerFlow;
+  }
+  return true;
+}
+
+void FlowTable::release_flow(uint32_t slot) {
+  Flow& flow = flows_[slot];
+  if (!flow.taken) return;
+  rx_free_[flow.grant.worker] += flow.credit;
+  tx_free_[flow.grant.worker] += flow.buffers;
+  flow = Flow();
+}
+
+uint32_t FlowTable::lanes_max(board::Direction direction) const {
+  const uint32_t per_worker =
+      direction == board::Direction::kRx
+          ? (port_.rx_extents > kRepairExtents ? port_.rx_extents - kRepairExtents : 0) / kCreditMin
+          : port_.tx_extents / kTxExtentsPerFlow;
+  return std::min(kLanesMax, per_worker * port_.workers);
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,65 @@
+// Who may use what of the board: session slots, flow slots, UDP ports, and extent buffers by credit.
+//
+// Pure. Flow slots and ports are taken first; then a receiving session takes credit, a sending one its
+// share of the read buffers. A session that waits for receive credit may hold nothing that another
+// could wait for while holding credit (rx before tx, everywhere), so that two nodes cannot deadlock.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dataplane/board/board.h"
+
+namespace sluice::control {
+
+inline constexpr uint32_t kCreditMin = 2;
+inline constexpr uint32_t kCreditMax = 16;
+inline constexpr uint32_t kRepairExtents = 2;  // per worker, kept free of credit
+inline constexpr uint32_t kTxExtentsPerFlow = 2;
+inline constexpr uint32_t kLanesMax = 16;
+
+struct FlowGrant {
+  uint32_t slot = 0;
+  uint32_t worker = 0;
+  uint16_t local_port = 0;
+};
+
+class FlowTable {
+ public:
+  void reset(const board::PortInfo& port);
+
+  std::optional<uint32_t> take_session();
+  void release_session(uint32_t session);
+
+  // `lanes` flows, each on the worker with the fewest of them; nothing when slots or ports lack.
+  std::optional<std::vector<FlowGrant>> take_flows(uint32_t lanes);
+  // Extents of credit for every flow, or nothing now. Workers' budgets are shared out so that later
+  // sessions find something: a newcomer gets at most half of what is free.
+  std::optional<std::vector<uint32_t>> take_credit(const std::vector<FlowGrant>& flows);
+  bool take_buffers(const std::vector<FlowGrant>& flows);  // tx
+  void release_flow(uint32_t slot);                        // with its credit or buffers
+
+  // Lanes that a session can have when it is alone on the node.
+  uint32_t lanes_max(board::Direction direction) const;
+  uint32_t worker_of(uint32_t slot) const { return flows_[slot].grant.worker; }
+  uint32_t free_credit(uint32_t worker) const { return rx_free_[worker]; }
+
+ private:
+  struct Flow {
+    bool taken = false;
+    FlowGrant grant;
+    uint32_t credit = 0;
+    uint32_t buffers = 0;
+  };
+  std::vector<uint32_t> flows_per_worker(const std::vector<FlowGrant>& flows) const;
+
+  board::PortInfo port_{};
+  bool sessions_[board::kSessionsMax] = {};
+  Flow flows_[board::kFlowsMax];
+  uint32_t rx_free_[board::kWorkersMax] = {};
+  uint32_t tx_free_[board::kWorkersMax] = {};
+};
+
+}  // namespace sluice::control

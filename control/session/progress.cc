@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/session/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sluice::control {
+namespace {
+
+constexpr uint64_t kRateSpanNs = 1'000'000'000;
+constexpr uint64_t kSilenceNs = 500'000'000;
+
+uint64_t read(const std::atomic<uint64_t>& value) { return value.load(std::memory_order_acquire); }
+
+}  // namespace
+
+void FlowFigures::add(const board::FlowState& state) {
+  chunks += read(state.chunks);
+  bytes += read(state.bytes);
+  retransmitted_chunks += read(state.retransmitted_chunks) + read(state.repaired_chunks);
+  duplicate_chunks += read(state.duplicate_chunks);
+  late_chunks += read(state.late_chunks);
+  crc_errors += read(state.crc_errors);
+  no_buffer_drops += read(state.no_buffer_drops);
+  bytes_done += read(state.bytes_done);
+  gaps += read(state.gaps_reported);
+  rtt_ns = std::max(rtt_ns, read(state.rtt_ns));
+  last_peer_ns = std::max(last_peer_ns, read(state.last_peer_ns));
+  blocked_credit_ns += read(state.blocked_credit_ns);
+  blocked_source_ns += read(state.blocked_source_ns);
+}
+
+void RateMeter::sample(uint64_t bytes, uint64_t now_ns) {
+  samples_.push_back({now_ns, bytes});
+  while (samples_.size() > 2 && now_ns - samples_[1].time_ns >= kRateSpanNs) samples_.pop_front();
+}
+
+double RateMeter::rate_bps() const {
+  if (samples_.size() < 2) return 0;
+  const Sample& first = samples_.front();
+  const Sample& last = samples_.back();
+  if (last.time_ns <= first.time_ns || last.bytes <= first.bytes) return 0;
+  return static_cast<double>(last.bytes - first.bytes) * 8e9 /
+         static_cast<double>(last.time_ns - first.time_ns);
+}
+
+std::string sender_wait(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
+                        uint64_t now_ns) {
+  if (now.last_peer_ns != 0 && now_ns > now.last_peer_ns && now_ns - now.last_peer_ns > kSilenceNs) {
+    return "network (no status from peer)";
+  }
+  const uint64_t credit_ns =
+      now.blocked_credit_ns - std::min(before.blocked_credit_ns, now.blocked_credit_ns);
+  const uint64_t source_ns =
+      now.blocked_source_ns - std::min(before.blocked_source_ns, now.blocked_source_ns);
+  if (std::max(credit_ns, source_ns) < interval_ns / 2) return "";
+  return credit_ns >= source_ns ? "peer's disk (credit)" : "source disk";
+}
+
+std::string digest_hex(wire::CrcKind kind, uint64_t digest) {
+  if (kind == wire::CrcKind::kNone) return "";
+  return kind == wire::CrcKind::kCrc32c ? fmt::format("{:08x}", digest) : fmt::format("{:016x}", digest);
+}
+
+}  // namespace sluice::control

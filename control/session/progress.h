@@ -1,0 +1,53 @@
+// Figures of a session: what its flows counted, how fast it goes, what it waits for.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "dataplane/board/board.h"
+#include "dataplane/core/wire.h"
+
+namespace sluice::control {
+
+// The sum over a session's flows of what the board says.
+struct FlowFigures {
+  uint64_t chunks = 0;
+  uint64_t bytes = 0;
+  uint64_t retransmitted_chunks = 0;  // for gaps and for NEED
+  uint64_t duplicate_chunks = 0;
+  uint64_t late_chunks = 0;
+  uint64_t crc_errors = 0;
+  uint64_t no_buffer_drops = 0;
+  uint64_t bytes_done = 0;
+  uint64_t gaps = 0;
+  uint64_t rtt_ns = 0;        // the longest
+  uint64_t last_peer_ns = 0;  // the latest
+  uint64_t blocked_credit_ns = 0;
+  uint64_t blocked_source_ns = 0;
+
+  void add(const board::FlowState& state);
+};
+
+// Bytes over the last second.
+class RateMeter {
+ public:
+  void sample(uint64_t bytes, uint64_t now_ns);
+  double rate_bps() const;
+
+ private:
+  struct Sample {
+    uint64_t time_ns = 0;
+    uint64_t bytes = 0;
+  };
+  std::deque<Sample> samples_;
+};
+
+// What holds a sender up, judged by two readings; empty when nothing does.
+std::string sender_wait(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
+                        uint64_t now_ns);
+
+std::string digest_hex(wire::CrcKind kind, uint64_t digest);  // 16 digits, or 8; empty for kNone
+
+}  // namespace sluice::control

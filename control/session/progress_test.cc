@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/session/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::control {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+
+TEST(RateMeter, CountsTheLastSecondOnly) {
+  RateMeter meter;
+  EXPECT_EQ(meter.rate_bps(), 0);
+  uint64_t bytes = 0;
+  uint64_t now_ns = 5'000 * kMs;
+  for (int i = 0; i < 50; ++i) meter.sample(bytes += 1'000'000, now_ns += 100 * kMs);
+  EXPECT_NEAR(meter.rate_bps(), 80e6, 1e6);
+  for (int i = 0; i < 11; ++i) meter.sample(bytes, now_ns += 100 * kMs);
+  EXPECT_EQ(meter.rate_bps(), 0);
+}
+
+TEST(SenderWait, NamesWhatHoldsTheSenderUp) {
+  FlowFigures before;
+  FlowFigures now;
+  now.last_peer_ns = 10'000 * kMs;
+  EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "");
+  now.blocked_credit_ns = 60 * kMs;
+  EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "peer's disk (credit)");
+  now.blocked_source_ns = 90 * kMs;
+  EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "source disk");
+  EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'600 * kMs), "network (no status from peer)");
+}
+
+TEST(DigestHex, HasTheWidthOfItsKind) {
+  EXPECT_EQ(digest_hex(wire::CrcKind::kCrc64Ecma, 0x12), "0000000000000012");
+  EXPECT_EQ(digest_hex(wire::CrcKind::kCrc32c, 0xabc), "00000abc");
+  EXPECT_EQ(digest_hex(wire::CrcKind::kNone, 0), "");
+}
+
+}  // namespace
+}  // namespace sluice::control
