@@ -1,0 +1,143 @@
+// A SessionManager for tests of what stands in front of it: it keeps the requests it was given and
+// answers as it is told. Its methods check that they run on one thread, as the real one requires.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "control/api/server.h"
+#include "control/session/session_manager.h"
+
+namespace sluice::control {
+
+class FakeSessions final : public SessionManager {
+ public:
+  Result<std::string> send(const api::SendRequest& request) override {
+    last_send = request;
+    return add("send", request.peer(), {request.sources().begin(), request.sources().end()},
+               request.destination());
+  }
+  Result<std::string> get(const api::GetRequest& request) override {
+    last_get = request;
+    return add("get", request.peer(), {request.sources().begin(), request.sources().end()},
+               request.destination());
+  }
+  std::vector<api::Session> list() const override {
+    std::vector<api::Session> all;
+    for (const auto& [id, session] : sessions) all.push_back(session);
+    return all;
+  }
+  Result<api::Session> show(const std::string& id) const override {
+    off_thread = off_thread || std::this_thread::get_id() != owner;
+    ++shows;
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) return unknown(id);
+    return found->second;
+  }
+  Result<api::Session> cancel(const std::string& id) override {
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) return unknown(id);
+    found->second.set_state(api::Session::CANCELLED);
+    found->second.set_error_code(static_cast<uint32_t>(ErrorCode::kCancelled));
+    found->second.set_error_name("cancelled");
+    found->second.set_error("cancelled by the operator");
+    return found->second;
+  }
+  api::NodeReply node() const override { return node_reply; }
+  api::CountersReply counters() const override { return counters_reply; }
+
+  static Error unknown(const std::string& id) {
+    return {ErrorCode::kUsage, "no session " + id + "; see sluice session list"};
+  }
+
+  std::map<std::string, api::Session> sessions;
+  api::NodeReply node_reply;
+  api::CountersReply counters_reply;
+  std::optional<Error> refusal;  // what send and get answer instead of a session
+  api::Session prototype;        // state, bytes and error of new sessions
+  std::optional<api::SendRequest> last_send;
+  std::optional<api::GetRequest> last_get;
+  std::thread::id owner;
+  mutable bool off_thread = false;
+  mutable int shows = 0;
+
+ private:
+  Result<std::string> add(const std::string& direction, const std::string& peer,
+                          const std::vector<std::string>& sources, const std::string& destination) {
+    off_thread = off_thread || std::this_thread::get_id() != owner;
+    if (refusal) return *refusal;
+    api::Session session = prototype;
+    session.set_id("s" + std::to_string(sessions.size() + 1));
+    session.set_direction(direction);
+    session.set_peer(peer);
+    for (const std::string& source : sources) {
+      api::FileProgress* file = session.add_files();
+      file->set_source(source);
+      file->set_destination(destination);
+    }
+    sessions[session.id()] = session;
+    return session.id();
+  }
+};
+
+// A FakeSessions on its own io_context thread, with or without a Server on a socket in a directory of
+// its own that has the shape of a node's.
+class FakeControl {
+ public:
+  FakeControl() {
+    std::string pattern = "/tmp/sluice-api-test-XXXXXX";
+    directory = ::mkdtemp(pattern.data());
+    std::filesystem::create_directory(directory / "run");
+    socket = directory / "run" / "control.sock";
+    thread_ = std::thread([this] {
+      sessions.owner = std::this_thread::get_id();
+      io.run();
+    });
+  }
+  ~FakeControl() {
+    server.reset();
+    guard_.reset();
+    thread_.join();
+    std::filesystem::remove_all(directory);
+  }
+  FakeControl(const FakeControl&) = delete;
+  FakeControl& operator=(const FakeControl&) = delete;
+
+  Status serve() {
+    auto started = start_server(io, sessions, socket);
+    if (!started) return started.error();
+    server = std::move(*started);
+    return {};
+  }
+  // Runs `work` where the sessions live.
+  template <typename Work>
+  auto on_io(Work work) -> decltype(work()) {
+    std::packaged_task<decltype(work())()> task(std::move(work));
+    auto result = task.get_future();
+    asio::post(io, [&task] { task(); });
+    return result.get();
+  }
+
+  std::filesystem::path directory;
+  std::filesystem::path socket;
+  asio::io_context io;
+  FakeSessions sessions;
+  std::unique_ptr<Server> server;
+
+ private:
+  asio::executor_work_guard<asio::io_context::executor_type> guard_{io.get_executor()};
+  std::thread thread_;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,298 @@
+// The service handlers: gRPC's threads outside, the io_context's thread inside (see server.h).
+// SPDX-License-Identifier: Apache-2.0
+#include "control/api/server.h"
+
+#include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <asio/post.hpp>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "control/api/error_metadata.h"
+#include "control/proto/api.grpc.pb.h"
+#include "dataplane/core/unique_fd.h"
+
+namespace sluice::control {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kWatchInterval{100};
+constexpr int kWatchIntervalsQuietMax = 10;  // an unchanged session is repeated once a second
+constexpr int kThreadsMax = 128;             // each watcher holds one
+constexpr int kRequestBytesMax = 16 << 20;
+constexpr milliseconds kStopGrace{1000};
+
+grpc::StatusCode grpc_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kOk:
+      return grpc::StatusCode::OK;
+    case ErrorCode::kUsage:
+      return grpc::StatusCode::INVALID_ARGUMENT;
+    case ErrorCode::kConfiguration:
+    case ErrorCode::kDevice:
+    case ErrorCode::kIncompatible:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+    case ErrorCode::kDaemonNotRunning:
+    case ErrorCode::kPeerUnreachable:
+      return grpc::StatusCode::UNAVAILABLE;
+    case ErrorCode::kPeerUntrusted:
+    case ErrorCode::kOutsideExports:
+      return grpc::StatusCode::PERMISSION_DENIED;
+    case ErrorCode::kSourceUnreadable:
+      return grpc::StatusCode::NOT_FOUND;
+    case ErrorCode::kDestinationExists:
+      return grpc::StatusCode::ALREADY_EXISTS;
+    case ErrorCode::kNoSpace:
+    case ErrorCode::kResources:
+      return grpc::StatusCode::RESOURCE_EXHAUSTED;
+    case ErrorCode::kIntegrity:
+      return grpc::StatusCode::DATA_LOSS;
+    case ErrorCode::kCancelled:
+      return grpc::StatusCode::CANCELLED;
+    case ErrorCode::kStalled:
+      return grpc::StatusCode::DEADLINE_EXCEEDED;
+    case ErrorCode::kInternal:
+    case ErrorCode::kStorage:
+      return grpc::StatusCode::INTERNAL;
+  }
+  return grpc::StatusCode::UNKNOWN;
+}
+
+grpc::Status to_grpc(grpc::ServerContext* context, const Error& error) {
+  context->AddTrailingMetadata(kErrorCodeKey, std::to_string(static_cast<int>(error.code)));
+  context->AddTrailingMetadata(kErrorNameKey, std::string(error_code_name(error.code)));
+  return {grpc_code(error.code), error.message};
+}
+
+bool ended(const api::Session& session) {
+  return session.state() == api::Session::SUCCEEDED || session.state() == api::Session::FAILED ||
+         session.state() == api::Session::CANCELLED;
+}
+
+// What a watcher is told about; the clocks alone are no news.
+std::string essence(api::Session session) {
+  session.clear_elapsed_s();
+  session.clear_data_elapsed_s();
+  return session.SerializeAsString();
+}
+
+class Service final : public api::Control::Service {
+ public:
+  Service(asio::io_context& io, SessionManager& sessions) : io_(io), sessions_(sessions) {}
+
+  // Wakes the watchers, who then leave.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+
+  grpc::Status Node(grpc::ServerContext* context, const api::NodeRequest*, api::NodeReply* reply) override {
+    return answer(context, reply, [this] { return Result<api::NodeReply>(sessions_.node()); });
+  }
+
+  grpc::Status Send(grpc::ServerContext* context, const api::SendRequest* request,
+                    api::SessionRef* reply) override {
+    return answer(context, reply, [&] { return reference(sessions_.send(*request)); });
+  }
+
+  grpc::Status Get(grpc::ServerContext* context, const api::GetRequest* request,
+                   api::SessionRef* reply) override {
+    return answer(context, reply, [&] { return reference(sessions_.get(*request)); });
+  }
+
+  grpc::Status ListSessions(grpc::ServerContext* context, const api::ListSessionsRequest*,
+                            api::ListSessionsReply* reply) override {
+    return answer(context, reply, [this] {
+      api::ListSessionsReply list;
+      for (api::Session& session : sessions_.list()) *list.add_sessions() = std::move(session);
+      return Result<api::ListSessionsReply>(std::move(list));
+    });
+  }
+
+  grpc::Status ShowSession(grpc::ServerContext* context, const api::SessionRef* request,
+                           api::Session* reply) override {
+    return answer(context, reply, [&] { return sessions_.show(request->id()); });
+  }
+
+  grpc::Status CancelSession(grpc::ServerContext* context, const api::SessionRef* request,
+                             api::Session* reply) override {
+    return answer(context, reply, [&] { return sessions_.cancel(request->id()); });
+  }
+
+  grpc::Status Counters(grpc::ServerContext* context, const api::CountersRequest*,
+                        api::CountersReply* reply) override {
+    return answer(context, reply, [this] { return Result<api::CountersReply>(sessions_.counters()); });
+  }
+
+  grpc::Status WatchSession(grpc::ServerContext* context, const api::SessionRef* request,
+                            grpc::ServerWriter<api::Session>* writer) override {
+    std::string last;
+    int quiet = 0;
+    while (!context->IsCancelled()) {
+      auto session = on_io([&] { return sessions_.show(request->id()); });
+      if (!session) return to_grpc(context, session.error());
+      std::string now = essence(*session);
+      if (now != last || ++quiet >= kWatchIntervalsQuietMax) {
+        last = std::move(now);
+        quiet = 0;
+        if (!writer->Write(*session)) break;
+      }
+      if (ended(*session)) return grpc::Status::OK;
+      std::unique_lock lock(mutex_);
+      if (wake_.wait_for(lock, kWatchInterval, [this] { return stopping_; })) return gone(context);
+    }
+    return {grpc::StatusCode::CANCELLED, "the client left"};
+  }
+
+ private:
+  // Runs `work` on the io_context's thread and waits for what it returns. Should the io_context be
+  // destroyed first, the promise breaks, and that is an answer as well.
+  template <typename Work>
+  auto on_io(Work work) -> decltype(work()) {
+    auto task = std::make_shared<std::packaged_task<decltype(work())()>>(std::move(work));
+    auto result = task->get_future();
+    asio::post(io_, [task = std::move(task)] { (*task)(); });
+    try {
+      return result.get();
+    } catch (const std::exception& e) {
+      return Error{ErrorCode::kInternal, std::string("sluice-control could not answer: ") + e.what()};
+    }
+  }
+
+  template <typename Reply, typename Work>
+  grpc::Status answer(grpc::ServerContext* context, Reply* reply, Work work) {
+    auto result = on_io(std::move(work));
+    if (!result) return to_grpc(context, result.error());
+    *reply = std::move(*result);
+    return grpc::Status::OK;
+  }
+
+  static Result<api::SessionRef> reference(const Result<std::string>& id) {
+    if (!id) return id.error();
+    api::SessionRef ref;
+    ref.set_id(*id);
+    return ref;
+  }
+
+  static grpc::Status gone(grpc::ServerContext* context) {
+    return to_grpc(context, {ErrorCode::kDaemonNotRunning, "sluice-control is stopping"});
+  }
+
+  asio::io_context& io_;
+  SessionManager& sessions_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+};
+
+// gRPC takes an address as a URI, in which a path may need escapes.
+std::string unix_uri(const std::filesystem::path& socket) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string uri = "unix:";
+  for (const char c : socket.native()) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || std::strchr("/._-~", c) != nullptr) {
+      uri += c;
+    } else {
+      uri += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return uri;
+}
+
+// Removes what a killed predecessor left behind, and nothing that is alive or no socket.
+Status clear_stale_socket(const std::filesystem::path& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.native().size() >= sizeof(address.sun_path)) {
+    return Error{ErrorCode::kConfiguration, socket.string() +
+                                                " is longer than a unix socket's path may be (" +
+                                                std::to_string(sizeof(address.sun_path) - 1) +
+                                                " bytes); use a node directory with a shorter path"};
+  }
+  struct stat info {};
+  if (::lstat(socket.c_str(), &info) != 0) return {};
+  if (!S_ISSOCK(info.st_mode)) {
+    return Error{ErrorCode::kConfiguration, socket.string() + " is not a socket; remove it"};
+  }
+  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+      errno != ECONNREFUSED) {
+    return Error{ErrorCode::kConfiguration,
+                 "another sluice-control answers on " + socket.string() + "; stop it first"};
+  }
+  if (::unlink(socket.c_str()) != 0) {
+    return Error{ErrorCode::kConfiguration,
+                 "cannot remove the stale socket " + socket.string() + ": " + std::strerror(errno)};
+  }
+  return {};
+}
+
+class GrpcServer final : public Server {
+ public:
+  GrpcServer(asio::io_context& io, SessionManager& sessions, std::filesystem::path socket)
+      : service_(io, sessions), socket_(std::move(socket)) {}
+  ~GrpcServer() override { stop(); }
+
+  Status start() {
+    grpc::ResourceQuota quota("sluice-api");
+    quota.SetMaxThreads(kThreadsMax);
+    grpc::ServerBuilder builder;
+    builder.SetResourceQuota(quota);
+    builder.SetMaxReceiveMessageSize(kRequestBytesMax);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    int bound = 0;
+    builder.AddListeningPort(unix_uri(socket_), grpc::InsecureServerCredentials(), &bound);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || bound == 0) {
+      server_.reset();
+      return Error{ErrorCode::kConfiguration, "cannot listen on " + socket_.string() +
+                                                  "; its directory must exist and be writable for this user"};
+    }
+    if (::chmod(socket_.c_str(), 0600) != 0) {
+      return Error{ErrorCode::kConfiguration,
+                   "cannot set the mode of " + socket_.string() + ": " + std::strerror(errno)};
+    }
+    return {};
+  }
+
+  void stop() override {
+    if (server_ == nullptr) return;
+    service_.stop();
+    server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
+    server_->Wait();
+    server_.reset();
+    ::unlink(socket_.c_str());
+  }
+
+ private:
+  Service service_;
+  std::filesystem::path socket_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
+                                             const std::filesystem::path& socket) {
+  if (auto cleared = clear_stale_socket(socket); !cleared) return cleared.error();
+  auto server = std::make_unique<GrpcServer>(io, sessions, socket);
+  if (auto started = server->start(); !started) return started.error();
+  return Result<std::unique_ptr<Server>>(std::move(server));
+}
+
+}  // namespace sluice::control

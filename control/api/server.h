@@ -1,0 +1,31 @@
+// The operator's API: gRPC on the node's unix socket, in front of a SessionManager.
+//
+// gRPC calls the handlers on its own threads. Each posts its work to control's io_context, where the
+// SessionManager lives, and waits for the result; nothing else of control is touched from here. The
+// io_context must therefore be running whenever a call may arrive, until stop() has returned.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "control/session/session_manager.h"
+#include "dataplane/core/error.h"
+
+namespace sluice::control {
+
+class Server {
+ public:
+  virtual ~Server() = default;  // stops
+  // Ends the streams, answers what was begun and removes the socket; blocks meanwhile. Not on the
+  // io_context's thread, which has to serve the last calls.
+  virtual void stop() = 0;
+};
+
+// Serves on `socket` (mode 0600). A socket file on which nobody answers is replaced; kConfiguration when
+// somebody does, or when the path cannot be bound.
+Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
+                                             const std::filesystem::path& socket);
+
+}  // namespace sluice::control

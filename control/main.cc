@@ -1,0 +1,189 @@
+// sluice-control: the daemon that decides. One io_context on the main thread carries the sessions, the peers
+// and the board; gRPC's threads only hand the operator's calls to it.
+//
+// An error before the daemon serves is one line on stderr and an exit status of its class; afterwards errors
+// belong to sessions, and the daemon stays. SIGTERM and SIGINT end it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <grpc/support/log.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "control/api/server.h"
+#include "control/exports/exports.h"
+#include "control/identity/identity.h"
+#include "control/session/session_manager.h"
+#include "dataplane/config/config.h"
+#include "dataplane/core/error.h"
+#include "dataplane/core/unique_fd.h"
+
+namespace sluice::control {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Sessions tell their peers why they end; a peer that does not take it is not waited for longer.
+constexpr std::chrono::seconds kStopGrace{3};
+
+struct Options {
+  fs::path node;
+  std::string log_level;
+};
+
+Error cannot(const std::string& what, const fs::path& path, int error) {
+  return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
+}
+
+// Held as long as the process lives; the kernel gives it back however the process ends.
+Result<UniqueFd> lock_node(const fs::path& run_dir) {
+  if (::mkdir(run_dir.c_str(), 0700) != 0 && errno != EEXIST) return cannot("create", run_dir, errno);
+  const fs::path path = run_dir / "control.lock";
+  UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return cannot("open", path, errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return cannot("lock", path, errno);
+    char pid[16] = {};
+    const ssize_t got = ::pread(lock.get(), pid, sizeof pid - 1, 0);
+    const std::string owner(pid, got > 0 ? std::strcspn(pid, "\n") : 0);
+    return Error{ErrorCode::kConfiguration,
+                 "sluice-control runs already for " + run_dir.parent_path().string() +
+                     (owner.empty() ? "" : " (pid " + owner + ")") + "; stop it first"};
+  }
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock.get(), 0) != 0 ||
+      ::pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    return cannot("write", path, errno);
+  }
+  return lock;
+}
+
+void start_log(const std::string& level) {
+  auto logger = spdlog::stderr_logger_mt("sluice-control");
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(std::move(logger));
+  // gRPC reports as errors what start_server explains better.
+  gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
+}
+
+// Ends everything in its order: no more calls of the operator, then the sessions, then the loop, which
+// returns by itself once nothing is left to do.
+class Shutdown {
+ public:
+  Shutdown(asio::io_context& io, SessionManager& sessions, Server& server)
+      : io_(io), sessions_(sessions), server_(server) {}
+  ~Shutdown() {
+    returned_.set_value();
+    if (thread_.joinable()) thread_.join();
+  }
+  void begin() {
+    // The server waits for calls that this very loop has to answer, so it is stopped from outside.
+    thread_ = std::thread([this] {
+      server_.stop();
+      asio::post(io_, [this] { sessions_.stop(); });
+      if (returned_.get_future().wait_for(kStopGrace) == std::future_status::timeout) io_.stop();
+    });
+  }
+
+ private:
+  asio::io_context& io_;
+  SessionManager& sessions_;
+  Server& server_;
+  std::promise<void> returned_;  // the loop did
+  std::thread thread_;
+};
+
+Status serve(const Options& options) {
+  auto node = config::load(options.node);
+  if (!node) return node.error();
+  start_log(options.log_level.empty() ? node->log_level : options.log_level);
+  const auto lock = lock_node(node->run_dir());
+  if (!lock) return lock.error();
+  auto self = identity::load(node->directory);
+  if (!self) return self.error();
+  auto exports = exports::Exports::open(node->exports);
+  if (!exports) return exports.error();
+
+  asio::io_context io(1);
+  asio::signal_set signals(io, SIGTERM, SIGINT);
+  const std::string name = self->name;
+  auto sessions = make_session_manager(io, *node, std::move(*self), std::move(*exports));
+  if (auto started = sessions->start(); !started) return started.error();
+  auto server = start_server(io, *sessions, node->control_socket());
+  if (!server) return server.error();
+  {
+    Shutdown shutdown(io, *sessions, **server);
+    signals.async_wait([&](std::error_code error, int signal) {
+      if (error) return;
+      spdlog::info("signal {}: stopping", signal);
+      signals.clear();  // the next one kills
+      shutdown.begin();
+    });
+    spdlog::info("node {} serves {}, peers at {}", name, node->control_socket().string(), node->listen);
+    io.run();
+  }
+  spdlog::info("stopped");
+  return {};
+}
+
+Result<Options> parse(int argc, char** argv, bool& done) {
+  Options options;
+  std::string node;
+  CLI::App app("The control daemon of a Sluice node.", "sluice-control");
+  app.add_option("--node", node, "Directory of the node")->required()->type_name("DIR");
+  app.add_option("--log-level", options.log_level, "Instead of log_level in node.toml")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "critical", "off"}));
+  app.set_version_flag("--version", "sluice-control " SLUICE_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    app.exit(asked);
+    done = true;
+    return options;
+  } catch (const CLI::ParseError& e) {
+    return Error{ErrorCode::kUsage, std::string(e.what()) + "; see 'sluice-control --help'"};
+  }
+  std::error_code error;
+  options.node = fs::absolute(node, error);
+  if (!options.node.has_filename()) options.node = options.node.parent_path();
+  return options;
+}
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "sluice-control: %s\n", error.message.c_str());
+  return static_cast<int>(error.code);
+}
+
+}  // namespace
+}  // namespace sluice::control
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+  ::umask(077);
+  bool done = false;
+  const auto options = sluice::control::parse(argc, argv, done);
+  if (!options) return sluice::control::fail(options.error());
+  if (done) return 0;
+  const auto served = sluice::control::serve(*options);
+  return served ? 0 : sluice::control::fail(served.error());
+}

@@ -1,0 +1,51 @@
+// The `sluice` command: parses the command line, runs one command, reports its outcome in one place.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "dataplane/core/error.h"
+#include "tools/cli/json.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace sluice::cli {
+
+// What the command line stands in; a test makes its own.
+struct Environment {
+  std::ostream& out;  // results
+  std::ostream& err;  // progress and errors
+  bool err_is_terminal = false;
+  std::function<size_t()> err_columns = [] { return size_t{80}; };
+  std::filesystem::path working_directory;
+  std::filesystem::path default_node = "/etc/sluice";  // of SLUICE_NODE, or this
+};
+
+// Shared by the commands. A command's parser stores its work in `action`; its result is the exit status.
+struct Context {
+  Environment& environment;
+  bool json = false;
+  std::string node_option;
+  std::function<Result<int>()> action = {};
+
+  std::filesystem::path node_directory() const;
+  // Fails, with the remedy, unless that is a node's directory.
+  Result<std::filesystem::path> existing_node_directory() const;
+  // Prints the object or the text, by --json.
+  void print(const Json& object, const std::string& text) const;
+};
+
+void add_node_commands(CLI::App& app, Context& context);
+void add_transfer_commands(CLI::App& app, Context& context);
+void add_session_commands(CLI::App& app, Context& context);
+
+// `arguments` without the program's name. Returns the exit status (docs/OPERATING.md, "Exit codes").
+int run(const std::vector<std::string>& arguments, Environment& environment);
+
+}  // namespace sluice::cli

@@ -1,0 +1,348 @@
+// Whole commands: the command line, the real client, gRPC over a unix socket, the real server, and behind it
+// a SessionManager that answers as told.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "control/api/fake_sessions_for_test.h"
+#include "dataplane/config/config.h"
+#include "tools/cli/app.h"
+
+namespace sluice::cli {
+namespace {
+
+struct Outcome {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+  Json json() const { return Json::parse(out, nullptr, false); }
+};
+
+class CliTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Status served = control_.serve();
+    ASSERT_TRUE(served) << served.error().message;
+  }
+
+  Outcome run_in(const std::filesystem::path& directory, const std::vector<std::string>& arguments) const {
+    std::ostringstream out, err;
+    Environment environment{out, err};
+    environment.working_directory = directory;
+    environment.default_node = control_.directory;
+    const int exit_code = run(arguments, environment);
+    return {exit_code, out.str(), err.str()};
+  }
+  Outcome sluice(const std::vector<std::string>& arguments) const { return run_in("/w", arguments); }
+
+  // What the next sessions look like.
+  void sessions_are(api::Session::State state, ErrorCode code = ErrorCode::kOk,
+                    const std::string& error = "") {
+    control_.on_io([&] {
+      api::Session& session = control_.sessions.prototype;
+      session.set_state(state);
+      session.set_bytes_total(100);
+      session.set_error_code(static_cast<uint32_t>(code));
+      session.set_error(error);
+    });
+  }
+
+  control::FakeControl control_;
+};
+
+void expect_one_line_error(const Outcome& outcome, ErrorCode code) {
+  EXPECT_EQ(outcome.exit_code, static_cast<int>(code)) << outcome.err;
+  EXPECT_EQ(outcome.err.find("sluice: "), 0U) << outcome.err;
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+}
+
+TEST_F(CliTest, SendPassesEveryOptionAndPrintsTheSummary) {
+  sessions_are(api::Session::SUCCEEDED);
+  const Outcome outcome = sluice({"send", "a", "/x/b", "dtn-2:in/", "--lanes", "4", "--rate", "2.5G", "--crc",
+                                  "crc32c", "--overwrite", "-6", "--chunk-bytes", "8192"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("2 files, 100 bytes"), 0U) << outcome.out;
+  control_.on_io([&] {
+    const api::SendRequest& request = *control_.sessions.last_send;
+    EXPECT_EQ(request.peer(), "dtn-2");
+    EXPECT_EQ(request.destination(), "in/");
+    EXPECT_EQ(request.sources(0), "/w/a");
+    EXPECT_EQ(request.options().lanes(), 4U);
+    EXPECT_EQ(request.options().rate_bps(), 2'500'000'000U);
+    EXPECT_EQ(request.options().crc(), "crc32c");
+    EXPECT_TRUE(request.options().overwrite());
+    EXPECT_EQ(request.options().ip(), "6");
+    EXPECT_EQ(request.options().chunk_bytes(), 8192U);
+  });
+}
+
+TEST_F(CliTest, OptionsLeftOutLeaveTheChoiceToTheNode) {
+  sessions_are(api::Session::SUCCEEDED);
+  EXPECT_EQ(sluice({"send", "a", "b:in/a"}).exit_code, 0);
+  control_.on_io([&] { EXPECT_EQ(control_.sessions.last_send->options().ByteSizeLong(), 0U); });
+}
+
+TEST_F(CliTest, GetIntoADirectoryThatExistsMarksItAsOne) {
+  sessions_are(api::Session::SUCCEEDED);
+  EXPECT_EQ(run_in(control_.directory, {"get", "b:data/x", "run"}).exit_code, 0);
+  control_.on_io([&] {
+    EXPECT_EQ(control_.sessions.last_get->destination(), (control_.directory / "run/").string());
+    EXPECT_EQ(control_.sessions.last_get->sources(0), "data/x");
+  });
+}
+
+TEST_F(CliTest, JsonIsExactlyOneObjectOfTheSession) {
+  sessions_are(api::Session::SUCCEEDED);
+  const Outcome outcome = sluice({"send", "a", "b:x", "--json"});
+  EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1);
+  EXPECT_EQ(outcome.json()["schema"], "sluice.session.v1");
+  EXPECT_EQ(outcome.json()["state"], "succeeded");
+}
+
+TEST_F(CliTest, AFailedSessionGivesItsCodeAndItsReason) {
+  sessions_are(api::Session::FAILED, ErrorCode::kNoSpace, "no space for /in/x; free 1 GiB");
+  const Outcome outcome = sluice({"send", "a", "b:x", "--quiet"});
+  expect_one_line_error(outcome, ErrorCode::kNoSpace);
+  EXPECT_EQ(outcome.out, "");
+  const Outcome json = sluice({"send", "a", "b:x", "--quiet", "--json"});
+  expect_one_line_error(json, ErrorCode::kNoSpace);
+  EXPECT_EQ(json.json()["error_code"], 10);
+}
+
+TEST_F(CliTest, ARefusalGivesItsCodeAndAnErrorObject) {
+  control_.on_io([&] {
+    control_.sessions.refusal = Error{ErrorCode::kPeerUntrusted, "no peer b; trust it"};
+  });
+  const Outcome outcome = sluice({"--json", "send", "a", "b:x"});
+  expect_one_line_error(outcome, ErrorCode::kPeerUntrusted);
+  EXPECT_EQ(outcome.json()["schema"], "sluice.error.v1");
+  EXPECT_EQ(outcome.json()["code"], 5);
+  EXPECT_EQ(outcome.json()["name"], "peer_untrusted");
+}
+
+TEST_F(CliTest, DetachPrintsTheIdAndLeavesTheSessionRunning) {
+  sessions_are(api::Session::TRANSFERRING);
+  const Outcome outcome = sluice({"send", "a", "b:x", "--detach"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "s1\n");
+  EXPECT_EQ(sluice({"send", "a", "b:x", "--detach", "--json"}).json()["state"], "transferring");
+}
+
+TEST_F(CliTest, SessionsAreListedShownAndCancelled) {
+  sessions_are(api::Session::TRANSFERRING);
+  sluice({"send", "a", "b:x", "--detach"});
+  EXPECT_NE(sluice({"session", "list"}).out.find("s1  transferring"), std::string::npos);
+  EXPECT_EQ(sluice({"session", "list", "--json"}).json()["sessions"][0]["id"], "s1");
+  EXPECT_NE(sluice({"session", "show", "s1"}).out.find("transferring"), std::string::npos);
+  EXPECT_EQ(sluice({"session", "cancel", "s1"}).exit_code, 0);
+  EXPECT_EQ(sluice({"session", "wait", "s1", "-q"}).exit_code, static_cast<int>(ErrorCode::kCancelled));
+  expect_one_line_error(sluice({"session", "show", "s9"}), ErrorCode::kUsage);
+}
+
+TEST_F(CliTest, WaitThatTimesOutSaysSoAndUsesTheChosenStatus) {
+  sessions_are(api::Session::TRANSFERRING);
+  sluice({"send", "a", "b:x", "--detach"});
+  const Outcome outcome = sluice({"session", "wait", "s1", "--timeout", "0.3", "--json", "-q"});
+  EXPECT_EQ(outcome.exit_code, 124);
+  EXPECT_EQ(outcome.json()["state"], "transferring");
+  EXPECT_NE(outcome.err.find("has not ended within 0.3 s"), std::string::npos) << outcome.err;
+  EXPECT_EQ(sluice({"session", "wait", "s1", "--timeout", "0", "--timeout-exit-code", "7"}).exit_code, 7);
+}
+
+TEST_F(CliTest, ADaemonThatGoesAwayEndsTheCommandWithItsCode) {
+  sessions_are(api::Session::TRANSFERRING);
+  sluice({"send", "a", "b:x", "--detach"});
+  std::thread stopper([this] {
+    while (control_.on_io([&] { return control_.sessions.shows; }) < 3) std::this_thread::yield();
+    control_.server->stop();
+  });
+  const Outcome outcome = sluice({"session", "wait", "s1", "-q"});
+  stopper.join();
+  expect_one_line_error(outcome, ErrorCode::kDaemonNotRunning);
+}
+
+TEST_F(CliTest, WithoutADaemonTheRemedyIsNamed) {
+  control_.server.reset();
+  const Outcome outcome = sluice({"session", "list"});
+  expect_one_line_error(outcome, ErrorCode::kDaemonNotRunning);
+  EXPECT_NE(outcome.err.find("sluice-control --node " + control_.directory.string()), std::string::npos);
+}
+
+TEST_F(CliTest, WrongUsageIsOneLineWithStatusTwo) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"bogus"},
+                                             {"send"},
+                                             {"send", "a"},
+                                             {"send", "a", "/tmp/b"},
+                                             {"send", "a", "b:x", "--lanes", "many"},
+                                             {"send", "a", "b:x", "--lanes", "0"},
+                                             {"send", "a", "b:x", "--rate", "fast"},
+                                             {"send", "a", "b:x", "--crc", "md5"},
+                                             {"send", "a", "b:x", "-4", "-6"},
+                                             {"send", "a", "b:x", "--chunk-bytes", "1M"},
+                                             {"get", "b:x", "c:y", "z"},
+                                             {"session"},
+                                             {"session", "show"},
+                                             {"node", "trust", "b"},
+                                             {"session", "list", "--frobnicate"}}) {
+    const Outcome outcome = sluice(arguments);
+    expect_one_line_error(outcome, ErrorCode::kUsage);
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_EQ(sluice({"send", "a", "--json"}).json()["code"], 2);
+}
+
+TEST_F(CliTest, HelpAndVersionGoToStdout) {
+  EXPECT_EQ(sluice({"--help"}).exit_code, 0);
+  EXPECT_NE(sluice({"send", "--help"}).out.find("--overwrite"), std::string::npos);
+  EXPECT_EQ(sluice({"--version"}).out.find("sluice "), 0U);
+}
+
+TEST_F(CliTest, CountersCarryUnitAndHelp) {
+  control_.on_io([&] {
+    auto* counter = control_.sessions.counters_reply.add_counters();
+    counter->set_name("rx_frames");
+    counter->set_unit("frames");
+    counter->set_value(7);
+  });
+  EXPECT_NE(sluice({"counters"}).out.find("rx_frames"), std::string::npos);
+  EXPECT_EQ(sluice({"counters", "--json"}).json()["counters"][0]["value"], 7);
+}
+
+TEST_F(CliTest, CtrlCCancelsTheSessionAndSaysSo) {
+  sessions_are(api::Session::TRANSFERRING);
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, pipe[1], STDERR_FILENO);
+  const std::string node = control_.directory.string();
+  std::array<const char*, 7> arguments{SLUICE_COMMAND, "send", "/a", "b:x", "--node", node.c_str(), nullptr};
+  pid_t pid = 0;
+  ASSERT_EQ(
+      ::posix_spawn(&pid, SLUICE_COMMAND, &actions, nullptr, const_cast<char**>(arguments.data()), environ),
+      0);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(pipe[1]);
+  std::string err;
+  const auto read_some = [&] {
+    std::array<char, 256> part{};
+    const ssize_t got = ::read(pipe[0], part.data(), part.size());
+    if (got > 0) err.append(part.data(), static_cast<size_t>(got));
+    return got > 0;
+  };
+  while (err.find("transferring") == std::string::npos && read_some()) {
+  }
+  ::kill(pid, SIGINT);
+  while (read_some()) {
+  }
+  ::close(pipe[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ErrorCode::kCancelled));
+  EXPECT_NE(err.find("sluice: cancelling session s1"), std::string::npos) << err;
+  EXPECT_NE(err.find("sluice: cancelled by the operator"), std::string::npos) << err;
+}
+
+class NodeCommandTest : public CliTest {
+ protected:
+  Outcome init(const std::string& name) const {
+    return run_in(control_.directory,
+                  {"node", "init", name, "--name", name, "--device", "net_memif0", "--address", "10.0.0.1/24",
+                   "--core", "1", "--core", "2", "--export", "data=.:rw"});
+  }
+};
+
+TEST_F(NodeCommandTest, InitMakesANodeThatLoadsAndRefusesToMakeItAgain) {
+  const Outcome made = init("a");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const auto node = config::load(control_.directory / "a");
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->name, "a");
+  EXPECT_EQ(node->address4, "10.0.0.1/24");
+  EXPECT_EQ(node->cores, (std::vector<int>{1, 2}));
+  EXPECT_EQ(node->workers, 2U);
+  EXPECT_EQ(node->exports[0].path, control_.directory);
+  EXPECT_TRUE(node->exports[0].write);
+  expect_one_line_error(init("a"), ErrorCode::kConfiguration);
+  EXPECT_TRUE(config::load(control_.directory / "a"));
+}
+
+TEST_F(NodeCommandTest, InitWithAWrongOptionLeavesNothing) {
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{{"--name", "Ä"},
+                                                                                    {"--address", "10.0.0.1"},
+                                                                                    {"--export", "x"},
+                                                                                    {"--rate", "fast"},
+                                                                                    {"--mtu", "1"}}) {
+    std::vector<std::string> arguments{"node", "init", "n"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_one_line_error(run_in(control_.directory, arguments), ErrorCode::kUsage);
+    EXPECT_FALSE(std::filesystem::exists(control_.directory / "n"));
+  }
+  expect_one_line_error(run_in(control_.directory, {"node", "init", "n", "--export", "x=/no/such"}),
+                        ErrorCode::kConfiguration);
+}
+
+TEST_F(NodeCommandTest, TwoNodesTrustEachOtherByTheirCertificates) {
+  init("a");
+  init("b");
+  const std::string certificate =
+      run_in(control_.directory, {"node", "show", "--node", "b", "--certificate"}).out;
+  EXPECT_EQ(certificate.find("-----BEGIN CERTIFICATE-----"), 0U);
+  std::ofstream(control_.directory / "b.pem") << certificate;
+  const Outcome trusted = run_in(
+      control_.directory, {"node", "trust", "--node", "a", "b", "b.pem", "--address", "10.0.0.2:7400"});
+  EXPECT_EQ(trusted.exit_code, 0) << trusted.err;
+  const Json shown = run_in(control_.directory, {"node", "show", "--node", "a", "--json"}).json();
+  EXPECT_EQ(shown["peers"][0]["name"], "b");
+  EXPECT_EQ(shown["peers"][0]["address"], "10.0.0.2:7400");
+  EXPECT_EQ(shown["peers"][0]["fingerprint"],
+            run_in(control_.directory, {"node", "show", "--node", "b", "--json"}).json()["fingerprint"]);
+  EXPECT_TRUE(shown["live"].is_null());
+}
+
+TEST_F(NodeCommandTest, TrustRefusesWhatIsNoCertificateAndReservedNames) {
+  init("a");
+  std::ofstream(control_.directory / "junk") << "hello\n";
+  expect_one_line_error(run_in(control_.directory, {"node", "trust", "--node", "a", "b", "junk"}),
+                        ErrorCode::kConfiguration);
+  expect_one_line_error(run_in(control_.directory, {"node", "trust", "--node", "a", "b", "missing.pem"}),
+                        ErrorCode::kConfiguration);
+  expect_one_line_error(run_in(control_.directory, {"node", "trust", "--node", "a", "memory", "junk"}),
+                        ErrorCode::kUsage);
+  expect_one_line_error(
+      run_in(control_.directory, {"node", "trust", "--node", "a", "b", "junk", "--address", "nowhere"}),
+      ErrorCode::kUsage);
+}
+
+TEST_F(NodeCommandTest, ShowTellsWhatRuns) {
+  init("a");
+  std::filesystem::remove_all(control_.directory / "a/run");
+  std::filesystem::create_directory_symlink(control_.directory / "run", control_.directory / "a/run");
+  control_.on_io([&] {
+    control_.sessions.node_reply.set_dataplane_attached(true);
+    control_.sessions.node_reply.set_device("net_memif");
+    control_.sessions.node_reply.set_workers(2);
+  });
+  const Outcome text = run_in(control_.directory, {"node", "show", "--node", "a"});
+  EXPECT_NE(text.out.find("attached: net_memif, 2 workers"), std::string::npos) << text.out << text.err;
+  EXPECT_EQ(run_in(control_.directory, {"node", "show", "--node", "a", "--json"}).json()["live"]["workers"],
+            2);
+}
+
+TEST_F(NodeCommandTest, ShowOfADirectoryThatIsNoNodeNamesTheRemedy) {
+  expect_one_line_error(sluice({"node", "show", "--node", "/no/such"}), ErrorCode::kConfiguration);
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/client.h"
+
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+
+#include "control/api/error_metadata.h"
+#include "dataplane/config/config.h"
+#include "dataplane/core/unique_fd.h"
+#include "tools/cli/progress.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int kCallTimeoutSeconds = 60;
+constexpr int kErrorCodeMax = static_cast<int>(ErrorCode::kResources);
+
+std::chrono::system_clock::time_point after_s(double seconds) {
+  return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                                                std::chrono::duration<double>(seconds));
+}
+
+// The code that control attached; without one the status came from gRPC itself.
+std::optional<ErrorCode> attached_code(const grpc::ClientContext& context) {
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto found = metadata.find(control::kErrorCodeKey);
+  if (found == metadata.end()) return std::nullopt;
+  int code = 0;
+  const auto parsed =
+      std::from_chars(found->second.data(), found->second.data() + found->second.size(), code);
+  if (parsed.ec != std::errc() || code <= 0 || code > kErrorCodeMax) return ErrorCode::kInternal;
+  return static_cast<ErrorCode>(code);
+}
+
+Error to_error(const grpc::Status& status, const grpc::ClientContext& context) {
+  if (const auto code = attached_code(context)) return {*code, status.error_message()};
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
+      return {ErrorCode::kDaemonNotRunning,
+              "sluice-control ended the connection; see its log, and start it again if it is down"};
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return {ErrorCode::kDaemonNotRunning, "sluice-control did not answer within " +
+                                                std::to_string(kCallTimeoutSeconds) + " s; see its log"};
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return {ErrorCode::kIncompatible,
+              "sluice-control is of another version than this command; restart it after an upgrade"};
+    default:
+      return {ErrorCode::kInternal, "unexpected answer of sluice-control: " + status.error_message()};
+  }
+}
+
+template <typename Reply, typename Request>
+Result<Reply> call(api::Control::Stub& stub,
+                   grpc::Status (api::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                   const Request& request) {
+  grpc::ClientContext context;
+  context.set_deadline(after_s(kCallTimeoutSeconds));
+  Reply reply;
+  const grpc::Status status = (stub.*method)(&context, request, &reply);
+  if (!status.ok()) return to_error(status, context);
+  return reply;
+}
+
+api::SessionRef reference(const std::string& id) {
+  api::SessionRef ref;
+  ref.set_id(id);
+  return ref;
+}
+
+Error cannot_connect(const std::filesystem::path& directory, const std::filesystem::path& socket, int error) {
+  if (error == EACCES || error == EPERM) {
+    return {ErrorCode::kConfiguration,
+            "no permission for " + socket.string() + "; run as the user that runs sluice-control"};
+  }
+  if (error == ENOENT || error == ECONNREFUSED) {
+    return {ErrorCode::kDaemonNotRunning, "sluice-control is not running for " + directory.string() +
+                                              "; start it with 'sluice-control --node " + directory.string() +
+                                              "'"};
+  }
+  return {ErrorCode::kDaemonNotRunning, "cannot connect to " + socket.string() + ": " + std::strerror(error)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& node_directory) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(node_directory, ignored)) {
+    return Error{ErrorCode::kConfiguration,
+                 "no node directory " + node_directory.string() +
+                     "; make one with 'sluice node init', or name yours with --node "
+                     "or SLUICE_NODE"};
+  }
+  config::Node node;
+  node.directory = node_directory;
+  const std::filesystem::path path = node.control_socket();
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.native().size() >= sizeof(address.sun_path)) {
+    return Error{ErrorCode::kConfiguration,
+                 path.string() + " is longer than a unix socket's path may be; use a shorter node directory"};
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.native().size());
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return cannot_connect(node_directory, path, errno);
+  }
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);  // a list of sessions with many files is long
+  arguments.SetMaxSendMessageSize(-1);
+  auto channel = grpc::CreateCustomInsecureChannelFromFd("sluice-control", socket.release(), arguments);
+  return std::unique_ptr<Client>(new Client(api::Control::NewStub(channel)));
+}
+
+Result<api::NodeReply> Client::node() { return call(*stub_, &api::Control::Stub::Node, api::NodeRequest()); }
+
+Result<std::string> Client::send(const api::SendRequest& request) {
+  auto ref = call(*stub_, &api::Control::Stub::Send, request);
+  if (!ref) return ref.error();
+  return ref->id();
+}
+
+Result<std::string> Client::get(const api::GetRequest& request) {
+  auto ref = call(*stub_, &api::Control::Stub::Get, request);
+  if (!ref) return ref.error();
+  return ref->id();
+}
+
+Result<api::ListSessionsReply> Client::list() {
+  return call(*stub_, &api::Control::Stub::ListSessions, api::ListSessionsRequest());
+}
+
+Result<api::Session> Client::show(const std::string& id) {
+  return call(*stub_, &api::Control::Stub::ShowSession, reference(id));
+}
+
+Result<api::Session> Client::cancel(const std::string& id) {
+  return call(*stub_, &api::Control::Stub::CancelSession, reference(id));
+}
+
+Result<api::CountersReply> Client::counters() {
+  return call(*stub_, &api::Control::Stub::Counters, api::CountersRequest());
+}
+
+Result<api::Session> Client::watch(const std::string& id, std::optional<double> timeout_s,
+                                   const std::function<void(const api::Session&)>& on_change) {
+  grpc::ClientContext context;
+  if (timeout_s) context.set_deadline(after_s(*timeout_s));
+  auto reader = stub_->WatchSession(&context, reference(id));
+  api::Session session;
+  while (reader->Read(&session)) on_change(session);
+  const grpc::Status status = reader->Finish();
+  if (session_ended(session)) return session;
+  const bool timed_out = timeout_s && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  if (timed_out && !attached_code(context)) return session.id().empty() ? show(id) : session;
+  if (status.ok()) {
+    return Error{ErrorCode::kInternal,
+                 "sluice-control ended the stream of session " + id + " before its end"};
+  }
+  return to_error(status, context);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,41 @@
+// The CLI's end of the local API: connects to a node's control socket and turns gRPC's errors back into the
+// Errors that control meant. Blocking; calls may come from several threads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "control/proto/api.grpc.pb.h"
+#include "dataplane/core/error.h"
+
+namespace sluice::cli {
+
+class Client {
+ public:
+  // kDaemonNotRunning when nobody answers, kConfiguration when there is no such node or no right to it.
+  static Result<std::unique_ptr<Client>> connect(const std::filesystem::path& node_directory);
+
+  Result<api::NodeReply> node();
+  Result<std::string> send(const api::SendRequest& request);
+  Result<std::string> get(const api::GetRequest& request);
+  Result<api::ListSessionsReply> list();
+  Result<api::Session> show(const std::string& id);
+  Result<api::Session> cancel(const std::string& id);
+  Result<api::CountersReply> counters();
+
+  // Calls `on_change` with what the node tells, until the session has ended: its last state. Or until
+  // `timeout_s` is over: what was known last, not ended.
+  Result<api::Session> watch(const std::string& id, std::optional<double> timeout_s,
+                             const std::function<void(const api::Session&)>& on_change);
+
+ private:
+  explicit Client(std::unique_ptr<api::Control::Stub> stub) : stub_(std::move(stub)) {}
+
+  std::unique_ptr<api::Control::Stub> stub_;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/follow.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ostream>
+
+#include "tools/cli/format.h"
+#include "tools/cli/progress.h"
+
+namespace sluice::cli {
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+constexpr char kClearLine[] = "\r\x1b[K";
+
+int exit_code_of(const api::Session& session) {
+  if (session.state() == api::Session::SUCCEEDED) return 0;
+  if (session.error_code() != 0) return static_cast<int>(session.error_code());
+  const bool cancelled = session.state() == api::Session::CANCELLED;
+  return static_cast<int>(cancelled ? ErrorCode::kCancelled : ErrorCode::kInternal);
+}
+
+}  // namespace
+
+Result<int> follow_session(const Context& context, Client& client, const std::string& id,
+                           const FollowOptions& options) {
+  Environment& environment = context.environment;
+  const bool terminal = environment.err_is_terminal;
+  ProgressPace pace(terminal);
+  const auto show = [&](const api::Session& session) {
+    if (options.quiet || session_ended(session) || !pace.due(session, now_ns())) return;
+    if (terminal) {
+      environment.err << kClearLine << progress_line(session, environment.err_columns() - 1) << std::flush;
+    } else {
+      environment.err << progress_text(session) << "\n" << std::flush;
+    }
+  };
+  auto session = client.watch(id, options.timeout_s, show);
+  if (terminal && !options.quiet) environment.err << kClearLine << std::flush;
+  if (!session) return session.error();
+
+  const bool succeeded = session->state() == api::Session::SUCCEEDED;
+  context.print(session_json(*session), succeeded ? summary_text(*session) : "");
+  if (!session_ended(*session)) {
+    environment.err << fmt::format("sluice: session {} has not ended within {} s ({})\n", printable(id),
+                                   *options.timeout_s, state_name(session->state()));
+    return options.timeout_exit_code;
+  }
+  if (!succeeded) {
+    const std::string reason = session->error().empty() ? state_name(session->state()) : session->error();
+    environment.err << "sluice: " << printable(reason) << "\n" << std::flush;
+  }
+  return exit_code_of(*session);
+}
+
+}  // namespace sluice::cli

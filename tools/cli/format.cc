@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sluice::cli {
+namespace {
+
+// Three significant digits.
+std::string significant(double value) {
+  if (value >= 99.95) return fmt::format("{:.0f}", value);
+  if (value >= 9.995) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.2f}", value);
+}
+
+struct Decoded {
+  char32_t code = 0;
+  size_t length = 0;  // 0: malformed
+};
+
+// The first code point of non-empty text; overlong forms, surrogates and values past U+10FFFF are malformed.
+Decoded decode(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return {lead, 1};
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
+  char32_t code = lead & (0x7FU >> length);
+  for (size_t i = 1; i < length; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return {};
+    code = code << 6 | (next & 0x3F);
+  }
+  constexpr std::array<char32_t, 5> kMin{0, 0, 0x80, 0x800, 0x10000};
+  if (code < kMin[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
+  return {code, length};
+}
+
+// C0, DEL, C1, and the marks that turn the direction of writing.
+bool steers(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 || code == 0x200E ||
+         code == 0x200F || (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+}
+
+size_t columns(char32_t code) {
+  const bool combining = code >= 0x300 && code <= 0x36F;
+  if (combining) return 0;
+  const bool wide = (code >= 0x1100 && code <= 0x115F) || (code >= 0x2E80 && code <= 0xA4CF) ||
+                    (code >= 0xAC00 && code <= 0xD7A3) || (code >= 0xF900 && code <= 0xFAFF) ||
+                    (code >= 0xFE30 && code <= 0xFE6F) || (code >= 0xFF00 && code <= 0xFF60) ||
+                    (code >= 0x1F300 && code <= 0x1FAFF) || code >= 0x20000;
+  return wide ? 2 : 1;
+}
+
+}  // namespace
+
+std::string format_bytes(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  constexpr std::array<const char*, 6> kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1023.5 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return significant(value) + " " + kUnits[unit];
+}
+
+std::string format_rate(double rate_bps) {
+  if (!std::isfinite(rate_bps) || rate_bps < 0) rate_bps = 0;
+  if (rate_bps < 1000) return fmt::format("{:.0f} bit/s", rate_bps);
+  constexpr std::array<const char*, 4> kUnits{"kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
+  double value = rate_bps / 1000;
+  size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return significant(value) + " " + kUnits[unit];
+}
+
+std::string format_duration(double seconds) {
+  constexpr double kMax = 99.0 * 24 * 3600;
+  if (!std::isfinite(seconds) || seconds > kMax) return "-";
+  const auto whole = static_cast<uint64_t>(std::max(0.0, std::round(seconds)));
+  const uint64_t hours = whole / 3600;
+  const uint64_t minutes = whole / 60 % 60;
+  if (hours == 0) return fmt::format("{}:{:02}", minutes, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
+}
+
+std::string format_percent(double fraction) {
+  if (!std::isfinite(fraction) || fraction <= 0) return "0 %";
+  const double percent = fraction * 100;
+  if (percent >= 100) return fmt::format("{:.0f} %", percent);
+  if (percent >= 10) return fmt::format("{:.0f} %", std::floor(percent));
+  if (percent >= 0.01) return fmt::format("{:.2f} %", percent);
+  return "<0.01 %";
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Decoded next = decode(text);
+    if (next.length == 0) return false;
+    text.remove_prefix(next.length);
+  }
+  return true;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Decoded next = decode(text);
+    const size_t length = std::max<size_t>(next.length, 1);
+    if (next.length == 0 || steers(next.code)) {
+      out += '?';
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+size_t display_width(std::string_view text) {
+  size_t width = 0;
+  while (!text.empty()) {
+    const Decoded next = decode(text);
+    width += next.length == 0 ? 1 : columns(next.code);
+    text.remove_prefix(std::max<size_t>(next.length, 1));
+  }
+  return width;
+}
+
+std::string shorten(std::string_view text, size_t width) {
+  size_t have = display_width(text);
+  if (have <= width) return std::string(text);
+  if (width == 0) return "";
+  while (have > width - 1) {
+    const Decoded next = decode(text);
+    have -= next.length == 0 ? 1 : columns(next.code);
+    text.remove_prefix(std::max<size_t>(next.length, 1));
+  }
+  return "…" + std::string(text);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/format.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace sluice::cli {
+namespace {
+
+TEST(Format, BytesHaveThreeDigitsAndBinaryUnits) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(format_bytes(460ULL << 20), "460 MiB");
+  EXPECT_EQ(format_bytes((1ULL << 30) - 1), "1.00 GiB");
+  EXPECT_EQ(format_bytes(UINT64_MAX), "16.0 EiB");
+}
+
+TEST(Format, RatesHaveDecimalUnits) {
+  EXPECT_EQ(format_rate(0), "0 bit/s");
+  EXPECT_EQ(format_rate(8.214e9), "8.21 Gbit/s");
+  EXPECT_EQ(format_rate(999.9e6), "1.00 Gbit/s");
+  EXPECT_EQ(format_rate(100e9), "100 Gbit/s");
+  EXPECT_EQ(format_rate(NAN), "0 bit/s");
+}
+
+TEST(Format, DurationsAndPercents) {
+  EXPECT_EQ(format_duration(7.4), "0:07");
+  EXPECT_EQ(format_duration(3723), "1:02:03");
+  EXPECT_EQ(format_duration(1e30), "-");
+  EXPECT_EQ(format_percent(0), "0 %");
+  EXPECT_EQ(format_percent(0.00001), "<0.01 %");
+  EXPECT_EQ(format_percent(0.0123), "1.23 %");
+  EXPECT_EQ(format_percent(0.9999), "99 %");
+  EXPECT_EQ(format_percent(1), "100 %");
+}
+
+TEST(Printable, ForeignTextCannotSteerTheTerminalOrBreakTheLine) {
+  EXPECT_EQ(printable("a\x1b[2Jb\nc"), "a?[2Jb?c");
+  EXPECT_EQ(printable("\xc2\x9b"), "?");            // C1: the one-character form of ESC [
+  EXPECT_EQ(printable("\xe2\x80\xaegpj"), "?gpj");  // right-to-left override
+  EXPECT_EQ(printable("\xff\xc0\xaf"), "???");
+  EXPECT_EQ(printable("größe.bin"), "größe.bin");
+}
+
+TEST(Utf8, RefusesOverlongSurrogatesAndTruncated) {
+  EXPECT_TRUE(is_utf8("größe 数据"));
+  EXPECT_FALSE(is_utf8("\xc0\xaf"));
+  EXPECT_FALSE(is_utf8("\xed\xa0\x80"));
+  EXPECT_FALSE(is_utf8("\xf4\x90\x80\x80"));
+  EXPECT_FALSE(is_utf8("\xe2\x82"));
+}
+
+TEST(Width, CountsColumnsAndShortensFromTheFront) {
+  EXPECT_EQ(display_width("größe"), 5U);
+  EXPECT_EQ(display_width("数据"), 4U);
+  EXPECT_EQ(shorten("abcdef", 6), "abcdef");
+  EXPECT_EQ(shorten("abcdef", 4), "…def");
+  EXPECT_LE(display_width(shorten("数据数据", 4)), 4U);
+  EXPECT_EQ(shorten("abc", 0), "");
+}
+
+}  // namespace
+}  // namespace sluice::cli

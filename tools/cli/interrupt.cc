@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/interrupt.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace sluice::cli {
+
+Interrupt::Interrupt(std::function<void()> on_first, int exit_code) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGINT);
+  sigaddset(&mask, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &mask, &before_);
+  signals_.reset(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
+  finished_.reset(::eventfd(0, EFD_CLOEXEC));
+  thread_ = std::thread([this, on_first = std::move(on_first), exit_code] { wait(on_first, exit_code); });
+}
+
+Interrupt::~Interrupt() {
+  ::eventfd_write(finished_.get(), 1);
+  thread_.join();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void Interrupt::wait(const std::function<void()>& on_first, int exit_code) {
+  std::array<pollfd, 2> fds{pollfd{signals_.get(), POLLIN, 0}, pollfd{finished_.get(), POLLIN, 0}};
+  bool first = true;
+  // `on_first` may block on a daemon that does not answer; a second Ctrl-C must still be seen.
+  std::thread worker;
+  while (fds[1].revents == 0) {
+    if (::poll(fds.data(), fds.size(), -1) < 0) continue;
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      if (!first) ::_exit(exit_code);
+      first = false;
+      worker = std::thread(on_first);
+    }
+  }
+  if (worker.joinable()) worker.join();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,33 @@
+// Ctrl-C (and SIGTERM) while a session runs: the first is handed to `on_first` on a thread of its own, the
+// second leaves the process at once.
+//
+// The signals are blocked for the thread that makes this object and for all threads that it makes later, so
+// make it before anything that starts threads. Not for more than one object at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "dataplane/core/unique_fd.h"
+
+namespace sluice::cli {
+
+class Interrupt {
+ public:
+  Interrupt(std::function<void()> on_first, int exit_code);
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+ private:
+  void wait(const std::function<void()>& on_first, int exit_code);
+
+  sigset_t before_{};
+  UniqueFd signals_;
+  UniqueFd finished_;
+  std::thread thread_;
+};
+
+}  // namespace sluice::cli

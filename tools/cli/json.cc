@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/json.h"
+
+#include "tools/cli/progress.h"
+
+namespace sluice::cli {
+namespace {
+
+Json file_json(const api::FileProgress& file) {
+  return {{"object", file.object()},
+          {"source", file.source()},
+          {"destination", file.destination()},
+          {"size_bytes", file.size()},
+          {"bytes_done", file.bytes_done()},
+          {"done", file.done()},
+          {"digest_source", file.digest_source()},
+          {"digest_destination", file.digest_destination()}};
+}
+
+Json session_fields(const api::Session& s) {
+  Json out = {{"id", s.id()},
+              {"state", state_name(s.state())},
+              {"direction", s.direction()},
+              {"peer", s.peer()},
+              {"bytes_total", s.bytes_total()},
+              {"bytes_done", s.bytes_done()},
+              {"bytes_sent", s.bytes_sent()},
+              {"rate_bps", s.rate_bps()},
+              {"goodput_bps", s.goodput_bps()},
+              {"chunks", s.chunks()},
+              {"retransmits", s.retransmits()},
+              {"duplicates", s.duplicates()},
+              {"crc_errors", s.crc_errors()},
+              {"lost", s.lost()},
+              {"rtt_us", s.rtt_us()},
+              {"lanes", s.lanes()},
+              {"chunk_bytes", s.chunk_bytes()},
+              {"crc", s.crc()},
+              {"rate_limit_bps", s.rate_limit_bps()},
+              {"started_unix_ns", s.started_unix_ns()},
+              {"elapsed_s", s.elapsed_s()},
+              {"data_elapsed_s", s.data_elapsed_s()},
+              {"waiting_for", s.waiting_for()},
+              {"error_code", s.error_code()},
+              {"error_name", s.error_name()},
+              {"error", s.error()},
+              {"wire", s.wire()}};
+  Json files = Json::array();
+  for (const api::FileProgress& file : s.files()) files.push_back(file_json(file));
+  out["files"] = std::move(files);
+  return out;
+}
+
+}  // namespace
+
+Json session_json(const api::Session& session) {
+  Json out = {{"schema", "sluice.session.v1"}};
+  out.update(session_fields(session));
+  return out;
+}
+
+Json sessions_json(const api::ListSessionsReply& reply) {
+  Json sessions = Json::array();
+  for (const api::Session& session : reply.sessions()) sessions.push_back(session_fields(session));
+  return {{"schema", "sluice.sessions.v1"}, {"sessions", std::move(sessions)}};
+}
+
+Json counters_json(const api::CountersReply& reply) {
+  Json counters = Json::array();
+  for (const auto& counter : reply.counters()) {
+    counters.push_back(Json{{"name", counter.name()},
+                            {"unit", counter.unit()},
+                            {"help", counter.help()},
+                            {"value", counter.value()}});
+  }
+  return {{"schema", "sluice.counters.v1"}, {"counters", std::move(counters)}};
+}
+
+Json live_json(const api::NodeReply& reply) {
+  return {{"version", reply.version()},
+          {"control_address", reply.control_address()},
+          {"dataplane_attached", reply.dataplane_attached()},
+          {"device", reply.device()},
+          {"workers", reply.workers()},
+          {"hugepages", reply.hugepages()},
+          {"frame_bytes_max", reply.frame_bytes_max()},
+          {"data_ip4", reply.data_ip4()},
+          {"data_ip6", reply.data_ip6()}};
+}
+
+Json error_json(const Error& error) {
+  return {{"schema", "sluice.error.v1"},
+          {"code", static_cast<int>(error.code)},
+          {"name", error_code_name(error.code)},
+          {"message", error.message}};
+}
+
+std::string to_line(const Json& object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace sluice::cli

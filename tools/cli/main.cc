@@ -1,0 +1,40 @@
+// sluice: the operator's command. See app.h.
+// SPDX-License-Identifier: Apache-2.0
+#include <grpc/support/log.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tools/cli/app.h"
+
+namespace {
+
+size_t terminal_columns() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
+  return size.ws_col;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A reader that leaves is noticed where we write.
+  std::signal(SIGPIPE, SIG_IGN);
+  // gRPC's own words are of no use to an operator: its errors reach us as statuses.
+  gpr_set_log_function([](gpr_log_func_args*) {});
+  sluice::cli::Environment environment{std::cout, std::cerr};
+  environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  environment.err_columns = terminal_columns;
+  std::error_code error;
+  environment.working_directory = std::filesystem::current_path(error);
+  if (const char* node = std::getenv("SLUICE_NODE"); node != nullptr && *node != '\0') {
+    environment.default_node = node;
+  }
+  return sluice::cli::run(std::vector<std::string>(argv + 1, argv + argc), environment);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/node_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "control/identity/identity.h"
+#include "control/identity/node_files.h"
+#include "dataplane/core/unique_fd.h"
+#include "tools/cli/format.h"
+#include "tools/cli/target.h"
+
+namespace sluice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kCertificateBegin = "-----BEGIN CERTIFICATE-----";
+constexpr std::string_view kCertificateEnd = "-----END CERTIFICATE-----";
+constexpr size_t kCertificateBytesMax = 64 << 10;
+constexpr size_t kNodeNameBytesMax = 63;
+
+Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
+
+Error cannot(const std::string& what, const fs::path& path, int error) {
+  return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
+}
+
+// Everything that create_node makes, below a directory that may have been there before.
+Status fill(const fs::path& directory, const config::TemplateOptions& options) {
+  std::error_code error;
+  fs::create_directory(directory / "run", error);
+  if (!error) fs::permissions(directory / "run", fs::perms::owner_all, error);
+  if (error) return cannot("create", directory / "run", error.value());
+  if (auto made = identity::create(directory, options.name); !made) return made.error();
+  return identity::write_small_file(directory / "node.toml", config::make_template(options), 0644,
+                                    identity::Replace::kNo);
+}
+
+}  // namespace
+
+std::string export_mode(const config::Export& item) {
+  return std::string(item.read ? "r" : "") + (item.write ? "w" : "");
+}
+
+Result<config::Export> parse_export(std::string_view text, const fs::path& working_directory) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return usage("--export: '" + printable(text) + "' is not NAME=PATH[:r|w|rw]");
+  }
+  config::Export item;
+  item.name = text.substr(0, equals);
+  std::string_view path = text.substr(equals + 1);
+  for (const std::string_view mode : {":rw", ":r", ":w"}) {
+    if (!path.ends_with(mode)) continue;
+    path.remove_suffix(mode.size());
+    item.read = mode != ":w";
+    item.write = mode != ":r";
+    break;
+  }
+  auto absolute = local_path(path, working_directory);
+  if (!absolute) return usage("--export: " + absolute.error().message);
+  if (absolute->size() > 1 && absolute->ends_with('/')) absolute->pop_back();
+  std::error_code ignored;
+  if (!fs::is_directory(*absolute, ignored)) {
+    return Error{ErrorCode::kConfiguration,
+                 "--export: " + printable(*absolute) + " is not a directory; make it first"};
+  }
+  item.path = *absolute;
+  return item;
+}
+
+std::string default_node_name(std::string_view host_name) {
+  std::string name;
+  for (const char c : host_name.substr(0, host_name.find('.')).substr(0, kNodeNameBytesMax)) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    name += upper ? static_cast<char>(c + ('a' - 'A')) : plain ? c : '-';
+  }
+  return config::valid_node_name(name) ? name : "node";
+}
+
+Status create_node(const fs::path& directory, const config::TemplateOptions& options) {
+  // Says what is wrong with an option before anything is made.
+  const auto parsed = config::parse(config::make_template(options), directory, "node.toml");
+  if (!parsed) return usage(parsed.error().message);
+  std::error_code error;
+  for (const char* part : {"node.toml", "identity", "trusted", "run"}) {
+    if (fs::exists(directory / part, error)) {
+      return Error{ErrorCode::kConfiguration, directory.string() + " holds " + part +
+                                                  " already; choose another directory, nothing was changed"};
+    }
+  }
+  const bool was_there = fs::exists(directory, error);
+  fs::create_directories(directory, error);
+  if (error) return cannot("create", directory, error.value());
+  auto filled = fill(directory, options);
+  if (!filled) {
+    for (const char* part : {"node.toml", "identity", "trusted", "run"})
+      fs::remove_all(directory / part, error);
+    if (!was_there) fs::remove(directory, error);
+  }
+  return filled;
+}
+
+Result<std::string> read_certificate(const std::string& file) {
+  UniqueFd opened;
+  if (file != "-") {
+    opened.reset(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!opened) return cannot("open the certificate", file, errno);
+  }
+  const int fd = opened ? opened.get() : STDIN_FILENO;
+  const std::string name = file == "-" ? "the standard input" : file;
+  std::string text;
+  // Byte by byte: what follows the certificate may be meant for the next program.
+  while (text.size() < kCertificateBytesMax) {
+    char c = 0;
+    const ssize_t got = ::read(fd, &c, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot("read the certificate", name, errno);
+    if (got == 0) break;
+    text += c;
+    if (c == '\n' && text.find(kCertificateEnd) != std::string::npos) break;
+  }
+  const size_t begin = text.find(kCertificateBegin);
+  const size_t end = text.find(kCertificateEnd);
+  if (begin == std::string::npos || end == std::string::npos || end < begin) {
+    return Error{
+        ErrorCode::kConfiguration,
+        name + " holds no PEM certificate; get one at the peer with 'sluice node show --certificate'"};
+  }
+  return text.substr(begin, end + kCertificateEnd.size() - begin) + "\n";
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,29 @@
+// Making a node directory, and reading what `sluice node` needs of its files. Cold; blocking.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "dataplane/config/config.h"
+#include "dataplane/core/error.h"
+
+namespace sluice::cli {
+
+// "NAME=PATH[:r|w|rw]"; the directory must exist.
+Result<config::Export> parse_export(std::string_view text, const std::filesystem::path& working_directory);
+std::string export_mode(const config::Export& item);
+
+// The host's name, made into a valid node name; "node" when nothing remains.
+std::string default_node_name(std::string_view host_name);
+
+// Makes the directory with identity/, run/ and node.toml. Refuses (kConfiguration) where a node is already,
+// and leaves nothing behind when it fails.
+Status create_node(const std::filesystem::path& directory, const config::TemplateOptions& options);
+
+// The first certificate of a PEM file, or of the standard input for "-", of which nothing after the
+// certificate is taken.
+Result<std::string> read_certificate(const std::string& file);
+
+}  // namespace sluice::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tools/cli/format.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr size_t kNameColumnsMax = 32;
+constexpr size_t kNameColumnsMin = 8;
+constexpr size_t kBarColumnsMax = 30;
+constexpr size_t kBarColumnsMin = 8;
+constexpr int64_t kTerminalIntervalNs = 100'000'000;
+constexpr int64_t kPlainIntervalNs = 5'000'000'000;
+
+double done_fraction(const api::Session& session) {
+  if (session.bytes_total() == 0) return session.state() == api::Session::SUCCEEDED ? 1 : 0;
+  return std::min(1.0,
+                  static_cast<double>(session.bytes_done()) / static_cast<double>(session.bytes_total()));
+}
+
+std::string last_component(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return path;
+  const size_t slash = path.find_last_of('/', end);
+  return path.substr(slash == std::string::npos ? 0 : slash + 1, end + 1 - (slash + 1));
+}
+
+std::string bar(double fraction, size_t columns) {
+  const size_t inner = columns - 2;
+  const auto full = static_cast<size_t>(fraction * static_cast<double>(inner));
+  std::string out = "[" + std::string(full, '=');
+  if (full < inner) out += '>' + std::string(inner - full - 1, ' ');
+  return out + "]";
+}
+
+// What follows the bar, the most important first.
+std::vector<std::string> facts(const api::Session& session) {
+  std::vector<std::string> out;
+  if (!session.waiting_for().empty()) out.push_back("waiting: " + printable(session.waiting_for()));
+  out.push_back(format_percent(done_fraction(session)));
+  if (session.state() != api::Session::TRANSFERRING) out.push_back(state_name(session.state()));
+  out.push_back(format_bytes(session.bytes_done()) + " of " + format_bytes(session.bytes_total()));
+  out.push_back(format_rate(session.rate_bps()));
+  const auto eta = eta_s(session);
+  out.push_back("ETA " + (eta ? format_duration(*eta) : "-"));
+  out.push_back("loss " + format_percent(loss_fraction(session)));
+  out.push_back(fmt::format("{} retransmits", session.retransmits()));
+  return out;
+}
+
+std::string digest_text(const api::FileProgress& file, const std::string& crc) {
+  if (file.digest_source().empty() && file.digest_destination().empty()) return "no digest";
+  const std::string source = file.digest_source().empty() ? "-" : file.digest_source();
+  const std::string destination = file.digest_destination().empty() ? "-" : file.digest_destination();
+  return fmt::format("{} source {} destination {} {}", crc, source, destination,
+                     source == destination ? "identical" : "DIFFERENT");
+}
+
+}  // namespace
+
+bool session_ended(const api::Session& session) {
+  return session.state() == api::Session::SUCCEEDED || session.state() == api::Session::FAILED ||
+         session.state() == api::Session::CANCELLED;
+}
+
+std::string state_name(api::Session::State state) {
+  std::string name = api::Session::State_Name(state);
+  if (name.empty() || state == api::Session::STATE_UNSPECIFIED) return "unknown";
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return static_cast<char>(c | 0x20); });
+  return name;
+}
+
+std::string session_subject(const api::Session& session) {
+  if (session.files_size() == 1) return printable(last_component(session.files(0).source()));
+  const auto done = std::count_if(session.files().begin(), session.files().end(),
+                                  [](const api::FileProgress& file) { return file.done(); });
+  return fmt::format("{} files ({} done)", session.files_size(), done);
+}
+
+double loss_fraction(const api::Session& session) {
+  const uint64_t sent = session.chunks() + session.retransmits();
+  return sent == 0 ? 0 : static_cast<double>(session.lost()) / static_cast<double>(sent);
+}
+
+std::optional<double> eta_s(const api::Session& session) {
+  if (session.bytes_done() >= session.bytes_total()) return 0;
+  const double rate_bps = session.rate_bps() > 0 ? session.rate_bps() : session.goodput_bps();
+  if (rate_bps <= 0 || session.state() != api::Session::TRANSFERRING) return std::nullopt;
+  return static_cast<double>(session.bytes_total() - session.bytes_done()) * 8 / rate_bps;
+}
+
+std::string progress_line(const api::Session& session, size_t width) {
+  const std::string name = session_subject(session);
+  size_t name_columns = std::min(display_width(name), kNameColumnsMax);
+  size_t bar_columns = kBarColumnsMax;
+  std::vector<std::string> parts = facts(session);
+  const auto needed = [&] {
+    size_t sum = name_columns + (bar_columns == 0 ? 0 : 2 + bar_columns);
+    for (const std::string& part : parts) sum += 2 + display_width(part);
+    return sum;
+  };
+  while (needed() > width) {
+    const size_t over = needed() - width;
+    if (bar_columns > kBarColumnsMin) {
+      bar_columns -= std::min(over, bar_columns - kBarColumnsMin);
+    } else if (name_columns > kNameColumnsMin) {
+      name_columns -= std::min(over, name_columns - kNameColumnsMin);
+    } else if (parts.size() > 1) {
+      parts.pop_back();
+    } else if (bar_columns > 0) {
+      bar_columns = 0;
+    } else {
+      break;
+    }
+  }
+  std::string line = shorten(name, name_columns);
+  if (bar_columns > 0) line += "  " + bar(done_fraction(session), bar_columns);
+  for (const std::string& part : parts) line += "  " + part;
+  return display_width(line) > width ? shorten(line, width) : line;
+}
+
+std::string progress_text(const api::Session& session) {
+  std::string line = fmt::format("session {}: {}", printable(session.id()), state_name(session.state()));
+  if (session.files_size() > 0) line += " " + session_subject(session);
+  for (const std::string& part : facts(session)) {
+    if (part != state_name(session.state())) line += ", " + part;
+  }
+  return line;
+}
+
+std::string summary_text(const api::Session& session) {
+  const double seconds = session.data_elapsed_s() > 0 ? session.data_elapsed_s() : session.elapsed_s();
+  const int files = session.files_size();
+  std::string out = fmt::format(
+      "{} file{}, {} bytes ({}) in {:.3f} s: {}, {} retransmits, loss {}\n", files, files == 1 ? "" : "s",
+      session.bytes_total(), format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),
+      session.retransmits(), format_percent(loss_fraction(session)));
+  for (const api::FileProgress& file : session.files()) {
+    out += fmt::format("{} -> {}: {}\n", printable(file.source()), printable(file.destination()),
+                       digest_text(file, session.crc()));
+  }
+  return out;
+}
+
+bool ProgressPace::due(const api::Session& session, int64_t now_ns) {
+  const bool changed = session.state() != state_ || session.waiting_for() != waiting_for_;
+  const int64_t interval_ns = terminal_ ? kTerminalIntervalNs : kPlainIntervalNs;
+  const bool late = !last_ns_ || now_ns - *last_ns_ >= interval_ns;
+  if (!late && (terminal_ || !changed)) return false;
+  last_ns_ = now_ns;
+  state_ = session.state();
+  waiting_for_ = session.waiting_for();
+  return true;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/progress.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/cli/format.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+api::Session running() {
+  api::Session session;
+  session.set_id("4f2a");
+  session.set_state(api::Session::TRANSFERRING);
+  api::FileProgress* file = session.add_files();
+  file->set_source("/data/run 7/events.bin");
+  session.set_bytes_total(1000ULL << 20);
+  session.set_bytes_done(450ULL << 20);
+  session.set_rate_bps(8e9);
+  session.set_chunks(9900);
+  session.set_retransmits(100);
+  session.set_lost(1);
+  return session;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(ProgressLine, SaysNameBarPercentBytesRateEtaLossAndRetransmits) {
+  const std::string line = progress_line(running(), 200);
+  EXPECT_EQ(line.find("events.bin  [============>"), 0U) << line;
+  for (const char* part :
+       {"45 %", "450 MiB of 1000 MiB", "8.00 Gbit/s", "ETA 0:01", "loss 0.01 %", "100 retransmits"}) {
+    EXPECT_TRUE(has(line, part)) << part << " in " << line;
+  }
+}
+
+TEST(ProgressLine, NeverExceedsItsWidthAndKeepsThePercentage) {
+  api::Session session = running();
+  session.mutable_files(0)->set_source("/data/ein sehr langer Name 数据数据数据数据数据数据数据.bin");
+  for (size_t width = 1; width < 200; ++width) {
+    const std::string line = progress_line(session, width);
+    EXPECT_LE(display_width(line), width) << line;
+    EXPECT_TRUE(width < 20 || has(line, "45 %")) << line;
+  }
+}
+
+TEST(ProgressLine, NamesWhatTheSessionWaitsForFirst) {
+  api::Session session = running();
+  session.set_waiting_for("the peer's disk");
+  EXPECT_TRUE(has(progress_line(session, 60), "waiting: the peer's disk"));
+  EXPECT_TRUE(has(progress_text(session), "waiting: the peer's disk"));
+}
+
+TEST(ProgressLine, SeveralFilesAreCounted) {
+  api::Session session = running();
+  session.add_files()->set_done(true);
+  session.add_files();
+  EXPECT_EQ(session_subject(session), "3 files (1 done)");
+}
+
+TEST(ProgressLine, FileNamesCannotSteerTheTerminal) {
+  api::Session session = running();
+  session.mutable_files(0)->set_source("/data/\x1b[2J\r\n");
+  const std::string line = progress_line(session, 120) + progress_text(session) + summary_text(session);
+  EXPECT_FALSE(has(line, "\x1b"));
+  EXPECT_FALSE(has(line, "\r"));
+}
+
+TEST(Eta, IsUnknownWithoutARateAndZeroAtTheEnd) {
+  api::Session session = running();
+  session.set_rate_bps(0);
+  EXPECT_FALSE(eta_s(session));
+  session.set_goodput_bps(1e9);
+  EXPECT_NEAR(*eta_s(session), 4.61, 0.01);
+  session.set_bytes_done(session.bytes_total());
+  EXPECT_EQ(*eta_s(session), 0);
+}
+
+TEST(Summary, GivesBytesSecondsGoodputRetransmitsAndBothDigests) {
+  api::Session session = running();
+  session.set_state(api::Session::SUCCEEDED);
+  session.set_goodput_bps(7.5e9);
+  session.set_data_elapsed_s(1.25);
+  session.set_crc("crc64");
+  session.mutable_files(0)->set_destination("/in/events.bin");
+  session.mutable_files(0)->set_digest_source("00aa");
+  session.mutable_files(0)->set_digest_destination("00aa");
+  EXPECT_EQ(summary_text(session),
+            "1 file, 1048576000 bytes (1000 MiB) in 1.250 s: 7.50 Gbit/s, 100 retransmits, loss 0.01 %\n"
+            "/data/run 7/events.bin -> /in/events.bin: crc64 source 00aa destination 00aa identical\n");
+  session.mutable_files(0)->set_digest_destination("00ab");
+  EXPECT_TRUE(has(summary_text(session), "DIFFERENT"));
+}
+
+TEST(ProgressPace, ATerminalIsRedrawnAtMostTenTimesASecond) {
+  ProgressPace pace(true);
+  api::Session session = running();
+  EXPECT_TRUE(pace.due(session, 0));
+  session.set_state(api::Session::FINISHING);
+  EXPECT_FALSE(pace.due(session, kSecondNs / 10 - 1));
+  EXPECT_TRUE(pace.due(session, kSecondNs / 10));
+}
+
+TEST(ProgressPace, ALogGetsChangesOfStateAndOneLineInFiveSeconds) {
+  ProgressPace pace(false);
+  api::Session session = running();
+  EXPECT_TRUE(pace.due(session, 0));
+  session.set_bytes_done(500ULL << 20);
+  EXPECT_FALSE(pace.due(session, 5 * kSecondNs - 1));
+  EXPECT_TRUE(pace.due(session, 5 * kSecondNs));
+  session.set_waiting_for("credit");
+  EXPECT_TRUE(pace.due(session, 5 * kSecondNs + 1));
+  session.set_state(api::Session::FINISHING);
+  EXPECT_TRUE(pace.due(session, 5 * kSecondNs + 2));
+  EXPECT_FALSE(pace.due(session, 5 * kSecondNs + 3));
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,163 @@
+// sluice session list|show|wait|cancel, sluice counters.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <optional>
+
+#include "tools/cli/app.h"
+#include "tools/cli/client.h"
+#include "tools/cli/follow.h"
+#include "tools/cli/format.h"
+#include "tools/cli/progress.h"
+
+namespace sluice::cli {
+namespace {
+
+// As timeout(1) has it: no ErrorCode, since nothing failed.
+constexpr int kTimeoutExitCode = 124;
+
+struct SessionFlags {
+  std::string id;
+  std::optional<double> timeout_s;
+  int timeout_exit_code = kTimeoutExitCode;
+  bool quiet = false;
+};
+
+std::string row(const api::Session& session) {
+  std::string line = fmt::format("{}  {:<12}  {:<13}  {:<12}  {:>9} of {:>9}  {}", printable(session.id()),
+                                 state_name(session.state()), printable(session.direction()),
+                                 printable(session.peer()), format_bytes(session.bytes_done()),
+                                 format_bytes(session.bytes_total()), session_subject(session));
+  const std::string& more = session.error().empty() ? session.waiting_for() : session.error();
+  if (!more.empty()) line += "  " + printable(more);
+  return line + "\n";
+}
+
+std::string details(const api::Session& s) {
+  std::string out;
+  const auto add = [&out](std::string_view name, const std::string& value) {
+    if (!value.empty()) out += fmt::format("{:<14}{}\n", name, value);
+  };
+  add("session", printable(s.id()));
+  add("state", state_name(s.state()));
+  add("waiting for", printable(s.waiting_for()));
+  if (!s.error().empty())
+    add("error", fmt::format("{} ({}, {})", printable(s.error()), s.error_name(), s.error_code()));
+  add("direction", printable(s.direction()));
+  add("peer", printable(s.peer()));
+  add("bytes", fmt::format("{} of {}", s.bytes_done(), s.bytes_total()));
+  add("rate", format_rate(s.rate_bps()));
+  add("goodput", format_rate(s.goodput_bps()));
+  add("rate limit", s.rate_limit_bps() == 0 ? "" : format_rate(static_cast<double>(s.rate_limit_bps())));
+  add("elapsed", fmt::format("{:.3f} s, of data {:.3f} s", s.elapsed_s(), s.data_elapsed_s()));
+  add("chunks",
+      fmt::format("{} of {} bytes, {} retransmits, {} lost, {} duplicates, {} CRC errors", s.chunks(),
+                  s.chunk_bytes(), s.retransmits(), s.lost(), s.duplicates(), s.crc_errors()));
+  add("round trip", s.rtt_us() == 0 ? "" : fmt::format("{:.0f} us", s.rtt_us()));
+  add("lanes", std::to_string(s.lanes()));
+  add("crc", printable(s.crc()));
+  add("wire", printable(s.wire()));
+  for (const api::FileProgress& file : s.files()) {
+    add("file",
+        fmt::format("{} -> {}: {} of {} bytes{}", printable(file.source()), printable(file.destination()),
+                    file.bytes_done(), file.size(), file.done() ? ", done" : ""));
+    if (!file.digest_source().empty() || !file.digest_destination().empty()) {
+      add("",
+          fmt::format("digest source {} destination {}", file.digest_source(), file.digest_destination()));
+    }
+  }
+  return out;
+}
+
+Result<int> list(const Context& context) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const auto reply = (*client)->list();
+  if (!reply) return reply.error();
+  std::string text;
+  for (const api::Session& session : reply->sessions()) text += row(session);
+  context.print(sessions_json(*reply), text);
+  return 0;
+}
+
+Result<int> show(const Context& context, const SessionFlags& flags) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const auto session = (*client)->show(flags.id);
+  if (!session) return session.error();
+  context.print(session_json(*session), details(*session));
+  return 0;
+}
+
+Result<int> wait(const Context& context, const SessionFlags& flags) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  FollowOptions options;
+  options.quiet = flags.quiet;
+  options.timeout_s = flags.timeout_s;
+  options.timeout_exit_code = flags.timeout_exit_code;
+  return follow_session(context, **client, flags.id, options);
+}
+
+Result<int> cancel(const Context& context, const SessionFlags& flags) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const auto session = (*client)->cancel(flags.id);
+  if (!session) return session.error();
+  context.print(session_json(*session),
+                fmt::format("session {} {}\n", printable(flags.id), state_name(session->state())));
+  return 0;
+}
+
+Result<int> counters(const Context& context) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const auto reply = (*client)->counters();
+  if (!reply) return reply.error();
+  std::string text;
+  for (const auto& counter : reply->counters()) {
+    text += fmt::format("{:<28} {:>16} {:<10} {}\n", counter.name(), counter.value(), counter.unit(),
+                        counter.help());
+  }
+  context.print(counters_json(*reply), text);
+  return 0;
+}
+
+}  // namespace
+
+void add_session_commands(CLI::App& app, Context& context) {
+  CLI::App* session = app.add_subcommand("session", "Sessions of the node: list, show, wait, cancel");
+  session->require_subcommand(1);
+  session->add_subcommand("list", "List the sessions, the newest last")->callback([&context] {
+    context.action = [&context] { return list(context); };
+  });
+  const auto add = [&](const std::string& name, const std::string& about,
+                       Result<int> (*work)(const Context&, const SessionFlags&)) {
+    auto flags = std::make_shared<SessionFlags>();
+    CLI::App* command = session->add_subcommand(name, about);
+    command->add_option("id", flags->id, "Session, as 'sluice session list' shows it")
+        ->required()
+        ->type_name("ID");
+    command->callback([&context, flags, work] {
+      context.action = [&context, flags, work] { return work(context, *flags); };
+    });
+    return std::pair(command, flags);
+  };
+  add("show", "Show one session", show);
+  add("cancel", "Cancel a session", cancel);
+  const auto [waiting, flags] =
+      add("wait", "Wait for the end of a session; its result is the exit status", wait);
+  waiting->add_option("--timeout", flags->timeout_s, "Leave after so many seconds")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e9));
+  waiting->add_option("--timeout-exit-code", flags->timeout_exit_code, "Exit status then (default: 124)")
+      ->type_name("C")
+      ->check(CLI::Range(0, 255));
+  waiting->add_flag("-q,--quiet", flags->quiet, "Show no progress");
+  app.add_subcommand("counters", "Show the counters of the dataplane")->callback([&context] {
+    context.action = [&context] { return counters(context); };
+  });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/target.h"
+
+#include "dataplane/config/config.h"
+#include "tools/cli/format.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::string_view kMemory = "memory:";
+constexpr std::string_view kNull = "null:";
+
+Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
+
+std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; }
+
+// The API's strings are UTF-8; a name that is not could not travel.
+Status check_text(std::string_view text) {
+  if (text.empty()) return usage("an empty path; name a file");
+  if (!is_utf8(text)) return usage(quoted(text) + " is not valid UTF-8; rename the file");
+  return {};
+}
+
+}  // namespace
+
+bool is_memory_source(std::string_view text) { return text.starts_with(kMemory); }
+bool is_null_destination(std::string_view text) { return text == kNull; }
+
+Result<std::string> memory_source(std::string_view text) {
+  const auto bytes = config::parse_size(text.substr(kMemory.size()));
+  if (!bytes) return usage(quoted(text) + ": " + bytes.error().message);
+  return std::string(kMemory) + std::to_string(*bytes);
+}
+
+Result<Target> parse_target(std::string_view text) {
+  if (auto ok = check_text(text); !ok) return ok.error();
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos || !config::valid_node_name(text.substr(0, colon))) {
+    return usage(quoted(text) + " is not NODE:PATH; NODE is a name that 'sluice node trust' was given");
+  }
+  Target target{std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
+  if (is_memory_source(text) || is_null_destination(text)) {
+    return usage(quoted(text) + " names no node; write NODE:" + std::string(text));
+  }
+  if (target.path.empty()) {
+    return usage(quoted(text) + " has no path; write " + target.node + ":EXPORT/FILE or " + target.node +
+                 ":/ABSOLUTE/FILE");
+  }
+  return target;
+}
+
+Result<std::string> local_path(std::string_view text, const std::filesystem::path& working_directory) {
+  if (auto ok = check_text(text); !ok) return ok.error();
+  const std::string whole =
+      text.front() == '/' ? std::string(text) : working_directory.string() + "/" + std::string(text);
+  std::string out;
+  std::string_view rest = whole;
+  bool directory = false;
+  while (!rest.empty()) {
+    const size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
+    directory = slash != std::string_view::npos || part == "." || part == "..";
+    if (part.empty() || part == ".") continue;
+    out += '/';
+    out += part;
+  }
+  return directory ? out + "/" : out;
+}
+
+Result<api::SendRequest> send_request(const std::vector<std::string>& arguments,
+                                      const std::filesystem::path& working_directory) {
+  if (arguments.size() < 2) return usage("needs at least one source and NODE:PATH");
+  const auto target = parse_target(arguments.back());
+  if (!target) {
+    return usage(target.error().message + "; to fetch from another node use 'sluice get'");
+  }
+  api::SendRequest request;
+  request.set_peer(target->node);
+  request.set_destination(target->path);
+  for (size_t i = 0; i + 1 < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    auto source =
+        is_memory_source(argument) ? memory_source(argument) : local_path(argument, working_directory);
+    if (!source) return source.error();
+    request.add_sources(*source);
+  }
+  return request;
+}
+
+Result<api::GetRequest> get_request(const std::vector<std::string>& arguments,
+                                    const std::filesystem::path& working_directory) {
+  if (arguments.size() < 2) return usage("needs at least one NODE:SRC and a local path");
+  api::GetRequest request;
+  for (size_t i = 0; i + 1 < arguments.size(); ++i) {
+    const auto target = parse_target(arguments[i]);
+    if (!target) return usage(target.error().message + "; to send to another node use 'sluice send'");
+    if (!request.peer().empty() && request.peer() != target->node) {
+      return usage("sources on two nodes, " + request.peer() + " and " + target->node +
+                   "; get them one by one");
+    }
+    request.set_peer(target->node);
+    auto path =
+        is_memory_source(target->path) ? memory_source(target->path) : Result<std::string>(target->path);
+    if (!path) return path.error();
+    request.add_sources(*path);
+  }
+  auto destination = is_null_destination(arguments.back()) ? Result<std::string>(arguments.back())
+                                                           : local_path(arguments.back(), working_directory);
+  if (!destination) return destination.error();
+  request.set_destination(*destination);
+  return request;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,40 @@
+// What an operator writes for a source or a destination, made into what the API takes.
+//
+// Pure: the working directory and the question whether a local path is a directory are arguments.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/proto/api.pb.h"
+#include "dataplane/core/error.h"
+
+namespace sluice::cli {
+
+struct Target {
+  std::string node;
+  std::string path;  // as written: absolute, or EXPORT/relative
+};
+
+// "NODE:PATH"; the first colon divides. kUsage for anything else.
+Result<Target> parse_target(std::string_view text);
+
+// A local path as the API takes it: absolute, with "." and repeated slashes taken out, symbolic links and
+// ".." left alone, a final slash kept.
+Result<std::string> local_path(std::string_view text, const std::filesystem::path& working_directory);
+
+// "memory:SIZE" -> "memory:BYTES".
+Result<std::string> memory_source(std::string_view text);
+bool is_memory_source(std::string_view text);
+bool is_null_destination(std::string_view text);
+
+// The arguments of `sluice send SRC... NODE:PATH` and `sluice get NODE:SRC... PATH`, without options.
+Result<api::SendRequest> send_request(const std::vector<std::string>& arguments,
+                                      const std::filesystem::path& working_directory);
+Result<api::GetRequest> get_request(const std::vector<std::string>& arguments,
+                                    const std::filesystem::path& working_directory);
+
+}  // namespace sluice::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/target.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::cli {
+namespace {
+
+TEST(Target, TheFirstColonDividesNodeAndPath) {
+  const auto target = parse_target("dtn-2:data/a:b");
+  ASSERT_TRUE(target);
+  EXPECT_EQ(target->node, "dtn-2");
+  EXPECT_EQ(target->path, "data/a:b");
+}
+
+TEST(Target, WhatIsNoTargetIsAUsageError) {
+  for (const char* text :
+       {"", "file", "/abs/file", "./b:x", "B!:x", "b:", ":x", "memory:10G", "null:", "b:\xff"}) {
+    const auto target = parse_target(text);
+    ASSERT_FALSE(target) << text;
+    EXPECT_EQ(target.error().code, ErrorCode::kUsage) << text;
+    EXPECT_EQ(target.error().message.find('\n'), std::string::npos);
+  }
+}
+
+TEST(LocalPath, BecomesAbsoluteWithoutTouchingLinksOrParents) {
+  EXPECT_EQ(*local_path("a/b", "/w"), "/w/a/b");
+  EXPECT_EQ(*local_path("/x//y/./z", "/w"), "/x/y/z");
+  EXPECT_EQ(*local_path("../a", "/w/v"), "/w/v/../a");
+  EXPECT_EQ(*local_path("dir/", "/w"), "/w/dir/");
+  EXPECT_EQ(*local_path(".", "/w"), "/w/");
+  EXPECT_EQ(*local_path("a", "/"), "/a");
+  EXPECT_EQ(*local_path("/", "/w"), "/");
+}
+
+TEST(SendRequest, MakesPathsAbsoluteAndPassesMemoryAndNullOn) {
+  const auto request = send_request({"a", "memory:10K", "b:null:"}, "/w");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->peer(), "b");
+  EXPECT_EQ(request->destination(), "null:");
+  EXPECT_EQ(request->sources(0), "/w/a");
+  EXPECT_EQ(request->sources(1), "memory:10240");
+}
+
+TEST(SendRequest, RefusesALocalDestinationAndABadMemorySize) {
+  EXPECT_EQ(send_request({"a", "/tmp/b"}, "/w").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(send_request({"memory:lots", "b:null:"}, "/w").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(send_request({"b:x"}, "/w").error().code, ErrorCode::kUsage);
+}
+
+TEST(GetRequest, TakesSeveralSourcesOfOneNode) {
+  const auto request = get_request({"b:data/x", "b:/srv/y", "in/"}, "/w");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->peer(), "b");
+  EXPECT_EQ(request->sources_size(), 2);
+  EXPECT_EQ(request->sources(0), "data/x");
+  EXPECT_EQ(request->destination(), "/w/in/");
+  EXPECT_EQ(get_request({"b:memory:1K", "null:"}, "/w")->sources(0), "memory:1024");
+  EXPECT_EQ(get_request({"b:memory:1K", "null:"}, "/w")->destination(), "null:");
+}
+
+TEST(GetRequest, RefusesSourcesOfTwoNodesAndLocalSources) {
+  EXPECT_EQ(get_request({"b:x", "c:y", "in/"}, "/w").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(get_request({"x", "in/"}, "/w").error().code, ErrorCode::kUsage);
+}
+
+}  // namespace
+}  // namespace sluice::cli
