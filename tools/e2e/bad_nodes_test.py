@@ -1,0 +1,150 @@
+# Unknown, untrusted, vanished and cancelled: a session ends with a reason, and the nodes go on serving.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+
+import pytest
+from harness import Node, wait_until
+from harness.system import free_ports
+from transfers import (CANCELLED, DAEMON, DEVICE, MIB, STALLED, UNREACHABLE, UNTRUSTED, finish, forget, make_file, names,
+                       push, refused, start_slow, still_serving)  # fmt: skip
+
+STALL_S = 5
+
+
+def _strangers(pair):
+    """More names in a's address book: one where nobody listens, one whose control trusts nobody, and one
+    with b's address but another key."""
+    ports = free_ports(2)
+    pair.stranger = Node(pair.a.binaries, pair.base / "c", "stranger", ports[0], settings={
+        "port": {"device": "net_null0", "address4": "10.77.0.3/24"}})  # fmt: skip
+    pair.stranger.add_export("data", pair.base / "c-data")
+    pair.stranger.create()
+    pair.a.trust(pair.stranger)
+    pair.a.trust(pair.stranger, name="nobody", address=f"127.0.0.1:{ports[1]}")
+    pair.a.trust(pair.stranger, name="impostor", address=pair.b.address)
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    return make_pair(prepare=_strangers, bytes_needed=1 << 30, settings={"control": {"stall_timeout_s": STALL_S}})
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_and_still_serving(pair):
+    before = [names(node) for node in pair.nodes]
+    yield
+    wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
+    still_serving(pair)
+
+
+@pytest.fixture
+def source(pair):
+    path = make_file(pair.a, 64 * MIB)
+    yield path
+    forget(path)
+
+
+def test_unknown_node(pair, source):
+    refused(pair.a.sluice("send", source, "mars:data/"), UNTRUSTED, "mars", "trust")
+
+
+def test_node_that_is_not_there(pair, source):
+    refused(pair.a.sluice("send", source, "nobody:data/", timeout_s=60), UNREACHABLE, "nobody")
+
+
+def test_node_with_another_key_than_the_pinned_one(pair, source):
+    refused(pair.a.sluice("send", source, "impostor:data/"), UNTRUSTED, "impostor")
+
+
+def test_node_that_does_not_trust_us(pair, source):
+    with contextlib.ExitStack() as stack:
+        pair.stranger.control.start()
+        stack.callback(pair.stranger.control.stop)
+        wait_until(lambda: pair.stranger.json("node", "show")[1].get("live"), 30, "the stranger's control answers")
+        refused(pair.a.sluice("send", source, "stranger:data/"), UNTRUSTED, "stranger")
+    assert not names(pair.stranger)
+
+
+def test_cancelled_push(pair, source):
+    process, session = start_slow(pair.a, "send", source, "b:data/")
+    pair.a.must("session", "cancel", session)
+    refused(finish(process), CANCELLED, "cancel")
+    assert pair.a.sluice("session", "wait", session).returncode == CANCELLED
+
+
+def test_pull_cancelled_by_the_node_that_gives(pair):
+    remote = make_file(pair.b, 64 * MIB)
+    process, _ = start_slow(pair.a, "get", f"b:{remote}", pair.a.export() / "x")
+    pair.b.must("session", "cancel", pair.b.sessions()[-1]["id"])
+    refused(finish(process), CANCELLED)
+    forget(remote)
+
+
+def _control_gone_and_back(pair, process, target):
+    """b's control is killed: a's session ends in bounded time, with a reason; then b's control returns."""
+    pair.b.control.kill()
+    ended = finish(process, 60 + STALL_S)
+    assert ended.returncode in (UNREACHABLE, STALLED), ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    pair.b.start_control()
+    assert not target.exists()
+
+
+def test_peer_control_killed_while_it_receives(pair, source):
+    target = pair.b.export() / source.name
+    process, _ = start_slow(pair.a, "send", source, "b:data/")
+    _control_gone_and_back(pair, process, target)
+    # The same transfer again: what the killed one left must not stand in its way.
+    push(pair, source)
+    forget(target)
+
+
+def test_peer_control_killed_while_it_sends(pair):
+    remote = make_file(pair.b, 64 * MIB)
+    target = pair.a.export() / "x"
+    process, _ = start_slow(pair.a, "get", f"b:{remote}", target)
+    _control_gone_and_back(pair, process, target)
+    forget(remote)
+
+
+def test_own_control_killed_meanwhile(pair, source):
+    process, _ = start_slow(pair.a, "send", source, "b:data/")
+    pair.a.control.kill()
+    refused(finish(process), DAEMON)
+    pair.a.start_control()
+    assert not (pair.b.export() / source.name).exists()
+
+
+def test_peer_dataplane_killed_meanwhile(pair, source):
+    process, _ = start_slow(pair.a, "send", source, "b:data/")
+    pair.b.dataplane.kill()
+    ended = finish(process, 60 + STALL_S)
+    assert ended.returncode in (UNREACHABLE, STALLED, DAEMON, DEVICE), ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    pair.b.start_dataplane()
+    wait_until(pair.b.attached, 30, "control attaches to the new dataplane")
+    assert not (pair.b.export() / source.name).exists()
+
+
+def test_own_dataplane_killed_meanwhile(pair, source):
+    process, _ = start_slow(pair.a, "send", source, "b:data/")
+    pair.a.dataplane.kill()
+    ended = finish(process, 60 + STALL_S)
+    assert ended.returncode in (DAEMON, DEVICE, STALLED), ended.stderr
+    pair.a.start_dataplane()
+    wait_until(pair.a.attached, 30, "control attaches to the new dataplane")
+
+
+def test_without_control(pair, source):
+    pair.a.control.stop()
+    for command in (("send", source, "b:data/"), ("session", "list")):
+        refused(pair.a.sluice(*command), DAEMON, "sluice-control")
+    pair.a.start_control()
+
+
+def test_without_dataplane(pair, source):
+    pair.a.dataplane.stop()
+    wait_until(lambda: not pair.a.attached(), 30, "control has noticed")
+    refused(pair.a.sluice("send", source, "b:data/"), DAEMON, "sluice-dataplane")
+    pair.a.start_dataplane()
+    wait_until(pair.a.attached, 30, "control attaches to the new dataplane")

@@ -1,0 +1,221 @@
+# Wrong paths, existing files and full disks: one line, the right exit status, nothing half done, and both
+# nodes go on serving.
+# SPDX-License-Identifier: Apache-2.0
+import os
+import shutil
+import subprocess
+
+import pytest
+from harness import is_root, wait_until
+from harness.system import run, same_bytes
+from transfers import (EXISTS, MIB, NO_SPACE, OUTSIDE, SOURCE, UNREACHABLE, USAGE, STORAGE, finish, forget, make_file,
+                       names, refused, start_slow, still_serving)  # fmt: skip
+
+SMALL_MIB = 8
+
+
+def _small_exports(pair):
+    if is_root():
+        pair.b.add_export("small", pair.mount_tmpfs("small", SMALL_MIB))
+    pair.b.add_export("readonly", pair.base / "readonly", "r")
+    pair.b.write_configuration()
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    return make_pair(prepare=_small_exports, bytes_needed=1 << 30)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_and_still_serving(pair):
+    before = [names(node) for node in pair.nodes]
+    yield
+    wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
+    still_serving(pair)
+
+
+@pytest.fixture
+def source(pair):
+    path = make_file(pair.a, 3 * MIB)
+    yield path
+    forget(path)
+
+
+def test_missing_source(pair):
+    missing = pair.a.export() / "no-such-file"
+    refused(pair.a.sluice("send", missing, "b:data/"), SOURCE, missing)
+
+
+def test_missing_source_at_the_peer(pair):
+    missing = pair.b.export() / "no-such-file"
+    refused(pair.a.sluice("get", f"b:{missing}", pair.a.export() / "x"), SOURCE, "no-such-file")
+
+
+def test_directory_as_source(pair):
+    folder = pair.a.export() / "folder"
+    folder.mkdir()
+    refused(pair.a.sluice("send", folder, "b:data/"), SOURCE, folder)
+    folder.rmdir()
+
+
+def test_device_and_fifo_as_source(pair):
+    fifo = pair.a.export() / "fifo"
+    os.mkfifo(fifo)
+    refused(pair.a.sluice("send", fifo, "b:data/", timeout_s=20), SOURCE, fifo)
+    fifo.unlink()
+
+
+@pytest.mark.skipif(is_root(), reason="root may read everything")
+def test_unreadable_source(pair, source):
+    source.chmod(0)
+    refused(pair.a.sluice("send", source, "b:data/"), SOURCE, source)
+
+
+def test_source_outside_every_export(pair):
+    refused(pair.a.sluice("send", "/etc/hostname", "b:data/"), OUTSIDE, "/etc/hostname")
+
+
+def test_source_outside_by_dots(pair):
+    path = f"{pair.a.export()}/../../../../etc/hostname"
+    refused(pair.a.sluice("send", path, "b:data/"), OUTSIDE, "etc/hostname")
+
+
+def test_source_outside_by_a_symbolic_link(pair):
+    link = pair.a.export() / "link"
+    link.symlink_to("/etc/hostname")
+    refused(pair.a.sluice("send", link, "b:data/"), OUTSIDE, link)
+    link.unlink()
+
+
+@pytest.mark.parametrize("path", ["/etc/hostname", "data/../../etc/hostname", "nowhere/file"])
+def test_pull_from_outside_every_export(pair, path):
+    refused(pair.a.sluice("get", f"b:{path}", pair.a.export() / "x"), OUTSIDE, path.split("/")[-1])
+
+
+@pytest.mark.parametrize("path", ["/etc/sluice-test", "data/../escaped", "nowhere/file", "readonly/file"])
+def test_destination_outside_every_writable_export(pair, source, path):
+    refused(pair.a.sluice("send", source, f"b:{path}"), OUTSIDE, path.split("/")[-1])
+    assert not (pair.b.directory.parent / "escaped").exists() and not os.path.exists("/etc/sluice-test")
+    assert not names(pair.b, "readonly")
+
+
+def test_destination_behind_a_symbolic_link(pair, source):
+    outside = pair.base / "outside"
+    outside.mkdir()
+    link = pair.b.export() / "way-out"
+    link.symlink_to(outside)
+    refused(pair.a.sluice("send", source, "b:data/way-out/file"), OUTSIDE, "way-out")
+    assert not list(outside.iterdir())
+    link.unlink()
+    outside.rmdir()
+
+
+def test_local_destination_of_a_pull_outside_every_export(pair):
+    remote = make_file(pair.b, 1000)
+    refused(pair.a.sluice("get", f"b:{remote}", "/etc/sluice-test"), OUTSIDE, "/etc/sluice-test")
+    forget(remote)
+
+
+def test_existing_destination_is_kept(pair, source):
+    target = pair.b.export() / source.name
+    target.write_bytes(b"precious")
+    refused(pair.a.sluice("send", source, "b:data/"), EXISTS, source.name, "--overwrite")
+    assert target.read_bytes() == b"precious"
+    target.unlink()
+
+
+def test_existing_destination_is_replaced_when_asked(pair, source):
+    target = pair.b.export() / source.name
+    target.write_bytes(b"old" * 5_000_000)
+    result = pair.a.sluice("send", source, "b:data/", "--overwrite")
+    assert result.returncode == 0, result.stderr
+    assert same_bytes(source, target)
+    target.unlink()
+
+
+def test_existing_local_destination_of_a_pull(pair):
+    remote = make_file(pair.b, 1000)
+    target = pair.a.export() / "kept"
+    target.write_bytes(b"precious")
+    refused(pair.a.sluice("get", f"b:{remote}", target), EXISTS, target, "--overwrite")
+    assert target.read_bytes() == b"precious"
+    forget(remote, target)
+
+
+def test_second_writer_of_one_destination(pair):
+    big = make_file(pair.a, 64 * MIB)
+    process, session = start_slow(pair.a, "send", big, "b:data/one-target")
+    other = make_file(pair.a, MIB)
+    refused(pair.a.sluice("send", other, "b:data/one-target"), EXISTS, "one-target")
+    pair.a.must("session", "cancel", session)
+    assert finish(process).returncode != 0
+    forget(big, other)
+
+
+@pytest.mark.skipif(not is_root(), reason="mounting a small file system needs root")
+def test_disk_too_small_is_seen_before(pair):
+    source = make_file(pair.a, (SMALL_MIB + 4) * MIB)
+    refused(pair.a.sluice("send", source, "b:small/"), NO_SPACE, "small")
+    assert not names(pair.b, "small")
+    forget(source)
+
+
+@pytest.fixture
+def sparse_disk(pair):
+    """ext2 cannot preallocate: room that is there at the start may be gone later."""
+    if not is_root() or shutil.which("mkfs.ext2") is None:
+        pytest.skip("mounting a small ext2 needs root and e2fsprogs")
+    image, mount = pair.base / "ext2.img", pair.b.export() / "ext2"
+    with open(image, "wb") as out:
+        out.truncate(48 * MIB)
+    mount.mkdir()
+    made = subprocess.run(["mkfs.ext2", "-q", "-m", "0", image], capture_output=True, check=False).returncode == 0
+    mounted = made and subprocess.run(["mount", "-o", "loop", image, mount], capture_output=True).returncode == 0
+    if mounted:
+        yield mount
+        run(["umount", mount])
+    forget(image)
+    mount.rmdir()
+    if not mounted:
+        pytest.skip("no loop device for an ext2 file system here")
+
+
+def test_disk_that_fills_up_meanwhile(pair, sparse_disk):
+    source = make_file(pair.a, 32 * MIB)
+    process, _ = start_slow(pair.a, "send", source, "b:data/ext2/file")
+    with open(sparse_disk / "filler", "wb") as filler, pytest.raises(OSError):
+        while True:
+            filler.write(bytes(MIB))
+            filler.flush()
+    ended = finish(process)
+    assert ended.returncode in (NO_SPACE, STORAGE), ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1 and "file" in ended.stderr
+    wait_until(lambda: {path.name for path in sparse_disk.iterdir()} == {"filler", "lost+found"}, 10, "nothing left")
+    forget(source)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("send",),
+        ("send", "/x"),
+        ("send", "/x", "no-colon"),
+        ("send", "/x", "b:data/", "--lanes", "0"),
+        ("send", "/x", "b:data/", "--crc", "md5"),
+        ("send", "/x", "b:data/", "--rate", "fast"),
+        ("send", "/x", "b:data/", "--no-such-option"),
+        ("get", "b:data/x"),
+        ("fly",),
+    ],
+)
+def test_wrong_command_line(pair, arguments):
+    result = pair.a.sluice(*arguments)
+    assert result.returncode == USAGE, result.stderr
+    assert result.stderr.strip()
+
+
+def test_unknown_session(pair):
+    for verb in ("show", "wait", "cancel"):
+        result = pair.a.sluice("session", verb, "0123456789abcdef")
+        assert result.returncode not in (0, UNREACHABLE)
+        assert "0123456789abcdef" in result.stderr

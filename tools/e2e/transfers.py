@@ -1,0 +1,112 @@
+# What the end-to-end tests say over and over: make a file, move it, compare it, refuse it.
+# SPDX-License-Identifier: Apache-2.0
+import itertools
+
+from harness import wait_until
+from harness.system import random_file, same_bytes
+
+MIB = 1 << 20
+_serial = itertools.count(1)
+
+# dataplane/core/error.h
+USAGE, CONFIGURATION, DAEMON, UNTRUSTED, UNREACHABLE, SOURCE, OUTSIDE, EXISTS, NO_SPACE = range(2, 11)
+INTEGRITY, CANCELLED, DEVICE, STALLED, INCOMPATIBLE, STORAGE, RESOURCES = range(11, 18)
+
+
+def fresh_name(stem="file"):
+    return f"{stem}{next(_serial)}.bin"
+
+
+def make_file(node, size, export="data", name=None):
+    """A file of random bytes in an export of the node; removed by the caller with `forget`."""
+    number = next(_serial)
+    return random_file(node.export(export) / (name or f"file{number}.bin"), size, seed=number)
+
+
+def forget(*paths):
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def names(node, export="data"):
+    return {path.name for path in node.export(export).iterdir()}
+
+
+def temporary_files(node):
+    """Whatever Sluice left in the exports under a name that no test gave."""
+    return [path for folder, _ in node.exports.values() if folder.is_dir()
+            for path in folder.rglob("*") if path.is_file() and path.name.startswith(".")]  # fmt: skip
+
+
+def push(pair, source, *options, to="data/", name=None, check=True):
+    """a sends; returns the path where it now stands at b, compared with cmp."""
+    result = pair.a.sluice("send", source, f"b:{to}{name or ''}", *options)
+    assert result.returncode == 0, result.stderr
+    target = pair.b.export(to.split("/")[0]) / to.partition("/")[2] / (name or source.name)
+    if check:
+        assert same_bytes(source, target), f"{target} differs from {source}"
+    return target
+
+
+def pull(pair, source, *options, name=None):
+    """a gets a file from b."""
+    target = pair.a.export() / (name or "got-" + source.name)
+    result = pair.a.sluice("get", f"b:{source}", target, *options)
+    assert result.returncode == 0, result.stderr
+    assert same_bytes(source, target), f"{target} differs from {source}"
+    return target
+
+
+def last_session(node):
+    return node.sessions()[-1]
+
+
+def refused(result, code, *naming):
+    """One line on stderr that names each of `naming`, nothing else, and the exit status of its class."""
+    lines = result.stderr.strip().splitlines()
+    assert result.returncode == code, f"status {result.returncode}, expected {code}: {result.stderr}"
+    assert len(lines) == 1, f"not one line: {result.stderr}"
+    for word in naming:
+        assert str(word) in lines[0], f"does not name {word}: {lines[0]}"
+    return lines[0]
+
+
+def start_slow(node, *arguments, rate="40M", lookup=None):
+    """Starts a transfer in the background; returns (process, session id) once bytes have arrived."""
+    before = {session["id"] for session in node.sessions()}
+    process = node.popen(*arguments, "--rate", rate)
+
+    def moving():
+        assert process.poll() is None, f"ended early: {process.communicate()[1]}"
+        new = [session for session in node.sessions() if session["id"] not in before]
+        return new and new[-1]["bytes_done"] > 0 and new[-1]["id"]
+
+    return process, wait_until(moving, 30, "first bytes of the slow transfer")
+
+
+def finish(process, deadline_s=60):
+    """Waits for the end of a background transfer: an object with returncode, stdout, stderr."""
+    process.stdout_text, process.stderr_text = process.communicate(timeout=deadline_s)
+
+    class Ended:
+        returncode, stdout, stderr = process.returncode, process.stdout_text, process.stderr_text
+
+    return Ended
+
+
+def still_serving(pair):
+    """Both nodes still take and give a file."""
+    for giver, taker in ((pair.a, pair.b), (pair.b, pair.a)):
+        source = make_file(giver, 100_000)
+        result = giver.sluice("send", source, f"{taker.name}:data/")
+        assert result.returncode == 0, result.stderr
+        target = taker.export() / source.name
+        assert same_bytes(source, target)
+        forget(source, target)
+
+
+def log_tails(pair):
+    if not hasattr(pair, "b"):
+        return "(no nodes)"
+    daemons = [daemon for node in pair.nodes for daemon in (node.dataplane, node.control)]
+    return "\n".join(f"--- {daemon.name}\n{daemon.log_tail(15)}" for daemon in daemons)

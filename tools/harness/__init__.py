@@ -1,0 +1,23 @@
+# Makes, runs and removes Sluice nodes on one host: what `./dev demo` and the end-to-end tests share.
+#
+# Standard library only. Everything that is reserved, mounted, created or started is registered with
+# an ExitStack, so that one way out (normal, exception, SIGINT, SIGTERM) gives all of it back.
+# SPDX-License-Identifier: Apache-2.0
+from .hugepages import Hugepages
+from .node import Node
+from .pair import Pair
+from .system import HarnessError, find_binaries, is_root, wait_until
+from .wires import MemifWire, VethWire, veth_missing
+
+__all__ = [
+    "HarnessError",
+    "Hugepages",
+    "MemifWire",
+    "Node",
+    "Pair",
+    "VethWire",
+    "find_binaries",
+    "is_root",
+    "veth_missing",
+    "wait_until",
+]

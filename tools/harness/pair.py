@@ -1,0 +1,104 @@
+# Two nodes joined by a wire, each with one export `data`, trusting each other.
+#
+#   with Pair() as pair: pair.start(); pair.a.must("send", file, "b:data/")
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import pathlib
+import shutil
+import tempfile
+
+from .hugepages import Hugepages
+from .node import Node
+from .system import HarnessError, allowed_cores, find_binaries, free_ports, is_root, run, scratch_parent
+from .wires import MemifWire
+
+_MEMORY_MIB = 256
+# Page tables of EAL, alignment of its zones.
+_HUGEPAGE_MARGIN_MIB = 32
+
+
+class Pair:
+    """settings: for both nodes; settings_a, settings_b: for one; all as {section: {key: value}}."""
+
+    def __init__(self, wire=None, bytes_needed=0, settings=None, settings_a=None, settings_b=None,
+                 memory_mib=_MEMORY_MIB, keep=False):  # fmt: skip
+        self.wire = wire or MemifWire()
+        self.keep = keep
+        self._bytes_needed = bytes_needed
+        self._settings = (settings or {}, settings_a or {}, settings_b or {})
+        self._memory_mib = memory_mib
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        try:
+            self._build()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        return self._stack.__exit__(*error)
+
+    def _build(self):
+        binaries = find_binaries()
+        parent = scratch_parent(self._bytes_needed)
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="sluice-", dir=parent))
+        if not self.keep:
+            self._stack.callback(shutil.rmtree, self.base, ignore_errors=True)
+        self.pages = self._stack.enter_context(Hugepages(2 * (self._memory_mib + _HUGEPAGE_MARGIN_MIB)))
+        self._stack.enter_context(self.wire)
+        self._mounts = self._stack.enter_context(contextlib.ExitStack())
+        # The first nodes to go, before the wire and the pages that they use.
+        ports = free_ports(2)
+        self.a = self._node(binaries, 0, "a", ports[0])
+        self.b = self._node(binaries, 1, "b", ports[1])
+        self.a.trust(self.b)
+        self.b.trust(self.a)
+
+    def _node(self, binaries, side, name, port):
+        cores = allowed_cores()
+        core = cores[side % len(cores)]
+        node = Node(binaries, self.base / name, name, port, self.wire.enter(side), {
+            "transfer": {"rate": self.wire.rate},
+            "port": {
+                "device": self.wire.device(side, self.base),
+                "address4": f"10.77.0.{side + 1}/24",
+                "address6": f"fd77::{side + 1}/64",
+                "mtu": self.wire.mtu,
+                "rate": self.wire.rate,
+            },
+            "dataplane": {
+                "memory": "hugepages" if self.pages.available else "no-huge",
+                "memory_mib": self._memory_mib,
+                "cores": [core],
+            },
+        })  # fmt: skip
+        for settings in (self._settings[0], self._settings[1 + side]):
+            for section, keys in settings.items():
+                node.settings.setdefault(section, {}).update(keys)
+        node.add_export("data", self.base / f"{name}-data")
+        node.create()
+        self._stack.callback(node.stop)
+        return node
+
+    @property
+    def nodes(self):
+        return (self.a, self.b)
+
+    def start(self):
+        # Both dataplanes first: a memif client waits for its server, controls for their dataplane.
+        for node in self.nodes:
+            node.start_dataplane()
+        for node in self.nodes:
+            node.start_control()
+
+    def mount_tmpfs(self, name, mib):
+        """A small file system of its own beneath the pair's folder, unmounted at the end."""
+        if not is_root():
+            raise HarnessError("mounting a tmpfs needs root")
+        path = self.base / name
+        path.mkdir()
+        run(["mount", "-t", "tmpfs", "-o", f"size={mib}M", "sluice-test", path])
+        self._mounts.callback(run, ["umount", path])
+        return path

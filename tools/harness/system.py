@@ -1,0 +1,119 @@
+# The host as the harness sees it: commands, conditions with deadlines, cores, ports, binaries, data.
+# SPDX-License-Identifier: Apache-2.0
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BINARY_NAMES = ("sluice-dataplane", "sluice-control", "sluice")
+
+
+class HarnessError(Exception):
+    """A one-line message for a person: the thing, the reason, the remedy."""
+
+
+def is_root():
+    return os.geteuid() == 0
+
+
+def find_binaries(directory=None):
+    """The folder with the three programs: the argument, $SLUICE_BIN, or the release build."""
+    folder = pathlib.Path(directory or os.environ.get("SLUICE_BIN") or REPOSITORY / "build/release/bin")
+    for name in BINARY_NAMES:
+        if not os.access(folder / name, os.X_OK):
+            raise HarnessError(f"{folder / name}: not built; run ./dev build, or set SLUICE_BIN")
+    return folder.resolve()
+
+
+def run(command, **options):
+    """Runs a system command; a failure becomes one line that names it."""
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if result.returncode != 0:
+        reason = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()[-1]
+        raise HarnessError(f"{' '.join(map(str, command))}: exit {result.returncode}: {reason}")
+    return result.stdout
+
+
+def wait_until(condition, deadline_s, what, interval_s=0.05):
+    """Polls `condition` until it returns something true, and returns that. The interval only bounds how
+    often we look; what is waited for is the condition."""
+    end = time.monotonic() + deadline_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise HarnessError(f"{what}: not so after {deadline_s:g} s")
+        time.sleep(interval_s)
+
+
+def allowed_cores():
+    return sorted(os.sched_getaffinity(0))
+
+
+def free_ports(count):
+    """TCP ports of 127.0.0.1 that nobody has; all are held until all are known, so they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def scratch_parent(bytes_needed):
+    """A folder for temporary files with room for `bytes_needed`; short enough for unix sockets."""
+    candidates = [os.environ.get("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"]
+    for candidate in candidates:
+        if candidate is None or len(os.path.realpath(candidate)) > 60 or not os.access(candidate, os.W_OK):
+            continue
+        if shutil.disk_usage(candidate).free > bytes_needed + (256 << 20):
+            return os.path.realpath(candidate)
+    raise HarnessError(
+        f"temporary folder: none has {bytes_needed >> 20} MiB free; set TMPDIR to one with room (path of at "
+        "most 60 characters), or ask for less"
+    )
+
+
+def random_file(path, size, seed=1):
+    """Writes `size` incompressible bytes: AES-128 in counter mode over zeros, a few GB/s."""
+    key = f"{seed:032x}"
+    command = ["openssl", "enc", "-aes-128-ctr", "-nosalt", "-K", key, "-iv", "0" * 32, "-in", "/dev/zero"]
+    with open(path, "wb") as out:
+        if size == 0:
+            return path
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as stream:
+            left = size
+            while left > 0:
+                block = stream.stdout.read(min(left, 1 << 20))
+                if not block:
+                    raise HarnessError("openssl enc: ended early; install the package openssl")
+                out.write(block)
+                left -= len(block)
+            stream.kill()
+    return path
+
+
+def same_bytes(one, other):
+    """Byte comparison by cmp(1): an opinion that owes nothing to Sluice."""
+    return subprocess.run(["cmp", "-s", str(one), str(other)], check=False).returncode == 0
+
+
+def exit_on_signals():
+    """SIGTERM, SIGHUP and SIGINT unwind the stack like any other error, so that cleanup runs."""
+
+    def leave(number, _frame):
+        # A second signal must not interrupt the cleanup.
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, leave)

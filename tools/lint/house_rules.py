@@ -1,0 +1,193 @@
+# The house's own rules, where a program can hold them: purity, arrows, documents, size, licence.
+#
+# Plain functions of (root, files), so that the tests can hand them a small tree of their own.
+# SPDX-License-Identifier: Apache-2.0
+import fnmatch
+import pathlib
+import re
+import subprocess
+
+LINES_MAX = 400
+SOURCE_SUFFIXES = {".cc", ".h", ".def", ".proto", ".py", ".sh", ".cmake"}
+SOURCE_NAMES = {"CMakeLists.txt", "dev", "run", ".clang-tidy", ".editorconfig"}
+# Where a path in a document begins if it means a file of this repository.
+TOP_LEVEL = ("dataplane", "storage", "control", "tools", "perf", "docs", ".ci")
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+# dataplane/core is a function of its arguments: no device, ring, socket, thread, clock or chance.
+# A test of it may be random or know the time; it may not know a device.
+CORE_NEVER = ("rte_*", "liburing*", "liburing/*", "sys/socket.h", "netinet/*", "thread", "mutex",
+              "shared_mutex", "condition_variable", "future", "pthread.h", "chrono", "time.h", "ctime",
+              "random", "iostream", "fstream")  # fmt: skip
+CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
+
+# Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
+# way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core.
+_PLAIN = {"dataplane/core", "dataplane/crc", "dataplane/board", "dataplane/config"}
+_CONTROL = {"control/proto", "control/identity", "control/exports", "control/recovery", "control/rate",
+            "control/peer", "control/session", "control/api", "control/metrics", "control/journal"}  # fmt: skip
+ARROWS = {
+    "dataplane/core": set(),
+    "dataplane/crc": {"dataplane/core"},
+    "dataplane/board": {"dataplane/core"},
+    "dataplane/config": {"dataplane/core"},
+    "storage": {"dataplane/core", "dataplane/crc"},
+    "dataplane/port": {"dataplane/core", "dataplane/board", "dataplane/config"},
+    "dataplane/lane": _PLAIN | {"dataplane/port", "storage"},
+    "dataplane": _PLAIN | {"dataplane/port", "dataplane/lane", "storage"},
+    "control/proto": set(),
+    "control/identity": {"dataplane/core", "dataplane/config"},
+    "control/exports": {"dataplane/core", "dataplane/config"},
+    "control/recovery": {"dataplane/core", "dataplane/board"},
+    "control/rate": {"dataplane/core"},
+    "control/peer": {"dataplane/core", "dataplane/config", "control/identity", "control/proto"},
+    "control/session": _PLAIN | _CONTROL - {"control/api"},
+    "control/api": {"dataplane/core", "control/proto", "control/session"},
+    "control": _PLAIN | _CONTROL,
+    "tools/cli": {"dataplane/core", "dataplane/config", "control/proto", "control/identity", "control/api"},
+    "tools": None,  # anything
+    "perf": None,
+}
+
+
+def tracked_files(root):
+    """Files of the repository, also new ones that git does not ignore; relative, in order."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=root, capture_output=True, check=True, text=True,
+    ).stdout  # fmt: skip
+    return sorted(name for name in set(listing.split("\0")) if name and (pathlib.Path(root) / name).is_file())
+
+
+def _read(root, name):
+    return (pathlib.Path(root) / name).read_text(encoding="utf-8", errors="replace")
+
+
+def _is_source(name):
+    path = pathlib.PurePosixPath(name)
+    return path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES
+
+
+def _folder(name):
+    """The longest folder of ARROWS that holds this path, or None."""
+    best = None
+    for folder in ARROWS:
+        if name.startswith(folder + "/") and (best is None or len(folder) > len(best)):
+            best = folder
+    return best
+
+
+def _line(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def _matches(header, patterns):
+    return any(fnmatch.fnmatchcase(header, pattern) for pattern in patterns)
+
+
+def check_includes(root, files):
+    for name in files:
+        if not name.endswith((".cc", ".h", ".def")):
+            continue
+        text = _read(root, name)
+        for match in _INCLUDE.finditer(text):
+            problem = _include_problem(name, match[1], match[2])
+            if problem:
+                yield f"{name}:{_line(text, match.start())}: {problem}"
+
+
+def _include_problem(name, bracket, header):
+    if name.startswith("dataplane/core/") and _matches(header, CORE_NEVER):
+        if not (name.endswith("_test.cc") and header in CORE_TEST_MAY):
+            return f"dataplane/core includes {header}; core is pure: pass what it needs as an argument"
+    if header.startswith("rte_") and not name.startswith(("dataplane/port/", "perf/")):
+        return f"includes {header} outside dataplane/port; use the spans of dataplane/port/port.h"
+    here, there = _folder(name), _folder(header)
+    if bracket == "<" or here is None or there is None or here == there or ARROWS[here] is None:
+        return None
+    if there not in ARROWS[here]:
+        return f"{here} includes {header}; arrows run one way (ARROWS in tools/lint/house_rules.py)"
+    return None
+
+
+def check_sizes(root, files):
+    for name in files:
+        if _is_source(name):
+            lines = _read(root, name).count("\n")
+            if lines > LINES_MAX:
+                yield f"{name}: {lines} lines, at most {LINES_MAX}; split it by what its parts do"
+
+
+def check_licence(root, files):
+    for name in files:
+        if _is_source(name) and "SPDX-License-Identifier: Apache-2.0" not in _read(root, name)[:3000]:
+            yield f"{name}: no SPDX line; add 'SPDX-License-Identifier: Apache-2.0' to its head comment"
+
+
+_CODE = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_DOCUMENT = re.compile(r"(?<![\w./-])docs/[\w./-]+\.md")
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def check_documents(root, files):
+    """Every repository path that a document names exists; so does every document that a source names."""
+    known = set(files)
+    known.update(str(folder) for name in files for folder in pathlib.PurePosixPath(name).parents)
+    for name in files:
+        text = _read(root, name)
+        if name.endswith(".md"):
+            text = _FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
+            for position, path in _named_paths(text, pathlib.PurePosixPath(name).parent):
+                if not _exists(path, known):
+                    yield f"{name}:{_line(text, position)}: names {path}, which is not there"
+        elif _is_source(name) and not name.endswith("house_rules_test.py"):
+            for match in _DOCUMENT.finditer(text):
+                if match[0] not in known:
+                    yield f"{name}:{_line(text, match.start())}: names {match[0]}, which is not there"
+
+
+def _named_paths(text, folder):
+    for match in _CODE.finditer(text):
+        for path in _expand(match[1].strip()):
+            if path.startswith(tuple(top + "/" for top in TOP_LEVEL)) and re.fullmatch(r"[\w./*-]+", path):
+                yield match.start(), path
+            elif re.fullmatch(r"[\w-]+\.md", path):
+                yield match.start(), path
+    for match in _LINK.finditer(text):
+        target = match[1].split("#")[0]
+        if target and not re.match(r"[a-z]+:", target):
+            parts = []
+            for part in (folder / target).parts:
+                if part == ".." and parts:
+                    parts.pop()
+                elif part != ".":
+                    parts.append(part)
+            yield match.start(), "/".join(parts)
+
+
+def _expand(text):
+    """`a/{b,c}.h:12` -> a/b.h, a/c.h"""
+    text = re.sub(r"(:\d+)?(#.*)?$", "", text)
+    match = re.search(r"\{([^{}]*)\}", text)
+    if not match:
+        return [text]
+    return [each for word in match[1].split(",")
+            for each in _expand(text[: match.start()] + word.strip() + text[match.end() :])]  # fmt: skip
+
+
+def _exists(path, known):
+    path = path.rstrip("/")
+    if "*" in path:
+        return any(fnmatch.fnmatchcase(each, path) for each in known)
+    if "/" not in path:
+        return any(each == path or each.endswith("/" + path) for each in known)
+    return path in known
+
+
+RULES = (check_includes, check_sizes, check_licence, check_documents)
+
+
+def check(root, files):
+    return [problem for rule in RULES for problem in rule(root, files)]
