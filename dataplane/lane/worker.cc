@@ -80,7 +80,8 @@ void Worker::idle(uint64_t now_ns) {
   const uint64_t limit = flows ? kSleepNsMaxWithFlows : kSleepNsMax;
   idle_sleep_ns_ = std::min(idle_sleep_ns_ * 2, limit);
   const uint64_t due = std::min(tx_.next_due_ns(now_ns), rx_.next_due_ns());
-  const uint64_t until = due > now_ns ? std::min(idle_sleep_ns_, due - now_ns) : 0;
+  // What is due already and was not done waits for something else (a next hop, the device).
+  const uint64_t until = due > now_ns ? std::min(idle_sleep_ns_, due - now_ns) : idle_sleep_ns_;
   if (until < kSleepNsFirst) return;
   const timespec t{0, static_cast<long>(until)};
   nanosleep(&t, nullptr);
