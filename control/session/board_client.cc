@@ -15,6 +15,7 @@ namespace {
 
 constexpr auto kRetryInterval = std::chrono::milliseconds(200);
 constexpr auto kBusyTick = std::chrono::milliseconds(1);
+constexpr auto kCloseInterval = std::chrono::seconds(1);
 constexpr auto kIdleTick = std::chrono::milliseconds(50);
 constexpr uint64_t kLeftoverTimeoutNs = 2'000'000'000;
 
@@ -204,14 +205,36 @@ Result<uint32_t> BoardClient::open_session(BoardUser* user) {
   return *session;
 }
 
-asio::awaitable<void> BoardClient::close_session(uint32_t session, BoardUser* user) {
+// An object in use cannot be closed, and asking would hold up the dataplane: its flows must end first.
+asio::awaitable<bool> BoardClient::try_close_session(uint32_t session) {
   const std::shared_ptr<BoardLink> link = link_;
+  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    if (flows_[slot].open && flow(slot).config.session == session) co_return false;
+  }
   const board::AttachRequest request{.kind = board::AttachKind::kCloseSession, .session = session};
-  (void)co_await link->request(request, -1);
-  if (link != link_ || link->closed()) co_return;
-  std::erase(users_, user);
+  const Result<int> status = co_await link->request(request, -1);
+  if (link != link_ || link->closed()) co_return true;  // the slot went with that dataplane
+  if (status && *status == EBUSY) co_return false;
   table_.release_session(session);
   changed_.notify();
+  co_return true;
+}
+
+asio::awaitable<void> BoardClient::close_session(uint32_t session, BoardUser* user) {
+  const bool closed = co_await try_close_session(session);
+  std::erase(users_, user);
+  if (!closed) asio::co_spawn(io_, close_session_later(shared_from_this(), session), asio::detached);
+}
+
+asio::awaitable<void> BoardClient::close_session_later(std::shared_ptr<BoardClient> /*self*/,
+                                                       uint32_t session) {
+  const std::shared_ptr<BoardLink> link = link_;
+  spdlog::warn("session slot {} is still in use at the dataplane; closing it later", session);
+  while (!stopped_ && link == link_ && !link->closed()) {
+    co_await changed_.wait_for(kCloseInterval);
+    if (stopped_ || link != link_ || link->closed()) co_return;
+    if (co_await try_close_session(session)) co_return;
+  }
 }
 
 asio::awaitable<Status> BoardClient::open_object(uint32_t session, uint32_t object, uint32_t flags,

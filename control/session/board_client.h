@@ -46,7 +46,8 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
 
   // A session slot, and ticks from now on. kDaemonNotRunning, kResources.
   Result<uint32_t> open_session(BoardUser* user);
-  // Closes the slot's objects at the dataplane and frees it.
+  // Closes the slot's objects at the dataplane and frees it: at once, or in the background when a flow of
+  // it cannot end yet.
   asio::awaitable<void> close_session(uint32_t session, BoardUser* user);
   asio::awaitable<Status> open_object(uint32_t session, uint32_t object, uint32_t flags, uint64_t size,
                                       uint32_t extent_bytes, int fd);
@@ -72,6 +73,8 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   asio::awaitable<void> run(std::shared_ptr<BoardClient> self);
   asio::awaitable<void> poll();
   asio::awaitable<void> close_leftovers();
+  asio::awaitable<bool> try_close_session(uint32_t session);  // true: there is nothing left to do
+  asio::awaitable<void> close_session_later(std::shared_ptr<BoardClient> self, uint32_t session);
   void lost();
   void tick(uint64_t now_ns);
   void drain_events(const std::function<void(const board::Event&)>& handle);

@@ -150,6 +150,20 @@ TEST(Config, AMissingNameAndBrokenTomlAreRefused) {
   EXPECT_TRUE(contains(problem_of("[node\nname = 1\n"), "node.toml:1: not valid TOML"));
   EXPECT_TRUE(
       contains(problem_of("\n[.node]\nname = \"a\"\n"), "node.toml:2: not valid TOML: a section's name"));
+  EXPECT_TRUE(contains(problem_of("[node]\nname = \"a\" \xc3\xa9\n"),
+                       "node.toml:2: not valid TOML: outside comments"));
+  EXPECT_TRUE(contains(problem_of("[node]\nname = \"\"\"a\"\"\"\n"), "several lines"));
+  EXPECT_TRUE(contains(problem_of("[node]\rname = \"a\""), "control characters"));
+  EXPECT_TRUE(
+      contains(problem_of("node = { name = \"a\" }\n"), "node.toml:1: not valid TOML: tables in braces"));
+}
+
+TEST(Config, AnyCharacterMayStandInCommentsAndEscapedInStrings) {
+  const auto node = parse_text(
+      "# \xc3\xa9 [.x] {} '\r\n [node] # \"\r\n\"name\" = \"a\"\n[[ export ]]\nname = 'e'\npath = "
+      "\"/srv/\\u00e9\\\"#\" # \"\"\"\n");
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->exports[0].path, "/srv/\xc3\xa9\"#");
 }
 
 TEST(Config, AMissingFileNamesItAndTheRemedy) {
@@ -233,7 +247,8 @@ TEST(Config, TheTemplateIsAccepted) {
   options.workers = 2;
   options.cores = {0, 1};
   options.rate_bps = 2'500'000'000;
-  options.exports = {{.name = "data", .path = "/srv/\"data\"", .read = true, .write = true}};
+  options.exports = {
+      {.name = "data", .path = "/srv/\"d\xc3\xa9\xf0\x9f\x8c\x8a\"\\", .read = true, .write = true}};
   const auto node = parse_text(make_template(options));
   ASSERT_TRUE(node) << node.error().message << "\n" << make_template(options);
   EXPECT_EQ(node->listen, options.listen);

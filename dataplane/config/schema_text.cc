@@ -1,5 +1,7 @@
 // Values of the schema as text: what the template writes and what errors and the reference show.
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
 #include "dataplane/config/schema.h"
 
 namespace sluice::config {
@@ -26,6 +28,29 @@ uint64_t number_of(const Key& key, const Node& node) {
   return 0;
 }
 
+// Decodes UTF-8; bytes that are none give U+FFFD one by one.
+uint32_t first_code_point(std::string_view text, size_t* bytes) {
+  const auto at = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = at(0);
+  const size_t length = first < 0x80       ? 1
+                        : first >> 5 == 6  ? 2
+                        : first >> 4 == 14 ? 3
+                        : first >> 3 == 30 ? 4
+                                           : 0;
+  *bytes = 1;
+  if (length == 0 || length > text.size()) return 0xfffd;
+  uint32_t point = length == 1 ? first : first & (0x7fU >> length);
+  for (size_t i = 1; i < length; ++i) {
+    if (at(i) >> 6 != 2) return 0xfffd;
+    point = point << 6 | (at(i) & 0x3fU);
+  }
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = point >= 0xd800 && point < 0xe000;
+  if (point < kLeast[length] || point > 0x10ffff || surrogate) return 0xfffd;
+  *bytes = length;
+  return point;
+}
+
 }  // namespace
 
 std::string format_rate(uint64_t rate_bps) {
@@ -40,18 +65,19 @@ std::string format_size(uint64_t bytes) {
 
 std::string toml_string(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+  while (!text.empty()) {
+    size_t bytes = 1;
+    const uint32_t point = first_code_point(text, &bytes);
+    text.remove_prefix(bytes);
+    if (point == '"' || point == '\\') {
       out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      constexpr char kHex[] = "0123456789abcdef";
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      out += static_cast<char>(point);
+    } else if (point >= 0x20 && point < 0x7f) {
+      out += static_cast<char>(point);
     } else {
-      out += c;
+      char escape[16];
+      std::snprintf(escape, sizeof escape, point > 0xffff ? "\\U%08x" : "\\u%04x", point);
+      out += escape;
     }
   }
   return out + '"';

@@ -2,6 +2,7 @@
 #include "dataplane/config/toml_text.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 namespace sluice::config {
@@ -30,26 +31,37 @@ bool bad_section_name(std::string_view line) {
   return line.empty() || !begins_key(line.front());
 }
 
-// What toml++ 3.3 answers with an assertion or with undefined behaviour instead of an error: section names
-// that do not begin as a key does, and characters beyond ASCII outside strings and comments. Strings of
-// several lines, which no key here needs, are refused as well: so each line can be judged alone.
-std::string_view problem_of(std::string_view line) {
-  if (bad_section_name(line))
+// toml++ 3.3 answers some input with an assertion or with undefined behaviour instead of an error: section
+// names that do not begin as a key does, a '}' in an array, characters beyond ASCII outside strings. So it
+// never sees the latter: in comments they are blanked, in strings they are to be written as escapes. Tables
+// in braces and strings of several lines, which no key here needs, are refused: so each line can be judged
+// alone.
+std::string_view clean(std::span<char> line) {
+  const std::string_view text(line.data(), line.size());
+  if (bad_section_name(text))
     return "a section's name must begin with a letter, a digit, '_', '-' or a quote";
   char quote = 0;
+  bool comment = false;
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
-    if (quote != 0) {
-      if (c == '\\' && quote == '"') ++i;
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      if (!comment) return "outside comments only ASCII is allowed; in a string write \\u00e9 for U+00E9";
+      line[i] = '?';
+    } else if (quote != 0) {
+      if (c == '\\' && quote == '"' && i + 1 < line.size() && static_cast<unsigned char>(line[i + 1]) < 0x80)
+        ++i;
       if (c == quote) quote = 0;
-      continue;
+    } else if (!comment && (c == '"' || c == '\'')) {
+      if (text.substr(i).starts_with("\"\"\"") || text.substr(i).starts_with("'''"))
+        return "strings of several lines are not used here; write it on one line";
+      quote = c;
+    } else if (c == '#') {
+      comment = true;
+    } else if (!comment && (c == '{' || c == '}')) {
+      return "tables in braces are not used here; write a [section]";
+    } else if (!comment && c < ' ' && c != '\t' && (c != '\r' || i + 1 != line.size())) {
+      return "control characters are not allowed";
     }
-    if (c == '#') break;
-    if (static_cast<unsigned char>(c) >= 0x7f) return "only ASCII is allowed outside strings and comments";
-    if (c != '"' && c != '\'') continue;
-    if (line.substr(i).starts_with("\"\"\"") || line.substr(i).starts_with("'''"))
-      return "strings of several lines are not used here; write it on one line";
-    quote = c;
   }
   return "";
 }
@@ -60,17 +72,20 @@ Result<toml::table> parse_toml(std::string_view text, std::string_view origin) {
   if (text.size() > kTextBytesMax)
     return Error{ErrorCode::kConfiguration,
                  std::string(origin) + ": longer than 1 MiB; this is no configuration"};
+  std::string cleaned(text);
   size_t number = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = rest.find('\n');
+  for (size_t at = 0; at < cleaned.size();) {
+    const size_t end = std::min(cleaned.find('\n', at), cleaned.size());
     ++number;
-    if (const auto problem = problem_of(rest.substr(0, end)); !problem.empty())
+    if (const auto problem = clean(std::span(cleaned).subspan(at, end - at)); !problem.empty())
       return invalid(origin, number, problem);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    at = end + 1;
   }
-  toml::parse_result parsed = toml::parse(text, origin);
-  if (!parsed) return invalid(origin, parsed.error().source().begin.line, parsed.error().description());
-  return std::move(parsed).table();
+  try {
+    return toml::parse(cleaned, origin);
+  } catch (const toml::parse_error& error) {
+    return invalid(origin, error.source().begin.line, error.description());
+  }
 }
 
 }  // namespace sluice::config

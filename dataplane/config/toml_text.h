@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#define TOML_EXCEPTIONS 0
+// With exceptions, which are caught where they arise: without, the parser of toml++ 3.3 goes on after an
+// error and runs into its own assertions.
+#define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
 #include <string_view>

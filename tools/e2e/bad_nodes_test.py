@@ -11,17 +11,22 @@ from transfers import (CANCELLED, DAEMON, DEVICE, MIB, STALLED, UNREACHABLE, UNT
 STALL_S = 5
 
 
+def _another(pair, name, port):
+    node = Node(pair.a.binaries, pair.base / name, name, port, settings={
+        "port": {"device": "net_null0", "address4": "10.77.0.3/24"}})  # fmt: skip
+    node.add_export("data", pair.base / f"{name}-data")
+    node.create()
+    return node
+
+
 def _strangers(pair):
     """More names in a's address book: one where nobody listens, one whose control trusts nobody, and one
     with b's address but another key."""
     ports = free_ports(2)
-    pair.stranger = Node(pair.a.binaries, pair.base / "c", "stranger", ports[0], settings={
-        "port": {"device": "net_null0", "address4": "10.77.0.3/24"}})  # fmt: skip
-    pair.stranger.add_export("data", pair.base / "c-data")
-    pair.stranger.create()
+    pair.stranger = _another(pair, "stranger", ports[0])
     pair.a.trust(pair.stranger)
-    pair.a.trust(pair.stranger, name="nobody", address=f"127.0.0.1:{ports[1]}")
-    pair.a.trust(pair.stranger, name="impostor", address=pair.b.address)
+    pair.a.trust(_another(pair, "nobody", ports[1]))
+    pair.a.trust(_another(pair, "impostor", ports[1]), address=pair.b.address)
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def pytest_runtest_makereport(item, call):
 def make_pair():
     """make_pair(...) starts a pair that lives until the module's end, and must end well: no daemon gone
     meanwhile, none that has to be killed, no temporary file left."""
-    pairs = []
+    pairs, started = [], []
 
     def make(prepare=None, **options):
         pair = Pair(**options)
@@ -50,12 +50,13 @@ def make_pair():
         if prepare:
             prepare(pair)
         pair.start()
+        started.append(pair)
         return pair
 
     yield make
     problems = []
     for pair in pairs:
-        if hasattr(pair, "b"):
+        if pair in started:
             for node in pair.nodes:
                 for daemon in (node.control, node.dataplane):
                     status = daemon.stop()
