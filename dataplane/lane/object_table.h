@@ -47,6 +47,16 @@ struct Object {
 
 class ObjectTable {
  public:
+  ObjectTable() = default;
+  ObjectTable(const ObjectTable&) = delete;
+  ObjectTable& operator=(const ObjectTable&) = delete;
+  // After every worker has ended.
+  ~ObjectTable() {
+    for (auto& session : slots_) {
+      for (auto& slot : session) delete slot.load(std::memory_order_relaxed);
+    }
+  }
+
   // Worker: the object, or nullptr. Valid until the worker's next quiet point, or for as long as it
   // holds a count in extents_in_use.
   Object* find(uint32_t session, uint32_t id) const {
@@ -71,7 +81,7 @@ class ObjectTable {
   const std::atomic<Object*>& slot(uint32_t session, uint32_t id) const {
     return slots_[session][id % board::kOpenObjectsMax];
   }
-  std::atomic<Object*> slots_[board::kSessionsMax][board::kOpenObjectsMax] = {};
+  std::atomic<Object*> slots_[board::kSessionsMax][board::kOpenObjectsMax] = {};  // owned
 };
 
 }  // namespace sluice::lane
