@@ -12,7 +12,7 @@ from transfers import log_tails, temporary_files  # noqa: E402
 
 
 def pytest_configure(config):
-    # ctest ends a test with SIGTERM: unwind, so that nodes, namespaces and hugepages go.
+    # Whoever ends us with SIGTERM: unwind, so that nodes, namespaces and hugepages go.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     try:
         find_binaries()
