@@ -44,7 +44,6 @@ class AttachServer {
 
   // Waits up to `timeout_ms` for requests, or for `wake_fd` to become readable, and answers them.
   void serve(int timeout_ms, int wake_fd);
-  bool attached() const { return static_cast<bool>(client_); }
 
  private:
   AttachServer(std::filesystem::path socket, UniqueFd listener, BoardMemory& memory, ObjectTable& objects,

@@ -20,6 +20,9 @@ namespace sluice::lane {
 
 using board::Counter;
 
+// Extents of a pool that only repairs may take: one for each of a few flows at a time.
+inline constexpr uint32_t kRepairReserve = 2;
+
 struct Context {
   port::Queue& queue;
   port::Neighbours& neighbours;
@@ -28,7 +31,6 @@ struct Context {
   ObjectTable& objects;
   storage::Ring& ring;
   board::PortInfo port_info;
-  uint32_t worker = 0;
 
   void count(Counter counter, uint64_t n = 1) {
     auto& c = slot.counters[static_cast<uint32_t>(counter)];

@@ -8,7 +8,6 @@
 namespace sluice::lane {
 namespace {
 
-constexpr uint32_t kRepairReserve = 2;
 constexpr uint32_t kMissingEventsMax = 512;  // for one query; control asks again
 
 }  // namespace

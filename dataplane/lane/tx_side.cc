@@ -8,12 +8,6 @@
 #include "dataplane/lane/tx_flow.h"
 
 namespace sluice::lane {
-namespace {
-
-// Extents that only repairs may take: one for each of a few flows at a time.
-constexpr uint32_t kRepairReserve = 2;
-
-}  // namespace
 
 TxSide::TxSide(Context& context, uint32_t extents, const port::Buffer* pattern)
     : context_(context),
@@ -192,19 +186,20 @@ void TxSide::drain() {
   }
 }
 
-bool TxSide::knows(const net::UdpFrame& frame, uint64_t flow_id) const {
+TxSide::Flow* TxSide::match(const net::UdpFrame& frame, uint64_t flow_id) const {
   for (const auto& flow : flows_) {
-    if (flow->config.flow_id == flow_id) return flow->path.is_peer(frame);
+    if (flow->config.flow_id == flow_id && flow->path.is_peer(frame)) return flow.get();
   }
-  return false;
+  return nullptr;
+}
+
+bool TxSide::knows(const net::UdpFrame& frame, uint64_t flow_id) const {
+  return match(frame, flow_id) != nullptr;
 }
 
 bool TxSide::on_status(const net::UdpFrame& frame, const wire::Header& header, const wire::Status& status,
                        uint64_t now_ns) {
-  Flow* flow = nullptr;
-  for (auto& candidate : flows_) {
-    if (candidate->config.flow_id == header.flow_id && candidate->path.is_peer(frame)) flow = candidate.get();
-  }
+  Flow* const flow = match(frame, header.flow_id);
   if (flow == nullptr || flow->closing) return flow != nullptr;
   flow->last_peer_ns = now_ns;
   set(flow->slot.state.last_peer_ns, now_ns);

@@ -80,6 +80,7 @@ class TxSide {
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
 
   Flow* find(uint32_t flow_slot);
+  Flow* match(const net::UdpFrame& frame, uint64_t flow_id) const;
   void read_ahead(Flow& flow);
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
   bool pump_flow(Flow& flow, uint64_t now_ns);

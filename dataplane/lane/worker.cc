@@ -26,8 +26,7 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
                .slot = shared.board.workers[index],
                .objects = shared.objects,
                .ring = ring_,
-               .port_info = shared.board.port,
-               .worker = index},
+               .port_info = shared.board.port},
       tx_extents_(shared.board.port.tx_extents),
       tx_(context_, tx_extents_, shared.port.pattern()),
       rx_(context_, tx_extents_, shared.board.port.rx_extents) {}
