@@ -6,7 +6,7 @@ import pytest
 from harness import Node, wait_until
 from harness.system import free_ports
 from transfers import (CANCELLED, DAEMON, DEVICE, MIB, STALLED, UNREACHABLE, UNTRUSTED, finish, forget, make_file, names,
-                       push, refused, start_slow, still_serving)  # fmt: skip
+                       push, refused, start_slow, unharmed)  # fmt: skip
 
 STALL_S = 5
 
@@ -36,10 +36,8 @@ def pair(make_pair):
 
 @pytest.fixture(autouse=True)
 def nothing_left_and_still_serving(pair):
-    before = [names(node) for node in pair.nodes]
-    yield
-    wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
-    still_serving(pair)
+    with unharmed(pair):
+        yield
 
 
 @pytest.fixture

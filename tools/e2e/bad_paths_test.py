@@ -9,7 +9,7 @@ import pytest
 from harness import is_root, wait_until
 from harness.system import run, same_bytes
 from transfers import (EXISTS, MIB, NO_SPACE, OUTSIDE, SOURCE, UNREACHABLE, USAGE, STORAGE, finish, forget, make_file,
-                       names, refused, start_slow, still_serving)  # fmt: skip
+                       names, refused, start_slow, unharmed)  # fmt: skip
 
 SMALL_MIB = 8
 
@@ -28,10 +28,8 @@ def pair(make_pair):
 
 @pytest.fixture(autouse=True)
 def nothing_left_and_still_serving(pair):
-    before = [names(node) for node in pair.nodes]
-    yield
-    wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
-    still_serving(pair)
+    with unharmed(pair):
+        yield
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 # What the end-to-end tests say over and over: make a file, move it, compare it, refuse it.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import itertools
 
 from harness import wait_until
@@ -110,3 +111,12 @@ def log_tails(pair):
         return "(no nodes)"
     daemons = [daemon for node in pair.nodes for daemon in (node.dataplane, node.control)]
     return "\n".join(f"--- {daemon.name}\n{daemon.log_tail(15)}" for daemon in daemons)
+
+
+@contextlib.contextmanager
+def unharmed(pair):
+    """Whatever happens inside: the exports end as they began, and both nodes still serve."""
+    before = [names(node) for node in pair.nodes]
+    yield
+    wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
+    still_serving(pair)
