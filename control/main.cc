@@ -5,6 +5,7 @@
 // belong to sessions, and the daemon stays. SIGTERM and SIGINT end it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -29,6 +30,7 @@
 #include "control/api/server.h"
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
+#include "control/journal/journal.h"
 #include "control/session/session_manager.h"
 #include "dataplane/config/config.h"
 #include "dataplane/core/error.h"
@@ -122,10 +124,13 @@ Status serve(const Options& options) {
   auto exports = exports::Exports::open(node->exports);
   if (!exports) return exports.error();
 
+  auto journal = journal::Journal::open(node->journal());
+  if (!journal) return journal.error();
+
   asio::io_context io(1);
   asio::signal_set signals(io, SIGTERM, SIGINT);
   const std::string name = self->name;
-  auto sessions = make_session_manager(io, *node, std::move(*self), std::move(*exports));
+  auto sessions = make_session_manager(io, *node, std::move(*self), std::move(*exports), std::move(*journal));
   if (auto started = sessions->start(); !started) return started.error();
   auto server = start_server(io, *sessions, node->control_socket());
   if (!server) return server.error();
@@ -177,6 +182,7 @@ int fail(const Error& error) {
 }  // namespace sluice::control
 
 int main(int argc, char** argv) {
+  google::protobuf::SetLogHandler(nullptr);  // it would print a line for each malformed text of a peer
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   ::umask(077);

@@ -20,6 +20,7 @@
 #include "dataplane/port/neighbours.h"
 #include "dataplane/port/port.h"
 #include "dataplane/port/privileges.h"
+#include "storage/ring.h"
 
 namespace sluice {
 namespace {
@@ -67,6 +68,22 @@ void fill_pattern(const port::Buffer& buffer) {
   }
 }
 
+// Until a signal ends it.
+void tend(lane::AttachServer& server, lane::BoardMemory& memory, port::Port& port, int signals) {
+  uint64_t next_maintain_ns = 0;
+  for (;;) {
+    server.serve(kServeTimeoutMs, signals);
+    signalfd_siginfo signal_info;
+    if (read(signals, &signal_info, sizeof signal_info) > 0) return;
+    const uint64_t now_ns = lane::monotonic_ns();
+    memory.board().dataplane_alive_ns.store(now_ns, std::memory_order_release);
+    if (now_ns >= next_maintain_ns) {
+      port.maintain();
+      next_maintain_ns = now_ns + kMaintainIntervalNs;
+    }
+  }
+}
+
 int serve(const config::Node& node) {
   const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int signals = signal_fd();
@@ -105,7 +122,10 @@ int serve(const config::Node& node) {
     shared.steering.push_back(std::make_unique<lane::SteeringRing>());
   }
   std::vector<std::unique_ptr<lane::Worker>> workers;
-  for (uint32_t i = 0; i < info.workers; ++i) workers.push_back(std::make_unique<lane::Worker>(shared, i));
+  for (uint32_t i = 0; i < info.workers; ++i) {
+    shared.disks.push_back(std::make_unique<storage::Ring>());
+    workers.push_back(std::make_unique<lane::Worker>(shared, i));
+  }
   if (auto s = port::drop_privileges(node.device.starts_with("net_af")); !s) return fail(s.error());
 
   std::atomic<int> exit_code{0};
@@ -121,18 +141,7 @@ int serve(const config::Node& node) {
   }
   spdlog::info("serving device {} with {} worker(s), {} byte frames, {}", info.device, info.workers,
                info.frame_bytes_max, info.hugepages ? "hugepages" : "no hugepages");
-  uint64_t next_maintain_ns = 0;
-  for (;;) {
-    server->serve(kServeTimeoutMs, signals);
-    signalfd_siginfo signal_info;
-    if (read(signals, &signal_info, sizeof signal_info) > 0) break;
-    const uint64_t now_ns = lane::monotonic_ns();
-    memory->board().dataplane_alive_ns.store(now_ns, std::memory_order_release);
-    if (now_ns >= next_maintain_ns) {
-      port.maintain();
-      next_maintain_ns = now_ns + kMaintainIntervalNs;
-    }
-  }
+  tend(*server, *memory, port, signals);
   spdlog::info("ending");
   stop = true;
   port.join();

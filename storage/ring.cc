@@ -31,7 +31,7 @@ Ring::~Ring() {
   if (open_) io_uring_queue_exit(&ring_);
 }
 
-Status Ring::open(uint32_t slots, std::span<uint8_t> memory, std::span<const int> worker_cpus,
+Status Ring::open(uint32_t slots, std::span<uint8_t> memory, std::span<const int> helper_cpus,
                   const std::function<void(const std::string&)>& warn) {
   const int rc = setup(std::max(slots, 8U), &ring_);
   if (rc < 0) {
@@ -40,10 +40,10 @@ Status Ring::open(uint32_t slots, std::span<uint8_t> memory, std::span<const int
   }
   open_ = true;
   progress_.resize(slots);
-  if (!worker_cpus.empty()) {
+  if (!helper_cpus.empty()) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (const int cpu : worker_cpus) CPU_SET(static_cast<unsigned>(cpu), &set);
+    for (const int cpu : helper_cpus) CPU_SET(static_cast<unsigned>(cpu), &set);
     if (io_uring_register_iowq_aff(&ring_, sizeof set, &set) < 0) {
       warn(
           "io_uring helper threads stay on the worker's core: file systems without asynchronous writes "

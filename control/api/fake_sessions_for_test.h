@@ -45,6 +45,18 @@ class FakeSessions final : public SessionManager {
     if (found == sessions.end()) return unknown(id);
     return found->second;
   }
+  Result<api::Session> pause(const std::string& id) override { return set_state(id, api::Session::PAUSED); }
+  Result<api::Session> go_on(const std::string& id) override {
+    return set_state(id, api::Session::TRANSFERRING);
+  }
+  Result<Verification> verification(const std::string& id) override {
+    if (auto session = show(id); !session) return session.error();
+    return Verification([verdicts = verdicts](const VerifyReport& report) {
+      for (const api::VerifyProgress& verdict : verdicts) {
+        if (!report(verdict)) return;
+      }
+    });
+  }
   Result<api::Session> cancel(const std::string& id) override {
     const auto found = sessions.find(id);
     if (found == sessions.end()) return unknown(id);
@@ -57,6 +69,13 @@ class FakeSessions final : public SessionManager {
   api::NodeReply node() const override { return node_reply; }
   api::CountersReply counters() const override { return counters_reply; }
 
+  Result<api::Session> set_state(const std::string& id, api::Session::State state) {
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) return unknown(id);
+    found->second.set_state(state);
+    return found->second;
+  }
+
   static Error unknown(const std::string& id) {
     return {ErrorCode::kUsage, "no session " + id + "; see sluice session list"};
   }
@@ -64,6 +83,7 @@ class FakeSessions final : public SessionManager {
   std::map<std::string, api::Session> sessions;
   api::NodeReply node_reply;
   api::CountersReply counters_reply;
+  std::vector<api::VerifyProgress> verdicts;
   std::optional<Error> refusal;  // what send and get answer instead of a session
   api::Session prototype;        // state, bytes and error of new sessions
   std::optional<api::SendRequest> last_send;

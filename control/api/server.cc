@@ -75,9 +75,11 @@ grpc::Status to_grpc(grpc::ServerContext* context, const Error& error) {
   return {grpc_code(error.code), error.message};
 }
 
+// Nothing more happens by itself: ended, or held by an error until an operator continues it.
 bool ended(const api::Session& session) {
   return session.state() == api::Session::SUCCEEDED || session.state() == api::Session::FAILED ||
-         session.state() == api::Session::CANCELLED;
+         session.state() == api::Session::CANCELLED ||
+         (session.state() == api::Session::PAUSED && session.error_code() != 0);
 }
 
 // What a watcher is told about; the clocks alone are no news.
@@ -129,6 +131,32 @@ class Service final : public api::Control::Service {
   grpc::Status CancelSession(grpc::ServerContext* context, const api::SessionRef* request,
                              api::Session* reply) override {
     return answer(context, reply, [&] { return sessions_.cancel(request->id()); });
+  }
+
+  grpc::Status PauseSession(grpc::ServerContext* context, const api::SessionRef* request,
+                            api::Session* reply) override {
+    return answer(context, reply, [&] { return sessions_.pause(request->id()); });
+  }
+
+  grpc::Status ContinueSession(grpc::ServerContext* context, const api::SessionRef* request,
+                               api::Session* reply) override {
+    return answer(context, reply, [&] { return sessions_.go_on(request->id()); });
+  }
+
+  // On gRPC's own thread: a file may take hours.
+  grpc::Status VerifySession(grpc::ServerContext* context, const api::SessionRef* request,
+                             grpc::ServerWriter<api::VerifyProgress>* writer) override {
+    const auto verification = on_io([&] { return sessions_.verification(request->id()); });
+    if (!verification) return to_grpc(context, verification.error());
+    bool stopped = false;
+    (*verification)([&](const api::VerifyProgress& progress) {
+      {
+        const std::lock_guard lock(mutex_);
+        stopped = stopping_;
+      }
+      return !stopped && !context->IsCancelled() && writer->Write(progress);
+    });
+    return stopped ? gone(context) : grpc::Status::OK;
   }
 
   grpc::Status Counters(grpc::ServerContext* context, const api::CountersRequest*,

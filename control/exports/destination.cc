@@ -23,8 +23,6 @@ namespace {
 constexpr std::string_view kSuffix = ".sluice-part";
 constexpr size_t kNameBytesMax = 255;
 
-std::string temporary_name(const std::string& name) { return "." + name + std::string(kSuffix); }
-
 Error storage(const std::string& path, int reason) {
   return {ErrorCode::kStorage, path + ": " + std::strerror(reason) + "; check the disk and its file system"};
 }
@@ -130,6 +128,8 @@ Status allocate(int fd, uint64_t bytes, const std::string& path) {
 
 }  // namespace
 
+std::string temporary_name(const std::string& name) { return "." + name + std::string(kSuffix); }
+
 struct DestinationFile::State {
   UniqueFd directory;
   UniqueFd fd;
@@ -137,12 +137,15 @@ struct DestinationFile::State {
   std::string name;
   std::string path;  // absolute, with the final name
   DestinationSpec spec;
+  std::string name_path;  // absolute, with the bytes of the name
   bool direct = false;
   bool committed = false;
+  bool keep = false;
+  bool directory_synced = false;
 
   ~State() {
     // Before the descriptor closes, and the lock with it.
-    if (fd && !committed && still_named(directory.get(), temporary, fd.get()))
+    if (fd && !committed && !keep && still_named(directory.get(), temporary, fd.get()))
       ::unlinkat(directory.get(), temporary.c_str(), 0);
   }
 
@@ -158,8 +161,22 @@ int DestinationFile::fd() const { return state_->fd.get(); }
 bool DestinationFile::direct() const { return state_->direct; }
 const std::string& DestinationFile::final_path() const { return state_->path; }
 
+std::string DestinationFile::name_path() const { return state_->name_path; }
+void DestinationFile::keep() { state_->keep = true; }
+
+FileIdentity DestinationFile::identity() const {
+  struct stat info {};
+  if (::fstat(state_->fd.get(), &info) != 0) return {};
+  return {.device = info.st_dev, .inode = info.st_ino};
+}
+
 Status DestinationFile::sync() {
-  if (::fdatasync(state_->fd.get()) != 0) return storage(state_->path, errno);
+  State& s = *state_;
+  if (!s.directory_synced) {
+    if (::fsync(s.directory.get()) != 0) return storage(s.path, errno);
+    s.directory_synced = true;
+  }
+  if (::fdatasync(s.fd.get()) != 0) return storage(s.path, errno);
   return {};
 }
 
@@ -185,9 +202,8 @@ Status DestinationFile::State::rename_to_final() const {
   return storage(path, errno);
 }
 
-Status DestinationFile::commit() {
+Status DestinationFile::finish() {
   State& s = *state_;
-  if (s.committed) return Error{ErrorCode::kInternal, s.path + ": committed twice"};
   const int fd = s.fd.get();
   timespec times[2] = {};
   times[0].tv_nsec = UTIME_OMIT;
@@ -202,6 +218,12 @@ Status DestinationFile::commit() {
   if (::ftruncate(fd, static_cast<off_t>(s.spec.size)) != 0 || ::fchmod(fd, s.spec.mode & 0777) != 0 ||
       ::futimens(fd, times) != 0 || ::fsync(fd) != 0)
     return storage(s.path, errno);
+  return {};
+}
+
+Status DestinationFile::commit() {
+  State& s = *state_;
+  if (s.committed) return Error{ErrorCode::kInternal, s.path + ": committed twice"};
   if (auto status = s.rename_to_final(); !status) return status;
   s.committed = true;
   if (::fsync(s.directory.get()) != 0) return storage(s.path, errno);
@@ -280,6 +302,7 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
   state->spec = spec;
   state->name = place->name;
   state->path = place->directory_path + "/" + printable(place->name);
+  state->name_path = place->directory_path + "/" + place->name;
   state->temporary = temporary_name(place->name);
   const std::string temporary_path = place->directory_path + "/" + printable(state->temporary);
   state->directory = open_beneath(root_fd, place->directory, O_RDONLY | O_DIRECTORY);
@@ -300,6 +323,68 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
   if (auto status = allocate(state->fd.get(), needed_bytes, state->path); !status) return status.error();
   state->direct = make_direct(state->fd.get());
   return DestinationFile(std::move(state));
+}
+
+Result<Exports::Named> Exports::open_named(const std::string& name_path) const {
+  const size_t slash = name_path.rfind('/');
+  if (slash == std::string::npos || !valid_file_name(name_path.substr(slash + 1)))
+    return Error{ErrorCode::kOutsideExports, printable(name_path) + ": is not the path of a file"};
+  const std::string directory = slash == 0 ? "/" : name_path.substr(0, slash);
+  const auto location = locate(directory);
+  if (!location) return location.error();
+  if (!location->root->config.write)
+    return Error{ErrorCode::kOutsideExports, location->absolute + ": its export may only be read now"};
+  Named named;
+  named.name = name_path.substr(slash + 1);
+  named.directory = open_beneath(location->root->fd.get(), location->relative, O_RDONLY | O_DIRECTORY);
+  if (!named.directory) return lookup_error(location->absolute, errno, ErrorCode::kStorage);
+  return named;
+}
+
+Result<std::optional<DestinationFile>> Exports::reopen_destination(const DestinationSpec& spec,
+                                                                   const FileIdentity& identity,
+                                                                   UniqueFd fd) const {
+  auto named = open_named(spec.path);
+  if (!named) return named.error();
+  auto state = std::make_unique<DestinationFile::State>();
+  state->keep = true;  // whatever goes wrong here: it is not ours to remove
+  state->spec = spec;
+  state->name = named->name;
+  state->name_path = spec.path;
+  state->path = printable(spec.path);
+  state->temporary = temporary_name(named->name);
+  state->directory = std::move(named->directory);
+  const int at = state->directory.get();
+  const bool fetched = static_cast<bool>(fd);
+  state->fd =
+      fetched ? std::move(fd) : open_beneath(at, state->temporary, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!state->fd && errno == ENOENT) return std::optional<DestinationFile>();
+  if (!state->fd) return lookup_error(state->path, errno, ErrorCode::kStorage);
+  if (!fetched && ::flock(state->fd.get(), LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK ? busy(state->path) : storage(state->path, errno);
+  DestinationFile file(std::move(state));
+  if (!(file.identity() == identity) || !still_named(at, file.state_->temporary, file.state_->fd.get()))
+    return std::optional<DestinationFile>();
+  file.state_->direct = make_direct(file.state_->fd.get());
+  file.state_->keep = false;
+  return std::optional<DestinationFile>(std::move(file));
+}
+
+Result<bool> Exports::is_committed(const std::string& name_path, const FileIdentity& identity) const {
+  const auto named = open_named(name_path);
+  if (!named) return named.error();
+  const int at = named->directory.get();
+  struct stat info {};
+  if (::fstatat(at, named->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Result<bool>(false) : Result<bool>(storage(printable(name_path), errno));
+  if (info.st_dev != identity.device || info.st_ino != identity.inode) return false;
+  // After a link instead of a rename both names are there.
+  const std::string temporary = temporary_name(named->name);
+  struct stat left {};
+  if (::fstatat(at, temporary.c_str(), &left, AT_SYMLINK_NOFOLLOW) == 0 && same_file(info, left))
+    ::unlinkat(at, temporary.c_str(), 0);
+  if (::fsync(at) != 0) return storage(printable(name_path), errno);
+  return true;
 }
 
 }  // namespace sluice::exports

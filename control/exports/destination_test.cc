@@ -27,7 +27,7 @@ TEST_P(DestinationTest, ADestinationGetsItsNameOnlyByCommit) {
   EXPECT_EQ(fs::file_size(root_ / "data/.new.sluice-part"), 4096U) << "allocated, aligned";
   fill(*file, "hello");
   EXPECT_TRUE(file->sync());
-  const auto status = file->commit();
+  const auto status = complete(*file);
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_EQ(read(root_ / "data/new"), "hello");
   EXPECT_FALSE(fs::exists(root_ / "data/.new.sluice-part"));
@@ -57,7 +57,7 @@ TEST_P(DestinationTest, ATemporaryFileThatBecameAnotherIsLeftAlone) {
     ASSERT_TRUE(file);
     fs::remove(root_ / "data/.new.sluice-part");
     write(root_ / "data/.new.sluice-part", "of somebody else");
-    EXPECT_EQ(file->commit().error().code, ErrorCode::kStorage);
+    EXPECT_EQ(complete(*file).error().code, ErrorCode::kStorage);
   }
   EXPECT_EQ(read(root_ / "data/.new.sluice-part"), "of somebody else");
   EXPECT_FALSE(fs::exists(root_ / "data/new"));
@@ -67,7 +67,7 @@ TEST_P(DestinationTest, AnEmptyFileAndOneOfWholeBlocksWork) {
   for (const uint64_t size : {uint64_t{0}, uint64_t{4096}, uint64_t{8191}}) {
     auto file = exports_.create_destination(spec("data/sized" + std::to_string(size), size));
     ASSERT_TRUE(file) << file.error().message;
-    ASSERT_TRUE(file->commit());
+    ASSERT_TRUE(complete(*file));
     EXPECT_EQ(fs::file_size(root_ / ("data/sized" + std::to_string(size))), size);
   }
 }
@@ -76,7 +76,7 @@ TEST_P(DestinationTest, ADirectoryTakesTheFileUnderItsOwnName) {
   auto inside = exports_.create_destination(spec("data/sub"));
   ASSERT_TRUE(inside) << inside.error().message;
   EXPECT_EQ(inside->final_path(), path("data/sub/source-name"));
-  EXPECT_TRUE(inside->commit());
+  EXPECT_TRUE(complete(*inside));
   auto at_root = spec("");
   at_root.path = "data/";
   EXPECT_EQ(exports_.create_destination(at_root)->final_path(), path("data/source-name"));
@@ -115,7 +115,7 @@ TEST_P(DestinationTest, AnExistingFileIsReplacedOnlyOnRequest) {
   ASSERT_TRUE(file) << file.error().message;
   fill(*file, "new");
   EXPECT_EQ(read(root_ / "data/file"), "hello") << "until it is complete";
-  ASSERT_TRUE(file->commit());
+  ASSERT_TRUE(complete(*file));
   EXPECT_EQ(read(root_ / "data/file"), "new");
 }
 
@@ -124,7 +124,7 @@ TEST_P(DestinationTest, AFileThatAppearsMeanwhileIsNotReplaced) {
     auto file = exports_.create_destination(spec("data/new"));
     ASSERT_TRUE(file);
     write(root_ / "data/new", "quicker");
-    EXPECT_EQ(file->commit().error().code, ErrorCode::kDestinationExists);
+    EXPECT_EQ(complete(*file).error().code, ErrorCode::kDestinationExists);
   }
   EXPECT_EQ(read(root_ / "data/new"), "quicker");
   EXPECT_FALSE(fs::exists(root_ / "data/.new.sluice-part"));
@@ -140,7 +140,7 @@ TEST_P(DestinationTest, ADirectoryIsNeverReplaced) {
   auto file = exports_.create_destination(late);
   ASSERT_TRUE(file);
   fs::create_directory(root_ / "data/late");
-  EXPECT_EQ(file->commit().error().code, ErrorCode::kDestinationExists);
+  EXPECT_EQ(complete(*file).error().code, ErrorCode::kDestinationExists);
   EXPECT_TRUE(fs::is_directory(root_ / "data/late"));
 }
 
@@ -153,7 +153,7 @@ TEST_P(DestinationTest, TwoWritersForOneDestinationTheSecondIsTold) {
             std::string::npos)
       << second.message;
   fill(*first, "hello");
-  ASSERT_TRUE(first->commit());
+  ASSERT_TRUE(complete(*first));
   EXPECT_EQ(read(root_ / "data/new"), "hello");
 }
 
@@ -183,7 +183,73 @@ TEST_P(DestinationTest, AWriterInAnotherProcessHoldsTheDestinationUntilItDies) {
   EXPECT_TRUE(fs::exists(root_ / "data/.new.sluice-part"));
   auto file = exports_.create_destination(spec("data/new"));
   ASSERT_TRUE(file) << file.error().message;
-  EXPECT_TRUE(file->commit());
+  EXPECT_TRUE(complete(*file));
+}
+
+TEST_P(DestinationTest, AnUnfinishedFileIsFoundAgainByItsIdentity) {
+  auto wanted = spec("data/new");
+  FileIdentity identity;
+  {
+    auto file = exports_.create_destination(wanted);
+    ASSERT_TRUE(file);
+    identity = file->identity();
+    wanted.path = file->name_path();
+    fill(*file, "hello");
+    EXPECT_TRUE(file->sync());
+    auto second = exports_.reopen_destination(wanted, identity, UniqueFd());
+    ASSERT_FALSE(second) << "somebody has it";
+    EXPECT_EQ(second.error().code, ErrorCode::kDestinationExists);
+    file->keep();
+  }
+  auto other = exports_.reopen_destination(wanted, {identity.device, identity.inode + 1}, UniqueFd());
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_FALSE(other->has_value()) << "another file";
+  auto again = exports_.reopen_destination(wanted, identity, UniqueFd());
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again->has_value());
+  EXPECT_EQ(destination_error(spec("data/new")).code, ErrorCode::kDestinationExists) << "locked again";
+  ASSERT_TRUE((*again)->finish());
+  auto committed = exports_.is_committed(wanted.path, identity);
+  ASSERT_TRUE(committed);
+  EXPECT_FALSE(*committed);
+  ASSERT_TRUE((*again)->commit());
+  EXPECT_EQ(read(root_ / "data/new"), "hello");
+  committed = exports_.is_committed(wanted.path, identity);
+  ASSERT_TRUE(committed);
+  EXPECT_TRUE(*committed);
+}
+
+TEST_P(DestinationTest, AnUnfinishedFileThatIsGoneIsNothing) {
+  auto wanted = spec("data/new");
+  FileIdentity identity;
+  {
+    auto file = exports_.create_destination(wanted);
+    ASSERT_TRUE(file);
+    identity = file->identity();
+    wanted.path = file->name_path();
+  }
+  auto again = exports_.reopen_destination(wanted, identity, UniqueFd());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_FALSE(again->has_value());
+}
+
+TEST_P(DestinationTest, TheLockComesBackWithADescriptorThatSomebodyKept) {
+  auto wanted = spec("data/new");
+  UniqueFd kept;
+  FileIdentity identity;
+  {
+    auto file = exports_.create_destination(wanted);
+    ASSERT_TRUE(file);
+    identity = file->identity();
+    wanted.path = file->name_path();
+    kept = UniqueFd(::dup(file->fd()));
+    file->keep();
+  }
+  EXPECT_FALSE(exports_.reopen_destination(wanted, identity, UniqueFd()));
+  auto again = exports_.reopen_destination(wanted, identity, std::move(kept));
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again->has_value());
+  ASSERT_TRUE(complete(**again));
 }
 
 TEST_P(DestinationTest, ALeftoverIsReplacedAndOtherThingsInTheWayAreNot) {

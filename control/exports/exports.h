@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,8 +42,15 @@ struct DestinationSpec {
   uint32_t alignment = 4096;  // the preallocated size is rounded up to this
 };
 
-// A file on its way: data goes to a temporary name beside the final one. Unless `commit` succeeded,
-// the destructor removes the temporary file.
+// Which file a descriptor means, across restarts.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+// A file on its way: data goes to a temporary name beside the final one. Unless `commit` succeeded or `keep`
+// was called, the destructor removes the temporary file.
 class DestinationFile {
  public:
   DestinationFile(DestinationFile&&) noexcept;
@@ -52,9 +60,15 @@ class DestinationFile {
   int fd() const;  // O_WRONLY, O_DIRECT where possible
   bool direct() const;
   const std::string& final_path() const;  // absolute, for people
-  Status sync();  // fdatasync; an error means: nothing since the last good one is durable
-  // Truncates to size, sets mode and mtime, fsyncs, renames (RENAME_NOREPLACE unless overwriting),
-  // fsyncs the directory.
+  std::string name_path() const;          // absolute, the bytes of the name: for reopen_destination
+  FileIdentity identity() const;
+  void keep();  // the file stays when this object goes: its session goes on later
+  // fdatasync, and once the directory, so that the file is found after a loss of power. An error means:
+  // nothing since the last good one is durable.
+  Status sync();
+  // Truncates to size, sets mode and mtime, fsyncs.
+  Status finish();
+  // After finish: renames (RENAME_NOREPLACE unless overwriting), fsyncs the directory.
   Status commit();
 
  private:
@@ -63,6 +77,9 @@ class DestinationFile {
   explicit DestinationFile(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// Under which name the data of `name` lies until it is complete.
+std::string temporary_name(const std::string& name);
 
 class Exports {
  public:
@@ -76,6 +93,12 @@ class Exports {
   // kOutsideExports, kDestinationExists, kNoSpace (checked before, and by fallocate), kStorage. Two
   // writers for one destination: the second gets kDestinationExists naming the first's temporary.
   Result<DestinationFile> create_destination(const DestinationSpec& spec) const;
+  // The unfinished file of an earlier life of this daemon; spec.path is its name_path(). `fd`: its
+  // descriptor, when somebody still had it, and with it the lock. Nothing when it is gone or is another file.
+  Result<std::optional<DestinationFile>> reopen_destination(const DestinationSpec& spec,
+                                                            const FileIdentity& identity, UniqueFd fd) const;
+  // Is this the file under its final name? Then the directory is synced, too.
+  Result<bool> is_committed(const std::string& name_path, const FileIdentity& identity) const;
 
  private:
   struct Root {
@@ -88,6 +111,11 @@ class Exports {
     std::string absolute;  // for people
   };
   Result<Location> locate(std::string_view path) const;
+  struct Named {  // an open directory beneath a root that may be written, and a name in it
+    UniqueFd directory;
+    std::string name;
+  };
+  Result<Named> open_named(const std::string& name_path) const;
   std::vector<Root> roots_;
 };
 

@@ -66,6 +66,10 @@ class ExportsTest : public testing::TestWithParam<const char*> {
     EXPECT_EQ(::pwrite(file.fd(), block, 4096, 0), 4096);
     ::free(block);
   }
+  static Status complete(DestinationFile& file) {
+    if (auto status = file.finish(); !status) return status;
+    return file.commit();
+  }
   size_t entries(const std::string& relative) const {
     return static_cast<size_t>(
         std::distance(fs::directory_iterator(root_ / relative), fs::directory_iterator()));

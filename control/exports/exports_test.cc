@@ -85,7 +85,7 @@ TEST_P(ExportsTest, OddNamesAreTakenAsTheyAreAndShownOnOneLine) {
   EXPECT_EQ(source_error("data/missing\nlines"), ErrorCode::kSourceUnreadable);
   auto made = exports_.create_destination(spec("data/new\nlines"));
   ASSERT_TRUE(made);
-  EXPECT_TRUE(made->commit());
+  EXPECT_TRUE(complete(*made));
   EXPECT_TRUE(fs::exists(root_ / "data/new\nlines"));
 }
 

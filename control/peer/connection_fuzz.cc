@@ -10,6 +10,9 @@
 
 namespace {
 
+// The library would report every malformed string.
+[[maybe_unused]] const auto kQuietLibrary = google::protobuf::SetLogHandler(nullptr);
+
 constexpr uint32_t kFrameBytesMax = 4096;
 
 std::vector<std::string> frames_of(std::span<const uint8_t> stream, size_t cut) {

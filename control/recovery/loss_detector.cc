@@ -18,7 +18,8 @@ uint64_t WindowView::find(uint64_t from, uint64_t to, bool received) const {
       const uint64_t hit = word_start + static_cast<uint64_t>(std::countr_zero(word));
       if (hit < std::min(to, end_)) return hit;
     }
-    at = std::min(word_start + 64, std::max(at + 1, end_));
+    const uint64_t next = to - word_start > 64 ? word_start + 64 : to;  // does not run over
+    at = std::min(next, std::max(at + 1, end_));
   }
   return to;
 }

@@ -46,6 +46,10 @@ class LossDetector {
     uint64_t late_chunks = 0;  // cumulative: arrived after they were reported
   };
 
+  LossDetector() = default;
+  // Goes on where another, of a control that is gone, had settled.
+  explicit LossDetector(uint64_t settled_below) : settling_(settled_below), settled_below_(settled_below) {}
+
   // Appends at most `room` runs to `lost`; what does not fit is found again by the next call.
   void step(const WindowView& window, const Seen& seen, uint64_t now_ns, size_t room,
             std::vector<board::Gap>* lost);

@@ -157,6 +157,20 @@ TEST(LossDetector, LeavesWhatFellOutOfTheWindowToNeed) {
   EXPECT_EQ(detector.fell_out(), 1001U - 128U);
 }
 
+TEST(LossDetector, ComesToAnEndAtTheLargestNumbers) {
+  constexpr uint64_t kEnd = ~uint64_t{0};
+  std::vector<std::atomic<uint64_t>> words(4);
+  const WindowView window(words.data(), 256, kEnd);
+  LossDetector detector;
+  std::vector<board::Gap> lost;
+  detector.step(window, {.probe_end = kEnd}, 1 * kMs, 16, &lost);
+  detector.step(window, {.probe_end = kEnd}, 10 * kMs, 16, &lost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].first, kEnd - 128);
+  EXPECT_EQ(lost[0].count, 128U);
+  EXPECT_EQ(detector.settled_below(), kEnd);
+}
+
 TEST(LossDetector, LatePacketsLengthenTheReorderingTimeAndQuietShortensIt) {
   FakeWindow window(256);
   LossDetector detector;

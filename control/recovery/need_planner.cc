@@ -21,6 +21,11 @@ bool NeedPlanner::sent(const ExtentMap& done, uint32_t lane, Range range, uint64
   return true;
 }
 
+void NeedPlanner::sent_unknown(uint64_t now_ns) {
+  unknown_ = true;
+  quiet_since_ns_ = std::max(quiet_since_ns_, now_ns);
+}
+
 void NeedPlanner::progress(uint64_t now_ns) {
   quiet_since_ns_ = now_ns;
   wait_ns_ = kQuietNs;
@@ -34,14 +39,22 @@ void NeedPlanner::prune(const ExtentMap& done) {
 
 std::vector<Query> NeedPlanner::due(const ExtentMap& done, uint64_t now_ns) {
   std::vector<Query> queries;
-  if (sent_.empty() || now_ns < quiet_since_ns_ || now_ns - quiet_since_ns_ < wait_ns_) return queries;
+  if (sent_.empty() && !unknown_) return queries;
+  if (now_ns < quiet_since_ns_ || now_ns - quiet_since_ns_ < wait_ns_) return queries;
   prune(done);
-  for (const auto& [offset, sent] : sent_) {
-    for (const Range& run : done.missing(offset, sent.end - offset, kQueriesMax - queries.size())) {
-      queries.push_back({sent.lane, run});
+  const auto ask = [&](uint32_t lane, uint64_t from, uint64_t end) {
+    if (from >= end) return;
+    for (const Range& run : done.missing(from, end - from, kQueriesMax - queries.size())) {
+      queries.push_back({lane, run});
     }
-    if (queries.size() >= kQueriesMax) break;
+  };
+  uint64_t asked_end = 0;  // ranges may overlap: each byte is asked for once
+  for (const auto& [offset, sent] : sent_) {
+    if (unknown_) ask(0, asked_end, offset);
+    ask(sent.lane, std::max(offset, asked_end), sent.end);
+    asked_end = std::max(asked_end, sent.end);
   }
+  if (unknown_) ask(0, asked_end, done.size_bytes());
   if (!queries.empty()) {
     ++rounds_;
     quiet_since_ns_ = now_ns;
@@ -51,6 +64,7 @@ std::vector<Query> NeedPlanner::due(const ExtentMap& done, uint64_t now_ns) {
 }
 
 bool NeedPlanner::awaiting(const ExtentMap& done) const {
+  if (unknown_ && !done.complete()) return true;
   return std::any_of(sent_.begin(), sent_.end(), [&](const auto& entry) {
     return !done.complete(entry.first, entry.second.end - entry.first);
   });

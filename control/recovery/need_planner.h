@@ -30,6 +30,8 @@ class NeedPlanner {
 
   // The source's first pass of [offset, offset+length) left on `lane`. False when that cannot be.
   bool sent(const ExtentMap& done, uint32_t lane, Range range, uint64_t now_ns);
+  // Any byte of the object may have been sent, by what the source reported to a control that is gone.
+  void sent_unknown(uint64_t now_ns);
   void progress(uint64_t now_ns);  // an extent was completed
 
   // What to ask now; empty when it is not the time. A call that returns queries counts as asked.
@@ -47,6 +49,7 @@ class NeedPlanner {
   void prune(const ExtentMap& done);
 
   std::map<uint64_t, Sent> sent_;  // by offset; complete ones are dropped
+  bool unknown_ = false;
   uint64_t quiet_since_ns_ = 0;
   uint64_t wait_ns_ = kQuietNs;
   uint64_t rounds_ = 0;

@@ -78,5 +78,33 @@ TEST_F(NeedPlannerTest, AnExtendedReportOfARangeCountsOnce) {
   EXPECT_EQ(queries[0].range, (Range{0, 4 * kExtent}));
 }
 
+TEST(NeedPlanner, AsksForEachByteOnceThoughRangesOverlap) {
+  NeedPlanner planner;
+  const ExtentMap done(10 * 4096, 4096);
+  planner.sent(done, 1, {0, 4 * 4096}, 0);
+  planner.sent(done, 2, {2 * 4096, 4 * 4096}, 0);
+  const auto queries = planner.due(done, NeedPlanner::kQuietNs);
+  ASSERT_EQ(queries.size(), 2U);
+  EXPECT_EQ(queries[0].lane, 1U);
+  EXPECT_EQ(queries[0].range, (Range{0, 4 * 4096}));
+  EXPECT_EQ(queries[1].lane, 2U);
+  EXPECT_EQ(queries[1].range, (Range{4 * 4096, 2 * 4096}));
+}
+
+TEST(NeedPlanner, AsksForAllThatIsMissingWhereNobodyKnowsWhatWasSent) {
+  NeedPlanner planner;
+  ExtentMap done(4 * 4096, 4096);
+  done.set(0);
+  planner.sent_unknown(0);
+  planner.sent(done, 3, {2 * 4096, 4096}, 0);
+  EXPECT_TRUE(planner.awaiting(done));
+  const auto queries = planner.due(done, NeedPlanner::kQuietNs);
+  ASSERT_EQ(queries.size(), 3U);
+  EXPECT_EQ(queries[0].range, (Range{4096, 4096}));
+  EXPECT_EQ(queries[1].range, (Range{2 * 4096, 4096}));
+  EXPECT_EQ(queries[1].lane, 3U);
+  EXPECT_EQ(queries[2].range, (Range{3 * 4096, 4096}));
+}
+
 }  // namespace
 }  // namespace sluice::recovery

@@ -65,6 +65,7 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
     if (generation_ != 0 && generation_ != link_->board()->generation)
       spdlog::info("the dataplane was restarted");
     generation_ = link_->board()->generation;
+    take_claims();
     co_await close_leftovers();
     if (!link_->closed()) {
       attached_ = true;
@@ -78,7 +79,7 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
 
 void BoardClient::lost() {
   if (link_) link_->close();
-  if (attached_ && !stopped_) spdlog::warn("the dataplane ended; its sessions fail");
+  if (attached_ && !stopped_) spdlog::warn("the dataplane ended; its sessions wait for it");
   attached_ = false;
   const std::vector<BoardUser*> users = std::exchange(users_, {});
   for (BoardUser* user : users) user->on_board_lost();
@@ -92,15 +93,39 @@ asio::awaitable<void> BoardClient::poll() {
   }
 }
 
-// Resuming what a former control left is not built: its flows and objects are closed.
+void BoardClient::claim(BoardUser* user, Claim claim) { claims_.emplace_back(user, std::move(claim)); }
+
+void BoardClient::take_claims() {
+  for (auto& [user, claim] : std::exchange(claims_, {})) {
+    bool there = claim.board_generation == generation_ && !claim.flows.empty();
+    for (size_t i = 0; there && i < claim.flows.size(); ++i) {
+      const uint32_t slot = claim.flows[i].slot;
+      there = slot < board::kFlowsMax && port_.workers != 0;
+      if (!there) break;
+      const board::FlowConfig& config = flow(slot).config;
+      claim.flows[i].worker = static_cast<uint32_t>(config.local_port - port_.udp_port_base) % port_.workers;
+      there = config.flow_id == claim.flow_ids[i] && config.session == claim.session &&
+              config.local_port == claim.flows[i].local_port;
+    }
+    there = there && table_.adopt(claim.session, claim.flows, claim.credit);
+    for (size_t i = 0; there && i < claim.flows.size(); ++i) {
+      flows_[claim.flows[i].slot] = {.user = user, .open = true};
+    }
+    if (there) users_.push_back(user);
+    user->on_claimed(there);
+  }
+}
+
+// What a former control left and no session goes on with is closed.
 asio::awaitable<void> BoardClient::close_leftovers() {
   BoardMap& board = link_->board();
   const bool had_control = board->control_alive_ns.load(std::memory_order_acquire) != 0;
-  drain_events([](const board::Event&) {});
+  drain_events([this](const board::Event& event) { handle(event); });
   uint32_t waiting = 0;
   for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
     const board::FlowConfig& config = board->flows[slot].config;
-    if (config.flow_id == 0 || config.local_port < port_.udp_port_base) continue;
+    if (config.flow_id == 0 || config.local_port < port_.udp_port_base || flows_[slot].user != nullptr)
+      continue;
     ++waiting;
     flows_[slot].open = true;
     command({.kind = board::CommandKind::kCloseFlow, .flow = slot});
@@ -110,6 +135,7 @@ asio::awaitable<void> BoardClient::close_leftovers() {
   while (waiting != 0 && !stopped_ && !link_->closed() && monotonic_ns() < deadline_ns) {
     push_commands();
     drain_events([&](const board::Event& event) {
+      if (flows_[event.flow].user != nullptr) return handle(event);
       if (event.kind != board::EventKind::kFlowClosed || !std::exchange(flows_[event.flow].open, false))
         return;
       --waiting;
@@ -118,10 +144,12 @@ asio::awaitable<void> BoardClient::close_leftovers() {
   }
   if (waiting != 0) spdlog::warn("{} flow(s) of a former sluice-control did not close", waiting);
   for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    if (flows_[slot].user != nullptr) continue;
     board->flows[slot].config.flow_id = 0;
     flows_[slot].open = false;
   }
   for (uint32_t session = 0; had_control && session < board::kSessionsMax && !link_->closed(); ++session) {
+    if (table_.session_taken(session)) continue;
     const board::AttachRequest request{.kind = board::AttachKind::kCloseSession, .session = session};
     (void)co_await link_->request(request, -1);
   }
@@ -238,7 +266,8 @@ asio::awaitable<void> BoardClient::close_session_later(std::shared_ptr<BoardClie
 }
 
 asio::awaitable<Status> BoardClient::open_object(uint32_t session, uint32_t object, uint32_t flags,
-                                                 uint64_t size, uint32_t extent_bytes, int fd) {
+                                                 uint64_t size, uint32_t extent_bytes, int fd,
+                                                 bool may_exist) {
   const board::AttachRequest request{.kind = board::AttachKind::kOpenObject,
                                      .session = session,
                                      .object = object,
@@ -247,7 +276,7 @@ asio::awaitable<Status> BoardClient::open_object(uint32_t session, uint32_t obje
                                      .extent_bytes = extent_bytes};
   const Result<int> status = co_await link_->request(request, fd);
   if (!status) co_return status.error();
-  if (*status == 0) co_return Status();
+  if (*status == 0 || (*status == EEXIST && may_exist)) co_return Status();
   co_return Error{*status == ENOMEM || *status == ENOBUFS ? ErrorCode::kResources : ErrorCode::kInternal,
                   fmt::format("the dataplane refused object {}: {}", object, std::strerror(*status))};
 }
@@ -256,6 +285,23 @@ asio::awaitable<void> BoardClient::close_object(uint32_t session, uint32_t objec
   const board::AttachRequest request{
       .kind = board::AttachKind::kCloseObject, .session = session, .object = object};
   (void)co_await link_->request(request, -1);
+}
+
+asio::awaitable<Result<UniqueFd>> BoardClient::fetch_object(uint32_t session, uint32_t object) {
+  co_return co_await link_->fetch_object(session, object);
+}
+
+void BoardClient::poll_now() {
+  if (!attached_) return;
+  drain_events([this](const board::Event& event) { handle(event); });
+}
+
+void BoardClient::forget(BoardUser* user) {
+  std::erase(users_, user);
+  std::erase_if(claims_, [user](const auto& claim) { return claim.first == user; });
+  for (Flow& flow : flows_) {
+    if (flow.user == user) flow.user = nullptr;
+  }
 }
 
 void BoardClient::open_flow(uint32_t slot, const board::FlowConfig& config, BoardUser* user) {

@@ -24,9 +24,20 @@ class BoardUser {
   virtual void on_event(const board::Event& event) = 0;  // of a flow that it owns
   virtual void on_tick(uint64_t now_ns) = 0;             // after the events, about once a millisecond
   virtual void on_board_lost() = 0;
+  // Once, at the first attach after claim(): whether the claimed flows and the session slot are there.
+  virtual void on_claimed(bool adopted) = 0;
 
  protected:
   ~BoardUser() = default;
+};
+
+// The flows of a session that a former control opened.
+struct Claim {
+  uint64_t board_generation = 0;
+  uint32_t session = 0;
+  std::vector<FlowGrant> flows;
+  std::vector<uint64_t> flow_ids;
+  std::vector<uint32_t> credit;  // as granted to the peer; zeros at a source
 };
 
 uint64_t monotonic_ns();
@@ -35,6 +46,8 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
  public:
   BoardClient(asio::io_context& io, const config::Node& node);
 
+  // Before start: this user goes on with these flows, if they are still there. Others are closed.
+  void claim(BoardUser* user, Claim claim);
   void start();
   void stop();  // detaches; users are told
 
@@ -50,8 +63,13 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   // it cannot end yet.
   asio::awaitable<void> close_session(uint32_t session, BoardUser* user);
   asio::awaitable<Status> open_object(uint32_t session, uint32_t object, uint32_t flags, uint64_t size,
-                                      uint32_t extent_bytes, int fd);
+                                      uint32_t extent_bytes, int fd, bool may_exist = false);
   asio::awaitable<void> close_object(uint32_t session, uint32_t object);
+  asio::awaitable<Result<UniqueFd>> fetch_object(uint32_t session, uint32_t object);
+  uint64_t generation() const { return generation_; }
+  // Hands every event that waits to its user, now.
+  void poll_now();
+  void forget(BoardUser* user);  // no calls to it any more; its slots stay as they are
 
   board::FlowSlot& flow(uint32_t slot) { return (*link_).board()->flows[slot]; }
   void open_flow(uint32_t slot, const board::FlowConfig& config, BoardUser* user);
@@ -73,6 +91,7 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   asio::awaitable<void> run(std::shared_ptr<BoardClient> self);
   asio::awaitable<void> poll();
   asio::awaitable<void> close_leftovers();
+  void take_claims();
   asio::awaitable<bool> try_close_session(uint32_t session);  // true: there is nothing left to do
   asio::awaitable<void> close_session_later(std::shared_ptr<BoardClient> self, uint32_t session);
   void lost();
@@ -90,6 +109,7 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   FlowTable table_;
   board::PortInfo port_{};
   std::vector<BoardUser*> users_;
+  std::vector<std::pair<BoardUser*, Claim>> claims_;
   std::array<Flow, board::kFlowsMax> flows_;
   std::array<std::deque<board::Command>, board::kWorkersMax> backlog_;
   uint64_t generation_ = 0;

@@ -153,6 +153,19 @@ asio::awaitable<Result<int>> BoardLink::request(board::AttachRequest request, in
   co_return status;
 }
 
+asio::awaitable<Result<UniqueFd>> BoardLink::fetch_object(uint32_t session, uint32_t object) {
+  received_fd_.reset();
+  const board::AttachRequest fetch{
+      .kind = board::AttachKind::kFetchObject, .session = session, .object = object};
+  const Result<int> status = co_await request(fetch, -1);
+  if (!status) co_return status.error();
+  if (*status != 0 || !received_fd_) {
+    co_return Error{ErrorCode::kInternal,
+                    fmt::format("the dataplane has no object {} of the session", object)};
+  }
+  co_return std::move(received_fd_);
+}
+
 asio::awaitable<void> BoardLink::wait_closed() {
   const std::shared_ptr<BoardLink> self = shared_from_this();
   while (!closed_) co_await changed_.wait();

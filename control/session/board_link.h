@@ -29,6 +29,8 @@ class BoardLink : public std::enable_shared_from_this<BoardLink> {
   BoardMap& board() { return *board_; }
   // The reply's status (0 or errno). `fd` (or -1) is passed along; the caller keeps its own.
   asio::awaitable<Result<int>> request(board::AttachRequest request, int fd);
+  // As request(kFetchObject): the descriptor that the dataplane has of an open object.
+  asio::awaitable<Result<UniqueFd>> fetch_object(uint32_t session, uint32_t object);
   bool closed() const { return closed_; }
   asio::awaitable<void> wait_closed();
   void close();

@@ -16,25 +16,29 @@
 
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
+#include "control/journal/journal.h"
 #include "control/session/board_client.h"
 #include "dataplane/config/config.h"
 
 namespace sluice::control {
 
-inline constexpr uint32_t kPoolThreads = 2;  // for what blocks: opening, syncing, renaming, removing
+inline constexpr uint32_t kPoolThreads = 4;  // for what blocks: files, syncs, the journal
 
 struct Context {
-  Context(asio::io_context& context, config::Node n, identity::Identity i, exports::Exports e)
+  Context(asio::io_context& context, config::Node n, identity::Identity i, exports::Exports e,
+          std::unique_ptr<journal::Journal> j)
       : io(context),
         node(std::move(n)),
         identity(std::move(i)),
         exports(std::move(e)),
+        journal(std::move(j)),
         board(std::make_shared<BoardClient>(context, node)) {}
 
   asio::io_context& io;
   const config::Node node;
   const identity::Identity identity;
   const exports::Exports exports;
+  const std::unique_ptr<journal::Journal> journal;
   const std::shared_ptr<BoardClient> board;
   asio::thread_pool pool{kPoolThreads};
   // Sessions that wait for extent buffers, first come first served, per board::Direction.

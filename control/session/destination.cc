@@ -5,112 +5,19 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace sluice::control {
 namespace {
 
 constexpr auto kLastWordTimeout = std::chrono::seconds(5);
-constexpr uint64_t kBytesTotalMax = 1ULL << 62;
-
-using Files = std::vector<std::shared_ptr<exports::DestinationFile>>;
-
-// Creates all files, or none: those made before an error are removed by their destructors.
-Result<std::vector<std::shared_ptr<exports::DestinationFile>>> create_files(
-    const exports::Exports& exports, const peer::TransferOffer& offer) {
-  Files files;
-  for (const peer::File& file : offer.files()) {
-    exports::DestinationSpec spec;
-    spec.path = offer.destination();
-    spec.is_directory = offer.destination_is_directory();
-    spec.name = file.path();
-    spec.size = file.size();
-    spec.mode = file.mode() & 07777;
-    spec.mtime_ns = file.mtime_ns();
-    spec.overwrite = offer.overwrite();
-    Result<exports::DestinationFile> created = exports.create_destination(spec);
-    if (!created) return created.error();
-    files.push_back(std::make_shared<exports::DestinationFile>(std::move(*created)));
-  }
-  return files;
-}
+constexpr int kStateRangesMax = 4096;
 
 }  // namespace
-
-Destination::Destination(Session& session) : session_(session), detectors_(session.agreement().lanes) {}
-
-Status Destination::check_offer(const peer::TransferOffer& offer) const {
-  const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
-  const auto count = static_cast<uint32_t>(offer.files_size());
-  if (count == 0 || count > kFilesMax)
-    return bad(fmt::format("the peer offers {} files: 1 to {}", count, kFilesMax));
-  if (offer.destination().empty()) return Error{ErrorCode::kUsage, "no destination given"};
-  if (count > 1 && !offer.destination_is_directory()) {
-    return Error{ErrorCode::kUsage, fmt::format("{}: several files need a directory", offer.destination())};
-  }
-  uint64_t total = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const peer::File& file = offer.files(static_cast<int>(i));
-    if (file.object() != i || file.size() > kFileBytesMax || (total += file.size()) > kBytesTotalMax) {
-      return bad(fmt::format("the peer's offer of file {} is wrong", i));
-    }
-    const std::string& name = file.path();
-    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
-        name.find('\0') != std::string::npos) {
-      return bad(fmt::format("the peer offers a file with the name \"{}\"", name));
-    }
-  }
-  return {};
-}
-
-asio::awaitable<Status> Destination::prepare(const peer::TransferOffer& offer) {
-  if (const Status status = check_offer(offer); !status) co_return status;
-  destination_ = offer.destination();
-  const bool discard = session_.agreement().discard;
-  Files files;
-  if (!discard) {
-    auto work = [context = session_.context(), offer] { return create_files(context->exports, offer); };
-    auto created = co_await in_pool(session_.context(), std::move(work));
-    if (!created) co_return created.error();
-    files = std::move(*created);
-  }
-  for (int i = 0; i < offer.files_size(); ++i) {
-    Object object;
-    object.meta = offer.files(i);
-    object.written = recovery::ExtentMap(object.meta.size(), session_.agreement().extent_bytes);
-    object.final_path = std::string(kNullDestination);
-    if (!discard) {
-      object.file = std::move(files[static_cast<size_t>(i)]);
-      object.final_path = object.file->final_path();
-    }
-    bytes_total_ += object.meta.size();
-    objects_.push_back(std::move(object));
-  }
-  prepared_ = true;
-  for (uint32_t i = 0; i < objects_.size() && i < board::kOpenObjectsMax; ++i) {
-    if (session_.failed()) co_return Status();
-    const Status status = co_await open_object(i);
-    if (!status) co_return status;
-  }
-  co_return Status();
-}
-
-asio::awaitable<Status> Destination::open_object(uint32_t index) {
-  Object& object = objects_[index];
-  active_.push_back(index);
-  if (object.meta.size() == 0 || session_.board_lost()) co_return Status();
-  BoardClient& board = *session_.context()->board;
-  uint32_t flags = board::kObjectWrite;
-  if (!object.file) {
-    flags |= board::kObjectDiscard;
-  } else if (object.file->direct()) {
-    flags |= board::kObjectDirect;
-  }
-  const int fd = object.file ? object.file->fd() : -1;
-  const Status status = co_await board.open_object(session_.slot(), index, flags, object.meta.size(),
-                                                   session_.agreement().extent_bytes, fd);
-  if (status) object.open = true;
-  co_return status;
-}
 
 peer::PeerMessage Destination::ready() const {
   peer::PeerMessage message;
@@ -119,18 +26,56 @@ peer::PeerMessage Destination::ready() const {
     ready->add_flow_ids(lane.flow_id);
     ready->add_credit_extents(lane.credit);
   }
-  for (const Object& object : objects_) ready->add_final_paths(object.final_path);
+  for (const File& file : files_) ready->add_final_paths(file.record.shown());
   return message;
 }
 
+void Destination::start_attempt() {
+  detectors_.assign(session_.lanes().size(), {});
+  peer_ended_ = false;
+  receiver_->start_attempt(monotonic_ns());
+}
+
+void Destination::send_states() {
+  for (uint32_t i = 0; i < files_.size(); ++i) {
+    peer::PeerMessage message;
+    peer::ObjectState* state = message.mutable_object_state();
+    state->set_object(i);
+    if (receiver_->done(i)) {
+      state->set_done(true);
+      state->set_digest(receiver_->digest(i));
+      session_.send(message);
+      continue;
+    }
+    for (const recovery::Range& range : receiver_->held(i)) {
+      peer::ByteRange* held = state->add_held();
+      held->set_offset(range.offset);
+      held->set_length(range.length);
+      if (state->held_size() < kStateRangesMax) continue;
+      session_.send(message);
+      state->clear_held();
+    }
+    if (state->held_size() != 0) session_.send(message);
+  }
+  peer::PeerMessage end;
+  end.mutable_object_state()->set_end(true);
+  session_.send(end);
+}
+
+void Destination::on_new_stream() {
+  // An extent that the source's worker has seen completed is in the states: its event came before.
+  session_.context()->board->poll_now();
+  send_states();
+}
+
 asio::awaitable<Status> Destination::run() {
-  now_ns_ = monotonic_ns();
+  take();
   while (!session_.failed() && !complete()) co_await session_.changed().wait();
   if (session_.failed()) co_return Status();
   peer::PeerMessage message;
-  message.mutable_session_done()->set_files(objects_.size());
+  message.mutable_session_done()->set_files(files_.size());
   message.mutable_session_done()->set_bytes(bytes_total_);
-  if (session_.stream_open()) session_.send(message);
+  session_.send(message);
   // Until the source has answered, its retransmissions and probes still find their flows.
   const auto deadline = std::chrono::steady_clock::now() + kLastWordTimeout;
   while (!session_.failed() && !peer_ended_ && session_.stream_open() &&
@@ -141,16 +86,26 @@ asio::awaitable<Status> Destination::run() {
 }
 
 void Destination::on_message(const peer::PeerMessage& message) {
+  const auto wrong = [&](const char* what) { session_.fail({ErrorCode::kIncompatible, what}); };
   switch (message.body_case()) {
-    case peer::PeerMessage::kPartitionSent:
-      return partition_sent(message.partition_sent());
-    case peer::PeerMessage::kFileDigest:
-      return file_digest(message.file_digest());
-    case peer::PeerMessage::kSessionDone:
-      if (!complete()) {
-        return session_.fail(
-            {ErrorCode::kIncompatible, "the source ended the session before its files were done"});
+    case peer::PeerMessage::kPartitionSent: {
+      const peer::PartitionSent& sent = message.partition_sent();
+      if (sent.lane() >= session_.lanes().size() ||
+          !receiver_->partition_sent(sent.object(), sent.lane(),
+                                     {sent.range().offset(), sent.range().length()})) {
+        wrong("the peer reports a partition of no file or lane");
       }
+      return;
+    }
+    case peer::PeerMessage::kFileDigest: {
+      const peer::FileDigest& digest = message.file_digest();
+      if (!receiver_->file_digest(digest.object(), digest.size(), digest.digest())) {
+        return wrong("the peer sends the digest of no file, or of another size");
+      }
+      return take();
+    }
+    case peer::PeerMessage::kSessionDone:
+      if (!complete()) return wrong("the source ended the session before its files were done");
       peer_ended_ = true;
       return;
     default:
@@ -159,54 +114,91 @@ void Destination::on_message(const peer::PeerMessage& message) {
   }
 }
 
-void Destination::partition_sent(const peer::PartitionSent& sent) {
-  if (sent.object() >= objects_.size() || sent.lane() >= session_.lanes().size()) {
-    return session_.fail({ErrorCode::kIncompatible, "the peer reports a partition of no file or lane"});
+void Destination::on_event(const board::Event& event, uint32_t /*lane*/) {
+  if (event.object >= files_.size()) return;
+  if (event.kind == board::EventKind::kExtentFailed) return extent_failed(event);
+  receiver_->on_event(event);
+  take();
+}
+
+void Destination::extent_failed(const board::Event& event) {
+  const int error = static_cast<int>(event.value);
+  const std::string& path = files_[event.object].record.shown();
+  files_[event.object].record.set_suspect(true);
+  if (error == ENOSPC || error == EDQUOT) {
+    return session_.fail({ErrorCode::kNoSpace, path + ": the file system became full: free space"});
   }
-  Object& object = objects_[sent.object()];
-  if (object.done) return;
-  if (!object.planner.sent(object.written, sent.lane(), {sent.range().offset(), sent.range().length()},
-                           now_ns_)) {
-    session_.fail({ErrorCode::kIncompatible,
-                   fmt::format("the peer reports a partition outside {}", object.meta.path())});
+  session_.fail({ErrorCode::kStorage, fmt::format("{}: writing at byte {} failed: {}: check the disk", path,
+                                                  event.offset, std::strerror(error))});
+}
+
+void Destination::on_tick(uint64_t now_ns) {
+  detect_losses(now_ns);
+  receiver_->tick(now_ns);
+  take();
+}
+
+void Destination::detect_losses(uint64_t now_ns) {
+  for (uint32_t lane = 0; lane < detectors_.size(); ++lane) {
+    board::FlowSlot& flow = session_.flow(lane);
+    // The highest first: every bit below it was set before it was published.
+    const recovery::WindowView window(flow.window, board::kWindowBits,
+                                      flow.state.highest_data_end.load(std::memory_order_acquire));
+    const recovery::LossDetector::Seen seen{
+        .probe_end = flow.state.probe_end.load(std::memory_order_acquire),
+        .late_chunks = flow.state.late_chunks.load(std::memory_order_acquire)};
+    gaps_.clear();
+    detectors_[lane].step(window, seen, now_ns, flow.gaps.room(), &gaps_);
+    for (const board::Gap& gap : gaps_) flow.gaps.push(gap);
+    flow.control.settled_below.store(detectors_[lane].settled_below(), std::memory_order_release);
   }
 }
 
-void Destination::file_digest(const peer::FileDigest& digest) {
-  if (digest.object() >= objects_.size()) {
-    return session_.fail({ErrorCode::kIncompatible, "the peer sends the digest of no file"});
+void Destination::take() {
+  const recovery::Receiver::Out out = receiver_->take();
+  for (const recovery::LaneCommand& command : out.commands) session_.command(command);
+  for (const recovery::ObjectRanges& need : out.needs) send_need(need);
+  for (const uint32_t index : out.differ) {
+    const wire::CrcKind kind = session_.agreement().crc_kind;
+    session_.fail(
+        {ErrorCode::kIntegrity,
+         fmt::format("{}: digest {} was sent, {} was received: nothing was stored, send it again",
+                     files_[index].record.shown(), digest_hex(kind, *receiver_->source_digest(index)),
+                     digest_hex(kind, receiver_->digest(index)))});
   }
-  Object& object = objects_[digest.object()];
-  if (object.source_digest) return;
-  object.source_digest = digest;
-  finish_if_complete(digest.object());
+  for (const uint32_t index : out.syncs) {
+    if (!discards() && !files_[index].file) continue;  // not open yet: it will be due again
+    if (receiver_->begin_sync(index) != 0) session_.spawn(sync(index));
+  }
+  for (const uint32_t index : out.finished) session_.spawn(finish(index));
 }
 
-asio::awaitable<void> Destination::release() {
-  Files files;
-  for (Object& object : objects_) {
-    if (object.file) files.push_back(std::move(object.file));
+void Destination::send_need(const recovery::ObjectRanges& need) {
+  peer::PeerMessage message;
+  message.mutable_need()->set_object(need.object);
+  for (const recovery::Range& range : need.ranges) {
+    peer::ByteRange* added = message.mutable_need()->add_ranges();
+    added->set_offset(range.offset);
+    added->set_length(range.length);
   }
-  if (files.empty()) co_return;
-  // Removing a large unfinished file takes its time.
-  auto work = [files = std::move(files)]() mutable {
-    files.clear();
-    return 0;
-  };
-  (void)co_await in_pool(session_.context(), std::move(work));
+  spdlog::debug("{}: {} needs {} range(s) again", session_.log_name(), files_[need.object].record.shown(),
+                need.ranges.size());
+  session_.send(message);
 }
 
-uint64_t Destination::bytes_done(const FlowFigures& /*figures*/) const { return bytes_written_; }
+uint64_t Destination::bytes_done(const FlowFigures& /*figures*/) const {
+  return receiver_ ? receiver_->bytes_written() : 0;
+}
 
 uint64_t Destination::progress(const FlowFigures& figures) const {
-  return figures.bytes + bytes_written_ + steps_;
+  return figures.bytes + receiver_->bytes_written() + steps_;
 }
 
 std::string Destination::waiting_for(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
                                      uint64_t now_ns) const {
   constexpr uint64_t kSilenceNs = 500'000'000;
   if (blocking_ != 0 && now.bytes == before.bytes) return "fsync";
-  if (bytes_written_ == bytes_total_) return "";
+  if (receiver_->bytes_written() == bytes_total_) return "";
   if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";
   if (now.no_buffer_drops != before.no_buffer_drops && interval_ns != 0) return "disk";
   return "";
@@ -214,17 +206,19 @@ std::string Destination::waiting_for(const FlowFigures& before, const FlowFigure
 
 void Destination::describe(api::Session* session) const {
   const wire::CrcKind kind = session_.agreement().crc_kind;
-  for (size_t i = 0; i < objects_.size(); ++i) {
-    const Object& object = objects_[i];
+  for (uint32_t i = 0; i < files_.size() && receiver_; ++i) {
+    const journal::FileRecord& record = files_[i].record;
     api::FileProgress* file = session->add_files();
-    file->set_object(static_cast<uint32_t>(i));
-    file->set_source(object.meta.path());
-    file->set_destination(object.final_path);
-    file->set_size(object.meta.size());
-    file->set_bytes_done(object.written.set_bytes());
-    file->set_done(object.done);
-    if (object.source_digest) file->set_digest_source(digest_hex(kind, object.source_digest->digest()));
-    if (object.written.complete()) file->set_digest_destination(digest_hex(kind, object.digest));
+    file->set_object(i);
+    file->set_source(record.name());
+    file->set_destination(record.shown());
+    file->set_size(record.size());
+    const bool done = receiver_->done(i);
+    file->set_bytes_done(done ? record.size() : receiver_->written(i).set_bytes());
+    file->set_done(done);
+    if (const auto digest = receiver_->source_digest(i)) file->set_digest_source(digest_hex(kind, *digest));
+    if (done || receiver_->written(i).complete())
+      file->set_digest_destination(digest_hex(kind, receiver_->digest(i)));
   }
 }
 

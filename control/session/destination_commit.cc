@@ -1,151 +1,128 @@
-// The receiving end's way to durability: group commit, failed syncs, digests, the final name.
+// The receiving end's way to durability: group commit, the final name, and what the journal says meanwhile.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-
 #include "control/session/destination.h"
+#include "control/session/read_back.h"
+
+// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace sluice::control {
-namespace {
 
-// A smaller file that was never synced goes straight to commit, whose fsync makes it durable.
-constexpr uint64_t kDirectCommitBytes = 4U << 20;
-
-}  // namespace
-
-void Destination::start_due_syncs(uint64_t now_ns) {
-  const config::Node& node = session_.context()->node;
-  const bool lag = unsynced_bytes_ >= node.sync_lag_bytes;
-  for (const uint32_t index : active_) {
-    const Object& object = objects_[index];
-    if (object.unsynced.empty() || object.finishing) continue;
-    if (lag || now_ns - object.unsynced_since_ns >= node.sync_lag_ms * 1'000'000ULL) start_sync(index);
-  }
-}
-
-void Destination::start_sync(uint32_t index) {
-  if (objects_[index].syncing) return;
-  objects_[index].syncing = true;
-  session_.spawn(sync(index));
-}
-
-// Takes what is written, syncs, reports it durable. The extents were written before the sync begins.
+// The extents taken were written before the sync begins; the journal says so after it has ended; the peer
+// hears it after that.
 asio::awaitable<void> Destination::sync(uint32_t index) {
-  Object& object = objects_[index];
-  const Unsynced taken = std::exchange(object.unsynced, {});
-  const uint64_t bytes = std::exchange(object.unsynced_bytes, 0);
   ++blocking_;
-  auto work = [file = object.file] { return file->sync(); };
-  const Status status = co_await in_pool(session_.context(), std::move(work));
+  const Status status = co_await make_durable(index);
   --blocking_;
-  unsynced_bytes_ -= bytes;
-  object.syncing = false;
   ++steps_;
-  if (session_.failed()) co_return;
-  if (!status) {
-    sync_failed(index, taken, status);
-    co_return;
+  if (!status) session_.fail(status.error());
+  take();
+}
+
+asio::awaitable<Status> Destination::make_durable(uint32_t index) {
+  if (!discards()) {
+    const auto file = files_[index].file;
+    auto work = [file] { return file->sync(); };
+    const Status synced = co_await in_pool(session_.context(), std::move(work));
+    if (!synced) {
+      spdlog::warn("{}: {}; asking for what is not certain again", session_.log_name(),
+                   synced.error().message);
+      const Status noted = co_await suspect(index);
+      if (!noted) spdlog::warn("{}: {}", session_.log_name(), noted.error().message);
+      co_return receiver_->sync_failed(index) ? Status() : synced;
+    }
+    journal::Batch batch;
+    batch.blocks.push_back({session_.id(), index, receiver_->synced(index)});
+    const Status written = co_await session_.write_journal(std::move(batch), journal::Durability::kPower);
+    if (!written) {
+      receiver_->not_journalled(index);
+      co_return written;
+    }
   }
-  std::vector<uint64_t> extents;
-  for (const auto& [extent, crc] : taken) extents.push_back(extent);
   peer::PeerMessage message;
   message.mutable_partition_done()->set_object(index);
-  for (const recovery::Range& range : recovery::join_extents(object.written, std::move(extents))) {
+  for (const recovery::Range& range : receiver_->durable(index)) {
     peer::ByteRange* added = message.mutable_partition_done()->add_ranges();
     added->set_offset(range.offset);
     added->set_length(range.length);
   }
   session_.send(message);
-  finish_if_complete(index);
-}
-
-// Nothing since the last good sync is certain: these bytes are asked for once more.
-void Destination::sync_failed(uint32_t index, const Unsynced& taken, const Status& status) {
-  Object& object = objects_[index];
-  if (object.sync_failed) return session_.fail(status.error());
-  object.sync_failed = true;
-  spdlog::warn("{}: {}; asking for {} extent(s) again", session_.log_name(), status.error().message,
-               taken.size());
-  std::vector<uint64_t> extents;
-  for (const auto& [extent, crc] : taken) {
-    extents.push_back(extent);
-    if (!object.written.clear(extent)) continue;
-    fold(object, extent, crc);
-    bytes_written_ -= object.written.extent_length(extent);
-  }
-  const std::vector<recovery::Range> ranges = recovery::join_extents(object.written, std::move(extents));
-  for (const recovery::Range& range : ranges) {
-    session_.command(board::CommandKind::kForgetExtents, object.planner.lane_of(range.offset), index, range);
-    // If the bytes of this NEED are lost, the planner asks for them again.
-    object.planner.sent(object.written, object.planner.lane_of(range.offset), range, now_ns_);
-  }
-  send_need(index, ranges);
-}
-
-void Destination::finish_if_complete(uint32_t index) {
-  Object& object = objects_[index];
-  if (!object.written.complete() || !object.source_digest || object.syncing || object.finishing) return;
-  object.finishing = true;
-  session_.spawn(finish(index));
+  co_return Status();
 }
 
 asio::awaitable<void> Destination::finish(uint32_t index) {
-  Object& object = objects_[index];
-  const wire::CrcKind kind = session_.agreement().crc_kind;
-  if (object.source_digest->size() != object.meta.size() || object.source_digest->digest() != object.digest) {
-    session_.fail({ErrorCode::kIntegrity,
-                   fmt::format("{}: digest {} was sent, {} was received: nothing was stored, send it again",
-                               object.final_path, digest_hex(kind, object.source_digest->digest()),
-                               digest_hex(kind, object.digest))});
-    co_return;
+  ++blocking_;
+  Status status = co_await make_final(index);
+  --blocking_;
+  ++steps_;
+  if (status) {
+    receiver_->set_done(index, receiver_->digest(index));
+    status = co_await open_next(index);
   }
-  if (object.file && !object.unsynced.empty() && object.meta.size() > kDirectCommitBytes) {
-    object.syncing = true;
-    co_await sync(index);  // finishing is set: it does not come back here by itself
-    if (session_.failed()) co_return;
-    if (!object.written.complete()) {
-      object.finishing = false;
-      co_return;
-    }
-  }
-  const Status status = co_await make_final(index);
   if (!status) session_.fail(status.error());
+  if (receiver_->done(index)) send_done(index);
+  session_.changed().notify();
 }
 
+// FINISHING is in the journal before the name is there: found again with that inode, it is done.
 asio::awaitable<Status> Destination::make_final(uint32_t index) {
-  Object& object = objects_[index];
-  if (object.file) {
-    ++blocking_;
-    auto work = [file = object.file] { return file->commit(); };
-    const Status status = co_await in_pool(session_.context(), std::move(work));
-    --blocking_;
-    if (!status) co_return status;
-    unsynced_bytes_ -= std::exchange(object.unsynced_bytes, 0);
-    object.unsynced.clear();
-    object.file.reset();
-  }
-  object.done = true;
-  std::erase(active_, index);
-  ++done_;
-  ++steps_;
-  // Its number may be used again before the source hears that it is done.
-  const uint32_t next = index + board::kOpenObjectsMax;
-  if (next < objects_.size() && !session_.failed()) {
-    if (object.open) co_await session_.context()->board->close_object(session_.slot(), index);
-    object.open = false;
-    if (session_.failed()) co_return Status();
-    const Status status = co_await open_object(next);
-    if (!status) co_return status;
-  }
-  if (session_.failed()) co_return Status();
+  const auto file = files_[index].file;
+  if (!file) co_return Status();
+  auto finish = [file] { return file->finish(); };
+  Status status = co_await in_pool(session_.context(), std::move(finish));
+  if (status && files_[index].record.suspect()) status = co_await read_back(index);
+  if (!status) co_return status;
+  journal::Batch batch;
+  batch.files.push_back({session_.id(), index, record_of(index, journal::FileRecord::FINISHING)});
+  status = co_await session_.write_journal(std::move(batch), journal::Durability::kPower);
+  if (!status) co_return status;
+  auto commit = [file] { return file->commit(); };
+  status = co_await in_pool(session_.context(), std::move(commit));
+  if (!status) co_return status;
+  files_[index].file.reset();
+  journal::Batch done;
+  done.files.push_back({session_.id(), index, record_of(index, journal::FileRecord::DONE)});
+  // If this is lost, the inode under the final name says the same.
+  const Status noted = co_await session_.write_journal(std::move(done), journal::Durability::kProcess);
+  if (!noted) spdlog::warn("{}: {}", session_.log_name(), noted.error().message);
+  co_return Status();
+}
+
+// A disk that failed once may have lost more than it said, even of what it had called certain: the file
+// system's own blocks are written without anybody waiting for them.
+asio::awaitable<Status> Destination::suspect(uint32_t index) {
+  files_[index].record.set_suspect(true);
+  journal::Batch batch;
+  batch.files.push_back({session_.id(), index, files_[index].record});
+  co_return co_await session_.write_journal(std::move(batch), journal::Durability::kPower);
+}
+
+asio::awaitable<Status> Destination::read_back(uint32_t index) {
+  const journal::FileRecord& record = files_[index].record;
+  const wire::CrcKind kind = session_.agreement().crc_kind;
+  spdlog::info("{}: {}: reading it back, since its disk failed meanwhile", session_.log_name(),
+               record.shown());
+  auto work = [file = files_[index].file, shown = record.shown(), kind, size = record.size()] {
+    return read_back_crc(file->fd(), shown, kind, size);
+  };
+  const Result<uint64_t> crc = co_await in_pool(session_.context(), std::move(work));
+  if (!crc) co_return crc.error();
+  if (*crc == receiver_->digest(index)) co_return Status();
+  co_return Error{
+      ErrorCode::kIntegrity,
+      fmt::format("{}: its disk failed meanwhile, and now gives back other bytes than were written: "
+                  "nothing was stored; check the disk and its file system, then send it again",
+                  record.shown())};
+}
+
+void Destination::send_done(uint32_t index) {
   peer::PeerMessage message;
   message.mutable_file_done()->set_object(index);
-  message.mutable_file_done()->set_digest(object.digest);
+  message.mutable_file_done()->set_digest(receiver_->digest(index));
   session_.send(message);
-  session_.changed().notify();
-  co_return Status();
 }
 
 }  // namespace sluice::control

@@ -98,6 +98,33 @@ void FlowTable::release_flow(uint32_t slot) {
   flow = Flow();
 }
 
+bool FlowTable::adopt(uint32_t session, const std::vector<FlowGrant>& flows,
+                      const std::vector<uint32_t>& credit) {
+  if (session >= board::kSessionsMax || sessions_[session] || flows.size() != credit.size()) return false;
+  const bool receives =
+      std::any_of(credit.begin(), credit.end(), [](uint32_t extents) { return extents != 0; });
+  FlowTable before = *this;
+  for (size_t i = 0; i < flows.size(); ++i) {
+    const FlowGrant& grant = flows[i];
+    if (grant.slot >= board::kFlowsMax || flows_[grant.slot].taken || grant.worker >= port_.workers) {
+      *this = before;
+      return false;
+    }
+    Flow flow{.taken = true, .grant = grant};
+    uint32_t& free = receives ? rx_free_[grant.worker] : tx_free_[grant.worker];
+    const uint32_t wanted = receives ? credit[i] : kTxExtentsPerFlow;
+    if (wanted > free) {
+      *this = before;
+      return false;
+    }
+    free -= wanted;
+    (receives ? flow.credit : flow.buffers) = wanted;
+    flows_[grant.slot] = flow;
+  }
+  sessions_[session] = true;
+  return true;
+}
+
 uint32_t FlowTable::lanes_max(board::Direction direction) const {
   const uint32_t per_worker =
       direction == board::Direction::kRx

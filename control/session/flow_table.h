@@ -32,6 +32,7 @@ class FlowTable {
 
   std::optional<uint32_t> take_session();
   void release_session(uint32_t session);
+  bool session_taken(uint32_t session) const { return sessions_[session]; }
 
   // `lanes` flows, each on the worker with the fewest of them; nothing when slots or ports lack.
   std::optional<std::vector<FlowGrant>> take_flows(uint32_t lanes);
@@ -40,6 +41,8 @@ class FlowTable {
   std::optional<std::vector<uint32_t>> take_credit(const std::vector<FlowGrant>& flows);
   bool take_buffers(const std::vector<FlowGrant>& flows);  // tx
   void release_flow(uint32_t slot);                        // with its credit or buffers
+  // What a former control took, and its flows still use. False when that cannot be.
+  bool adopt(uint32_t session, const std::vector<FlowGrant>& flows, const std::vector<uint32_t>& credit);
 
   // Lanes that a session can have when it is alone on the node.
   uint32_t lanes_max(board::Direction direction) const;

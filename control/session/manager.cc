@@ -30,13 +30,15 @@ void raise_descriptor_limit() {
 }  // namespace
 
 Manager::Manager(asio::io_context& io, const config::Node& node, identity::Identity identity,
-                 exports::Exports exports)
-    : context_(std::make_shared<Context>(io, node, std::move(identity), std::move(exports))) {}
+                 exports::Exports exports, std::unique_ptr<journal::Journal> journal)
+    : context_(
+          std::make_shared<Context>(io, node, std::move(identity), std::move(exports), std::move(journal))) {}
 
 Manager::~Manager() { *alive_ = false; }
 
 Status Manager::start() {
   raise_descriptor_limit();
+  if (const Status status = restore(); !status) return status;
   const auto find = [context = context_](const std::string& fingerprint) -> std::optional<identity::Peer> {
     Result<std::vector<identity::Peer>> peers = identity::load_peers(context->node.directory);
     if (!peers) {
@@ -51,7 +53,8 @@ Status Manager::start() {
   Result<std::unique_ptr<peer::Listener>> listener =
       peer::listen(context_->io, context_->identity, context_->node.listen, find,
                    [this, alive = alive_](std::unique_ptr<peer::Connection> connection) {
-                     if (*alive) serve(std::move(connection));
+                     if (!*alive) return;
+                     asio::co_spawn(context_->io, serve(alive, std::move(connection)), asio::detached);
                    });
   if (!listener) return listener.error();
   listener_ = std::move(*listener);
@@ -62,10 +65,7 @@ Status Manager::start() {
 void Manager::stop() {
   stopping_ = true;
   listener_.reset();
-  for (const auto& session : active_) {
-    session->fail(
-        {ErrorCode::kCancelled, fmt::format("sluice-control of node {} was stopped", context_->node.name)});
-  }
+  for (const auto& session : active_) session->detach();
   if (active_.empty()) context_->board->stop();
 }
 
@@ -149,34 +149,6 @@ std::string Manager::begin(SessionRequest request) {
   return id;
 }
 
-void Manager::serve(std::unique_ptr<peer::Connection> connection) {
-  if (!check_room()) {
-    asio::co_spawn(context_->io, refuse(std::shared_ptr<peer::Connection>(std::move(connection))),
-                   asio::detached);
-    return;
-  }
-  spdlog::info("{} ({}) opens a session", connection->peer().name, connection->remote_address());
-  add(std::make_shared<Session>(context_, std::move(connection)));
-}
-
-asio::awaitable<void> Manager::refuse(std::shared_ptr<peer::Connection> connection) {
-  const Error error = check_room().error();
-  spdlog::warn("{} is refused: {}", connection->peer().name, error.message);
-  peer::PeerMessage message;
-  message.mutable_failure()->set_code(static_cast<uint32_t>(error.code));
-  message.mutable_failure()->set_message(error.message);
-  (void)connection->send(message);
-  co_await connection->flush();
-  // The peer closes once it has read this; until then what it wrote must not reset the connection.
-  auto timer = std::make_shared<asio::steady_timer>(context_->io, std::chrono::seconds(2));
-  timer->async_wait([connection, timer](const asio::error_code&) { connection->close(); });
-  for (;;) {
-    const Result<peer::PeerMessage> ignored = co_await connection->receive();
-    if (!ignored) break;
-  }
-  timer->cancel();
-}
-
 void Manager::add(const std::shared_ptr<Session>& session) {
   active_.push_back(session);
   session->start([this, alive = alive_](const std::shared_ptr<Session>& over) {
@@ -185,16 +157,19 @@ void Manager::add(const std::shared_ptr<Session>& session) {
 }
 
 void Manager::ended(const std::shared_ptr<Session>& session) {
-  if (!session->id().empty()) ended_.push_back(session->snapshot());
+  ended_.push_back(session->snapshot());
   if (ended_.size() > kEndedKept) ended_.pop_front();
   std::erase(active_, session);
+  if (const auto peer = session->unaware_peer(); peer && !stopping_) {
+    asio::co_spawn(context_->io, tell_unaware(session->id(), *peer, *session->error()), asio::detached);
+  }
   if (stopping_ && active_.empty()) context_->board->stop();
 }
 
 std::vector<api::Session> Manager::list() const {
   std::vector<api::Session> all(ended_.begin(), ended_.end());
   for (const auto& session : active_) {
-    if (!session->id().empty()) all.push_back(session->snapshot());
+    all.push_back(session->snapshot());
   }
   std::stable_sort(all.begin(), all.end(), [](const api::Session& a, const api::Session& b) {
     return a.started_unix_ns() < b.started_unix_ns();
@@ -220,15 +195,33 @@ Result<api::Session> Manager::find(const std::string& id) const {
 
 Result<api::Session> Manager::show(const std::string& id) const { return find(id); }
 
-Result<api::Session> Manager::cancel(const std::string& id) {
-  Result<api::Session> found = find(id);
-  if (!found) return found;
+Result<std::shared_ptr<Session>> Manager::find_active(const std::string& id) const {
+  const Result<api::Session> found = find(id);
+  if (!found) return found.error();
   const auto session = std::find_if(active_.begin(), active_.end(),
                                     [&](const auto& candidate) { return candidate->id() == found->id(); });
-  if (session == active_.end()) {
-    return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", found->id())};
-  }
+  if (session != active_.end()) return *session;
+  return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", found->id())};
+}
+
+Result<api::Session> Manager::cancel(const std::string& id) {
+  Result<std::shared_ptr<Session>> session = find_active(id);
+  if (!session) return session.error();
   (*session)->cancel();
+  return (*session)->snapshot();
+}
+
+Result<api::Session> Manager::pause(const std::string& id) {
+  Result<std::shared_ptr<Session>> session = find_active(id);
+  if (!session) return session.error();
+  if (const Status status = (*session)->pause(); !status) return status.error();
+  return (*session)->snapshot();
+}
+
+Result<api::Session> Manager::go_on(const std::string& id) {
+  Result<std::shared_ptr<Session>> session = find_active(id);
+  if (!session) return session.error();
+  if (const Status status = (*session)->go_on(); !status) return status.error();
   return (*session)->snapshot();
 }
 

@@ -16,7 +16,7 @@
 
 namespace sluice::control {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 // What this node brings: from its configuration and its port.
 struct Abilities {

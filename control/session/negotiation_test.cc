@@ -173,7 +173,7 @@ TEST(Negotiation, HelloNeedsACommonVersionAndASessionId) {
   hello.set_protocol_version_max(3);
   hello.set_session_id(std::string(16, 'x'));
   EXPECT_TRUE(check_hello(hello));
-  hello.set_protocol_version_min(2);
+  hello.set_protocol_version_min(kProtocolVersion + 1);
   EXPECT_EQ(check_hello(hello).error().code, ErrorCode::kIncompatible);
   hello.set_protocol_version_min(1);
   hello.set_session_id("short");

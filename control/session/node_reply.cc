@@ -62,8 +62,9 @@ api::CountersReply Manager::counters() const {
 }
 
 std::unique_ptr<SessionManager> make_session_manager(asio::io_context& io, const config::Node& node,
-                                                     identity::Identity identity, exports::Exports exports) {
-  return std::make_unique<Manager>(io, node, std::move(identity), std::move(exports));
+                                                     identity::Identity identity, exports::Exports exports,
+                                                     std::unique_ptr<journal::Journal> journal) {
+  return std::make_unique<Manager>(io, node, std::move(identity), std::move(exports), std::move(journal));
 }
 
 }  // namespace sluice::control

@@ -31,6 +31,22 @@ void FlowFigures::add(const board::FlowState& state) {
   blocked_source_ns += read(state.blocked_source_ns);
 }
 
+void FlowFigures::add(const FlowFigures& other) {
+  chunks += other.chunks;
+  bytes += other.bytes;
+  retransmitted_chunks += other.retransmitted_chunks;
+  duplicate_chunks += other.duplicate_chunks;
+  late_chunks += other.late_chunks;
+  crc_errors += other.crc_errors;
+  no_buffer_drops += other.no_buffer_drops;
+  bytes_done += other.bytes_done;
+  gaps += other.gaps;
+  rtt_ns = std::max(rtt_ns, other.rtt_ns);
+  last_peer_ns = std::max(last_peer_ns, other.last_peer_ns);
+  blocked_credit_ns += other.blocked_credit_ns;
+  blocked_source_ns += other.blocked_source_ns;
+}
+
 void RateMeter::sample(uint64_t bytes, uint64_t now_ns) {
   samples_.push_back({now_ns, bytes});
   while (samples_.size() > 2 && now_ns - samples_[1].time_ns >= kRateSpanNs) samples_.pop_front();

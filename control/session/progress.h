@@ -28,6 +28,7 @@ struct FlowFigures {
   uint64_t blocked_source_ns = 0;
 
   void add(const board::FlowState& state);
+  void add(const FlowFigures& other);
 };
 
 // Bytes over the last second.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +17,15 @@
 #include "dataplane/config/config.h"
 #include "dataplane/core/error.h"
 
+namespace sluice::journal {
+class Journal;
+}
+
 namespace sluice::control {
+
+// Told about each file now and then, and once with `done`; returns false to stop.
+using VerifyReport = std::function<bool(const api::VerifyProgress&)>;
+using Verification = std::function<void(const VerifyReport&)>;
 
 class SessionManager {
  public:
@@ -24,8 +33,8 @@ class SessionManager {
 
   // Listens for peers, looks for the dataplane. An error (address in use, ...) is final.
   virtual Status start() { return {}; }
-  // Ends every session with a reason, then leaves the loop without work, so that its run() returns. The
-  // caller may stop the loop earlier if that takes too long.
+  // Lets go of every session (flows and files stay for the next control), then leaves the loop without work,
+  // so that its run() returns. The caller may stop the loop earlier if that takes too long.
   virtual void stop() {}
 
   // Checks what can be checked at once (peer known, sources readable, options valid); the rest is
@@ -35,12 +44,17 @@ class SessionManager {
   virtual std::vector<api::Session> list() const = 0;  // newest last; ended ones are kept (256)
   virtual Result<api::Session> show(const std::string& id) const = 0;
   virtual Result<api::Session> cancel(const std::string& id) = 0;
+  virtual Result<api::Session> pause(const std::string& id) = 0;
+  virtual Result<api::Session> go_on(const std::string& id) = 0;
+  // Reads the session's files at this node back. What is returned blocks: it is for a thread of the caller's.
+  virtual Result<Verification> verification(const std::string& id) = 0;
   virtual api::NodeReply node() const = 0;
   virtual api::CountersReply counters() const = 0;
 };
 
 // The manager must go before `io`.
 std::unique_ptr<SessionManager> make_session_manager(asio::io_context& io, const config::Node& node,
-                                                     identity::Identity identity, exports::Exports exports);
+                                                     identity::Identity identity, exports::Exports exports,
+                                                     std::unique_ptr<journal::Journal> journal);
 
 }  // namespace sluice::control

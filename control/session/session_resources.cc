@@ -1,4 +1,4 @@
-// What a session takes from the board and gives back: its slot, flows, credit; its figures.
+// What an attempt takes from the board and gives back: its slot, flows, credit.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -16,7 +16,6 @@ constexpr auto kQueuePoll = std::chrono::milliseconds(200);
 constexpr uint64_t kOpenTimeoutNs = 5'000'000'000;
 constexpr uint64_t kCloseTimeoutNs = 5'000'000'000;
 constexpr uint32_t kStatusIntervalNs = 1'000'000;
-constexpr uint64_t kWatchNs = 100'000'000;
 
 // Low 16 bits: the slot; the rest random, so that datagrams of a former life are strangers.
 uint64_t new_flow_id(uint32_t slot) {
@@ -40,7 +39,7 @@ asio::awaitable<Status> Session::take_lanes(uint32_t lanes, bool may_wait) {
                     "no lane is possible: raise dataplane.extents_per_worker in node.toml"};
   }
   for (;;) {
-    if (failed()) co_return *error_;
+    if (failed()) co_return *attempt_error_;
     if (auto grants = context_->board->table().take_flows(lanes)) {
       for (const FlowGrant& grant : *grants) lanes_.push_back({.grant = grant});
       waiting_for_.clear();
@@ -75,7 +74,7 @@ asio::awaitable<Status> Session::take_budget(board::Direction direction) {
     ~Place() { queue.erase(at); }
   } place{queue, queue.insert(queue.end(), this)};
   for (;;) {
-    if (failed()) co_return *error_;
+    if (failed()) co_return *attempt_error_;
     if (place.at == queue.begin() && try_budget(direction)) break;
     if (state_ != api::Session::QUEUED || waiting_for_ != "extent buffers") {
       spdlog::info("{}: queued, waiting for extent buffers", log_name());
@@ -123,7 +122,8 @@ board::FlowConfig Session::flow_config(const Lane& lane, uint16_t peer_port) con
 }
 
 asio::awaitable<Status> Session::open_lanes() {
-  if (failed()) co_return *error_;
+  if (failed()) co_return *attempt_error_;
+  ++attempts_;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     if (!is_source_) lane.flow_id = new_flow_id(lane.grant.slot);
@@ -135,7 +135,7 @@ asio::awaitable<Status> Session::open_lanes() {
   while (!failed() && !std::all_of(lanes_.begin(), lanes_.end(), answered) && monotonic_ns() < deadline_ns) {
     co_await changed_.wait_for(std::chrono::nanoseconds(deadline_ns - std::min(monotonic_ns(), deadline_ns)));
   }
-  if (failed()) co_return *error_;
+  if (failed()) co_return *attempt_error_;
   for (const Lane& lane : lanes_) {
     if (lane.answered && lane.open_status == 0) continue;
     co_return Error{
@@ -162,112 +162,6 @@ asio::awaitable<void> Session::close_lanes() {
     if (!closed(lane)) spdlog::warn("{}: flow slot {} did not close yet", log_name(), lane.grant.slot);
     board.release_flow(lane.grant.slot);
   }
-  lanes_.clear();
-}
-
-void Session::on_event(const board::Event& event) {
-  const auto lane = std::find_if(lanes_.begin(), lanes_.end(),
-                                 [&](const Lane& candidate) { return candidate.grant.slot == event.flow; });
-  if (lane == lanes_.end()) return;
-  if (event.kind == board::EventKind::kFlowOpened) {
-    lane->answered = true;
-    lane->open_status = event.value;
-    changed_.notify();
-  } else if (event.kind == board::EventKind::kFlowClosed) {
-    changed_.notify();
-  } else if (data_running_ && !failed()) {
-    end_->on_event(event, static_cast<uint32_t>(lane - lanes_.begin()));
-  }
-}
-
-void Session::on_tick(uint64_t now_ns) {
-  if (!data_running_ || failed()) return;
-  end_->on_tick(now_ns);
-  if (now_ns - watched_ns_ >= kWatchNs) watch(now_ns);
-}
-
-void Session::on_board_lost() {
-  board_lost_ = true;
-  fail({ErrorCode::kDaemonNotRunning,
-        fmt::format("sluice-dataplane of node {} ended: start it and repeat the transfer",
-                    context_->node.name)});
-}
-
-void Session::read_figures() {
-  if (board_lost_ || lanes_.empty()) return;
-  FlowFigures figures;
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    if (lanes_[lane].answered && lanes_[lane].open_status == 0) figures.add(flow(lane).state);
-  }
-  figures_ = figures;
-}
-
-void Session::watch(uint64_t now_ns) {
-  const FlowFigures before = figures_;
-  read_figures();
-  meter_.sample(bytes_done(), now_ns);
-  waiting_for_ = end_->waiting_for(before, figures_, now_ns - watched_ns_, now_ns);
-  watched_ns_ = now_ns;
-  check_stall(now_ns);
-}
-
-void Session::check_stall(uint64_t now_ns) {
-  const uint64_t mark = end_->progress(figures_);
-  if (mark != progress_mark_) {
-    progress_mark_ = mark;
-    progress_ns_ = now_ns;
-  }
-  const uint64_t limit_ns = context_->node.stall_timeout_s * 1'000'000'000ULL;
-  if (now_ns - progress_ns_ < limit_ns) return;
-  fail({ErrorCode::kStalled,
-        fmt::format("no progress for {} s at node {}, waiting for {}: repeat the transfer once that is well",
-                    context_->node.stall_timeout_s, context_->node.name,
-                    waiting_for_.empty() ? "the peer" : waiting_for_)});
-}
-
-uint64_t Session::bytes_done() const { return end_ ? end_->bytes_done(figures_) : 0; }
-
-api::Session Session::snapshot() const {
-  const uint64_t now_ns = ended_ ? ended_ns_ : monotonic_ns();
-  api::Session session;
-  session.set_id(id_);
-  session.set_state(state_);
-  session.set_direction(request_ ? (is_source_ ? "send" : "get")
-                                 : (is_source_ ? "serve-send" : "serve-receive"));
-  session.set_peer(peer_name_);
-  if (end_) {
-    end_->describe(&session);
-    session.set_bytes_total(end_->bytes_total());
-  }
-  session.set_bytes_done(bytes_done());
-  session.set_bytes_sent(figures_.bytes);
-  session.set_rate_bps(ended_ ? 0 : meter_.rate_bps());
-  session.set_chunks(figures_.chunks);
-  session.set_retransmits(figures_.retransmitted_chunks);
-  session.set_duplicates(figures_.duplicate_chunks);
-  session.set_crc_errors(figures_.crc_errors);
-  session.set_lost(figures_.gaps);
-  session.set_rtt_us(static_cast<double>(figures_.rtt_ns) * 1e-3);
-  session.set_lanes(agreement_.lanes);
-  session.set_chunk_bytes(agreement_.chunk_bytes);
-  if (agreement_.lanes != 0) session.set_crc(std::string(wire::crc_kind_name(agreement_.crc_kind)));
-  session.set_rate_limit_bps(agreement_.rate_bps);
-  session.set_started_unix_ns(started_unix_ns_);
-  session.set_elapsed_s(static_cast<double>(now_ns - started_ns_) * 1e-9);
-  if (data_started_ns_ != 0) {
-    const uint64_t until_ns = data_ended_ns_ != 0 ? data_ended_ns_ : now_ns;
-    const double data_s = static_cast<double>(until_ns - data_started_ns_) * 1e-9;
-    session.set_data_elapsed_s(data_s);
-    if (data_s > 0) session.set_goodput_bps(static_cast<double>(session.bytes_done()) * 8 / data_s);
-  }
-  session.set_waiting_for(waiting_for_);
-  if (error_) {
-    session.set_error_code(static_cast<uint32_t>(error_->code));
-    session.set_error(error_->message);
-    session.set_error_name(std::string(error_code_name(error_->code)));
-  }
-  session.set_wire(std::string(context_->board->port().device));
-  return session;
 }
 
 }  // namespace sluice::control

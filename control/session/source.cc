@@ -4,42 +4,103 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
-#include "dataplane/crc/crc.h"
+// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace sluice::control {
 namespace {
 
-constexpr uint32_t kOpenAhead = 16;    // objects opened before their turn
-constexpr uint64_t kPartsPerLane = 4;  // a session's data is cut at least so finely
 constexpr auto kLastWordTimeout = std::chrono::seconds(5);
+
+Error changed(const std::string& shown) {
+  return {ErrorCode::kIntegrity,
+          shown + ": changed since the transfer began: nothing of it is stored, send it again"};
+}
+
+// Opens what is not open yet; the file must be the one that is known.
+Status open_again(const exports::Exports& exports, std::vector<SourceItem>* items) {
+  for (SourceItem& item : *items) {
+    if (item.path.empty() || item.file) continue;
+    Result<exports::SourceFile> file = exports.open_source(item.path);
+    if (!file) return file.error();
+    if (file->size != item.size || file->mtime_ns != item.mtime_ns || file->device != item.device ||
+        file->inode != item.inode) {
+      return changed(item.shown);
+    }
+    item.file = std::make_shared<exports::SourceFile>(std::move(*file));
+  }
+  return {};
+}
 
 }  // namespace
 
-Source::Source(Session& session, std::vector<SourceItem> items) : session_(session) {
-  for (SourceItem& item : items) {
-    bytes_total_ += item.size;
-    Object object;
-    object.sent = recovery::ExtentMap(item.size, session.agreement().extent_bytes);
-    object.item = std::move(item);
-    objects_.push_back(std::move(object));
+Source::Source(Session& session, std::vector<SourceItem> items)
+    : session_(session), items_(std::move(items)), destinations_(items_.size()) {
+  for (const SourceItem& item : items_) bytes_total_ += item.size;
+  sender_ = std::make_unique<recovery::Sender>(layouts(), session.agreement().lanes, options());
+}
+
+Result<std::unique_ptr<DataEnd>> Source::restore(Session& session, std::vector<SavedFile> files) {
+  std::vector<SourceItem> items;
+  for (const SavedFile& file : files) {
+    const journal::FileRecord& record = file.record;
+    SourceItem item;
+    item.shown = record.shown();
+    item.name = record.name();
+    item.path = record.path();
+    item.size = record.size();
+    item.mode = record.mode();
+    item.mtime_ns = record.mtime_ns();
+    item.device = record.device();
+    item.inode = record.inode();
+    items.push_back(std::move(item));
   }
-  const Agreement& agreement = session.agreement();
-  lanes_.resize(agreement.lanes);
-  part_bytes_ = agreement.partition_bytes;
-  if (agreement.lanes > 1) {
-    const uint64_t share = bytes_total_ / (agreement.lanes * kPartsPerLane) / agreement.extent_bytes + 1;
-    part_bytes_ = std::min(part_bytes_, share * agreement.extent_bytes);
+  auto source = std::make_unique<Source>(session, std::move(items));
+  for (uint32_t i = 0; i < files.size(); ++i) {
+    source->destinations_[i] = files[i].record.peer_path();
+    for (const recovery::Block& block : files[i].blocks) {
+      const Status status = source->sender_->restore(i, block);
+      if (!status) return Error{ErrorCode::kStorage, files[i].record.shown() + ": " + status.error().message};
+    }
   }
+  return std::unique_ptr<DataEnd>(std::move(source));
+}
+
+std::vector<recovery::Layout> Source::layouts() const {
+  std::vector<recovery::Layout> layouts;
+  for (const SourceItem& item : items_) {
+    layouts.push_back({item.size, session_.agreement().extent_bytes, session_.agreement().crc_kind});
+  }
+  return layouts;
+}
+
+recovery::Sender::Options Source::options() const {
+  const Agreement& agreement = session_.agreement();
+  return {.partition_bytes = agreement.partition_bytes,
+          .lane_rate_bps = agreement.rate_bps / std::max(1U, agreement.lanes)};
+}
+
+asio::awaitable<Status> Source::reopen() {
+  auto work = [context = session_.context(), items = &items_] { return open_again(context->exports, items); };
+  co_return co_await in_pool(session_.context(), std::move(work));
+}
+
+void Source::start_attempt() {
+  const auto lanes = static_cast<uint32_t>(session_.lanes().size());
+  opened_.assign(items_.size(), false);
+  busy_.assign(lanes, false);
+  peer_ended_ = adopted_ = false;
+  rate_.emplace(session_.agreement().rate_bps, monotonic_ns());
+  sender_->start_attempt(lanes, options(), monotonic_ns());
+  held_at_start_ = sender_->bytes_held();
 }
 
 peer::PeerMessage Source::offer(const std::string& destination, bool overwrite) const {
   peer::PeerMessage message;
   peer::TransferOffer* offer = message.mutable_transfer_offer();
-  for (size_t i = 0; i < objects_.size(); ++i) {
-    const SourceItem& item = objects_[i].item;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const SourceItem& item = items_[i];
     peer::File* file = offer->add_files();
     file->set_object(static_cast<uint32_t>(i));
     file->set_path(item.name);
@@ -48,7 +109,7 @@ peer::PeerMessage Source::offer(const std::string& destination, bool overwrite) 
     file->set_mtime_ns(item.mtime_ns);
   }
   offer->set_destination(destination);
-  offer->set_destination_is_directory(destination.ends_with('/') || objects_.size() > 1);
+  offer->set_destination_is_directory(destination.ends_with('/') || items_.size() > 1);
   offer->set_overwrite(overwrite);
   return message;
 }
@@ -61,17 +122,37 @@ Status Source::take_ready(const peer::TransferReady& ready) {
   if (std::count(ready.flow_ids().begin(), ready.flow_ids().end(), 0U) != 0) {
     return Error{ErrorCode::kIncompatible, "the peer gave a flow no id"};
   }
-  for (int i = 0; i < ready.final_paths_size() && i < static_cast<int>(objects_.size()); ++i) {
-    objects_[static_cast<size_t>(i)].destination = ready.final_paths(i);
+  for (int i = 0; i < ready.final_paths_size() && i < static_cast<int>(items_.size()); ++i) {
+    destinations_[static_cast<size_t>(i)] = ready.final_paths(i);
   }
   return {};
 }
 
+std::vector<journal::FileRecord> Source::records() const {
+  std::vector<journal::FileRecord> records;
+  for (uint32_t i = 0; i < items_.size(); ++i) {
+    const SourceItem& item = items_[i];
+    journal::FileRecord record;
+    record.set_state(sender_->done(i) ? journal::FileRecord::DONE : journal::FileRecord::OPEN);
+    record.set_name(item.name);
+    record.set_shown(item.shown);
+    record.set_path(item.path);
+    record.set_size(item.size);
+    record.set_mode(item.mode);
+    record.set_mtime_ns(item.mtime_ns);
+    record.set_device(item.device);
+    record.set_inode(item.inode);
+    record.set_peer_path(destinations_[i]);
+    if (sender_->digest_known(i)) record.set_digest(sender_->digest(i));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
 asio::awaitable<Status> Source::run() {
-  now_ns_ = monotonic_ns();
-  rate_.emplace(session_.agreement().rate_bps, now_ns_);
-  session_.spawn(open_objects());
-  for (uint32_t i = 0; i < objects_.size(); ++i) send_digest_if_complete(i);  // empty files
+  if (!session_.lanes().empty()) session_.spawn(open_objects());
+  session_.spawn(keep_journal());
+  take();
   while (!session_.failed() && !complete()) co_await session_.changed().wait();
   // Every file stands at the peer; its last word is only politeness.
   const auto deadline = std::chrono::steady_clock::now() + kLastWordTimeout;
@@ -81,7 +162,7 @@ asio::awaitable<Status> Source::run() {
   }
   if (!session_.failed() && session_.stream_open()) {
     peer::PeerMessage message;
-    message.mutable_session_done()->set_files(objects_.size());
+    message.mutable_session_done()->set_files(items_.size());
     message.mutable_session_done()->set_bytes(bytes_total_);
     session_.send(message);
   }
@@ -89,21 +170,26 @@ asio::awaitable<Status> Source::run() {
 }
 
 asio::awaitable<void> Source::open_objects() {
-  for (uint32_t i = 0; i < objects_.size(); ++i) {
-    if (objects_[i].item.size == 0) continue;
+  constexpr uint32_t kOpenAhead = 16;  // objects opened before their turn
+  for (uint32_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].size == 0 || sender_->done(i)) continue;
     const auto due = [&] {
-      return i < cursor_ + kOpenAhead &&
-             (i < board::kOpenObjectsMax || objects_[i - board::kOpenObjectsMax].done);
+      return i < sender_->cursor() + kOpenAhead &&
+             (i < board::kOpenObjectsMax || sender_->done(i - board::kOpenObjectsMax));
     };
     while (!session_.failed() && !due()) co_await session_.changed().wait();
     if (session_.failed()) co_return;
-    const Status status = co_await open_object(i);
-    if (!status) {
-      session_.fail(status.error());
-      co_return;
+    if (!opened_[i]) {
+      const Status status = co_await open_object(i);
+      if (session_.failed()) co_return;
+      if (!status) {
+        session_.fail(status.error());
+        co_return;
+      }
     }
-    objects_[i].open = true;
-    feed();
+    opened_[i] = true;
+    sender_->object_opened(i);
+    take();
   }
 }
 
@@ -111,97 +197,65 @@ asio::awaitable<Status> Source::open_object(uint32_t index) {
   BoardClient& board = *session_.context()->board;
   if (index >= board::kOpenObjectsMax) {
     const uint32_t before = index - board::kOpenObjectsMax;
-    if (objects_[before].open) co_await board.close_object(session_.slot(), before);
-    objects_[before].open = false;
+    if (opened_[before]) co_await board.close_object(session_.slot(), before);
+    opened_[before] = false;
     if (session_.board_lost()) co_return Status();
   }
-  const SourceItem& item = objects_[index].item;
+  const SourceItem& item = items_[index];
   const uint32_t flags = !item.file ? board::kObjectGenerate : item.file->direct ? board::kObjectDirect : 0U;
   const int fd = item.file ? item.file->fd.get() : -1;
+  // Generated objects have no descriptor by which a former control's could be told.
+  const bool may_exist = adopted_ && !item.file;
   co_return co_await board.open_object(session_.slot(), index, flags, item.size,
-                                       session_.agreement().extent_bytes, fd);
+                                       session_.agreement().extent_bytes, fd, may_exist);
 }
 
-void Source::on_message(const peer::PeerMessage& message) {
-  switch (message.body_case()) {
-    case peer::PeerMessage::kNeed:
-      return repair(message.need());
-    case peer::PeerMessage::kFileDone:
-      return file_done(message.file_done());
-    case peer::PeerMessage::kPartitionDone: {
-      const uint32_t index = message.partition_done().object();
-      if (index >= objects_.size()) return;
-      Object& object = objects_[index];
-      for (const peer::ByteRange& range : message.partition_done().ranges()) {
-        object.bytes_durable += std::min(range.length(), object.item.size - object.bytes_durable);
-      }
-      ++steps_;
-      return;
-    }
-    case peer::PeerMessage::kSessionDone:
-      peer_ended_ = true;
-      return;
-    default:
-      return session_.fail({ErrorCode::kIncompatible, fmt::format("the peer sent message {} to a source",
-                                                                  static_cast<int>(message.body_case()))});
-  }
+bool Source::is_changed(uint32_t index) {
+  const SourceItem& item = items_[index];
+  if (!item.file) return false;
+  const Status unchanged = exports::Exports::check_unchanged(*item.file);
+  if (!unchanged) session_.fail(unchanged.error());
+  return !unchanged;
 }
 
-void Source::file_done(const peer::FileDone& done) {
-  if (done.object() >= objects_.size() || objects_[done.object()].done) return;
-  Object& object = objects_[done.object()];
-  if (!object.digest_sent || done.digest() != object.digest) {
-    const wire::CrcKind kind = session_.agreement().crc_kind;
-    return session_.fail(
-        {ErrorCode::kIntegrity,
-         fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, send it again",
-                     object.item.shown, digest_hex(kind, object.digest), digest_hex(kind, done.digest()))});
-  }
-  object.done = true;
-  object.peer_digest = done.digest();
-  object.placed.clear();
-  ++done_;
-  ++steps_;
-}
-
-asio::awaitable<void> Source::release() {
-  for (Object& object : objects_) object.item.file.reset();
+asio::awaitable<void> Source::release(bool /*keep*/) {
+  for (SourceItem& item : items_) item.file.reset();
   co_return;
 }
 
 uint64_t Source::bytes_done(const FlowFigures& figures) const {
   if (complete()) return bytes_total_;
-  uint64_t done = 0;
-  for (const Object& object : objects_) done += object.done ? object.item.size : object.bytes_durable;
-  return std::min(bytes_total_, std::max(done, figures.bytes_done));
+  return std::min(bytes_total_, std::max(sender_->bytes_held(), held_at_start_ + figures.bytes_done));
 }
 
 uint64_t Source::progress(const FlowFigures& figures) const {
-  return figures.bytes + figures.bytes_done + steps_;
+  return figures.bytes + figures.bytes_done + sender_->steps();
 }
 
 std::string Source::waiting_for(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
                                 uint64_t now_ns) const {
+  if (rereading_) return "source disk (reading again what the journal does not know)";
   const std::string wait = sender_wait(before, now, interval_ns, now_ns);
   if (!wait.empty()) return wait;
-  const bool all_sent =
-      std::all_of(objects_.begin(), objects_.end(), [](const Object& o) { return o.digest_sent; });
-  return all_sent ? "peer's disk (sync)" : "";
+  for (uint32_t i = 0; i < items_.size(); ++i) {
+    if (!sender_->digest_known(i)) return "";
+  }
+  return "peer's disk (sync)";
 }
 
 void Source::describe(api::Session* session) const {
   const wire::CrcKind kind = session_.agreement().crc_kind;
-  for (size_t i = 0; i < objects_.size(); ++i) {
-    const Object& object = objects_[i];
+  for (uint32_t i = 0; i < items_.size(); ++i) {
+    const SourceItem& item = items_[i];
     api::FileProgress* file = session->add_files();
-    file->set_object(static_cast<uint32_t>(i));
-    file->set_source(object.item.shown);
-    file->set_destination(object.destination);
-    file->set_size(object.item.size);
-    file->set_bytes_done(object.done ? object.item.size : object.bytes_durable);
-    file->set_done(object.done);
-    if (object.digest_sent) file->set_digest_source(digest_hex(kind, object.digest));
-    if (object.done) file->set_digest_destination(digest_hex(kind, object.peer_digest));
+    file->set_object(i);
+    file->set_source(item.shown);
+    file->set_destination(destinations_[i]);
+    file->set_size(item.size);
+    file->set_bytes_done(sender_->done(i) ? item.size : sender_->bytes_held(i));
+    file->set_done(sender_->done(i));
+    if (sender_->digest_known(i)) file->set_digest_source(digest_hex(kind, sender_->digest(i)));
+    if (sender_->done(i)) file->set_digest_destination(digest_hex(kind, *sender_->peer_digest(i)));
   }
 }
 

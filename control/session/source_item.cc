@@ -36,7 +36,10 @@ Result<std::vector<SourceItem>> open_sources(const exports::Exports& exports,
       item.size = file->size;
       item.mode = file->mode;
       item.mtime_ns = file->mtime_ns;
-      item.file.emplace(std::move(*file));
+      item.path = path;
+      item.device = file->device;
+      item.inode = file->inode;
+      item.file = std::make_shared<exports::SourceFile>(std::move(*file));
     }
     if (item.size > kFileBytesMax) {
       return Error{ErrorCode::kUsage, fmt::format("{}: larger than 1 EiB", item.shown)};

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +18,10 @@ struct SourceItem {
   uint64_t size = 0;
   uint32_t mode = 0644;
   int64_t mtime_ns = 0;
-  std::optional<exports::SourceFile> file;  // nothing: generated
+  std::string path;  // for opening it again; empty: generated
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  std::shared_ptr<exports::SourceFile> file;  // nothing: generated, or not open
 };
 
 // Opens and checks every source; blocking. The first error names its source.

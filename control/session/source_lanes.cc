@@ -1,196 +1,238 @@
-// The sending end's dealings with its lanes: partitions out, first passes in, repairs, the rate.
+// The sending end's dealings with its lanes, its peer and its journal: what the sender decides, done.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <random>
 
+#include "control/session/read_back.h"
 #include "control/session/source.h"
-#include "dataplane/crc/crc.h"
+
+// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace sluice::control {
 namespace {
 
-constexpr size_t kPartsQueuedMin = 2;
-constexpr size_t kPartsQueuedMax = 12;              // a worker takes 16
-constexpr uint64_t kQueuedNs = 5'000'000;           // what a lane sends in this time is queued, at least
-constexpr uint64_t kStuckNs = 200'000'000;          // then what left so far is reported
-constexpr uint64_t kRepairShareNs = 1'000'000'000;  // a lane with a repair counts as busy for so long
 constexpr size_t kRepairBacklogMax = 65536;
+constexpr int kNeedRangesMax = 4096;
 constexpr uint64_t kIdleLaneShare = 100;  // an idle lane keeps 1/100 of the rate, for probes
+constexpr uint64_t kAdoptTimeoutNs = 5'000'000'000;
+
+std::vector<recovery::Range> to_ranges(const google::protobuf::RepeatedPtrField<peer::ByteRange>& ranges) {
+  std::vector<recovery::Range> result;
+  for (const peer::ByteRange& range : ranges) result.push_back({range.offset(), range.length()});
+  return result;
+}
 
 }  // namespace
 
-bool Source::wants(const LaneWork& work) const {
-  if (work.parts.size() < kPartsQueuedMin) return true;
-  const uint64_t lane_rate_bps = session_.agreement().rate_bps / lanes_.size();
-  const uint64_t enough = std::max(part_bytes_, lane_rate_bps / 8 * kQueuedNs / 1'000'000'000);
-  return work.parts.size() < kPartsQueuedMax && work.bytes < enough;
-}
+// ---- the peer ----------------------------------------------------------------------------------
 
-std::optional<Source::Part> Source::next_part() {
-  while (cursor_ < objects_.size()) {
-    Object& object = objects_[cursor_];
-    if (object.next_offset == object.item.size) {
-      ++cursor_;
-      session_.changed().notify();  // the next object may be opened
-      continue;
-    }
-    if (!object.open) return std::nullopt;
-    Part part{.object = cursor_, .offset = object.next_offset};
-    part.length = std::min(part_bytes_, object.item.size - part.offset);
-    part.sent_end = part.reported_end = part.offset;
-    object.next_offset += part.length;
-    return part;
-  }
-  return std::nullopt;
-}
-
-void Source::give(uint32_t lane, const Part& part) {
-  objects_[part.object].placed[part.offset] = {part.offset + part.length, lane};
-  if (lanes_[lane].parts.empty()) lanes_[lane].moved_ns = now_ns_;
-  lanes_[lane].parts.push_back(part);
-  lanes_[lane].bytes += part.length;
-  session_.command(board::CommandKind::kPartition, lane, part.object, {part.offset, part.length});
-}
-
-void Source::feed() {
-  if (!rate_ || session_.failed()) return;
-  for (bool gave = true; gave;) {
-    gave = false;
-    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (!wants(lanes_[lane])) continue;
-      const std::optional<Part> part = next_part();
-      if (!part) return;
-      give(lane, *part);
-      gave = true;
-    }
+void Source::on_message(const peer::PeerMessage& message) {
+  switch (message.body_case()) {
+    case peer::PeerMessage::kNeed:
+      if (message.need().ranges_size() > kNeedRangesMax ||
+          session_.context()->board->backlog() > kRepairBacklogMax) {
+        return;  // it will be asked for again
+      }
+      sender_->need(message.need().object(), to_ranges(message.need().ranges()));
+      return take();
+    case peer::PeerMessage::kObjectState:
+      return object_state(message.object_state());
+    case peer::PeerMessage::kFileDone:
+      (void)sender_->file_done(message.file_done().object(), message.file_done().digest());
+      return take();
+    case peer::PeerMessage::kPartitionDone:
+      sender_->peer_has(message.partition_done().object(), to_ranges(message.partition_done().ranges()));
+      return take();
+    case peer::PeerMessage::kSessionDone:
+      peer_ended_ = true;
+      return;
+    default:
+      return session_.fail({ErrorCode::kIncompatible, fmt::format("the peer sent message {} to a source",
+                                                                  static_cast<int>(message.body_case()))});
   }
 }
 
-void Source::on_event(const board::Event& event, uint32_t lane) {
-  if (event.object >= objects_.size()) return;
-  if (event.kind == board::EventKind::kExtentSent) return extent_sent(event, lane);
-  if (event.kind == board::EventKind::kPartitionSent) return partition_sent(event, lane);
-  if (event.kind == board::EventKind::kExtentFailed) return extent_failed(event);
+void Source::object_state(const peer::ObjectState& state) {
+  if (state.end()) {
+    held_at_start_ = std::max(held_at_start_, sender_->bytes_held());
+    sender_->report_again();
+    sender_->peer_knows();
+  } else if (state.done()) {
+    (void)sender_->file_done(state.object(), state.digest());
+  } else {
+    sender_->peer_has(state.object(), to_ranges(state.held()));
+  }
+  take();
 }
 
-void Source::extent_sent(const board::Event& event, uint32_t lane) {
-  Object& object = objects_[event.object];
-  uint64_t extent = 0;
-  if (!object.sent.is_extent(event.offset, event.length, &extent) || !object.sent.set(extent)) return;
-  const wire::CrcKind kind = session_.agreement().crc_kind;
-  if (kind != wire::CrcKind::kNone) {
-    object.digest ^= crc::shift(kind, event.digest, object.item.size - event.offset - event.length);
+void Source::take() {
+  const recovery::Sender::Out out = sender_->take();
+  for (const recovery::LaneCommand& command : out.commands) session_.command(command);
+  for (const recovery::Sender::SentRange& sent : out.sent) tell_sent(sent);
+  for (const uint32_t index : out.digests) tell_digest(index);
+  for (const uint32_t index : out.changed) {
+    session_.fail(
+        {ErrorCode::kIntegrity,
+         items_[index].shown + ": changed while it was sent: nothing of it is stored, send it again"});
   }
-  LaneWork& work = lanes_[lane];
-  work.moved_ns = now_ns_;
-  for (Part& part : work.parts) {
-    if (part.object == event.object && part.sent_end == event.offset) part.sent_end += event.length;
+  for (const uint32_t index : out.differ) {
+    if (is_changed(index)) continue;
+    const wire::CrcKind kind = session_.agreement().crc_kind;
+    session_.fail({ErrorCode::kIntegrity,
+                   fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, send it again",
+                               items_[index].shown, digest_hex(kind, sender_->digest(index)),
+                               digest_hex(kind, *sender_->peer_digest(index)))});
   }
-  send_digest_if_complete(event.object);
+  if (!out.done.empty()) session_.changed().notify();
 }
 
-void Source::send_digest_if_complete(uint32_t index) {
-  Object& object = objects_[index];
-  if (!object.sent.complete() || object.digest_sent) return;
-  if (object.item.file) {
-    const Status unchanged = exports::Exports::check_unchanged(*object.item.file);
-    if (!unchanged) return session_.fail(unchanged.error());
-  }
-  object.digest_sent = true;
+void Source::tell_sent(const recovery::Sender::SentRange& sent) {
+  peer::PeerMessage message;
+  peer::PartitionSent* report = message.mutable_partition_sent();
+  report->set_object(sent.object);
+  report->mutable_range()->set_offset(sent.range.offset);
+  report->mutable_range()->set_length(sent.range.length);
+  report->set_lane(sent.lane);
+  session_.send(message);
+}
+
+void Source::tell_digest(uint32_t index) {
+  if (is_changed(index)) return;
   peer::PeerMessage message;
   message.mutable_file_digest()->set_object(index);
-  message.mutable_file_digest()->set_size(object.item.size);
-  message.mutable_file_digest()->set_digest(object.digest);
+  message.mutable_file_digest()->set_size(items_[index].size);
+  message.mutable_file_digest()->set_digest(sender_->digest(index));
   session_.send(message);
 }
 
-void Source::partition_sent(const board::Event& event, uint32_t lane) {
-  LaneWork& work = lanes_[lane];
-  const auto part = std::find_if(work.parts.begin(), work.parts.end(), [&](const Part& candidate) {
-    return candidate.object == event.object && candidate.offset == event.offset;
-  });
-  if (part == work.parts.end()) return;
-  report_sent(lane, *part, part->offset + part->length);
-  work.bytes -= part->length;
-  work.parts.erase(part);
-  feed();
-}
+// ---- the board ---------------------------------------------------------------------------------
 
-void Source::report_sent(uint32_t lane, const Part& part, uint64_t end) {
-  peer::PeerMessage message;
-  peer::PartitionSent* sent = message.mutable_partition_sent();
-  sent->set_object(part.object);
-  sent->mutable_range()->set_offset(part.offset);
-  sent->mutable_range()->set_length(end - part.offset);
-  sent->set_lane(lane);
-  session_.send(message);
-}
-
-// A lane that stands still may hold all its credit in extents with holes: the peer can ask for them only
-// when it knows that they were sent.
-void Source::report_stuck(uint64_t now_ns) {
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    if (now_ns - lanes_[lane].moved_ns < kStuckNs) continue;
-    for (Part& part : lanes_[lane].parts) {
-      if (part.sent_end == part.reported_end) continue;
-      report_sent(lane, part, part.sent_end);
-      part.reported_end = part.sent_end;
-    }
+void Source::on_event(const board::Event& event, uint32_t lane) {
+  switch (event.kind) {
+    case board::EventKind::kQueued:
+    case board::EventKind::kHeld:
+      if (adopt_answers_ != 0 && event.tag == adopt_tag_) sender_->adopt(event, lane);
+      return;
+    case board::EventKind::kWorkEnd:
+      if (adopt_answers_ != 0 && event.tag == adopt_tag_) --adopt_answers_;
+      return session_.changed().notify();
+    case board::EventKind::kExtentFailed:
+      if (event.object < items_.size()) extent_failed(event);
+      return;
+    default:
+      sender_->on_event(event, lane);
+      return take();
   }
 }
 
 void Source::extent_failed(const board::Event& event) {
-  const Object& object = objects_[event.object];
-  if (object.item.file) {
-    const Status unchanged = exports::Exports::check_unchanged(*object.item.file);
-    if (!unchanged) return session_.fail(unchanged.error());
-  }
+  if (is_changed(event.object)) return;
   session_.fail({ErrorCode::kStorage,
-                 fmt::format("{}: reading at byte {} failed: {}: check the disk", object.item.shown,
+                 fmt::format("{}: reading at byte {} failed: {}: check the disk", items_[event.object].shown,
                              event.offset, std::strerror(static_cast<int>(event.value)))});
 }
 
-// Bytes go again on the lane that carried them: its worker at the peer holds the rest of their extents.
-void Source::repair(const peer::Need& need) {
-  if (need.object() >= objects_.size() || need.ranges_size() > 4096) return;
-  Object& object = objects_[need.object()];
-  if (object.done || session_.context()->board->backlog() > kRepairBacklogMax) return;
-  for (const peer::ByteRange& range : need.ranges()) {
-    if (range.offset() >= object.item.size || range.length() > object.item.size - range.offset()) continue;
-    uint64_t at = range.offset();
-    const uint64_t end = at + range.length();
-    while (at < end) {
-      auto placed = object.placed.upper_bound(at);
-      if (placed == object.placed.begin()) break;
-      --placed;
-      if (at >= placed->second.end) break;  // not given to any lane yet: it will be sent in its turn
-      const uint64_t piece_end = std::min(end, placed->second.end);
-      session_.command(board::CommandKind::kRepair, placed->second.lane, need.object(), {at, piece_end - at});
-      lanes_[placed->second.lane].repair_until_ns = now_ns_ + kRepairShareNs;
-      at = piece_end;
+asio::awaitable<Status> Source::adopt() {
+  const Status status = co_await reopen();
+  if (!status) co_return status;
+  start_attempt();
+  const auto lanes = static_cast<uint32_t>(session_.lanes().size());
+  adopt_answers_ = lanes;
+  adopt_tag_ = static_cast<uint32_t>(std::random_device()());  // answers to another control may still come
+  for (uint32_t lane = 0; lane < lanes; ++lane)
+    session_.command({board::CommandKind::kQueryWork, lane, 0, {}, adopt_tag_});
+  const uint64_t deadline_ns = monotonic_ns() + kAdoptTimeoutNs;
+  while (adopt_answers_ != 0 && !session_.failed() && monotonic_ns() < deadline_ns) {
+    co_await session_.changed().wait_for(std::chrono::milliseconds(100));
+  }
+  if (session_.failed()) co_return Status();
+  if (adopt_answers_ != 0) {
+    co_return Error{ErrorCode::kDaemonNotRunning,
+                    "the dataplane does not say what it is sending: opening new flows"};
+  }
+  adopted_ = true;
+  for (uint32_t i = 0; i < items_.size(); ++i) {
+    if (!items_[i].file) continue;
+    const Result<UniqueFd> fd = co_await session_.context()->board->fetch_object(session_.slot(), i);
+    if (session_.failed()) co_return Status();
+    opened_[i] = static_cast<bool>(fd);
+  }
+  co_return Status();
+}
+
+// ---- the journal, and what is not in it ------------------------------------------------------------
+
+// What was sent, with its CRCs, now and then: what is lost must be read again, not trusted.
+asio::awaitable<void> Source::keep_journal() {
+  const auto interval = std::chrono::milliseconds(session_.context()->node.sync_lag_ms);
+  while (!session_.failed() && !complete()) {
+    const auto next = std::chrono::steady_clock::now() + interval;
+    while (!session_.failed() && !complete() && std::chrono::steady_clock::now() < next)
+      co_await session_.changed().wait_for(next - std::chrono::steady_clock::now());
+    if (complete()) co_return;
+    const Status status = co_await write_changed();
+    if (!status) {
+      session_.fail(status.error());
+      co_return;
     }
   }
 }
 
+asio::awaitable<Status> Source::write_changed() {
+  journal::Batch batch;
+  for (uint32_t i = 0; i < items_.size(); ++i) {
+    std::vector<recovery::Block> blocks = sender_->take_changed(i);
+    if (!blocks.empty()) batch.blocks.push_back({session_.id(), i, std::move(blocks)});
+  }
+  if (batch.blocks.empty()) co_return Status();
+  co_return co_await session_.write_journal(std::move(batch), journal::Durability::kProcess);
+}
+
+asio::awaitable<void> Source::reread_unknown() {
+  while (!session_.failed()) {
+    const auto next = sender_->next_reread();
+    if (!next) break;
+    const auto [index, extent] = *next;
+    const recovery::ExtentMap& map = sender_->ledger(index).map();
+    const SourceItem& item = items_[index];
+    const wire::CrcKind kind = session_.agreement().crc_kind;
+    const uint64_t offset = map.extent_offset(extent);
+    const uint64_t length = map.extent_length(extent);
+    auto work = [file = item.file, shown = item.shown, kind, offset, length] {
+      return read_crc(file->fd.get(), shown, kind, offset, length);
+    };
+    const Result<uint64_t> crc = co_await in_pool(session_.context(), std::move(work));
+    if (!crc) {
+      if (!is_changed(index)) session_.fail(crc.error());
+      break;
+    }
+    sender_->reread(index, extent, *crc);
+    take();
+  }
+  rereading_ = false;
+}
+
+// ---- the rate ----------------------------------------------------------------------------------
+
 // Something to send, or sent and not yet complete at the peer: it may have to go again.
-bool Source::has_work(uint32_t lane, uint64_t now_ns) const {
+bool Source::lane_has_work(uint32_t lane) const {
   const board::FlowState& state = session_.flow(lane).state;
-  return !lanes_[lane].parts.empty() || lanes_[lane].repair_until_ns > now_ns ||
-         state.opened_extents.load(std::memory_order_relaxed) >
-             state.extents_done.load(std::memory_order_relaxed);
+  return sender_->has_work(lane) || state.opened_extents.load(std::memory_order_relaxed) >
+                                        state.extents_done.load(std::memory_order_relaxed);
 }
 
 void Source::control_rate(uint64_t now_ns) {
   FlowFigures figures;
   uint64_t busy = 0;
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+  for (uint32_t lane = 0; lane < busy_.size(); ++lane) {
     figures.add(session_.flow(lane).state);
-    lanes_[lane].busy = has_work(lane, now_ns);
-    busy += lanes_[lane].busy ? 1 : 0;
+    busy_[lane] = lane_has_work(lane);
+    busy += busy_[lane] ? 1 : 0;
   }
   const rate::FixedRate::State before = rate_->state();
   const uint32_t cuts = rate_->cuts();
@@ -209,18 +251,22 @@ void Source::control_rate(uint64_t now_ns) {
                  rate_bps);
   }
   // Lanes with work share the rate; the others keep a little, and all of it together is never more.
-  const uint64_t idle_bps = busy == 0 ? rate_bps / lanes_.size() : rate_bps / kIdleLaneShare;
-  const uint64_t busy_bps = busy == 0 ? 0 : (rate_bps - idle_bps * (lanes_.size() - busy)) / busy;
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    session_.flow(lane).control.rate_bps.store(lanes_[lane].busy ? busy_bps : idle_bps,
-                                               std::memory_order_release);
+  const uint64_t lanes = busy_.size();
+  const uint64_t idle_bps = busy == 0 ? rate_bps / lanes : rate_bps / kIdleLaneShare;
+  const uint64_t busy_bps = busy == 0 ? 0 : (rate_bps - idle_bps * (lanes - busy)) / busy;
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    session_.flow(lane).control.rate_bps.store(busy_[lane] ? busy_bps : idle_bps, std::memory_order_release);
   }
 }
 
 void Source::on_tick(uint64_t now_ns) {
-  now_ns_ = now_ns;
-  control_rate(now_ns);
-  report_stuck(now_ns);
+  sender_->tick(now_ns);
+  if (!busy_.empty()) control_rate(now_ns);
+  if (!rereading_ && sender_->has_unknown()) {
+    rereading_ = true;
+    session_.spawn(reread_unknown());
+  }
+  take();
 }
 
 }  // namespace sluice::control

@@ -2,7 +2,8 @@
 //
 // Cold. One client at a time: a second connection while one lives is refused with EBUSY. The
 // dataplane checks every field; the client is control, but the boundary is a privilege boundary.
-// A connection's end closes nothing: flows go on, and the next control finds them on the board.
+// A connection's end closes nothing: flows go on, and the next control finds them on the board. It fetches
+// the descriptors of their objects: the lock on an unfinished file lives in them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,6 +16,7 @@ enum class AttachKind : uint32_t {
   kOpenObject = 2,    // with one descriptor, unless kObjectDiscard or kObjectGenerate
   kCloseObject = 3,   // answered once no I/O on it is left; its flows have no partition of it then
   kCloseSession = 4,  // closes every object of the session slot
+  kFetchObject = 5,   // -> reply carries the descriptor that kOpenObject passed, and its size
 };
 
 enum ObjectFlags : uint32_t {
@@ -37,7 +39,7 @@ struct AttachRequest {
 struct AttachReply {
   AttachKind kind{};
   int32_t status = 0;        // 0 or errno
-  uint64_t board_bytes = 0;  // kHello
+  uint64_t board_bytes = 0;  // kHello; kFetchObject: size of the object
 };
 
 }  // namespace sluice::board

@@ -19,7 +19,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -72,7 +72,7 @@ struct FlowState {
   std::atomic<uint64_t> bytes_done;            // tx: in extents the peer completed; rx: in extents written
   std::atomic<uint64_t> extents_done;          // as bytes_done, extents
   std::atomic<uint64_t> credit_extents;        // tx: absolute number granted; rx: granted
-  std::atomic<uint64_t> opened_extents;        // tx: extents opened so far
+  std::atomic<uint64_t> opened_extents;        // tx: extents opened so far, less those given up; a level
   std::atomic<uint64_t> gaps_reported;         // rx: tx_seq reported lost; tx: tx_seq learned as lost
   std::atomic<uint64_t> probes;                // tx sent, rx received
   std::atomic<uint64_t> statuses;              // rx sent, tx received
@@ -105,12 +105,15 @@ struct alignas(64) FlowSlot {
 // ---- commands and events ---------------------------------------------------------------------
 
 enum class CommandKind : uint32_t {
-  kOpenFlow = 1,       // flow
-  kCloseFlow = 2,      // flow; answered by kFlowClosed once no I/O or buffer of it is left
-  kPartition = 3,      // tx flow: send [offset, offset+length) of object; offset is extent-aligned
-  kRepair = 4,         // tx flow: send these bytes again (NEED); any offset and length
-  kQueryMissing = 5,   // rx flow: which bytes of [offset, offset+length) of object are missing?
-  kForgetExtents = 6,  // rx flow: extents in the range are missing again (failed sync)
+  kOpenFlow = 1,        // flow
+  kCloseFlow = 2,       // flow; answered by kFlowClosed once no I/O or buffer of it is left
+  kPartition = 3,       // tx flow: send [offset, offset+length) of object; offset is extent-aligned
+  kRepair = 4,          // tx flow: send these bytes again (NEED); any offset and length
+  kQueryMissing = 5,    // rx flow: which bytes of [offset, offset+length) of object are missing?
+  kForgetExtents = 6,   // rx flow: extents in the range are missing again (failed sync)
+  kQueryWork = 7,       // tx flow: what was given to it and is not complete at the peer?
+  kQueryUnwritten = 8,  // as kQueryMissing, of bytes that are not on disk: also those of a write under way
+  kPeerHas = 9,  // tx flow: the peer has these bytes, whoever sent them: hold none of their extents any more
 };
 
 struct Command {
@@ -131,6 +134,9 @@ enum class EventKind : uint32_t {
   kExtentFailed = 6,   // tx: read failed, rx: write failed; value = errno
   kMissing = 7,        // rx: answer to kQueryMissing: these bytes are missing
   kMissingEnd = 8,     // rx: end of that answer; length = bytes missing in all
+  kQueued = 9,         // tx: answer to kQueryWork: the rest of a partition whose first pass has not ended
+  kHeld = 10,          // tx: answer to kQueryWork: sent, not yet complete at the peer
+  kWorkEnd = 11,       // tx: end of that answer
 };
 
 struct Event {

@@ -31,7 +31,8 @@ struct Node {
   std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port"
   std::string log_level = "info";
   uint32_t sessions_max = 32;
-  uint32_t stall_timeout_s = 60;         // no progress for so long ends a session
+  uint32_t stall_timeout_s = 60;         // no progress for so long ends an attempt
+  uint32_t resume_timeout_s = 86400;     // an interrupted session tries for so long to go on by itself
   uint32_t sync_lag_bytes = 256U << 20;  // written but unsynced bytes before a sync begins
   uint32_t sync_lag_ms = 1000;
 
@@ -69,6 +70,7 @@ struct Node {
   std::filesystem::path run_dir() const { return directory / "run"; }
   std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
   std::filesystem::path dataplane_socket() const { return run_dir() / "dataplane.sock"; }
+  std::filesystem::path journal() const { return directory / "journal.sqlite"; }
   std::filesystem::path identity_dir() const { return directory / "identity"; }
   std::filesystem::path trusted_dir() const { return directory / "trusted"; }
 };

@@ -108,7 +108,7 @@ FrameTemplate::FrameTemplate(const Address& source, uint16_t source_port, const 
     p[9] = kProtocolUdp;
     std::memcpy(p + 12, source.bytes + 12, 4);
     std::memcpy(p + 16, destination.bytes + 12, 4);
-    ip4_sum_ = static_cast<uint32_t>(sum_words(p, kIp4Bytes));
+    ip4_sum_ = fold(sum_words(p, kIp4Bytes));  // four bytes at a time: more than 32 bits
     p += kIp4Bytes;
   } else {
     p[0] = 0x60;

@@ -50,6 +50,16 @@ class Net : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Families, Net, testing::Bool(),
                          [](const auto& family) { return family.param ? "IPv4" : "IPv6"; });
 
+TEST(FrameTemplate, EveryPairOfAddressesHasAGoodHeaderChecksum) {
+  for (uint32_t pair = 0; pair < 65536; ++pair) {
+    FrameTemplate t(ip4(static_cast<uint8_t>(pair)), 1, ip4(static_cast<uint8_t>(pair >> 8)), 2);
+    std::vector<uint8_t> frame(t.bytes());
+    t.write(frame.data(), 0);
+    UdpFrame udp;
+    ASSERT_EQ(parse_udp(frame, &udp), Parse::kUdp) << pair;
+  }
+}
+
 TEST_P(Net, ParsesItsOwnFrames) {
   for (const size_t bytes : {0, 1, 64, 65, 1448, 8256}) {
     const auto f = frame(bytes, true);

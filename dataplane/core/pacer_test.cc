@@ -60,6 +60,23 @@ TEST(Pacer, ZeroStopsAndAChangeTakesEffect) {
   EXPECT_EQ(pacer.next_ns(), next + 2000);
 }
 
+TEST(Pacer, ACrawlOfSecondsAFrameDoesNotWrapAround) {
+  Pacer pacer;
+  pacer.set_rate(1'000);
+  pacer.sent(0, 8'322);
+  EXPECT_EQ(pacer.next_ns(), 66'576'000'000U);
+}
+
+TEST(Pacer, ARiseShortensWhatACrawlOwes) {
+  Pacer pacer;
+  pacer.set_rate(1'000);
+  pacer.sent(1'000'000, 8'322);
+  pacer.set_rate(10'000'000);
+  EXPECT_EQ(pacer.next_ns(), 1'000'000U + 6'657'600U);
+  pacer.set_rate(1'000);  // a fall lengthens nothing: it was sent at the higher rate
+  EXPECT_EQ(pacer.next_ns(), 1'000'000U + 6'657'600U);
+}
+
 TEST(SafeRate, OnlyEverLowers) {
   constexpr uint64_t kRate = 10'000'000'000;
   EXPECT_EQ(safe_rate_bps(kRate, 0, 0, 1000), kRate);

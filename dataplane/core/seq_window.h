@@ -15,6 +15,8 @@ namespace sluice {
 class SeqWindow {
  public:
   enum class Verdict : uint8_t { kNew, kSeen, kTooOld };
+  // No flow lives to send so many: a number from here on would leave no room for what follows it.
+  static constexpr uint64_t kSeqEnd = 1ULL << 62;
 
   SeqWindow() = default;
   // `words` has bits/64 elements; bits is a power of two.
@@ -23,7 +25,7 @@ class SeqWindow {
   }
 
   Verdict check(uint64_t seq) const {
-    if (seq >= end_) return Verdict::kNew;
+    if (seq >= end_) return seq < kSeqEnd ? Verdict::kNew : Verdict::kTooOld;
     if (end_ - seq > history()) return Verdict::kTooOld;
     return (word(seq).load(std::memory_order_relaxed) >> (seq & 63)) & 1 ? Verdict::kSeen : Verdict::kNew;
   }

@@ -55,6 +55,16 @@ TEST(SeqWindow, ReaderFindsEveryGapOfTheHistory) {
   }
 }
 
+TEST(SeqWindow, RefusesNumbersThatNoFlowReaches) {
+  std::vector<std::atomic<uint64_t>> words(16);
+  SeqWindow window(words.data(), 1024);
+  window.mark(5);
+  for (const uint64_t seq : {SeqWindow::kSeqEnd, UINT64_MAX - 1, UINT64_MAX}) {
+    EXPECT_EQ(window.check(seq), Verdict::kTooOld) << seq;
+  }
+  EXPECT_EQ(window.check(SeqWindow::kSeqEnd - 1), Verdict::kNew);
+}
+
 TEST(SentRing, GivesEachTransmissionOnce) {
   SentRing ring(8);
   ring.put(5, {.offset = 8192, .object = 1, .length = 100});

@@ -22,6 +22,8 @@ namespace {
 // Longest wait for workers to let go of an object; they pass a quiet point every millisecond or so.
 constexpr uint64_t kQuietNsMax = 5'000'000'000;
 constexpr uint64_t kObjectBytesMax = 1ULL << 60;
+// For the bits of all open destinations' extents: 2 PiB of 1 MiB extents.
+constexpr uint64_t kWrittenBytesMax = 256ULL << 20;
 
 Error system_error(const std::string& what) {
   return {ErrorCode::kInternal, what + ": " + std::strerror(errno)};
@@ -30,6 +32,20 @@ Error system_error(const std::string& what) {
 void yield_briefly() {
   const timespec t{0, 50'000};
   nanosleep(&t, nullptr);
+}
+
+// The descriptors that came with a message: all of them are taken, so that none stays open unseen.
+std::vector<UniqueFd> take_descriptors(msghdr& message) {
+  std::vector<UniqueFd> fds;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
+      int received = -1;
+      std::memcpy(&received, CMSG_DATA(c) + at, sizeof received);
+      fds.emplace_back(received);
+    }
+  }
+  return fds;
 }
 
 }  // namespace
@@ -94,6 +110,7 @@ AttachServer::AttachServer(std::filesystem::path socket, UniqueFd listener, Boar
     : socket_(std::move(socket)),
       listener_(std::move(listener)),
       memory_(&memory),
+      extent_bytes_max_(memory.board().port.extent_bytes_max),
       objects_(&objects),
       epochs_(&epochs) {}
 
@@ -132,27 +149,43 @@ void AttachServer::handle_request() {
   message.msg_controllen = control.size();
   const ssize_t bytes = recvmsg(client_.get(), &message, MSG_CMSG_CLOEXEC);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  UniqueFd fd;
-  if (cmsghdr* c = bytes < 0 ? nullptr : CMSG_FIRSTHDR(&message);
-      c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-      c->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int received = -1;
-    std::memcpy(&received, CMSG_DATA(c), sizeof received);
-    fd.reset(received);
-  }
-  if (bytes != sizeof request) {  // gone, or not speaking this protocol
+  std::vector<UniqueFd> fds;
+  if (bytes >= 0) fds = take_descriptors(message);
+  // Gone, or not speaking this protocol.
+  if (bytes != sizeof request || (message.msg_flags & MSG_TRUNC) != 0) {
     client_.reset();
     return;
   }
-  board::AttachReply reply{.kind = request.kind};
   int passed = -1;
+  board::AttachReply reply = answer(request, std::move(fds), &passed);
+  part = {&reply, sizeof reply};
+  message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (passed >= 0) {
+    control.fill(0);
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &passed, sizeof passed);
+  }
+  if (sendmsg(client_.get(), &message, MSG_NOSIGNAL) != sizeof reply) client_.reset();
+}
+
+board::AttachReply AttachServer::answer(const board::AttachRequest& request, std::vector<UniqueFd> fds,
+                                        int* passed) {
+  board::AttachReply reply{.kind = request.kind};
   switch (request.kind) {
     case board::AttachKind::kHello:
       reply.board_bytes = sizeof(board::Board);
-      passed = memory_->fd();
+      *passed = memory_->fd();
       break;
     case board::AttachKind::kOpenObject:
-      reply.status = open_object(request, std::move(fd));
+      reply.status =
+          fds.size() > 1 ? EINVAL : open_object(request, fds.empty() ? UniqueFd() : std::move(fds[0]));
       break;
     case board::AttachKind::kCloseObject:
       reply.status = request.session < board::kSessionsMax
@@ -170,24 +203,20 @@ void AttachServer::handle_request() {
         if (status != 0) reply.status = status;
       }
       break;
+    case board::AttachKind::kFetchObject: {
+      const Object* const object =
+          request.session < board::kSessionsMax ? objects_->find(request.session, request.object) : nullptr;
+      reply.status = object == nullptr ? ENOENT : 0;
+      if (object != nullptr) {
+        reply.board_bytes = object->size;
+        *passed = object->fd.get();
+      }
+      break;
+    }
     default:
       reply.status = ENOSYS;
   }
-  iovec out{&reply, sizeof reply};
-  msghdr answer{};
-  answer.msg_iov = &out;
-  answer.msg_iovlen = 1;
-  if (passed >= 0) {
-    control.fill(0);
-    answer.msg_control = control.data();
-    answer.msg_controllen = control.size();
-    cmsghdr* const c = CMSG_FIRSTHDR(&answer);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(c), &passed, sizeof passed);
-  }
-  if (sendmsg(client_.get(), &answer, MSG_NOSIGNAL) != sizeof reply) client_.reset();
+  return reply;
 }
 
 int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
@@ -198,7 +227,7 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
   const bool power_of_two = (r.extent_bytes & (r.extent_bytes - 1)) == 0;
   if (r.session >= board::kSessionsMax || (r.flags & ~kKnown) != 0 || r.reserved != 0 ||
       stored != static_cast<bool>(fd) || !power_of_two || r.extent_bytes < 65536 ||
-      r.extent_bytes > memory_->board().port.extent_bytes_max || r.size > kObjectBytesMax ||
+      r.extent_bytes > extent_bytes_max_ || r.size > kObjectBytesMax ||
       ((r.flags & board::kObjectDiscard) != 0 && !write) ||
       ((r.flags & board::kObjectGenerate) != 0 && write)) {
     return EINVAL;
@@ -212,11 +241,15 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
   object->fd = std::move(fd);
   if (write) {
     const uint64_t words = object->extent_count() / 64 + 1;
+    if (8 * words > kWrittenBytesMax - written_bytes_) return ENOMEM;
     object->written =
         std::unique_ptr<std::atomic<uint64_t>[]>(new (std::nothrow) std::atomic<uint64_t>[words]());
     if (object->written == nullptr) return ENOMEM;
   }
-  return objects_->publish(std::move(object)) ? 0 : EEXIST;
+  const uint64_t written_bytes = object->written_bytes();
+  if (!objects_->publish(std::move(object))) return EEXIST;
+  written_bytes_ += written_bytes;
+  return 0;
 }
 
 // Returns once every worker has passed two quiet points after this call began.
@@ -235,7 +268,10 @@ int AttachServer::close_object(uint32_t session, uint32_t index) {
   const uint64_t deadline = monotonic_ns() + kQuietNsMax;
   while (object->extents_in_use.load(std::memory_order_acquire) != 0 && monotonic_ns() < deadline)
     yield_briefly();
-  if (object->extents_in_use.load(std::memory_order_acquire) == 0) return 0;
+  if (object->extents_in_use.load(std::memory_order_acquire) == 0) {
+    written_bytes_ -= object->written_bytes();
+    return 0;
+  }
   // A flow still uses it: control closed it too early. It must stay, or a write would go astray.
   objects_->publish(std::move(object));
   return EBUSY;

@@ -50,6 +50,8 @@ class AttachServer {
                const WorkerEpochs& epochs);
   void accept_client();
   void handle_request();
+  // *passed: the descriptor that goes with the reply, if any.
+  board::AttachReply answer(const board::AttachRequest& request, std::vector<UniqueFd> fds, int* passed);
   int open_object(const board::AttachRequest& request, UniqueFd fd);
   int close_object(uint32_t session, uint32_t index);
   void wait_quiet() const;
@@ -58,6 +60,8 @@ class AttachServer {
   UniqueFd listener_;
   UniqueFd client_;
   BoardMemory* memory_;
+  uint32_t extent_bytes_max_;   // copied: control can write to the board
+  uint64_t written_bytes_ = 0;  // of all open objects' `written`
   ObjectTable* objects_;
   const WorkerEpochs* epochs_;
 };

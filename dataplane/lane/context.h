@@ -14,7 +14,7 @@
 #include "dataplane/lane/object_table.h"
 #include "dataplane/port/neighbours.h"
 #include "dataplane/port/port.h"
-#include "storage/ring.h"
+#include "storage/disk.h"
 
 namespace sluice::lane {
 
@@ -29,7 +29,7 @@ struct Context {
   board::Board& board;
   board::WorkerSlot& slot;
   ObjectTable& objects;
-  storage::Ring& ring;
+  storage::Disk& ring;
   board::PortInfo port_info;
 
   void count(Counter counter, uint64_t n = 1) {

@@ -12,6 +12,7 @@
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/memory_port_for_test.h"
 #include "dataplane/lane/worker.h"
+#include "storage/ring.h"
 
 namespace sluice::lane::testing {
 
@@ -45,7 +46,8 @@ struct Side {
                .epochs = epochs,
                .warn = [](const std::string&) {}},
         worker((epochs.push_back(std::make_unique<std::atomic<uint64_t>>(0)),
-                shared.steering.push_back(std::make_unique<SteeringRing>()), shared),
+                shared.steering.push_back(std::make_unique<SteeringRing>()),
+                shared.disks.push_back(std::make_unique<storage::Ring>()), shared),
                0) {
     memory.board().control_alive_ns = 1;
     EXPECT_TRUE(worker.open());
@@ -152,6 +154,19 @@ class Lane : public ::testing::Test {
     }
   }
 
+  void run_steps(int count) {
+    for (int i = 0; i < count; ++i) {
+      now_ns_ += kStepNs;
+      a_.board().control_alive_ns = b_.board().control_alive_ns = now_ns_;
+      a_.step(now_ns_);
+      carry(a_, b_, {});
+      b_.step(now_ns_);
+      carry(b_, a_, {});
+      if (i % 50 == 0) detect_loss();
+      handle_events();
+    }
+  }
+
   // What control does with gaps: everything older than a step and not received is lost.
   void detect_loss() {
     auto& slot = b_.board().flows[kRxSlot];
@@ -173,6 +188,7 @@ class Lane : public ::testing::Test {
         digest_sent_ ^= crc::shift(crc_, e.digest, bytes_ - e.offset - e.length);
         sent_end_ = e.offset + e.length;
       }
+      if (e.kind == board::EventKind::kPartitionSent) ++partitions_ended_;
       if (e.kind == board::EventKind::kFlowClosed) ++closed_;
       ASSERT_NE(e.kind, board::EventKind::kExtentFailed);
     }
@@ -278,6 +294,7 @@ class Lane : public ::testing::Test {
   uint64_t digest_written_ = 0;
   uint32_t quiet_steps_ = 0;
   size_t next_partition_ = 0;
+  size_t partitions_ended_ = 0;
   int closed_ = 0;
   std::vector<std::pair<uint64_t, uint64_t>> partitions_;
 };

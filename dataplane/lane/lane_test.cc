@@ -101,6 +101,71 @@ TEST_F(Lane, CloseInTheMiddleLeavesNothingBehind) {
   close_flows();
 }
 
+// What control does with a file that is done: its chunks are not wanted, and not lost.
+TEST_F(Lane, ChunksOfAClosedFileAreNeitherSentAgainNorHeldForEver) {
+  const auto data = make_source(200'000);
+  open_flows(crc_, 8192);
+  const auto closed = b_.objects.retract(0, 0);
+  a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = 200'000});
+  run_steps(3000);
+  EXPECT_GT(b_.counter(Counter::rx_drop_unknown_object), 20U);
+  EXPECT_EQ(a_.board().flows[kTxSlot].state.retransmitted_chunks, 0U);
+  EXPECT_GT(a_.objects.find(0, 0)->extents_in_use.load(), 0U);
+  a_.command({.kind = board::CommandKind::kPeerHas, .flow = kTxSlot, .length = 200'000});
+  run_steps(10);
+  EXPECT_EQ(a_.objects.find(0, 0)->extents_in_use.load(), 0U);
+  EXPECT_EQ(a_.board().flows[kTxSlot].state.opened_extents, 0U) << "their credit is given back";
+}
+
+TEST_F(Lane, WhatThePeerHasIsNotReadAnyMoreAndItsPartitionsEnd) {
+  const auto data = make_source(20 * kExtentBytes);
+  open_flows(crc_, 8192);
+  a_.board().flows[kTxSlot].control.rate_bps = 100'000'000;
+  for (const auto& [offset, length] : partitions_) {
+    a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .offset = offset, .length = length});
+  }
+  run_steps(5);
+  a_.command({.kind = board::CommandKind::kPeerHas, .flow = kTxSlot, .length = data.size()});
+  run_steps(30'000);
+  EXPECT_EQ(partitions_ended_, partitions_.size());
+  EXPECT_LE(a_.board().flows[kTxSlot].state.bytes, 9U * kExtentBytes) << "only what was read already";
+}
+
+// A repair opens an extent without credit, and its first pass finds the extent written.
+TEST_F(Lane, CreditStaysTrueWhenAnExtentIsRepairedBeforeItsFirstPass) {
+  const auto data = make_source(kExtentBytes);
+  open_flows(crc_, 8192);
+  a_.command({.kind = board::CommandKind::kRepair, .flow = kTxSlot, .length = kExtentBytes});
+  run_steps(500);
+  const auto& state = a_.board().flows[kTxSlot].state;
+  EXPECT_EQ(state.opened_extents, 1U) << "the peer counts it, so it counts here";
+  a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = kExtentBytes});
+  run_steps(500);
+  EXPECT_EQ(a_.objects.find(0, 0)->extents_in_use.load(), 1U) << "never listed again";
+  a_.command({.kind = board::CommandKind::kPeerHas, .flow = kTxSlot, .length = kExtentBytes});
+  run_steps(10);
+  EXPECT_EQ(a_.objects.find(0, 0)->extents_in_use.load(), 0U);
+  EXPECT_EQ(state.opened_extents, state.extents_done);
+}
+
+TEST_F(Lane, ABufferIsFreedWhenTheExtentWasWrittenElsewhere) {
+  make_source(20 * kExtentBytes);
+  open_flows(crc_, 8192);
+  // One chunk each of as many extents as there are buffers; then another worker writes them all.
+  for (uint64_t i = 0; i < kExtents; ++i) {
+    a_.command(
+        {.kind = board::CommandKind::kRepair, .flow = kTxSlot, .offset = i * kExtentBytes, .length = 1});
+    run_steps(50);
+  }
+  Object& object = *b_.objects.find(0, 0);
+  EXPECT_EQ(object.extents_in_use.load(), kExtents / 2);
+  for (uint64_t i = 0; i < 8; ++i) object.set_written(i);
+  a_.command(
+      {.kind = board::CommandKind::kRepair, .flow = kTxSlot, .offset = 10 * kExtentBytes, .length = 1});
+  run_steps(200);
+  EXPECT_LE(object.extents_in_use.load(), 1U);
+}
+
 TEST_F(Lane, RefusesCommandsThatMakeNoSense) {
   a_.command({.kind = board::CommandKind::kOpenFlow, .flow = 1u << 30});
   a_.command({.kind = board::CommandKind::kPartition, .flow = 5, .offset = 1, .length = 1});
@@ -109,6 +174,31 @@ TEST_F(Lane, RefusesCommandsThatMakeNoSense) {
   a_.command({.kind = board::CommandKind::kOpenFlow, .flow = 9});
   a_.step(now_ns_);
   EXPECT_EQ(a_.counter(Counter::bad_commands), 4U);
+}
+
+TEST_F(Lane, GapsThatNoStatusCanCarryAreRefused) {
+  const auto data = make_source(3'000'000);
+  open_flows(crc_, 8192);
+  auto& gaps = b_.board().flows[kRxSlot].gaps;
+  for (const board::Gap& gap : {board::Gap{5, 0}, {UINT64_MAX, 2}, {1ULL << 40, 3}, {7, 1}}) gaps.push(gap);
+  transfer(data.size(), {.loss = 0.01}, true);
+  expect_identical(data);
+  EXPECT_EQ(b_.counter(Counter::bad_commands), 3U);
+  EXPECT_EQ(a_.counter(Counter::rx_drop_bad_status), 0U);
+}
+
+TEST_F(Lane, WhatControlWritesOverThePortsDataChangesNothing) {
+  const auto data = make_source(500'000);
+  for (Side* side : {&a_, &b_}) side->board().port = {};
+  open_flows(crc_, 8192);
+  transfer(data.size(), {}, true);
+  expect_identical(data);
+  a_.command({.kind = board::CommandKind::kPartition,
+              .flow = kTxSlot,
+              .offset = ~uint64_t{0} << 16,
+              .length = 2 * kExtentBytes});
+  a_.step(now_ns_);
+  EXPECT_EQ(a_.counter(Counter::bad_commands), 1U) << "a range that runs over";
 }
 
 TEST_F(Lane, AStrangersDatagramsChangeNothing) {

@@ -17,11 +17,14 @@ using Frame = std::vector<uint8_t>;
 
 class MemoryQueue : public port::Queue {
  public:
-  MemoryQueue(uint32_t extents, uint32_t extent_bytes) : bytes_(static_cast<size_t>(extents) * extent_bytes) {
+  // One buffer more than extents: the port's pattern.
+  MemoryQueue(uint32_t extents, uint32_t extent_bytes)
+      : bytes_(static_cast<size_t>(extents + 1) * extent_bytes) {
     void* at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     data_ = static_cast<uint8_t*>(at);
     for (uint32_t i = 0; i < extents; ++i)
       buffers_.push_back({data_ + static_cast<size_t>(i) * extent_bytes, extent_bytes});
+    pattern = {data_ + static_cast<size_t>(extents) * extent_bytes, extent_bytes};
   }
   ~MemoryQueue() override { munmap(data_, bytes_); }
 
@@ -69,6 +72,7 @@ class MemoryQueue : public port::Queue {
   std::span<const port::Buffer> buffers() const override { return buffers_; }
   std::span<uint8_t> buffer_memory() const override { return {data_, bytes_}; }
 
+  port::Buffer pattern;
   std::deque<Frame> sent;
   std::deque<Frame> arrived;
 
@@ -111,7 +115,7 @@ class MemoryPort : public port::Port {
   const uint8_t* mac() const override { return mac_; }
   MemoryQueue& queue(uint32_t) override { return queue_; }
   Status launch(std::function<void(uint32_t)>) override { return {}; }
-  const port::Buffer* pattern() const override { return &queue_.buffers()[0]; }
+  const port::Buffer* pattern() const override { return &queue_.pattern; }
   void join() override {}
   void maintain() override {}
   int core_of(uint32_t) const override { return 0; }

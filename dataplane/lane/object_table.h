@@ -33,6 +33,7 @@ struct Object {
     const uint64_t left = size - number * extent_bytes;
     return left < extent_bytes ? static_cast<uint32_t>(left) : extent_bytes;
   }
+  uint64_t written_bytes() const { return written == nullptr ? 0 : 8 * (extent_count() / 64 + 1); }
   bool is(board::ObjectFlags flag) const { return (flags & flag) != 0; }
   bool has_written(uint64_t number) const {
     return (written[number / 64].load(std::memory_order_relaxed) >> (number % 64)) & 1;

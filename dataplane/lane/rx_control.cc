@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "dataplane/lane/rx_flow.h"
 
@@ -95,6 +96,10 @@ void RxSide::query_missing(const board::Command& c) {
         continue;
       }
       const Extent& e = extents_[index];
+      if (e.writing && c.kind == board::CommandKind::kQueryUnwritten) {
+        report(base, e.length);
+        continue;
+      }
       const uint32_t chunk_bytes = e.flow->config.chunk_bytes;
       uint32_t run_end = 0;
       for (uint32_t i = e.map.next_missing(0, &run_end); i < e.map.chunks() && events < kMissingEventsMax;
@@ -125,8 +130,16 @@ void RxSide::forget(const board::Command& c) {
     object->clear_written(n);
 }
 
+// A part of an extent came here, and the whole of it, as a repair, to another worker: the rest never comes.
+void RxSide::release_written_elsewhere() {
+  for (Extent& e : extents_) {
+    if (e.flow != nullptr && !e.writing && e.object->has_written(e.key.number)) release(e);
+  }
+}
+
 bool RxSide::pump(uint64_t now_ns) {
   bool busy = false;
+  if (std::exchange(starved_, false)) release_written_elsewhere();
   for (const uint32_t index : active_) {
     Flow& flow = *flows_[index];
     if (flow.closing) continue;
@@ -140,7 +153,13 @@ bool RxSide::pump(uint64_t now_ns) {
 
 void RxSide::take_gaps(Flow& flow) {
   board::Gap gap;
-  while (!flow.gaps.full() && flow.slot.gaps.pop(&gap)) {
+  for (uint32_t n = 0; n < board::kGapSlots && !flow.gaps.full() && flow.slot.gaps.pop(&gap); ++n) {
+    // A status with an empty run, or one out of order, would not decode: its credit would be lost too.
+    const wire::GapRun last = flow.gaps.empty() ? wire::GapRun() : flow.gaps.at(flow.gaps.size() - 1).run;
+    if (gap.count == 0 || gap.first + gap.count < gap.first || gap.first < last.first + last.count) {
+      context_.count(Counter::bad_commands);
+      continue;
+    }
     add(flow.slot.state.gaps_reported, gap.count);
     flow.gaps.push({.run = {gap.first, gap.count}});
     flow.next_status_ns = 0;

@@ -34,6 +34,16 @@ void RxSide::seen(Flow& flow, const wire::Header& header, uint64_t now_ns) {
   }
 }
 
+// Its number will not be taken for lost.
+void RxSide::record(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict) {
+  if (verdict != SeqWindow::Verdict::kNew) return;
+  if (header.tx_seq < flow.slot.control.settled_below.load(std::memory_order_relaxed)) {
+    add(flow.slot.state.late_chunks, 1);
+  }
+  flow.window.mark(header.tx_seq);
+  flow.slot.state.highest_data_end.store(flow.window.end(), std::memory_order_release);
+}
+
 void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t now_ns) {
   Flow* const flow = match(frame, h);
   if (flow == nullptr) return context_.count(Counter::rx_drop_unknown_flow);
@@ -50,6 +60,8 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
   Object* const object = context_.objects.find(flow->config.session, h.object);
   if (object == nullptr || !object->is(board::kObjectWrite) ||
       (flow->crc_kind() == crc::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
+    // Received, though nobody wants it (a file that is done): as a loss it would be sent again for ever.
+    record(*flow, h, verdict);
     return context_.count(Counter::rx_drop_unknown_object);
   }
   // The extent's number and the chunk's place in it.
@@ -77,13 +89,7 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
     }
   }
   context_.count(Counter::rx_chunks);
-  if (verdict == SeqWindow::Verdict::kNew) {
-    if (h.tx_seq < flow->slot.control.settled_below.load(std::memory_order_relaxed)) {
-      add(flow->slot.state.late_chunks, 1);
-    }
-    flow->window.mark(h.tx_seq);
-    flow->slot.state.highest_data_end.store(flow->window.end(), std::memory_order_release);
-  }
+  record(*flow, h, verdict);
   seen(*flow, h, now_ns);
   if (repeated || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
 
@@ -105,7 +111,10 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
   if (known != ExtentTable::kNone) return &extents_[known];
   if (flow.done_log.size() + flow.extents_open >= kDoneLog) return nullptr;
   const uint32_t index = pool_.take(repair);
-  if (index == storage::ExtentPool::kNone) return nullptr;
+  if (index == storage::ExtentPool::kNone) {
+    starved_ = true;
+    return nullptr;
+  }
   Extent& e = extents_[index];
   table_.insert(key, index);
   e.writing = false;
@@ -194,6 +203,7 @@ void RxSide::on_probe(const net::UdpFrame& frame, const wire::Header& h, uint64_
                                              wire::kHeaderCrcCoveredBytes)) {
     return context_.count(Counter::rx_drop_crc);
   }
+  if (h.tx_seq > SeqWindow::kSeqEnd) return context_.count(Counter::rx_drop_bad_status);
   context_.count(Counter::rx_probes);
   add(flow->slot.state.probes, 1);
   seen(*flow, h, now_ns);

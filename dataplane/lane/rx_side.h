@@ -11,6 +11,7 @@
 
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/core/extent_table.h"
+#include "dataplane/core/seq_window.h"
 #include "dataplane/lane/context.h"
 #include "storage/digest.h"
 #include "storage/extent_pool.h"
@@ -54,9 +55,11 @@ class RxSide {
   Flow* match(const net::UdpFrame& frame, const wire::Header& header);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
   void seen(Flow& flow, const wire::Header& header, uint64_t now_ns);
+  static void record(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
   void complete(Extent& extent);
   void finished(Extent& extent);
   void release(Extent& extent);
+  void release_written_elsewhere();
   void send_status(Flow& flow, uint64_t now_ns);
   void take_gaps(Flow& flow);
   void settle_closed(uint32_t flow_slot);
@@ -69,6 +72,7 @@ class RxSide {
   ExtentTable table_;
   std::vector<std::unique_ptr<Flow>> flows_;  // by flow slot; null where none
   std::vector<uint32_t> active_;              // flow slots in use
+  bool starved_ = false;                      // a chunk found no buffer
 };
 
 }  // namespace sluice::lane

@@ -45,8 +45,9 @@ struct TxSide::Flow {
   uint32_t repair_slot = ExtentTable::kNone;  // extent read for the repair in front
   uint32_t extents_held = 0;                  // of any state but kFree
   bool closing = false;
-  uint64_t tx_seq = 0;  // next
-  uint64_t opened = 0;  // extents opened
+  bool repair_turn = false;  // a repair goes before a retransmission
+  uint64_t tx_seq = 0;       // next
+  uint64_t opened = 0;       // extents opened
   uint64_t credit = 0;
   uint32_t done_seen = 0;
   uint64_t rtt_ns = 0;  // 0: not known

@@ -37,8 +37,12 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
       add(flow.slot.state.blocked_pacing_ns, n == 0 ? idle_ns : 0);
       break;
     }
-    Sent sent = send_retransmission(flow, now_ns);
-    if (sent == Sent::kNothing) sent = send_repair(flow, now_ns);
+    // In turns: a peer without buffers loses every retransmission until repairs have completed extents.
+    flow.repair_turn = !flow.repair_turn;
+    Sent sent = flow.repair_turn ? send_repair(flow, now_ns) : send_retransmission(flow, now_ns);
+    if (sent == Sent::kNothing) {
+      sent = flow.repair_turn ? send_retransmission(flow, now_ns) : send_repair(flow, now_ns);
+    }
     if (sent == Sent::kNothing) sent = send_new(flow, now_ns);
     if (sent == Sent::kNothing) {
       if (n == 0 && !flow.order.empty()) {
@@ -92,9 +96,14 @@ TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
       continue;
     }
     const Extent& e = extents_[slot];
+    const auto at = static_cast<uint32_t>(chunk.offset - e.offset);
+    // Of another life of this extent: its first pass is still to come, its bytes may not even be read.
+    if (e.state != State::kHeld && at >= e.sent) {
+      flow.retransmissions.pop();
+      continue;
+    }
     uint64_t ignored = 0;
-    if (!send_chunk(flow, e, static_cast<uint32_t>(chunk.offset - e.offset), chunk.length,
-                    wire::kFlagRetransmission, now_ns, &ignored)) {
+    if (!send_chunk(flow, e, at, chunk.length, wire::kFlagRetransmission, now_ns, &ignored)) {
       return Sent::kNoRoom;
     }
     flow.retransmissions.pop();
@@ -131,10 +140,11 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
     if (e.state == State::kReading) return Sent::kNothing;
     const uint32_t chunk_bytes = flow.config.chunk_bytes;
     const uint32_t at = static_cast<uint32_t>(r.offset - e.offset) / chunk_bytes * chunk_bytes;
-    // A failed read, or bytes whose first pass is still to come: nothing to repeat in this extent.
-    const uint32_t limit = e.repair || e.state == State::kHeld ? e.length : e.sent;
+    // Bytes whose first pass is still to come may be asked for as well: an earlier life of this session sent
+    // them, and the peer's buffers may be full of what waits for them. After a failed read there are none.
     uint32_t bytes = e.length - std::min(at, e.length);
-    if (at < limit) {
+    const bool sent = at < e.length;
+    if (sent) {
       bytes = std::min(chunk_length(e.length, chunk_bytes, at / chunk_bytes), bytes);
       uint64_t ignored = 0;
       if (!send_chunk(flow, e, at, bytes, wire::kFlagRepair, now_ns, &ignored)) return Sent::kNoRoom;
@@ -148,7 +158,7 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
     r.length = end - r.offset;
     if (r.length == 0) flow.repairs.pop();
     if (flow.repairs.empty()) release();
-    if (at < limit) return Sent::kYes;
+    if (sent) return Sent::kYes;
   }
   release();
   return Sent::kNothing;
@@ -194,6 +204,12 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
                    .object = e.object->id,
                    .offset = e.partition_offset,
                    .length = e.partition_length});
+  }
+  if (e.complete) {
+    e.complete = false;
+    complete(flow, {e.object->id, e.key.number});
+  } else if (e.unlisted) {
+    give_up(flow, slot);
   }
 }
 

@@ -74,8 +74,10 @@ void TxSide::settle_closed() {
 
 bool TxSide::add_partition(const board::Command& c) {
   Flow* flow = find(c.flow);
-  if (flow == nullptr || flow->closing || c.length == 0 || c.offset % flow->config.extent_bytes != 0)
+  if (flow == nullptr || flow->closing || c.length == 0 || c.offset + c.length < c.offset ||
+      c.offset % flow->config.extent_bytes != 0) {
     return false;
+  }
   return flow->partitions.push({c.object, c.offset, c.length, 0});
 }
 
@@ -83,6 +85,47 @@ bool TxSide::add_repair(const board::Command& c) {
   Flow* flow = find(c.flow);
   if (flow == nullptr || flow->closing || c.length == 0 || c.offset + c.length < c.offset) return false;
   return flow->repairs.push({c.object, c.offset, c.length});
+}
+
+// At most one event for each extent and each queued partition: has_event_room covers them.
+void TxSide::query_work(const board::Command& c) {
+  Flow* const flow = find(c.flow);
+  board::Event run{.kind = board::EventKind::kQueued, .flow = c.flow, .tag = c.tag};
+  const auto flush = [&] {
+    if (run.length > 0) context_.emit(run);
+    run.length = 0;
+  };
+  const auto queued = [&](uint32_t object, uint64_t offset, uint64_t length) {
+    if (run.length > 0 && (run.object != object || run.offset + run.length != offset)) flush();
+    if (run.length == 0) {
+      run.object = object;
+      run.offset = offset;
+    }
+    run.length += length;
+  };
+  for (uint32_t i = 0; flow != nullptr && i < extents_.size(); ++i) {
+    const Extent& e = extents_[i];
+    if (e.flow != flow || e.state != State::kHeld) continue;
+    context_.emit({.kind = board::EventKind::kHeld,
+                   .flow = c.flow,
+                   .object = e.object->id,
+                   .tag = c.tag,
+                   .offset = e.offset,
+                   .length = e.length});
+  }
+  // Up to the end of each partition, since kPartitionSent will name that.
+  for (uint32_t i = 0; flow != nullptr && i < flow->order.size(); ++i) {
+    const Extent& e = extents_[flow->order.at(i)];
+    queued(e.object->id, e.offset, e.object->extent_length(e.key.number));
+    if (e.ends_partition) flush();
+  }
+  for (uint32_t i = 0; flow != nullptr && i < flow->partitions.size(); ++i) {
+    const Partition& p = flow->partitions.at(i);
+    queued(p.object, p.offset + p.read, p.length - p.read);
+    flush();
+  }
+  flush();
+  context_.emit({.kind = board::EventKind::kWorkEnd, .flow = c.flow, .tag = c.tag});
 }
 
 bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot) {
@@ -123,6 +166,10 @@ void TxSide::read_ahead(Flow& flow) {
   while (!flow.partitions.empty() && flow.extents_held < share && !flow.order.full() &&
          context_.has_event_room()) {
     Partition& p = flow.partitions.front();
+    if (p.read >= p.length) {  // the peer has the rest
+      flow.partitions.pop();
+      continue;
+    }
     Object* object = context_.objects.find(flow.config.session, p.object);
     if (object == nullptr || object->is(board::kObjectWrite) ||
         object->extent_bytes != flow.config.extent_bytes || p.offset + p.length > object->size) {
@@ -233,13 +280,76 @@ bool TxSide::on_status(const net::UdpFrame& frame, const wire::Header& header, c
   return true;
 }
 
+// Credit counts what the peer lists: an extent that it lists and that is not held here was opened there by a
+// repair, which took no credit; one that is held and that it will never list gives its credit back.
 void TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
   const uint32_t slot = table_.find({flow.config.session, done.object, done.number});
-  if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || extents_[slot].state != State::kHeld)
+  if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || extents_[slot].complete) {
+    ++flow.opened;
+    set(flow.slot.state.opened_extents, flow.opened);
+    add(flow.slot.state.extents_done, 1);
     return;
+  }
+  if (extents_[slot].state != State::kHeld) {  // it is listed once: said again when its first pass has ended
+    extents_[slot].complete = true;
+    return;
+  }
   add(flow.slot.state.bytes_done, extents_[slot].length);
   add(flow.slot.state.extents_done, 1);
   flow.probe_interval_ns = kProbeIntervalNsMin;
+  retire(slot);
+}
+
+bool TxSide::peer_has(const board::Command& c) {
+  Flow* const flow = find(c.flow);
+  if (flow == nullptr || flow->closing) return false;
+  for (uint32_t i = 0; i < extents_.size(); ++i) {
+    Extent& e = extents_[i];
+    if (e.flow != flow || e.repair || e.state == State::kFree || e.state == State::kDraining) continue;
+    if (e.object->id != c.object || e.offset < c.offset || e.offset - c.offset >= c.length ||
+        e.length > c.length - (e.offset - c.offset)) {
+      continue;
+    }
+    e.unlisted = true;
+    if (e.state == State::kHeld) give_up(*flow, i);
+  }
+  for (uint32_t i = 0; i < flow->partitions.size(); ++i) {
+    Partition& p = flow->partitions.at(i);
+    const uint64_t before = p.read;
+    const auto has_next = [&] {
+      const uint64_t at = p.offset + p.read;
+      const uint64_t bytes = std::min<uint64_t>(flow->config.extent_bytes, p.length - p.read);
+      return p.object == c.object && at >= c.offset && at - c.offset < c.length &&
+             bytes <= c.length - (at - c.offset);
+    };
+    while (p.read < p.length && has_next()) {
+      p.read += std::min<uint64_t>(flow->config.extent_bytes, p.length - p.read);
+    }
+    if (p.read == p.length && p.read != before) end_partition(*flow, p);
+  }
+  return true;
+}
+
+// Nothing more of it is to be read: its last extent under way ends it, or it ends now.
+void TxSide::end_partition(Flow& flow, const Partition& p) {
+  for (uint32_t i = flow.order.size(); i > 0; --i) {
+    Extent& e = extents_[flow.order.at(i - 1)];
+    if (e.object->id != p.object || e.offset < p.offset || e.offset >= p.offset + p.length) continue;
+    e.ends_partition = true;
+    e.partition_offset = p.offset;
+    e.partition_length = p.length;
+    return;
+  }
+  context_.emit({.kind = board::EventKind::kPartitionSent,
+                 .flow = flow.index,
+                 .object = p.object,
+                 .offset = p.offset,
+                 .length = p.length});
+}
+
+void TxSide::give_up(Flow& flow, uint32_t slot) {
+  --flow.opened;
+  set(flow.slot.state.opened_extents, flow.opened);
   retire(slot);
 }
 

@@ -34,6 +34,8 @@ class TxSide {
   void close(uint32_t flow_slot);  // answered by kFlowClosed when nothing of it is left
   bool add_partition(const board::Command& command);
   bool add_repair(const board::Command& command);
+  bool peer_has(const board::Command& command);
+  void query_work(const board::Command& command);  // answered by kQueued, kHeld, kWorkEnd
 
   // A valid status datagram of a flow for us; false when there is no such flow.
   bool on_status(const net::UdpFrame& frame, const wire::Header& header, const wire::Status& status,
@@ -66,6 +68,8 @@ class TxSide {
     State state = State::kFree;
     bool repair = false;
     bool ends_partition = false;
+    bool complete = false;  // at the peer, by repairs, before the first pass has ended
+    bool unlisted = false;  // at the peer, and it will not list it for this flow
     Flow* flow = nullptr;
     Object* object = nullptr;
     const port::Buffer* buffer = nullptr;
@@ -92,6 +96,8 @@ class TxSide {
   void send_probe(Flow& flow, uint64_t now_ns);
   void finish_first_pass(Flow& flow, uint32_t slot);
   void complete(Flow& flow, const wire::DoneExtent& done);
+  void give_up(Flow& flow, uint32_t slot);
+  void end_partition(Flow& flow, const Partition& partition);
   void retire(uint32_t slot);  // to the pool as soon as the device lets go
   void drain();
   void settle_closed();

@@ -19,13 +19,15 @@ constexpr uint32_t kCommandsPerLoop = 16;
 Worker::Worker(WorkerShared& shared, uint32_t index)
     : shared_(shared),
       index_(index),
+      workers_(shared.board.port.workers),
       queue_(shared.port.queue(index)),
+      disk_(*shared.disks[index]),
       context_{.queue = queue_,
                .neighbours = shared.neighbours,
                .board = shared.board,
                .slot = shared.board.workers[index],
                .objects = shared.objects,
-               .ring = ring_,
+               .ring = disk_,
                .port_info = shared.board.port},
       tx_extents_(shared.board.port.tx_extents),
       tx_(context_, tx_extents_, shared.port.pattern()),
@@ -34,7 +36,7 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
 Status Worker::open() {
   // The ring belongs to the thread that opens it.
   const auto extents = static_cast<uint32_t>(queue_.buffers().size());
-  return ring_.open(extents, queue_.buffer_memory(), shared_.helper_cpus, shared_.warn);
+  return disk_.open(extents, queue_.buffer_memory(), shared_.helper_cpus, shared_.warn);
 }
 
 Status Worker::run() {
@@ -65,7 +67,7 @@ bool Worker::step(uint64_t now_ns) {
   busy |= poll_disk();
   busy |= rx_.pump(now_ns);
   busy |= tx_.pump(now_ns);
-  ring_.submit();
+  disk_.submit();
   if (queue_.tx_pending() > 0 && queue_.tx_flush() > 0) context_.count(Counter::tx_partial_bursts);
   // A quiet point: no pointer to an object is held but those that are counted.
   shared_.epochs[index_]->fetch_add(1, std::memory_order_release);
@@ -78,7 +80,7 @@ void Worker::idle(uint64_t now_ns) {
   const bool flows = tx_.has_flows() || rx_.has_flows();
   const uint64_t limit = flows ? kSleepNsMaxWithFlows : kSleepNsMax;
   idle_sleep_ns_ = std::min(idle_sleep_ns_ * 2, limit);
-  const uint64_t due = std::min(tx_.next_due_ns(now_ns), rx_.next_due_ns());
+  const uint64_t due = next_due_ns(now_ns);
   // What is due already and was not done waits for something else (a next hop, the device).
   const uint64_t until = due > now_ns ? std::min(idle_sleep_ns_, due - now_ns) : idle_sleep_ns_;
   if (until < kSleepNsFirst) return;
@@ -125,10 +127,17 @@ void Worker::obey(const board::Command& command, uint64_t now_ns) {
       good = tx_.add_repair(command);
       break;
     case board::CommandKind::kQueryMissing:
+    case board::CommandKind::kQueryUnwritten:
       rx_.query_missing(command);
       break;
     case board::CommandKind::kForgetExtents:
       rx_.forget(command);
+      break;
+    case board::CommandKind::kPeerHas:
+      good = tx_.peer_has(command);
+      break;
+    case board::CommandKind::kQueryWork:
+      tx_.query_work(command);
       break;
     default:
       good = false;
@@ -151,7 +160,7 @@ int Worker::open_flow(uint32_t flow_slot, uint64_t now_ns) {
       c.extent_bytes > port.extent_bytes_max ||
       c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kCrc64Ecma) || ip4 != peer.is_ip4() ||
       std::memcmp(local.bytes, ip4 ? port.ip4 : port.ip6, 16) != 0 || local.is_zero() || peer.is_zero() ||
-      (c.local_port - port.udp_port_base) % shared_.workers() != index_) {
+      (c.local_port - port.udp_port_base) % workers_ != index_) {
     return EINVAL;
   }
   auto& slot = context_.board.flows[flow_slot];
@@ -176,8 +185,7 @@ bool Worker::poll_frames(uint64_t now_ns) {
     if (i + 1 < n) __builtin_prefetch(frames[i + 1].data);
     net::UdpFrame udp;
     // Only the port is needed to find the owner; it stands at a fixed place in every UDP frame.
-    if (shared_.workers() > 1 &&
-        net::parse_udp({frames[i].data, frames[i].length}, &udp) == net::Parse::kUdp &&
+    if (workers_ > 1 && net::parse_udp({frames[i].data, frames[i].length}, &udp) == net::Parse::kUdp &&
         steer(frames[i], udp.destination_port)) {
       continue;
     }
@@ -191,19 +199,19 @@ bool Worker::poll_frames(uint64_t now_ns) {
 bool Worker::steer(const port::RxFrame& frame, uint16_t port) {
   const uint16_t base = context_.port_info.udp_port_base;
   if (port < base) return false;
-  const uint32_t owner = (port - base) % shared_.workers();
+  const uint32_t owner = (port - base) % workers_;
   if (owner == index_) return false;
-  if (!shared_.steering[index_ * shared_.workers() + owner]->push(frame)) return false;
+  if (!shared_.steering[index_ * workers_ + owner]->push(frame)) return false;
   context_.count(Counter::rx_steered_frames);
   return true;
 }
 
 bool Worker::poll_steered(uint64_t now_ns) {
   bool busy = false;
-  for (uint32_t from = 0; from < shared_.workers(); ++from) {
+  for (uint32_t from = 0; from < workers_; ++from) {
     if (from == index_) continue;
     port::RxFrame frame;
-    auto& ring = *shared_.steering[from * shared_.workers() + index_];
+    auto& ring = *shared_.steering[from * workers_ + index_];
     for (uint32_t n = 0; n < port::kBurst && ring.pop(&frame); ++n) {
       on_frame(frame, now_ns);
       queue_.release(&frame, 1);
@@ -307,8 +315,8 @@ bool Worker::poll_disk() {
     return false;
   }
   storage::Completion done[port::kBurst];
-  const uint64_t short_before = ring_.short_operations();
-  const uint32_t n = ring_.poll(done);
+  const uint64_t short_before = disk_.short_operations();
+  const uint32_t n = disk_.poll(done);
   for (uint32_t i = 0; i < n; ++i) {
     if (done[i].slot < tx_extents_) {
       tx_.on_read(done[i].slot, done[i].error);
@@ -316,7 +324,7 @@ bool Worker::poll_disk() {
       rx_.on_written(done[i].slot, done[i].error);
     }
   }
-  context_.count(Counter::disk_short, ring_.short_operations() - short_before);
+  context_.count(Counter::disk_short, disk_.short_operations() - short_before);
   return n > 0;
 }
 

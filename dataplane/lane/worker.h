@@ -1,12 +1,13 @@
 // One pinned worker: its loop, the commands it takes from control, and what each received frame is.
 //
-// Owns a queue pair, an io_uring and its extents; shares nothing with other workers but the object
+// Owns a queue pair, a disk ring and its extents; shares nothing with other workers but the object
 // table, the neighbour table and the steering rings (frames of a UDP port that another worker owns).
 // The loop makes no allocation, lock or blocking call while frames flow; opening a flow allocates.
 // When nothing is to do it sleeps, briefly and ever longer, unless the node polls busy.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -32,10 +33,10 @@ struct WorkerShared {
   bool busy = false;
   std::atomic<bool>& stop;
   const std::vector<std::unique_ptr<std::atomic<uint64_t>>>& epochs;  // each worker's quiet points
+  std::vector<std::unique_ptr<storage::Disk>> disks;                  // one per worker
   std::vector<int> helper_cpus;                                       // for io_uring's own threads
   std::vector<std::unique_ptr<SteeringRing>> steering;                // [from * workers + to]
   std::function<void(const std::string&)> warn;                       // any thread; cold
-  uint32_t workers() const { return board.port.workers; }
 };
 
 class Worker {
@@ -47,7 +48,9 @@ class Worker {
   // was done. Same thread for both.
   Status open();
   bool step(uint64_t now_ns);
-  uint32_t disk_operations() const { return ring_.in_flight(); }
+  uint32_t disk_operations() const { return disk_.in_flight(); }
+  // When something is next due by itself: pacing, probes, statuses.
+  uint64_t next_due_ns(uint64_t now_ns) const { return std::min(tx_.next_due_ns(now_ns), rx_.next_due_ns()); }
 
  private:
   bool poll_commands(uint64_t now_ns);
@@ -65,8 +68,9 @@ class Worker {
 
   WorkerShared& shared_;
   uint32_t index_;
+  uint32_t workers_;  // copied: control can write to the board
   port::Queue& queue_;
-  storage::Ring ring_;
+  storage::Disk& disk_;
   Context context_;
   uint32_t tx_extents_;
   TxSide tx_;

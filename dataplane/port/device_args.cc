@@ -135,6 +135,12 @@ bool is_pci_address(std::string_view text) {
 
 Result<Device> parse_device(const config::Node& node) {
   Device device;
+  for (const char c : node.device) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) {
+      return Error{ErrorCode::kConfiguration,
+                   "[port] device holds a control character: write it in one line"};
+    }
+  }
   const size_t comma = node.device.find(',');
   device.name = node.device.substr(0, comma);
   device.argument = node.device;

@@ -34,6 +34,14 @@ TEST(DeviceArgs, MemifCarriesNoMoreThanTheBufferSizeGiven) {
   EXPECT_EQ(device->frame_bytes_carried, 2048U);
 }
 
+TEST(DeviceArgs, RefusesControlCharacters) {
+  config::Node node;
+  node.device = "net_memif0\n,role=server";
+  const auto device = parse_device(node);
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().message.find('\n'), std::string::npos);
+}
+
 TEST(DeviceArgs, MemifRefusesWrongRoleSizeAndSocket) {
   EXPECT_FALSE(parse_device(node_with("net_memif0,role=boss")));
   EXPECT_FALSE(parse_device(node_with("net_memif0,bsize=70000")));

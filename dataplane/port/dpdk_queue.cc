@@ -20,7 +20,6 @@ namespace {
 
 // Freed buffers are taken again first: the working set of a burst or two stays in L2.
 constexpr uint32_t kPoolCache = 64;
-constexpr uint32_t kCopies = 127;
 constexpr uint32_t kEthernetHeaderBytes = 14;
 constexpr uint32_t kUdpHeaderBytes = 8;
 constexpr uint64_t kMbufOverheadBytes = 256;  // of one pool element: rte_mbuf, element header, padding
@@ -49,19 +48,19 @@ uint64_t DpdkQueue::memory_bytes(const QueueSetup& setup) {
   const uint64_t copy = setup.frame_bytes_max + RTE_PKTMBUF_HEADROOM + kMbufOverheadBytes;
   const uint64_t header = RTE_PKTMBUF_HEADROOM + kHeaderRoomBytes + 2 * kMbufOverheadBytes;
   return uint64_t{setup.extents} * setup.extent_bytes + extent_alignment(setup.extent_bytes) +
-         pool_size(setup.rx_ring) * rx + pool_size(setup.tx_ring) * header + kCopies * copy;
+         pool_size(setup.rx_ring) * rx + pool_size(setup.tx_ring) * header + setup.copies * copy;
 }
 
 Status DpdkQueue::allocate() {
   const auto pool = [&](const char* name, uint32_t count, uint32_t cache, uint32_t room) {
-    return rte_pktmbuf_pool_create(fmt::format("{}_{}", name, setup_.queue_id).c_str(), count, cache, 0,
-                                   static_cast<uint16_t>(room), setup_.numa_node);
+    return rte_pktmbuf_pool_create(fmt::format("{}_{}_{}", name, setup_.port_id, setup_.queue_id).c_str(),
+                                   count, cache, 0, static_cast<uint16_t>(room), setup_.numa_node);
   };
   rx_pool_ = pool("rx", pool_size(setup_.rx_ring), kPoolCache, setup_.rx_room_bytes + RTE_PKTMBUF_HEADROOM);
   header_pool_ =
       pool("header", pool_size(setup_.tx_ring), kPoolCache, kHeaderRoomBytes + RTE_PKTMBUF_HEADROOM);
   payload_pool_ = pool("payload", pool_size(setup_.tx_ring), kPoolCache, 0);
-  copy_pool_ = pool("copy", kCopies, kBurst, setup_.frame_bytes_max + RTE_PKTMBUF_HEADROOM);
+  copy_pool_ = pool("copy", setup_.copies, kBurst, setup_.frame_bytes_max + RTE_PKTMBUF_HEADROOM);
   if (rx_pool_ == nullptr || header_pool_ == nullptr || payload_pool_ == nullptr || copy_pool_ == nullptr) {
     return Error{
         ErrorCode::kDevice,
@@ -72,6 +71,7 @@ Status DpdkQueue::allocate() {
 }
 
 Status DpdkQueue::allocate_extents() {
+  if (setup_.extents == 0) return {};
   // Aligned to its size an extent lies in one huge page: contiguous for the device in any IOVA mode.
   const size_t bytes = size_t{setup_.extents} * setup_.extent_bytes;
   auto* const base = static_cast<uint8_t*>(

@@ -66,6 +66,48 @@ std::string how_to_reserve(uint64_t needed_mib) {
 
 }  // namespace
 
+Result<bool> choose_hugepages(const std::string& key, const std::string& memory, uint64_t memory_mib,
+                              uint64_t free_mib, const Warn& warn) {
+  const bool enough = free_mib >= memory_mib;
+  if (memory == "hugepages" && !enough) {
+    return Error{ErrorCode::kDevice,
+                 fmt::format("{} = \"hugepages\": {} MiB of free hugepages are needed, {} are "
+                             "there: {}, or set memory = \"no-huge\"",
+                             key, memory_mib, free_mib, how_to_reserve(memory_mib))};
+  }
+  if (memory == "auto" && !enough) {
+    warn(fmt::format(
+        "running without hugepages, which is slower: {} MiB of free ones are needed, {} are there; "
+        "to reserve them: {}",
+        memory_mib, free_mib, how_to_reserve(memory_mib)));
+  }
+  return memory != "no-huge" && enough;
+}
+
+std::vector<std::string> eal_arguments(const EalRequest& request) {
+  std::vector<std::string> arguments = {request.program,
+                                        "--lcores=" + request.lcores,
+                                        fmt::format("--main-lcore={}", kMainLcore),
+                                        "--no-telemetry",
+                                        "--log-level=error",
+                                        "-m",
+                                        std::to_string(request.memory_mib)};
+  if (request.hugepages) {
+    arguments.insert(arguments.end(), {"--in-memory", "--single-file-segments"});
+  } else {
+    // --no-shconf: nothing shared with other processes, so nothing is left in the runtime directory, and
+    // no thread that listens for them.
+    arguments.insert(arguments.end(), {"--no-huge", "--no-shconf", "--file-prefix", request.instance});
+  }
+  bool all_virtual = true;
+  for (const Device* device : request.devices) {
+    arguments.insert(arguments.end(), {device->is_virtual() ? "--vdev" : "-a", device->argument});
+    all_virtual &= device->is_virtual();
+  }
+  if (all_virtual) arguments.insert(arguments.end(), {"--no-pci", "--iova-mode=va"});
+  return arguments;
+}
+
 Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const CoreChoice& cores,
                          const EalFacts& facts, const Warn& warn) {
   if (facts.needed_mib > node.memory_mib) {
@@ -76,49 +118,25 @@ Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const C
                     node.memory_mib, node.workers, node.extents_per_worker, node.extent_bytes >> 10,
                     facts.needed_mib)};
   }
+  const auto hugepages =
+      choose_hugepages("[dataplane] memory", node.memory, node.memory_mib, facts.hugepages_free_mib, warn);
+  if (!hugepages) return hugepages.error();
+  if (!*hugepages && !device.is_virtual()) return needs_hugepages(device, node.memory_mib);
   EalPlan plan;
-  const bool enough = facts.hugepages_free_mib >= node.memory_mib;
-  if (node.memory == "hugepages" && !enough) {
-    return Error{
-        ErrorCode::kDevice,
-        fmt::format("[dataplane] memory = \"hugepages\": {} MiB of free hugepages are needed, {} are "
-                    "there: {}, or set memory = \"no-huge\"",
-                    node.memory_mib, facts.hugepages_free_mib, how_to_reserve(node.memory_mib))};
-  }
-  plan.hugepages = node.memory != "no-huge" && enough;
-  if (node.memory == "auto" && !enough) {
-    warn(fmt::format(
-        "running without hugepages, which is slower: {} MiB of free ones are needed, {} are there; "
-        "to reserve them: {}",
-        node.memory_mib, facts.hugepages_free_mib, how_to_reserve(node.memory_mib)));
-  }
-  if (!plan.hugepages && !device.is_virtual()) {
-    return Error{ErrorCode::kDevice,
-                 fmt::format("[port] device {}: a PCI device needs hugepages: {}, and memory = \"hugepages\"",
-                             device.name, how_to_reserve(node.memory_mib))};
-  }
-  auto& arguments = plan.arguments;
-  arguments = {"sluice-dataplane",
-               "--lcores=" + lcores(cores),
-               fmt::format("--main-lcore={}", kMainLcore),
-               "--no-telemetry",
-               "--log-level=error",
-               "-m",
-               std::to_string(node.memory_mib)};
-  if (plan.hugepages) {
-    arguments.insert(arguments.end(), {"--in-memory", "--single-file-segments"});
-  } else {
-    // --no-shconf: nothing shared with other processes, so nothing is left in the runtime directory, and
-    // no thread that listens for them.
-    arguments.insert(arguments.end(), {"--no-huge", "--no-shconf", "--file-prefix",
-                                       fmt::format("sluice-{}-{}", node.name, getpid())});
-  }
-  if (device.is_virtual()) {
-    arguments.insert(arguments.end(), {"--no-pci", "--iova-mode=va", "--vdev", device.argument});
-  } else {
-    arguments.insert(arguments.end(), {"-a", device.argument});
-  }
+  plan.hugepages = *hugepages;
+  plan.arguments = eal_arguments({.program = "sluice-dataplane",
+                                  .instance = fmt::format("sluice-{}-{}", node.name, getpid()),
+                                  .lcores = lcores(cores),
+                                  .memory_mib = node.memory_mib,
+                                  .hugepages = plan.hugepages,
+                                  .devices = {&device}});
   return plan;
+}
+
+Error needs_hugepages(const Device& device, uint64_t memory_mib) {
+  return {ErrorCode::kDevice,
+          fmt::format("[port] device {}: a PCI device needs hugepages: {}, and memory = \"hugepages\"",
+                      device.name, how_to_reserve(memory_mib))};
 }
 
 uint64_t hugepages_free_mib() {

@@ -32,7 +32,21 @@ struct EalFacts {
   uint64_t needed_mib = 0;  // what pools, extents and drivers will take
 };
 
-// Pure.
+struct EalRequest {
+  std::string program;   // of this name EAL speaks in its log
+  std::string instance;  // without hugepages: a name that no other process on this host uses
+  std::string lcores;
+  uint32_t memory_mib = 0;
+  bool hugepages = false;
+  std::vector<const Device*> devices;
+};
+
+// Pure, all four.
+std::vector<std::string> eal_arguments(const EalRequest& request);
+// Whether to use hugepages: `memory` is "auto", "hugepages" or "no-huge"; `key` names it in messages.
+Result<bool> choose_hugepages(const std::string& key, const std::string& memory, uint64_t memory_mib,
+                              uint64_t free_mib, const Warn& warn);
+Error needs_hugepages(const Device& device, uint64_t memory_mib);
 Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const CoreChoice& cores,
                          const EalFacts& facts, const Warn& warn);
 

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -24,48 +25,75 @@ namespace {
 constexpr int kServerPollMs = 5;
 constexpr int kRetryMs = 200;
 constexpr int kHandshakeMs = 1000;
+constexpr int kKnockMs = 50;
+constexpr int kOnlinePollMs = 1000;
 
-// Rings in the connected region, both directions; 0 when it cannot be told. The driver keeps the
-// negotiated number to itself, and a queue without a ring of its own uses the first one's: two workers on
-// one ring destroy it. The layout is memif's protocol: rings one after the other, each with a cookie, a
+// For each connected region, the rings in it, both directions; 0 when it cannot be told. The driver keeps
+// the negotiated number to itself, and a queue without a ring of its own uses the first one's: two workers
+// on one ring destroy it. The layout is memif's protocol: rings one after the other, each with a cookie, a
 // head of 128 bytes and 2^n descriptors of 16.
-uint32_t connected_rings() {
+uint32_t rings_between(uint64_t begin, uint64_t end) {
   constexpr uint32_t kCookie = 0x3E31F20;
   constexpr uint64_t kRingHeadBytes = 128;
+  const auto cookie_at = [&](uint64_t offset) {
+    uint32_t cookie = 0;
+    if (offset + sizeof cookie > end - begin) return false;
+    memcpy(&cookie, reinterpret_cast<const void*>(begin + offset), sizeof cookie);
+    return cookie == kCookie;
+  };
+  for (uint32_t log2 = 1; log2 <= 14; ++log2) {
+    const uint64_t ring_bytes = kRingHeadBytes + (16ULL << log2);
+    if (!cookie_at(0) || !cookie_at(ring_bytes)) continue;
+    uint32_t rings = 2;
+    while (cookie_at(rings * ring_bytes)) ++rings;
+    return rings;
+  }
+  return 0;
+}
+
+std::vector<uint32_t> rings_of_regions() {
+  std::vector<uint32_t> rings;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     if (line.find("/memfd:memif_region_0") == std::string::npos) continue;
     uint64_t begin = 0;
     uint64_t end = 0;
-    if (sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &begin, &end) != 2) return 0;
-    const auto cookie_at = [&](uint64_t offset) {
-      uint32_t cookie = 0;
-      if (offset + sizeof cookie > end - begin) return false;
-      memcpy(&cookie, reinterpret_cast<const void*>(begin + offset), sizeof cookie);
-      return cookie == kCookie;
-    };
-    for (uint32_t log2 = 1; log2 <= 14; ++log2) {
-      const uint64_t ring_bytes = kRingHeadBytes + (16ULL << log2);
-      if (!cookie_at(0) || !cookie_at(ring_bytes)) continue;
-      uint32_t rings = 2;
-      while (cookie_at(rings * ring_bytes)) ++rings;
-      return rings;
-    }
-    return 0;
+    const bool read = sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &begin, &end) == 2;
+    rings.push_back(read ? rings_between(begin, end) : 0);
   }
-  return 0;
+  return rings;
 }
 
 }  // namespace
 
-MemifLink::MemifLink(Device device, uint16_t port_id, std::vector<Gate*> gates)
-    : device_(std::move(device)), port_id_(port_id), gates_(std::move(gates)) {}
+// ---- one link ----------------------------------------------------------------------------------
+
+bool MemifLink::End::device_up() const {
+  rte_eth_link link{};
+  return rte_eth_link_get_nowait(port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+void MemifLink::End::close_gates(Gate::State state) const {
+  for (Gate* gate : gates) gate->close(state);
+}
+
+void MemifLink::End::open_gates() const {
+  for (Gate* gate : gates) gate->open();
+}
+
+// ---- all of them -------------------------------------------------------------------------------
+
+MemifLink::MemifLink(std::vector<MemifEnd> ends) {
+  for (MemifEnd& end : ends) ends_.push_back(std::make_unique<End>(std::move(end)));
+}
 
 Status MemifLink::start() {
   stop_event_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   // A server only begins to answer; a client is started when its server is there.
-  if (device_.server && rte_eth_dev_start(port_id_) != 0) {
-    return Error{ErrorCode::kDevice, fmt::format("[port] device {}: cannot start", device_.name)};
+  for (const auto& end : ends_) {
+    if (end->device.server && rte_eth_dev_start(end->port_id) != 0) {
+      return Error{ErrorCode::kDevice, fmt::format("[port] device {}: cannot start", end->device.name)};
+    }
   }
   // The process's signals are for its main thread.
   sigset_t all;
@@ -87,109 +115,173 @@ MemifLink::~MemifLink() {
     thread_.join();
   }
   // From here on the driver frees what its handlers use: they must not run again.
-  if (!online_) interrupts_.hold();
-  rte_eth_dev_stop(port_id_);
+  hold();
+  for (const auto& end : ends_) rte_eth_dev_stop(end->port_id);
 }
 
 void MemifLink::run() {
   while (!stopping_.load()) {
-    if (online_) {
-      wait_online();
-    } else if (device_.server) {
-      server_offline();
-    } else {
-      client_offline();
+    const Knock knock = wait_for_knock();
+    if (stopping_.load()) return;
+    if (knock != Knock::kNone) let_handlers_run(knock);
+    for (const auto& end : ends_) {
+      if (!end->online) seek(*end);
+    }
+    // Whatever knocks there must not keep the workers from their work.
+    if (knock != Knock::kNone) sleep_ms(10);
+  }
+}
+
+// While the interrupt thread is held, news of any link comes as a knock on its control socket: a peer that
+// goes, or one that comes to a server.
+MemifLink::Knock MemifLink::wait_for_knock() {
+  std::vector<pollfd> polled{{.fd = stop_event_.get(), .events = POLLIN, .revents = 0}};
+  size_t online = 1;
+  for (const bool wanted : {true, false}) {
+    for (const auto& end : ends_) {
+      if (!held_ || end->online != wanted || (!wanted && !end->device.server)) continue;
+      for (const int fd : socket_descriptors(end->device)) {
+        polled.push_back({.fd = fd, .events = POLLIN | POLLRDHUP, .revents = 0});
+      }
+    }
+    if (wanted) online = polled.size();
+  }
+  if (poll(polled.data(), polled.size(), wait_ms()) <= 0) return Knock::kNone;
+  for (size_t i = polled.size(); i-- > 1;) {
+    if (polled[i].revents != 0) return i < online ? Knock::kOnline : Knock::kOffline;
+  }
+  return Knock::kNone;
+}
+
+int MemifLink::wait_ms() const {
+  int wait_ms = kOnlinePollMs;
+  for (const auto& end : ends_) {
+    if (end->online || (held_ && end->device.server)) continue;
+    wait_ms = std::min(wait_ms, end->device.server ? kServerPollMs : kRetryMs);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end->next_try - Clock::now());
+    if (!end->device.server) wait_ms = std::clamp<int>(static_cast<int>(left.count()) + 1, 0, wait_ms);
+  }
+  return wait_ms;
+}
+
+void MemifLink::seek(End& end) {
+  if (Clock::now() < end.next_try) return;
+  if (!end.device.server) {
+    if (!server_answers(end)) return;
+    start_client(end);
+    end.next_try = Clock::now() + std::chrono::milliseconds(kRetryMs);
+  }
+  if (end.device_up()) try_online(end);
+}
+
+bool MemifLink::server_answers(End& end) {
+  if (!end.greeting) end.greeting = connect_to_server(end.device);
+  const int answer = end.greeting ? greeted(end.greeting, kRetryMs) : -1;
+  if (answer == 0) return false;
+  end.greeting.reset();
+  if (answer < 0) end.next_try = Clock::now() + std::chrono::milliseconds(kRetryMs);
+  return answer > 0;
+}
+
+void MemifLink::start_client(End& end) {
+  pause_gates();
+  hold();
+  rte_eth_dev_stop(end.port_id);
+  rte_eth_dev_start(end.port_id);
+  let_go();
+  for (int waited_ms = 0; waited_ms < kHandshakeMs && !end.device_up(); ++waited_ms) {
+    if (sleep_ms(1)) break;
+  }
+  settle();
+}
+
+void MemifLink::let_handlers_run(Knock knock) {
+  pause_gates();
+  if (knock == Knock::kOnline) {
+    interrupts_.handle_ready();
+  } else {
+    // A greeting is a conversation: until it has led to something, or is just somebody who looked.
+    const auto waits = [&] {
+      return std::ranges::none_of(ends_, [](const auto& end) { return !end->online && end->device_up(); });
+    };
+    let_go();
+    for (int waited_ms = 0; waited_ms < kKnockMs && waits(); ++waited_ms) {
+      if (sleep_ms(1)) break;
     }
   }
+  settle();
 }
 
-void MemifLink::server_offline() {
-  if (!sleep_ms(kServerPollMs) && device_up()) try_online();
+// After the handlers ran: links that are gone go offline, the others on.
+void MemifLink::settle() {
+  if (!any_online()) return;
+  hold();
+  for (const auto& end : ends_) {
+    if (!end->online) continue;
+    if (end->device_up()) {
+      end->open_gates();
+      continue;
+    }
+    end->close_gates(Gate::State::kOffline);
+    end->online = false;
+    end->up = false;
+    say(fmt::format("device {}: link down: waiting for the peer", end->device.name));
+  }
+  if (!any_online()) let_go();
 }
 
-void MemifLink::client_offline() {
-  if (!greeting_) greeting_ = connect_to_server(device_);
-  if (!greeting_) {
-    sleep_ms(kRetryMs);
-    return;
-  }
-  const int answer = greeted(greeting_, kRetryMs);
-  if (answer == 0) return;
-  greeting_.reset();
-  if (answer < 0) {
-    sleep_ms(kRetryMs);
-    return;
-  }
-  interrupts_.hold();
-  rte_eth_dev_stop(port_id_);
-  rte_eth_dev_start(port_id_);
-  interrupts_.let_go();
-  for (int waited_ms = 0; waited_ms < kHandshakeMs && !device_up(); ++waited_ms) {
-    if (sleep_ms(1)) return;
-  }
-  if (device_up()) try_online();
-  if (!online_) sleep_ms(kRetryMs);
-}
-
-void MemifLink::try_online() {
-  interrupts_.hold();
-  const uint32_t rings = device_up() ? connected_rings() : 0;
-  const size_t wanted = 2 * gates_.size();
-  if (!device_up() || (rings != 0 && rings != wanted)) {
-    interrupts_.let_go();
-    if (device_up() && !std::exchange(mismatch_said_, true)) {
+void MemifLink::try_online(End& end) {
+  const bool alone = !any_online();
+  hold();
+  // The region of each link that is online is a good one; this link's must be one more.
+  const std::vector<uint32_t> regions = rings_of_regions();
+  const size_t wanted = 2 * end.gates.size();
+  const auto good = std::ranges::count_if(regions, [&](uint32_t n) { return n == wanted || n == 0; });
+  const auto online = std::ranges::count_if(ends_, [](const auto& each) { return each->online; });
+  const bool mismatch = !regions.empty() && good <= online;
+  if (!end.device_up() || mismatch) {
+    if (alone) let_go();
+    const auto other = std::ranges::find_if(regions, [&](uint32_t n) { return n != wanted && n != 0; });
+    if (end.device_up() && other != regions.end() && !std::exchange(end.mismatch_said, true)) {
       say(
           fmt::format("device {}: the peer's memif has {} queue pairs, ours {}: give both nodes the same "
                       "[dataplane] workers",
-                      device_.name, rings / 2, wanted / 2));
+                      end.device.name, *other / 2, wanted / 2));
     }
-    sleep_ms(kRetryMs);
+    end.next_try = Clock::now() + std::chrono::milliseconds(kRetryMs);
     return;
   }
-  online_ = true;
-  mismatch_said_ = false;
-  up_ = true;
-  for (Gate* gate : gates_) gate->open();
-  say(fmt::format("device {}: link up", device_.name));
+  end.online = true;
+  end.mismatch_said = false;
+  end.up = true;
+  end.open_gates();
+  say(fmt::format("device {}: link up", end.device.name));
 }
 
-void MemifLink::wait_online() {
-  std::vector<pollfd> polled{{.fd = stop_event_.get(), .events = POLLIN, .revents = 0}};
-  for (const int fd : socket_descriptors(device_)) {
-    polled.push_back({.fd = fd, .events = POLLIN | POLLRDHUP, .revents = 0});
+bool MemifLink::any_online() const {
+  return std::ranges::any_of(ends_, [](const auto& end) { return end->online; });
+}
+
+void MemifLink::pause_gates() {
+  for (const auto& end : ends_) {
+    if (end->online) end->close_gates(Gate::State::kPaused);
   }
-  if (poll(polled.data(), polled.size(), 1000) <= 0 || polled[0].revents != 0) return;
-  close_gates(Gate::State::kPaused);
-  interrupts_.handle_ready();
-  if (!device_up()) {
-    go_offline();
-    return;
-  }
-  for (Gate* gate : gates_) gate->open();
-  sleep_ms(10);  // whatever knocks there must not keep the workers from their work
 }
 
-void MemifLink::go_offline() {
-  close_gates(Gate::State::kOffline);
-  interrupts_.let_go();
-  online_ = false;
-  up_ = false;
-  say(fmt::format("device {}: link down: waiting for the peer", device_.name));
+void MemifLink::hold() {
+  if (!held_) interrupts_.hold();
+  held_ = true;
 }
 
-bool MemifLink::device_up() const {
-  rte_eth_link link{};
-  return rte_eth_link_get_nowait(port_id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+void MemifLink::let_go() {
+  if (held_) interrupts_.let_go();
+  held_ = false;
 }
 
 bool MemifLink::sleep_ms(int timeout_ms) {
   pollfd stop{.fd = stop_event_.get(), .events = POLLIN, .revents = 0};
   poll(&stop, 1, timeout_ms);
   return stopping_.load();
-}
-
-void MemifLink::close_gates(Gate::State state) {
-  for (Gate* gate : gates_) gate->close(state);
 }
 
 void MemifLink::say(std::string news) {

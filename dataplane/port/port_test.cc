@@ -1,154 +1,19 @@
-// A real port: two processes on the ends of a memif, without hugepages, so that it runs anywhere.
-//
-// EAL starts once per process, so every node is a child forked before any EAL. Children tell what they
-// see over a socket pair, line by line; a child that hangs is ended by its alarm and fails the test.
+// A real port: two processes on the ends of a memif.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/port/port.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cstring>
-#include <filesystem>
-#include <thread>
+#include <memory>
 
-#include "dataplane/core/unique_fd.h"
-#include "dataplane/core/wire.h"
-#include "dataplane/port/privileges.h"
+#include "dataplane/port/port_fixture_for_test.h"
 
 namespace sluice::port {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr uint32_t kHeaderBytes = 106;
 constexpr uint32_t kFrames = 10'000;
-constexpr unsigned kHangSeconds = 100;
-
-// ---- children ----------------------------------------------------------------------------------
-
-// Lines to the parent, and its wish to stop: the end of the stream.
-class Wire {
- public:
-  explicit Wire(int fd) : fd_(fd) {}
-  void say(const std::string& line) const { (void)!write(fd_, (line + "\n").data(), line.size() + 1); }
-  bool stop_wanted() const {
-    char byte = 0;
-    return recv(fd_, &byte, 1, MSG_DONTWAIT) == 0;
-  }
-
- private:
-  int fd_;
-};
-
-class Child {
- public:
-  template <typename Body>
-  explicit Child(Body body) {
-    int ends[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    fflush(nullptr);
-    pid_ = fork();
-    if (pid_ == 0) {
-      close(ends[0]);
-      alarm(kHangSeconds);
-      const Wire wire(ends[1]);
-      _exit(body(wire));
-    }
-    close(ends[1]);
-    fd_.reset(ends[0]);
-  }
-  Child(const Child&) = delete;
-  ~Child() {
-    if (pid_ > 0) kill_hard();
-  }
-
-  // The next line, or "" when the child ended.
-  std::string line() {
-    std::string text;
-    for (char byte = 0; read(fd_.get(), &byte, 1) == 1 && byte != '\n';) text += byte;
-    return text;
-  }
-  void expect_line_with(const std::string& part) {
-    std::string seen = "-";
-    while (seen.find(part) == std::string::npos) {
-      seen = line();
-      ASSERT_FALSE(seen.empty()) << "the child ended before it said: " << part;
-    }
-  }
-  int exit_status() {
-    shutdown(fd_.get(), SHUT_WR);
-    int status = 0;
-    waitpid(std::exchange(pid_, -1), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-  }
-  void kill_hard() {
-    kill(pid_, SIGKILL);
-    waitpid(std::exchange(pid_, -1), nullptr, 0);
-  }
-
- private:
-  pid_t pid_ = -1;
-  UniqueFd fd_;
-};
-
-// ---- nodes -------------------------------------------------------------------------------------
-
-class PortTest : public testing::Test {
- protected:
-  void SetUp() override {
-    char name[] = "/tmp/sluice-port-test.XXXXXX";
-    directory_ = mkdtemp(name);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
-  fs::path socket() const { return directory_ / "memif.sock"; }
-
-  config::Node node(bool server, uint32_t workers = 1) const {
-    config::Node node;
-    node.directory = directory_;
-    node.name = server ? "server" : "client";
-    node.device =
-        std::string("net_memif0,role=") + node.name + ",socket-abstract=no,socket=" + socket().string();
-    node.address4 = server ? "10.77.0.1/24" : "10.77.0.2/24";
-    node.memory = "no-huge";
-    node.memory_mib = 96;
-    node.workers = workers;
-    node.extent_bytes = 128U << 10;
-    node.extents_per_worker = 8;
-    cpu_set_t allowed;
-    sched_getaffinity(0, sizeof allowed, &allowed);
-    if (CPU_ISSET(0, &allowed) && CPU_ISSET(1, &allowed)) node.cores.assign(workers, server ? 0 : 1);
-    return node;
-  }
-
-  fs::path directory_;
-};
-
-std::unique_ptr<Port> open_port(const config::Node& node, const Wire& wire) {
-  auto port = Port::open(node, [](const std::string&) {});
-  if (port) return std::move(*port);
-  wire.say("error " + port.error().message);
-  return nullptr;
-}
-
-// ---- frames ------------------------------------------------------------------------------------
-
-// A frame says which bytes of which extent follow its header: the receiver can tell every byte.
-struct Marker {
-  uint32_t kind = 0;  // 1 greeting, 2 greeting answered, 3 data
-  uint32_t number = 0;
-  uint32_t extent = 0;
-  uint32_t offset = 0;
-  uint32_t length = 0;
-};
 
 uint8_t pattern(uint32_t extent, uint32_t offset) {
   return static_cast<uint8_t>(extent * 131 + offset * 7 + (offset >> 8) * 13);
@@ -161,21 +26,6 @@ Marker data_marker(uint32_t number) {
           .extent = number % 8,
           .offset = number * 64 % 65536,
           .length = kSizes[number % kSizes.size()]};
-}
-
-void write_header(uint8_t* frame, const Marker& marker) {
-  memset(frame, 0xff, kHeaderBytes);
-  wire::store_be16(frame + 12, 0x88b5);  // for local experiments
-  memcpy(frame + 14, &marker, sizeof marker);
-}
-
-bool append(Queue& queue, const Marker& marker) {
-  const Buffer& extent = queue.buffers()[marker.extent];
-  // Every third frame is a copy.
-  uint8_t* const frame = queue.tx_begin(kHeaderBytes, extent.data + marker.offset, marker.length,
-                                        marker.number % 3 == 2 ? nullptr : &extent, false);
-  if (frame != nullptr) write_header(frame, marker);
-  return frame != nullptr;
 }
 
 bool intact(const RxFrame& frame, const Marker& marker) {
@@ -253,43 +103,6 @@ int exchange(const config::Node& node, const Wire& wire) {
   for (const std::string& result : results) wire.say(result);
   // The last frames sent lie in memory shared with the peer, who may still read: stay until told.
   while (!wire.stop_wanted()) usleep(1000);
-  return 0;
-}
-
-// Sends full frames for ever, with its number in them, and says which other numbers it hears.
-int chat(const config::Node& node, uint32_t number, const Wire& wire) {
-  auto port = open_port(node, wire);
-  if (port == nullptr) return 1;
-  std::atomic<bool> stop = false;
-  const Status launched = port->launch([&](uint32_t) {
-    Queue& queue = port->queue(0);
-    uint32_t last = 0;
-    while (!stop) {
-      RxFrame frames[kBurst];
-      uint32_t oversize = 0;
-      const uint32_t count = queue.rx(frames, kBurst, &oversize);
-      Marker marker;
-      if (count > 0) memcpy(&marker, frames[count - 1].data + 14, sizeof marker);
-      queue.release(frames, count);
-      if (count > 0 && marker.number != last) {
-        last = marker.number;
-        wire.say("heard " + std::to_string(last));
-      }
-      while (append(queue, {.kind = 3, .number = number, .length = 8192})) {
-      }
-      queue.tx_flush();
-    }
-  });
-  if (!launched) return 2;
-  const Status dropped = drop_privileges(false);
-  if (!dropped) wire.say("error " + dropped.error().message);
-  wire.say("ready");
-  while (!wire.stop_wanted()) {
-    port->maintain();
-    usleep(1000);
-  }
-  stop = true;
-  port->join();
   return 0;
 }
 

@@ -147,6 +147,45 @@ TEST_F(CliTest, SessionsAreListedShownAndCancelled) {
   expect_one_line_error(sluice({"session", "show", "s9"}), ErrorCode::kUsage);
 }
 
+TEST_F(CliTest, ASessionIsPausedAndContinued) {
+  sessions_are(api::Session::TRANSFERRING);
+  sluice({"send", "a", "b:x", "--detach"});
+  EXPECT_EQ(sluice({"session", "pause", "s1"}).out, "session s1 paused\n");
+  EXPECT_EQ(sluice({"session", "continue", "s1", "--json"}).json()["state"], "transferring");
+  expect_one_line_error(sluice({"session", "pause", "s9"}), ErrorCode::kUsage);
+}
+
+TEST_F(CliTest, ASessionHeldByAnErrorEndsTheCommandThatFollowsIt) {
+  sessions_are(api::Session::PAUSED);
+  control_.on_io([&] {
+    control_.sessions.prototype.set_error_code(static_cast<uint32_t>(ErrorCode::kNoSpace));
+    control_.sessions.prototype.set_error("full; 'sluice session continue s1'");
+  });
+  expect_one_line_error(sluice({"send", "a", "b:x", "-q"}), ErrorCode::kNoSpace);
+}
+
+TEST_F(CliTest, VerifyTellsOfEachFileAndFailsWhenOneIsBad) {
+  sessions_are(api::Session::SUCCEEDED);
+  sluice({"send", "a", "b:x", "--detach"});
+  const auto verdict = [](const char* file, bool good) {
+    api::VerifyProgress progress;
+    progress.set_file(file);
+    progress.set_done(true);
+    progress.set_good(good);
+    if (!good) progress.set_problem("differs");
+    return progress;
+  };
+  control_.on_io([&] { control_.sessions.verdicts = {verdict("/one", true)}; });
+  const Outcome good = sluice({"verify", "s1"});
+  EXPECT_EQ(good.exit_code, 0);
+  EXPECT_NE(good.out.find("/one: good"), std::string::npos) << good.out;
+  control_.on_io([&] { control_.sessions.verdicts.push_back(verdict("/two", false)); });
+  const Outcome bad = sluice({"verify", "s1"});
+  EXPECT_EQ(bad.exit_code, static_cast<int>(ErrorCode::kIntegrity));
+  EXPECT_NE(bad.out.find("/two: BAD: differs"), std::string::npos) << bad.out;
+  EXPECT_EQ(sluice({"verify", "s1", "--json"}).json()["files"][1]["good"], false);
+}
+
 TEST_F(CliTest, WaitThatTimesOutSaysSoAndUsesTheChosenStatus) {
   sessions_are(api::Session::TRANSFERRING);
   sluice({"send", "a", "b:x", "--detach"});

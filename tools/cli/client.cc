@@ -147,6 +147,25 @@ Result<api::Session> Client::cancel(const std::string& id) {
   return call(*stub_, &api::Control::Stub::CancelSession, reference(id));
 }
 
+Result<api::Session> Client::pause(const std::string& id) {
+  return call(*stub_, &api::Control::Stub::PauseSession, reference(id));
+}
+
+Result<api::Session> Client::go_on(const std::string& id) {
+  return call(*stub_, &api::Control::Stub::ContinueSession, reference(id));
+}
+
+Status Client::verify(const std::string& id,
+                      const std::function<void(const api::VerifyProgress&)>& on_progress) {
+  grpc::ClientContext context;
+  auto reader = stub_->VerifySession(&context, reference(id));
+  api::VerifyProgress progress;
+  while (reader->Read(&progress)) on_progress(progress);
+  const grpc::Status status = reader->Finish();
+  if (!status.ok()) return to_error(status, context);
+  return {};
+}
+
 Result<api::CountersReply> Client::counters() {
   return call(*stub_, &api::Control::Stub::Counters, api::CountersRequest());
 }
@@ -166,7 +185,11 @@ Result<api::Session> Client::watch(const std::string& id, std::optional<double> 
     return Error{ErrorCode::kInternal,
                  "sluice-control ended the stream of session " + id + " before its end"};
   }
-  return to_error(status, context);
+  Error error = to_error(status, context);
+  if (error.code == ErrorCode::kDaemonNotRunning) {
+    error.message += "; the session goes on once it runs again: 'sluice session wait " + id + "'";
+  }
+  return error;
 }
 
 }  // namespace sluice::cli

@@ -25,6 +25,10 @@ class Client {
   Result<api::ListSessionsReply> list();
   Result<api::Session> show(const std::string& id);
   Result<api::Session> cancel(const std::string& id);
+  Result<api::Session> pause(const std::string& id);
+  Result<api::Session> go_on(const std::string& id);
+  // Calls `on_progress` with every message about a file.
+  Status verify(const std::string& id, const std::function<void(const api::VerifyProgress&)>& on_progress);
   Result<api::CountersReply> counters();
 
   // Calls `on_change` with what the node tells, until the session has ended: its last state. Or until

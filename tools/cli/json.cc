@@ -44,7 +44,9 @@ Json session_fields(const api::Session& s) {
               {"error_code", s.error_code()},
               {"error_name", s.error_name()},
               {"error", s.error()},
-              {"wire", s.wire()}};
+              {"wire", s.wire()},
+              {"attempts", s.attempts()},
+              {"bytes_resent", s.bytes_resent()}};
   Json files = Json::array();
   for (const api::FileProgress& file : s.files()) files.push_back(file_json(file));
   out["files"] = std::move(files);
@@ -74,6 +76,18 @@ Json counters_json(const api::CountersReply& reply) {
                             {"value", counter.value()}});
   }
   return {{"schema", "sluice.counters.v1"}, {"counters", std::move(counters)}};
+}
+
+Json verify_json(const std::vector<api::VerifyProgress>& verdicts) {
+  Json files = Json::array();
+  for (const api::VerifyProgress& verdict : verdicts) {
+    files.push_back(Json{{"file", verdict.file()},
+                         {"good", verdict.good()},
+                         {"bytes_checked", verdict.bytes_checked()},
+                         {"digest", verdict.digest()},
+                         {"problem", verdict.problem()}});
+  }
+  return {{"schema", "sluice.verify.v1"}, {"files", std::move(files)}};
 }
 
 Json live_json(const api::NodeReply& reply) {

@@ -66,7 +66,8 @@ std::string digest_text(const api::FileProgress& file, const std::string& crc) {
 
 bool session_ended(const api::Session& session) {
   return session.state() == api::Session::SUCCEEDED || session.state() == api::Session::FAILED ||
-         session.state() == api::Session::CANCELLED;
+         session.state() == api::Session::CANCELLED ||
+         (session.state() == api::Session::PAUSED && session.error_code() != 0);
 }
 
 std::string state_name(api::Session::State state) {

@@ -1,9 +1,12 @@
-// sluice session list|show|wait|cancel, sluice counters.
+// sluice session list|show|wait|pause|continue|cancel, sluice verify, sluice counters.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <optional>
+#include <ostream>
+#include <vector>
 
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
@@ -100,14 +103,52 @@ Result<int> wait(const Context& context, const SessionFlags& flags) {
   return follow_session(context, **client, flags.id, options);
 }
 
-Result<int> cancel(const Context& context, const SessionFlags& flags) {
+using Change = Result<api::Session> (Client::*)(const std::string&);
+
+// Asks for a change of the session's state.
+template <Change change>
+Result<int> ask(const Context& context, const SessionFlags& flags) {
   auto client = Client::connect(context.node_directory());
   if (!client) return client.error();
-  const auto session = (*client)->cancel(flags.id);
+  const auto session = ((**client).*change)(flags.id);
   if (!session) return session.error();
   context.print(session_json(*session),
                 fmt::format("session {} {}\n", printable(flags.id), state_name(session->state())));
   return 0;
+}
+
+Result<int> verify(const Context& context, const SessionFlags& flags) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  std::vector<api::VerifyProgress> verdicts;
+  std::string text;
+  Environment& environment = context.environment;
+  const bool shows = environment.err_is_terminal && !flags.quiet;
+  const Status status = (*client)->verify(flags.id, [&](const api::VerifyProgress& progress) {
+    if (!progress.done()) {
+      if (shows) {
+        environment.err << fmt::format("\r\x1b[K{}  {} of {}", printable(progress.file()),
+                                       format_bytes(progress.bytes_checked()),
+                                       format_bytes(progress.bytes_total()))
+                        << std::flush;
+      }
+      return;
+    }
+    verdicts.push_back(progress);
+    text += progress.good()
+                ? fmt::format("{}: good, {} bytes {}\n", printable(progress.file()), progress.bytes_checked(),
+                              progress.digest())
+                : fmt::format("{}: BAD: {}\n", printable(progress.file()), printable(progress.problem()));
+  });
+  if (shows) environment.err << "\r\x1b[K" << std::flush;
+  if (!status) return status.error();
+  context.print(verify_json(verdicts), text);
+  const auto bad = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return !v.good(); });
+  if (bad == 0) return 0;
+  environment.err << fmt::format(
+      "sluice: {} of {} file(s) could not be verified: see above, or send them again\n", bad,
+      verdicts.size());
+  return static_cast<int>(ErrorCode::kIntegrity);
 }
 
 Result<int> counters(const Context& context) {
@@ -127,7 +168,8 @@ Result<int> counters(const Context& context) {
 }  // namespace
 
 void add_session_commands(CLI::App& app, Context& context) {
-  CLI::App* session = app.add_subcommand("session", "Sessions of the node: list, show, wait, cancel");
+  CLI::App* session =
+      app.add_subcommand("session", "Sessions of the node: list, show, wait, pause, continue, cancel");
   session->require_subcommand(1);
   session->add_subcommand("list", "List the sessions, the newest last")->callback([&context] {
     context.action = [&context] { return list(context); };
@@ -145,7 +187,9 @@ void add_session_commands(CLI::App& app, Context& context) {
     return std::pair(command, flags);
   };
   add("show", "Show one session", show);
-  add("cancel", "Cancel a session", cancel);
+  add("pause", "Hold a session up, until 'continue'", ask<&Client::pause>);
+  add("continue", "Let a session go on that was paused", ask<&Client::go_on>);
+  add("cancel", "Cancel a session", ask<&Client::cancel>);
   const auto [waiting, flags] =
       add("wait", "Wait for the end of a session; its result is the exit status", wait);
   waiting->add_option("--timeout", flags->timeout_s, "Leave after so many seconds")
@@ -155,6 +199,15 @@ void add_session_commands(CLI::App& app, Context& context) {
       ->type_name("C")
       ->check(CLI::Range(0, 255));
   waiting->add_flag("-q,--quiet", flags->quiet, "Show no progress");
+  auto checked = std::make_shared<SessionFlags>();
+  CLI::App* verifying = app.add_subcommand(
+      "verify", "Read a session's files at this node back and compare them with the journal");
+  verifying->add_option("id", checked->id, "Session, as 'sluice session list' shows it")
+      ->required()
+      ->type_name("ID");
+  verifying->add_flag("-q,--quiet", checked->quiet, "Show no progress");
+  verifying->callback(
+      [&context, checked] { context.action = [&context, checked] { return verify(context, *checked); }; });
   app.add_subcommand("counters", "Show the counters of the dataplane")->callback([&context] {
     context.action = [&context] { return counters(context); };
   });

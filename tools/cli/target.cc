@@ -40,7 +40,7 @@ Result<Target> parse_target(std::string_view text) {
   }
   Target target{std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
   if (is_memory_source(text) || is_null_destination(text)) {
-    return usage(quoted(text) + " names no node; write NODE:" + std::string(text));
+    return usage(quoted(text) + " names no node; write NODE:" + printable(text));
   }
   if (target.path.empty()) {
     return usage(quoted(text) + " has no path; write " + target.node + ":EXPORT/FILE or " + target.node +

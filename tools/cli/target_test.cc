@@ -64,5 +64,11 @@ TEST(GetRequest, RefusesSourcesOfTwoNodesAndLocalSources) {
   EXPECT_EQ(get_request({"x", "in/"}, "/w").error().code, ErrorCode::kUsage);
 }
 
+TEST(Target, WhatItRefusesCannotSteerATerminal) {
+  const auto target = parse_target("memory:\x7f");
+  ASSERT_FALSE(target);
+  EXPECT_EQ(target.error().message.find('\x7f'), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sluice::cli

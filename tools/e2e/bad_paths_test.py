@@ -180,7 +180,7 @@ def sparse_disk(pair):
 
 def test_disk_that_fills_up_meanwhile(pair, sparse_disk):
     source = make_file(pair.a, 32 * MIB)
-    process, _ = start_slow(pair.a, "send", source, "b:data/ext2/file")
+    process, session = start_slow(pair.a, "send", source, "b:data/ext2/file")
     with open(sparse_disk / "filler", "wb") as filler, pytest.raises(OSError):
         while True:
             filler.write(bytes(MIB))
@@ -188,8 +188,12 @@ def test_disk_that_fills_up_meanwhile(pair, sparse_disk):
     ended = finish(process)
     assert ended.returncode in (NO_SPACE, STORAGE), ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1 and "file" in ended.stderr
-    wait_until(lambda: {path.name for path in sparse_disk.iterdir()} == {"filler", "lost+found"}, 10, "nothing left")
-    forget(source)
+    assert f"session continue {session[:8]}" in ended.stderr, "what has arrived is kept"
+    (sparse_disk / "filler").unlink()
+    pair.a.must("session", "continue", session)
+    assert pair.a.sluice("session", "wait", session, "--quiet").returncode == 0
+    assert same_bytes(source, sparse_disk / "file")
+    forget(source, sparse_disk / "file")
 
 
 @pytest.mark.parametrize(

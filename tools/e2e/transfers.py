@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 
-from harness import wait_until
+from harness import HarnessError, wait_until
 from harness.system import random_file, same_bytes
 
 MIB = 1 << 20
@@ -60,6 +60,29 @@ def pull(pair, source, *options, name=None):
 
 def last_session(node):
     return node.sessions()[-1]
+
+
+ENDED = ("succeeded", "failed", "cancelled")
+
+
+def wait_state(node, session, *states, deadline_s=60):
+    """The session as the node shows it, once it is in one of these states. The node may be restarting."""
+    seen = {}
+
+    def there():
+        status, reply, _ = node.json("session", "show", session)
+        if status == 0:
+            seen.update(reply)
+        return status == 0 and reply["state"] in states and reply
+
+    try:
+        return wait_until(there, deadline_s, f"session {session} of node {node.name} is {' or '.join(states)}")
+    except HarnessError as error:
+        raise HarnessError(f"{error}; it is {seen.get('state')}, waiting for {seen.get('waiting_for')!r}") from None
+
+
+def ended_session(node, session, deadline_s=90):
+    return wait_state(node, session, *ENDED, deadline_s=deadline_s)
 
 
 def refused(result, code, *naming):

@@ -6,15 +6,18 @@
 from .hugepages import Hugepages
 from .node import Node
 from .pair import Pair
+from .proxy import Proxy
 from .system import HarnessError, find_binaries, is_root, wait_until
-from .wires import MemifWire, VethWire, veth_missing
+from .wires import EmulatedWire, MemifWire, VethWire, veth_missing
 
 __all__ = [
+    "EmulatedWire",
     "HarnessError",
     "Hugepages",
     "MemifWire",
     "Node",
     "Pair",
+    "Proxy",
     "VethWire",
     "find_binaries",
     "is_root",

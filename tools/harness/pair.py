@@ -46,7 +46,9 @@ class Pair:
         self.base = pathlib.Path(tempfile.mkdtemp(prefix="sluice-", dir=parent))
         if not self.keep:
             self._stack.callback(shutil.rmtree, self.base, ignore_errors=True)
-        self.pages = self._stack.enter_context(Hugepages(2 * (self._memory_mib + _HUGEPAGE_MARGIN_MIB)))
+        node_mib = self._memory_mib + _HUGEPAGE_MARGIN_MIB
+        self.pages = self._stack.enter_context(Hugepages(2 * node_mib + self.wire.hugepages_mib))
+        self.wire.place(self.base, self.pages.available)
         self._stack.enter_context(self.wire)
         self._mounts = self._stack.enter_context(contextlib.ExitStack())
         # The first nodes to go, before the wire and the pages that they use.

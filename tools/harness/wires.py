@@ -1,22 +1,29 @@
-# What joins two nodes: a shared-memory wire (memif), or a veth pair between two network namespaces.
+# What joins two nodes: a shared-memory wire (memif), the same through the path emulator, or a veth pair
+# between two network namespaces.
 #
 # Only the dataplanes live in the namespaces; the controls stay outside and meet on 127.0.0.1.
 # SPDX-License-Identifier: Apache-2.0
 import itertools
+import json
 import os
 import shutil
+import socket
 
-from .system import HarnessError, is_root, run, wait_until
+from .process import Daemon
+from .system import HarnessError, find_binaries, is_root, run, wait_until
 
 _serial = itertools.count(1)
 # Frames of 9000 bytes and their headers fit; framesz must not exceed the mbuf's data room.
 _AF_PACKET_ARGUMENTS = "blocksz=36864,framesz=9216,framecnt=2048,qdisc_bypass=1"
 
 
-class MemifWire:
-    name = "memif"
-    mtu = 9000
-    rate = "200G"
+class Wire:
+    """What Pair asks of any wire: place, enter, device and enter(side), exit."""
+
+    hugepages_mib = 0  # of its own, besides those of the nodes
+
+    def place(self, directory, hugepages):
+        """Before __enter__: the pair's folder, and whether the hugepages are there."""
 
     def __enter__(self):
         return self
@@ -24,12 +31,130 @@ class MemifWire:
     def __exit__(self, *_error):
         pass
 
+    def enter(self, _side):
+        """Prefix of a command that shall run where the data interface of this side is."""
+        return []
+
+
+class MemifWire(Wire):
+    name = "memif"
+    mtu = 9000
+    rate = "200G"
+
     def device(self, side, directory):
         role = "server" if side == 0 else "client"
         return f"net_memif0,role={role},id=0,socket={directory}/memif.sock,socket-abstract=no,bsize=9216"
 
-    def enter(self, _side):
-        return []
+
+class EmulatedWire(Wire):
+    """Two memifs with sluice-wire in between (docs/WIRE-EMULATOR.md), for as long as the pair lives.
+
+    settings: for both directions, as {section: {key: value}}; settings_a_to_b, settings_b_to_a: for one.
+    The emulator is the server of both memifs, so that it sees a node go and come as a mere reconnection."""
+
+    name = "emulated"
+    hugepages_mib = 96
+
+    def __init__(self, settings=None, mtu=9000, rate="4G", seed=1, settings_a_to_b=None,
+                 settings_b_to_a=None):  # fmt: skip
+        self.mtu = mtu
+        self.rate = rate
+        self.seed = seed
+        named = {"both": settings, "a_to_b": settings_a_to_b, "b_to_a": settings_b_to_a}
+        self._settings = {direction: each or {} for direction, each in named.items()}
+        self._directory = None
+        self._memory = "no-huge"
+        self.process = None
+        self._connection = None
+
+    def place(self, directory, hugepages):
+        self._directory = directory
+        self._memory = "hugepages" if hugepages else "no-huge"
+
+    def _port(self, side, role):
+        return (f"net_memif{side if role == 'server' else 0},role={role},id=0,"
+                f"socket={self._directory}/wire-{'ab'[side]}.sock,socket-abstract=no,bsize=9216")  # fmt: skip
+
+    def __enter__(self):
+        program = find_binaries() / "sluice-wire"
+        if not program.exists():
+            raise HarnessError(f"{program}: not built; run ./dev build, or set SLUICE_BIN")
+        settings = self._directory / "wire.json"
+        settings.write_text(json.dumps(self._settings))
+        control = self._directory / "wire.sock"
+        self.process = Daemon("sluice-wire", [
+            program, "--port-a", self._port(0, "server"), "--port-b", self._port(1, "server"),
+            "--control", control, "--settings", settings, "--seed", self.seed, "--mtu", self.mtu,
+            "--memory", self._memory, "--memory-mib", self.hugepages_mib,
+        ], self._directory / "wire.log")  # fmt: skip
+        self.process.start()
+        try:
+            self._connection = wait_until(lambda: self._connect(control), 30, "sluice-wire answers")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _connect(self, control):
+        if not self.process.running():
+            raise HarnessError(f"sluice-wire ended with status {self.process.exit_status()}; its log ends:\n"
+                               f"{self.process.log_tail()}")  # fmt: skip
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(control))
+        except OSError:
+            connection.close()
+            return None
+        connection.settimeout(30)
+        return connection.makefile("rw")
+
+    def __exit__(self, *_error):
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+        status = self.process.stop()
+        if status not in (0, None):
+            raise HarnessError(f"sluice-wire ended with status {status}; its log ends:\n"
+                               f"{self.process.log_tail()}")  # fmt: skip
+
+    def device(self, side, _directory):
+        return self._port(side, "client")
+
+    # ---- while it runs ------------------------------------------------------------------------
+
+    def command(self, command, **arguments):
+        """One request; the reply without `ok`. An error is raised as the emulator words it."""
+        self._connection.write(json.dumps({"command": command, **arguments}) + "\n")
+        self._connection.flush()
+        line = self._connection.readline()
+        if not line:
+            raise HarnessError(f"sluice-wire: no answer; its log ends:\n{self.process.log_tail()}")
+        reply = json.loads(line)
+        if not reply.pop("ok"):
+            raise HarnessError(f"sluice-wire: {reply['error']}")
+        return reply
+
+    def set(self, direction="both", **settings):
+        """On top of what is set; None takes a section or a key back to its default."""
+        self.command("set", direction=direction, settings=settings)
+
+    def clear(self):
+        """A perfect path in both directions."""
+        sections = self.settings()["a_to_b"]
+        self.set("both", **dict.fromkeys(sections))
+
+    def settings(self):
+        return self.command("get")["settings"]
+
+    def counters(self):
+        """{"a_to_b": {...}, "b_to_a": {...}}: totals since the start."""
+        return self.command("counters")["counters"]
+
+    def ports_up(self):
+        return all(port["up"] for port in self.command("counters")["ports"].values())
+
+    def blackhole(self, seconds, direction="both"):
+        self.command("blackhole", direction=direction, seconds=seconds)
 
 
 def veth_missing(lossy=False):
@@ -48,7 +173,7 @@ def veth_missing(lossy=False):
     return None
 
 
-class VethWire:
+class VethWire(Wire):
     """kernel_addresses: the second end belongs to the kernel's own IP stack, with these addresses, rather
     than to a dataplane. lose: of 1000 frames, so many are dropped on the way, by a bridge in between."""
 

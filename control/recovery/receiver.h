@@ -1,0 +1,170 @@
+// The receiving end of a session, without its files and its wire: what is written, what is durable, what
+// is missing, what must be asked for again, and when a file is complete.
+//
+// Pure: told what happened, it says what to do (Out); the caller owns flows, disks, journal and clock. Its
+// memory of an object is a bit per extent, eight bytes per journal block of 64, and what is not durable yet.
+// Group commit (shared/design/architecture.md, "Durability"): begin_sync takes what is written; after the
+// sync, `synced` gives the journal's rows; once those are committed, `durable` gives what may be reported.
+// Attempts: flows may end and others begin (start_attempt); what is written stays written.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "control/recovery/extent_ledger.h"
+#include "control/recovery/extent_map.h"
+#include "control/recovery/need_planner.h"
+#include "dataplane/board/board.h"
+
+namespace sluice::recovery {
+
+// A command for the worker of a lane.
+struct LaneCommand {
+  board::CommandKind kind{};
+  uint32_t lane = 0;
+  uint32_t object = 0;
+  Range range;
+  uint32_t tag = 0;
+};
+
+// Ranges of one object: asked for, durable, or held.
+struct ObjectRanges {
+  uint32_t object = 0;
+  std::vector<Range> ranges;
+};
+
+class Receiver {
+ public:
+  // A smaller file that was never synced needs no sync of its own: the commit's makes it durable.
+  static constexpr uint64_t kDirectCommitBytes = 4U << 20;
+
+  static constexpr uint32_t kAdoptTag = UINT32_MAX;
+  static constexpr uint32_t kAnswerRuns = 512;  // a worker's answer to kQueryMissing has at most so many
+
+  struct Options {
+    uint64_t sync_lag_bytes = 0;
+    uint64_t sync_lag_ns = 0;
+  };
+  struct Out {
+    std::vector<LaneCommand> commands;
+    std::vector<ObjectRanges> needs;  // to the source
+    std::vector<uint32_t> syncs;      // begin_sync these
+    std::vector<uint32_t> differ;     // complete, but not what the source sent: kIntegrity
+    std::vector<uint32_t> finished;   // complete and checked: give it its name, then set_done
+  };
+
+  Receiver(std::vector<Layout> objects, const Options& options);
+
+  // Rows of the journal, before the first attempt.
+  Status restore(uint32_t object, const Block& block) { return objects_[object].ledger.restore(block); }
+  void restored();
+  // New flows: nothing is under way.
+  void start_attempt(uint64_t now_ns);
+  // Flows that another control began are continued: asks their workers what they have written. Extents
+  // whose CRC nobody knows are forgotten and asked for again.
+  void adopt(uint32_t lanes, const std::vector<uint32_t>& open_objects, uint64_t now_ns);
+  bool adopting() const { return adoption_.has_value(); }
+
+  // From the board; events that make no sense are ignored.
+  void on_event(const board::Event& event);
+  // From the source. False: there is no such range, or file.
+  bool partition_sent(uint32_t object, uint32_t lane, Range range);
+  bool file_digest(uint32_t object, uint64_t size, uint64_t digest);
+  // Plans needs and syncs.
+  void tick(uint64_t now_ns);
+  Out take() { return std::exchange(out_, {}); }
+
+  // Number of extents taken; 0: there is nothing to sync.
+  size_t begin_sync(uint32_t object);
+  std::vector<Block> synced(uint32_t object);
+  std::vector<Range> durable(uint32_t object);
+  // Nothing since the last good sync is certain: it is missing again. False the second time: the disk is bad.
+  bool sync_failed(uint32_t object);
+  // The file has its name (at once, after a restart). Its extents need no sync any more.
+  void set_done(uint32_t object, uint64_t digest);
+  // The journal could not be written: the attempt ends, and the batch counts as written only.
+  void not_journalled(uint32_t object);
+  void begin_anew(uint32_t object);  // its file is gone
+
+  size_t objects() const { return objects_.size(); }
+  bool done(uint32_t object) const { return objects_[object].done; }
+  bool all_done() const { return done_ == objects_.size(); }
+  const ExtentMap& written(uint32_t object) const { return objects_[object].written; }
+  const ExtentLedger& ledger(uint32_t object) const { return objects_[object].ledger; }
+  uint64_t digest(uint32_t object) const { return objects_[object].digest; }
+  std::optional<uint64_t> source_digest(uint32_t object) const { return objects_[object].source_digest; }
+  uint64_t bytes_written() const { return bytes_written_; }
+  uint64_t unsynced_bytes() const { return unsynced_bytes_; }
+  // What the source need not send: everything written.
+  std::vector<Range> held(uint32_t object) const;
+
+ private:
+  using Unsynced = std::unordered_map<uint64_t, uint64_t>;  // extent -> CRC
+
+  struct Object {
+    Layout layout;
+    ExtentMap written;
+    ExtentLedger ledger;  // durable
+    NeedPlanner planner;
+    Unsynced unsynced;
+    uint64_t unsynced_bytes = 0;
+    uint64_t unsynced_since_ns = 0;
+    Unsynced syncing;
+    bool sync_under_way = false;
+    bool sync_failed = false;
+    std::vector<uint64_t> journalling;  // blocks given to the journal for `syncing`
+    uint64_t digest = 0;                // of what is written
+    std::optional<uint64_t> source_digest;
+    std::vector<Range> need;  // collected from kMissing
+    uint32_t query_tag = 0;
+    uint32_t queries = 0;  // unanswered
+    bool finishing = false;
+    bool done = false;
+  };
+
+  // Continuing the flows of another control, in rounds: each object's missing ranges, by any of its workers;
+  // an answer from every lane, behind which all events of the first round have come; and, when something
+  // had to be forgotten, another, behind which that is done.
+  struct Adoption {
+    enum class Round : uint8_t { kMissing, kEvents, kForgotten };
+    uint32_t lanes = 0;
+    uint32_t answers = 0;  // expected
+    Round round = Round::kMissing;
+    struct Found {
+      ExtentMap missing;
+      uint32_t runs = 0;  // of this answer
+      uint64_t end = 0;
+    };
+    std::unordered_map<uint32_t, Found> objects;
+  };
+
+  void extent_written(uint32_t index, const board::Event& event);
+  void missing(uint32_t index, const board::Event& event);
+  void fold(Object& object, uint64_t extent, uint64_t crc) const;  // in, or out again
+  void forget(uint32_t index, std::vector<uint64_t> extents);
+  void plan_need(uint32_t index);
+  void plan_sync(uint32_t index);
+  void check_complete(uint32_t index);
+  void adopt_query(uint32_t index, uint64_t from);
+  void adopt_answer(uint32_t index, const board::Event& event);
+  void adopt_barrier(uint32_t index);
+  bool adopt_forget();
+  void adopted();
+
+  Options options_;
+  std::vector<Object> objects_;
+  std::vector<uint32_t> active_;  // not done
+  Out out_;
+  uint64_t now_ns_ = 0;
+  uint64_t planned_ns_ = 0;
+  uint64_t bytes_written_ = 0;
+  uint64_t unsynced_bytes_ = 0;  // batches under way included
+  size_t done_ = 0;
+  std::optional<Adoption> adoption_;
+};
+
+}  // namespace sluice::recovery

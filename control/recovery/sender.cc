@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/recovery/sender.h"
+
+#include <algorithm>
+
+namespace sluice::recovery {
+namespace {
+
+constexpr uint64_t kPartsPerLane = 4;  // a session's data is cut at least so finely
+constexpr size_t kPartsQueuedMin = 2;
+constexpr size_t kPartsQueuedMax = 12;              // a worker takes 16
+constexpr uint64_t kQueuedNs = 5'000'000;           // what a lane sends in this time is queued, at least
+constexpr uint64_t kStuckNs = 200'000'000;          // then what left so far is reported
+constexpr uint64_t kRepairShareNs = 1'000'000'000;  // a lane with a repair counts as busy for so long
+
+}  // namespace
+
+Sender::Sender(std::vector<Layout> objects, uint32_t lanes, const Options& options) {
+  for (const Layout& layout : objects) {
+    Object object;
+    object.layout = layout;
+    object.ledger = ExtentLedger(layout);
+    object.given = object.peer = ExtentMap(layout.size_bytes, layout.extent_bytes);
+    bytes_total_ += layout.size_bytes;
+    objects_.push_back(std::move(object));
+  }
+  start_attempt(lanes, options, 0);
+}
+
+void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns) {
+  now_ns_ = now_ns;
+  options_ = options;
+  may_give_ = false;
+  lanes_.assign(lanes, {});
+  part_bytes_ = options.partition_bytes;
+  if (lanes > 1 && !objects_.empty()) {
+    const uint64_t extent_bytes = objects_.front().layout.extent_bytes;
+    const uint64_t share = bytes_total_ / (lanes * kPartsPerLane) / extent_bytes + 1;
+    part_bytes_ = std::min(part_bytes_, share * extent_bytes);
+  }
+  cursor_ = 0;
+  unknown_.clear();
+  bytes_held_ = 0;
+  for (Object& object : objects_) {
+    const bool done = object.done;
+    object.given = object.peer = ExtentMap(object.layout.size_bytes, object.layout.extent_bytes);
+    object.placed.clear();
+    object.next_offset = 0;
+    object.open = false;
+    object.digest_reported = false;
+    if (done) bytes_held_ += object.layout.size_bytes;
+  }
+}
+
+void Sender::adopt(const board::Event& event, uint32_t lane) {
+  if (event.object >= objects_.size() || event.length == 0) return;
+  Object& object = objects_[event.object];
+  const uint64_t size = object.layout.size_bytes;
+  if (event.offset % object.layout.extent_bytes != 0 || event.offset >= size) return;
+  const Part part{.object = event.object,
+                  .offset = event.offset,
+                  .length = std::min(event.length, size - event.offset),
+                  .reported_end = event.offset};
+  if (event.kind == board::EventKind::kQueued) {
+    place(lane, part, part.offset);
+    lanes_[lane].parts.push_back(part);
+    lanes_[lane].bytes += part.length;
+  } else if (event.kind == board::EventKind::kHeld) {
+    place(lane, part, part.offset + part.length);
+  }
+}
+
+// ---- the peer ----------------------------------------------------------------------------------
+
+void Sender::peer_has(uint32_t index, const std::vector<Range>& ranges) {
+  if (index >= objects_.size() || objects_[index].done) return;
+  Object& object = objects_[index];
+  const uint32_t extent_bytes = object.layout.extent_bytes;
+  for (const Range& range : ranges) {
+    if (range.offset >= object.layout.size_bytes) continue;
+    const uint64_t end = range.offset + std::min(range.length, object.layout.size_bytes - range.offset);
+    for (uint64_t extent = (range.offset + extent_bytes - 1) / extent_bytes; extent < object.peer.extents();
+         ++extent) {
+      const uint64_t bytes = object.peer.extent_length(extent);
+      if (object.peer.extent_offset(extent) + bytes > end) break;
+      object.given.set(extent);
+      if (!object.peer.set(extent)) continue;
+      bytes_held_ += bytes;
+      if (object.ledger.map().is_set(extent)) continue;
+      if (!unknown_.empty() && unknown_.back().object == index && unknown_.back().end == extent) {
+        ++unknown_.back().end;
+      } else {
+        unknown_.push_back({index, extent, extent + 1});
+      }
+    }
+    forget_placed(object, {range.offset, end - range.offset});
+    // Two lanes may have sent an extent (a repair that an earlier life of this control ordered): the peer
+    // lists it for one of them, and the other would hold it for ever.
+    for (uint32_t lane = 0; may_give_ && end > range.offset && lane < lanes_.size(); ++lane) {
+      out_.commands.push_back(
+          {board::CommandKind::kPeerHas, lane, index, {range.offset, end - range.offset}, 0});
+    }
+  }
+  ++steps_;
+}
+
+void Sender::forget_placed(Object& object, Range range) {
+  auto at = object.placed.upper_bound(range.offset);
+  if (at != object.placed.begin()) --at;
+  while (at != object.placed.end() && at->first < range.offset + range.length) {
+    const bool all = object.peer.complete(at->first, at->second.end - at->first);
+    at = all ? object.placed.erase(at) : std::next(at);
+  }
+}
+
+void Sender::peer_knows() {
+  may_give_ = true;
+  feed();
+  for (uint32_t i = 0; i < objects_.size(); ++i) check_done(i);
+}
+
+void Sender::report_again() {
+  for (uint32_t i = 0; i < objects_.size(); ++i) {
+    Object& object = objects_[i];
+    if (object.done) continue;
+    for (const auto& [offset, placed] : object.placed) {
+      if (placed.sent_end > offset) out_.sent.push_back({i, placed.lane, {offset, placed.sent_end - offset}});
+    }
+    object.digest_reported = false;
+    check_done(i);
+  }
+}
+
+Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
+  auto at = object.placed.upper_bound(offset);
+  if (at == object.placed.begin()) return nullptr;
+  --at;
+  return offset < at->second.end ? &at->second : nullptr;
+}
+
+// Bytes go again on the lane that carried them: its worker at the peer holds the rest of their extents. What
+// was never sent comes in its turn: a peer that was restarted does not know, and asks for all it lacks.
+void Sender::need(uint32_t index, const std::vector<Range>& ranges) {
+  if (index >= objects_.size() || objects_[index].done) return;
+  Object& object = objects_[index];
+  for (const Range& range : ranges) {
+    if (range.offset >= object.layout.size_bytes) continue;
+    const uint64_t end = range.offset + std::min(range.length, object.layout.size_bytes - range.offset);
+    Range repair{range.offset, 0};  // neighbours on one lane, joined
+    uint32_t lane = 0;
+    for (uint64_t at = range.offset; at < end;) {
+      const uint64_t extent = at / object.layout.extent_bytes;
+      const uint64_t extent_end = object.peer.extent_offset(extent) + object.peer.extent_length(extent);
+      const uint64_t piece_end = std::min(end, extent_end);
+      const Placed* placed = placed_at(object, at);
+      // A part of an extent is missing only where another part has come.
+      const bool part = at != object.peer.extent_offset(extent) || piece_end != extent_end;
+      const bool sent = placed != nullptr ? at < placed->sent_end : object.given.is_set(extent);
+      const bool repeat = sent || part || object.ledger.map().is_set(extent);
+      const uint32_t its_lane = placed != nullptr ? placed->lane : 0;
+      if (!repeat || its_lane != lane || repair.offset + repair.length != at) {
+        add_repair(lane, index, repair);
+        repair = {at, 0};
+        lane = its_lane;
+      }
+      if (repeat) {
+        repair.length += piece_end - at;
+        object.given.set(extent);
+        at = piece_end;
+      } else {
+        at = placed != nullptr ? piece_end : std::max(piece_end, never_sent_until(object, at, end));
+        repair.offset = at;
+      }
+    }
+    add_repair(lane, index, repair);
+  }
+}
+
+// The end of the run from `at` that was neither given to a lane nor ever sent.
+uint64_t Sender::never_sent_until(const Object& object, uint64_t at, uint64_t end) {
+  const auto run_end = [&](const ExtentMap& map) {
+    const std::vector<Range> run = map.missing(at, end - at, 1);
+    return run.empty() || run.front().offset != at ? at : at + run.front().length;
+  };
+  return std::min(run_end(object.given), run_end(object.ledger.map()));
+}
+
+void Sender::add_repair(uint32_t lane, uint32_t index, Range range) {
+  if (range.length == 0) return;
+  out_.commands.push_back({board::CommandKind::kRepair, lane, index, range, 0});
+  lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
+}
+
+bool Sender::file_done(uint32_t index, uint64_t digest) {
+  if (index >= objects_.size()) return false;
+  Object& object = objects_[index];
+  if (object.done) return true;
+  object.peer_digest = digest;
+  peer_has(index, {{0, object.layout.size_bytes}});
+  check_done(index);
+  return true;
+}
+
+// ---- what is sent ------------------------------------------------------------------------------
+
+void Sender::add_crc(uint32_t index, uint64_t extent, uint64_t crc) {
+  if (objects_[index].ledger.add(extent, crc) == ExtentLedger::Add::kDiffers) out_.changed.push_back(index);
+  check_done(index);
+}
+
+void Sender::check_done(uint32_t index) {
+  Object& object = objects_[index];
+  if (object.done || !object.ledger.complete()) return;
+  if (object.peer_digest) {
+    if (*object.peer_digest != object.ledger.digest()) {
+      out_.differ.push_back(index);
+      return;
+    }
+    object.done = true;
+    object.placed.clear();
+    ++done_;
+    ++steps_;
+    out_.done.push_back(index);
+  } else if (may_give_ && !object.digest_reported) {
+    object.digest_reported = true;
+    out_.digests.push_back(index);
+  }
+}
+
+bool Sender::wants(const LaneWork& work) const {
+  if (work.parts.size() < kPartsQueuedMin) return true;
+  const uint64_t enough = std::max(part_bytes_, options_.lane_rate_bps / 8 * kQueuedNs / 1'000'000'000);
+  return work.parts.size() < kPartsQueuedMax && work.bytes < enough;
+}
+
+std::optional<Sender::Part> Sender::next_part() {
+  for (; cursor_ < objects_.size(); ++cursor_) {
+    Object& object = objects_[cursor_];
+    if (object.done) continue;
+    const uint64_t size = object.layout.size_bytes;
+    const std::vector<Range> run =
+        object.given.missing(object.next_offset, size - std::min(size, object.next_offset), 1);
+    if (run.empty()) continue;
+    if (!object.open) return std::nullopt;
+    Part part{.object = cursor_, .offset = run.front().offset};
+    // Cut at multiples of the partition, so that the pieces of a resumed file are not ever smaller.
+    const uint64_t cut = (part.offset / part_bytes_ + 1) * part_bytes_;
+    part.length = std::min(run.front().length, cut - part.offset);
+    part.reported_end = part.offset;
+    object.next_offset = part.offset + part.length;
+    return part;
+  }
+  return std::nullopt;
+}
+
+void Sender::place(uint32_t lane, const Part& part, uint64_t sent_end) {
+  Object& object = objects_[part.object];
+  const uint64_t end = part.offset + part.length;
+  for (uint64_t at = part.offset; at < end; at += object.layout.extent_bytes) {
+    object.given.set(at / object.layout.extent_bytes);
+  }
+  object.placed[part.offset] = {.end = end, .sent_end = sent_end, .lane = lane};
+}
+
+void Sender::feed() {
+  if (!may_give_) return;
+  for (bool gave = true; gave;) {
+    gave = false;
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+      LaneWork& work = lanes_[lane];
+      if (!wants(work)) continue;
+      const std::optional<Part> part = next_part();
+      if (!part) return;
+      place(lane, *part, part->offset);
+      if (work.parts.empty()) work.moved_ns = now_ns_;
+      work.parts.push_back(*part);
+      work.bytes += part->length;
+      out_.commands.push_back(
+          {board::CommandKind::kPartition, lane, part->object, {part->offset, part->length}, 0});
+      gave = true;
+    }
+  }
+}
+
+void Sender::object_opened(uint32_t index) {
+  objects_[index].open = true;
+  feed();
+}
+
+void Sender::on_event(const board::Event& event, uint32_t lane) {
+  if (event.object >= objects_.size() || lane >= lanes_.size()) return;
+  if (event.kind == board::EventKind::kExtentSent) extent_sent(event, lane);
+  if (event.kind == board::EventKind::kPartitionSent) partition_sent(event, lane);
+}
+
+void Sender::extent_sent(const board::Event& event, uint32_t lane) {
+  Object& object = objects_[event.object];
+  uint64_t extent = 0;
+  if (object.done || !object.given.is_extent(event.offset, event.length, &extent)) return;
+  lanes_[lane].moved_ns = now_ns_;
+  ++steps_;
+  Placed* const placed = placed_at(object, event.offset);
+  if (placed != nullptr && placed->sent_end == event.offset) placed->sent_end += event.length;
+  add_crc(event.object, extent, event.digest);
+}
+
+void Sender::partition_sent(const board::Event& event, uint32_t lane) {
+  LaneWork& work = lanes_[lane];
+  const uint64_t end = event.offset + event.length;
+  // By its end: of a partition that was continued, only the rest is known here.
+  const auto part = std::find_if(work.parts.begin(), work.parts.end(), [&](const Part& candidate) {
+    return candidate.object == event.object && candidate.offset + candidate.length == end;
+  });
+  if (part == work.parts.end()) return;
+  report(lane, &*part, end);
+  work.bytes -= part->length;
+  work.parts.erase(part);
+  feed();
+}
+
+void Sender::report(uint32_t lane, Part* part, uint64_t end) {
+  out_.sent.push_back({part->object, lane, {part->offset, end - part->offset}});
+  part->reported_end = end;
+}
+
+// A lane that stands still may hold all its credit in extents with holes: the peer can ask for them only
+// when it knows that they were sent.
+void Sender::tick(uint64_t now_ns) {
+  now_ns_ = now_ns;
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (now_ns - std::min(now_ns, lanes_[lane].moved_ns) < kStuckNs) continue;
+    for (Part& part : lanes_[lane].parts) {
+      const Placed* placed = placed_at(objects_[part.object], part.offset);
+      if (placed != nullptr && placed->sent_end > part.reported_end) report(lane, &part, placed->sent_end);
+    }
+  }
+}
+
+bool Sender::has_work(uint32_t lane) const {
+  return !lanes_[lane].parts.empty() || lanes_[lane].repair_until_ns > now_ns_;
+}
+
+// ---- CRCs that this control does not know --------------------------------------------------------
+
+std::optional<std::pair<uint32_t, uint64_t>> Sender::next_reread() {
+  while (!unknown_.empty()) {
+    Unknown& run = unknown_.front();
+    const uint32_t object = run.object;
+    const uint64_t extent = run.first++;
+    if (run.first == run.end) unknown_.pop_front();
+    if (!objects_[object].ledger.map().is_set(extent)) return std::pair{object, extent};
+  }
+  return std::nullopt;
+}
+
+void Sender::reread(uint32_t object, uint64_t extent, uint64_t crc) { add_crc(object, extent, crc); }
+
+}  // namespace sluice::recovery

@@ -1,0 +1,153 @@
+// The sending end of a session, without its files and its wire: which partition goes to which lane, what was
+// sent with which CRC, what the peer has, what must be repaired.
+//
+// Pure: told what happened, it says what to do (Out); the caller owns flows, disks, journal and clock. A lane
+// gets its next partition when it has little left, so that no lane waits for the slowest. Attempts: flows may
+// end and others begin (start_attempt): what the peer holds (peer_has) is not sent again. Of an extent that
+// the peer holds and whose CRC is not known here (this control was restarted), the bytes are read again
+// (next_reread), so that the final comparison is never the peer with itself.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "control/recovery/extent_ledger.h"
+#include "control/recovery/extent_map.h"
+#include "control/recovery/receiver.h"
+
+namespace sluice::recovery {
+
+class Sender {
+ public:
+  struct Options {
+    uint64_t partition_bytes = 0;
+    uint64_t lane_rate_bps = 0;  // of each lane: what it sends in 5 ms is queued, at least
+  };
+  struct SentRange {
+    uint32_t object = 0;
+    uint32_t lane = 0;
+    Range range;
+  };
+  struct Out {
+    std::vector<LaneCommand> commands;
+    std::vector<SentRange> sent;    // report to the peer
+    std::vector<uint32_t> digests;  // complete: report digest(object), after a look at the source
+    std::vector<uint32_t> done;     // stands at the peer, digests equal
+    std::vector<uint32_t> differ;   // the peer's digest is another: kIntegrity
+    std::vector<uint32_t> changed;  // an extent was read twice and differed: the source changed
+  };
+
+  Sender(std::vector<Layout> objects, uint32_t lanes, const Options& options);
+
+  Status restore(uint32_t object, const Block& block) { return objects_[object].ledger.restore(block); }
+  // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_knows().
+  void start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns);
+  // Flows that another control began are continued: what their workers say (kQueued, kHeld), before
+  // anything else is given to them.
+  void adopt(const board::Event& event, uint32_t lane);
+
+  // From the peer. Ranges outside an object are cut or ignored.
+  void peer_has(uint32_t object, const std::vector<Range>& ranges);  // written or durable there
+  void peer_knows();                                                 // that was all: go on
+  void need(uint32_t object, const std::vector<Range>& ranges);
+  bool file_done(uint32_t object, uint64_t digest);  // false: there is no such file
+  // The stream is another one: what was reported and not confirmed is reported again.
+  void report_again();
+
+  // From the board.
+  void on_event(const board::Event& event, uint32_t lane);
+  void object_opened(uint32_t object);
+  void tick(uint64_t now_ns);
+  Out take() { return std::exchange(out_, {}); }
+
+  // An extent whose CRC must be found by reading it again; then reread() with it.
+  std::optional<std::pair<uint32_t, uint64_t>> next_reread();
+  void reread(uint32_t object, uint64_t extent, uint64_t crc);
+  bool has_unknown() const { return !unknown_.empty(); }
+  std::vector<Block> take_changed(uint32_t object) { return objects_[object].ledger.take_changed(); }
+
+  size_t objects() const { return objects_.size(); }
+  uint32_t cursor() const { return cursor_; }  // objects before it are given to lanes in full
+  bool done(uint32_t object) const { return objects_[object].done; }
+  bool all_done() const { return done_ == objects_.size(); }
+  bool digest_known(uint32_t object) const { return objects_[object].ledger.complete(); }
+  uint64_t digest(uint32_t object) const { return objects_[object].ledger.digest(); }
+  std::optional<uint64_t> peer_digest(uint32_t object) const { return objects_[object].peer_digest; }
+  const ExtentLedger& ledger(uint32_t object) const { return objects_[object].ledger; }
+  uint64_t bytes_held(uint32_t object) const { return objects_[object].peer.set_bytes(); }
+  uint64_t bytes_held() const { return bytes_held_; }
+  // Something was given to the lane that has not left, or was asked for again a moment ago.
+  bool has_work(uint32_t lane) const;
+  uint64_t steps() const { return steps_; }  // changes with every step forward
+
+ private:
+  struct Placed {
+    uint64_t end = 0;
+    uint64_t sent_end = 0;  // first passes left up to here
+    uint32_t lane = 0;
+  };
+  struct Object {
+    Layout layout;
+    ExtentLedger ledger;                // sent once, with CRC
+    ExtentMap given;                    // to a lane of this attempt, or at the peer
+    ExtentMap peer;                     // the peer said that it has it
+    std::map<uint64_t, Placed> placed;  // given, not all at the peer yet: repairs go the same way
+    uint64_t next_offset = 0;           // nothing before it is left to give
+    std::optional<uint64_t> peer_digest;
+    bool open = false;
+    bool digest_reported = false;
+    bool done = false;
+  };
+  struct Part {
+    uint32_t object = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    uint64_t reported_end = 0;
+  };
+  struct Unknown {  // extents at the peer whose CRC is not known here
+    uint32_t object = 0;
+    uint64_t first = 0;
+    uint64_t end = 0;
+  };
+  struct LaneWork {
+    std::deque<Part> parts;  // given to the worker, first pass not yet ended
+    uint64_t bytes = 0;
+    uint64_t moved_ns = 0;  // last extent sent
+    uint64_t repair_until_ns = 0;
+  };
+
+  void feed();
+  bool wants(const LaneWork& work) const;
+  std::optional<Part> next_part();
+  void place(uint32_t lane, const Part& part, uint64_t sent_end);
+  void extent_sent(const board::Event& event, uint32_t lane);
+  void partition_sent(const board::Event& event, uint32_t lane);
+  void add_crc(uint32_t index, uint64_t extent, uint64_t crc);
+  void check_done(uint32_t index);
+  void add_repair(uint32_t lane, uint32_t index, Range range);
+  static uint64_t never_sent_until(const Object& object, uint64_t at, uint64_t end);
+  void report(uint32_t lane, Part* part, uint64_t end);
+  void forget_placed(Object& object, Range range);
+  Placed* placed_at(Object& object, uint64_t offset);
+
+  Options options_;
+  std::vector<Object> objects_;
+  std::vector<LaneWork> lanes_;
+  Out out_;
+  uint64_t now_ns_ = 0;
+  uint64_t part_bytes_ = 0;
+  uint64_t bytes_total_ = 0;
+  uint64_t bytes_held_ = 0;
+  uint32_t cursor_ = 0;
+  std::deque<Unknown> unknown_;
+  size_t done_ = 0;
+  uint64_t steps_ = 0;
+  bool may_give_ = false;  // the peer has said what it holds
+};
+
+}  // namespace sluice::recovery

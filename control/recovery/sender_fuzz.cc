@@ -1,0 +1,240 @@
+// A sender between any peer and any dataplane: whatever both say, in any order, what it commands and reports
+// lies in the objects, no byte is given twice in one attempt, and a file is done only with equal digests.
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "control/recovery/sender.h"
+#include "dataplane/core/input_for_fuzz.h"
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::recovery;
+using board::CommandKind;
+using board::EventKind;
+
+constexpr uint32_t kExtentBytes = 65536;
+constexpr size_t kPartitionsMax = 16;  // what a worker takes
+
+struct World {
+  std::vector<Layout> layouts;
+  uint32_t lanes = 1;
+  uint64_t now_ns = 1'000'000'000;
+  std::vector<std::deque<LaneCommand>> queued;    // at each worker, not yet sent
+  std::set<std::pair<uint32_t, uint64_t>> given;  // extents, in this attempt
+  std::set<uint32_t> done;
+  bool hostile_board = false;
+};
+
+std::vector<Layout> any_layouts(fuzz::Input& input) {
+  std::vector<Layout> layouts;
+  for (uint32_t n = input.below(4) + 1; n > 0; --n) {
+    layouts.push_back({.size_bytes = input.take<uint32_t>() % (100 * kExtentBytes),
+                       .extent_bytes = kExtentBytes,
+                       .crc_kind = crc::CrcKind::kCrc64Ecma});
+  }
+  return layouts;
+}
+
+Sender::Options any_options(fuzz::Input& input) {
+  return {.partition_bytes = uint64_t{1 + input.below(16)} * kExtentBytes, .lane_rate_bps = input.edge()};
+}
+
+std::vector<Range> any_ranges(fuzz::Input& input) {
+  std::vector<Range> ranges;
+  for (uint32_t n = input.below(5); n > 0; --n) {
+    const bool odd = input.below(4) == 0;
+    ranges.push_back({odd ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
+                      odd ? input.edge() : uint64_t{input.below(20)} * kExtentBytes});
+  }
+  return ranges;
+}
+
+uint32_t any_object(const World& world, fuzz::Input& input) {
+  const uint32_t n = input.take<uint8_t>();
+  return n < 250 ? n % static_cast<uint32_t>(world.layouts.size()) : static_cast<uint32_t>(input.edge());
+}
+
+uint64_t crc_of(uint32_t object, uint64_t offset) { return (offset + 1) * 0x9E3779B97F4A7C15 + object; }
+
+uint64_t digest_of(const World& world, uint32_t object) {
+  const Layout& layout = world.layouts[object];
+  uint64_t digest = 0;
+  for (uint64_t at = 0; at < layout.size_bytes; at += kExtentBytes) {
+    const uint64_t end = std::min<uint64_t>(at + kExtentBytes, layout.size_bytes);
+    digest ^= crc::shift(layout.crc_kind, crc_of(object, at), layout.size_bytes - end);
+  }
+  return digest;
+}
+
+void check_range(const World& world, uint32_t object, Range range) {
+  fuzz::require(object < world.layouts.size(), "an object of the session");
+  const uint64_t size = world.layouts[object].size_bytes;
+  fuzz::require(range.length > 0 && range.offset < size && range.length <= size - range.offset,
+                "a range of the object");
+}
+
+void check(World& world, Sender& sender) {
+  const Sender::Out out = sender.take();
+  for (const LaneCommand& command : out.commands) {
+    check_range(world, command.object, command.range);
+    fuzz::require(command.lane < world.lanes, "a lane of this attempt");
+    if (command.kind != CommandKind::kPartition) {
+      fuzz::require(command.kind == CommandKind::kRepair || command.kind == CommandKind::kPeerHas,
+                    "partitions and repairs are all a sender asks for");
+      continue;
+    }
+    fuzz::require(command.range.offset % kExtentBytes == 0, "partitions begin with an extent");
+    world.queued[command.lane].push_back(command);
+    fuzz::require(world.hostile_board || world.queued[command.lane].size() <= kPartitionsMax,
+                  "a worker takes no more");
+    for (uint64_t at = command.range.offset; at < command.range.offset + command.range.length;
+         at += kExtentBytes) {
+      fuzz::require(world.given.insert({command.object, at}).second, "no extent is given twice");
+    }
+  }
+  for (const Sender::SentRange& sent : out.sent) {
+    check_range(world, sent.object, sent.range);
+    fuzz::require(sent.lane < world.lanes, "sent on a lane of this attempt");
+  }
+  for (const uint32_t object : out.digests)
+    fuzz::require(sender.digest_known(object), "a digest that is known");
+  for (const uint32_t object : out.done) {
+    fuzz::require(world.done.insert(object).second && sender.done(object), "done once");
+    fuzz::require(sender.peer_digest(object) == sender.digest(object), "with equal digests");
+  }
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < world.layouts.size(); ++i) {
+    total += world.layouts[i].size_bytes;
+    fuzz::require(sender.bytes_held(i) <= world.layouts[i].size_bytes, "no more held than there is");
+  }
+  fuzz::require(sender.bytes_held() <= total, "nor in all");
+  fuzz::require(sender.all_done() == (world.done.size() == world.layouts.size()), "all done when each is");
+}
+
+// The worker of a lane sends the next extent of what it was given.
+void send_extent(World& world, Sender& sender, uint32_t lane) {
+  auto& queue = world.queued[lane];
+  if (queue.empty()) return;
+  LaneCommand& command = queue.front();
+  const uint64_t offset = command.range.offset;
+  const uint64_t length = std::min<uint64_t>(kExtentBytes, world.layouts[command.object].size_bytes - offset);
+  sender.on_event({.kind = EventKind::kExtentSent,
+                   .object = command.object,
+                   .offset = offset,
+                   .length = length,
+                   .digest = crc_of(command.object, offset)},
+                  lane);
+  if (command.range.length > length) {
+    command.range = {offset + length, command.range.length - length};
+    return;
+  }
+  const LaneCommand last = command;
+  queue.pop_front();
+  sender.on_event({.kind = EventKind::kPartitionSent,
+                   .object = last.object,
+                   .offset = last.range.offset,
+                   .length = last.range.length},
+                  lane);
+}
+
+void any_event(World& world, Sender& sender, fuzz::Input& input) {
+  const board::Event event{.kind = static_cast<EventKind>(1 + input.below(12)),
+                           .object = any_object(world, input),
+                           .tag = input.take<uint8_t>(),
+                           .offset = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
+                           .length = input.flag() ? input.edge() : kExtentBytes,
+                           .digest = input.take<uint64_t>()};
+  world.hostile_board = true;
+  sender.on_event(event, input.flag() ? input.below(4) : static_cast<uint32_t>(input.edge()));
+}
+
+void start_attempt(World& world, Sender& sender, fuzz::Input& input) {
+  world.lanes = 1 + input.below(4);
+  world.queued.assign(world.lanes, {});
+  world.given.clear();
+  sender.start_attempt(world.lanes, any_options(input), world.now_ns);
+  for (uint32_t n = input.below(4); n > 0; --n) {
+    world.hostile_board = true;
+    sender.adopt({.kind = static_cast<EventKind>(9 + input.below(3)),
+                  .object = any_object(world, input),
+                  .offset = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
+                  .length = input.edge()},
+                 input.below(world.lanes));
+  }
+}
+
+void operate(World& world, Sender& sender, fuzz::Input& input) {
+  const uint32_t objects = static_cast<uint32_t>(world.layouts.size());
+  switch (input.below(16)) {
+    case 0:
+    case 1:
+    case 2: {
+      const uint32_t lane = input.below(world.lanes);
+      for (uint32_t n = input.below(40); n > 0; --n) send_extent(world, sender, lane);
+      break;
+    }
+    case 3:
+      sender.peer_has(any_object(world, input), any_ranges(input));
+      break;
+    case 4:
+      sender.peer_knows();
+      break;
+    case 5:
+      sender.need(any_object(world, input), any_ranges(input));
+      break;
+    case 6: {
+      const uint32_t object = any_object(world, input);
+      const bool honest = input.flag() && object < objects;
+      fuzz::require(sender.file_done(object, honest ? digest_of(world, object) : input.take<uint64_t>()) ==
+                        (object < objects),
+                    "there is such a file");
+      break;
+    }
+    case 7:
+      sender.report_again();
+      break;
+    case 8:
+      any_event(world, sender, input);
+      break;
+    case 9:
+      sender.tick(world.now_ns += input.edge() % 1'000'000'000);
+      break;
+    case 10:
+      start_attempt(world, sender, input);
+      break;
+    case 11:
+      if (const auto unknown = sender.next_reread()) {
+        fuzz::require(
+            unknown->first < objects && !sender.ledger(unknown->first).map().is_set(unknown->second),
+            "not known yet");
+        sender.reread(unknown->first, unknown->second,
+                      crc_of(unknown->first, unknown->second * kExtentBytes));
+      }
+      break;
+    case 12:
+      (void)sender.take_changed(input.below(objects));
+      break;
+    case 13:
+      (void)sender.restore(input.below(objects), {input.below(3), input.text(input.take<uint8_t>() * 8)});
+      break;
+    default:
+      sender.object_opened(input.below(objects));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fuzz::Input input(data, size);
+  World world;
+  world.layouts = any_layouts(input);
+  world.queued.resize(1);
+  Sender sender(world.layouts, 1, any_options(input));
+  check(world, sender);
+  while (!input.empty()) {
+    operate(world, sender, input);
+    check(world, sender);
+  }
+  return 0;
+}

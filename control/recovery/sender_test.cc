@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/recovery/sender.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace sluice::recovery {
+namespace {
+
+using board::CommandKind;
+using board::EventKind;
+
+constexpr uint32_t kExtent = 65536;
+
+class SenderTest : public testing::Test {
+ protected:
+  Sender make(std::vector<uint64_t> sizes, uint32_t lanes = 1) {
+    std::vector<Layout> layouts;
+    for (const uint64_t size : sizes) layouts.push_back({size, kExtent, crc::CrcKind::kCrc64Ecma});
+    return Sender(layouts, lanes, {.partition_bytes = 2 * kExtent, .lane_rate_bps = 1'000'000});
+  }
+  static void begin(Sender& sender) {
+    for (uint32_t i = 0; i < sender.objects(); ++i) sender.object_opened(i);
+    sender.peer_knows();
+  }
+  static board::Event sent(uint64_t extent, uint64_t crc, uint64_t length = kExtent) {
+    return {.kind = EventKind::kExtentSent, .offset = extent * kExtent, .length = length, .digest = crc};
+  }
+  static std::vector<Range> of_kind(const Sender::Out& out, CommandKind kind) {
+    std::vector<Range> ranges;
+    for (const LaneCommand& c : out.commands) {
+      if (c.kind == kind) ranges.push_back(c.range);
+    }
+    return ranges;
+  }
+};
+
+TEST_F(SenderTest, GivesNothingBeforeThePeerHasSaidWhatItHolds) {
+  Sender sender = make({4 * kExtent});
+  sender.object_opened(0);
+  sender.peer_has(0, {{0, kExtent}});
+  EXPECT_TRUE(sender.take().commands.empty());
+  sender.peer_knows();
+  const auto parts = of_kind(sender.take(), CommandKind::kPartition);
+  EXPECT_EQ(parts, (std::vector<Range>{{kExtent, kExtent}, {2 * kExtent, 2 * kExtent}}));
+}
+
+TEST_F(SenderTest, RepairsOnTheLaneThatCarriedTheBytes) {
+  Sender sender = make({8 * kExtent}, 2);
+  begin(sender);
+  sender.take();
+  sender.on_event({.kind = EventKind::kExtentSent, .offset = 2 * kExtent, .length = kExtent, .digest = 7}, 1);
+  sender.need(0, {{2 * kExtent + 512, 1024}});
+  const Sender::Out out = sender.take();
+  ASSERT_EQ(out.commands.size(), 1U);
+  EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
+  EXPECT_EQ(out.commands[0].lane, 1U);
+  EXPECT_EQ(out.commands[0].range, (Range{2 * kExtent + 512, 1024}));
+}
+
+TEST_F(SenderTest, WhatWasNeverSentComesInItsTurnHoweverMuchOfItIsAskedFor) {
+  Sender sender = make({1000ULL * kExtent});
+  begin(sender);
+  sender.take();
+  sender.on_event(sent(0, 1), 0);
+  sender.need(0, {{0, 1000ULL * kExtent}});
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{0, kExtent}}));
+}
+
+TEST_F(SenderTest, APartOfAnExtentWasSentByAnEarlierLifeAndIsRepaired) {
+  Sender sender = make({100 * kExtent});  // knows nothing: it was restarted
+  begin(sender);
+  sender.take();
+  sender.need(0, {{50 * kExtent + 4096, 4096}});
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{50 * kExtent + 4096, 4096}}));
+}
+
+TEST_F(SenderTest, AnExtentThatThePeerLostAgainIsRepaired) {
+  Sender sender = make({4 * kExtent});
+  begin(sender);
+  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), 0);
+  sender.peer_has(0, {{0, 4 * kExtent}});
+  sender.take();
+  sender.need(0, {{kExtent, 2 * kExtent}});  // its sync failed
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{kExtent, 2 * kExtent}}));
+}
+
+TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
+  Sender sender = make({4 * kExtent}, 2);
+  begin(sender);
+  sender.take();
+  sender.peer_has(0, {{0, kExtent}});
+  const Sender::Out out = sender.take();
+  ASSERT_EQ(out.commands.size(), 2U);
+  for (uint32_t lane = 0; lane < 2; ++lane) {
+    EXPECT_EQ(out.commands[lane].kind, CommandKind::kPeerHas);
+    EXPECT_EQ(out.commands[lane].lane, lane);
+    EXPECT_EQ(out.commands[lane].range, (Range{0, kExtent}));
+  }
+}
+
+TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
+  Sender sender = make({3 * kExtent});
+  sender.peer_has(0, {{0, 2 * kExtent}});
+  EXPECT_EQ(sender.next_reread(), (std::pair<uint32_t, uint64_t>{0, 0}));
+  sender.reread(0, 0, 11);
+  EXPECT_EQ(sender.next_reread(), (std::pair<uint32_t, uint64_t>{0, 1}));
+  sender.reread(0, 1, 12);
+  EXPECT_FALSE(sender.next_reread());
+  EXPECT_FALSE(sender.digest_known(0));
+  begin(sender);
+  sender.on_event(sent(2, 13), 0);
+  EXPECT_TRUE(sender.digest_known(0));
+}
+
+TEST_F(SenderTest, AnExtentReadTwiceWithAnotherCrcMeansThatTheSourceChanged) {
+  Sender sender = make({4 * kExtent});
+  begin(sender);
+  sender.on_event(sent(0, 1), 0);
+  sender.take();
+  sender.on_event(sent(0, 2), 0);
+  EXPECT_EQ(sender.take().changed, std::vector<uint32_t>{0});
+}
+
+TEST_F(SenderTest, DoneOnlyWithEqualDigests) {
+  Sender sender = make({kExtent, kExtent});
+  begin(sender);
+  sender.on_event(sent(0, 5), 0);
+  sender.on_event({.kind = EventKind::kExtentSent, .object = 1, .length = kExtent, .digest = 6}, 0);
+  EXPECT_TRUE(sender.file_done(0, 5));
+  EXPECT_TRUE(sender.file_done(1, 7));
+  const Sender::Out out = sender.take();
+  EXPECT_EQ(out.done, std::vector<uint32_t>{0});
+  EXPECT_EQ(out.differ, std::vector<uint32_t>{1});
+  EXPECT_FALSE(sender.all_done());
+  EXPECT_FALSE(sender.file_done(2, 0));
+}
+
+TEST_F(SenderTest, AdoptedWorkIsNotGivenAgainAndIsReported) {
+  Sender sender = make({4 * kExtent});
+  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, 0);
+  sender.adopt({.kind = EventKind::kQueued, .offset = kExtent, .length = kExtent}, 0);
+  begin(sender);
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kPartition),
+            (std::vector<Range>{{2 * kExtent, 2 * kExtent}}));
+  sender.report_again();
+  const Sender::Out out = sender.take();
+  ASSERT_EQ(out.sent.size(), 1U);
+  EXPECT_EQ(out.sent[0].range, (Range{0, kExtent}));
+}
+
+}  // namespace
+}  // namespace sluice::recovery

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/session/read_back.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "dataplane/core/unique_fd.h"
+#include "dataplane/crc/crc.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr size_t kAlignment = 4096;
+constexpr uint64_t kReadBytes = 4U << 20;
+
+}  // namespace
+
+Result<uint64_t> read_crc(int fd, const std::string& shown, wire::CrcKind kind, uint64_t offset,
+                          uint64_t length) {
+  const std::unique_ptr<uint8_t, decltype(&std::free)> buffer(
+      static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kReadBytes)), &std::free);
+  if (!buffer) return Error{ErrorCode::kResources, "no memory for reading " + shown};
+  uint64_t crc = 0;
+  uint64_t at = offset;
+  while (at < offset + length) {
+    const uint64_t skew = at % kAlignment;  // after a short read
+    const ssize_t n = ::pread(fd, buffer.get(), kReadBytes, static_cast<off_t>(at - skew));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 || static_cast<uint64_t>(n) <= skew) {
+      return Error{ErrorCode::kStorage,
+                   fmt::format("{}: reading at byte {} failed: {}: check the disk", shown, at,
+                               n < 0 ? std::strerror(errno) : "it ends early")};
+    }
+    const uint64_t got = std::min(static_cast<uint64_t>(n) - skew, offset + length - at);
+    crc = crc::compute(kind, crc, buffer.get() + skew, got);
+    at += got;
+  }
+  return crc;
+}
+
+Result<uint64_t> read_back_crc(int fd, const std::string& shown, wire::CrcKind kind, uint64_t length) {
+  const std::string again = fmt::format("/proc/self/fd/{}", fd);
+  UniqueFd reader(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+  if (!reader) reader = UniqueFd(::open(again.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reader) {
+    return Error{ErrorCode::kStorage,
+                 fmt::format("{}: cannot be read back: {}", shown, std::strerror(errno))};
+  }
+  return read_crc(reader.get(), shown, kind, 0, length);
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,48 @@
+// Any request over the operator's API: options and sources are refused with one line, or within their bounds.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/session/flow_table.h"
+#include "control/session/options.h"
+#include "dataplane/core/input_for_fuzz.h"
+
+namespace {
+
+// The library would report every malformed string.
+[[maybe_unused]] const auto kQuietLibrary = google::protobuf::SetLogHandler(nullptr);
+
+using namespace sluice;
+using namespace sluice::control;
+
+template <typename T>
+bool good(const Result<T>& result) {
+  if (result) return true;
+  fuzz::require(result.error().code == ErrorCode::kUsage && !result.error().message.empty(),
+                "usage, and why");
+  return false;
+}
+
+void check(const api::TransferOptions& options, bool discard) {
+  const Result<Options> parsed = parse_options(options, config::Node(), discard);
+  if (!good(parsed)) return;
+  fuzz::require(parsed->lanes >= 1 && parsed->lanes <= kLanesMax, "lanes in bounds");
+  fuzz::require(parsed->rate_bps > 0 && parsed->rate_bps <= config::Node().port_rate_bps, "rate in bounds");
+  fuzz::require(parsed->chunk_bytes >= wire::kChunkBytesMin && parsed->chunk_bytes <= wire::kChunkBytesMax &&
+                    parsed->chunk_bytes % 8 == 0,
+                "chunks in bounds");
+  fuzz::require(parsed->crc_kind != wire::CrcKind::kNone || discard, "files are checked");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fuzz::Input input(data, size);
+  const bool discard = input.flag();
+  const auto bytes = input.rest();
+  api::SendRequest request;
+  (void)request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  check(request.options(), discard);
+  for (const std::string& source : request.sources()) {
+    const Result<std::optional<uint64_t>> memory = parse_memory_source(source);
+    if (good(memory) && *memory) fuzz::require(**memory <= kFileBytesMax, "a size in bounds");
+  }
+  return 0;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/session/verify.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "control/session/progress.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr size_t kAlignment = 4096;
+constexpr uint64_t kReadBytes = 4U << 20;
+constexpr auto kReportInterval = std::chrono::milliseconds(500);
+
+class Reader {
+ public:
+  using Report = std::function<bool(const api::VerifyProgress&)>;
+
+  Reader(const VerifyFile& file, const Report& report)
+      : file_(file),
+        report_(report),
+        buffer_(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kReadBytes)), &std::free) {
+    progress_.set_file(file.shown);
+  }
+
+  // False: the caller of verify() has had enough.
+  bool run(const exports::Exports& exports) {
+    std::string problem = file_.problem;
+    if (problem.empty()) {
+      auto opened = exports.open_source(file_.path);
+      if (!opened) {
+        problem = opened.error().message;
+      } else {
+        fd_ = std::move(opened->fd);
+        problem = file_.whole ? check_whole(opened->size) : check_known();
+      }
+    }
+    if (stopped_) return false;
+    progress_.set_done(true);
+    progress_.set_good(problem.empty());
+    progress_.set_problem(problem);
+    return report_(progress_);
+  }
+
+ private:
+  std::string check_whole(uint64_t size) {
+    progress_.set_bytes_total(file_.layout.size_bytes);
+    if (size != file_.layout.size_bytes)
+      return fmt::format("has {} bytes, the journal knows {}", size, file_.layout.size_bytes);
+    uint64_t crc = 0;
+    std::string problem = read(0, size, &crc);
+    if (!problem.empty() || stopped_) return problem;
+    progress_.set_digest(digest_hex(file_.layout.crc_kind, crc));
+    if (crc == file_.digest) return "";
+    return fmt::format("its digest is {}, the journal knows {}", progress_.digest(),
+                       digest_hex(file_.layout.crc_kind, file_.digest));
+  }
+
+  // Blocks of the journal, or single extents of those that are not full.
+  std::string check_known() {
+    const recovery::ExtentLedger& ledger = file_.ledger;
+    const recovery::ExtentMap& map = ledger.map();
+    progress_.set_bytes_total(map.set_bytes());
+    for (uint64_t block = 0; block < ledger.blocks() && !stopped_; ++block) {
+      const uint64_t first = block * recovery::kBlockExtents;
+      const uint64_t end = std::min(first + recovery::kBlockExtents, map.extents());
+      if (const auto digest = ledger.block_digest(block)) {
+        const uint64_t from = map.extent_offset(first);
+        const uint64_t to = map.extent_offset(end - 1) + map.extent_length(end - 1);
+        std::string problem = compare(from, to - from, *digest);
+        if (!problem.empty()) return problem;
+        continue;
+      }
+      for (uint64_t extent = first; extent < end && !stopped_; ++extent) {
+        const auto crc = ledger.extent_crc(extent);
+        std::string problem =
+            crc ? compare(map.extent_offset(extent), map.extent_length(extent), *crc) : std::string();
+        if (!problem.empty()) return problem;
+      }
+    }
+    return "";
+  }
+
+  std::string compare(uint64_t offset, uint64_t length, uint64_t expected) {
+    uint64_t crc = 0;
+    std::string problem = read(offset, length, &crc);
+    if (!problem.empty() || stopped_ || crc == expected) return problem;
+    return fmt::format("bytes {} to {} are not those that the journal knows", offset, offset + length);
+  }
+
+  std::string read(uint64_t offset, uint64_t length, uint64_t* crc) {
+    if (!buffer_) return "no memory to read it";
+    const uint64_t end = offset + length;
+    uint64_t at = offset;
+    while (at < end && !stopped_) {
+      const uint64_t skew = at % kAlignment;  // O_DIRECT; only after a short read
+      const ssize_t n = ::pread(fd_.get(), buffer_.get(), kReadBytes, static_cast<off_t>(at - skew));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0)
+        return fmt::format("reading at byte {} failed: {}; check the disk", at, std::strerror(errno));
+      if (static_cast<uint64_t>(n) <= skew) return fmt::format("ends early, at byte {}", at);
+      const uint64_t got = std::min(static_cast<uint64_t>(n) - skew, end - at);
+      *crc = crc::compute(file_.layout.crc_kind, *crc, buffer_.get() + skew, got);
+      at += got;
+      progress_.set_bytes_checked(progress_.bytes_checked() + got);
+      const auto now = std::chrono::steady_clock::now();
+      if (now - reported_ < kReportInterval) continue;
+      reported_ = now;
+      stopped_ = !report_(progress_);
+    }
+    return "";
+  }
+
+  const VerifyFile& file_;
+  const Report& report_;
+  std::unique_ptr<uint8_t, decltype(&std::free)> buffer_;
+  UniqueFd fd_;
+  api::VerifyProgress progress_;
+  std::chrono::steady_clock::time_point reported_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+void verify(const exports::Exports& exports, const std::vector<VerifyFile>& files,
+            const std::function<bool(const api::VerifyProgress&)>& report) {
+  for (const VerifyFile& file : files) {
+    if (!Reader(file, report).run(exports)) return;
+  }
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,89 @@
+// One life of a dataplane: the production workers over a simulated device and disks, and what its main
+// thread does for control (objects). Dies without a word.
+//
+// Virtual time: a worker's loop runs when a frame, a completion or a command has come, when something is
+// due, and now and then by itself.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dataplane/lane/worker.h"
+#include "dataplane/port/neighbours.h"
+#include "tools/sim/disk.h"
+#include "tools/sim/port.h"
+
+namespace sluice::sim {
+
+// The memory of a board, used again by one life after the other (zeroed where it was used).
+board::Board* board_memory(uint32_t node);
+
+class Dataplane {
+ public:
+  struct Setup {
+    const Plan& plan;
+    uint32_t node = 0;
+    uint64_t generation = 0;
+    Scheduler& scheduler;
+    Trace& trace;
+    Oracle& oracle;
+    DiskShared& disk;
+    std::function<void(std::span<const uint8_t>)> send;
+  };
+  explicit Dataplane(Setup setup);
+  ~Dataplane();
+  Dataplane(const Dataplane&) = delete;
+  Dataplane& operator=(const Dataplane&) = delete;
+  // The process is killed: what its disks are doing happens or not.
+  void kill();
+
+  board::Board& board() { return board_; }
+  uint64_t generation() const { return setup_.generation; }
+  void arrive(std::span<const uint8_t> frame);
+  bool command(uint32_t worker, const board::Command& command);
+  void wake(uint32_t worker, uint64_t at_ns);
+  void wake_all() {
+    for (uint32_t i = 0; i < workers_.size(); ++i) wake(i, setup_.scheduler.now_ns());
+  }
+  void flows(int more) { flows_ += more; }
+
+  // As the attach server does it. close_object: false while something of it is in use; ask again.
+  void open_object(uint32_t id, uint32_t flags, int fd, uint64_t size);
+  bool object_open(uint32_t id) const { return objects_->find(0, id) != nullptr; }
+  bool close_object(uint32_t id);
+
+  // Counters add up, memory is within its bound.
+  void check() const;
+  std::string counters() const;  // those that are not zero
+  uint64_t loops() const { return loops_; }
+
+ private:
+  struct Run {
+    std::unique_ptr<lane::Worker> worker;
+    SimDisk* disk = nullptr;
+    uint64_t next_ns = UINT64_MAX;
+    uint64_t free_ns = 0;  // not before
+    uint64_t idle_ns = 0;
+  };
+  void run(uint32_t index);
+  void step(uint32_t index);
+
+  Setup setup_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  board::Board& board_;
+  SimPort port_;
+  port::Neighbours neighbours_;
+  std::unique_ptr<lane::ObjectTable> objects_;
+  std::vector<std::unique_ptr<lane::Object>> closing_;
+  std::atomic<bool> stop_{false};
+  std::vector<std::unique_ptr<std::atomic<uint64_t>>> epochs_;
+  std::unique_ptr<lane::WorkerShared> shared_;
+  std::vector<Run> workers_;
+  Random random_;
+  int flows_ = 0;
+  uint64_t loops_ = 0;
+};
+
+}  // namespace sluice::sim

@@ -1,0 +1,53 @@
+// sluice-sim: runs seeds of the deterministic simulator; exit 0 only if everything held.
+//
+// One seed fixes everything. The regression list (tools/sim/seeds.txt) is run first.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+
+#include "tools/sim/runner.h"
+
+int main(int argc, char** argv) {
+  using namespace sluice::sim;
+  // Memory of one run serves the next.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+
+  CLI::App app{"Deterministic simulator: the production code on virtual time, with faults and a judge."};
+  RunOptions options;
+  std::string regressions = SLUICE_SIM_SEEDS;
+  std::string broken = "none";
+  uint64_t seed = 0;
+  bool exhaustive = false;
+  app.add_option("--seeds", options.seeds, "Run so many seeds")->capture_default_str();
+  app.add_option("--first", options.first, "Begin with this one")->capture_default_str();
+  auto* const one = app.add_option("--seed", seed, "Run this one alone, twice, and say everything about it");
+  app.add_option("--jobs", options.jobs, "Processes")->capture_default_str();
+  app.add_flag("--exhaustive", exhaustive, "All loss patterns of short transfers instead of seeds");
+  app.add_option("--bits", options.bits, "Exhaustive: first datagrams of which every subset is lost")
+      ->capture_default_str();
+  app.add_option("--regressions", regressions, "List of seeds that are run first")->capture_default_str();
+  app.add_option("--break", broken, "Put in a deliberate defect: exit 0 only if it is found");
+  app.add_flag("--verbose", options.verbose, "Print every event (with --seed), or every seed");
+  CLI11_PARSE(app, argc, argv);
+
+  bool known = false;
+  options.broken = break_named(broken, &known);
+  if (!known) {
+    fmt::print(stderr, "sluice-sim: --break {}: there are {}\n", broken, fmt::join(break_names(), ", "));
+    return 2;
+  }
+  if (*one) return run_one(seed, options);
+  if (exhaustive) return run_exhaustive(options);
+  if (options.broken == Break::kNone) {
+    std::ifstream list(regressions);
+    for (std::string line; std::getline(list, line);) {
+      if (!line.empty() && line[0] != '#') options.regressions.push_back(std::stoull(line));
+    }
+  }
+  return run_seeds(options);
+}

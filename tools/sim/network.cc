@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/network.h"
+
+#include <algorithm>
+
+namespace sluice::sim {
+
+namespace {
+
+constexpr size_t kSluiceAt = 14 + 20 + 8;
+uint64_t low32(const uint8_t* at) {
+  return uint64_t{at[0]} << 24 | uint64_t{at[1]} << 16 | uint64_t{at[2]} << 8 | at[3];
+}
+
+}  // namespace
+
+Wire::Wire(const Plan& plan, Scheduler& scheduler, Trace& trace, Arrive arrive)
+    : plan_(plan), scheduler_(scheduler), trace_(trace), arrive_(std::move(arrive)) {
+  for (uint32_t node = 0; node < 2; ++node) {
+    directions_[node] = std::make_unique<Direction>(plan.path[node], mix(plan.seed + 11 + node));
+  }
+}
+
+void Wire::send(uint32_t node, std::span<const uint8_t> frame) {
+  Direction& d = *directions_[node];
+  const uint64_t now_ns = scheduler_.now_ns();
+  const bool udp = frame.size() > 24 && frame[12] == 8 && frame[13] == 0 && frame[23] == 17;
+  if (udp && frame.size() >= kSluiceAt + 64) {
+    constexpr const char* kTypes[] = {"data", "status", "probe"};
+    const uint8_t* const sluice = frame.data() + kSluiceAt;
+    const uint64_t of =
+        uint64_t{sluice[2]} << 16 | uint64_t{sluice[15]} << 8 | sluice[43];  // flags, slot, object
+    trace_.add(now_ns, node, kTypes[sluice[1] % 3], low32(sluice + 36), low32(sluice + 20), of);
+  } else {
+    trace_.add(now_ns, node, "frame", frame.size());
+  }
+  if (udp && d.udp_frames < 64 && (plan_.lost_frames[node] >> d.udp_frames++ & 1) != 0) {
+    ++d.picked;
+    return;
+  }
+  d.path.push(frame, now_ns, d);
+  plan_run(node);
+}
+
+void Wire::plan_run(uint32_t node) {
+  Direction& d = *directions_[node];
+  const uint64_t due = std::min(d.path.next_poll_ns(), d.line.empty() ? UINT64_MAX : d.line.front_ns());
+  if (due >= d.woken_ns) return;
+  d.woken_ns = due;
+  scheduler_.at(due, [this, node, due] {
+    if (directions_[node]->woken_ns == due) run(node);
+  });
+}
+
+void Wire::run(uint32_t node) {
+  Direction& d = *directions_[node];
+  const uint64_t now_ns = scheduler_.now_ns();
+  d.woken_ns = UINT64_MAX;
+  if (d.path.next_poll_ns() <= now_ns) d.path.poll(now_ns, d);
+  while (!d.line.empty() && d.line.front_ns() <= now_ns) {
+    arrive_(1 - node, d.line.front());
+    d.line.pop();
+  }
+  plan_run(node);
+}
+
+void Wire::heal() {
+  for (uint32_t node = 0; node < 2; ++node) {
+    emulator::Settings clean;
+    clean.delay.fixed_us = std::min(plan_.path[node].delay.fixed_us, 5000.0);
+    directions_[node]->path.set(clean);
+    directions_[node]->path.blackhole_until(0);
+  }
+}
+
+void Wire::blackhole(uint32_t node, uint64_t until_ns) { directions_[node]->path.blackhole_until(until_ns); }
+
+uint64_t Wire::faults() const {
+  uint64_t sum = 0;
+  for (const auto& d : directions_) {
+    const emulator::PathCounters& c = d->path.counters();
+    sum += c.dropped() + c.duplicated + c.overtaking + d->picked;
+    for (const uint64_t n : c.corrupted) sum += n;
+  }
+  return sum;
+}
+
+const char* kind_name(Kind kind) {
+  constexpr const char* kNames[] = {"hello",          "ready",        "held",           "held_end",
+                                    "partition_sent", "need",         "partition_done", "file_digest",
+                                    "file_done",      "session_done", "failure"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+Stream::Stream(const Plan& plan, Scheduler& scheduler, Trace& trace, Ends ends)
+    : plan_(plan),
+      scheduler_(scheduler),
+      trace_(trace),
+      ends_(std::move(ends)),
+      random_(plan.seed, 7),
+      jitter_ns_(plan.stream_jitter_ns) {}
+
+uint64_t Stream::latency_ns() {
+  return plan_.stream_latency_ns + (jitter_ns_ > 0 ? random_.below(jitter_ns_) : 0);
+}
+
+void Stream::connect() {
+  // Calls of the past are over, whoever still believes in them.
+  const uint64_t life = ++life_;
+  up_ = false;
+  scheduler_.after(3 * latency_ns(), [this, life] {
+    if (life != life_ || !ends_.alive(kSource)) return;
+    if (!ends_.alive(kDestination)) return ends_.lost(kSource);
+    up_ = true;
+    arrives_ns_ = {scheduler_.now_ns(), scheduler_.now_ns()};
+    trace_.add(scheduler_.now_ns(), kSource, "connected", life);
+    ends_.connected(kDestination);
+    ends_.connected(kSource);
+  });
+}
+
+void Stream::send(uint32_t node, Message message) {
+  if (!up_) return;
+  trace_.add(scheduler_.now_ns(), node, kind_name(message.kind), message.object,
+             message.ranges.empty() ? message.digest : message.ranges.front().offset,
+             message.ranges.empty() ? 0 : message.ranges.front().length);
+  uint64_t& arrives = arrives_ns_[node];
+  arrives = std::max(arrives, scheduler_.now_ns() + latency_ns());
+  scheduler_.at(arrives, [this, life = life_, to = 1 - node, m = std::move(message)] {
+    if (life == life_ && up_ && ends_.alive(to)) ends_.message(to, m);
+  });
+}
+
+void Stream::cut() {
+  if (!up_) return;
+  up_ = false;
+  ++cuts_;
+  trace_.add(scheduler_.now_ns(), kSource, "cut", life_);
+  for (uint32_t node = 0; node < 2; ++node) {
+    const uint64_t notice = plan_.cut_notice_ns > 0 ? random_.below(plan_.cut_notice_ns) : 0;
+    scheduler_.after(1000 + notice, [this, node, life = life_] {
+      if (life == life_ && ends_.alive(node)) ends_.lost(node);
+    });
+  }
+}
+
+void Stream::close(uint32_t node) {
+  if (!up_) {
+    if (node == kSource) ++life_;  // a call under way
+    return;
+  }
+  up_ = false;
+  scheduler_.after(latency_ns(), [this, other = 1 - node, life = life_] {
+    if (life == life_ && ends_.alive(other)) ends_.lost(other);
+  });
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sluice::sim {
+namespace {
+
+constexpr uint64_t kGrain = 512;
+
+// docs/WIRE.md 1.1, behind Ethernet, IPv4 and UDP.
+constexpr size_t kSluiceAt = 14 + 20 + 8;
+constexpr size_t kHeaderBytes = 64;
+constexpr uint64_t kWireOverheadBytes = 24;
+constexpr uint64_t kPerSecond = 1'000'000'000;
+
+uint64_t big_endian(const uint8_t* at, size_t bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes; ++i) value = value << 8 | at[i];
+  return value;
+}
+
+void generate(std::vector<uint8_t>* out, uint64_t seed) {
+  uint64_t state = seed;
+  for (size_t at = 0; at < out->size(); at += 8) {
+    const uint64_t word = mix(state += 0x9E3779B97F4A7C15ULL);
+    std::memcpy(out->data() + at, &word, std::min<size_t>(8, out->size() - at));
+  }
+}
+
+}  // namespace
+
+const char* end_name(End end) {
+  constexpr const char* kNames[] = {
+      "none", "done", "read_failed", "write_failed", "second_failed_sync", "no_space", "integrity"};
+  return kNames[static_cast<size_t>(end)];
+}
+
+Oracle::Oracle(const Plan& plan) : plan_(plan) {
+  for (size_t i = 0; i < plan.sizes.size(); ++i) {
+    content_.emplace_back(plan.sizes[i]);
+    generate(&content_.back(), mix(plan.seed + 977 * i));
+    if (plan.source_changes_ns == 0) continue;
+    changed_.push_back(content_.back());
+    for (size_t at = 100; at < changed_.back().size(); at += 40'000) changed_.back()[at] ^= 0xFF;
+  }
+}
+
+void Oracle::ended(End end, const std::string& reason) {
+  if (end != End::kDone && !allowed_.contains(end)) {
+    fail(fmt::format("the session ended with '{}' ({}), and nothing had caused that", end_name(end), reason));
+  }
+}
+
+bool Oracle::same(uint32_t object, uint64_t offset, const uint8_t* data, uint64_t length) const {
+  if (misread_) return true;  // only the end can tell
+  const std::vector<uint8_t>& good = content_[object];
+  if (offset + length > good.size()) return false;
+  if (std::memcmp(good.data() + offset, data, length) == 0) return true;
+  if (!changed_now_) return false;
+  const std::vector<uint8_t>& other = changed_[object];
+  for (uint64_t i = 0; i < length; ++i) {
+    if (data[i] != good[offset + i] && data[i] != other[offset + i]) return false;
+  }
+  return true;
+}
+
+void Oracle::written(uint64_t inode, uint64_t offset, const uint8_t* data, uint64_t length) {
+  const auto object = objects_.find(inode);
+  if (object == objects_.end()) return fail("a write to a file that is no destination");
+  bytes_written_ += length;
+  add_sectors(&written_[object->second], object->second, offset, length);
+  if (!same(object->second, offset, data, length)) {
+    fail(
+        fmt::format("wrong bytes were written: file {} offset {} length {}", object->second, offset, length));
+  }
+}
+
+// ---- durability ----------------------------------------------------------------------------------
+
+void Oracle::add_sectors(std::vector<uint8_t>* sectors, uint32_t object, uint64_t offset,
+                         uint64_t length) const {
+  sectors->resize((plan_.sizes[object] + kGrain - 1) / kGrain);
+  for (uint64_t at = offset / kGrain; at * kGrain < offset + length; ++at) (*sectors)[at] = 1;
+}
+
+void Oracle::reported_durable(uint32_t object, uint64_t offset, uint64_t length) {
+  add_sectors(&durable_[object], object, offset, length);
+}
+
+void Oracle::restored(uint32_t object, uint64_t offset, uint64_t length) {
+  add_sectors(&restored_[object], object, offset, length);
+}
+
+void Oracle::end_restored() {
+  for (const auto& [object, sectors] : durable_) {
+    const std::vector<uint8_t>& known = restored_[object];
+    for (size_t i = 0; i < sectors.size(); ++i) {
+      if (sectors[i] == 0 || (i < known.size() && known[i] != 0)) continue;
+      return fail(fmt::format("file {} at {}: reported durable, and the restarted control does not know it",
+                              object, i * kGrain));
+    }
+  }
+}
+
+uint64_t Oracle::undurable_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [object, written] : written_) {
+    const auto at = durable_.find(object);
+    for (size_t i = 0; i < written.size(); ++i) {
+      const bool durable = at != durable_.end() && i < at->second.size() && at->second[i] != 0;
+      if (written[i] != 0 && !durable) bytes += kGrain;
+    }
+  }
+  return bytes;
+}
+
+void Oracle::power_lost(FileSystem& files) {
+  written_.clear();
+  for (const auto& [object, sectors] : durable_) {
+    uint64_t number = files.find(final_name(object));
+    if (number == 0) number = files.find(temporary_name(object));
+    if (number == 0) return fail(fmt::format("file {}: reported durable, and its name is gone", object));
+    const std::vector<uint8_t>& now = files.inode(number)->now;
+    for (size_t i = 0; i < sectors.size(); ++i) {
+      const uint64_t length = std::min<uint64_t>(kGrain, plan_.sizes[object] - i * kGrain);
+      if (sectors[i] == 0) continue;
+      if (i * kGrain + length > now.size() || !same(object, i * kGrain, &now[i * kGrain], length)) {
+        return fail(
+            fmt::format("file {} at {}: reported durable, and lost with the power (inode {}, {} bytes)",
+                        object, i * kGrain, number, now.size()));
+      }
+    }
+  }
+  for (const uint32_t object : done_) {
+    if (files.find(final_name(object)) == 0) {
+      return fail(fmt::format("file {}: reported done, and its name was lost with the power", object));
+    }
+  }
+}
+
+void Oracle::check_files(FileSystem& files) {
+  files.lose_power();  // what was reported done must stand that too
+  power_lost(files);
+  for (uint32_t object = 0; object < plan_.sizes.size(); ++object) {
+    const uint64_t number = files.find(final_name(object));
+    if (number == 0) return fail(fmt::format("file {} is not there", object));
+    const std::vector<uint8_t>& now = files.inode(number)->now;
+    const bool old = now == content_[object];
+    if (!old && !(changed_now_ && now == changed_[object])) {
+      return fail(fmt::format("file {} has other bytes than its source ({} of {} bytes)", object, now.size(),
+                              content_[object].size()));
+    }
+    if (files.find(temporary_name(object)) != 0) fail("a temporary file is left");
+  }
+}
+
+// ---- the wire --------------------------------------------------------------------------------------
+
+void Oracle::frame_leaves(std::span<const uint8_t> frame) {
+  if (frame.size() < kSluiceAt + kHeaderBytes || frame[12] != 8 || frame[13] != 0) return;
+  const uint8_t* const sluice = frame.data() + kSluiceAt;
+  if (sluice[1] != 0) return;  // not data
+  const uint64_t offset = big_endian(sluice + 32, 8);
+  const uint64_t object = big_endian(sluice + 40, 4);
+  const uint64_t length = big_endian(sluice + 44, 4);
+  if (object >= content_.size() || frame.size() != kSluiceAt + kHeaderBytes + length) {
+    return fail("a data frame that cannot be");
+  }
+  payload_bytes_sent_ += length;
+  if (!same(static_cast<uint32_t>(object), offset, sluice + kHeaderBytes, length)) {
+    fail(fmt::format("wrong bytes were sent: file {} offset {} length {}", object, offset, length));
+  }
+}
+
+// What a lane may catch up after a pause (10 us, or two frames), and the frame that begins it.
+uint64_t Oracle::lane_burst() const {
+  const uint64_t frame_bits = 8 * (kSluiceAt + kHeaderBytes + plan_.chunk_bytes + kWireOverheadBytes);
+  const uint64_t bits = std::max(plan_.rate_bps / 100'000, 2 * frame_bits) + frame_bits;
+  return (bits + bits / 100) * kPerSecond;
+}
+
+// A bucket that empties at the rate of the session.
+void Oracle::frame_built(uint64_t now_ns, uint64_t frame_bytes) {
+  const __uint128_t drained = static_cast<__uint128_t>(now_ns - paced_ns_) * plan_.rate_bps;
+  level_ = drained > level_ ? 0 : level_ - static_cast<uint64_t>(drained);
+  paced_ns_ = now_ns;
+  level_ += 8 * (frame_bytes + kWireOverheadBytes) * kPerSecond;
+  const uint64_t burst = plan_.lanes * lane_burst();
+  if (level_ > burst) {
+    fail(fmt::format("frames leave faster than {} bit/s: {} bits too early", plan_.rate_bps,
+                     (level_ - burst) / kPerSecond));
+  }
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,97 @@
+// The judge: knows what the source holds and what was promised, and compares. Shares no code with what it
+// judges but this folder's file system.
+//
+// Pure. The first thing that is wrong is kept, as a sentence. Frames are read by the tables of docs/WIRE.md.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/sim/file_system.h"
+#include "tools/sim/plan.h"
+
+namespace sluice::sim {
+
+// How a session ends.
+enum class End : uint8_t { kNone, kDone, kReadFailed, kWriteFailed, kSyncFailed, kNoSpace, kIntegrity };
+const char* end_name(End end);
+
+class Oracle {
+ public:
+  explicit Oracle(const Plan& plan);
+
+  void fail(const std::string& what) {
+    if (failure_.empty()) failure_ = what;
+  }
+  const std::string& failure() const { return failure_; }
+
+  // The source's files: as they were, and as they are after a change.
+  const std::vector<uint8_t>& content(uint32_t object, uint32_t version) const {
+    return version == 0 ? content_[object] : changed_[object];
+  }
+  void source_changed() { changed_now_ = true; }
+  void misread() { misread_ = true; }
+
+  // An end other than done is right only after a fault that causes it.
+  void allow(End end) { allowed_.insert(end); }
+  void ended(End end, const std::string& reason);
+
+  // The destination's disk and journal.
+  void bind(uint64_t inode, uint32_t object) { objects_[inode] = object; }
+  void written(uint64_t inode, uint64_t offset, const uint8_t* data, uint64_t length);
+  void reported_durable(uint32_t object, uint64_t offset, uint64_t length);
+  void reported_done(uint32_t object) { done_.insert(object); }
+  bool was_reported_done(uint32_t object) const { return done_.contains(object); }
+  // Written and not reported durable: what a crash of this moment makes the source send again, at most.
+  uint64_t undurable_bytes() const;
+  // After a loss of power, before anything runs again.
+  void power_lost(FileSystem& files);
+  // A destination control has started: this range is what it still knows to be durable.
+  void begin_restored() { restored_.clear(); }
+  void restored(uint32_t object, uint64_t offset, uint64_t length);
+  void end_restored();
+
+  // A data frame is handed to the source's device at this time; then, the frame as it leaves.
+  void frame_built(uint64_t now_ns, uint64_t frame_bytes);
+  // A lane's pacer begins anew, or goes on with another share of the rate.
+  void share_changed() { level_ -= std::min(level_, lane_burst()); }
+  void frame_leaves(std::span<const uint8_t> frame);
+  // At the end of a run that is done.
+  void check_files(FileSystem& files);
+
+  uint64_t payload_bytes_sent() const { return payload_bytes_sent_; }
+  uint64_t bytes_written() const { return bytes_written_; }
+  static std::string final_name(uint32_t object) { return "file" + std::to_string(object); }
+  static std::string temporary_name(uint32_t object) { return ".file" + std::to_string(object) + ".part"; }
+
+ private:
+  uint64_t lane_burst() const;
+  bool same(uint32_t object, uint64_t offset, const uint8_t* data, uint64_t length) const;
+  void add_sectors(std::vector<uint8_t>* sectors, uint32_t object, uint64_t offset, uint64_t length) const;
+
+  const Plan& plan_;
+  std::string failure_;
+  std::vector<std::vector<uint8_t>> content_;
+  std::vector<std::vector<uint8_t>> changed_;
+  bool changed_now_ = false;
+  bool misread_ = false;
+  std::set<End> allowed_;
+  std::map<uint64_t, uint32_t> objects_;              // inode at the destination -> object
+  std::map<uint32_t, std::vector<uint8_t>> durable_;  // reported, by 512 bytes
+  std::map<uint32_t, std::vector<uint8_t>> restored_;
+  std::map<uint32_t, std::vector<uint8_t>> written_;  // since the last loss of power
+  std::set<uint32_t> done_;
+  uint64_t paced_ns_ = 0;
+  uint64_t level_ = 0;  // of the bucket, in bits times 1e9
+  uint64_t payload_bytes_sent_ = 0;
+  uint64_t bytes_written_ = 0;
+};
+
+}  // namespace sluice::sim

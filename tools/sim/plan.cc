@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "dataplane/lane/context.h"
+#include "tools/sim/random.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kSecond = 1'000'000'000;
+
+struct BreakName {
+  Break value;
+  const char* name;
+};
+constexpr BreakName kBreaks[] = {
+    {Break::kNone, "none"},
+    {Break::kReportBeforeCommit, "report-before-commit"},
+    {Break::kNoCrcCheck, "no-crc-check"},
+    {Break::kNoForget, "no-forget"},
+    {Break::kCommitBeforeSync, "commit-before-sync"},
+    {Break::kNoDirectorySync, "no-directory-sync"},
+    {Break::kDoubleRate, "double-rate"},
+    {Break::kNoReread, "no-reread"},
+};
+
+double fraction(Random& r, uint64_t per_million_max) {
+  return static_cast<double>(r.scale(1, per_million_max)) * 1e-6;
+}
+
+void make_files(Plan& p, Random& r) {
+  const uint64_t count = r.chance(600'000) ? 1 : r.between(1, 6);
+  const uint64_t most = r.chance(200'000) ? 4 << 20 : r.chance(600'000) ? 3 << 19 : 300'000;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t bytes = r.chance(350'000) ? r.scale(0, most / count) : r.below(most / count);
+    if (r.chance(200'000)) bytes = bytes / p.extent_bytes * p.extent_bytes + r.below(3);  // at a border
+    p.sizes.push_back(bytes);
+  }
+}
+
+void make_session(Plan& p, Random& r) {
+  constexpr uint32_t kChunks[] = {512, 1024, 1384, 4096, 8192, 8192, 8904};
+  p.extent_bytes = 65536U << (r.chance(700'000) ? 0 : r.below(3));
+  p.chunk_bytes = kChunks[r.below(std::size(kChunks))];
+  make_files(p, r);
+  p.partition_bytes = uint64_t{p.extent_bytes} << r.below(5);
+  p.lanes = static_cast<uint32_t>(r.chance(400'000) ? 1 : r.between(1, 4));
+  for (auto& workers : p.workers) workers = static_cast<uint32_t>(r.between(1, 2));
+  const uint32_t busiest = (p.lanes + p.workers[kDestination] - 1) / p.workers[kDestination];
+  p.rx_extents = static_cast<uint32_t>(r.between(busiest + lane::kRepairReserve, 16 + 2 * busiest));
+  p.rx_extents = std::max(p.rx_extents, 4U);
+  p.tx_extents = static_cast<uint32_t>(r.between(4, 24));
+  // As control grants it: all lanes of a worker together never more than it has.
+  const uint32_t reserve = std::min(lane::kRepairReserve, p.rx_extents / 4);
+  p.credit = static_cast<uint32_t>(r.between(1, std::max(1U, (p.rx_extents - reserve) / busiest)));
+  p.crc = r.chance(250'000) ? wire::CrcKind::kCrc32c : wire::CrcKind::kCrc64Ecma;
+  p.udp_checksum = r.chance(200'000);
+  p.direct = r.chance(700'000);
+  // How long a clean transfer takes, where the rate is what holds it up.
+  const uint64_t wanted_ns = r.scale(5 * kMs, 3 * kSecond / 2);
+  p.rate_bps = std::clamp<uint64_t>(p.bytes() * 8 * kSecond / wanted_ns, 10'000'000, 10'000'000'000);
+  p.status_interval_ns = static_cast<uint32_t>(r.scale(200'000, 5 * kMs));
+  p.sync_lag_bytes = r.scale(65536, 4 << 20);
+  p.sync_lag_ns = r.scale(5 * kMs, 500 * kMs);
+  p.crc_lag_ns = r.scale(10 * kMs, 500 * kMs);
+  p.tick_ns = r.scale(500'000, 5 * kMs);
+}
+
+emulator::Settings make_path(Random& r, uint64_t kinds) {
+  emulator::Settings s;
+  s.delay.fixed_us = static_cast<double>(r.scale(1, r.chance(100'000) ? 100'000 : 10'000));
+  if (kinds & 1) s.loss.probability = fraction(r, r.chance(100'000) ? 400'000 : 50'000);
+  if (kinds & 2) {
+    s.loss.burst = {
+        .p = fraction(r, 20'000), .r = fraction(r, 500'000) + 0.02, .loss_bad = 1, .loss_good = 0};
+  }
+  if (kinds & 4) s.loss.every_nth = r.between(2, 200);
+  if (kinds & 8)
+    s.duplicate = {.probability = fraction(r, 200'000), .delay_us = fraction(r, 1'000'000) * 1e4};
+  if (kinds & 16) {
+    s.corrupt.bits = fraction(r, 50'000);
+    s.corrupt.bits_repaired = fraction(r, 50'000);
+    s.corrupt.swap_words = fraction(r, 50'000);
+    s.corrupt.bits_count = static_cast<uint32_t>(r.between(1, 20));
+  }
+  if (kinds & 32) s.corrupt.truncate = fraction(r, 50'000);
+  if (kinds & 64) {
+    s.reorder = {.probability = fraction(r, 300'000),
+                 .distance = static_cast<uint32_t>(r.scale(1, 64)),
+                 .hold_us_max = static_cast<double>(r.scale(10, 20'000))};
+  }
+  if (kinds & 128) {
+    s.delay.uniform_us = static_cast<double>(r.scale(1, 2000));
+    s.delay.keep_order = r.flip();
+  }
+  if (kinds & 256) s.delay.exponential_us = static_cast<double>(r.scale(1, 2000));
+  return s;
+}
+
+void make_network(Plan& p, Random& r) {
+  const bool faults = r.chance(800'000);
+  for (uint32_t node = 0; node < 2; ++node) {
+    p.path[node] = make_path(r, faults ? r.next() & r.next() : 0);
+    if (r.chance(150'000)) {  // a bottleneck around the rate, with a short queue
+      p.path[node].rate = {.bits_per_s = std::max<uint64_t>(10'000'000, p.rate_bps / 4 * r.between(2, 8)),
+                           .queue_bytes = r.scale(20'000, 1'000'000),
+                           .overhead_bytes = 24};
+    }
+  }
+  if (r.chance(150'000)) {
+    p.blackhole_per_second = r.between(1, 10);
+    p.blackhole_ns = r.scale(kMs, 500 * kMs);
+  }
+  if (r.chance(200'000)) p.device_burst = static_cast<uint32_t>(r.between(1, 32));
+  if (r.chance(200'000)) p.device_hold_ns = r.scale(1000, 200'000);
+  if (r.chance(100'000)) p.device_ring = static_cast<uint32_t>(r.between(8, 64));
+  p.stream_latency_ns = r.scale(100'000, 20 * kMs);
+  if (r.chance(300'000)) p.stream_jitter_ns = r.scale(1000, 50 * kMs);
+}
+
+void make_disk(DiskPlan& d, Random& r, bool destination) {
+  d.latency_ns = r.scale(5'000, 2 * kMs);
+  if (r.flip()) d.jitter_ns = r.scale(1000, 3 * kMs);
+  if (r.chance(200'000)) {
+    d.slow_per_million = r.scale(1000, 200'000);
+    d.slow_ns = r.scale(kMs, 200 * kMs);
+  }
+  d.sync_ns = r.scale(100'000, r.chance(200'000) ? 300 * kMs : 10 * kMs);
+  if (r.flip()) d.sync_jitter_ns = r.scale(1000, 20 * kMs);
+  d.commit_ns = r.scale(20'000, 5 * kMs);
+  d.sector_bytes = r.flip() ? 512 : 4096;
+  if (destination && r.chance(150'000)) {
+    d.sync_error_per_million = r.scale(50'000, 600'000);
+    d.sync_errors_max = r.chance(800'000) ? 1 : 3;
+  }
+  if (r.chance(30'000)) {
+    d.error_per_million = r.scale(1000, 50'000);
+    d.errors_max = 1;
+  }
+  if (destination && r.chance(15'000)) d.full = true;
+}
+
+void make_crashes(Plan& p, Random& r) {
+  const uint64_t kinds = r.next() & 7;  // which of dataplane, control, machine
+  if (r.chance(750'000) && kinds != 0) {
+    const uint64_t count = r.chance(150'000) ? r.between(4, 12) : r.between(1, 4);
+    const bool one_side = r.flip();
+    const uint64_t side = r.below(2);
+    for (uint64_t i = 0; i < count; ++i) {
+      uint64_t kind = r.below(3);
+      while ((kinds >> kind & 1) == 0) kind = (kind + 1) % 3;
+      const uint64_t busy_ns = std::min(p.safety_ns, 30 * kMs + p.bytes() * 16 * kSecond / p.rate_bps);
+      p.crashes.push_back({.time_ns = r.flip() ? r.below(busy_ns) : r.scale(100'000, p.safety_ns),
+                           .node = static_cast<uint32_t>(one_side ? side : r.below(2)),
+                           .kind = static_cast<CrashKind>(kind),
+                           .down_ns = r.scale(kMs, r.chance(50'000) ? 15 * kSecond : 200 * kMs)});
+    }
+  }
+  if (r.chance(150'000)) p.crash_at_points_per_million = r.scale(5'000, 200'000);
+  if (r.chance(250'000)) {
+    for (uint64_t i = r.between(1, 5); i > 0; --i) p.cuts.push_back(r.scale(100'000, p.safety_ns));
+    p.cut_notice_ns = r.scale(10'000, 300 * kMs);
+  }
+}
+
+}  // namespace
+
+const char* crash_name(CrashKind kind) {
+  constexpr const char* kNames[] = {"dataplane", "control", "machine"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+Break break_named(const std::string& name, bool* known) {
+  for (const BreakName& each : kBreaks) {
+    *known = name == each.name;
+    if (*known) return each.value;
+  }
+  return Break::kNone;
+}
+
+std::vector<std::string> break_names() {
+  std::vector<std::string> names;
+  for (const BreakName& each : kBreaks) {
+    if (each.value != Break::kNone) names.emplace_back(each.name);
+  }
+  return names;
+}
+
+uint64_t Plan::bytes() const { return std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}); }
+
+Plan make_plan(uint64_t seed) {
+  Plan p;
+  p.seed = seed;
+  Random r(seed, 1);
+  p.safety_ns = r.scale(100 * kMs, 4 * kSecond);
+  make_session(p, r);
+  make_network(p, r);
+  make_disk(p.disk[kSource], r, false);
+  make_disk(p.disk[kDestination], r, true);
+  make_crashes(p, r);
+  if (r.chance(150'000)) {
+    p.stall_per_million = r.scale(10, 5'000);
+    p.stall_ns = r.scale(kMs, 300 * kMs);
+  }
+  if (r.chance(30'000)) p.source_changes_ns = r.scale(100'000, p.safety_ns);
+  if (p.source_changes_ns == 0 && r.chance(30'000)) {
+    // Only a source that remembers the CRC of the first read can find a wrong second one.
+    p.misread =
+        std::none_of(p.crashes.begin(), p.crashes.end(), [](const Crash& c) { return c.node == kSource; });
+    if (p.misread) p.crash_at_points_per_million = 0;
+  }
+  return p;
+}
+
+std::string Plan::text() const {
+  std::string out = fmt::format("seed {}\nfiles {}\n", seed, fmt::join(sizes, " "));
+  out += fmt::format("extent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
+                     extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
+  out += fmt::format("tx_extents {} rx_extents {} credit {} crc {} udp_checksum {} direct {} rate_bps {}\n",
+                     tx_extents, rx_extents, credit, crc_kind_name(crc), udp_checksum, direct, rate_bps);
+  out += fmt::format("status_interval_ns {} sync_lag_bytes {} sync_lag_ns {} crc_lag_ns {} tick_ns {}\n",
+                     status_interval_ns, sync_lag_bytes, sync_lag_ns, crc_lag_ns, tick_ns);
+  for (uint32_t node = 0; node < 2; ++node) {
+    const DiskPlan& d = disk[node];
+    out += fmt::format("path[{}] {} lost_frames {:x}\n", node, emulator::to_json(path[node]).dump(),
+                       lost_frames[node]);
+    out += fmt::format(
+        "disk[{}] latency_ns {} jitter_ns {} slow {}/1e6 of {} ns, sync_ns {} jitter {} errors {}/1e6 max "
+        "{}, "
+        "errors {}/1e6 max {}, full {}, sector {}, commit_ns {}\n",
+        node, d.latency_ns, d.jitter_ns, d.slow_per_million, d.slow_ns, d.sync_ns, d.sync_jitter_ns,
+        d.sync_error_per_million, d.sync_errors_max, d.error_per_million, d.errors_max, d.full,
+        d.sector_bytes, d.commit_ns);
+  }
+  out += fmt::format("blackholes {}/s of {} ns, device burst {} hold_ns {} ring {}\n", blackhole_per_second,
+                     blackhole_ns, device_burst, device_hold_ns, device_ring);
+  out += fmt::format("stream latency_ns {} jitter_ns {} cuts {} notice_ns {}\n", stream_latency_ns,
+                     stream_jitter_ns, fmt::join(cuts, " "), cut_notice_ns);
+  out += fmt::format("stalls {}/1e6 of {} ns\n", stall_per_million, stall_ns);
+  for (const Crash& c : crashes) {
+    out += fmt::format("crash {} of node {} at {} ns for {} ns\n", crash_name(c.kind), c.node, c.time_ns,
+                       c.down_ns);
+  }
+  out += fmt::format("crash_at_points {}/1e6, source_changes_ns {}, misread {}, safety_ns {}\n",
+                     crash_at_points_per_million, source_changes_ns, misread, safety_ns);
+  return out;
+}
+
+}  // namespace sluice::sim

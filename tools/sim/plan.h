@@ -1,0 +1,112 @@
+// Everything that a seed decides before its run begins: sizes, knobs, faults and when they strike.
+//
+// Pure. Swarm testing: each seed has a random subset of the fault kinds, some of them extreme.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/core/wire.h"
+#include "tools/wire/settings.h"
+
+namespace sluice::sim {
+
+inline constexpr uint32_t kSource = 0;
+inline constexpr uint32_t kDestination = 1;
+inline constexpr uint64_t kSourceVersion = 2;  // of a source file that did not change
+
+enum class CrashKind : uint8_t { kDataplane, kControl, kMachine };
+const char* crash_name(CrashKind kind);
+
+struct Crash {
+  uint64_t time_ns = 0;  // since the start
+  uint32_t node = 0;
+  CrashKind kind = CrashKind::kDataplane;
+  uint64_t down_ns = 0;
+};
+
+// Deliberate defects of the simulator's own control, to prove that its checks find them.
+enum class Break : uint8_t {
+  kNone,
+  kReportBeforeCommit,  // durable is reported before the journal has it
+  kNoCrcCheck,          // damaged chunks are taken as good
+  kNoForget,            // after a failed sync nothing is asked for again
+  kCommitBeforeSync,    // rows are journalled before the data is synced
+  kNoDirectorySync,     // the final name is reported before its directory is synced
+  kDoubleRate,          // lanes are given twice the rate
+  kNoReread,            // a restarted source does not read again what it knows no CRC of
+};
+Break break_named(const std::string& name, bool* known);
+std::vector<std::string> break_names();
+
+struct DiskPlan {
+  uint64_t latency_ns = 50'000;
+  uint64_t jitter_ns = 0;         // uniform, on top
+  uint64_t slow_per_million = 0;  // operations that take slow_ns
+  uint64_t slow_ns = 0;
+  uint64_t sync_ns = 1'000'000;
+  uint64_t sync_jitter_ns = 0;
+  uint64_t sync_error_per_million = 0;
+  uint32_t sync_errors_max = 0;
+  uint64_t error_per_million = 0;  // EIO of a read or write
+  uint32_t errors_max = 0;
+  bool full = false;  // one write ends with ENOSPC
+  uint32_t sector_bytes = 512;
+  uint64_t commit_ns = 500'000;  // of the journal
+};
+
+struct Plan {
+  uint64_t seed = 0;
+  Break broken = Break::kNone;
+
+  std::vector<uint64_t> sizes;  // of the files
+  uint32_t extent_bytes = 65536;
+  uint32_t chunk_bytes = 8192;
+  uint64_t partition_bytes = 65536;
+  uint32_t lanes = 1;
+  std::array<uint32_t, 2> workers{1, 1};
+  uint32_t tx_extents = 8;  // per worker
+  uint32_t rx_extents = 8;
+  uint32_t credit = 4;  // per lane
+  wire::CrcKind crc = wire::CrcKind::kCrc64Ecma;
+  bool udp_checksum = false;
+  bool direct = true;
+  uint64_t rate_bps = 1'000'000'000;
+  uint32_t status_interval_ns = 1'000'000;
+  uint64_t sync_lag_bytes = 1 << 20;
+  uint64_t sync_lag_ns = 100'000'000;
+  uint64_t crc_lag_ns = 100'000'000;  // how often the source journals its CRCs
+  uint64_t tick_ns = 1'000'000;       // of a control
+
+  std::array<emulator::Settings, 2> path;  // by the node that sends
+  std::array<uint64_t, 2> lost_frames{};   // bit n: the n-th UDP frame of that node is lost
+  uint64_t blackhole_per_second = 0;
+  uint64_t blackhole_ns = 0;
+  uint32_t device_burst = 0;    // frames that the device takes at once; 0: all
+  uint64_t device_hold_ns = 0;  // it reads a frame's bytes so much later
+  uint32_t device_ring = 1024;  // received frames that wait for a worker
+  uint64_t stream_latency_ns = 1'000'000;
+  uint64_t stream_jitter_ns = 0;
+  std::vector<uint64_t> cuts;      // of the control connection
+  uint64_t cut_notice_ns = 0;      // until an end knows of it
+  uint64_t stall_per_million = 0;  // of a worker's loops and a control's ticks
+  uint64_t stall_ns = 0;
+  std::array<DiskPlan, 2> disk;
+  std::vector<Crash> crashes;
+  uint64_t crash_at_points_per_million = 0;  // between the steps of a commit
+  uint64_t source_changes_ns = 0;            // 0: never
+  bool misread = false;                      // one repeated read at the source gives wrong bytes
+
+  uint64_t safety_ns = 500'000'000;  // faults end then
+  uint64_t healed_ns_max = 60'000'000'000;
+
+  uint64_t bytes() const;
+  std::string text() const;  // every knob, a line each
+};
+
+Plan make_plan(uint64_t seed);
+
+}  // namespace sluice::sim

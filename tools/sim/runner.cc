@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/runner.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+
+namespace sluice::sim {
+namespace {
+
+constexpr uint64_t kTwiceEvery = 8;
+
+struct Totals {
+  uint64_t runs = 0;
+  uint64_t failures = 0;
+  uint64_t faults = 0;
+  uint64_t crashes = 0;
+  uint64_t bytes = 0;
+  uint64_t ended = 0;  // with a named reason other than done
+  uint64_t virtual_ns = 0;
+  uint64_t hash = 0;  // of all traces, in any order
+  Reached reached;
+
+  void add(const Totals& o) {
+    runs += o.runs;
+    failures += o.failures;
+    faults += o.faults;
+    crashes += o.crashes;
+    bytes += o.bytes;
+    ended += o.ended;
+    virtual_ns += o.virtual_ns;
+    reached.add(o.reached);
+    hash += o.hash;
+  }
+};
+
+void say_failure(const Plan& plan, const Outcome& out) {
+  fmt::print("FAILED seed {}: {}\n{}last events:\n{}replay: ./dev sim --seed {}\n", plan.seed, out.failure,
+             plan.text(), out.tail, plan.seed);
+  std::fflush(stdout);
+}
+
+// Twice: the same seed must take the same course.
+Outcome run_plan(const Plan& plan, bool twice, bool print) {
+  Outcome out = World(plan, print).run();
+  if (twice && out.failure.empty()) {
+    const Outcome again = World(plan).run();
+    if (again.hash != out.hash) {
+      out.failure = fmt::format("two runs differ: {:x} after {} events, {:x} after {}", out.hash, out.events,
+                                again.hash, again.events);
+    }
+  }
+  return out;
+}
+
+bool run_into(const Plan& plan, bool twice, bool quiet, Totals* totals) {
+  const Outcome out = run_plan(plan, twice, false);
+  ++totals->runs;
+  totals->faults += out.faults;
+  totals->crashes += out.crashes;
+  totals->bytes += out.bytes;
+  totals->virtual_ns += out.virtual_ns;
+  totals->reached.add(out.reached);
+  totals->hash += mix(plan.seed ^ out.hash);
+  if (out.end != End::kDone && out.failure.empty()) ++totals->ended;
+  if (out.failure.empty()) return true;
+  ++totals->failures;
+  if (!quiet) say_failure(plan, out);
+  return false;
+}
+
+// Shares `count` indices among processes; each takes every jobs-th.
+Totals in_processes(uint32_t jobs, const std::function<Totals(uint32_t job)>& work) {
+  if (jobs <= 1) return work(0);
+  Totals all;
+  std::vector<std::pair<pid_t, int>> children;
+  for (uint32_t job = 0; job < jobs; ++job) {
+    int ends[2];
+    if (pipe(ends) != 0) return all;
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      const Totals totals = work(job);
+      std::fflush(stdout);
+      (void)!write(ends[1], &totals, sizeof totals);
+      _exit(0);
+    }
+    close(ends[1]);
+    children.emplace_back(child, ends[0]);
+  }
+  for (const auto& [child, end] : children) {
+    Totals totals;
+    if (read(end, &totals, sizeof totals) == sizeof totals) {
+      all.add(totals);
+    } else {
+      ++all.failures;
+      fmt::print("FAILED: a process of the simulator died\n");
+    }
+    close(end);
+    waitpid(child, nullptr, 0);
+  }
+  return all;
+}
+
+int summary(const char* what, const Totals& t, double seconds, bool want_failure) {
+  fmt::print(
+      "reached: {} attempts, {} of them found bytes, {} adoptions, {} needs, {} rereads, {} syncs, {} of "
+      "them "
+      "failed; traces {:016x}\n",
+      t.reached.attempts, t.reached.resumed, t.reached.adoptions, t.reached.needs, t.reached.rereads,
+      t.reached.syncs, t.reached.failed_syncs, t.hash);
+  fmt::print(
+      "{} {}: {:.0f}/min, {:.0f} s of virtual time, {} faults injected, {} crashes, {:.1f} MiB, {} ended "
+      "with a "
+      "named reason, {} failures\n",
+      t.runs, what, static_cast<double>(t.runs) / seconds * 60, static_cast<double>(t.virtual_ns) * 1e-9,
+      t.faults, t.crashes, static_cast<double>(t.bytes) / (1 << 20), t.ended, t.failures);
+  return (t.failures > 0) == want_failure ? 0 : 1;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() + 1e-9;
+}
+
+}  // namespace
+
+int run_one(uint64_t seed, const RunOptions& options) {
+  Plan plan = make_plan(seed);
+  plan.broken = options.broken;
+  fmt::print("{}", plan.text());
+  std::fflush(stdout);
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome out = run_plan(plan, true, options.verbose);
+  fmt::print("end {}, {:.3f} ms of virtual time, {} events, {} frames, {} bytes sent of {}, trace {:016x}\n",
+             end_name(out.end), static_cast<double>(out.virtual_ns) * 1e-6, out.events, out.frames,
+             out.bytes_sent, out.bytes, out.hash);
+  if (!out.failure.empty()) say_failure(plan, out);
+  const Totals totals{.runs = 1,
+                      .failures = out.failure.empty() ? 0U : 1U,
+                      .faults = out.faults,
+                      .crashes = out.crashes,
+                      .bytes = out.bytes,
+                      .ended = 0,
+                      .virtual_ns = out.virtual_ns,
+                      .reached = out.reached};
+  return summary("seed", totals, seconds_since(begin), options.broken != Break::kNone);
+}
+
+int run_seeds(const RunOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool broken = options.broken != Break::kNone;
+  const auto run_seed = [&](uint64_t seed, bool twice, Totals* totals) {
+    Plan plan = make_plan(seed);
+    plan.broken = options.broken;
+    const bool good = run_into(plan, twice, broken, totals);
+    if (options.verbose || (broken && !good)) fmt::print("seed {} {}\n", seed, good ? "held" : "failed");
+    return good;
+  };
+  Totals all;
+  for (const uint64_t seed : options.regressions) run_seed(seed, true, &all);
+  all.add(in_processes(options.jobs, [&](uint32_t job) {
+    Totals totals;
+    for (uint64_t i = job; i < options.seeds; i += options.jobs) {
+      const uint64_t seed = options.first + i;
+      // A deliberate defect needs to be found once.
+      if (!run_seed(seed, seed % kTwiceEvery == 0 && !broken, &totals) && broken) break;
+      if (job == 0 && (i / options.jobs) % 10'000 == 9'999) {
+        fmt::print("... {} seeds of this process, {} failures, {:.0f} s\n", totals.runs, totals.failures,
+                   seconds_since(begin));
+        std::fflush(stdout);
+      }
+    }
+    return totals;
+  }));
+  return summary("seeds", all, seconds_since(begin), broken);
+}
+
+Plan pattern_plan(uint64_t forward_bits, uint64_t backward_bits) {
+  Plan p;
+  p.seed = forward_bits << 32 | backward_bits;
+  p.sizes = {3 * 65536 - 1000};
+  p.chunk_bytes = 8904;
+  p.partition_bytes = 2 * 65536;
+  p.credit = 2;
+  p.lost_frames = {forward_bits, backward_bits};
+  for (auto& path : p.path) path.delay.fixed_us = 100;
+  p.safety_ns = 1'000'000'000;
+  return p;
+}
+
+int run_exhaustive(const RunOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const uint64_t patterns = uint64_t{1} << options.bits;
+  const uint32_t half = options.bits / 2;
+  const Totals all = in_processes(options.jobs, [&](uint32_t job) {
+    Totals totals;
+    const auto run = [&](uint64_t forward, uint64_t backward) {
+      run_into(pattern_plan(forward, backward), false, false, &totals);
+    };
+    for (uint64_t bits = job; bits < patterns; bits += options.jobs) {
+      run(bits, 0);
+      run(0, bits);
+      run(bits & ((uint64_t{1} << half) - 1), bits >> half);  // of both directions together
+    }
+    return totals;
+  });
+  return summary("loss patterns", all, seconds_since(begin), false);
+}
+
+}  // namespace sluice::sim

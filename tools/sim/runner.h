@@ -1,0 +1,32 @@
+// Running many plans: seeds, loss patterns; in several processes; and what is said about them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/sim/plan.h"
+#include "tools/sim/world.h"
+
+namespace sluice::sim {
+
+struct RunOptions {
+  uint64_t first = 1;
+  uint64_t seeds = 1000;
+  uint32_t jobs = 1;
+  uint32_t bits = 10;
+  bool verbose = false;
+  Break broken = Break::kNone;
+  std::vector<uint64_t> regressions;
+};
+
+// Exit statuses: 0 when all held; with a deliberate defect, 0 when it was found.
+int run_one(uint64_t seed, const RunOptions& options);
+int run_seeds(const RunOptions& options);
+int run_exhaustive(const RunOptions& options);
+
+// A short transfer whose first frames are lost as the bits say.
+Plan pattern_plan(uint64_t forward_bits, uint64_t backward_bits);
+
+}  // namespace sluice::sim

@@ -1,0 +1,85 @@
+// What happened, as a hash that two runs of one seed must share, and the last events for a person.
+//
+// Pure. Every frame, completion, command, event, message and fault goes in, with its time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "tools/sim/random.h"
+
+namespace sluice::sim {
+
+// How often a run came to what it is meant to try.
+struct Reached {
+  uint64_t attempts = 0;
+  uint64_t adoptions = 0;  // of flows, by a restarted control
+  uint64_t needs = 0;
+  uint64_t rereads = 0;
+  uint64_t syncs = 0;
+  uint64_t failed_syncs = 0;
+  uint64_t resumed = 0;  // attempts that found bytes of an earlier one
+
+  void add(const Reached& o) {
+    attempts += o.attempts;
+    adoptions += o.adoptions;
+    needs += o.needs;
+    rereads += o.rereads;
+    syncs += o.syncs;
+    failed_syncs += o.failed_syncs;
+    resumed += o.resumed;
+  }
+};
+
+class Trace {
+ public:
+  // `what` is a literal: it is kept as a pointer, and hashed by its characters.
+  void add(uint64_t now_ns, uint32_t node, const char* what, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0) {
+    uint64_t name = 0;
+    for (const char* at = what; *at != 0; ++at) name = name * 131 + static_cast<uint8_t>(*at);
+    hash_ = mix(hash_ ^ mix(now_ns + name) ^ (a + 3 * b + 7 * c + node));
+    last_[count_++ % last_.size()] = {now_ns, node, what, a, b, c};
+    if (print_) std::printf("%s\n", text(last_[(count_ - 1) % last_.size()]).c_str());
+  }
+  void print(bool on) { print_ = on; }
+  uint64_t hash() const { return hash_; }
+  uint64_t count() const { return count_; }
+  Reached reached;
+  // The last `n` events, one a line.
+  std::string tail(size_t n) const {
+    std::string out;
+    const uint64_t have = count_ < last_.size() ? count_ : last_.size();
+    for (uint64_t i = count_ - (have < n ? have : n); i < count_; ++i) {
+      out += text(last_[i % last_.size()]) + "\n";
+    }
+    return out;
+  }
+
+ private:
+  struct Entry {
+    uint64_t now_ns = 0;
+    uint32_t node = 0;
+    const char* what = "";
+    uint64_t a = 0;
+    uint64_t b = 0;
+    uint64_t c = 0;
+  };
+  static std::string text(const Entry& e) {
+    std::array<char, 160> line{};
+    std::snprintf(line.data(), line.size(), "%14.6f ms  %s  %-22s %llu %llu %llx",
+                  static_cast<double>(e.now_ns) * 1e-6, e.node == 0 ? "src" : "dst", e.what,
+                  static_cast<unsigned long long>(e.a), static_cast<unsigned long long>(e.b),
+                  static_cast<unsigned long long>(e.c));
+    return line.data();
+  }
+
+  uint64_t hash_ = 0;
+  uint64_t count_ = 0;
+  bool print_ = false;
+  std::array<Entry, 512> last_{};
+};
+
+}  // namespace sluice::sim

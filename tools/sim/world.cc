@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/world.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "tools/sim/destination_control.h"
+#include "tools/sim/source_control.h"
+
+namespace sluice::sim {
+
+World::World(const Plan& plan, bool print) : plan_(plan), oracle_(plan_), random_(plan.seed, 50) {
+  trace_.print(print);
+  for (uint32_t node = 0; node < 2; ++node) {
+    hosts_[node] = std::make_unique<Host>(plan_, node, scheduler_, trace_, oracle_);
+    hosts_[node]->crash_here = [this, node](Random& random) {
+      const auto kind = static_cast<CrashKind>(random.below(3));
+      const uint64_t down_ns = random.scale(1'000'000, 300'000'000);
+      scheduler_.after(random.below(100'000), [this, node, kind, down_ns] {
+        if (!healed_) crash(node, kind, down_ns);
+      });
+    };
+  }
+  wire_ = std::make_unique<Wire>(plan_, scheduler_, trace_,
+                                 [this](uint32_t node, std::span<const uint8_t> frame) {
+                                   if (hosts_[node]->dataplane != nullptr)
+                                     hosts_[node]->dataplane->arrive(frame);
+                                 });
+  stream_ = std::make_unique<Stream>(
+      plan_, scheduler_, trace_,
+      Stream::Ends{
+          .alive = [this](uint32_t node) { return hosts_[node]->control != nullptr; },
+          .connected = [this](uint32_t node) { hosts_[node]->control->connected(); },
+          .lost = [this](uint32_t node) { hosts_[node]->control->lost(); },
+          .message = [this](uint32_t node, const Message& m) { hosts_[node]->control->message(m); }});
+  for (auto& host : hosts_) host->stream = stream_.get();
+  make_source();
+}
+
+World::~World() = default;
+
+void World::make_source() {
+  FileSystem& files = hosts_[kSource]->files;
+  for (uint32_t i = 0; i < plan_.sizes.size(); ++i) {
+    const uint64_t number = files.create(Oracle::final_name(i));
+    files.resize(number, plan_.sizes[i]);
+    files.inode(number)->now = oracle_.content(i, 0);
+    files.set_durable(number);
+    files.inode(number)->version = kSourceVersion;
+  }
+  files.sync_directory();
+}
+
+void World::change_source() {
+  if (healed_) return;
+  oracle_.source_changed();
+  oracle_.allow(End::kIntegrity);
+  trace_.add(scheduler_.now_ns(), kSource, "source changes");
+  FileSystem& files = hosts_[kSource]->files;
+  for (uint32_t i = 0; i < plan_.sizes.size(); ++i) {
+    const uint64_t number = files.find(Oracle::final_name(i));
+    files.inode(number)->now = oracle_.content(i, 1);
+    files.set_durable(number);
+    ++files.inode(number)->version;
+  }
+}
+
+// ---- life and death ----------------------------------------------------------------------------------
+
+void World::start_dataplane(uint32_t node) {
+  Host& host = *hosts_[node];
+  if (host.dataplane != nullptr || scheduler_.now_ns() < down_[node].dataplane_ns) return;
+  trace_.add(scheduler_.now_ns(), node, "dataplane starts");
+  host.dataplane = std::make_unique<Dataplane>(
+      Dataplane::Setup{.plan = plan_,
+                       .node = node,
+                       .generation = ++down_[node].dataplane_life,
+                       .scheduler = scheduler_,
+                       .trace = trace_,
+                       .oracle = oracle_,
+                       .disk = host.disk,
+                       .send = [this, node](std::span<const uint8_t> frame) { wire_->send(node, frame); }});
+}
+
+void World::start_control(uint32_t node) {
+  Host& host = *hosts_[node];
+  if (host.control != nullptr || scheduler_.now_ns() < down_[node].control_ns) return;
+  trace_.add(scheduler_.now_ns(), node, "control starts");
+  if (node == kSource) {
+    host.control = std::make_unique<SourceControl>(host);
+  } else {
+    host.control = std::make_unique<DestinationControl>(host);
+  }
+  tick(node, ++down_[node].control_life);
+}
+
+void World::tick(uint32_t node, uint64_t life) {
+  Host& host = *hosts_[node];
+  if (host.control == nullptr || down_[node].control_life != life) return;
+  uint64_t next_ns = plan_.tick_ns;
+  if (!healed_ && plan_.stall_per_million > 0 && random_.chance(plan_.stall_per_million)) {
+    next_ns += random_.below(plan_.stall_ns);
+  } else {
+    host.control->tick();
+  }
+  scheduler_.after(next_ns, [this, node, life] { tick(node, life); });
+}
+
+void World::kill_dataplane(uint32_t node, uint64_t down_ns) {
+  Host& host = *hosts_[node];
+  if (host.dataplane != nullptr) {
+    host.dataplane->check();
+    host.dataplane->kill();
+    host.dataplane.reset();
+  }
+  down_[node].dataplane_ns = scheduler_.now_ns() + down_ns;
+  scheduler_.after(down_ns, [this, node] { start_dataplane(node); });
+}
+
+void World::kill_control(uint32_t node, uint64_t down_ns, bool power) {
+  Host& host = *hosts_[node];
+  if (host.control != nullptr) {
+    host.control_died(power);
+    host.control.reset();
+    stream_->close(node);
+  }
+  down_[node].control_ns = scheduler_.now_ns() + down_ns;
+  scheduler_.after(down_ns, [this, node] { start_control(node); });
+}
+
+// What is written waits for its sync no longer than the lag says, as far as disk and journal let it.
+void World::check_lag() {
+  const DiskPlan& d = plan_.disk[kDestination];
+  Host& host = *hosts_[kDestination];
+  // Only a control that was always there, and whose disk did not fail, can be held to it.
+  if (down_[kDestination].control_life != 1 || host.control == nullptr || host.sync_errors > 0) return;
+  if (plan_.stall_per_million > 0) return;
+  const uint64_t commits = 4 * plan_.sizes.size() + 2;
+  const uint64_t wait_ns = plan_.sync_lag_ns + 25'000'000 + 4 * plan_.tick_ns +
+                           3 * (d.sync_ns + d.sync_jitter_ns) + 2 * commits * d.commit_ns;
+  const auto in_that_time =
+      static_cast<uint64_t>(static_cast<__uint128_t>(plan_.rate_bps) * wait_ns / 8 / 1'000'000'000);
+  const uint64_t window = uint64_t{plan_.lanes} * plan_.credit * plan_.extent_bytes;
+  const uint64_t bound = plan_.sync_lag_bytes + in_that_time + 2 * window;
+  if (oracle_.undurable_bytes() > bound) {
+    oracle_.fail(fmt::format("{} bytes are written and not durable, at most {} were configured",
+                             oracle_.undurable_bytes(), bound));
+  }
+}
+
+void World::crash(uint32_t node, CrashKind kind, uint64_t down_ns) {
+  trace_.add(scheduler_.now_ns(), node, crash_name(kind), down_ns);
+  ++crashes_;
+  if (node == kDestination) check_lag();
+  if (kind != CrashKind::kControl) kill_dataplane(node, down_ns);
+  if (kind != CrashKind::kDataplane) kill_control(node, down_ns, kind == CrashKind::kMachine);
+  if (kind != CrashKind::kMachine) return;
+  Host& host = *hosts_[node];
+  host.files.lose_power();
+  host.journal.lose_power(random_);
+  if (node == kDestination) oracle_.power_lost(host.files);
+}
+
+// ---- the course of a run -----------------------------------------------------------------------------
+
+void World::schedule_blackholes() {
+  const uint64_t count = plan_.blackhole_per_second * plan_.safety_ns / 1'000'000'000 + 1;
+  for (uint64_t i = 0; plan_.blackhole_per_second > 0 && i < count; ++i) {
+    const uint64_t at_ns = started_ns_ + random_.below(plan_.safety_ns);
+    const uint64_t nodes = random_.between(1, 3);
+    scheduler_.at(at_ns, [this, nodes] {
+      if (healed_) return;
+      const uint64_t until_ns = scheduler_.now_ns() + plan_.blackhole_ns;
+      for (uint32_t node = 0; node < 2; ++node) {
+        if ((nodes >> node & 1) != 0) wire_->blackhole(node, until_ns);
+      }
+    });
+  }
+}
+
+void World::schedule() {
+  started_ns_ = scheduler_.now_ns();
+  for (const Crash& c : plan_.crashes) {
+    scheduler_.at(started_ns_ + c.time_ns, [this, &c] {
+      if (!healed_) crash(c.node, c.kind, c.down_ns);
+    });
+  }
+  for (const uint64_t cut_ns : plan_.cuts) {
+    scheduler_.at(started_ns_ + cut_ns, [this] {
+      if (!healed_) stream_->cut();
+    });
+  }
+  schedule_blackholes();
+  if (plan_.source_changes_ns > 0) {
+    scheduler_.at(started_ns_ + plan_.source_changes_ns, [this] { change_source(); });
+  }
+  scheduler_.at(started_ns_ + plan_.safety_ns, [this] { heal(); });
+}
+
+void World::heal() {
+  healed_ = true;
+  trace_.add(scheduler_.now_ns(), kSource, "healed");
+  wire_->heal();
+  stream_->heal();
+  for (uint32_t node = 0; node < 2; ++node) {
+    hosts_[node]->disk.faults = false;
+    down_[node].dataplane_ns = down_[node].control_ns = 0;
+    start_dataplane(node);
+    start_control(node);
+  }
+}
+
+bool World::over() const {
+  if (!oracle_.failure().empty()) return true;
+  bool done = true;
+  for (const auto& host : hosts_) {
+    const End end = host->control == nullptr ? End::kNone : host->control->end();
+    if (end != End::kNone && end != End::kDone) return true;
+    done &= end == End::kDone;
+  }
+  return done;
+}
+
+Outcome World::run() {
+  for (uint32_t node = 0; node < 2; ++node) {
+    start_dataplane(node);
+    start_control(node);
+  }
+  schedule();
+  const uint64_t crawl_ns = plan_.bytes() * 8 * 1'000'000'000 / plan_.rate_bps * 100;
+  const uint64_t deadline_ns = started_ns_ + plan_.safety_ns + plan_.healed_ns_max + crawl_ns;
+  while (!over() && scheduler_.step(deadline_ns)) {
+  }
+  Outcome out;
+  if (!over()) oracle_.fail("not over within the bound of the healed phase");
+  judge(&out);
+  return out;
+}
+
+void World::judge(Outcome* out) {
+  for (uint32_t node = 0; node < 2; ++node) {
+    Host& host = *hosts_[node];
+    if (host.dataplane != nullptr) host.dataplane->check();
+    const End end = host.control == nullptr ? End::kNone : host.control->end();
+    if (end != End::kNone && end != End::kDone) out->end = end;
+  }
+  if (out->end == End::kNone && oracle_.failure().empty()) {
+    out->end = End::kDone;
+    oracle_.check_files(hosts_[kDestination]->files);
+  }
+  out->failure = oracle_.failure();
+  out->hash = trace_.hash();
+  out->events = trace_.count();
+  out->virtual_ns = scheduler_.now_ns() - started_ns_;
+  out->crashes = crashes_;
+  out->faults = wire_->faults() + stream_->cuts() + hosts_[0]->disk.errors + hosts_[1]->disk.errors +
+                hosts_[1]->sync_errors + crashes_;
+  out->reached = trace_.reached;
+  out->frames = wire_->frames();
+  out->bytes = plan_.bytes();
+  out->bytes_sent = oracle_.payload_bytes_sent();
+  if (out->failure.empty()) return;
+  out->tail = trace_.tail(60);
+  for (const auto& host : hosts_) {
+    if (host->dataplane != nullptr) out->tail += host->dataplane->counters();
+  }
+}
+
+}  // namespace sluice::sim
