@@ -100,7 +100,8 @@ int serve(const config::Node& node) {
   auto objects = std::make_unique<lane::ObjectTable>();
   lane::WorkerEpochs epochs;
   for (uint32_t i = 0; i < info.workers; ++i) epochs.push_back(std::make_unique<std::atomic<uint64_t>>(0));
-  auto server = lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, epochs);
+  auto server =
+      lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, epochs, port.sends_any_memory());
   if (!server) return fail(server.error());
 
   auto host = port::host_addresses(node, port.mac());

@@ -5,10 +5,12 @@
 // ends with a crash. A temporary file that nobody holds is a leftover and is replaced.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 #include <cstring>
@@ -110,12 +112,21 @@ Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, con
   return busy(path);
 }
 
-// All of the space at once, so that a full disk is known now and the file lies in one piece.
+bool lies_in_memory(int fd) {
+  struct statfs info {};
+  return ::fstatfs(fd, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
+}
+
+// All of the space at once, so that a full disk is known now and the file lies in one piece. In memory there
+// are no pieces, and every page would be filled twice: with zeros first.
 Status allocate(int fd, uint64_t bytes, const std::string& path) {
   if (bytes == 0) return {};
+  const bool in_memory = lies_in_memory(fd);
+  if (in_memory && free_bytes_of(fd) < bytes) return no_space(path, bytes, free_bytes_of(fd));
   int result = 0;
   do {
-    result = ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
+    result = in_memory ? ::ftruncate(fd, static_cast<off_t>(bytes))
+                       : ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
   } while (result != 0 && errno == EINTR);
   if (result != 0 && errno == EOPNOTSUPP) result = ::ftruncate(fd, static_cast<off_t>(bytes));
   if (result == 0) return {};

@@ -1,55 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/crc/crc.h"
 
+#include <immintrin.h>
 #include <isa-l/crc.h>
 #include <isa-l/crc64.h>
 
 #include <array>
+#include <cstring>
+
+#include "dataplane/crc/field.h"
+#include "dataplane/crc/fold.h"
 
 namespace sluice::crc {
 namespace {
 
-// Reflected generator polynomials: bit i is the coefficient of x^(width-1-i).
-constexpr uint64_t kEcmaPolynomial = 0xC96C5795D7870F42;  // ECMA-182
-constexpr uint64_t kCastagnoliPolynomial = 0x82F63B78;    // RFC 3720
-
-struct Field {
-  unsigned width;
-  uint64_t polynomial;
-};
-constexpr Field field_of(CrcKind kind) {
-  return kind == CrcKind::kCrc64Ecma ? Field{64, kEcmaPolynomial} : Field{32, kCastagnoliPolynomial};
-}
-
-// a * b modulo the generator, all reflected: 1 is the top bit of the width.
-constexpr uint64_t multiply(Field f, uint64_t a, uint64_t b) {
-  uint64_t product = 0;
-  for (uint64_t bit = 1ULL << (f.width - 1); bit != 0; bit >>= 1) {
-    if (a & bit) product ^= b;
-    b = (b & 1) ? (b >> 1) ^ f.polynomial : b >> 1;
-  }
-  return product;
-}
-
 // x^(8 * 2^k) for k = 0..63.
 constexpr std::array<uint64_t, 64> make_powers(Field f) {
   std::array<uint64_t, 64> powers{};
-  uint64_t p = 1ULL << (f.width - 1 - 1);             // x^1
-  for (int i = 0; i < 3; ++i) p = multiply(f, p, p);  // x^8
+  uint64_t p = power_of_x(f, 8);
   for (auto& power : powers) {
     power = p;
     p = multiply(f, p, p);
   }
   return powers;
 }
-constexpr auto kPowers64 = make_powers(field_of(CrcKind::kCrc64Ecma));
-constexpr auto kPowers32 = make_powers(field_of(CrcKind::kCrc32c));
+constexpr auto kPowers64 = make_powers(kEcma);
+constexpr auto kPowers32 = make_powers(kCastagnoli);
 
 }  // namespace
 
 uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes) {
   switch (kind) {
     case CrcKind::kCrc64Ecma:
+      if (bytes >= kFoldBytesMin && kFoldWins) return fold_ecma(seed, data, bytes);
       return crc64_ecma_refl(seed, static_cast<const unsigned char*>(data), bytes);
     case CrcKind::kCrc32c: {
       // ISA-L wants a mutable pointer and an int length, and leaves the inversions to the caller.
@@ -68,6 +51,20 @@ uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes) {
   }
   return 0;
 }
+
+uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes) {
+  const bool aligned = reinterpret_cast<uintptr_t>(to) % kStreamAlignment == 0;
+  if (!aligned || bytes < kFoldBytesMin) {
+    std::memcpy(to, from, bytes);
+    return compute(kind, seed, from, bytes);
+  }
+  if (kind == CrcKind::kCrc64Ecma && kFoldWins) return fold_ecma_streaming(seed, from, to, bytes);
+  const uint64_t crc = compute(kind, seed, from, bytes);
+  stream(from, to, bytes);
+  return crc;
+}
+
+void publish_copies() { _mm_sfence(); }
 
 uint64_t shift(CrcKind kind, uint64_t crc, uint64_t bytes) {
   if (kind == CrcKind::kNone) return 0;

@@ -1,4 +1,5 @@
-// The digests of chunks, extents and files: CRC-64 (ECMA-182, reflected) and CRC-32C, by ISA-L.
+// The digests of chunks, extents and files: CRC-64 (ECMA-182, reflected) and CRC-32C, by ISA-L; CRC-64 by
+// fold.h where that is faster.
 //
 // Pure functions, any thread. Both are in the usual form (initial value and final XOR all ones), so
 // that crc(A || B) = shift(crc(A), bytes(B)) ^ crc(B): the digest of a file is the XOR over its pieces
@@ -18,6 +19,11 @@ using wire::CrcKind;
 
 // Continues `seed` (0 to begin) over `bytes`. kNone gives 0.
 uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes);
+
+// compute(), while the bytes are copied to `to` past the caches (non-temporal stores where `to` is aligned
+// to 32). Another thread or a device sees the copy only after publish_copies().
+uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
+void publish_copies();
 
 // What `crc` becomes when `bytes` more bytes follow, less their own CRC. O(log bytes).
 uint64_t shift(CrcKind kind, uint64_t crc, uint64_t bytes);

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <string_view>
 #include <vector>
+
+#include "dataplane/crc/fold.h"
 
 namespace sluice::crc {
 namespace {
@@ -29,6 +32,34 @@ TEST_P(CrcTest, AgreesWithTheReferenceAtEveryLengthAndAlignment) {
       ASSERT_EQ(compute(GetParam(), 0, &data[at], bytes), reference(GetParam(), 0, &data[at], bytes))
           << bytes << " bytes at " << at;
     }
+  }
+}
+
+TEST_P(CrcTest, CopiesWhatItSums) {
+  const auto data = random_bytes(9100, 4);
+  std::vector<uint8_t> room(9200 + 64);
+  uint8_t* const aligned = room.data() + (32 - reinterpret_cast<uintptr_t>(room.data()) % 32);
+  for (size_t bytes : {0, 1, 255, 256, 257, 383, 384, 1384, 4096, 8192, 8900, 8999}) {
+    for (size_t from : {0, 1, 42}) {
+      for (size_t to : {0, 8}) {
+        std::fill(room.begin(), room.end(), uint8_t{0xEE});
+        ASSERT_EQ(copy(GetParam(), 7, &data[from], aligned + to, bytes),
+                  compute(GetParam(), 7, &data[from], bytes));
+        ASSERT_EQ(std::memcmp(aligned + to, &data[from], bytes), 0) << bytes << " bytes";
+        ASSERT_EQ(aligned[to + bytes], 0xEE) << bytes << " bytes: one too many";
+      }
+    }
+  }
+}
+
+// Both ways of CRC-64, on a processor that has both.
+TEST(Fold, AgreesWithTheReferenceAtEveryLength) {
+  if (!kFoldWins) GTEST_SKIP() << "this processor has no 256-bit carry-less multiplication, or has better";
+  const auto data = random_bytes(1100, 5);
+  for (size_t bytes = kFoldBytesMin; bytes <= 1000; ++bytes) {
+    ASSERT_EQ(fold_ecma(bytes, &data[bytes % 64], bytes),
+              reference(CrcKind::kCrc64Ecma, bytes, &data[bytes % 64], bytes))
+        << bytes << " bytes";
   }
 }
 

@@ -75,7 +75,8 @@ Result<BoardMemory> BoardMemory::create(const board::PortInfo& port) {
 }
 
 Result<AttachServer> AttachServer::listen(const std::filesystem::path& socket, BoardMemory& memory,
-                                          ObjectTable& objects, const WorkerEpochs& epochs) {
+                                          ObjectTable& objects, const WorkerEpochs& epochs,
+                                          bool sends_any_memory) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket.native().size() >= sizeof address.sun_path) {
@@ -102,17 +103,18 @@ Result<AttachServer> AttachServer::listen(const std::filesystem::path& socket, B
     return Error{ErrorCode::kConfiguration,
                  socket.native() + ": cannot listen: " + std::strerror(errno) + "; check the node directory"};
   }
-  return AttachServer(socket, std::move(listener), memory, objects, epochs);
+  return AttachServer(socket, std::move(listener), memory, objects, epochs, sends_any_memory);
 }
 
 AttachServer::AttachServer(std::filesystem::path socket, UniqueFd listener, BoardMemory& memory,
-                           ObjectTable& objects, const WorkerEpochs& epochs)
+                           ObjectTable& objects, const WorkerEpochs& epochs, bool sends_any_memory)
     : socket_(std::move(socket)),
       listener_(std::move(listener)),
       memory_(&memory),
       extent_bytes_max_(memory.board().port.extent_bytes_max),
       objects_(&objects),
-      epochs_(&epochs) {}
+      epochs_(&epochs),
+      sends_any_memory_(sends_any_memory) {}
 
 AttachServer::~AttachServer() {
   if (!listener_) return;  // moved from
@@ -239,6 +241,10 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
   object->extent_bytes = r.extent_bytes;
   object->size = r.size;
   object->fd = std::move(fd);
+  if (object->fd && storage::is_memory_file(object->fd.get())) {
+    object->in_memory = write;
+    if (!write && sends_any_memory_) object->mapping = storage::Mapping::of(object->fd.get(), r.size);
+  }
   if (write) {
     const uint64_t words = object->extent_count() / 64 + 1;
     if (8 * words > kWrittenBytesMax - written_bytes_) return ENOMEM;

@@ -36,8 +36,10 @@ using WorkerEpochs = std::vector<std::unique_ptr<std::atomic<uint64_t>>>;
 class AttachServer {
  public:
   // Listens on `socket` (made with mode 0600; a stale one is replaced, a live one is an error).
+  // `sends_any_memory`: port::Port::sends_any_memory; sources in memory are then mapped.
   static Result<AttachServer> listen(const std::filesystem::path& socket, BoardMemory& memory,
-                                     ObjectTable& objects, const WorkerEpochs& epochs);
+                                     ObjectTable& objects, const WorkerEpochs& epochs,
+                                     bool sends_any_memory = false);
   ~AttachServer();
   AttachServer(AttachServer&&) = default;
   AttachServer& operator=(AttachServer&&) = delete;
@@ -47,7 +49,7 @@ class AttachServer {
 
  private:
   AttachServer(std::filesystem::path socket, UniqueFd listener, BoardMemory& memory, ObjectTable& objects,
-               const WorkerEpochs& epochs);
+               const WorkerEpochs& epochs, bool sends_any_memory);
   void accept_client();
   void handle_request();
   // *passed: the descriptor that goes with the reply, if any.
@@ -64,6 +66,7 @@ class AttachServer {
   uint64_t written_bytes_ = 0;  // of all open objects' `written`
   ObjectTable* objects_;
   const WorkerEpochs* epochs_;
+  bool sends_any_memory_;
 };
 
 }  // namespace sluice::lane

@@ -116,6 +116,7 @@ class MemoryPort : public port::Port {
   MemoryQueue& queue(uint32_t) override { return queue_; }
   Status launch(std::function<void(uint32_t)>) override { return {}; }
   const port::Buffer* pattern() const override { return &queue_.pattern; }
+  bool sends_any_memory() const override { return true; }
   void join() override {}
   void maintain() override {}
   int core_of(uint32_t) const override { return 0; }

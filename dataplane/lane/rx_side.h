@@ -32,7 +32,9 @@ class RxSide {
   // A datagram that decoded; `payload` follows the header in memory. Counts what becomes of it.
   void on_data(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
   void on_probe(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
-  void on_written(uint32_t slot, int error);
+  void on_written(uint32_t slot, int error);  // the disk's answer
+  // What was gathered for objects in memory lies in frames: before they are released.
+  void flush_writes();
 
   // Sends the statuses that are due. True when one was sent.
   bool pump(uint64_t now_ns);
@@ -43,6 +45,7 @@ class RxSide {
   struct Flow;
   struct Extent {
     bool writing = false;
+    int write_error = 0;   // of an object in memory
     Flow* flow = nullptr;  // that opened it; nullptr: free
     Object* object = nullptr;
     ExtentKey key;
@@ -53,10 +56,13 @@ class RxSide {
   };
   // nullptr: no such flow for this frame.
   Flow* match(const net::UdpFrame& frame, const wire::Header& header);
+  uint8_t* place_of(const Flow& flow, const wire::Header& header);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
   void seen(Flow& flow, const wire::Header& header, uint64_t now_ns);
   static void record(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
   void complete(Extent& extent);
+  void write_at_once(Extent& extent, uint32_t at, const uint8_t* payload, uint32_t bytes);
+  void written(Extent& extent, int error);
   void finished(Extent& extent);
   void release(Extent& extent);
   void release_written_elsewhere();
@@ -72,7 +78,9 @@ class RxSide {
   ExtentTable table_;
   std::vector<std::unique_ptr<Flow>> flows_;  // by flow slot; null where none
   std::vector<uint32_t> active_;              // flow slots in use
-  bool starved_ = false;                      // a chunk found no buffer
+  storage::GatheredWrites gathered_;
+  std::vector<uint32_t> gathering_;  // ring slots of the extents of `gathered_`
+  bool starved_ = false;             // a chunk found no buffer
 };
 
 }  // namespace sluice::lane

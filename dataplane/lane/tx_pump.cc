@@ -1,6 +1,7 @@
 // The hot part of sending: which chunk leaves next, and when.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cerrno>
 
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/core/safe_rate.h"
@@ -192,6 +193,16 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
   Extent& e = extents_[slot];
   flow.order.pop();
   e.state = State::kHeld;
+  if (e.buffer == &e.mapped &&
+      e.object->mapping->damaged()) {  // zeros were sent in the place of what is gone
+    context_.count(Counter::disk_errors);
+    return context_.emit({.kind = board::EventKind::kExtentFailed,
+                          .flow = flow.index,
+                          .object = e.object->id,
+                          .offset = e.offset,
+                          .length = e.length,
+                          .value = ENODATA});
+  }
   context_.emit({.kind = board::EventKind::kExtentSent,
                  .flow = flow.index,
                  .object = e.object->id,

@@ -148,6 +148,10 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
     e.state = State::kReady;
     return true;
   }
+  if (object.mapping != nullptr) {
+    take_mapped(index);
+    return true;
+  }
   e.buffer = &context_.queue.buffers()[index];
   e.state = State::kReading;
   context_.ring.start(index, {.fd = object.fd.get(),
@@ -157,6 +161,15 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
                               .write = false,
                               .direct = object.is(board::kObjectDirect)});
   return true;
+}
+
+void TxSide::take_mapped(uint32_t slot) {
+  Extent& e = extents_[slot];
+  storage::Mapping& mapping = *e.object->mapping;
+  e.mapped = {
+      .data = mapping.data() + e.offset, .bytes = e.length, .share = context_.queue.buffers()[slot].share};
+  e.buffer = &e.mapped;
+  read_ended(slot, mapping.populate(e.offset, e.length));
 }
 
 // Keeps the flow's share of the pool busy with reads.
@@ -194,8 +207,13 @@ void TxSide::read_ahead(Flow& flow) {
 }
 
 void TxSide::on_read(uint32_t slot, int error) {
-  Extent& e = extents_[slot];
   context_.count(Counter::disk_reads);
+  read_ended(slot, error);
+  if (extents_[slot].flow->closing) retire(slot);
+}
+
+void TxSide::read_ended(uint32_t slot, int error) {
+  Extent& e = extents_[slot];
   e.state = State::kReady;
   if (error != 0) {
     context_.count(Counter::disk_errors);
@@ -207,7 +225,6 @@ void TxSide::on_read(uint32_t slot, int error) {
                    .value = static_cast<uint64_t>(error)});
     e.length = 0;  // nothing of it is ever sent; control ends the session
   }
-  if (e.flow->closing) retire(slot);
 }
 
 void TxSide::retire(uint32_t slot) {
@@ -226,6 +243,7 @@ void TxSide::drain() {
       draining_.push(slot);
       continue;
     }
+    if (e.buffer == &e.mapped) e.object->mapping->forget(e.offset, e.mapped.bytes);
     e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
     --e.flow->extents_held;
     e = {};

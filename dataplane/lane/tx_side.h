@@ -40,7 +40,7 @@ class TxSide {
   // A valid status datagram of a flow for us; false when there is no such flow.
   bool on_status(const net::UdpFrame& frame, const wire::Header& header, const wire::Status& status,
                  uint64_t now_ns);
-  void on_read(uint32_t slot, int error);
+  void on_read(uint32_t slot, int error);  // the disk's answer
 
   // Reads ahead and sends what the pacers allow. True when anything was done.
   bool pump(uint64_t now_ns);
@@ -73,6 +73,7 @@ class TxSide {
     Flow* flow = nullptr;
     Object* object = nullptr;
     const port::Buffer* buffer = nullptr;
+    port::Buffer mapped;  // `buffer` of a source that is sent from where it lies
     ExtentKey key;
     uint64_t offset = 0;
     uint32_t length = 0;
@@ -87,6 +88,8 @@ class TxSide {
   Flow* match(const net::UdpFrame& frame, uint64_t flow_id) const;
   void read_ahead(Flow& flow);
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
+  void take_mapped(uint32_t slot);
+  void read_ended(uint32_t slot, int error);
   bool pump_flow(Flow& flow, uint64_t now_ns);
   Sent send_retransmission(Flow& flow, uint64_t now_ns);
   Sent send_repair(Flow& flow, uint64_t now_ns);

@@ -100,7 +100,7 @@ QueueSetup queue_setup(const Ethdev& ethdev, uint32_t ring) {
           .rx_room_bytes = ethdev.rx_room_bytes(),
           .rx_ring = ring,
           .tx_ring = ring,
-          .copies = copies};
+          .unowned_frames = copies};
 }
 
 }  // namespace

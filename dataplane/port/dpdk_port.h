@@ -30,6 +30,7 @@ class DpdkPort final : public Port {
   const uint8_t* mac() const override { return ethdev_.mac().addr_bytes; }
   Queue& queue(uint32_t worker) override { return *queues_[worker]; }
   const Buffer* pattern() const override { return &pattern_; }
+  bool sends_any_memory() const override { return ethdev_.sends_any_memory(); }
   Status launch(std::function<void(uint32_t worker)> body) override;
   void join() override;
   void maintain() override;

@@ -48,7 +48,7 @@ uint64_t DpdkQueue::memory_bytes(const QueueSetup& setup) {
   const uint64_t copy = setup.frame_bytes_max + RTE_PKTMBUF_HEADROOM + kMbufOverheadBytes;
   const uint64_t header = RTE_PKTMBUF_HEADROOM + kHeaderRoomBytes + 2 * kMbufOverheadBytes;
   return uint64_t{setup.extents} * setup.extent_bytes + extent_alignment(setup.extent_bytes) +
-         pool_size(setup.rx_ring) * rx + pool_size(setup.tx_ring) * header + setup.copies * copy;
+         pool_size(setup.rx_ring) * rx + pool_size(setup.tx_ring) * header + setup.unowned_frames * copy;
 }
 
 Status DpdkQueue::allocate() {
@@ -60,7 +60,7 @@ Status DpdkQueue::allocate() {
   header_pool_ =
       pool("header", pool_size(setup_.tx_ring), kPoolCache, kHeaderRoomBytes + RTE_PKTMBUF_HEADROOM);
   payload_pool_ = pool("payload", pool_size(setup_.tx_ring), kPoolCache, 0);
-  copy_pool_ = pool("copy", setup_.copies, kBurst, setup_.frame_bytes_max + RTE_PKTMBUF_HEADROOM);
+  copy_pool_ = pool("copy", setup_.unowned_frames, kBurst, setup_.frame_bytes_max + RTE_PKTMBUF_HEADROOM);
   if (rx_pool_ == nullptr || header_pool_ == nullptr || payload_pool_ == nullptr || copy_pool_ == nullptr) {
     return Error{
         ErrorCode::kDevice,
@@ -163,10 +163,11 @@ rte_mbuf* DpdkQueue::referring(uint32_t header_bytes, const uint8_t* payload, ui
     return nullptr;
   }
   Share* const share = share_of(owner);
+  const rte_iova_t address =
+      setup_.driver_copies ? 0 : share->iova + static_cast<uint64_t>(payload - share->data);
   // This thread alone attaches and, in the device's bursts, detaches: no atomic addition is needed.
   rte_mbuf_ext_refcnt_set(&share->info, static_cast<uint16_t>(rte_mbuf_ext_refcnt_read(&share->info) + 1));
-  rte_pktmbuf_attach_extbuf(body, const_cast<uint8_t*>(payload),
-                            share->iova + static_cast<uint64_t>(payload - share->data),
+  rte_pktmbuf_attach_extbuf(body, const_cast<uint8_t*>(payload), address,
                             static_cast<uint16_t>(payload_bytes), &share->info);
   body->data_len = static_cast<uint16_t>(payload_bytes);
   body->pkt_len = payload_bytes;

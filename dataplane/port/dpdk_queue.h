@@ -25,10 +25,11 @@ struct QueueSetup {
   uint32_t rx_room_bytes = 0;  // of one receive buffer, without headroom
   uint32_t rx_ring = 0;
   uint32_t tx_ring = 0;
-  uint32_t copies = 127;  // frames without owner that can be on their way
-  uint32_t extents = 0;   // 0: every frame is a copy
+  uint32_t unowned_frames = 127;  // frames without owner that can be on their way
+  uint32_t extents = 0;           // 0: every frame is a copy
   uint32_t extent_bytes = 0;
   bool chains = true;              // the device sends frames of several segments
+  bool driver_copies = false;      // the driver copies payloads: they need no address for a device
   bool reclaims = false;           // rte_eth_tx_done_cleanup works
   bool reclaims_by_burst = false;  // an empty burst lets it free what was sent
 };

@@ -138,8 +138,14 @@ uint32_t Ethdev::rx_room_bytes() const {
 
 void Ethdev::complete(QueueSetup* setup) const {
   setup->chains = (info_.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+  setup->driver_copies = sends_any_memory();
   setup->reclaims_by_burst = is_memif();
   setup->reclaims = !is_memif() && device_.kind != DeviceKind::kAfPacket;
+}
+
+// Without chains a frame is a copy that we make; memif copies into the ring that it shares with its peer.
+bool Ethdev::sends_any_memory() const {
+  return (info_.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) == 0 || (is_memif() && !device_.zero_copy);
 }
 
 Status Ethdev::add_queue(const QueueSetup& setup, DpdkQueue& queue) {

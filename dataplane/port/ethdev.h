@@ -47,6 +47,7 @@ class Ethdev {
   uint32_t frame_bytes_max() const { return frame_bytes_max_; }
   uint32_t rx_room_bytes() const;
   uint32_t queues_max() const { return std::min(info_.max_rx_queues, info_.max_tx_queues); }
+  bool sends_any_memory() const;  // as Port::sends_any_memory
   bool checksum_offload() const { return checksum_offload_; }
 
   Error failed(const char* what, int code) const;

@@ -77,6 +77,9 @@ class Port {
   virtual Queue& queue(uint32_t worker) = 0;
   // One more extent buffer of the port, shared by all queues: the caller fills it once, before launch.
   virtual const Buffer* pattern() const = 0;
+  // The device's driver copies what it sends: a payload may lie outside of EAL's memory, in a Buffer that
+  // has the `share` of one of its own.
+  virtual bool sends_any_memory() const = 0;
   // Runs `body(worker)` on each worker's pinned core; returns at once.
   virtual Status launch(std::function<void(uint32_t worker)> body) = 0;
   virtual void join() = 0;  // waits until every body has returned

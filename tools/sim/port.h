@@ -79,6 +79,7 @@ class SimPort final : public port::Port {
   const uint8_t* mac() const override { return mac_; }
   SimQueue& queue(uint32_t worker) override { return *queues_[worker]; }
   const port::Buffer* pattern() const override { return &pattern_; }
+  bool sends_any_memory() const override { return true; }
   Status launch(std::function<void(uint32_t)>) override { return {}; }
   void join() override {}
   void maintain() override {}
