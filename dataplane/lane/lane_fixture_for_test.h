@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <filesystem>
 #include <random>
@@ -75,6 +76,10 @@ struct Side {
     object->extent_bytes = kExtentBytes;
     object->size = size;
     object->fd = UniqueFd(fd);
+    if (storage::is_memory_file(fd)) {  // as AttachServer does
+      object->in_memory = (flags & board::kObjectWrite) != 0;
+      if (!object->in_memory) object->mapping = storage::Mapping::of(fd, size);
+    }
     if (flags & board::kObjectWrite)
       object->written = std::make_unique<std::atomic<uint64_t>[]>(object->extent_count() / 64 + 1);
     ASSERT_TRUE(objects.publish(std::move(object)));
@@ -120,13 +125,19 @@ class Lane : public ::testing::Test {
     a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot});
   }
 
+  int make_file(const std::string& name) const {
+    return in_memory_ ? memfd_create(name.c_str(), MFD_CLOEXEC)
+                      : ::open((directory_ / name).c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  }
+
   std::vector<uint8_t> make_source(uint64_t bytes) {
     std::vector<uint8_t> data(bytes);
     for (auto& b : data) b = static_cast<uint8_t>(random_());
-    const int fd = ::open((directory_ / "source").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    const int fd = make_file("source");
     EXPECT_EQ(::write(fd, data.data(), data.size()), static_cast<ssize_t>(data.size()));
     a_.open_object(fd, bytes, 0);
-    const int out = ::open((directory_ / "destination").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    const int out = make_file("destination");
+    destination_ = UniqueFd(::dup(out));
     b_.open_object(out, bytes, board::kObjectWrite);
     for (uint64_t at = 0; at < bytes; at += 4 * kExtentBytes) {
       partitions_.push_back({at, std::min<uint64_t>(4 * kExtentBytes, bytes - at)});
@@ -247,9 +258,8 @@ class Lane : public ::testing::Test {
 
   void expect_identical(const std::vector<uint8_t>& data) {
     std::vector<uint8_t> arrived(data.size() + 1);
-    const int fd = ::open((directory_ / "destination").c_str(), O_RDONLY);
-    EXPECT_EQ(::read(fd, arrived.data(), arrived.size()), static_cast<ssize_t>(data.size()));
-    ::close(fd);
+    EXPECT_EQ(::pread(destination_.get(), arrived.data(), arrived.size(), 0),
+              static_cast<ssize_t>(data.size()));
     arrived.resize(data.size());
     EXPECT_TRUE(arrived == data);
     EXPECT_EQ(digest_written_, crc::compute(crc_, 0, data.data(), data.size()));
@@ -284,6 +294,8 @@ class Lane : public ::testing::Test {
   Side a_;
   Side b_;
   std::filesystem::path directory_;
+  bool in_memory_ = false;
+  UniqueFd destination_;
   wire::CrcKind crc_ = wire::CrcKind::kCrc64Ecma;
   uint64_t now_ns_ = 1'000'000'000;
   uint64_t bytes_ = 0;

@@ -78,6 +78,41 @@ TEST_F(Lane, EveryFaultAtOnce) {
   expect_counters_add_up(b_);
 }
 
+TEST_F(Lane, FilesInMemoryGoByNoDiskAtAll) {
+  in_memory_ = true;
+  const auto data = make_source(3'000'001);
+  open_flows(crc_, 8192);
+  transfer(data.size(), {.loss = 0.02, .duplicate = 0.02, .corrupt = 0.02, .reorder = 0.05}, true);
+  expect_identical(data);
+  close_flows();
+  EXPECT_EQ(a_.counter(Counter::disk_reads), 0U);
+  EXPECT_GE(b_.counter(Counter::disk_writes), 45U);
+  EXPECT_EQ(a_.worker.disk_operations() + b_.worker.disk_operations(), 0U);
+  expect_counters_add_up(b_);
+}
+
+TEST_F(Lane, ASourceInMemoryThatIsCutOffFails) {
+  in_memory_ = true;
+  const auto data = make_source(1'000'000);
+  ASSERT_EQ(::ftruncate(a_.objects.find(0, 0)->fd.get(), 500'000), 0);
+  open_flows(crc_, 8192);
+  a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = data.size()});
+  bool failed = false;
+  for (int i = 0; i < 1000 && !failed; ++i) {
+    now_ns_ += kStepNs;
+    a_.step(now_ns_);
+    b_.step(now_ns_);
+    carry(a_, b_, {});
+    carry(b_, a_, {});
+    board::Event event;
+    while (a_.board().workers[0].events.pop(&event)) {
+      failed |= event.kind == board::EventKind::kExtentFailed && event.value == ENODATA;
+      closed_ += event.kind == board::EventKind::kFlowClosed;
+    }
+  }
+  EXPECT_TRUE(failed);
+}
+
 TEST_F(Lane, CloseInTheMiddleLeavesNothingBehind) {
   const auto data = make_source(4'000'000);
   open_flows(crc_, 8192);
