@@ -66,6 +66,7 @@ class FakeSessions final : public SessionManager {
     found->second.set_error("cancelled by the operator");
     return found->second;
   }
+  void when_ended(std::function<void()> to_tell) override { news = std::move(to_tell); }
   api::NodeReply node() const override { return node_reply; }
   api::CountersReply counters() const override { return counters_reply; }
 
@@ -80,6 +81,7 @@ class FakeSessions final : public SessionManager {
     return {ErrorCode::kUsage, "no session " + id + "; see sluice session list"};
   }
 
+  std::function<void()> news = [] {};
   std::map<std::string, api::Session> sessions;
   api::NodeReply node_reply;
   api::CountersReply counters_reply;
@@ -134,8 +136,8 @@ class FakeControl {
   FakeControl(const FakeControl&) = delete;
   FakeControl& operator=(const FakeControl&) = delete;
 
-  Status serve() {
-    auto started = start_server(io, sessions, socket);
+  Status serve(std::chrono::milliseconds watch_interval = kWatchInterval) {
+    auto started = start_server(io, sessions, socket, watch_interval);
     if (!started) return started.error();
     server = std::move(*started);
     return {};

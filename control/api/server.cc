@@ -27,7 +27,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kWatchInterval{100};
 constexpr int kWatchIntervalsQuietMax = 10;  // an unchanged session is repeated once a second
 constexpr int kThreadsMax = 128;             // each watcher holds one
 constexpr int kRequestBytesMax = 16 << 20;
@@ -89,16 +88,50 @@ std::string essence(api::Session session) {
   return session.SerializeAsString();
 }
 
-class Service final : public api::Control::Service {
+// What wakes the watchers; any thread. Shared with the session manager, which may outlive the server.
+class News {
  public:
-  Service(asio::io_context& io, SessionManager& sessions) : io_(io), sessions_(sessions) {}
-
-  // Wakes the watchers, who then leave.
+  void tell() {
+    const std::lock_guard lock(mutex_);
+    ++told_;
+    wake_.notify_all();
+  }
   void stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     wake_.notify_all();
   }
+  uint64_t told() const {
+    const std::lock_guard lock(mutex_);
+    return told_;
+  }
+  bool stopping() const {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+  // Until there is more than what was `told` before, or the time is over; true when it is to stop.
+  bool wait(uint64_t told, milliseconds time) {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, time, [&] { return stopping_ || told_ != told; });
+    return stopping_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  uint64_t told_ = 0;
+  bool stopping_ = false;
+};
+
+class Service final : public api::Control::Service {
+ public:
+  Service(asio::io_context& io, SessionManager& sessions, milliseconds watch_interval)
+      : io_(io), sessions_(sessions), watch_interval_(watch_interval) {
+    asio::post(io_, [&sessions, news = news_] { sessions.when_ended([news] { news->tell(); }); });
+  }
+
+  // Wakes the watchers, who then leave.
+  void stop() { news_->stop(); }
 
   grpc::Status Node(grpc::ServerContext* context, const api::NodeRequest*, api::NodeReply* reply) override {
     return answer(context, reply, [this] { return Result<api::NodeReply>(sessions_.node()); });
@@ -150,10 +183,7 @@ class Service final : public api::Control::Service {
     if (!verification) return to_grpc(context, verification.error());
     bool stopped = false;
     (*verification)([&](const api::VerifyProgress& progress) {
-      {
-        const std::lock_guard lock(mutex_);
-        stopped = stopping_;
-      }
+      stopped = news_->stopping();
       return !stopped && !context->IsCancelled() && writer->Write(progress);
     });
     return stopped ? gone(context) : grpc::Status::OK;
@@ -169,6 +199,7 @@ class Service final : public api::Control::Service {
     std::string last;
     int quiet = 0;
     while (!context->IsCancelled()) {
+      const uint64_t told = news_->told();
       auto session = on_io([&] { return sessions_.show(request->id()); });
       if (!session) return to_grpc(context, session.error());
       std::string now = essence(*session);
@@ -178,8 +209,7 @@ class Service final : public api::Control::Service {
         if (!writer->Write(*session)) break;
       }
       if (ended(*session)) return grpc::Status::OK;
-      std::unique_lock lock(mutex_);
-      if (wake_.wait_for(lock, kWatchInterval, [this] { return stopping_; })) return gone(context);
+      if (news_->wait(told, watch_interval_)) return gone(context);
     }
     return {grpc::StatusCode::CANCELLED, "the client left"};
   }
@@ -220,9 +250,8 @@ class Service final : public api::Control::Service {
 
   asio::io_context& io_;
   SessionManager& sessions_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
+  const milliseconds watch_interval_;
+  const std::shared_ptr<News> news_ = std::make_shared<News>();
 };
 
 // gRPC takes an address as a URI, in which a path may need escapes.
@@ -271,8 +300,9 @@ Status clear_stale_socket(const std::filesystem::path& socket) {
 
 class GrpcServer final : public Server {
  public:
-  GrpcServer(asio::io_context& io, SessionManager& sessions, std::filesystem::path socket)
-      : service_(io, sessions), socket_(std::move(socket)) {}
+  GrpcServer(asio::io_context& io, SessionManager& sessions, std::filesystem::path socket,
+             milliseconds watch_interval)
+      : service_(io, sessions, watch_interval), socket_(std::move(socket)) {}
   ~GrpcServer() override { stop(); }
 
   Status start() {
@@ -316,9 +346,10 @@ class GrpcServer final : public Server {
 }  // namespace
 
 Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
-                                             const std::filesystem::path& socket) {
+                                             const std::filesystem::path& socket,
+                                             milliseconds watch_interval) {
   if (auto cleared = clear_stale_socket(socket); !cleared) return cleared.error();
-  auto server = std::make_unique<GrpcServer>(io, sessions, socket);
+  auto server = std::make_unique<GrpcServer>(io, sessions, socket, watch_interval);
   if (auto started = server->start(); !started) return started.error();
   return Result<std::unique_ptr<Server>>(std::move(server));
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -14,6 +15,8 @@
 #include "dataplane/core/error.h"
 
 namespace sluice::control {
+
+inline constexpr std::chrono::milliseconds kWatchInterval{100};
 
 class Server {
  public:
@@ -24,8 +27,10 @@ class Server {
 };
 
 // Serves on `socket` (mode 0600). A socket file on which nobody answers is replaced; kConfiguration when
-// somebody does, or when the path cannot be bound.
+// somebody does, or when the path cannot be bound. Watchers hear of a session's end at once, and of its
+// progress every `watch_interval`.
 Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
-                                             const std::filesystem::path& socket);
+                                             const std::filesystem::path& socket,
+                                             std::chrono::milliseconds watch_interval = kWatchInterval);
 
 }  // namespace sluice::control

@@ -113,6 +113,24 @@ TEST_F(ServerTest, WatchBeginsAtOnceTellsChangesAndEndsWithTheSession) {
   EXPECT_TRUE(reader->Finish().ok());
 }
 
+TEST_F(ServerTest, WatchHearsOfTheEndAtOnce) {
+  control_.server.reset();
+  ASSERT_TRUE(control_.serve(std::chrono::hours(1)));
+  const std::string id = start_session(api::Session::TRANSFERRING);
+  grpc::ClientContext context;
+  api::SessionRef ref;
+  ref.set_id(id);
+  auto reader = stub_->WatchSession(&context, ref);
+  api::Session session;
+  ASSERT_TRUE(reader->Read(&session));
+  control_.on_io([&] {
+    control_.sessions.sessions[id].set_state(api::Session::SUCCEEDED);
+    control_.sessions.news();
+  });
+  ASSERT_TRUE(reader->Read(&session));
+  EXPECT_EQ(session.state(), api::Session::SUCCEEDED);
+}
+
 TEST_F(ServerTest, WatchOfAnUnknownSessionIsAnErrorOfItsClass) {
   grpc::ClientContext context;
   api::SessionRef ref;

@@ -163,6 +163,7 @@ void Manager::ended(const std::shared_ptr<Session>& session) {
   if (const auto peer = session->unaware_peer(); peer && !stopping_) {
     asio::co_spawn(context_->io, tell_unaware(session->id(), *peer, *session->error()), asio::detached);
   }
+  news_();
   if (stopping_ && active_.empty()) context_->board->stop();
 }
 

@@ -31,6 +31,7 @@ class Manager final : public SessionManager {
   Result<api::Session> pause(const std::string& id) override;
   Result<api::Session> go_on(const std::string& id) override;
   Result<Verification> verification(const std::string& id) override;
+  void when_ended(std::function<void()> news) override { news_ = std::move(news); }
   api::NodeReply node() const override;
   api::CountersReply counters() const override;
 
@@ -57,6 +58,7 @@ class Manager final : public SessionManager {
   asio::awaitable<void> answer_ended(std::shared_ptr<peer::Connection> connection,
                                      const journal::SessionRecord& record);
 
+  std::function<void()> news_ = [] {};
   std::shared_ptr<Context> context_;
   std::unique_ptr<peer::Listener> listener_;
   std::vector<std::shared_ptr<Session>> active_;

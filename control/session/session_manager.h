@@ -48,6 +48,8 @@ class SessionManager {
   virtual Result<api::Session> go_on(const std::string& id) = 0;
   // Reads the session's files at this node back. What is returned blocks: it is for a thread of the caller's.
   virtual Result<Verification> verification(const std::string& id) = 0;
+  // `news` is called whenever a session has ended; one listener.
+  virtual void when_ended(std::function<void()> news) = 0;
   virtual api::NodeReply node() const = 0;
   virtual api::CountersReply counters() const = 0;
 };
