@@ -64,7 +64,7 @@ class Bench:
                 sample, error = self._attempt(measure, settings[index])
                 samples[index].append({"error": error} if error else sample)
                 self.say(f"round {number + 1} of {self.repeats}: {self.name_of(settings[index])}: "
-                         f"{error or self._brief(sample)}")  # fmt: skip
+                         f"{error or brief(sample)}")  # fmt: skip
         return samples
 
     @staticmethod
@@ -78,11 +78,6 @@ class Bench:
     def name_of(setting):
         return " ".join(f"{key}={value}" for key, value in setting.items())
 
-    @staticmethod
-    def _brief(sample):
-        speed = sample.get("goodput_gbps")
-        return f"{speed:.3g} Gbit/s" if speed is not None else "done"
-
     def rows(self, settings, samples):
         return [row(setting, runs) for setting, runs in zip(settings, samples)]
 
@@ -91,6 +86,11 @@ class Bench:
         if rows and all("error" in each for each in rows):
             raise LabError(f"no setting worked; the first says: {rows[0]['error']}")
         return rows
+
+
+def brief(sample):
+    speed = sample.get("goodput_gbps")
+    return f"{speed:.3g} Gbit/s" if speed is not None else "done"
 
 
 def bytes_for(sample, seconds, step=1 << 20):

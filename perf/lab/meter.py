@@ -19,6 +19,11 @@ def _status_mb(pid, key):
     return 0.0
 
 
+def peak_mb(pid):
+    """The most that it has had of memory of its own and of hugepages."""
+    return _status_mb(pid, "VmHWM") + _status_mb(pid, "HugetlbPages")
+
+
 def forget_peak(pid):
     """VmHWM counts from now on. Without the right to, it counts from the start of the process."""
     try:
@@ -33,6 +38,12 @@ def host_cpu_s():
         int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )
     return (user + nice + system + irq + softirq) * _TICK_S, steal * _TICK_S
+
+
+def drop_caches():
+    """What is read next comes from the disk. Needs root."""
+    os.sync()
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
 class Meter:
@@ -59,11 +70,10 @@ class Meter:
         busy, steal = host_cpu_s()
         cpu_s += client.cpu_s if client else 0.0
         foreign = busy - self._host[0] - cpu_s - (self._own_s() - self._own)
-        hugepages_mb = sum(_status_mb(pid, "HugetlbPages") for pid in self._pids)
         return {
             "cpu_s": cpu_s if self._pids else None,
-            "rss_mb": sum(_status_mb(pid, "VmHWM") for pid in self._pids) + hugepages_mb if self._pids else None,
-            "hugepages_mb": hugepages_mb if self._pids else None,
+            "rss_mb": sum(map(peak_mb, self._pids)) if self._pids else None,
+            "hugepages_mb": sum(_status_mb(pid, "HugetlbPages") for pid in self._pids) if self._pids else None,
             "steal_s": steal - self._host[1],
             # Ticks are coarse: what looks like less than nothing is nothing.
             "foreign_cpu_s": max(0.0, foreign),

@@ -3,8 +3,10 @@
 # Both offer transfer(): one `sluice send` to its end, with everything that a row tells of it.
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import pathlib
 import shutil
+import signal
 
 from harness import HarnessError, MemifWire, Node, Pair, find_binaries
 from harness.system import allowed_cores
@@ -66,6 +68,15 @@ def sample(session, finished, meter, by_wall, whole):
     }
 
 
+def _reason(finished):
+    """What the command says went wrong: with --json, in the object of the error or of the session."""
+    try:
+        reply = json.loads(finished.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return finished.reason()
+    return reply.get("message") or reply.get("error") or finished.reason()
+
+
 class _Nodes:
     """What both kinds share. `a` sends, `peer` is the name of the other node there."""
 
@@ -88,7 +99,7 @@ class _Nodes:
             raise LabError(f"sluice send {source}: not ended after {timeout_s:g} s; the daemons' logs tell more")
         if finished.status != 0:
             raise LabError(f"sluice send {source} {' '.join(map(str, options))}: exit {finished.status}: "
-                           f"{finished.reason()}")  # fmt: skip
+                           f"{_reason(finished)}")  # fmt: skip
         return sample(json.loads(finished.stdout.strip().splitlines()[-1]), finished, figures, by_wall,
                       whole=not self.real)  # fmt: skip
 
@@ -108,11 +119,27 @@ class OwnNodes(_Nodes):
         return self
 
     def __exit__(self, *error):
+        # A stopped process does not hear that it shall end.
+        self.thaw()
         return self.pair.__exit__(*error)
 
     def start(self):
         self.pair.start()
         return self
+
+    def freeze(self):
+        """Not there for a while, for something else to have the cores: idle workers poll. No session may run."""
+        # Control first, and last to wake: it never sees a dataplane that does not answer.
+        self._signal(signal.SIGSTOP, lambda node: (node.control, node.dataplane))
+
+    def thaw(self):
+        self._signal(signal.SIGCONT, lambda node: (node.dataplane, node.control))
+
+    def _signal(self, number, order):
+        for node in self.pair.nodes:
+            for daemon in order(node):
+                if daemon.running():
+                    os.kill(daemon.pid, number)
 
     def stop(self):
         for node in self.pair.nodes:
@@ -163,8 +190,11 @@ class RealNodes(_Nodes):
         self.live = reply["live"]
         return self
 
-    def stop(self):
-        """They are not ours."""
+    def freeze(self):
+        """They are not ours: nothing else is measured beside them."""
+
+    def thaw(self):
+        """Nor were they frozen."""
 
     def pids(self):
         """Of the local node's daemons; a control that was started otherwise than from here included."""

@@ -7,6 +7,18 @@ import sys
 
 from .errors import MISSING, LabError
 
+# Services of these packages shall not start: the lab starts its own, where and when it measures them. A bare
+# machine has no package lists, or old ones: then once more after an update.
+_SCRIPT = r"""
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy
+  trap 'rm -f $policy' EXIT
+fi
+apt="apt-get -qq -o DPkg::Lock::Timeout=300"
+$apt install -y --no-install-recommends "$@" || { $apt update && $apt install -y --no-install-recommends "$@"; }
+"""
+
 
 def missing(names):
     # dpkg-query fails if it does not know one of them; what it printed is what counts.
@@ -29,19 +41,8 @@ def install(names):
             raise LabError(f"packages missing and not root: as root run: {by_hand}", MISSING)
         sudo = ["sudo"]
     print(f"lab: installing {len(wanted)} packages: {' '.join(wanted)}", file=sys.stderr, flush=True)
-    apt = [*sudo, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
-    result = _run([*apt, "install", "-y", "--no-install-recommends", *wanted])
-    if result.returncode != 0:
-        # A bare machine has no package lists, or old ones.
-        _run([*apt, "update"])
-        result = _run([*apt, "install", "-y", "--no-install-recommends", *wanted])
+    script = [*sudo, "env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", _SCRIPT, "sh", *wanted]
+    result = subprocess.run(script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if result.returncode != 0:
         lines = [line for line in result.stdout.splitlines() if line.startswith("E:")] or ["failed"]
         raise LabError(f"apt-get install: {lines[0]}; run it by hand: {by_hand}", MISSING)
-
-
-def _run(command):
-    # Services of a package shall not start: the lab starts its own, where and when it measures them.
-    environment = {**os.environ, "RUNLEVEL": "1"}
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                          env=environment)  # fmt: skip

@@ -56,7 +56,7 @@ def plots(result):
             shapes.line(axes, [row for row in result["rows"] if row["crc"] == kind], "chunk_bytes", "goodput_gbps", kind)
         axes.set_xlabel("payload of a chunk, bytes")
         axes.set_ylabel("goodput, Gbit/s")
-        axes.legend()
+        shapes.legend(axes)
 
     def taxes(axes):
         for kind in KINDS[:-1]:
@@ -65,6 +65,6 @@ def plots(result):
         axes.axhline(0, color="#888888", linewidth=0.8)
         axes.set_xlabel("payload of a chunk, bytes")
         axes.set_ylabel("fraction of goodput lost")
-        axes.legend()
+        shapes.legend(axes)
 
     return [("goodput", goodput), ("tax", taxes)]

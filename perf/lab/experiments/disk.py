@@ -8,8 +8,6 @@
 # destination is removed, everything is synced, and the page cache dropped. Nothing is pinned but the workers.
 # SPDX-License-Identifier: Apache-2.0
 import json
-import os
-import pathlib
 import shutil
 
 from harness.system import is_root, random_file, same_bytes
@@ -17,7 +15,7 @@ from harness.system import is_root, random_file, same_bytes
 from ..errors import MISSING, LabError
 from ..figures import gbps, paired, ratio, rounded
 from ..machine import file_system
-from ..meter import host_cpu_s
+from ..meter import drop_caches, host_cpu_s
 from ..stopwatch import timed
 from . import shapes
 
@@ -38,7 +36,7 @@ def run(bench):
         runs = _Runs(nodes, source)
         nodes.start()
         bench.describe(nodes)
-        nodes.stop()
+        nodes.freeze()
         samples = bench.interleave(settings, runs.measure)
         bench.described["file_system"] = file_system(nodes.pair.base)
     rows = bench.must_have_rows(bench.rows(settings, samples))
@@ -64,11 +62,6 @@ def summary(rows, samples):
             "fio_cpu_s_per_gb": fio["cpu_s_per_gb"]}  # fmt: skip
 
 
-def drop_caches():
-    os.sync()
-    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
-
-
 class _Runs:
     def __init__(self, nodes, source):
         self._nodes = nodes
@@ -81,12 +74,12 @@ class _Runs:
 
     def _sluice(self):
         # fio has the machine to itself too: idle nodes would poll.
-        self._nodes.start()
+        self._nodes.thaw()
         try:
             drop_caches()
             sample = self._nodes.transfer(self._source, "data/", "--rate", shapes.RATE, by_wall=True)
         finally:
-            self._nodes.stop()
+            self._nodes.freeze()
         if not same_bytes(self._source, self._target):
             raise LabError(f"{self._target} differs from its source")
         return sample

@@ -78,7 +78,7 @@ def plots(result):
             axes.set_ylabel(label)
             if log:
                 axes.set_yscale("log")
-            axes.legend()
+            shapes.legend(axes)
 
         return draw
 

@@ -36,7 +36,7 @@ def run(bench):
         samples = bench.interleave(node_settings, lambda each: node_run(nodes, each, *bench.pick((0.2, 0.8), (1, 5))),
                                    lambda each: node_run(nodes, each, 0.1, 0.2))  # fmt: skip
         # The probe has both cores and the memory to itself.
-        nodes.stop()
+        nodes.freeze()
         ports, cores, memory = shapes.memif_ends(nodes)
 
         def measure(setting):
@@ -95,7 +95,7 @@ def plots(result):
         axes.set_yscale("symlog", linthresh=1e-5)
         axes.set_xlabel("target, Gbit/s")
         axes.set_ylabel("|achieved / target - 1|")
-        axes.legend()
+        shapes.legend(axes)
 
     def ladder(axes):
         rows = [row for row in result["rows"] if row.get("first_pass") is not None]
@@ -105,6 +105,6 @@ def plots(result):
             axes.plot(names, [by_policy[name] for name in names], marker="o", label=f"{rate} Gbit/s")
         axes.set_ylabel("first-pass success")
         axes.set_ylim(0, 1.05)
-        axes.legend()
+        shapes.legend(axes)
 
     return [("rate-error", error), ("ladder", ladder)]

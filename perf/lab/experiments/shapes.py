@@ -55,3 +55,8 @@ def line(axes, rows, x, key, label=None):
     errors = list(zip(*[spread(row, key) for row in rows])) or None
     axes.errorbar([row[x] for row in rows], [row[key] for row in rows], yerr=errors, marker="o", capsize=3,
                   label=label)  # fmt: skip
+
+
+def legend(axes):
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()

@@ -2,8 +2,8 @@
 #
 # `sluice`: one session of generated memory into null:, its payload over its own time. `raw`: frames of the same
 # length on the same device, bytes of whole frames over the time from the first to the last that arrived; so the
-# ratio counts our headers as lost. While one runs the other is not there: idle nodes would take their share of
-# the two cores.
+# ratio counts our headers as lost. While raw runs the nodes are stopped (SIGSTOP): idle ones would take
+# their share of the two cores.
 # SPDX-License-Identifier: Apache-2.0
 from ..bench import bytes_for
 from ..errors import LabError
@@ -26,7 +26,7 @@ def run(bench):
         runs = _Runs(nodes, seconds)
         nodes.start()
         bench.describe(nodes)
-        nodes.stop()
+        nodes.freeze()
         samples = bench.interleave(settings, runs.measure)
     rows = bench.must_have_rows(bench.rows(settings, samples))
     return {"rows": rows, "summary": summary(samples)}
@@ -48,15 +48,15 @@ class _Runs:
         return self._raw() if setting["setting"] == "raw" else self._sluice()
 
     def _sluice(self):
-        self._nodes.start()
+        self._nodes.thaw()
         try:
-            # Fresh daemons: the first transfer touches their memory.
+            # What ran meanwhile has the caches: the first transfer takes them back.
             first = self._nodes.transfer(f"memory:{_FIRST_BYTES}", "null:", "--rate", shapes.RATE)
             self._bytes = self._bytes or bytes_for(first, self._seconds)
             return self._nodes.transfer(f"memory:{self._bytes}", "null:", "--rate", shapes.RATE, "--crc", "crc64",
                                         "--chunk-bytes", _CHUNK_BYTES)  # fmt: skip
         finally:
-            self._nodes.stop()
+            self._nodes.freeze()
 
     def _raw(self):
         if self._nodes.real:
