@@ -14,10 +14,9 @@ from ..errors import LabError
 from ..figures import gbps, ratio, row
 from ..meter import host_cpu_s, peak_mb
 from . import ours
-from .ends import Ends, Groups
+from .ends import CONGESTION_CONTROLS, Ends, Groups
 from .files import Places
 
-CONGESTION_CONTROLS = ("cubic", "bbr")
 _SAMPLE_S = 0.01
 
 

@@ -6,6 +6,7 @@
 import contextlib
 import os
 import pathlib
+import platform
 import re
 import shutil
 
@@ -15,6 +16,8 @@ from ..errors import MISSING, LabError
 
 ADDRESSES = ("10.88.0.1", "10.88.0.2")
 MTU = 9000
+CONGESTION_CONTROLS = ("cubic", "bbr")
+_ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
 _SOCKET_BUFFER_MAX = 256 << 20
 _CPU_STAT = re.compile(r"^usage_usec (\d+)$", re.MULTILINE)
 
@@ -107,14 +110,16 @@ class Ends:
         return self._stack.__exit__(*error)
 
     def _make(self):
-        for name in self._names:
+        for side, name in enumerate(self._names):
             run(["ip", "netns", "add", name])
             self._stack.callback(run, ["ip", "netns", "del", name])
             # `ip netns exec` shows this as /etc/hosts to what it runs.
             folder = pathlib.Path("/etc/netns") / name
             folder.mkdir(parents=True)
             self._stack.callback(shutil.rmtree, folder)
-            hosts = ["127.0.0.1 localhost", f"{ADDRESSES[0]} pa", f"{ADDRESSES[1]} pb"]
+            # Some servers want to know what this host's own name means.
+            hosts = ["127.0.0.1 localhost", f"{ADDRESSES[0]} pa", f"{ADDRESSES[1]} pb",
+                     f"{ADDRESSES[side]} {platform.node()}"]  # fmt: skip
             (folder / "hosts").write_text("\n".join(hosts) + "\n")
         first, second = self._names
         run(["ip", "-n", first, "link", "add", "va", "mtu", MTU, "type", "veth", "peer", "name", "vb", "mtu", MTU,
@@ -126,7 +131,12 @@ class Ends:
             if self._loss_percent:
                 self._lose(name, device)
         for key in ("net.core.rmem_max", "net.core.wmem_max"):
-            self._raise_sysctl(key)
+            if int(run(["sysctl", "-n", key])) < _SOCKET_BUFFER_MAX:
+                self._set_sysctl(key, _SOCKET_BUFFER_MAX)
+        allowed = run(["sysctl", "-n", _ALLOWED]).split()
+        known = run(["sysctl", "-n", "net.ipv4.tcp_available_congestion_control"]).split()
+        # A namespace may use only what is allowed to everybody.
+        self._set_sysctl(_ALLOWED, " ".join(dict.fromkeys([*allowed, *(set(CONGESTION_CONTROLS) & set(known))])))
 
     def _lose(self, name, device):
         # With offloads one drop would take a super-packet of 64 KiB.
@@ -137,11 +147,10 @@ class Ends:
                  "counter drop")  # fmt: skip
         run(["ip", "netns", "exec", name, "nft", rules])
 
-    def _raise_sysctl(self, key):
+    def _set_sysctl(self, key, value):
         before = run(["sysctl", "-n", key]).strip()
-        if int(before) < _SOCKET_BUFFER_MAX:
-            run(["sysctl", "-q", "-w", f"{key}={_SOCKET_BUFFER_MAX}"])
-            self._stack.callback(run, ["sysctl", "-q", "-w", f"{key}={before}"])
+        run(["sysctl", "-q", "-w", f"{key}={value}"])
+        self._stack.callback(run, ["sysctl", "-q", "-w", f"{key}={before}"])
 
     # ---- for peers ------------------------------------------------------------------------------
 
