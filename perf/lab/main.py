@@ -31,6 +31,7 @@ def arguments(words):
     parser.add_argument("--repeat", type=_positive, metavar="N", help="runs of each setting (5; 3 with --quick)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where the result goes (build/lab/NAME.json)")
     parser.add_argument("--plots", type=pathlib.Path, metavar="DIR", help="where plots go (build/lab/plots)")
+    parser.add_argument("--no-plots", action="store_true", help="measure only; needs no matplotlib")
     parser.add_argument("--node", action="append", default=[], metavar="A",
                         help="given twice: the directory of a running node here, and the name of its peer")  # fmt: skip
     parser.add_argument("--loss", type=float, default=0.0, metavar="PERCENT", help="peers: random loss, both ways")
@@ -73,7 +74,7 @@ def measure(options):
     """The result as it is written: one JSON object."""
     experiment = check(options)
     binaries = programs()
-    packages.install([*experiment.PACKAGES, *plots.PACKAGES])
+    packages.install([*experiment.PACKAGES, *([] if options.no_plots else plots.PACKAGES)])
     bench = Bench(quick=options.quick, repeats=options.repeat, nodes=options.node or None,
                   loss_percent=options.loss)  # fmt: skip
     result = {
@@ -105,7 +106,8 @@ def run(options):
     path = options.json or DEFAULT_FOLDER / f"{stem}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
-    plots.save(result, options.plots or DEFAULT_FOLDER / "plots", stem)
+    if not options.no_plots:
+        plots.save(result, options.plots or DEFAULT_FOLDER / "plots", stem)
     print(json.dumps(result["summary"]))
     return 0
 

@@ -29,6 +29,8 @@ def missing(names):
 
 def install(names):
     """Installs what is missing; an error names the packages, the reason, and what to run by hand."""
+    if not names:
+        return
     if shutil.which("dpkg-query") is None:
         raise LabError(f"packages: this is no Debian system; install by hand: {' '.join(names)}", MISSING)
     wanted = missing(names)

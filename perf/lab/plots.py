@@ -3,6 +3,7 @@
 # They are made from the JSON alone, so they can be drawn again at any time.
 # SPDX-License-Identifier: Apache-2.0
 import io
+import math
 
 from . import experiments
 
@@ -20,6 +21,10 @@ def _figures(result):
         axes.grid(alpha=0.3)
         axes.set_axisbelow(True)
         draw(axes)
+        if not all(map(math.isfinite, axes.dataLim.get_points().flat)):
+            # Nothing was measured: what is left are axes that cannot be drawn.
+            axes.clear()
+            axes.text(0.5, 0.5, "nothing measured", ha="center", va="center", transform=axes.transAxes)
         yield name, figure
         pyplot.close(figure)
 

@@ -11,7 +11,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from ..figures import rounded
 from ..nodes import FRAME_OVERHEAD_BYTES
-from ..probe import pace
+from ..probe import PACE, pace, program
 from . import shapes
 
 HELP = "1, 5, 10, 25 Gbit/s: achieved against target, gaps, bursts; and FMFT's ladder of policies"
@@ -33,16 +33,15 @@ def run(bench):
     with bench.nodes() as nodes:
         nodes.start()
         bench.describe(nodes)
-        samples = bench.interleave(node_settings, lambda each: node_run(nodes, each, *bench.pick((0.2, 0.8), (1, 5))),
+        samples = bench.interleave(node_settings, lambda each: node_run(nodes, each, *bench.pick((0.2, 0.7), (1, 5))),
                                    lambda each: node_run(nodes, each, 0.1, 0.2))  # fmt: skip
         # The probe has both cores and the memory to itself.
         nodes.freeze()
-        ports, cores, memory = shapes.memif_ends(nodes)
-
-        def measure(setting):
-            return pace_run(setting, seconds_of(setting["policy"], bench), ports, cores)
-
-        samples += bench.interleave(pace_settings, measure, lambda each: pace_run(each, 0.1, ports, cores))
+        with shapes.probe_place(nodes) as place:
+            # Each run is a new process: there is nothing to warm up.
+            samples += bench.interleave(pace_settings,
+                                        lambda each: pace_run(place, each, seconds_of(each["policy"], bench)),
+                                        lambda _each: program(PACE))  # fmt: skip
     settings = node_settings + pace_settings
     rows = bench.must_have_rows(bench.rows(settings, samples))
     return {"rows": rows, "summary": summary(rows)}
@@ -50,7 +49,7 @@ def run(bench):
 
 def seconds_of(policy, bench):
     """Policies that look at whole seconds need some."""
-    return bench.pick(2, 5) if policy in ("slot-1s", "history") else bench.pick(0.5, 3)
+    return bench.pick(1.5, 5) if policy in ("slot-1s", "history") else bench.pick(0.5, 3)
 
 
 def node_run(nodes, setting, short_s, long_s):
@@ -67,8 +66,8 @@ def node_run(nodes, setting, short_s, long_s):
     return long
 
 
-def pace_run(setting, seconds, ports, cores):
-    figures = pace(setting["policy"], setting["target_gbps"] * 1e9, _FRAME_BYTES, seconds, ports, cores, _QUEUE_FRAMES)
+def pace_run(place, setting, seconds):
+    figures = pace(place, setting["policy"], setting["target_gbps"] * 1e9, _FRAME_BYTES, seconds, _QUEUE_FRAMES)
     achieved = figures["achieved_bps"] / 1e9
     sent_gb = figures["frames"] * _FRAME_BYTES / 1e9
     keys = ("gap_error_p50_ns", "gap_error_p99_ns", "gap_error_p999_ns", "burst_p50", "burst_max", "frames",

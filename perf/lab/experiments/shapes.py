@@ -1,20 +1,28 @@
 # What several experiments need: memif ends for a probe, sizes in words, shapes of plots.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
+
+from harness import Hugepages
 from harness.system import allowed_cores
 
 from ..nodes import RATE_UNLIMITED as RATE
+from ..probe import MEMORY_MIB as PROBE_MEMORY_MIB
+from ..probe import Place
 
+_HUGEPAGE_MARGIN_MIB = 32
 UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
-def memif_ends(nodes):
-    """(two ports, two cores, memory) for a probe in the place of the pair's nodes, which do not run."""
+@contextlib.contextmanager
+def probe_place(nodes):
+    """A Place for a probe where the pair's nodes are frozen: a memif like theirs, and hugepages of its own."""
     pair = nodes.pair
     cores = allowed_cores()
     # Devices of one process must have different names.
     ports = [pair.wire.device(side, pair.base).replace("net_memif0", f"net_memif{side}")
              .replace("memif.sock", "probe.sock") for side in (0, 1)]  # fmt: skip
-    return ports, (cores[0], cores[1 % len(cores)]), "hugepages" if pair.pages.available else "no-huge"
+    with Hugepages(2 * (PROBE_MEMORY_MIB + _HUGEPAGE_MARGIN_MIB)) as pages:
+        yield Place(ports, (cores[0], cores[1 % len(cores)]), "hugepages" if pages.available else "no-huge")
 
 
 def size_name(size):

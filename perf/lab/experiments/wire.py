@@ -61,8 +61,8 @@ class _Runs:
     def _raw(self):
         if self._nodes.real:
             raise LabError("raw: not run with --node, whose ports belong to the nodes")
-        ports, cores, memory = shapes.memif_ends(self._nodes)
-        figures = raw(ports, _CHUNK_BYTES + FRAME_OVERHEAD_BYTES, self._seconds, cores, memory)
+        with shapes.probe_place(self._nodes) as place:
+            figures = raw(place, _CHUNK_BYTES + FRAME_OVERHEAD_BYTES, self._seconds)
         return {"goodput_gbps": figures["gbps"], "cpu_s_per_gb": ratio(figures["cpu_s"], figures["bytes"] / 1e9),
                 "rss_mb": figures["rss_mb"], "frames": figures["frames"], "bytes": figures["bytes"]}  # fmt: skip
 
