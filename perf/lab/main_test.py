@@ -115,8 +115,8 @@ def test_every_plot_can_be_drawn_of_rows_with_errors(tmp_path):
     pytest.importorskip("matplotlib")
     from lab.plots import images
 
-    keys = {"setting": "x", "peer": "x", "storage": "tmpfs", "congestion_control": None, "counts": False, "crc": "crc64",
-            "chunk_size": 512, "chunk_bytes": 512, "datagram_bytes": 600, "size_bytes": 1, "lanes": 1, "cores": 1,
+    keys = {"setting": "x", "peer": "x", "storage": "tmpfs", "congestion_control": None, "counts": False,
+            "crc": "crc64", "chunk_size": 512, "chunk_bytes": 512, "datagram_bytes": 600, "size_bytes": 1, "lanes": 1, "cores": 1,
             "what": "node", "policy": "bucket", "target_gbps": 1, "in_slope": False}  # fmt: skip
     for name in experiments.NAMES:
         broken = row(keys, [{"error": "x"}])

@@ -63,7 +63,7 @@ def sample(session, finished, meter, by_wall, whole):
         "lanes": session["lanes"],
         "crc": session["crc"],
         "steal_s": meter["steal_s"],
-        "foreign_cpu_s": meter["foreign_cpu_s"],
+        "foreign_cpu_s": meter["foreign_cpu_s"] if whole else None,
         **local,
     }
 

@@ -53,7 +53,8 @@ def summary(rows):
 def plots(result):
     def goodput(axes):
         for kind in KINDS:
-            shapes.line(axes, [row for row in result["rows"] if row["crc"] == kind], "chunk_bytes", "goodput_gbps", kind)
+            shapes.line(axes, [row for row in result["rows"] if row["crc"] == kind], "chunk_bytes", "goodput_gbps",
+                        kind)  # fmt: skip
         axes.set_xlabel("payload of a chunk, bytes")
         axes.set_ylabel("goodput, Gbit/s")
         shapes.legend(axes)

@@ -1,10 +1,11 @@
 # Whether cost grows in a straight line: 1 byte, then 1 MB to 64 GiB, a sparse file into the discard sink.
 #
 # Time is the wall of the whole client. Start-up is the median of the 1-byte run. slope: least squares of
-# log(time - start-up) over log(size), of the medians of those sizes whose time beyond start-up is at least ten
-# times the spread of the start-up, but of the three largest at least; what is smaller is made of its noise. Memory is the peak of all four daemons
-# within the run (VmHWM, reset before each, and hugepages); rss_growth_mb is the median at the largest size less
-# that at the smallest.
+# log(time - start-up) over log(size), of the medians of those sizes whose time beyond start-up is at least as long
+# as the start-up and ten times its spread; but of the three largest at least. What is smaller is made of noise and
+# of what 1 byte does not show, such as the ramp of the rate. Memory is the peak of all four daemons within the run
+# (VmHWM, reset before each, and hugepages); rss_growth_mb is the median at the largest size less that at the
+# smallest.
 # SPDX-License-Identifier: Apache-2.0
 from ..errors import LabError
 from ..figures import median, rounded, slope
@@ -62,7 +63,7 @@ def _beyond_start(rows):
     for row in rows:
         beyond = None if row.get("wall_s") is None else row["wall_s"] - start["wall_s"]
         row["beyond_start_s"] = rounded(beyond)
-        row["in_slope"] = beyond is not None and beyond > 0 and beyond >= _NOISE_FACTOR * noise
+        row["in_slope"] = beyond is not None and beyond >= max(start["wall_s"], _NOISE_FACTOR * noise)
     for row in rows[-_POINTS_MIN:]:
         row["in_slope"] = (row["beyond_start_s"] or 0) > 0
 

@@ -112,7 +112,8 @@ class Rsync(Peer):
                             f"pid file = {self.folder}/rsyncd.pid\nlog file = {self.folder}/rsyncd.log\n"
                             f"[t]\npath = {root}\nread only = no\n")  # fmt: skip
         self._root = root
-        self.serve(1, ["rsync", "--daemon", "--no-detach", f"--config={config}", "--port=8730", f"--address={_B}"], 8730)
+        self.serve(1, ["rsync", "--daemon", "--no-detach", f"--config={config}", "--port=8730", f"--address={_B}"],
+                   8730)  # fmt: skip
 
     def command(self, source, target):
         # --ignore-times: size and time would tell it that there is nothing to do.
