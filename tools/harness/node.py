@@ -23,7 +23,9 @@ def toml(sections, exports):
 
 
 class Node:
-    def __init__(self, binaries, directory, name, port, enter=(), settings=None):
+    """enter: before the dataplane's command, which may live in a namespace; prefix: before both daemons'."""
+
+    def __init__(self, binaries, directory, name, port, enter=(), settings=None, prefix=()):
         self.binaries = pathlib.Path(binaries)
         self.directory = pathlib.Path(directory)
         self.name = name
@@ -35,12 +37,12 @@ class Node:
         logs = self.directory.parent
         self.dataplane = Daemon(
             f"sluice-dataplane of node {name}",
-            [*enter, self.binaries / "sluice-dataplane", "--node", self.directory],
+            [*prefix, *enter, self.binaries / "sluice-dataplane", "--node", self.directory],
             logs / f"{name}-dataplane.log",
         )
         self.control = Daemon(
             f"sluice-control of node {name}",
-            [self.binaries / "sluice-control", "--node", self.directory],
+            [*prefix, self.binaries / "sluice-control", "--node", self.directory],
             logs / f"{name}-control.log",
         )
 

@@ -18,15 +18,17 @@ _HUGEPAGE_MARGIN_MIB = 32
 
 
 class Pair:
-    """settings: for both nodes; settings_a, settings_b: for one; all as {section: {key: value}}."""
+    """settings: for both nodes; settings_a, settings_b: for one; all as {section: {key: value}}.
+    prefix(side): words before the command of each daemon of that side, such as taskset's."""
 
     def __init__(self, wire=None, bytes_needed=0, settings=None, settings_a=None, settings_b=None,
-                 memory_mib=_MEMORY_MIB, keep=False):  # fmt: skip
+                 memory_mib=_MEMORY_MIB, keep=False, prefix=None):  # fmt: skip
         self.wire = wire or MemifWire()
         self.keep = keep
         self._bytes_needed = bytes_needed
         self._settings = (settings or {}, settings_a or {}, settings_b or {})
         self._memory_mib = memory_mib
+        self._prefix = prefix or (lambda _side: [])
         self._stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -75,7 +77,7 @@ class Pair:
                 "memory_mib": self._memory_mib,
                 "cores": [core],
             },
-        })  # fmt: skip
+        }, self._prefix(side))  # fmt: skip
         for settings in (self._settings[0], self._settings[1 + side]):
             for section, keys in settings.items():
                 node.settings.setdefault(section, {}).update(keys)

@@ -38,12 +38,16 @@ class Wire:
 
 class MemifWire(Wire):
     name = "memif"
-    mtu = 9000
-    rate = "200G"
+
+    def __init__(self, mtu=9000, rate="200G"):
+        self.mtu = mtu
+        self.rate = rate
 
     def device(self, side, directory):
         role = "server" if side == 0 else "client"
-        return f"net_memif0,role={role},id=0,socket={directory}/memif.sock,socket-abstract=no,bsize=9216"
+        # One frame per buffer: the MTU and the Ethernet header, rounded up.
+        bsize = (self.mtu + 14 + 1023) // 1024 * 1024
+        return f"net_memif0,role={role},id=0,socket={directory}/memif.sock,socket-abstract=no,bsize={bsize}"
 
 
 class EmulatedWire(Wire):

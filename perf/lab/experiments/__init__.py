@@ -1,0 +1,10 @@
+# The experiments, by name. Each module has: HELP, one line; REAL, whether --node is possible; PACKAGES, what apt
+# must have installed; run(bench) -> {"rows", "summary"}; plots(result) -> [(name, draw(axes))].
+# SPDX-License-Identifier: Apache-2.0
+import importlib
+
+NAMES = ("wire", "crc", "mtu", "scaling", "pacing", "lanes", "disk", "peers", "cores")
+
+
+def load(name):
+    return importlib.import_module(f".{name}", __name__)

@@ -1,0 +1,82 @@
+# Sluice beside the packaged tools, tmpfs to tmpfs and disk to disk. docs/PERFORMANCE.md, "The lab", has the rules.
+#
+# Data goes from end a to end b, everything of an end on one core. goodput is file bytes over the wall of the whole
+# client process, with an fsync of the destination inside for disk; CPU is that of all processes of both ends, by
+# cgroup. Every destination is written once before anything is timed, and stays in place; before each run marks
+# that differ from the source are put into it, and after it cmp compares all of it. For disk the page cache is
+# dropped before each run. TCP tools run with cubic and with bbr, and the better counts.
+# SPDX-License-Identifier: Apache-2.0
+from ..errors import MISSING, LabError
+from ..figures import ratio, rounded
+from ..peers import ceilings, contest, ends, tools
+from . import shapes
+
+HELP = "Sluice beside GridFTP, rsync, scp, socat, HTTP, UFTP, XRootD and iperf3; --loss for a lossy wire"
+REAL = False
+_PEERS = (*tools.FILE_PEERS, ceilings.Iperf3Tcp, ceilings.Iperf3Udp)
+PACKAGES = ()
+
+
+def run(bench):
+    reason = ends.missing()
+    if reason:
+        raise LabError(f"peers: {reason}", MISSING)
+    with contest.Contest(bench, _PEERS) as game:
+        rows = bench.must_have_rows(game.run())
+    return {"rows": rows, "summary": summary(rows, disk=not bench.loss_percent)}
+
+
+def summary(rows, disk):
+    out = {}
+    for place, prefix in (("tmpfs", ""), ("disk", "disk_")):
+        if place == "tmpfs" or disk:
+            out.update({prefix + key: value for key, value in of_place(rows, place).items()})
+    return out
+
+
+def of_place(rows, place):
+    best, ours = None, None
+    for row in rows:
+        if row["storage"] != place or row["goodput_gbps"] is None:
+            continue
+        if row["peer"].startswith("sluice-"):
+            ours = max(ours or row, row, key=_speed)
+        else:
+            best = max(best or row, row, key=_speed)
+    tcp = [row["goodput_gbps"] for row in rows if row["peer"] == "iperf3-tcp" and row["goodput_gbps"] is not None]
+
+    def of(row, key):
+        return row[key] if row else None
+
+    return {
+        "sluice_gbps": of(ours, "goodput_gbps"),
+        "sluice_cpu_s_per_gb": of(ours, "cpu_s_per_gb"),
+        "sluice_wire": of(ours, "peer"),
+        "best_file_peer": of(best, "peer"),
+        "best_file_peer_gbps": of(best, "goodput_gbps"),
+        "best_file_peer_cpu_s_per_gb": of(best, "cpu_s_per_gb"),
+        "ratio": rounded(ratio(of(ours, "goodput_gbps"), of(best, "goodput_gbps"))),
+        "iperf3_tcp_gbps": max(tcp, default=None),
+    }
+
+
+def _speed(row):
+    return row["goodput_gbps"]
+
+
+def plots(result):
+    def panel(place, key, unit):
+        def draw(axes):
+            rows = [row for row in result["rows"] if row["storage"] in (place, "none") and row.get("counts")]
+            rows = sorted(rows, key=lambda row: -(row["goodput_gbps"] or 0))
+            shapes.bars(axes, [{**row, "name": _name(row)} for row in rows], "name", key, unit)
+
+        return draw
+
+    places = dict.fromkeys(row["storage"] for row in result["rows"] if row["storage"] != "none")
+    return [(f"{place}-{what}", panel(place, key, unit)) for place in places
+            for what, key, unit in (("goodput", "goodput_gbps", "Gbit/s"), ("cpu", "cpu_s_per_gb", "CPU-s/GB"))]  # fmt: skip
+
+
+def _name(row):
+    return row["peer"] + (f" ({row['congestion_control']})" if row["congestion_control"] else "")

@@ -1,0 +1,83 @@
+# Arithmetic of the lab: samples to rows, slopes, ratios. Pure.
+# SPDX-License-Identifier: Apache-2.0
+import math
+import statistics
+
+# Of these the worst run counts, of everything else the median.
+WORST = ("loss", "retransmits", "rss_mb", "hugepages_mb", "steal_s", "foreign_cpu_s")
+# Every row has these; null where they were not measured.
+ALWAYS = ("goodput_gbps", "loss", "retransmits", "cpu_s_per_gb", "rss_mb")
+
+
+def median(values):
+    """Of what was measured; None when nothing was."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def gbps(size_bytes, seconds):
+    return size_bytes * 8 / seconds / 1e9 if seconds > 0 else None
+
+
+def ratio(part, whole):
+    return part / whole if part is not None and whole else None
+
+
+def rounded(value, digits=6):
+    """Significant digits: what a measurement has, and a person can read."""
+    if not isinstance(value, float) or value == 0 or not math.isfinite(value):
+        return value
+    return round(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def row(setting, samples):
+    """One row of the result: the setting, then its runs put together. A run that failed is a sample with `error`;
+    when all did, so is the row."""
+    good = [sample for sample in samples if "error" not in sample]
+    out = dict(setting)
+    out.update({key: None for key in ALWAYS})
+    out["n"] = len(good)
+    errors = [sample["error"] for sample in samples if "error" in sample]
+    if errors:
+        out["error" if not good else "errors"] = errors[0] if not good else errors
+    for key in dict.fromkeys(key for sample in good for key in sample):
+        values = [sample.get(key) for sample in good]
+        known = [value for value in values if value is not None]
+        if not known:
+            out[key] = None
+        elif not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+            out[key] = known[-1]
+        else:
+            out[key] = rounded(max(known) if key in WORST else median(known))
+    speeds = [sample["goodput_gbps"] for sample in good if sample.get("goodput_gbps") is not None]
+    if speeds:
+        out["goodput_gbps_min"] = rounded(min(speeds))
+        out["goodput_gbps_max"] = rounded(max(speeds))
+    out["runs"] = [{key: rounded(value) for key, value in sample.items()} for sample in samples]
+    return out
+
+
+def paired(ours, theirs, key, combine):
+    """The median over the rounds of combine(ours, theirs): runs of one round stand close together in time, so
+    what slows the machine for a while slows both."""
+    values = []
+    for one, other in zip(ours, theirs):
+        if one.get(key) is not None and other.get(key):
+            values.append(combine(one[key], other[key]))
+    return median(values)
+
+
+def tax(checked, plain):
+    """Fraction of goodput lost, by round."""
+    return paired(checked, plain, "goodput_gbps", lambda with_crc, without: 1 - with_crc / without)
+
+
+def slope(points):
+    """Least squares of log y over log x."""
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    if len(logs) < 2:
+        return None
+    mean_x = statistics.fmean(x for x, _ in logs)
+    mean_y = statistics.fmean(y for _, y in logs)
+    spread = sum((x - mean_x) ** 2 for x, _ in logs)
+    return sum((x - mean_x) * (y - mean_y) for x, y in logs) / spread if spread else None

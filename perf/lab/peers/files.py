@@ -1,0 +1,125 @@
+# The files that peers move: where they lie, how they are made stale before a run and compared after it.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import os
+import pathlib
+import shutil
+import tempfile
+
+from harness.system import random_file, run, same_bytes, scratch_parent
+
+from ..errors import MISSING, LabError
+from ..machine import file_system
+from ..meter import drop_caches
+
+_MARK_EVERY_BYTES = 16 << 20
+_MARK_BYTES = 64
+_BLOCK_BYTES = 1 << 20
+_MARGIN_BYTES = 64 << 20
+
+
+class Place:
+    """One file system with a source, and a destination that peers of any user may write."""
+
+    def __init__(self, name, folder):
+        self.name = name
+        self.folder = folder
+        self.source = folder / "src" / "f.bin"
+        self.target = folder / "dst" / "f.bin"
+        for path in (self.source.parent, self.target.parent):
+            path.mkdir()
+            path.chmod(0o777)
+
+    @property
+    def durable(self):
+        return self.name == "disk"
+
+    def fill(self, seed_file):
+        """The source, and the destination once: its pages and blocks exist from now on."""
+        if seed_file != self.source:
+            shutil.copyfile(seed_file, self.source)
+        self.source.chmod(0o644)
+        self._write_target()
+
+    def _write_target(self):
+        block = b"\xa5" * _BLOCK_BYTES
+        with open(self.target, "wb") as file:
+            for _ in range(self.source.stat().st_size // _BLOCK_BYTES):
+                file.write(block)
+        self.target.chmod(0o666)
+
+    def make_ready(self):
+        self._make_stale()
+        if self.durable:
+            drop_caches()
+
+    def _make_stale(self):
+        """The destination stays where it is, but is no longer what the source is: a tool that wrote nothing, or
+        not all, is found out."""
+        if not self.target.exists() or self.target.stat().st_size != self.source.stat().st_size:
+            self._write_target()
+        self.target.chmod(0o666)
+        with open(self.source, "rb") as source, open(self.target, "r+b") as target:
+            for offset in range(0, self.source.stat().st_size, _MARK_EVERY_BYTES):
+                source.seek(offset)
+                target.seek(offset)
+                target.write(bytes(byte ^ 0xFF for byte in source.read(_MARK_BYTES)))
+
+    def make_durable(self):
+        """What a copy costs until it would survive: part of the time on disks."""
+        if self.durable:
+            with contextlib.suppress(FileNotFoundError), open(self.target, "rb") as file:
+                os.fsync(file.fileno())
+
+    def same(self):
+        return same_bytes(self.source, self.target)
+
+
+class Places:
+    """`with Places(size, names) as places:` [Place], on a tmpfs of its own and in the scratch folder."""
+
+    def __init__(self, size, names):
+        self._size = size
+        self._names = names
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        try:
+            self._make()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        return self._stack.__exit__(*error)
+
+    def _make(self):
+        # Source, destination, and the temporary file of a tool that renames.
+        needed = 3 * self._size + _MARGIN_BYTES
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="sluice-lab-", dir=scratch_parent(needed)))
+        self._stack.callback(shutil.rmtree, self.base, ignore_errors=True)
+        self.base.chmod(0o755)
+        self.all = []
+        seed_file = None
+        for name in self._names:
+            folder = self.base / name
+            folder.mkdir()
+            if name == "tmpfs":
+                self._mount(folder, needed)
+            place = Place(name, folder)
+            seed_file = seed_file or random_file(place.source, self._size)
+            place.fill(seed_file)
+            self.all.append(place)
+
+    def _mount(self, folder, needed):
+        available = int(next(line for line in pathlib.Path("/proc/meminfo").read_text().splitlines()
+                             if line.startswith("MemAvailable:")).split()[1]) * 1024  # fmt: skip
+        if available < needed + (1 << 30):
+            raise LabError(f"peers: {needed >> 20} MiB of memory are needed for a tmpfs, {available >> 20} are "
+                           "available; free some, or use --quick", MISSING)  # fmt: skip
+        run(["mount", "-t", "tmpfs", "-o", f"size={needed},mode=755", "sluice-lab", folder])
+        self._stack.callback(run, ["umount", folder])
+
+    def describe(self):
+        return {place.name: file_system(place.folder) for place in self.all}
