@@ -118,7 +118,7 @@ void Destination::on_event(const board::Event& event, uint32_t /*lane*/) {
   if (event.object >= files_.size()) return;
   if (event.kind == board::EventKind::kExtentFailed) return extent_failed(event);
   receiver_->on_event(event);
-  take();
+  if (!session_.failed()) take();
 }
 
 void Destination::extent_failed(const board::Event& event) {

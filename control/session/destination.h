@@ -52,6 +52,7 @@ class Destination final : public DataEnd {
   std::string waiting_for(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
                           uint64_t now_ns) const override;
   void describe(api::Session* session) const override;
+  void settle() override;
   asio::awaitable<void> release(bool keep) override;
 
  private:

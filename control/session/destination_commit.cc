@@ -22,6 +22,15 @@ asio::awaitable<void> Destination::sync(uint32_t index) {
   take();
 }
 
+// Also what was written after the attempt had failed. Whoever restarts this control finds all of it.
+void Destination::settle() {
+  for (uint32_t i = 0; receiver_ && i < files_.size(); ++i) {
+    if (!discards() && !files_[i].file) continue;
+    if (receiver_->begin_sync(i) != 0) session_.spawn(sync(i));
+  }
+  if (receiver_) take();
+}
+
 asio::awaitable<Status> Destination::make_durable(uint32_t index) {
   if (!discards()) {
     const auto file = files_[index].file;

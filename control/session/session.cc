@@ -177,6 +177,8 @@ asio::awaitable<void> Session::end_attempt() {
   if (connection_) co_await send_last_word();
   if (!detached_) co_await close_lanes();
   while (tasks_ > 0) co_await changed_.wait();
+  if (end_ && !detached_ && !cancelled_) end_->settle();
+  while (tasks_ > 0) co_await changed_.wait();
   if (!detached_) {
     if (slot_ && !board_lost_) co_await context_->board->close_session(*slot_, this);
     slot_.reset();
