@@ -114,11 +114,11 @@ asio::awaitable<Status> Destination::read_back(uint32_t index) {
   const wire::CrcKind kind = session_.agreement().crc_kind;
   spdlog::info("{}: {}: reading it back, since its disk failed meanwhile", session_.log_name(),
                record.shown());
-  auto work = [file = files_[index].file, shown = record.shown(), kind, size = record.size()] {
-    return read_back_crc(file->fd(), shown, kind, size);
+  auto work = [file = files_[index].file, kind, size = record.size()] {
+    return read_back_crc(file->fd(), kind, size);
   };
   const Result<uint64_t> crc = co_await in_pool(session_.context(), std::move(work));
-  if (!crc) co_return crc.error();
+  if (!crc) co_return Error{crc.error().code, record.shown() + ": " + crc.error().message};
   if (*crc == receiver_->digest(index)) co_return Status();
   co_return Error{
       ErrorCode::kIntegrity,

@@ -203,12 +203,12 @@ asio::awaitable<void> Source::reread_unknown() {
     const wire::CrcKind kind = session_.agreement().crc_kind;
     const uint64_t offset = map.extent_offset(extent);
     const uint64_t length = map.extent_length(extent);
-    auto work = [file = item.file, shown = item.shown, kind, offset, length] {
-      return read_crc(file->fd.get(), shown, kind, offset, length);
+    auto work = [file = item.file, kind, offset, length] {
+      return read_crc(file->fd.get(), kind, offset, length);
     };
     const Result<uint64_t> crc = co_await in_pool(session_.context(), std::move(work));
     if (!crc) {
-      if (!is_changed(index)) session_.fail(crc.error());
+      if (!is_changed(index)) session_.fail({crc.error().code, item.shown + ": " + crc.error().message});
       break;
     }
     sender_->reread(index, extent, *crc);
