@@ -24,6 +24,9 @@ struct SavedFile {
 
 class DataEnd {
  public:
+  // How long workers may take to say what they have, at adopt().
+  static constexpr uint64_t kAdoptTimeoutNs = 5'000'000'000;
+
   virtual ~DataEnd() = default;
 
   // The data phase, from open flows to the last message; ends early when the attempt fails.

@@ -8,8 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#include "control/session/ranges.h"
 
 namespace sluice::control {
 namespace {
@@ -48,9 +47,7 @@ void Destination::send_states() {
       continue;
     }
     for (const recovery::Range& range : receiver_->held(i)) {
-      peer::ByteRange* held = state->add_held();
-      held->set_offset(range.offset);
-      held->set_length(range.length);
+      set_range(state->add_held(), range);
       if (state->held_size() < kStateRangesMax) continue;
       session_.send(message);
       state->clear_held();
@@ -176,11 +173,7 @@ void Destination::take() {
 void Destination::send_need(const recovery::ObjectRanges& need) {
   peer::PeerMessage message;
   message.mutable_need()->set_object(need.object);
-  for (const recovery::Range& range : need.ranges) {
-    peer::ByteRange* added = message.mutable_need()->add_ranges();
-    added->set_offset(range.offset);
-    added->set_length(range.length);
-  }
+  add_ranges(message.mutable_need()->mutable_ranges(), need.ranges);
   spdlog::debug("{}: {} needs {} range(s) again", session_.log_name(), files_[need.object].record.shown(),
                 need.ranges.size());
   session_.send(message);

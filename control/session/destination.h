@@ -69,7 +69,6 @@ class Destination final : public DataEnd {
   asio::awaitable<Status> reopen_file(uint32_t index, UniqueFd fd);
   asio::awaitable<Status> begin_anew(uint32_t index);
   void make_receiver();
-  exports::DestinationSpec spec(const File& file) const;
   asio::awaitable<Status> open_object(uint32_t index);
   asio::awaitable<Status> open_next(uint32_t index);
   bool discards() const { return session_.agreement().discard; }

@@ -4,10 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include "control/session/destination.h"
+#include "control/session/ranges.h"
 #include "control/session/read_back.h"
-
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace sluice::control {
 
@@ -53,11 +51,7 @@ asio::awaitable<Status> Destination::make_durable(uint32_t index) {
   }
   peer::PeerMessage message;
   message.mutable_partition_done()->set_object(index);
-  for (const recovery::Range& range : receiver_->durable(index)) {
-    peer::ByteRange* added = message.mutable_partition_done()->add_ranges();
-    added->set_offset(range.offset);
-    added->set_length(range.length);
-  }
+  add_ranges(message.mutable_partition_done()->mutable_ranges(), receiver_->durable(index));
   session_.send(message);
   co_return Status();
 }

@@ -10,13 +10,9 @@
 #include "control/session/manager.h"
 #include "control/session/verify.h"
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 namespace {
 
-constexpr uint32_t kConnectTimeoutMs = 5000;
 constexpr auto kTellInterval = std::chrono::seconds(5);
 constexpr size_t kEndedInJournal = 1000;
 

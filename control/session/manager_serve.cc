@@ -8,9 +8,6 @@
 #include "control/session/hello.h"
 #include "control/session/manager.h"
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 
 asio::awaitable<void> Manager::serve(std::shared_ptr<bool> alive,

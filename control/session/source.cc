@@ -5,9 +5,6 @@
 
 #include <algorithm>
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 namespace {
 

@@ -7,11 +7,9 @@
 #include <cstring>
 #include <random>
 
+#include "control/session/ranges.h"
 #include "control/session/read_back.h"
 #include "control/session/source.h"
-
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace sluice::control {
 namespace {
@@ -19,13 +17,6 @@ namespace {
 constexpr size_t kRepairBacklogMax = 65536;
 constexpr int kNeedRangesMax = 4096;
 constexpr uint64_t kIdleLaneShare = 100;  // an idle lane keeps 1/100 of the rate, for probes
-constexpr uint64_t kAdoptTimeoutNs = 5'000'000'000;
-
-std::vector<recovery::Range> to_ranges(const google::protobuf::RepeatedPtrField<peer::ByteRange>& ranges) {
-  std::vector<recovery::Range> result;
-  for (const peer::ByteRange& range : ranges) result.push_back({range.offset(), range.length()});
-  return result;
-}
 
 }  // namespace
 
@@ -95,8 +86,7 @@ void Source::tell_sent(const recovery::Sender::SentRange& sent) {
   peer::PeerMessage message;
   peer::PartitionSent* report = message.mutable_partition_sent();
   report->set_object(sent.object);
-  report->mutable_range()->set_offset(sent.range.offset);
-  report->mutable_range()->set_length(sent.range.length);
+  set_range(report->mutable_range(), sent.range);
   report->set_lane(sent.lane);
   session_.send(message);
 }
