@@ -336,8 +336,10 @@ void Sender::tick(uint64_t now_ns) {
   }
 }
 
-bool Sender::has_work(uint32_t lane) const {
-  return !lanes_[lane].parts.empty() || lanes_[lane].repair_until_ns > now_ns_;
+bool Sender::has_work(uint32_t lane, const board::FlowState& state) const {
+  return !lanes_[lane].parts.empty() || lanes_[lane].repair_until_ns > now_ns_ ||
+         state.opened_extents.load(std::memory_order_relaxed) >
+             state.extents_done.load(std::memory_order_relaxed);
 }
 
 // ---- CRCs that this control does not know --------------------------------------------------------

@@ -130,25 +130,11 @@ void Destination::extent_failed(const board::Event& event) {
 }
 
 void Destination::on_tick(uint64_t now_ns) {
-  detect_losses(now_ns);
+  for (uint32_t lane = 0; lane < detectors_.size(); ++lane) {
+    recovery::detect_losses(&detectors_[lane], &session_.flow(lane), now_ns);
+  }
   receiver_->tick(now_ns);
   take();
-}
-
-void Destination::detect_losses(uint64_t now_ns) {
-  for (uint32_t lane = 0; lane < detectors_.size(); ++lane) {
-    board::FlowSlot& flow = session_.flow(lane);
-    // The highest first: every bit below it was set before it was published.
-    const recovery::WindowView window(flow.window, board::kWindowBits,
-                                      flow.state.highest_data_end.load(std::memory_order_acquire));
-    const recovery::LossDetector::Seen seen{
-        .probe_end = flow.state.probe_end.load(std::memory_order_acquire),
-        .late_chunks = flow.state.late_chunks.load(std::memory_order_acquire)};
-    gaps_.clear();
-    detectors_[lane].step(window, seen, now_ns, flow.gaps.room(), &gaps_);
-    for (const board::Gap& gap : gaps_) flow.gaps.push(gap);
-    flow.control.settled_below.store(detectors_[lane].settled_below(), std::memory_order_release);
-  }
 }
 
 void Destination::take() {

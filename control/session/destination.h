@@ -75,7 +75,6 @@ class Destination final : public DataEnd {
 
   void take();  // what the receiver wants, done
   void extent_failed(const board::Event& event);
-  void detect_losses(uint64_t now_ns);
   void send_need(const recovery::ObjectRanges& need);
   void send_done(uint32_t index);
   asio::awaitable<void> sync(uint32_t index);
@@ -90,7 +89,6 @@ class Destination final : public DataEnd {
   std::vector<File> files_;
   std::unique_ptr<recovery::Receiver> receiver_;
   std::vector<recovery::LossDetector> detectors_;  // per lane
-  std::vector<board::Gap> gaps_;
   uint64_t bytes_total_ = 0;
   uint64_t steps_ = 0;
   uint32_t blocking_ = 0;  // syncs and commits under way

@@ -86,7 +86,6 @@ asio::awaitable<Status> Source::reopen() {
 void Source::start_attempt() {
   const auto lanes = static_cast<uint32_t>(session_.lanes().size());
   opened_.assign(items_.size(), false);
-  busy_.assign(lanes, false);
   peer_ended_ = adopted_ = false;
   rate_.emplace(session_.agreement().rate_bps, monotonic_ns());
   sender_->start_attempt(lanes, options(), monotonic_ns());

@@ -62,7 +62,6 @@ class Source final : public DataEnd {
   asio::awaitable<void> keep_journal();
   asio::awaitable<Status> write_changed();
   asio::awaitable<void> reread_unknown();
-  bool lane_has_work(uint32_t lane) const;
   void control_rate(uint64_t now_ns);
 
   Session& session_;
@@ -71,7 +70,6 @@ class Source final : public DataEnd {
   std::vector<bool> opened_;  // at the dataplane, in this attempt
   std::unique_ptr<recovery::Sender> sender_;
   std::optional<rate::FixedRate> rate_;
-  std::vector<bool> busy_;  // lanes
   uint64_t bytes_total_ = 0;
   uint64_t held_at_start_ = 0;  // by the peer, before this attempt
   uint32_t adopt_answers_ = 0;  // lanes that have still to answer

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "control/rate/lane_shares.h"
 #include "control/session/ranges.h"
 #include "control/session/read_back.h"
 #include "control/session/source.h"
@@ -16,7 +17,6 @@ namespace {
 
 constexpr size_t kRepairBacklogMax = 65536;
 constexpr int kNeedRangesMax = 4096;
-constexpr uint64_t kIdleLaneShare = 100;  // an idle lane keeps 1/100 of the rate, for probes
 
 }  // namespace
 
@@ -209,20 +209,13 @@ asio::awaitable<void> Source::reread_unknown() {
 
 // ---- the rate ----------------------------------------------------------------------------------
 
-// Something to send, or sent and not yet complete at the peer: it may have to go again.
-bool Source::lane_has_work(uint32_t lane) const {
-  const board::FlowState& state = session_.flow(lane).state;
-  return sender_->has_work(lane) || state.opened_extents.load(std::memory_order_relaxed) >
-                                        state.extents_done.load(std::memory_order_relaxed);
-}
-
 void Source::control_rate(uint64_t now_ns) {
   FlowFigures figures;
-  uint64_t busy = 0;
-  for (uint32_t lane = 0; lane < busy_.size(); ++lane) {
-    figures.add(session_.flow(lane).state);
-    busy_[lane] = lane_has_work(lane);
-    busy += busy_[lane] ? 1 : 0;
+  std::vector<bool> busy;
+  for (uint32_t lane = 0; lane < session_.lanes().size(); ++lane) {
+    const board::FlowState& state = session_.flow(lane).state;
+    figures.add(state);
+    busy.push_back(sender_->has_work(lane, state));
   }
   const rate::FixedRate::State before = rate_->state();
   const uint32_t cuts = rate_->cuts();
@@ -240,18 +233,15 @@ void Source::control_rate(uint64_t now_ns) {
     spdlog::warn("{}: no status from the peer, rate {} bit/s until it is heard", session_.log_name(),
                  rate_bps);
   }
-  // Lanes with work share the rate; the others keep a little, and all of it together is never more.
-  const uint64_t lanes = busy_.size();
-  const uint64_t idle_bps = busy == 0 ? rate_bps / lanes : rate_bps / kIdleLaneShare;
-  const uint64_t busy_bps = busy == 0 ? 0 : (rate_bps - idle_bps * (lanes - busy)) / busy;
-  for (uint32_t lane = 0; lane < lanes; ++lane) {
-    session_.flow(lane).control.rate_bps.store(busy_[lane] ? busy_bps : idle_bps, std::memory_order_release);
+  const std::vector<uint64_t> shares = rate::lane_shares(rate_bps, busy);
+  for (uint32_t lane = 0; lane < shares.size(); ++lane) {
+    session_.flow(lane).control.rate_bps.store(shares[lane], std::memory_order_release);
   }
 }
 
 void Source::on_tick(uint64_t now_ns) {
   sender_->tick(now_ns);
-  if (!busy_.empty()) control_rate(now_ns);
+  if (rate_ && !session_.lanes().empty()) control_rate(now_ns);
   if (!rereading_ && sender_->has_unknown()) {
     rereading_ = true;
     session_.spawn(reread_unknown());
