@@ -186,7 +186,7 @@ uint64_t Sender::never_sent_until(const Object& object, uint64_t at, uint64_t en
 }
 
 void Sender::add_repair(uint32_t lane, uint32_t index, Range range) {
-  if (range.length == 0) return;
+  if (range.length == 0 || lane >= lanes_.size()) return;  // without flows: it will be asked for again
   out_.commands.push_back({board::CommandKind::kRepair, lane, index, range, 0});
   lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
 }

@@ -14,7 +14,6 @@ namespace sluice::control {
 namespace {
 
 constexpr auto kLastWordTimeout = std::chrono::seconds(5);
-constexpr int kStateRangesMax = 4096;
 
 }  // namespace
 
@@ -37,22 +36,20 @@ void Destination::start_attempt() {
 
 void Destination::send_states() {
   for (uint32_t i = 0; i < files_.size(); ++i) {
-    peer::PeerMessage message;
-    peer::ObjectState* state = message.mutable_object_state();
-    state->set_object(i);
     if (receiver_->done(i)) {
+      peer::PeerMessage message;
+      peer::ObjectState* state = message.mutable_object_state();
+      state->set_object(i);
       state->set_done(true);
       state->set_digest(receiver_->digest(i));
       session_.send(message);
       continue;
     }
-    for (const recovery::Range& range : receiver_->held(i)) {
-      set_range(state->add_held(), range);
-      if (state->held_size() < kStateRangesMax) continue;
-      session_.send(message);
-      state->clear_held();
-    }
-    if (state->held_size() != 0) session_.send(message);
+    const auto held = [i](peer::PeerMessage* message) {
+      message->mutable_object_state()->set_object(i);
+      return message->mutable_object_state()->mutable_held();
+    };
+    send_ranges(receiver_->held(i), held, [this](const auto& message) { session_.send(message); });
   }
   peer::PeerMessage end;
   end.mutable_object_state()->set_end(true);
@@ -157,12 +154,13 @@ void Destination::take() {
 }
 
 void Destination::send_need(const recovery::ObjectRanges& need) {
-  peer::PeerMessage message;
-  message.mutable_need()->set_object(need.object);
-  add_ranges(message.mutable_need()->mutable_ranges(), need.ranges);
   spdlog::debug("{}: {} needs {} range(s) again", session_.log_name(), files_[need.object].record.shown(),
                 need.ranges.size());
-  session_.send(message);
+  const auto begin = [&](peer::PeerMessage* message) {
+    message->mutable_need()->set_object(need.object);
+    return message->mutable_need()->mutable_ranges();
+  };
+  send_ranges(need.ranges, begin, [this](const auto& message) { session_.send(message); });
 }
 
 uint64_t Destination::bytes_done(const FlowFigures& /*figures*/) const {

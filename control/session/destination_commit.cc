@@ -49,10 +49,11 @@ asio::awaitable<Status> Destination::make_durable(uint32_t index) {
       co_return written;
     }
   }
-  peer::PeerMessage message;
-  message.mutable_partition_done()->set_object(index);
-  add_ranges(message.mutable_partition_done()->mutable_ranges(), receiver_->durable(index));
-  session_.send(message);
+  const auto begin = [index](peer::PeerMessage* message) {
+    message->mutable_partition_done()->set_object(index);
+    return message->mutable_partition_done()->mutable_ranges();
+  };
+  send_ranges(receiver_->durable(index), begin, [this](const auto& message) { session_.send(message); });
   co_return Status();
 }
 

@@ -11,7 +11,6 @@ namespace sluice::control {
 namespace {
 
 constexpr uint64_t kBytesTotalMax = 1ULL << 62;
-constexpr uint64_t kExtentsMax = 1ULL << 28;  // of a session: a bit and an eighth of eight bytes each
 
 using Files = std::vector<std::shared_ptr<exports::DestinationFile>>;
 

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "control/proto/peer.pb.h"
 #include "control/recovery/extent_map.h"
 
 namespace sluice::control {
+
+inline constexpr size_t kRangesPerMessage = 4096;
 
 using RangeField = google::protobuf::RepeatedPtrField<peer::ByteRange>;
 
@@ -16,8 +19,16 @@ inline void set_range(peer::ByteRange* to, const recovery::Range& range) {
   to->set_length(range.length);
 }
 
-inline void add_ranges(RangeField* field, const std::vector<recovery::Range>& ranges) {
-  for (const recovery::Range& range : ranges) set_range(field->Add(), range);
+// Hands to `send` as many messages as `ranges` need; `begin` fills in the rest and says where the ranges go.
+template <typename Begin, typename Send>
+void send_ranges(const std::vector<recovery::Range>& ranges, Begin begin, Send send) {
+  for (size_t at = 0; at < ranges.size(); at += kRangesPerMessage) {
+    peer::PeerMessage message;
+    RangeField* const field = begin(&message);
+    const size_t end = std::min(ranges.size(), at + kRangesPerMessage);
+    for (size_t i = at; i < end; ++i) set_range(field->Add(), ranges[i]);
+    send(message);
+  }
 }
 
 inline std::vector<recovery::Range> to_ranges(const RangeField& field) {

@@ -14,6 +14,7 @@
 #include "control/rate/fixed_rate.h"
 #include "control/recovery/sender.h"
 #include "control/session/data_end.h"
+#include "control/session/ranges.h"
 #include "control/session/session.h"
 #include "control/session/source_item.h"
 
@@ -58,6 +59,7 @@ class Source final : public DataEnd {
   void tell_sent(const recovery::Sender::SentRange& sent);
   void tell_digest(uint32_t index);
   void object_state(const peer::ObjectState& state);
+  bool fits(const RangeField& ranges);  // fails the session otherwise
   void extent_failed(const board::Event& event);
   asio::awaitable<void> keep_journal();
   asio::awaitable<Status> write_changed();

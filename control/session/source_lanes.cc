@@ -8,7 +8,6 @@
 #include <random>
 
 #include "control/rate/lane_shares.h"
-#include "control/session/ranges.h"
 #include "control/session/read_back.h"
 #include "control/session/source.h"
 
@@ -16,7 +15,6 @@ namespace sluice::control {
 namespace {
 
 constexpr size_t kRepairBacklogMax = 65536;
-constexpr int kNeedRangesMax = 4096;
 
 }  // namespace
 
@@ -25,10 +23,8 @@ constexpr int kNeedRangesMax = 4096;
 void Source::on_message(const peer::PeerMessage& message) {
   switch (message.body_case()) {
     case peer::PeerMessage::kNeed:
-      if (message.need().ranges_size() > kNeedRangesMax ||
-          session_.context()->board->backlog() > kRepairBacklogMax) {
-        return;  // it will be asked for again
-      }
+      if (!fits(message.need().ranges())) return;
+      if (session_.context()->board->backlog() > kRepairBacklogMax) return;  // it will be asked for again
       sender_->need(message.need().object(), to_ranges(message.need().ranges()));
       return take();
     case peer::PeerMessage::kObjectState:
@@ -37,6 +33,7 @@ void Source::on_message(const peer::PeerMessage& message) {
       (void)sender_->file_done(message.file_done().object(), message.file_done().digest());
       return take();
     case peer::PeerMessage::kPartitionDone:
+      if (!fits(message.partition_done().ranges())) return;
       sender_->peer_has(message.partition_done().object(), to_ranges(message.partition_done().ranges()));
       return take();
     case peer::PeerMessage::kSessionDone:
@@ -48,7 +45,17 @@ void Source::on_message(const peer::PeerMessage& message) {
   }
 }
 
+// More would hold up everything else; a destination cuts what it has to say.
+bool Source::fits(const RangeField& ranges) {
+  const auto count = static_cast<size_t>(ranges.size());
+  if (count <= kRangesPerMessage) return true;
+  session_.fail({ErrorCode::kIncompatible, fmt::format("the peer sent {} ranges in one message: at most {}",
+                                                       count, kRangesPerMessage)});
+  return false;
+}
+
 void Source::object_state(const peer::ObjectState& state) {
+  if (!fits(state.held())) return;
   if (state.end()) {
     held_at_start_ = std::max(held_at_start_, sender_->bytes_held());
     sender_->report_again();
