@@ -236,6 +236,19 @@ Result<std::vector<SessionRecord>> Journal::sessions() {
   return sessions;
 }
 
+Result<std::optional<SessionRecord>> Journal::session(const std::string& id) {
+  const std::scoped_lock lock(state_->mutex);
+  Statement select(state_->db, "SELECT record FROM session WHERE id=?");
+  SessionRecord record;
+  if (!select.text(1, id).row()) {
+    if (select.failed()) return state_->error("reading");
+    return std::optional<SessionRecord>();
+  }
+  if (!record.ParseFromString(select.bytes(0)) || record.id() != id)
+    return damaged(state_->path, "session " + id);
+  return std::optional(std::move(record));
+}
+
 Result<std::vector<FileRow>> Journal::files(const std::string& session) {
   const std::scoped_lock lock(state_->mutex);
   std::vector<FileRow> files;

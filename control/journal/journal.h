@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ class Journal {
   Status write(const Batch& batch, Durability durability);
   // Oldest first. A row that cannot be read is an error.
   Result<std::vector<SessionRecord>> sessions();
+  Result<std::optional<SessionRecord>> session(const std::string& id);
   Result<std::vector<FileRow>> files(const std::string& session);
   Result<std::vector<recovery::Block>> blocks(const std::string& session, uint32_t object);
   // Forgets the oldest ended sessions but `keep`.

@@ -55,6 +55,8 @@ TEST_F(JournalTest, KeepsWhatWasWritten) {
   ASSERT_TRUE(sessions);
   ASSERT_EQ(sessions->size(), 2U);
   EXPECT_EQ((*sessions)[0].id(), "a");
+  EXPECT_EQ((*journal->session("b"))->started_unix_ns(), 2);
+  EXPECT_FALSE(journal->session("c")->has_value());
   const auto files = journal->files("a");
   ASSERT_TRUE(files);
   EXPECT_EQ(files->at(0).record.name(), std::string("na\0me", 5));

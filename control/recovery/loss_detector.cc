@@ -80,4 +80,17 @@ void LossDetector::step(const WindowView& window, const Seen& seen, uint64_t now
   }
 }
 
+size_t detect_losses(LossDetector* detector, board::FlowSlot* flow, uint64_t now_ns) {
+  // The highest first: every bit below it was set before it was published.
+  const WindowView window(flow->window, board::kWindowBits,
+                          flow->state.highest_data_end.load(std::memory_order_acquire));
+  const LossDetector::Seen seen{.probe_end = flow->state.probe_end.load(std::memory_order_acquire),
+                                .late_chunks = flow->state.late_chunks.load(std::memory_order_acquire)};
+  std::vector<board::Gap> lost;
+  detector->step(window, seen, now_ns, flow->gaps.room(), &lost);
+  for (const board::Gap& gap : lost) flow->gaps.push(gap);
+  flow->control.settled_below.store(detector->settled_below(), std::memory_order_release);
+  return lost.size();
+}
+
 }  // namespace sluice::recovery

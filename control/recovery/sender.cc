@@ -186,7 +186,7 @@ uint64_t Sender::never_sent_until(const Object& object, uint64_t at, uint64_t en
 }
 
 void Sender::add_repair(uint32_t lane, uint32_t index, Range range) {
-  if (range.length == 0) return;
+  if (range.length == 0 || lane >= lanes_.size()) return;  // without flows: it will be asked for again
   out_.commands.push_back({board::CommandKind::kRepair, lane, index, range, 0});
   lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
 }
@@ -336,8 +336,10 @@ void Sender::tick(uint64_t now_ns) {
   }
 }
 
-bool Sender::has_work(uint32_t lane) const {
-  return !lanes_[lane].parts.empty() || lanes_[lane].repair_until_ns > now_ns_;
+bool Sender::has_work(uint32_t lane, const board::FlowState& state) const {
+  return !lanes_[lane].parts.empty() || lanes_[lane].repair_until_ns > now_ns_ ||
+         state.opened_extents.load(std::memory_order_relaxed) >
+             state.extents_done.load(std::memory_order_relaxed);
 }
 
 // ---- CRCs that this control does not know --------------------------------------------------------

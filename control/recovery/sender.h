@@ -81,8 +81,9 @@ class Sender {
   const ExtentLedger& ledger(uint32_t object) const { return objects_[object].ledger; }
   uint64_t bytes_held(uint32_t object) const { return objects_[object].peer.set_bytes(); }
   uint64_t bytes_held() const { return bytes_held_; }
-  // Something was given to the lane that has not left, or was asked for again a moment ago.
-  bool has_work(uint32_t lane) const;
+  // Something was given to the lane that has not left, or was asked for again a moment ago, or has left and
+  // is not complete at the peer: it may have to go again.
+  bool has_work(uint32_t lane, const board::FlowState& state) const;
   uint64_t steps() const { return steps_; }  // changes with every step forward
 
  private:

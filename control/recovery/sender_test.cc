@@ -86,6 +86,15 @@ TEST_F(SenderTest, AnExtentThatThePeerLostAgainIsRepaired) {
   EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{kExtent, 2 * kExtent}}));
 }
 
+TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
+  Sender sender = make({4 * kExtent});
+  begin(sender);
+  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), 0);
+  sender.start_attempt(0, {}, 0);  // the peer has ended the session: only its last word is due
+  sender.need(0, {{0, 4 * kExtent}});
+  EXPECT_TRUE(of_kind(sender.take(), CommandKind::kRepair).empty());
+}
+
 TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
   Sender sender = make({4 * kExtent}, 2);
   begin(sender);

@@ -24,6 +24,9 @@ struct SavedFile {
 
 class DataEnd {
  public:
+  // How long workers may take to say what they have, at adopt().
+  static constexpr uint64_t kAdoptTimeoutNs = 5'000'000'000;
+
   virtual ~DataEnd() = default;
 
   // The data phase, from open flows to the last message; ends early when the attempt fails.
@@ -46,6 +49,8 @@ class DataEnd {
   virtual std::string waiting_for(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
                                   uint64_t now_ns) const = 0;
   virtual void describe(api::Session* session) const = 0;  // the files
+  // The attempt is over, its flows are closed: spawns what makes the best of what it has brought.
+  virtual void settle() = 0;
   // The session's end, on the pool: unfinished files are removed, or kept for a later control.
   virtual asio::awaitable<void> release(bool keep) = 0;
 };

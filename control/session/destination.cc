@@ -8,14 +8,12 @@
 #include <cerrno>
 #include <cstring>
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#include "control/session/ranges.h"
 
 namespace sluice::control {
 namespace {
 
 constexpr auto kLastWordTimeout = std::chrono::seconds(5);
-constexpr int kStateRangesMax = 4096;
 
 }  // namespace
 
@@ -38,24 +36,20 @@ void Destination::start_attempt() {
 
 void Destination::send_states() {
   for (uint32_t i = 0; i < files_.size(); ++i) {
-    peer::PeerMessage message;
-    peer::ObjectState* state = message.mutable_object_state();
-    state->set_object(i);
     if (receiver_->done(i)) {
+      peer::PeerMessage message;
+      peer::ObjectState* state = message.mutable_object_state();
+      state->set_object(i);
       state->set_done(true);
       state->set_digest(receiver_->digest(i));
       session_.send(message);
       continue;
     }
-    for (const recovery::Range& range : receiver_->held(i)) {
-      peer::ByteRange* held = state->add_held();
-      held->set_offset(range.offset);
-      held->set_length(range.length);
-      if (state->held_size() < kStateRangesMax) continue;
-      session_.send(message);
-      state->clear_held();
-    }
-    if (state->held_size() != 0) session_.send(message);
+    const auto held = [i](peer::PeerMessage* message) {
+      message->mutable_object_state()->set_object(i);
+      return message->mutable_object_state()->mutable_held();
+    };
+    send_ranges(receiver_->held(i), held, [this](const auto& message) { session_.send(message); });
   }
   peer::PeerMessage end;
   end.mutable_object_state()->set_end(true);
@@ -118,7 +112,7 @@ void Destination::on_event(const board::Event& event, uint32_t /*lane*/) {
   if (event.object >= files_.size()) return;
   if (event.kind == board::EventKind::kExtentFailed) return extent_failed(event);
   receiver_->on_event(event);
-  take();
+  if (!session_.failed()) take();
 }
 
 void Destination::extent_failed(const board::Event& event) {
@@ -133,25 +127,11 @@ void Destination::extent_failed(const board::Event& event) {
 }
 
 void Destination::on_tick(uint64_t now_ns) {
-  detect_losses(now_ns);
+  for (uint32_t lane = 0; lane < detectors_.size(); ++lane) {
+    recovery::detect_losses(&detectors_[lane], &session_.flow(lane), now_ns);
+  }
   receiver_->tick(now_ns);
   take();
-}
-
-void Destination::detect_losses(uint64_t now_ns) {
-  for (uint32_t lane = 0; lane < detectors_.size(); ++lane) {
-    board::FlowSlot& flow = session_.flow(lane);
-    // The highest first: every bit below it was set before it was published.
-    const recovery::WindowView window(flow.window, board::kWindowBits,
-                                      flow.state.highest_data_end.load(std::memory_order_acquire));
-    const recovery::LossDetector::Seen seen{
-        .probe_end = flow.state.probe_end.load(std::memory_order_acquire),
-        .late_chunks = flow.state.late_chunks.load(std::memory_order_acquire)};
-    gaps_.clear();
-    detectors_[lane].step(window, seen, now_ns, flow.gaps.room(), &gaps_);
-    for (const board::Gap& gap : gaps_) flow.gaps.push(gap);
-    flow.control.settled_below.store(detectors_[lane].settled_below(), std::memory_order_release);
-  }
 }
 
 void Destination::take() {
@@ -174,16 +154,13 @@ void Destination::take() {
 }
 
 void Destination::send_need(const recovery::ObjectRanges& need) {
-  peer::PeerMessage message;
-  message.mutable_need()->set_object(need.object);
-  for (const recovery::Range& range : need.ranges) {
-    peer::ByteRange* added = message.mutable_need()->add_ranges();
-    added->set_offset(range.offset);
-    added->set_length(range.length);
-  }
   spdlog::debug("{}: {} needs {} range(s) again", session_.log_name(), files_[need.object].record.shown(),
                 need.ranges.size());
-  session_.send(message);
+  const auto begin = [&](peer::PeerMessage* message) {
+    message->mutable_need()->set_object(need.object);
+    return message->mutable_need()->mutable_ranges();
+  };
+  send_ranges(need.ranges, begin, [this](const auto& message) { session_.send(message); });
 }
 
 uint64_t Destination::bytes_done(const FlowFigures& /*figures*/) const {

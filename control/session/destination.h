@@ -52,6 +52,7 @@ class Destination final : public DataEnd {
   std::string waiting_for(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
                           uint64_t now_ns) const override;
   void describe(api::Session* session) const override;
+  void settle() override;
   asio::awaitable<void> release(bool keep) override;
 
  private:
@@ -68,14 +69,12 @@ class Destination final : public DataEnd {
   asio::awaitable<Status> reopen_file(uint32_t index, UniqueFd fd);
   asio::awaitable<Status> begin_anew(uint32_t index);
   void make_receiver();
-  exports::DestinationSpec spec(const File& file) const;
   asio::awaitable<Status> open_object(uint32_t index);
   asio::awaitable<Status> open_next(uint32_t index);
   bool discards() const { return session_.agreement().discard; }
 
   void take();  // what the receiver wants, done
   void extent_failed(const board::Event& event);
-  void detect_losses(uint64_t now_ns);
   void send_need(const recovery::ObjectRanges& need);
   void send_done(uint32_t index);
   asio::awaitable<void> sync(uint32_t index);
@@ -90,7 +89,6 @@ class Destination final : public DataEnd {
   std::vector<File> files_;
   std::unique_ptr<recovery::Receiver> receiver_;
   std::vector<recovery::LossDetector> detectors_;  // per lane
-  std::vector<board::Gap> gaps_;
   uint64_t bytes_total_ = 0;
   uint64_t steps_ = 0;
   uint32_t blocking_ = 0;  // syncs and commits under way

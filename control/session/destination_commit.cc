@@ -4,10 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include "control/session/destination.h"
+#include "control/session/ranges.h"
 #include "control/session/read_back.h"
-
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace sluice::control {
 
@@ -22,9 +20,18 @@ asio::awaitable<void> Destination::sync(uint32_t index) {
   take();
 }
 
+// Also what was written after the attempt had failed. Whoever restarts this control finds all of it.
+void Destination::settle() {
+  for (uint32_t i = 0; receiver_ && i < files_.size(); ++i) {
+    if (!discards() && !files_[i].file) continue;
+    if (receiver_->begin_sync(i) != 0) session_.spawn(sync(i));
+  }
+  if (receiver_) take();
+}
+
 asio::awaitable<Status> Destination::make_durable(uint32_t index) {
   if (discards()) {
-    (void)receiver_->synced(index);  // nothing to keep: as good as it will ever be
+    (void)receiver_->synced(index);  // as certain as it will ever be; the journal need not know
   } else {
     const auto file = files_[index].file;
     auto work = [file] { return file->sync(); };
@@ -44,14 +51,11 @@ asio::awaitable<Status> Destination::make_durable(uint32_t index) {
       co_return written;
     }
   }
-  peer::PeerMessage message;
-  message.mutable_partition_done()->set_object(index);
-  for (const recovery::Range& range : receiver_->durable(index)) {
-    peer::ByteRange* added = message.mutable_partition_done()->add_ranges();
-    added->set_offset(range.offset);
-    added->set_length(range.length);
-  }
-  session_.send(message);
+  const auto begin = [index](peer::PeerMessage* message) {
+    message->mutable_partition_done()->set_object(index);
+    return message->mutable_partition_done()->mutable_ranges();
+  };
+  send_ranges(receiver_->durable(index), begin, [this](const auto& message) { session_.send(message); });
   co_return Status();
 }
 
@@ -107,11 +111,11 @@ asio::awaitable<Status> Destination::read_back(uint32_t index) {
   const wire::CrcKind kind = session_.agreement().crc_kind;
   spdlog::info("{}: {}: reading it back, since its disk failed meanwhile", session_.log_name(),
                record.shown());
-  auto work = [file = files_[index].file, shown = record.shown(), kind, size = record.size()] {
-    return read_back_crc(file->fd(), shown, kind, size);
+  auto work = [file = files_[index].file, kind, size = record.size()] {
+    return read_back_crc(file->fd(), kind, size);
   };
   const Result<uint64_t> crc = co_await in_pool(session_.context(), std::move(work));
-  if (!crc) co_return crc.error();
+  if (!crc) co_return Error{crc.error().code, record.shown() + ": " + crc.error().message};
   if (*crc == receiver_->digest(index)) co_return Status();
   co_return Error{
       ErrorCode::kIntegrity,

@@ -7,30 +7,42 @@
 
 #include "control/session/destination.h"
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 namespace {
 
 constexpr uint64_t kBytesTotalMax = 1ULL << 62;
-constexpr uint64_t kExtentsMax = 1ULL << 28;  // of a session: a bit and an eighth of eight bytes each
-constexpr uint64_t kAdoptTimeoutNs = 5'000'000'000;
 
 using Files = std::vector<std::shared_ptr<exports::DestinationFile>>;
+
+journal::FileRecord new_record(const peer::TransferOffer& offer, const peer::File& file) {
+  journal::FileRecord record;
+  record.set_name(file.path());
+  record.set_size(file.size());
+  record.set_mode(file.mode());
+  record.set_mtime_ns(file.mtime_ns());
+  record.set_overwrite(offer.overwrite());
+  record.set_shown(std::string(kNullDestination));
+  return record;
+}
+
+exports::DestinationSpec spec_of(const journal::FileRecord& record) {
+  exports::DestinationSpec spec;
+  spec.path = record.path();
+  spec.name = record.name();
+  spec.size = record.size();
+  spec.mode = record.mode() & 07777;
+  spec.mtime_ns = record.mtime_ns();
+  spec.overwrite = record.overwrite();
+  return spec;
+}
 
 // Creates all files, or none: those made before an error are removed by their destructors.
 Result<Files> create_files(const exports::Exports& exports, const peer::TransferOffer& offer) {
   Files files;
   for (const peer::File& file : offer.files()) {
-    exports::DestinationSpec spec;
+    exports::DestinationSpec spec = spec_of(new_record(offer, file));
     spec.path = offer.destination();
     spec.is_directory = offer.destination_is_directory();
-    spec.name = file.path();
-    spec.size = file.size();
-    spec.mode = file.mode() & 07777;
-    spec.mtime_ns = file.mtime_ns();
-    spec.overwrite = offer.overwrite();
     Result<exports::DestinationFile> created = exports.create_destination(spec);
     if (!created) return created.error();
     files.push_back(std::make_shared<exports::DestinationFile>(std::move(*created)));
@@ -112,15 +124,9 @@ asio::awaitable<Status> Destination::create(const peer::TransferOffer& offer) {
     created = std::move(*result);
   }
   for (int i = 0; i < offer.files_size(); ++i) {
-    File file;
-    journal::FileRecord& record = file.record;
-    record.set_name(offer.files(i).path());
-    record.set_size(offer.files(i).size());
-    record.set_mode(offer.files(i).mode());
-    record.set_mtime_ns(offer.files(i).mtime_ns());
-    record.set_overwrite(offer.overwrite());
-    record.set_shown(std::string(kNullDestination));
+    File file{.record = new_record(offer, offer.files(i))};
     if (!discards()) {
+      journal::FileRecord& record = file.record;
       file.file = std::move(created[static_cast<size_t>(i)]);
       record.set_shown(file.file->final_path());
       record.set_path(file.file->name_path());
@@ -175,24 +181,13 @@ Result<std::unique_ptr<DataEnd>> Destination::restore(Session& session, std::vec
         continue;
       }
       // Held from now on, so that no other session takes the name. The dataplane may still have it.
-      auto reopened = exports.reopen_destination(destination->spec(file), identity, UniqueFd());
+      auto reopened = exports.reopen_destination(spec_of(file.record), identity, UniqueFd());
       if (reopened && reopened->has_value()) {
         file.file = std::make_shared<exports::DestinationFile>(std::move(**reopened));
       }
     }
   }
   return std::unique_ptr<DataEnd>(std::move(destination));
-}
-
-exports::DestinationSpec Destination::spec(const File& file) const {
-  exports::DestinationSpec spec;
-  spec.path = file.record.path();
-  spec.name = file.record.name();
-  spec.size = file.record.size();
-  spec.mode = file.record.mode() & 07777;
-  spec.mtime_ns = file.record.mtime_ns();
-  spec.overwrite = file.record.overwrite();
-  return spec;
 }
 
 // Every unfinished file has a descriptor afterwards.
@@ -215,7 +210,7 @@ asio::awaitable<Status> Destination::reopen(bool fetch) {
 asio::awaitable<Status> Destination::reopen_file(uint32_t index, UniqueFd fd) {
   File& file = files_[index];
   const exports::FileIdentity identity{file.record.device(), file.record.inode()};
-  auto work = [context = session_.context(), spec = spec(file), identity,
+  auto work = [context = session_.context(), spec = spec_of(file.record), identity,
                fd = std::make_shared<UniqueFd>(std::move(fd))] {
     return context->exports.reopen_destination(spec, identity, std::move(*fd));
   };
@@ -233,7 +228,7 @@ asio::awaitable<Status> Destination::begin_anew(uint32_t index) {
   File& file = files_[index];
   spdlog::warn("{}: {}: its unfinished file is gone; it begins anew", session_.log_name(),
                file.record.shown());
-  auto work = [context = session_.context(), spec = spec(file)] {
+  auto work = [context = session_.context(), spec = spec_of(file.record)] {
     return context->exports.create_destination(spec);
   };
   auto created = co_await in_pool(session_.context(), std::move(work));

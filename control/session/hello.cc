@@ -9,9 +9,6 @@
 
 #include "control/session/negotiation.h"
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 namespace {
 

@@ -10,6 +10,8 @@
 
 namespace sluice::control {
 
+inline constexpr uint32_t kConnectTimeoutMs = 5000;
+
 // 32 hex digits <-> 16 bytes.
 std::string session_id_text(const std::string& bytes);
 peer::PeerMessage make_hello(const std::string& session_id);

@@ -4,20 +4,15 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <asio/detached.hpp>
 
 #include "control/session/hello.h"
 #include "control/session/manager.h"
 #include "control/session/verify.h"
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 namespace {
 
-constexpr uint32_t kConnectTimeoutMs = 5000;
 constexpr auto kTellInterval = std::chrono::seconds(5);
 constexpr size_t kEndedInJournal = 1000;
 
@@ -26,14 +21,11 @@ bool has_ended(const journal::SessionRecord& record) {
 }
 
 Status note_aware(journal::Journal& journal, const std::string& id) {
-  const Result<std::vector<journal::SessionRecord>> records = journal.sessions();
-  if (!records) return records.error();
-  for (journal::SessionRecord record : *records) {
-    if (record.id() != id) continue;
-    record.set_peer_unaware(false);
-    return journal.write({.sessions = {record}}, journal::Durability::kProcess);
-  }
-  return {};
+  Result<std::optional<journal::SessionRecord>> record = journal.session(id);
+  if (!record) return record.error();
+  if (!record->has_value()) return {};
+  (*record)->set_peer_unaware(false);
+  return journal.write({.sessions = {std::move(**record)}}, journal::Durability::kProcess);
 }
 
 std::string unfinished_path(const std::string& path) {
@@ -55,8 +47,8 @@ Status Manager::restore() {
     api::Session session;
     if (session.ParseFromString(record.figures())) ended_.push_back(std::move(session));
     if (ended_.size() > kEndedKept) ended_.pop_front();
-    const Result<identity::Peer> peer = find_peer(record.peer());
-    if (record.peer_unaware() && peer) {
+    if (!record.peer_unaware()) continue;
+    if (const Result<identity::Peer> peer = find_peer(record.peer()); peer) {
       const Error error{static_cast<ErrorCode>(record.error_code()), record.error()};
       asio::co_spawn(context_->io, tell_unaware(record.id(), *peer, error), asio::detached);
     }
@@ -114,11 +106,10 @@ asio::awaitable<void> Manager::tell_unaware(std::string id, identity::Peer peer,
 Result<Verification> Manager::verification(const std::string& id) {
   const Result<api::Session> found = find(id);
   if (!found) return found.error();
-  const Result<std::vector<journal::SessionRecord>> records = context_->journal->sessions();
-  if (!records) return records.error();
-  const auto record = std::find_if(records->begin(), records->end(),
-                                   [&](const journal::SessionRecord& r) { return r.id() == found->id(); });
-  if (record == records->end() || !record->has_agreement()) {
+  const Result<std::optional<journal::SessionRecord>> saved = context_->journal->session(found->id());
+  if (!saved) return saved.error();
+  const std::optional<journal::SessionRecord>& record = *saved;
+  if (!record || !record->has_agreement()) {
     return Error{
         ErrorCode::kUsage,
         fmt::format("session {}: the journal knows no file of it that could be verified", found->id())};
@@ -127,15 +118,15 @@ Result<Verification> Manager::verification(const std::string& id) {
   if (!files) return files.error();
   std::vector<VerifyFile> checked;
   for (const journal::FileRow& row : *files) {
-    const journal::FileRecord& saved = row.record;
+    const journal::FileRecord& known = row.record;
     VerifyFile file;
-    file.shown = saved.shown();
-    file.path = saved.path();
-    file.layout = {saved.size(), record->agreement().extent_bytes(),
+    file.shown = known.shown();
+    file.path = known.path();
+    file.layout = {known.size(), record->agreement().extent_bytes(),
                    static_cast<crc::CrcKind>(record->agreement().crc_kind())};
-    file.whole = saved.state() == journal::FileRecord::DONE;
-    file.digest = saved.digest();
-    if (saved.path().empty()) {
+    file.whole = known.state() == journal::FileRecord::DONE;
+    file.digest = known.digest();
+    if (known.path().empty()) {
       file.problem = "is no file: nothing to read back";
     } else if (!file.whole) {
       const auto blocks = context_->journal->blocks(record->id(), row.object);
@@ -144,7 +135,7 @@ Result<Verification> Manager::verification(const std::string& id) {
       for (const recovery::Block& block : *blocks) {
         if (const Status status = file.ledger.restore(block); !status) file.problem = status.error().message;
       }
-      if (!record->source()) file.path = unfinished_path(saved.path());
+      if (!record->source()) file.path = unfinished_path(known.path());
       if (has_ended(*record)) file.problem = "was not finished: nothing of it is kept";
     }
     checked.push_back(std::move(file));

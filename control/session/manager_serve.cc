@@ -8,9 +8,6 @@
 #include "control/session/hello.h"
 #include "control/session/manager.h"
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 
 asio::awaitable<void> Manager::serve(std::shared_ptr<bool> alive,
@@ -26,15 +23,12 @@ asio::awaitable<void> Manager::serve(std::shared_ptr<bool> alive,
   }
   const std::string id = session_id_text(hello.session_id());
   const std::shared_ptr<Context> context = context_;
-  auto work = [context] { return context->journal->sessions(); };
-  const auto records = co_await in_pool(context, std::move(work));
+  auto work = [context, id] { return context->journal->session(id); };
+  const auto record = co_await in_pool(context, std::move(work));
   if (!*alive) co_return;
-  for (size_t i = 0; records && i < records->size(); ++i) {
-    const journal::SessionRecord& record = (*records)[i];
-    if (record.id() == id && record.peer() == peer && !record.initiator() &&
-        record.state() >= journal::SessionRecord::SUCCEEDED) {
-      co_return co_await answer_ended(std::move(connection), record);
-    }
+  if (record && record->has_value() && (*record)->peer() == peer && !(*record)->initiator() &&
+      (*record)->state() >= journal::SessionRecord::SUCCEEDED) {
+    co_return co_await answer_ended(std::move(connection), **record);
   }
   const auto known =
       std::find_if(active_.begin(), active_.end(), [&](const auto& s) { return s->id() == id; });

@@ -29,7 +29,8 @@ inline constexpr std::string_view kMemoryPrefix = "memory:";
 inline constexpr std::string_view kNullDestination = "null:";
 inline constexpr uint32_t kChunkBytesDefault = 8192;
 inline constexpr uint64_t kFileBytesMax = 1ULL << 60;
-inline constexpr uint32_t kFilesMax = 4096;  // of one session
+inline constexpr uint32_t kFilesMax = 4096;          // of one session
+inline constexpr uint64_t kExtentsMax = 1ULL << 28;  // of one session: each costs a bit, and a byte
 
 // kUsage names the option, what was found and what is allowed.
 Result<Options> parse_options(const api::TransferOptions& options, const config::Node& node, bool discard);

@@ -20,40 +20,42 @@ namespace {
 constexpr size_t kAlignment = 4096;
 constexpr uint64_t kReadBytes = 4U << 20;
 
+uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 }  // namespace
 
-Result<uint64_t> read_crc(int fd, const std::string& shown, wire::CrcKind kind, uint64_t offset,
-                          uint64_t length) {
+Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                          const ReadProgress& progress) {
+  const uint64_t size = std::min(kReadBytes, aligned(length) + kAlignment);
   const std::unique_ptr<uint8_t, decltype(&std::free)> buffer(
-      static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kReadBytes)), &std::free);
-  if (!buffer) return Error{ErrorCode::kResources, "no memory for reading " + shown};
+      static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size)), &std::free);
+  if (!buffer) return Error{ErrorCode::kResources, "no memory to read it"};
+  const uint64_t end = offset + length;
   uint64_t crc = 0;
-  uint64_t at = offset;
-  while (at < offset + length) {
+  for (uint64_t at = offset; at < end;) {
     const uint64_t skew = at % kAlignment;  // after a short read
-    const ssize_t n = ::pread(fd, buffer.get(), kReadBytes, static_cast<off_t>(at - skew));
+    const size_t wanted = std::min(size, aligned(skew + end - at));
+    const ssize_t n = ::pread(fd, buffer.get(), wanted, static_cast<off_t>(at - skew));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 || static_cast<uint64_t>(n) <= skew) {
-      return Error{ErrorCode::kStorage,
-                   fmt::format("{}: reading at byte {} failed: {}: check the disk", shown, at,
-                               n < 0 ? std::strerror(errno) : "it ends early")};
+      return Error{ErrorCode::kStorage, fmt::format("reading at byte {} failed: {}: check the disk", at,
+                                                    n < 0 ? std::strerror(errno) : "it ends early")};
     }
-    const uint64_t got = std::min(static_cast<uint64_t>(n) - skew, offset + length - at);
+    const uint64_t got = std::min(static_cast<uint64_t>(n) - skew, end - at);
     crc = crc::compute(kind, crc, buffer.get() + skew, got);
     at += got;
+    if (progress && !progress(got)) return Error{ErrorCode::kCancelled, "was not read to its end"};
   }
   return crc;
 }
 
-Result<uint64_t> read_back_crc(int fd, const std::string& shown, wire::CrcKind kind, uint64_t length) {
+Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t length) {
   const std::string again = fmt::format("/proc/self/fd/{}", fd);
   UniqueFd reader(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
   if (!reader) reader = UniqueFd(::open(again.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!reader) {
-    return Error{ErrorCode::kStorage,
-                 fmt::format("{}: cannot be read back: {}", shown, std::strerror(errno))};
-  }
-  return read_crc(reader.get(), shown, kind, 0, length);
+  if (!reader)
+    return Error{ErrorCode::kStorage, fmt::format("cannot be read back: {}", std::strerror(errno))};
+  return read_crc(reader.get(), kind, 0, length);
 }
 
 }  // namespace sluice::control

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "dataplane/core/error.h"
@@ -10,12 +11,15 @@
 
 namespace sluice::control {
 
-// Of [offset, offset+length), offset a multiple of 4096 (the descriptor may be O_DIRECT). kStorage names
-// `shown`.
-Result<uint64_t> read_crc(int fd, const std::string& shown, wire::CrcKind kind, uint64_t offset,
-                          uint64_t length);
+// Told now and then how many bytes more were read; false ends it, with kCancelled.
+using ReadProgress = std::function<bool(uint64_t bytes)>;
+
+// Of [offset, offset+length), offset a multiple of 4096 (the descriptor may be O_DIRECT). An error says
+// where and why; the caller names the file.
+Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
+                          const ReadProgress& progress = {});
 // Of the first `length` bytes of the file behind a descriptor that can only write, past the page cache where
 // the file system allows that.
-Result<uint64_t> read_back_crc(int fd, const std::string& shown, wire::CrcKind kind, uint64_t length);
+Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t length);
 
 }  // namespace sluice::control

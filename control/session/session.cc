@@ -9,9 +9,6 @@
 #include <asio/detached.hpp>
 #include <chrono>
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 namespace {
 
@@ -176,6 +173,8 @@ asio::awaitable<void> Session::end_attempt() {
   changed_.notify();
   if (connection_) co_await send_last_word();
   if (!detached_) co_await close_lanes();
+  while (tasks_ > 0) co_await changed_.wait();
+  if (end_ && !detached_ && !cancelled_) end_->settle();
   while (tasks_ > 0) co_await changed_.wait();
   if (!detached_) {
     if (slot_ && !board_lost_) co_await context_->board->close_session(*slot_, this);

@@ -26,6 +26,9 @@ void Session::on_event(const board::Event& event) {
     changed_.notify();
   } else if (data_running_ && !failed()) {
     end_->on_event(event, static_cast<uint32_t>(lane - lanes_.begin()));
+  } else if ((data_running_ || winding_down_) && !is_source_ && end_ &&
+             event.kind == board::EventKind::kExtentWritten) {
+    end_->on_event(event, static_cast<uint32_t>(lane - lanes_.begin()));  // worth keeping all the same
   } else if (claim_pending_ || claimed_) {
     if (early_events_.size() < kEarlyEventsMax) early_events_.push_back(event);
   }

@@ -6,19 +6,11 @@
 #include <algorithm>
 
 #include "control/session/destination.h"
+#include "control/session/hello.h"
 #include "control/session/session.h"
 #include "control/session/source.h"
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
-namespace {
-
-constexpr uint32_t kConnectTimeoutMs = 5000;
-
-}  // namespace
-
 // Flows that a former control opened and its journal names: no handshake, only a new stream later.
 asio::awaitable<Status> Session::adopt() {
   spdlog::info("{}: going on with {} open flow(s)", log_name(), lanes_.size());

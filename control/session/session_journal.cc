@@ -68,10 +68,15 @@ bool good(const journal::SessionRecord& record, const std::vector<SavedFile>& fi
   const bool agreed = extent_bytes >= 65536 && extent_bytes <= wire::kExtentBytesMax &&
                       (extent_bytes & (extent_bytes - 1)) == 0 && agreement.crc_kind() <= 2 &&
                       agreement.partition_bytes() >= extent_bytes;
-  const bool sized = std::all_of(files.begin(), files.end(),
-                                 [](const SavedFile& file) { return file.record.size() <= kFileBytesMax; });
-  return (files.empty() || (agreed && sized)) && files.size() <= kFilesMax &&
-         record.request().crc_kind() <= 2 && record.flows_size() <= static_cast<int>(kLanesMax);
+  uint64_t extents = 0;
+  bool sized = agreed;
+  for (const SavedFile& file : files) {
+    sized = sized && file.record.size() <= kFileBytesMax;
+    if (sized) extents += file.record.size() / extent_bytes;
+  }
+  sized = sized && extents <= kExtentsMax;
+  return (files.empty() || sized) && files.size() <= kFilesMax && record.request().crc_kind() <= 2 &&
+         record.flows_size() <= static_cast<int>(kLanesMax);
 }
 
 }  // namespace

@@ -10,16 +10,12 @@
 #include "control/session/hello.h"
 #include "control/session/session.h"
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 namespace {
 
 constexpr uint64_t kHeartbeatNs = 1'000'000'000;
 constexpr uint64_t kPeerSilenceNs = 15'000'000'000;
 constexpr size_t kInboxMax = 1024;
-constexpr uint32_t kConnectTimeoutMs = 5000;
 constexpr auto kRenewInterval = std::chrono::milliseconds(300);
 
 Error of_peer(const std::string& name, const peer::Failure& failure) {

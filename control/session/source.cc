@@ -5,9 +5,6 @@
 
 #include <algorithm>
 
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace sluice::control {
 namespace {
 
@@ -89,7 +86,6 @@ asio::awaitable<Status> Source::reopen() {
 void Source::start_attempt() {
   const auto lanes = static_cast<uint32_t>(session_.lanes().size());
   opened_.assign(items_.size(), false);
-  busy_.assign(lanes, false);
   peer_ended_ = adopted_ = false;
   rate_.emplace(session_.agreement().rate_bps, monotonic_ns());
   sender_->start_attempt(lanes, options(), monotonic_ns());

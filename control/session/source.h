@@ -14,6 +14,7 @@
 #include "control/rate/fixed_rate.h"
 #include "control/recovery/sender.h"
 #include "control/session/data_end.h"
+#include "control/session/ranges.h"
 #include "control/session/session.h"
 #include "control/session/source_item.h"
 
@@ -45,6 +46,7 @@ class Source final : public DataEnd {
   std::string waiting_for(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
                           uint64_t now_ns) const override;
   void describe(api::Session* session) const override;
+  void settle() override {}  // keep_journal has written the last
   asio::awaitable<void> release(bool keep) override;
 
  private:
@@ -57,11 +59,11 @@ class Source final : public DataEnd {
   void tell_sent(const recovery::Sender::SentRange& sent);
   void tell_digest(uint32_t index);
   void object_state(const peer::ObjectState& state);
+  bool fits(const RangeField& ranges);  // fails the session otherwise
   void extent_failed(const board::Event& event);
   asio::awaitable<void> keep_journal();
   asio::awaitable<Status> write_changed();
   asio::awaitable<void> reread_unknown();
-  bool lane_has_work(uint32_t lane) const;
   void control_rate(uint64_t now_ns);
 
   Session& session_;
@@ -70,7 +72,6 @@ class Source final : public DataEnd {
   std::vector<bool> opened_;  // at the dataplane, in this attempt
   std::unique_ptr<recovery::Sender> sender_;
   std::optional<rate::FixedRate> rate_;
-  std::vector<bool> busy_;  // lanes
   uint64_t bytes_total_ = 0;
   uint64_t held_at_start_ = 0;  // by the peer, before this attempt
   uint32_t adopt_answers_ = 0;  // lanes that have still to answer

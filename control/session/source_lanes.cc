@@ -7,25 +7,14 @@
 #include <cstring>
 #include <random>
 
+#include "control/rate/lane_shares.h"
 #include "control/session/read_back.h"
 #include "control/session/source.h"
-
-// GCC 12 takes the inlined frame allocation of a coroutine for a mismatch; it is asio's own pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace sluice::control {
 namespace {
 
 constexpr size_t kRepairBacklogMax = 65536;
-constexpr int kNeedRangesMax = 4096;
-constexpr uint64_t kIdleLaneShare = 100;  // an idle lane keeps 1/100 of the rate, for probes
-constexpr uint64_t kAdoptTimeoutNs = 5'000'000'000;
-
-std::vector<recovery::Range> to_ranges(const google::protobuf::RepeatedPtrField<peer::ByteRange>& ranges) {
-  std::vector<recovery::Range> result;
-  for (const peer::ByteRange& range : ranges) result.push_back({range.offset(), range.length()});
-  return result;
-}
 
 }  // namespace
 
@@ -34,10 +23,8 @@ std::vector<recovery::Range> to_ranges(const google::protobuf::RepeatedPtrField<
 void Source::on_message(const peer::PeerMessage& message) {
   switch (message.body_case()) {
     case peer::PeerMessage::kNeed:
-      if (message.need().ranges_size() > kNeedRangesMax ||
-          session_.context()->board->backlog() > kRepairBacklogMax) {
-        return;  // it will be asked for again
-      }
+      if (!fits(message.need().ranges())) return;
+      if (session_.context()->board->backlog() > kRepairBacklogMax) return;  // it will be asked for again
       sender_->need(message.need().object(), to_ranges(message.need().ranges()));
       return take();
     case peer::PeerMessage::kObjectState:
@@ -46,6 +33,7 @@ void Source::on_message(const peer::PeerMessage& message) {
       (void)sender_->file_done(message.file_done().object(), message.file_done().digest());
       return take();
     case peer::PeerMessage::kPartitionDone:
+      if (!fits(message.partition_done().ranges())) return;
       sender_->peer_has(message.partition_done().object(), to_ranges(message.partition_done().ranges()));
       return take();
     case peer::PeerMessage::kSessionDone:
@@ -57,7 +45,17 @@ void Source::on_message(const peer::PeerMessage& message) {
   }
 }
 
+// More would hold up everything else; a destination cuts what it has to say.
+bool Source::fits(const RangeField& ranges) {
+  const auto count = static_cast<size_t>(ranges.size());
+  if (count <= kRangesPerMessage) return true;
+  session_.fail({ErrorCode::kIncompatible, fmt::format("the peer sent {} ranges in one message: at most {}",
+                                                       count, kRangesPerMessage)});
+  return false;
+}
+
 void Source::object_state(const peer::ObjectState& state) {
+  if (!fits(state.held())) return;
   if (state.end()) {
     held_at_start_ = std::max(held_at_start_, sender_->bytes_held());
     sender_->report_again();
@@ -95,8 +93,7 @@ void Source::tell_sent(const recovery::Sender::SentRange& sent) {
   peer::PeerMessage message;
   peer::PartitionSent* report = message.mutable_partition_sent();
   report->set_object(sent.object);
-  report->mutable_range()->set_offset(sent.range.offset);
-  report->mutable_range()->set_length(sent.range.length);
+  set_range(report->mutable_range(), sent.range);
   report->set_lane(sent.lane);
   session_.send(message);
 }
@@ -203,12 +200,12 @@ asio::awaitable<void> Source::reread_unknown() {
     const wire::CrcKind kind = session_.agreement().crc_kind;
     const uint64_t offset = map.extent_offset(extent);
     const uint64_t length = map.extent_length(extent);
-    auto work = [file = item.file, shown = item.shown, kind, offset, length] {
-      return read_crc(file->fd.get(), shown, kind, offset, length);
+    auto work = [file = item.file, kind, offset, length] {
+      return read_crc(file->fd.get(), kind, offset, length);
     };
     const Result<uint64_t> crc = co_await in_pool(session_.context(), std::move(work));
     if (!crc) {
-      if (!is_changed(index)) session_.fail(crc.error());
+      if (!is_changed(index)) session_.fail({crc.error().code, item.shown + ": " + crc.error().message});
       break;
     }
     sender_->reread(index, extent, *crc);
@@ -219,20 +216,13 @@ asio::awaitable<void> Source::reread_unknown() {
 
 // ---- the rate ----------------------------------------------------------------------------------
 
-// Something to send, or sent and not yet complete at the peer: it may have to go again.
-bool Source::lane_has_work(uint32_t lane) const {
-  const board::FlowState& state = session_.flow(lane).state;
-  return sender_->has_work(lane) || state.opened_extents.load(std::memory_order_relaxed) >
-                                        state.extents_done.load(std::memory_order_relaxed);
-}
-
 void Source::control_rate(uint64_t now_ns) {
   FlowFigures figures;
-  uint64_t busy = 0;
-  for (uint32_t lane = 0; lane < busy_.size(); ++lane) {
-    figures.add(session_.flow(lane).state);
-    busy_[lane] = lane_has_work(lane);
-    busy += busy_[lane] ? 1 : 0;
+  std::vector<bool> busy;
+  for (uint32_t lane = 0; lane < session_.lanes().size(); ++lane) {
+    const board::FlowState& state = session_.flow(lane).state;
+    figures.add(state);
+    busy.push_back(sender_->has_work(lane, state));
   }
   const rate::FixedRate::State before = rate_->state();
   const uint32_t cuts = rate_->cuts();
@@ -250,18 +240,15 @@ void Source::control_rate(uint64_t now_ns) {
     spdlog::warn("{}: no status from the peer, rate {} bit/s until it is heard", session_.log_name(),
                  rate_bps);
   }
-  // Lanes with work share the rate; the others keep a little, and all of it together is never more.
-  const uint64_t lanes = busy_.size();
-  const uint64_t idle_bps = busy == 0 ? rate_bps / lanes : rate_bps / kIdleLaneShare;
-  const uint64_t busy_bps = busy == 0 ? 0 : (rate_bps - idle_bps * (lanes - busy)) / busy;
-  for (uint32_t lane = 0; lane < lanes; ++lane) {
-    session_.flow(lane).control.rate_bps.store(busy_[lane] ? busy_bps : idle_bps, std::memory_order_release);
+  const std::vector<uint64_t> shares = rate::lane_shares(rate_bps, busy);
+  for (uint32_t lane = 0; lane < shares.size(); ++lane) {
+    session_.flow(lane).control.rate_bps.store(shares[lane], std::memory_order_release);
   }
 }
 
 void Source::on_tick(uint64_t now_ns) {
   sender_->tick(now_ns);
-  if (!busy_.empty()) control_rate(now_ns);
+  if (rate_ && !session_.lanes().empty()) control_rate(now_ns);
   if (!rereading_ && sender_->has_unknown()) {
     rereading_ = true;
     session_.spawn(reread_unknown());

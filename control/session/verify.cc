@@ -2,32 +2,23 @@
 #include "control/session/verify.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 
 #include "control/session/progress.h"
+#include "control/session/read_back.h"
 
 namespace sluice::control {
 namespace {
 
-constexpr size_t kAlignment = 4096;
-constexpr uint64_t kReadBytes = 4U << 20;
 constexpr auto kReportInterval = std::chrono::milliseconds(500);
 
 class Reader {
  public:
   using Report = std::function<bool(const api::VerifyProgress&)>;
 
-  Reader(const VerifyFile& file, const Report& report)
-      : file_(file),
-        report_(report),
-        buffer_(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kReadBytes)), &std::free) {
+  Reader(const VerifyFile& file, const Report& report) : file_(file), report_(report) {
     progress_.set_file(file.shown);
   }
 
@@ -97,31 +88,24 @@ class Reader {
   }
 
   std::string read(uint64_t offset, uint64_t length, uint64_t* crc) {
-    if (!buffer_) return "no memory to read it";
-    const uint64_t end = offset + length;
-    uint64_t at = offset;
-    while (at < end && !stopped_) {
-      const uint64_t skew = at % kAlignment;  // O_DIRECT; only after a short read
-      const ssize_t n = ::pread(fd_.get(), buffer_.get(), kReadBytes, static_cast<off_t>(at - skew));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0)
-        return fmt::format("reading at byte {} failed: {}; check the disk", at, std::strerror(errno));
-      if (static_cast<uint64_t>(n) <= skew) return fmt::format("ends early, at byte {}", at);
-      const uint64_t got = std::min(static_cast<uint64_t>(n) - skew, end - at);
-      *crc = crc::compute(file_.layout.crc_kind, *crc, buffer_.get() + skew, got);
-      at += got;
-      progress_.set_bytes_checked(progress_.bytes_checked() + got);
-      const auto now = std::chrono::steady_clock::now();
-      if (now - reported_ < kReportInterval) continue;
-      reported_ = now;
-      stopped_ = !report_(progress_);
-    }
+    const auto note = [this](uint64_t bytes) { return progressed(bytes); };
+    const Result<uint64_t> found = read_crc(fd_.get(), file_.layout.crc_kind, offset, length, note);
+    if (!found) return found.error().message;
+    *crc = *found;
     return "";
+  }
+
+  bool progressed(uint64_t bytes) {
+    progress_.set_bytes_checked(progress_.bytes_checked() + bytes);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - reported_ < kReportInterval) return true;
+    reported_ = now;
+    stopped_ = !report_(progress_);
+    return !stopped_;
   }
 
   const VerifyFile& file_;
   const Report& report_;
-  std::unique_ptr<uint8_t, decltype(&std::free)> buffer_;
   UniqueFd fd_;
   api::VerifyProgress progress_;
   std::chrono::steady_clock::time_point reported_;

@@ -117,7 +117,7 @@ def test_a_control_that_is_stopped_leaves_the_data_moving(pair, victim):
 
 def test_what_was_durable_is_not_sent_again(pair):
     process, session, source, target = begin(pair, True)
-    wait_until(lambda: pair.a.json("session", "show", session)[1]["bytes_done"] > SIZE // 2, 60, "half is there")
+    wait_done(pair.a, session, SIZE // 2)
     pair.b.control.kill()
     pair.b.dataplane.kill()
     pair.b.start()
@@ -152,20 +152,25 @@ def test_cancelled_while_the_peer_is_away_is_cancelled_at_both(pair):
     forget(source)
 
 
+def wait_done(node, session, size):
+    wait_until(lambda: node.json("session", "show", session)[1]["bytes_done"] > size, 60, f"{size} bytes are there")
+
+
 @pytest.mark.parametrize("at", ["a", "b"])
 def test_paused_and_continued(pair, at):
     process, session, source, target = begin(pair, True)
     node, other = (pair.a, pair.b) if at == "a" else (pair.b, pair.a)
+    wait_done(pair.a, session, 6 * MIB)
     node.must("session", "pause", session)
-    wait_state(node, session, "paused")
+    paused = wait_state(node, session, "paused")
     waiting = wait_state(other, session, "waiting")
     assert node.name in waiting["waiting_for"]
     refused(node.sluice("session", "pause", session), 2, "paused already")
-    # It stays so over a restart, with what it has.
+    # It stays so over a restart, and the receiving node keeps all that had arrived.
     node.control.kill()
     node.start_control()
-    done = wait_state(node, session, "paused")["bytes_done"]
-    assert done > 0
+    assert wait_state(node, session, "paused")["bytes_done"] == paused["bytes_done"]
+    assert at == "a" or paused["bytes_done"] > 6 * MIB
     node.must("session", "continue", session)
     succeeded(pair, session, source, target)
     finish(process)
@@ -229,11 +234,11 @@ def test_verify_sees_a_byte_that_changed_on_the_disk(pair):
 
 def test_verify_checks_what_an_unfinished_session_has(pair):
     process, session, source, target = begin(pair, True)
-    wait_until(lambda: pair.a.json("session", "show", session)[1]["bytes_done"] > 8 * MIB, 60, "some of it is there")
+    wait_done(pair.a, session, 8 * MIB)
     pair.b.must("session", "pause", session)
     wait_state(pair.b, session, "paused")
     assert "good" in pair.b.must("verify", session).stdout
-    part = next(path for path in pair.b.export().iterdir() if path.name.endswith(".sluice-part"))
+    part = target.with_name(f".{target.name}.sluice-part")
     with open(part, "r+b") as file:
         file.seek(1000)
         byte = file.read(1)

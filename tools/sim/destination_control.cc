@@ -245,14 +245,8 @@ void DestinationControl::on_event(const board::Event& event, uint32_t) {
 
 void DestinationControl::detect_losses() {
   for (uint32_t lane = 0; lane < detectors_.size() && lane < lanes_.size(); ++lane) {
-    board::FlowSlot& slot = lanes_.slot(lane);
-    const recovery::WindowView window(slot.window, board::kWindowBits, slot.state.highest_data_end);
-    gaps_.clear();
-    detectors_[lane].step(window, {.probe_end = slot.state.probe_end, .late_chunks = slot.state.late_chunks},
-                          host_.now_ns(), slot.gaps.room(), &gaps_);
-    for (const board::Gap& gap : gaps_) slot.gaps.push(gap);
-    slot.control.settled_below = detectors_[lane].settled_below();
-    if (!gaps_.empty()) host_.dataplane->wake(lanes_.at(lane).worker, host_.now_ns());
+    if (recovery::detect_losses(&detectors_[lane], &lanes_.slot(lane), host_.now_ns()) != 0)
+      host_.dataplane->wake(lanes_.at(lane).worker, host_.now_ns());
   }
 }
 

@@ -56,7 +56,6 @@ class DestinationControl final : public Control {
   recovery::Receiver receiver_;
   std::vector<FileRecord> files_;
   std::vector<recovery::LossDetector> detectors_;
-  std::vector<board::Gap> gaps_;
   Flows flows_ = Flows::kNone;
   bool up_ = false;
   std::optional<Message> hello_;  // not yet answered

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "control/rate/lane_shares.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::sim {
 namespace {
 
 constexpr uint64_t kCallAgainNs = 50'000'000;
-constexpr uint64_t kIdleLaneShare = 100;
 
 std::vector<recovery::Layout> layouts(const Plan& plan) {
   std::vector<recovery::Layout> all;
@@ -199,16 +199,10 @@ void SourceControl::on_event(const board::Event& event, uint32_t lane) {
   }
 }
 
-bool SourceControl::busy(uint32_t lane) const {
-  const board::FlowState& state = lanes_.slot(lane).state;
-  return sender_.has_work(lane) || state.opened_extents > state.extents_done;
-}
-
 void SourceControl::set_rates() {
   rate::PathReport report;
-  uint64_t with_work = 0;
-  const uint64_t lanes = lanes_.size();
-  for (uint32_t lane = 0; lane < lanes; ++lane) {
+  std::vector<bool> busy;
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     const board::FlowState& state = lanes_.slot(lane).state;
     report.sent += state.chunks + state.retransmitted_chunks;
     report.lost += state.gaps_reported;
@@ -217,17 +211,17 @@ void SourceControl::set_rates() {
     if (state.opened_extents > state.credit_extents && state.credit_extents > 0) {
       host_.oracle.fail("a flow has opened more extents than its credit");
     }
-    with_work += busy(lane) ? 1 : 0;
+    busy.push_back(sender_.has_work(lane, state));
   }
   uint64_t rate_bps = rate_->step(report, host_.now_ns());
   if (host_.plan.broken == Break::kDoubleRate) rate_bps *= 2;
-  const uint64_t idle_bps = with_work == 0 ? rate_bps / lanes : rate_bps / kIdleLaneShare;
-  const uint64_t busy_bps = with_work == 0 ? 0 : (rate_bps - idle_bps * (lanes - with_work)) / with_work;
-  for (uint32_t lane = 0; lane < lanes; ++lane) {
-    const uint64_t now_bps = busy(lane) ? busy_bps : idle_bps;
+  const std::vector<uint64_t> shares = rate::lane_shares(rate_bps, busy);
+  for (uint32_t lane = 0; lane < shares.size(); ++lane) {
+    const uint64_t now_bps = shares[lane];
     const uint64_t before_bps = lanes_.slot(lane).control.rate_bps.exchange(now_bps);
     // What it owes, and what it may catch up, is of its old share.
-    if (lanes > 1 && (now_bps > before_bps ? now_bps - before_bps : before_bps - now_bps) > before_bps / 20)
+    if (shares.size() > 1 &&
+        (now_bps > before_bps ? now_bps - before_bps : before_bps - now_bps) > before_bps / 20)
       host_.oracle.share_changed();
   }
 }

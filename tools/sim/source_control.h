@@ -35,7 +35,6 @@ class SourceControl final : public Control {
   void go_on();
   void do_out();
   void set_rates();
-  bool busy(uint32_t lane) const;
   void reread();
   void journal_crcs();
   void fail(End end, const char* reason);

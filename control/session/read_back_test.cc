@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/session/read_back.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "dataplane/core/unique_fd.h"
+#include "dataplane/crc/crc.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr auto kKind = wire::CrcKind::kCrc64Ecma;
+
+class ReadBackTest : public testing::Test {
+ protected:
+  ReadBackTest() : bytes_(5 * 1048576 + 5) {
+    for (size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<uint8_t>(i * 31 + i / 4096);
+    std::string name = testing::TempDir() + "sluice-read-XXXXXX";
+    file_ = UniqueFd(::mkstemp(name.data()));
+    ::unlink(name.c_str());
+    EXPECT_EQ(::pwrite(file_.get(), bytes_.data(), bytes_.size(), 0), static_cast<ssize_t>(bytes_.size()));
+  }
+  uint64_t expected(uint64_t offset, uint64_t length) const {
+    return crc::compute(kKind, 0, bytes_.data() + offset, length);
+  }
+
+  std::vector<uint8_t> bytes_;
+  UniqueFd file_;
+};
+
+TEST_F(ReadBackTest, GivesTheCrcOfAnyAlignedPart) {
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{4096}, uint64_t{4} << 20}) {
+    for (const uint64_t length : {uint64_t{1}, uint64_t{4096}, uint64_t{1048576}, bytes_.size() - offset}) {
+      const auto crc = read_crc(file_.get(), kKind, offset, length);
+      ASSERT_TRUE(crc) << crc.error().message;
+      EXPECT_EQ(*crc, expected(offset, length)) << offset << " " << length;
+    }
+  }
+  EXPECT_EQ(*read_crc(file_.get(), kKind, 0, 0), 0U);
+  EXPECT_EQ(*read_back_crc(file_.get(), kKind, bytes_.size()), expected(0, bytes_.size()));
+}
+
+TEST_F(ReadBackTest, TellsOfEveryByteOnceAndCanBeEnded) {
+  uint64_t told = 0;
+  const auto count = [&](uint64_t bytes) {
+    told += bytes;
+    return true;
+  };
+  ASSERT_TRUE(read_crc(file_.get(), kKind, 0, bytes_.size(), count));
+  EXPECT_EQ(told, bytes_.size());
+  const auto ended = read_crc(file_.get(), kKind, 0, bytes_.size(), [](uint64_t) { return false; });
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, ErrorCode::kCancelled);
+}
+
+TEST_F(ReadBackTest, AFileThatEndsEarlySaysWhere) {
+  const auto crc = read_crc(file_.get(), kKind, 0, bytes_.size() + 1);
+  ASSERT_FALSE(crc);
+  EXPECT_EQ(crc.error().code, ErrorCode::kStorage);
+  EXPECT_NE(crc.error().message.find(std::to_string(bytes_.size())), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::control
