@@ -17,7 +17,9 @@ uint32_t rounded(uint32_t length) { return (length + kDirectAlignment - 1) & ~(k
 
 int setup(uint32_t entries, io_uring* ring) {
   io_uring_params params{};
-  params.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE;
+  // Completions wait for us to ask, and a flag in shared memory says whether there is anything to ask for.
+  params.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
+                 IORING_SETUP_CQSIZE;
   params.cq_entries = 4 * entries;
   int rc = io_uring_queue_init_params(entries, ring, &params);
   if (rc != -EINVAL) return rc;
@@ -122,8 +124,6 @@ bool Ring::advance(uint32_t slot, int result, int* error) {
 
 uint32_t Ring::poll(std::span<Completion> out) {
   if (in_flight_ == 0) return 0;
-  // With deferred task work, completions appear only when asked for.
-  if (io_uring_cq_ready(&ring_) == 0) io_uring_get_events(&ring_);
   uint32_t count = 0;
   io_uring_cqe* cqe = nullptr;
   while (count < out.size() && io_uring_peek_cqe(&ring_, &cqe) == 0) {

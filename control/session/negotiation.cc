@@ -137,7 +137,7 @@ Result<peer::SpecificationSet> answer(const peer::Specification& spec, const Abi
   const bool ip4 = set.data_ip().size() == 4;
   const uint32_t chunk_bytes = ip4 ? std::min(spec.chunk_bytes_max_ip4(), port.chunk_bytes_max_ip4)
                                    : std::min(spec.chunk_bytes_max_ip6(), port.chunk_bytes_max_ip6);
-  set.set_chunk_bytes(chunk_bytes / 8 * 8);
+  set.set_chunk_bytes(chunk_bytes / wire::kChunkBytesStep * wire::kChunkBytesStep);
   if (set.chunk_bytes() < wire::kChunkBytesMin) {
     return incompatible(
         fmt::format("no chunk of {} bytes fits both data ports: raise port.mtu", wire::kChunkBytesMin));
@@ -168,7 +168,7 @@ Result<Agreement> agree(const peer::Specification& spec, const peer::Specificati
   }
   const uint32_t chunk_max = ip4 ? spec.chunk_bytes_max_ip4() : spec.chunk_bytes_max_ip6();
   if (set.chunk_bytes() < wire::kChunkBytesMin || set.chunk_bytes() > chunk_max ||
-      set.chunk_bytes() % 8 != 0) {
+      set.chunk_bytes() % wire::kChunkBytesStep != 0) {
     return incompatible(fmt::format("the peer chose chunks of {} bytes", set.chunk_bytes()));
   }
   if (!std::has_single_bit(set.extent_bytes()) || set.extent_bytes() < kExtentBytesMin ||

@@ -44,9 +44,9 @@ Result<Options> parse_options(const api::TransferOptions& options, const config:
                        : node.chunk_bytes != 0    ? node.chunk_bytes
                                                   : kChunkBytesDefault;
   if (result.chunk_bytes < wire::kChunkBytesMin || result.chunk_bytes > wire::kChunkBytesMax ||
-      result.chunk_bytes % 8 != 0) {
-    return usage(fmt::format("chunk_bytes = {}: a multiple of 8, {} to {}", result.chunk_bytes,
-                             wire::kChunkBytesMin, wire::kChunkBytesMax));
+      result.chunk_bytes % wire::kChunkBytesStep != 0) {
+    return usage(fmt::format("chunk_bytes = {}: a multiple of {}, {} to {}", result.chunk_bytes,
+                             wire::kChunkBytesStep, wire::kChunkBytesMin, wire::kChunkBytesMax));
   }
   result.overwrite = options.overwrite();
   return result;

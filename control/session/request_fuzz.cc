@@ -26,7 +26,7 @@ void check(const api::TransferOptions& options, bool discard) {
   fuzz::require(parsed->lanes >= 1 && parsed->lanes <= kLanesMax, "lanes in bounds");
   fuzz::require(parsed->rate_bps > 0 && parsed->rate_bps <= config::Node().port_rate_bps, "rate in bounds");
   fuzz::require(parsed->chunk_bytes >= wire::kChunkBytesMin && parsed->chunk_bytes <= wire::kChunkBytesMax &&
-                    parsed->chunk_bytes % 8 == 0,
+                    parsed->chunk_bytes % wire::kChunkBytesStep == 0,
                 "chunks in bounds");
   fuzz::require(parsed->crc_kind != wire::CrcKind::kNone || discard, "files are checked");
 }

@@ -39,7 +39,7 @@ struct FlowConfig {
   uint64_t rate_bps = 0;  // tx: first value of FlowControl.rate_bps
   uint64_t partition_bytes = 0;
   uint32_t session = 0;             // session slot, < kSessionsMax
-  uint32_t chunk_bytes = 0;         // multiple of 8, kChunkBytesMin..kChunkBytesMax
+  uint32_t chunk_bytes = 0;         // multiple of kChunkBytesStep, kChunkBytesMin..Max
   uint32_t extent_bytes = 0;        // power of two, >= 64 KiB, <= wire::kExtentBytesMax
   uint32_t credit_extents = 0;      // rx: window granted beyond the completed ones
   uint32_t status_interval_ns = 0;  // rx: while data arrives

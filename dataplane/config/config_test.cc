@@ -105,7 +105,7 @@ TEST(Config, ValuesOutOfRangeNameTheValueAndTheRange) {
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\ncrc = \"md5\"\n")), "one of \"crc64\", \"crc32c\""));
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\ncrc = \"crc64 crc32c\"\n")), "must be one of"));
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nrate = \"fast\"\n")), "must be a rate"));
-  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nchunk_bytes = 100\n")), "multiple of 8 from 512"));
+  EXPECT_TRUE(contains(problem_of(with_name("[transfer]\nchunk_bytes = 100\n")), "multiple of 4 from 256"));
   EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\nextent_bytes = \"192KiB\"\n")), "power of two"));
   EXPECT_TRUE(contains(problem_of("[node]\nname = \"Alpha\"\n"), "must be 1 to 63 of"));
   EXPECT_TRUE(contains(problem_of("[node]\nname = 3\n"), "must be a string"));

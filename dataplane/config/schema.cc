@@ -8,6 +8,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "dataplane/core/wire.h"
+
 namespace sluice::config {
 namespace {
 
@@ -80,7 +82,9 @@ std::string_view path_problem(std::string_view text) {
 }
 
 std::string_view chunk_problem(uint64_t bytes) {
-  return bytes == 0 || (bytes >= 512 && bytes % 8 == 0) ? "" : "must be 0 or a multiple of 8 from 512";
+  return bytes == 0 || (bytes >= wire::kChunkBytesMin && bytes % wire::kChunkBytesStep == 0)
+             ? ""
+             : "must be 0 or a multiple of 4 from 256";
 }
 std::string_view power_of_two_problem(uint64_t value) {
   return std::has_single_bit(value) ? "" : "must be a power of two";
@@ -177,7 +181,7 @@ const Key kKeys[] = {
      .min = 0,
      .max = 32768,
      .unit = "bytes",
-     .allowed = "0, 512..32768 in steps of 8",
+     .allowed = "0, 256..32768 in steps of 4",
      .meaning = "Payload of one datagram; 0 takes 8192, or what fits the path.",
      .number_problem = chunk_problem},
     {.section = "transfer",

@@ -16,7 +16,8 @@ inline constexpr uint8_t kVersion = 1;
 inline constexpr size_t kHeaderBytes = 64;
 // The CRC covers the payload, then these first bytes of the header (WIRE.md, "CRC").
 inline constexpr size_t kHeaderCrcCoveredBytes = 56;
-inline constexpr uint32_t kChunkBytesMin = 512;
+inline constexpr uint32_t kChunkBytesMin = 256;
+inline constexpr uint32_t kChunkBytesStep = 4;
 inline constexpr uint32_t kChunkBytesMax = 32768;
 inline constexpr uint32_t kExtentBytesMax = 1U << 20;
 inline constexpr uint32_t kChunksPerExtentMax = kExtentBytesMax / kChunkBytesMin;

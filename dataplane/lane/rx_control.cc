@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "dataplane/core/hot.h"
 #include "dataplane/lane/rx_flow.h"
 
 namespace sluice::lane {
@@ -56,6 +57,7 @@ void RxSide::close(uint32_t flow_slot) {
 
 void RxSide::settle_closed(uint32_t flow_slot) {
   if (flows_[flow_slot]->extents_open > 0) return;
+  const ColdScope cold;
   context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
   flows_[flow_slot].reset();
   std::erase(active_, flow_slot);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "dataplane/core/hot.h"
 #include "dataplane/lane/tx_flow.h"
 
 namespace sluice::lane {
@@ -64,6 +65,7 @@ void TxSide::close(uint32_t flow_slot) {
 void TxSide::settle_closed() {
   for (size_t i = 0; i < flows_.size();) {
     if (flows_[i]->closing && flows_[i]->extents_held == 0) {
+      const ColdScope cold;
       context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flows_[i]->index});
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
     } else {

@@ -27,7 +27,8 @@ constexpr uint64_t kDriverMib = 24;  // rings, tables and fragments of DPDK's ow
 uint32_t chunk_bytes_that_fit(uint32_t frame_bytes, uint32_t ip_header_bytes) {
   const uint32_t headers = kEthernetHeaderBytes + ip_header_bytes + kUdpHeaderBytes + wire::kHeaderBytes;
   if (frame_bytes <= headers) return 0;
-  return std::min((frame_bytes - headers) & ~7U, wire::kChunkBytesMax);
+  return std::min((frame_bytes - headers) / wire::kChunkBytesStep * wire::kChunkBytesStep,
+                  wire::kChunkBytesMax);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ from .stopwatch import timed
 
 # More than any wire here carries, so that the path is the limit; real ports keep their own [port] rate.
 RATE_UNLIMITED = "800G"
-CHUNK_STEP_BYTES = 8
+CHUNK_STEP_BYTES = 4
 # Ethernet header, FCS, preamble and gap; IPv4 and UDP; ours. What the pacer counts beside the payload.
 _ETHERNET_BYTES, _WIRE_GAP_BYTES, _IP_UDP_BYTES, _HEADER_BYTES = 14, 24, 28, 64
 FRAME_OVERHEAD_BYTES = _ETHERNET_BYTES + _IP_UDP_BYTES + _HEADER_BYTES
