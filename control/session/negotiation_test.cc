@@ -69,13 +69,13 @@ TEST(Negotiation, TakesTheSmallerNumberOfLanesAndCrossesThePorts) {
   EXPECT_EQ(outcome->initiator.peer_ip[15], 2);
 }
 
-TEST(Negotiation, ChunksFitBothPortsAndAreMultiplesOfEight) {
+TEST(Negotiation, ChunksFitBothPortsAndAreMultiplesOfTheStep) {
   Abilities small = node_with(true, false);
   small.port.chunk_bytes_max_ip4 = 1403;
   const auto outcome = negotiate(node_with(true, false), small, wishes(), 1, 1);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->initiator.chunk_bytes, 1400U);
-  small.port.chunk_bytes_max_ip4 = 400;
+  small.port.chunk_bytes_max_ip4 = 252;
   EXPECT_EQ(negotiate(node_with(true, false), small, wishes(), 1, 1).error().code, ErrorCode::kIncompatible);
 }
 
