@@ -17,6 +17,8 @@ constexpr uint64_t kSleepNsMin = 10'000;
 constexpr uint64_t kSleepNsFirst = 20'000;
 constexpr uint64_t kSleepNsMaxWithFlows = 100'000;
 constexpr uint64_t kSleepNsMax = 1'000'000;
+constexpr uint64_t kLateForgotten = 64;   // sleeps
+constexpr uint64_t kLateNsMax = 200'000;  // more is the hypervisor's doing
 constexpr uint32_t kCommandsPerLoop = 16;
 
 }  // namespace
@@ -58,8 +60,7 @@ Status Worker::run() {
       idle_loops_ = 0;
       idle_sleep_ns_ = kSleepNsFirst;
     } else if (!shared_.busy && ++idle_loops_ > kIdleLoopsBeforeSleep) {
-      idle(now_ns);
-      now_ns = shared_.clock.now_ns();
+      now_ns = idle(previous_ns, now_ns);
     }
   }
   return {};
@@ -81,17 +82,22 @@ bool Worker::step(uint64_t now_ns) {
   return busy;
 }
 
-// Sleeps until something is due, at most a little longer each time.
-void Worker::idle(uint64_t now_ns) {
+// Sleeps until shortly before something is due, at most a little longer each time. A frame that leaves late
+// is lost to the rate, so what waking up takes here is learnt: the most of late, forgotten slowly.
+uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   const bool flows = tx_.has_flows() || rx_.has_flows();
-  const uint64_t due = next_due_ns(now_ns);
-  // What is due already and was not done waits for something else (a next hop, the device).
-  const uint64_t until = due > now_ns ? std::min(idle_sleep_ns_, due - now_ns) : idle_sleep_ns_;
-  if (until < kSleepNsMin) return;
-  const timespec t{0, static_cast<long>(until)};
+  // What was due at the last step and was not done waits for something else (a next hop, the device).
+  const uint64_t due_ns = next_due_ns(stepped_ns);
+  const uint64_t sleep_ns = std::min(idle_sleep_ns_, due_ns - std::min(due_ns, now_ns + late_ns_));
+  if (sleep_ns < kSleepNsMin) return now_ns;
+  const timespec t{0, static_cast<long>(sleep_ns)};
   nanosleep(&t, nullptr);
+  const uint64_t woken_ns = shared_.clock.now_ns();
+  const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns);
+  late_ns_ = std::min(std::max(late_ns, late_ns_ - late_ns_ / kLateForgotten), kLateNsMax);
   idle_sleep_ns_ = std::min(idle_sleep_ns_ * 2, flows ? kSleepNsMaxWithFlows : kSleepNsMax);
   context_.count(Counter::idle_sleeps);
+  return woken_ns;
 }
 
 // ---- commands --------------------------------------------------------------------------------

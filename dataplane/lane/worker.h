@@ -64,7 +64,7 @@ class Worker {
   bool on_neighbour_frame(const port::RxFrame& frame);
   bool steer(const port::RxFrame& frame, uint16_t port);
   bool poll_disk();
-  void idle(uint64_t now_ns);
+  uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time then
 
   WorkerShared& shared_;
   uint32_t index_;
@@ -77,6 +77,7 @@ class Worker {
   RxSide rx_;
   uint32_t idle_loops_ = 0;
   uint64_t idle_sleep_ns_ = 0;
+  uint64_t late_ns_ = 0;  // that sleeps end later than asked for
 };
 
 }  // namespace sluice::lane

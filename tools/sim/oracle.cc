@@ -176,10 +176,10 @@ void Oracle::frame_leaves(std::span<const uint8_t> frame) {
   }
 }
 
-// What a lane may catch up after a pause (10 us, or two frames), and the frame that begins it.
+// What a lane may make up for after a pause (1 ms, but 128 frames), the frame that begins it and the next.
 uint64_t Oracle::lane_burst() const {
   const uint64_t frame_bits = 8 * (kSluiceAt + kHeaderBytes + plan_.chunk_bytes + kWireOverheadBytes);
-  const uint64_t bits = std::max(plan_.rate_bps / 100'000, 2 * frame_bits) + frame_bits;
+  const uint64_t bits = std::min(plan_.rate_bps / 1000, 128 * frame_bits) + 2 * frame_bits;
   return (bits + bits / 100) * kPerSecond;
 }
 
