@@ -58,7 +58,8 @@ def neighbour():
 @pytest.mark.parametrize("address", ["10.77.0.1", "fd77::1"])
 def test_ping_from_a_kernel_neighbour_is_answered(neighbour, address, size):
     # The first answers also prove ARP and neighbour discovery: nothing else has the address.
-    command = ["ping", "-n", "-c", "3", "-i", "0.2", "-W", "5", "-s", str(size), address]
+    # -w: until three are answered, however late.
+    command = ["ping", "-n", "-c", "3", "-i", "0.2", "-w", "30", "-s", str(size), address]
     result = subprocess.run([*neighbour.wire.enter(1), *command], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "3 received" in result.stdout

@@ -13,7 +13,7 @@ from transfers import log_tails, temporary_files  # noqa: E402
 
 def pytest_configure(config):
     # Whoever ends us with SIGTERM: unwind, so that nodes, namespaces and hugepages go.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", returncode=1))
     try:
         find_binaries()
     except HarnessError as error:

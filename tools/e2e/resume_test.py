@@ -11,7 +11,7 @@ from transfers import (CANCELLED, DAEMON, EXISTS, INTEGRITY, MIB, UNREACHABLE, e
 
 STALL_S = 5
 SYNC_LAG_MS = 100
-SIZE = 48 * MIB + 12345
+SIZE = 32 * MIB + 12345
 RATE = "100M"
 
 
@@ -42,10 +42,10 @@ def restart(node, daemon):
         node.start_dataplane()
 
 
-def begin(pair, push_it, *options):
-    """(session id, source, target) of a slow transfer that a asked for, once bytes have arrived."""
+def begin(pair, push_it, *options, size=SIZE):
+    """(process, session id, source, target) of a slow transfer that a asked for, once bytes have arrived."""
     giver, taker = (pair.a, pair.b) if push_it else (pair.b, pair.a)
-    source = make_file(giver, SIZE)
+    source = make_file(giver, size)
     target = taker.export() / source.name
     arguments = ("send", source, "b:data/") if push_it else ("get", f"b:{source}", target)
     process, session = start_slow(pair.a, *arguments, *options, rate=RATE)
@@ -116,13 +116,13 @@ def test_a_control_that_is_stopped_leaves_the_data_moving(pair, victim):
 
 
 def test_what_was_durable_is_not_sent_again(pair):
-    process, session, source, target = begin(pair, True)
-    wait_done(pair.a, session, SIZE // 2)
+    process, session, source, target = begin(pair, True, size=48 * MIB)
+    wait_done(pair.a, session, 24 * MIB)
     pair.b.control.kill()
     pair.b.dataplane.kill()
     pair.b.start()
     end = succeeded(pair, session, source, target)
-    assert end["attempts"] == 2
+    assert end["attempts"] >= 2
     # Credit of a flow is at most 16 extents of 1 MiB; the lag is 100 ms of 100 Mbit/s, and as much for the
     # sync itself. Half of the file would be 24 MiB.
     assert end["bytes_resent"] <= 18 * MIB, end["bytes_resent"]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -57,11 +58,21 @@ def allowed_cores():
 
 
 def free_ports(count):
-    """TCP ports of 127.0.0.1 that nobody has; all are held until all are known, so they differ."""
-    sockets = [socket.socket() for _ in range(count)]
+    """TCP ports of 127.0.0.1 that nobody has; all are held until all are known, so they differ. Where there is
+    room, from below those that the kernel gives to outgoing connections: none of them takes the port of a
+    daemon that is being restarted."""
+    local_first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    chance = random.SystemRandom()
+    sockets = []
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            one = socket.socket()
+            try:
+                one.bind(("127.0.0.1", chance.randrange(10000, local_first) if local_first > 20000 else 0))
+            except OSError:
+                one.close()
+            else:
+                sockets.append(one)
         return [one.getsockname()[1] for one in sockets]
     finally:
         for one in sockets:
