@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstring>
+#include <latch>
 #include <thread>
 
 #include "dataplane/config/config.h"
@@ -84,10 +85,28 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, port::Port& por
   }
 }
 
+// Rings are opened while there are privileges: their buffers may then lie beyond the locked-memory limit. No
+// frame is taken before the privileges are gone.
+struct Start {
+  explicit Start(uint32_t workers) : rings_open(workers) {}
+  std::latch rings_open;
+  std::latch unprivileged{1};
+  std::atomic<int> exit_code{0};
+};
+
+void work(Start& start, lane::Worker& worker) {
+  prctl(PR_SET_TIMERSLACK, 1);  // short idle sleeps must be short
+  const Status ready = worker.open();
+  if (!ready) start.exit_code = fail(ready.error());
+  start.rings_open.count_down();
+  start.unprivileged.wait();
+  if (ready) worker.run();
+}
+
 int serve(const config::Node& node) {
   const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int signals = signal_fd();
-  // io_uring counts registered buffers against this once the capabilities are gone; best effort.
+  // What an unprivileged start may register with io_uring; best effort.
   const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
   (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
   auto opened = port::Port::open(node, warn);
@@ -127,26 +146,25 @@ int serve(const config::Node& node) {
     shared.disks.push_back(std::make_unique<storage::Ring>());
     workers.push_back(std::make_unique<lane::Worker>(shared, i));
   }
-  if (auto s = port::drop_privileges(node.device.starts_with("net_af")); !s) return fail(s.error());
 
-  std::atomic<int> exit_code{0};
-  if (auto s = port.launch([&](uint32_t i) {
-        prctl(PR_SET_TIMERSLACK, 1);  // short idle sleeps must be short
-        if (auto result = workers[i]->run(); !result) {
-          exit_code = fail(result.error());
-          kill(getpid(), SIGTERM);
-        }
-      });
-      !s) {
-    return fail(s.error());
+  Start start(info.workers);
+  if (auto s = port.launch([&](uint32_t i) { work(start, *workers[i]); }); !s) return fail(s.error());
+  start.rings_open.wait();
+  if (auto s = port::drop_privileges(node.device.starts_with("net_af")); !s) {
+    start.exit_code = fail(s.error());
   }
-  spdlog::info("serving device {} with {} worker(s), {} byte frames, {}", info.device, info.workers,
-               info.frame_bytes_max, info.hugepages ? "hugepages" : "no hugepages");
-  tend(*server, *memory, port, signals);
-  spdlog::info("ending");
-  stop = true;
+  const bool good = start.exit_code == 0;
+  stop = !good;
+  start.unprivileged.count_down();
+  if (good) {
+    spdlog::info("serving device {} with {} worker(s), {} byte frames, {}", info.device, info.workers,
+                 info.frame_bytes_max, info.hugepages ? "hugepages" : "no hugepages");
+    tend(*server, *memory, port, signals);
+    spdlog::info("ending");
+    stop = true;
+  }
   port.join();
-  return exit_code;
+  return start.exit_code;
 }
 
 }  // namespace

@@ -46,8 +46,7 @@ Status Worker::open() {
   return disk_.open(extents, queue_.buffer_memory(), shared_.helper_cpus, shared_.warn);
 }
 
-Status Worker::run() {
-  if (auto s = open(); !s) return s;
+void Worker::run() {
   auto& longest_ns = context_.slot.counters[static_cast<uint32_t>(Counter::loop_ns_max)];
   uint64_t now_ns = shared_.clock.now_ns();
   while (!shared_.stop.load(std::memory_order_relaxed)) {
@@ -63,7 +62,6 @@ Status Worker::run() {
       now_ns = idle(previous_ns, now_ns);
     }
   }
-  return {};
 }
 
 bool Worker::step(uint64_t now_ns) {

@@ -42,11 +42,11 @@ struct WorkerShared {
 class Worker {
  public:
   Worker(WorkerShared& shared, uint32_t index);
-  // Until shared.stop. On the worker's own thread.
-  Status run();
-  // The parts of run, for tests with a clock of their own: open once, then step; true when anything
-  // was done. Same thread for both.
+  // Once, before the others, on the worker's own thread.
   Status open();
+  // Until shared.stop.
+  void run();
+  // One turn of run, for tests with a clock of their own; true when anything was done.
   bool step(uint64_t now_ns);
   uint32_t disk_operations() const { return disk_.in_flight(); }
   // When something is next due by itself: pacing, probes, statuses.
