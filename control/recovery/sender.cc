@@ -152,6 +152,8 @@ void Sender::need(uint32_t index, const std::vector<Range>& ranges) {
       const uint64_t extent = at / object.layout.extent_bytes;
       const uint64_t extent_end = object.peer.extent_offset(extent) + object.peer.extent_length(extent);
       const uint64_t piece_end = std::min(end, extent_end);
+      if (object.peer.clear(extent))
+        bytes_held_ -= object.peer.extent_length(extent);  // it had it: lost again
       const Placed* placed = placed_at(object, at);
       // A part of an extent is missing only where another part has come.
       const bool part = at != object.peer.extent_offset(extent) || piece_end != extent_end;

@@ -86,6 +86,25 @@ TEST_F(SenderTest, AnExtentThatThePeerLostAgainIsRepaired) {
   EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{kExtent, 2 * kExtent}}));
 }
 
+// Found by the simulator (seed 486): the rest of such an extent lay at the worker of another lane for ever.
+TEST_F(SenderTest, WhatThePeerLostAgainIsStillRepairedOnItsLane) {
+  Sender sender = make({8 * kExtent}, 2);
+  begin(sender);
+  sender.take();
+  for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), 1);
+  sender.peer_has(0, {{2 * kExtent, kExtent}});  // written, but a sync fails then
+  const uint64_t held = sender.bytes_held();
+  sender.need(0, {{2 * kExtent, kExtent}});
+  EXPECT_EQ(sender.bytes_held(), held - kExtent);
+  sender.peer_has(0, {{3 * kExtent, kExtent}});  // the rest of the partition
+  sender.take();
+  sender.need(0, {{2 * kExtent + 512, 1024}});
+  const Sender::Out out = sender.take();
+  ASSERT_EQ(out.commands.size(), 1U);
+  EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
+  EXPECT_EQ(out.commands[0].lane, 1U);
+}
+
 TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
   Sender sender = make({4 * kExtent});
   begin(sender);
