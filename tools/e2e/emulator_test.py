@@ -136,7 +136,7 @@ def test_a_path_just_wide_enough_loses_nothing(pair):
 
 
 def test_a_path_too_narrow_drops_at_its_queue(pair):
-    pair.wire.set("a_to_b", rate={"bits_per_s": "200M", "queue_bytes": 200_000})
+    pair.wire.set("a_to_b", rate={"bits_per_s": "60M", "queue_bytes": 200_000})
     watch = Watch(pair.wire)
     move(pair, "--rate", "300M")
     assert watch.counted()["drops"]["queue"] >= 20
