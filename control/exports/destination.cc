@@ -117,8 +117,7 @@ bool lies_in_memory(int fd) {
   return ::fstatfs(fd, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
 }
 
-// All of the space at once, so that a full disk is known now and the file lies in one piece. In memory there
-// are no pieces, and every page would be filled twice: with zeros first.
+// All of the space at once: a full disk is known now. In memory that would fill every page twice.
 Status allocate(int fd, uint64_t bytes, const std::string& path) {
   if (bytes == 0) return {};
   const bool in_memory = lies_in_memory(fd);

@@ -58,7 +58,8 @@ void check(const Agreement& agreement, const Abilities& a) {
   fuzz::require(std::has_single_bit(agreement.extent_bytes) && agreement.extent_bytes >= 65536 &&
                     agreement.extent_bytes <= a.port.extent_bytes_max,
                 "extents that the dataplane has");
-  fuzz::require(agreement.chunk_bytes >= wire::kChunkBytesMin && agreement.chunk_bytes % wire::kChunkBytesStep == 0 &&
+  fuzz::require(agreement.chunk_bytes >= wire::kChunkBytesMin &&
+                    agreement.chunk_bytes % wire::kChunkBytesStep == 0 &&
                     agreement.chunk_bytes <= (ip4 ? a.port.chunk_bytes_max_ip4 : a.port.chunk_bytes_max_ip6),
                 "chunks that fit this port");
   fuzz::require(agreement.partition_bytes > 0 && agreement.partition_bytes % agreement.extent_bytes == 0,

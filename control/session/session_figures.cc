@@ -18,17 +18,17 @@ void Session::on_event(const board::Event& event) {
   const auto lane = std::find_if(lanes_.begin(), lanes_.end(),
                                  [&](const Lane& candidate) { return candidate.grant.slot == event.flow; });
   if (lane == lanes_.end()) return;
+  // What was written is worth keeping, also when the attempt has failed already.
+  const bool kept = (data_running_ || winding_down_) && !is_source_ && end_ &&
+                    event.kind == board::EventKind::kExtentWritten;
   if (event.kind == board::EventKind::kFlowOpened) {
     lane->answered = true;
     lane->open_status = event.value;
     changed_.notify();
   } else if (event.kind == board::EventKind::kFlowClosed) {
     changed_.notify();
-  } else if (data_running_ && !failed()) {
+  } else if ((data_running_ && !failed()) || kept) {
     end_->on_event(event, static_cast<uint32_t>(lane - lanes_.begin()));
-  } else if ((data_running_ || winding_down_) && !is_source_ && end_ &&
-             event.kind == board::EventKind::kExtentWritten) {
-    end_->on_event(event, static_cast<uint32_t>(lane - lanes_.begin()));  // worth keeping all the same
   } else if (claim_pending_ || claimed_) {
     if (early_events_.size() < kEarlyEventsMax) early_events_.push_back(event);
   }

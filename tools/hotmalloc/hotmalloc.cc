@@ -11,11 +11,13 @@
 
 extern "C" int sluice_in_hot_scope() __attribute__((weak));  // of the program, if it has it
 
+// NOLINTBEGIN(readability-identifier-naming): the C library's own
 extern "C" void* __libc_malloc(size_t bytes);
 extern "C" void* __libc_calloc(size_t count, size_t bytes);
 extern "C" void* __libc_realloc(void* old, size_t bytes);
 extern "C" void* __libc_memalign(size_t alignment, size_t bytes);
 extern "C" void __libc_free(void* memory);
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 
