@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # `./dev lint`: clang-format, clang-tidy and the house's own rules, over every file of the repository.
 #
-# clang-tidy is slow: a file that passed is not looked at again until it, one of our headers that it
-# includes, its command line, .clang-tidy or the tool changes (build/lint-cache, keyed by content).
+# clang-tidy is slow: it looks at tests and fuzzers only with --all, and a file that passed is not looked at
+# again until it, one of our headers that it includes, its command line, .clang-tidy or the tool changes
+# (build/lint-cache, keyed by content).
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import concurrent.futures
@@ -23,6 +24,7 @@ CACHE = ROOT / "build/lint-cache"
 # clang 14 has coroutines, but does not say so in the way that libstdc++ and asio ask.
 _COROUTINES = ["--extra-arg=-D__cpp_impl_coroutine=201902L", "--extra-arg=-DASIO_HAS_CO_AWAIT=1",
                "--extra-arg=-DASIO_HAS_STD_COROUTINE=1"]  # fmt: skip
+_OF_TEST = re.compile(r"(_test|_fuzz|replay_main)\.cc$")
 _QUOTED = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -120,11 +122,12 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument("--fix", action="store_true", help="format in place what is not formatted")
     parser.add_argument("--no-tidy", action="store_true", help="leave out clang-tidy, the slow part")
+    parser.add_argument("--all", action="store_true", help="clang-tidy looks at tests and fuzzers as well")
     options = parser.parse_args()
     files = house_rules.tracked_files(ROOT)
     problems = house_rules.check(ROOT, files) + check_format(files, options.fix) + check_scripts(files)
     if not options.no_tidy:
-        problems += Tidy(files).run()
+        problems += Tidy([name for name in files if options.all or not _OF_TEST.search(name)]).run()
     for problem in problems:
         print(problem)
     print(f"lint: {len(problems)} problems" if problems else "lint: clean")
