@@ -17,7 +17,7 @@ RATE = "100M"
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(bytes_needed=2 << 30,
+    return make_pair(bytes_needed=1 << 30,
                      settings={"control": {"stall_timeout_s": STALL_S, "sync_lag_ms": SYNC_LAG_MS}})  # fmt: skip
 
 

@@ -11,7 +11,7 @@ SIZES = [0, 1, 511, 512, 8191, 8192, 8193, MIB - 1, MIB, MIB + 1, 100 * MIB]
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(bytes_needed=6 << 30)
+    return make_pair(bytes_needed=5 << 30)
 
 
 @pytest.mark.parametrize("size", SIZES)
