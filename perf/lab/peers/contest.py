@@ -16,6 +16,7 @@ from ..meter import host_cpu_s, peak_mb
 from . import ours
 from .ends import CONGESTION_CONTROLS, Ends, Groups
 from .files import Places
+from .stacked import Stacked
 
 _SAMPLE_S = 0.01
 
@@ -48,25 +49,14 @@ class MemoryWatch:
         return sum(self._peaks.values()) or None
 
 
-class Contest:
+class Contest(Stacked):
     def __init__(self, bench, kinds):
+        super().__init__()
         self._bench = bench
         self._kinds = kinds
         self._timeout_s = bench.pick(60, 900)
         self._seconds = bench.pick(1, 5)
-        self._stack = contextlib.ExitStack()
         self._peers, self._errors, self._memory = {}, {}, {}
-
-    def __enter__(self):
-        try:
-            self._make()
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(self, *error):
-        return self._stack.__exit__(*error)
 
     def _make(self):
         bench = self._bench

@@ -3,7 +3,6 @@
 # Everything of one end runs on one core, in its namespace, and in a cgroup by which its CPU is counted with all
 # of its children. Whatever is made or set here is taken back.
 # SPDX-License-Identifier: Apache-2.0
-import contextlib
 import os
 import pathlib
 import platform
@@ -13,6 +12,7 @@ import shutil
 from harness.system import allowed_cores, is_root, run, wait_until
 
 from ..errors import MISSING, LabError
+from .stacked import Stacked
 
 ADDRESSES = ("10.88.0.1", "10.88.0.2")
 MTU = 9000
@@ -89,25 +89,14 @@ def missing():
     return None
 
 
-class Ends:
+class Ends(Stacked):
     """Names pa and pb resolve in both namespaces. loss_percent: random, both ways, one packet each: offloads off."""
 
     def __init__(self, groups, loss_percent=0.0):
+        super().__init__()
         self._groups = groups
         self._loss_percent = loss_percent
         self._names = [f"sllab{os.getpid()}{side}" for side in "ab"]
-        self._stack = contextlib.ExitStack()
-
-    def __enter__(self):
-        try:
-            self._make()
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(self, *error):
-        return self._stack.__exit__(*error)
 
     def _make(self):
         for side, name in enumerate(self._names):

@@ -11,6 +11,7 @@ from harness.system import random_file, run, same_bytes, scratch_parent
 from ..errors import MISSING, LabError
 from ..machine import file_system
 from ..meter import drop_caches
+from .stacked import Stacked
 
 _MARK_EVERY_BYTES = 16 << 20
 _MARK_BYTES = 64
@@ -75,24 +76,13 @@ class Place:
         return same_bytes(self.source, self.target)
 
 
-class Places:
+class Places(Stacked):
     """`with Places(size, names) as places:` [Place], on a tmpfs of its own and in the scratch folder."""
 
     def __init__(self, size, names):
+        super().__init__()
         self._size = size
         self._names = names
-        self._stack = contextlib.ExitStack()
-
-    def __enter__(self):
-        try:
-            self._make()
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(self, *error):
-        return self._stack.__exit__(*error)
 
     def _make(self):
         # Source, destination, and the temporary file of a tool that renames.
