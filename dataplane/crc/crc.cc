@@ -53,11 +53,17 @@ uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes) {
 }
 
 uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes) {
-  const bool aligned = reinterpret_cast<uintptr_t>(to) % kStreamAlignment == 0;
-  if (!aligned || bytes < kFoldBytesMin) {
-    std::memcpy(to, from, bytes);
-    return compute(kind, seed, from, bytes);
+  if (kind == CrcKind::kCrc64Ecma && bytes >= kFoldBytesMin && kFoldWins) {
+    return fold_ecma_copying(seed, from, to, bytes);
   }
+  const uint64_t crc = compute(kind, seed, from, bytes);
+  std::memcpy(to, from, bytes);
+  return crc;
+}
+
+uint64_t copy_past_caches(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes) {
+  const bool aligned = reinterpret_cast<uintptr_t>(to) % kStreamAlignment == 0;
+  if (!aligned || bytes < kFoldBytesMin) return copy(kind, seed, from, to, bytes);
   if (kind == CrcKind::kCrc64Ecma && kFoldWins) return fold_ecma_streaming(seed, from, to, bytes);
   const uint64_t crc = compute(kind, seed, from, bytes);
   stream(from, to, bytes);

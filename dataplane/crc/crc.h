@@ -20,9 +20,11 @@ using wire::CrcKind;
 // Continues `seed` (0 to begin) over `bytes`. kNone gives 0.
 uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes);
 
-// compute(), while the bytes are copied to `to` past the caches (non-temporal stores where `to` is aligned
-// to 32). Another thread or a device sees the copy only after publish_copies().
+// compute(), while the bytes are copied to `to`, which another core reads next.
 uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
+// copy() past the caches, for what no core will touch soon (non-temporal stores where `to` is aligned to 32).
+// Another thread or a device sees the copy only after publish_copies().
+uint64_t copy_past_caches(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
 void publish_copies();
 
 // What `crc` becomes when `bytes` more bytes follow, less their own CRC. O(log bytes).

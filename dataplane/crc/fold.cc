@@ -40,15 +40,18 @@ SLUICE_FOLD __m128i moved(__m128i sum, const Distance& d) {
   return _mm_xor_si128(_mm_clmulepi64_si128(sum, by, 0x00), _mm_clmulepi64_si128(sum, by, 0x11));
 }
 
-template <bool kCopy>
+enum class Copy : uint8_t { kNone, kOrdinary, kPastCaches };
+
+template <Copy kCopy>
 SLUICE_FOLD __m256i load(const uint8_t* from, uint8_t* to) {
   const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-  if constexpr (kCopy) _mm256_stream_si256(reinterpret_cast<__m256i*>(to), v);
+  if constexpr (kCopy == Copy::kOrdinary) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
+  if constexpr (kCopy == Copy::kPastCaches) _mm256_stream_si256(reinterpret_cast<__m256i*>(to), v);
   return v;
 }
 
 // Folds whole strides into the last 16 bytes of them, which leave the same remainder; ISA-L does the rest.
-template <bool kCopy>
+template <Copy kCopy>
 SLUICE_FOLD uint64_t fold(uint64_t seed, const uint8_t* from, uint8_t* to, size_t bytes) {
   const __m256i by =
       _mm256_set_epi64x(static_cast<int64_t>(kByStride.high), static_cast<int64_t>(kByStride.low),
@@ -75,7 +78,7 @@ SLUICE_FOLD uint64_t fold(uint64_t seed, const uint8_t* from, uint8_t* to, size_
   last = _mm_xor_si128(last, moved(_mm256_castsi256_si128(d), kToLast[6]));
   uint8_t rest[16 + kStride];
   _mm_storeu_si128(reinterpret_cast<__m128i*>(rest), last);
-  if constexpr (kCopy) std::memcpy(to + at, from + at, bytes - at);
+  if constexpr (kCopy != Copy::kNone) std::memcpy(to + at, from + at, bytes - at);
   const uint64_t sum = crc64_ecma_refl(~0ULL, rest, 16);  // all ones: a state of zero
   return at == bytes ? sum : crc64_ecma_refl(sum, from + at, bytes - at);
 }
@@ -86,11 +89,15 @@ const bool kFoldWins = __builtin_cpu_supports("vpclmulqdq") != 0 && __builtin_cp
                        __builtin_cpu_supports("avx512f") == 0;
 
 SLUICE_FOLD_ENTRY uint64_t fold_ecma(uint64_t seed, const void* data, size_t bytes) {
-  return fold<false>(seed, static_cast<const uint8_t*>(data), nullptr, bytes);
+  return fold<Copy::kNone>(seed, static_cast<const uint8_t*>(data), nullptr, bytes);
+}
+
+SLUICE_FOLD_ENTRY uint64_t fold_ecma_copying(uint64_t seed, const void* from, void* to, size_t bytes) {
+  return fold<Copy::kOrdinary>(seed, static_cast<const uint8_t*>(from), static_cast<uint8_t*>(to), bytes);
 }
 
 SLUICE_FOLD_ENTRY uint64_t fold_ecma_streaming(uint64_t seed, const void* from, void* to, size_t bytes) {
-  return fold<true>(seed, static_cast<const uint8_t*>(from), static_cast<uint8_t*>(to), bytes);
+  return fold<Copy::kPastCaches>(seed, static_cast<const uint8_t*>(from), static_cast<uint8_t*>(to), bytes);
 }
 
 void stream(const void* from, void* to, size_t bytes) {

@@ -53,8 +53,9 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
   const uint8_t* const sluice = frame.payload.data();
   const uint8_t* const payload = sluice + wire::kHeaderBytes;
   uint8_t* const place = place_of(*flow, h);
-  const uint64_t payload_crc = place != nullptr ? crc::copy(flow->crc_kind(), 0, payload, place, h.length)
-                                                : crc::compute(flow->crc_kind(), 0, payload, h.length);
+  const uint64_t payload_crc = place != nullptr
+                                   ? crc::copy_past_caches(flow->crc_kind(), 0, payload, place, h.length)
+                                   : crc::compute(flow->crc_kind(), 0, payload, h.length);
   if (crc::compute(flow->crc_kind(), payload_crc, sluice, wire::kHeaderCrcCoveredBytes) != h.crc) {
     add(flow->slot.state.crc_errors, 1);
     return context_.count(Counter::rx_drop_crc);
