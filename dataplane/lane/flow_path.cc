@@ -53,7 +53,9 @@ bool FlowPath::send(Context& context, const wire::Header& header, std::span<cons
   template_.write(frame, wire::kHeaderBytes + payload_bytes);
   uint8_t* const sluice = frame + front_bytes;
   wire::encode(header, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes));
-  *payload_crc = crc::compute(kind, 0, payload.data(), payload.size());
+  *payload_crc = owner != nullptr && context.queue.caller_copies()
+                     ? crc::copy(kind, 0, payload.data(), sluice + wire::kHeaderBytes, payload.size())
+                     : crc::compute(kind, 0, payload.data(), payload.size());
   wire::store_be64(sluice + wire::kHeaderCrcCoveredBytes,
                    crc::compute(kind, *payload_crc, sluice, wire::kHeaderCrcCoveredBytes));
   if (checksum_) {

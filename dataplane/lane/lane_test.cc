@@ -56,6 +56,15 @@ TEST_F(Lane, FastRecoveryRepairsLossWithoutNeed) {
   close_flows();
 }
 
+TEST_F(Lane, CopiesPayloadsItselfWhereTheDeviceWantsThat) {
+  a_.port.queue(0).let_caller_copy();
+  b_.port.queue(0).let_caller_copy();
+  const auto data = make_source(3'000'001);
+  open_flows(crc_, 8192);
+  transfer(data.size(), {.loss = 0.02, .reorder = 0.05}, true);
+  expect_identical(data);
+}
+
 TEST_F(Lane, NeedAloneCompletesATransfer) {
   const auto data = make_source(2'000'000);
   open_flows(crc_, 8192);

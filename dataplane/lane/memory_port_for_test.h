@@ -39,6 +39,7 @@ class MemoryQueue : public port::Queue {
     }
     return n;
   }
+  bool keep(port::RxFrame*) override { return true; }
   void release(const port::RxFrame* frames, uint32_t count) override {
     for (uint32_t i = 0; i < count; ++i) {
       std::erase_if(held_, [&](const auto& frame) { return frame.get() == frames[i].handle; });
@@ -49,6 +50,7 @@ class MemoryQueue : public port::Queue {
     if (building_.size() == port::kBurst) return nullptr;
     Pending p{Frame(header_bytes), payload, payload_bytes, {}};
     if (owner == nullptr) p.copy.assign(payload, payload + payload_bytes);
+    if (owner != nullptr && caller_copies_) p = {Frame(header_bytes + payload_bytes), nullptr, 0, {}};
     building_.push_back(std::move(p));
     return building_.back().header.data();
   }
@@ -71,6 +73,8 @@ class MemoryQueue : public port::Queue {
   }
   std::span<const port::Buffer> buffers() const override { return buffers_; }
   std::span<uint8_t> buffer_memory() const override { return {data_, bytes_}; }
+
+  void let_caller_copy() { caller_copies_ = true; }
 
   port::Buffer pattern;
   std::deque<Frame> sent;

@@ -196,7 +196,7 @@ bool Worker::poll_frames(uint64_t now_ns) {
     net::UdpFrame udp;
     // Only the port is needed to find the owner; it stands at a fixed place in every UDP frame.
     if (workers_ > 1 && net::parse_udp({frames[i].data, frames[i].length}, &udp) == net::Parse::kUdp &&
-        steer(frames[i], udp.destination_port)) {
+        steer(&frames[i], udp.destination_port)) {
       continue;
     }
     on_frame(frames[i], now_ns);
@@ -207,12 +207,12 @@ bool Worker::poll_frames(uint64_t now_ns) {
   return n > 0;
 }
 
-bool Worker::steer(const port::RxFrame& frame, uint16_t port) {
+bool Worker::steer(port::RxFrame* frame, uint16_t port) {
   const uint16_t base = context_.port_info.udp_port_base;
   if (port < base) return false;
   const uint32_t owner = (port - base) % workers_;
   if (owner == index_) return false;
-  if (!shared_.steering[index_ * workers_ + owner]->push(frame)) return false;
+  if (!queue_.keep(frame) || !shared_.steering[index_ * workers_ + owner]->push(*frame)) return false;
   context_.count(Counter::rx_steered_frames);
   return true;
 }

@@ -62,7 +62,7 @@ class Worker {
   void on_datagram(const net::UdpFrame& udp, uint64_t now_ns);
   void on_status(const net::UdpFrame& udp, const wire::Header& header, uint64_t now_ns);
   bool on_neighbour_frame(const port::RxFrame& frame);
-  bool steer(const port::RxFrame& frame, uint16_t port);
+  bool steer(port::RxFrame* frame, uint16_t port);
   bool poll_disk();
   uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time then
 

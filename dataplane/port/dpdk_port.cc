@@ -149,7 +149,14 @@ Status DpdkPort::set_up_queues() {
     setup.rx_ring = rx_ring;
     setup.tx_ring = tx_ring;
     ethdev_.complete(&setup);
-    auto queue = std::make_unique<DpdkQueue>(setup);
+    std::unique_ptr<DpdkQueue> queue;
+    if (ethdev_.is_memif() && !device().zero_copy) {
+      auto memif = std::make_unique<MemifQueue>(setup, !device().server, device().frame_bytes_carried);
+      memif_queues_.push_back(memif.get());
+      queue = std::move(memif);
+    } else {
+      queue = std::make_unique<DpdkQueue>(setup);
+    }
     queue->share_pattern(pattern_);
     Status status = queue->allocate();
     if (status) status = ethdev_.add_queue(setup, *queue);
@@ -163,7 +170,11 @@ Status DpdkPort::start_device() {
   if (ethdev_.is_memif()) {
     std::vector<Gate*> gates;
     for (const auto& queue : queues_) gates.push_back(&queue->gate());
-    std::vector<MemifEnd> ends{{.device = device(), .port_id = ethdev_.id(), .gates = std::move(gates)}};
+    std::vector<MemifEnd> ends{
+        {.device = device(), .port_id = ethdev_.id(), .gates = std::move(gates), .attach = {}}};
+    ends[0].attach = [this](const MemifRegion* region) {
+      for (MemifQueue* queue : memif_queues_) queue->attach(region);
+    };
     link_ = std::make_unique<MemifLink>(std::move(ends));
     return link_->start();
   }

@@ -12,6 +12,7 @@
 #include "dataplane/port/eal.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/port/memif_link.h"
+#include "dataplane/port/memif_queue.h"
 #include "dataplane/port/port.h"
 #include "dataplane/port/topology.h"
 
@@ -61,6 +62,7 @@ class DpdkPort final : public Port {
   board::PortInfo info_{};
   Buffer pattern_;
   std::vector<std::unique_ptr<DpdkQueue>> queues_;
+  std::vector<MemifQueue*> memif_queues_;  // among them
   std::unique_ptr<MemifLink> link_;
   std::function<void(uint32_t)> body_;
   std::vector<Launched> launched_;

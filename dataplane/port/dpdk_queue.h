@@ -34,7 +34,7 @@ struct QueueSetup {
   bool reclaims_by_burst = false;  // an empty burst lets it free what was sent
 };
 
-class DpdkQueue final : public Queue {
+class DpdkQueue : public Queue {
  public:
   explicit DpdkQueue(const QueueSetup& setup);
   ~DpdkQueue() override;
@@ -52,6 +52,7 @@ class DpdkQueue final : public Queue {
 
   uint32_t rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
   void release(const RxFrame* frames, uint32_t count) override;
+  bool keep(RxFrame*) override { return true; }  // an mbuf belongs to nobody
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                     const Buffer* owner, bool checksum_l4) override;
   uint32_t tx_flush() override;
@@ -59,6 +60,10 @@ class DpdkQueue final : public Queue {
   bool device_holds(const Buffer& buffer) override;
   std::span<const Buffer> buffers() const override { return buffers_; }
   std::span<uint8_t> buffer_memory() const override { return memory_; }
+
+ protected:
+  QueueSetup setup_;
+  Gate gate_;
 
  private:
   struct Share {
@@ -77,7 +82,6 @@ class DpdkQueue final : public Queue {
   void prepare_checksums();
   void drop_pending();
 
-  QueueSetup setup_;
   rte_mbuf* burst_[kBurst] = {};
   uint32_t pending_ = 0;
   bool checksum_wanted_ = false;
@@ -89,7 +93,6 @@ class DpdkQueue final : public Queue {
   std::vector<Share> shares_;
   std::vector<Buffer> buffers_;
   std::span<uint8_t> memory_;
-  Gate gate_;
 };
 
 }  // namespace sluice::port

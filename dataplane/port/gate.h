@@ -31,6 +31,9 @@ class Gate {
     return state;
   }
 
+  // Worker: the same question without an answer to the link's thread, which goes on waiting.
+  bool is_open() const { return (wanted_.load(std::memory_order_acquire) & kStateMask) == 0; }
+
   // Around the worker's life; by the launching thread before, by the worker after.
   void worker_begins() { running_.store(true); }
   void worker_ends() { running_.store(false); }

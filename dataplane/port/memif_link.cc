@@ -11,10 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "dataplane/port/memif_socket.h"
@@ -27,42 +24,6 @@ constexpr int kRetryMs = 200;
 constexpr int kHandshakeMs = 1000;
 constexpr int kKnockMs = 50;
 constexpr int kOnlinePollMs = 1000;
-
-// For each connected region, the rings in it, both directions; 0 when it cannot be told. The driver keeps
-// the negotiated number to itself, and a queue without a ring of its own uses the first one's: two workers
-// on one ring destroy it. The layout is memif's protocol: rings one after the other, each with a cookie, a
-// head of 128 bytes and 2^n descriptors of 16.
-uint32_t rings_between(uint64_t begin, uint64_t end) {
-  constexpr uint32_t kCookie = 0x3E31F20;
-  constexpr uint64_t kRingHeadBytes = 128;
-  const auto cookie_at = [&](uint64_t offset) {
-    uint32_t cookie = 0;
-    if (offset + sizeof cookie > end - begin) return false;
-    memcpy(&cookie, reinterpret_cast<const void*>(begin + offset), sizeof cookie);
-    return cookie == kCookie;
-  };
-  for (uint32_t log2 = 1; log2 <= 14; ++log2) {
-    const uint64_t ring_bytes = kRingHeadBytes + (16ULL << log2);
-    if (!cookie_at(0) || !cookie_at(ring_bytes)) continue;
-    uint32_t rings = 2;
-    while (cookie_at(rings * ring_bytes)) ++rings;
-    return rings;
-  }
-  return 0;
-}
-
-std::vector<uint32_t> rings_of_regions() {
-  std::vector<uint32_t> rings;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    if (line.find("/memfd:memif_region_0") == std::string::npos) continue;
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    const bool read = sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &begin, &end) == 2;
-    rings.push_back(read ? rings_between(begin, end) : 0);
-  }
-  return rings;
-}
 
 }  // namespace
 
@@ -233,24 +194,29 @@ void MemifLink::settle() {
 void MemifLink::try_online(End& end) {
   const bool alone = !any_online();
   hold();
-  // The region of each link that is online is a good one; this link's must be one more.
-  const std::vector<uint32_t> regions = rings_of_regions();
+  // The driver keeps the negotiated number of rings to itself, and a queue without a ring of its own uses the
+  // first one's: two workers on one ring destroy it. The region of each link that is online is a good one;
+  // this link's must be one more.
+  const std::vector<MemifRegion> regions = mapped_memif_regions();
   const size_t wanted = 2 * end.gates.size();
-  const auto good = std::ranges::count_if(regions, [&](uint32_t n) { return n == wanted || n == 0; });
+  const auto good = std::ranges::count_if(
+      regions, [&](const auto& each) { return each.rings == wanted || each.rings == 0; });
   const auto online = std::ranges::count_if(ends_, [](const auto& each) { return each->online; });
   const bool mismatch = !regions.empty() && good <= online;
   if (!end.device_up() || mismatch) {
     if (alone) let_go();
-    const auto other = std::ranges::find_if(regions, [&](uint32_t n) { return n != wanted && n != 0; });
+    const auto other = std::ranges::find_if(
+        regions, [&](const auto& each) { return each.rings != wanted && each.rings != 0; });
     if (end.device_up() && other != regions.end() && !std::exchange(end.mismatch_said, true)) {
       say(
           fmt::format("device {}: the peer's memif has {} queue pairs, ours {}: give both nodes the same "
                       "[dataplane] workers",
-                      end.device.name, *other / 2, wanted / 2));
+                      end.device.name, other->rings / 2, wanted / 2));
     }
     end.next_try = Clock::now() + std::chrono::milliseconds(kRetryMs);
     return;
   }
+  if (end.attach) end.attach(regions.size() == 1 && regions[0].rings == wanted ? regions.data() : nullptr);
   end.online = true;
   end.mismatch_said = false;
   end.up = true;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,6 +21,7 @@
 #include "dataplane/port/device_args.h"
 #include "dataplane/port/gate.h"
 #include "dataplane/port/interrupts.h"
+#include "dataplane/port/memif_rings.h"
 
 namespace sluice::port {
 
@@ -28,6 +30,9 @@ struct MemifEnd {
   Device device;
   uint16_t port_id = 0;
   std::vector<Gate*> gates;
+  // Called at closed gates before they open: the region of the new connection, or nullptr when it cannot be
+  // told apart. Only of use where the process has one link.
+  std::function<void(const MemifRegion*)> attach;
 };
 
 class MemifLink {

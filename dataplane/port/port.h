@@ -42,7 +42,10 @@ class Queue {
   // Up to kBurst frames; each must be given back with release, soon. Frames in several segments are
   // dropped and counted by the caller through `oversize` (number dropped in this call).
   virtual uint32_t rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) = 0;
+  // All frames of one rx call that were not kept, or one that was.
   virtual void release(const RxFrame* frames, uint32_t count) = 0;
+  // Another worker will release this frame, later and on its own queue. False: no room to keep it.
+  virtual bool keep(RxFrame* frame) = 0;
 
   // Appends a frame to the burst being built: `header_bytes` (<= kHeaderRoomBytes) to be filled by
   // the caller before tx_flush at the returned address, then `payload_bytes` at `payload`, which lies
@@ -52,6 +55,9 @@ class Queue {
   // (counted): flush, try later.
   virtual uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                             const Buffer* owner, bool checksum_l4) = 0;
+  // True: a payload with an owner has not been taken by tx_begin; the caller copies it behind the header, in
+  // the pass that sums it. May change from frame to frame.
+  bool caller_copies() const { return caller_copies_; }
   // Hands the burst to the device. Returns frames that it did not take: they stay first in line, except
   // while the link is known to be down: then they are dropped, and tx_pending is 0.
   virtual uint32_t tx_flush() = 0;
@@ -61,6 +67,9 @@ class Queue {
   virtual std::span<const Buffer> buffers() const = 0;  // this worker's extents
   // The memory that holds all extents of this worker, for io_uring registration.
   virtual std::span<uint8_t> buffer_memory() const = 0;
+
+ protected:
+  bool caller_copies_ = false;
 };
 
 class Port {

@@ -157,10 +157,13 @@ inline void write_header(uint8_t* frame, const Marker& marker) {
 inline bool append(Queue& queue, const Marker& marker) {
   const Buffer& extent = queue.buffers()[marker.extent];
   // Every third frame is a copy.
-  uint8_t* const frame = queue.tx_begin(kHeaderBytes, extent.data + marker.offset, marker.length,
-                                        marker.number % 3 == 2 ? nullptr : &extent, false);
-  if (frame != nullptr) write_header(frame, marker);
-  return frame != nullptr;
+  const Buffer* const owner = marker.number % 3 == 2 ? nullptr : &extent;
+  const uint8_t* const payload = extent.data + marker.offset;
+  uint8_t* const frame = queue.tx_begin(kHeaderBytes, payload, marker.length, owner, false);
+  if (frame == nullptr) return false;
+  write_header(frame, marker);
+  if (owner != nullptr && queue.caller_copies()) memcpy(frame + kHeaderBytes, payload, marker.length);
+  return true;
 }
 
 // Sends full frames for ever, with its number in them, and says which other numbers it hears.

@@ -197,6 +197,7 @@ uint64_t Plan::bytes() const { return std::accumulate(sizes.begin(), sizes.end()
 Plan make_plan(uint64_t seed) {
   Plan p;
   p.seed = seed;
+  p.caller_copies = seed % 3 == 0;  // not drawn: what follows stays as it was for each seed
   Random r(seed, 1);
   p.safety_ns = r.scale(100 * kMs, 4 * kSecond);
   make_session(p, r);
@@ -238,8 +239,9 @@ std::string Plan::text() const {
         d.sync_error_per_million, d.sync_errors_max, d.error_per_million, d.errors_max, d.full,
         d.sector_bytes, d.commit_ns);
   }
-  out += fmt::format("blackholes {}/s of {} ns, device burst {} hold_ns {} ring {}\n", blackhole_per_second,
-                     blackhole_ns, device_burst, device_hold_ns, device_ring);
+  out += fmt::format("blackholes {}/s of {} ns, device burst {} hold_ns {} ring {} caller_copies {}\n",
+                     blackhole_per_second, blackhole_ns, device_burst, device_hold_ns, device_ring,
+                     caller_copies);
   out += fmt::format("stream latency_ns {} jitter_ns {} cuts {} notice_ns {}\n", stream_latency_ns,
                      stream_jitter_ns, fmt::join(cuts, " "), cut_notice_ns);
   out += fmt::format("stalls {}/1e6 of {} ns\n", stall_per_million, stall_ns);

@@ -85,6 +85,7 @@ struct Plan {
   std::array<uint64_t, 2> lost_frames{};   // bit n: the n-th UDP frame of that node is lost
   uint64_t blackhole_per_second = 0;
   uint64_t blackhole_ns = 0;
+  bool caller_copies = false;   // as a port whose frames are written where the peer reads them
   uint32_t device_burst = 0;    // frames that the device takes at once; 0: all
   uint64_t device_hold_ns = 0;  // it reads a frame's bytes so much later
   uint32_t device_ring = 1024;  // received frames that wait for a worker

@@ -14,6 +14,7 @@ SimQueue::SimQueue(const Plan& plan, uint32_t node, uint32_t extents, Scheduler&
       oracle_(oracle),
       leave_(std::move(leave)),
       wake_(std::move(wake)) {
+  caller_copies_ = plan.caller_copies;
   memory_bytes_ = size_t{extents} * plan.extent_bytes;
   owned_ = std::make_unique_for_overwrite<uint8_t[]>(memory_bytes_ + 4096);
   memory_ = owned_.get() + (4096 - reinterpret_cast<uintptr_t>(owned_.get()) % 4096);
@@ -59,6 +60,12 @@ uint8_t* SimQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uint3
   p.payload_bytes = payload_bytes;
   if (owner != nullptr) {
     if (node_ == kSource) oracle_.frame_built(scheduler_.now_ns(), header_bytes + payload_bytes);
+    if (caller_copies_) {  // all of the frame in one piece
+      p.header_bytes = 0;
+      p.copy.resize(header_bytes + payload_bytes);
+      p.payload_bytes = header_bytes + payload_bytes;
+      return p.copy.data();
+    }
     p.payload = payload;
   } else if (payload_bytes > 0) {
     p.copy.assign(payload, payload + payload_bytes);

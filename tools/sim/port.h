@@ -25,6 +25,7 @@ class SimQueue final : public port::Queue {
            Leave leave, std::function<void(uint64_t)> wake);
 
   uint32_t rx(port::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
+  bool keep(port::RxFrame*) override { return true; }
   void release(const port::RxFrame* frames, uint32_t count) override;
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                     const port::Buffer* owner, bool checksum_l4) override;

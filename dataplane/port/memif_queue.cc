@@ -1,0 +1,101 @@
+// Hot, except attach. See memif_queue.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/port/memif_queue.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sluice::port {
+
+void MemifQueue::attach(const MemifRegion* region) {
+  direct_ = false;
+  taken_ = written_ = room_ = 0;
+  if (region != nullptr) {
+    rx_ring_ = MemifRing(*region, setup_.queue_id, client_, false, buffer_bytes_);
+    tx_ring_ = MemifRing(*region, setup_.queue_id, client_, true, buffer_bytes_);
+    direct_ = rx_ring_.polled() && tx_ring_.polled();
+  }
+  caller_copies_ = direct_;
+}
+
+uint32_t MemifQueue::rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) {
+  if (!direct_) return DpdkQueue::rx(frames, capacity, oversize);
+  *oversize = 0;
+  if (gate_.pass() != Gate::State::kOpen) [[unlikely]]
+    return 0;
+  if (!direct_) [[unlikely]]  // changed at the gate
+    return 0;
+  const uint32_t count = std::min({capacity, kBurst, rx_ring_.ready()});
+  uint32_t out = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const MemifDescriptor slot = rx_ring_.slot(i);  // once: the peer could change it
+    const uint8_t* const data = rx_ring_.buffer(slot, slot.length);
+    if (data == nullptr || (slot.flags & kMemifChained) != 0) [[unlikely]] {
+      ++*oversize;
+      continue;
+    }
+    __builtin_prefetch(data);
+    frames[out++] = {.data = data, .length = slot.length, .udp_checksum_good = false, .handle = nullptr};
+  }
+  taken_ = count;
+  return out;
+}
+
+// In the shared ring frames go back all at once, with the burst they came in.
+void MemifQueue::release(const RxFrame* frames, uint32_t count) {
+  if (taken_ > 0) {
+    rx_ring_.give(taken_);
+    taken_ = 0;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    if (frames[i].handle != nullptr) DpdkQueue::release(&frames[i], 1);
+  }
+}
+
+bool MemifQueue::keep(RxFrame* frame) {
+  if (frame->handle != nullptr) return true;
+  rte_mbuf* const own = frame->length <= setup_.rx_room_bytes ? rte_pktmbuf_alloc(rx_pool()) : nullptr;
+  if (own == nullptr) return false;
+  auto* const data = rte_pktmbuf_mtod(own, uint8_t*);
+  memcpy(data, frame->data, frame->length);
+  frame->data = data;
+  frame->handle = own;
+  return true;
+}
+
+uint8_t* MemifQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
+                              const Buffer* owner, bool checksum_l4) {
+  if (!direct_) return DpdkQueue::tx_begin(header_bytes, payload, payload_bytes, owner, checksum_l4);
+  const uint32_t bytes = header_bytes + payload_bytes;
+  if (written_ == kBurst || bytes > setup_.frame_bytes_max || !gate_.is_open()) return nullptr;
+  if (written_ == room_) {
+    room_ = tx_ring_.ready();
+    if (written_ >= room_) return nullptr;
+  }
+  MemifDescriptor& slot = tx_ring_.slot(written_);
+  if (!tx_ring_.fills_own_buffers() && slot.length < bytes) [[unlikely]]
+    return nullptr;
+  uint8_t* const frame = tx_ring_.buffer(slot, bytes);
+  if (frame == nullptr) [[unlikely]]
+    return nullptr;
+  slot.length = bytes;
+  slot.flags = 0;
+  if (owner == nullptr && payload_bytes > 0) memcpy(frame + header_bytes, payload, payload_bytes);
+  ++written_;
+  return frame;
+}
+
+uint32_t MemifQueue::tx_flush() {
+  if (!direct_) return DpdkQueue::tx_flush();
+  if (written_ == 0) return 0;
+  if (!gate_.is_open()) [[unlikely]]  // what was written goes with the link, or when it has come back
+    return written_;
+  tx_ring_.give(written_);
+  room_ -= written_;
+  written_ = 0;
+  return 0;
+}
+
+}  // namespace sluice::port

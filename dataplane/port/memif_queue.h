@@ -1,0 +1,43 @@
+// One worker's queue pair on a memif, its frames read and written where the peer sees them.
+//
+// Received frames lie in the shared ring until release; sent payloads are copied into it by the caller, in
+// the same pass as their sum (Queue::caller_copies). Where the rings are not laid out as expected (another
+// implementation as peer, zero-copy=yes), the driver's bursts do the work, as for any other device.
+// A worker acknowledges a closed gate in rx alone: there it holds no address in the region.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "dataplane/port/dpdk_queue.h"
+#include "dataplane/port/memif_rings.h"
+
+namespace sluice::port {
+
+class MemifQueue final : public DpdkQueue {
+ public:
+  MemifQueue(const QueueSetup& setup, bool client, uint32_t buffer_bytes)
+      : DpdkQueue(setup), client_(client), buffer_bytes_(buffer_bytes) {}
+
+  // Link's thread, at a closed gate: a connection was made. Without a region the driver does the work.
+  void attach(const MemifRegion* region);
+
+  uint32_t rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
+  void release(const RxFrame* frames, uint32_t count) override;
+  bool keep(RxFrame* frame) override;
+  uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
+                    const Buffer* owner, bool checksum_l4) override;
+  uint32_t tx_flush() override;
+  uint32_t tx_pending() const override { return direct_ ? written_ : DpdkQueue::tx_pending(); }
+  bool device_holds(const Buffer& buffer) override { return !direct_ && DpdkQueue::device_holds(buffer); }
+
+ private:
+  const bool client_;
+  const uint32_t buffer_bytes_;
+  bool direct_ = false;
+  MemifRing rx_ring_;
+  MemifRing tx_ring_;
+  uint32_t taken_ = 0;    // slots of rx_ring_ whose frames the worker has
+  uint32_t written_ = 0;  // slots of tx_ring_ filled and not yet given
+  uint32_t room_ = 0;     // slots of tx_ring_ known to be free, the written ones among them
+};
+
+}  // namespace sluice::port
