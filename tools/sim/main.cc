@@ -27,6 +27,9 @@ int main(int argc, char** argv) {
   app.add_option("--first", options.first, "Begin with this one")->capture_default_str();
   auto* const one = app.add_option("--seed", seed, "Run this one alone, twice, and say everything about it");
   app.add_option("--jobs", options.jobs, "Processes")->capture_default_str();
+  app.add_option("--twice-every", options.twice_every, "Run every Nth seed twice: its traces must agree")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--exhaustive", exhaustive, "All loss patterns of short transfers instead of seeds");
   app.add_option("--bits", options.bits, "Exhaustive: first datagrams of which every subset is lost")
       ->capture_default_str();

@@ -12,8 +12,6 @@
 namespace sluice::sim {
 namespace {
 
-constexpr uint64_t kTwiceEvery = 8;
-
 struct Totals {
   uint64_t runs = 0;
   uint64_t failures = 0;
@@ -167,7 +165,7 @@ int run_seeds(const RunOptions& options) {
     for (uint64_t i = job; i < options.seeds; i += options.jobs) {
       const uint64_t seed = options.first + i;
       // A deliberate defect needs to be found once.
-      if (!run_seed(seed, seed % kTwiceEvery == 0 && !broken, &totals) && broken) break;
+      if (!run_seed(seed, seed % options.twice_every == 0 && !broken, &totals) && broken) break;
       if (job == 0 && (i / options.jobs) % 10'000 == 9'999) {
         fmt::print("... {} seeds of this process, {} failures, {:.0f} s\n", totals.runs, totals.failures,
                    seconds_since(begin));

@@ -15,6 +15,7 @@ struct RunOptions {
   uint64_t first = 1;
   uint64_t seeds = 1000;
   uint32_t jobs = 1;
+  uint32_t twice_every = 1;  // seeds of which one runs twice, to see that it takes the same course
   uint32_t bits = 10;
   bool verbose = false;
   Break broken = Break::kNone;

@@ -8,7 +8,7 @@ import threading
 
 from harness import HarnessError
 
-from .. import packages
+from .. import machine, packages
 from ..bench import brief
 from ..errors import LabError
 from ..figures import gbps, ratio, row
@@ -62,6 +62,9 @@ class Contest(Stacked):
         bench = self._bench
         names = ("tmpfs",) if bench.loss_percent else ("tmpfs", "disk")
         self._size = bench.pick(128 << 20, 4 << 30)
+        if not bench.quick:
+            bench.say("first: touching all free memory once")
+            machine.warm_memory()
         places = self._stack.enter_context(Places(self._size, names))
         self._places = {place.name: place for place in places.all}
         bench.described = {"kind": "own", "file_systems": places.describe(), "size_bytes": self._size}
