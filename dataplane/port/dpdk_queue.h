@@ -62,6 +62,8 @@ class DpdkQueue : public Queue {
   std::span<uint8_t> buffer_memory() const override { return memory_; }
 
  protected:
+  void drop_pending();
+
   QueueSetup setup_;
   Gate gate_;
 
@@ -80,7 +82,6 @@ class DpdkQueue : public Queue {
   rte_mbuf* referring(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                       const Buffer& owner);
   void prepare_checksums();
-  void drop_pending();
 
   rte_mbuf* burst_[kBurst] = {};
   uint32_t pending_ = 0;

@@ -10,23 +10,30 @@
 namespace sluice::port {
 
 void MemifQueue::attach(const MemifRegion* region) {
+  region_ = region != nullptr ? *region : MemifRegion();
+  attached_ = true;
+}
+
+void MemifQueue::adopt() {
+  attached_ = false;
   direct_ = false;
   taken_ = written_ = room_ = 0;
-  if (region != nullptr) {
-    rx_ring_ = MemifRing(*region, setup_.queue_id, client_, false, buffer_bytes_);
-    tx_ring_ = MemifRing(*region, setup_.queue_id, client_, true, buffer_bytes_);
+  if (region_.rings > 0) {
+    rx_ring_ = MemifRing(region_, setup_.queue_id, client_, false, buffer_bytes_);
+    tx_ring_ = MemifRing(region_, setup_.queue_id, client_, true, buffer_bytes_);
     direct_ = rx_ring_.polled() && tx_ring_.polled();
   }
+  if (direct_) drop_pending();
   caller_copies_ = direct_;
 }
 
 uint32_t MemifQueue::rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) {
-  if (!direct_) return DpdkQueue::rx(frames, capacity, oversize);
   *oversize = 0;
   if (gate_.pass() != Gate::State::kOpen) [[unlikely]]
     return 0;
-  if (!direct_) [[unlikely]]  // changed at the gate
-    return 0;
+  if (attached_) [[unlikely]]
+    adopt();
+  if (!direct_) return DpdkQueue::rx(frames, capacity, oversize);
   const uint32_t count = std::min({capacity, kBurst, rx_ring_.ready()});
   uint32_t out = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -67,9 +74,11 @@ bool MemifQueue::keep(RxFrame* frame) {
 
 uint8_t* MemifQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                               const Buffer* owner, bool checksum_l4) {
+  if (!usable()) [[unlikely]]
+    return nullptr;
   if (!direct_) return DpdkQueue::tx_begin(header_bytes, payload, payload_bytes, owner, checksum_l4);
   const uint32_t bytes = header_bytes + payload_bytes;
-  if (written_ == kBurst || bytes > setup_.frame_bytes_max || !gate_.is_open()) return nullptr;
+  if (written_ == kBurst || bytes > setup_.frame_bytes_max) return nullptr;
   if (written_ == room_) {
     room_ = tx_ring_.ready();
     if (written_ >= room_) return nullptr;
@@ -90,7 +99,7 @@ uint8_t* MemifQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uin
 uint32_t MemifQueue::tx_flush() {
   if (!direct_) return DpdkQueue::tx_flush();
   if (written_ == 0) return 0;
-  if (!gate_.is_open()) [[unlikely]]  // what was written goes with the link, or when it has come back
+  if (!usable()) [[unlikely]]  // what was written goes with the link, or when it has come back
     return written_;
   tx_ring_.give(written_);
   room_ -= written_;

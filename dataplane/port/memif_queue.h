@@ -3,7 +3,7 @@
 // Received frames lie in the shared ring until release; sent payloads are copied into it by the caller, in
 // the same pass as their sum (Queue::caller_copies). Where the rings are not laid out as expected (another
 // implementation as peer, zero-copy=yes), the driver's bursts do the work, as for any other device.
-// A worker acknowledges a closed gate in rx alone: there it holds no address in the region.
+// With addresses in the region a worker acknowledges a closed gate in rx alone: there it holds none.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,8 +30,16 @@ class MemifQueue final : public DpdkQueue {
   bool device_holds(const Buffer& buffer) override { return !direct_ && DpdkQueue::device_holds(buffer); }
 
  private:
+  void adopt();
+  // The gate is open, and rx has seen what changed behind it.
+  bool usable() const { return gate_.is_open() && !attached_; }
+
   const bool client_;
   const uint32_t buffer_bytes_;
+  // Written at a closed gate, read behind an open one; all else is the worker's.
+  bool attached_ = false;
+  MemifRegion region_;
+
   bool direct_ = false;
   MemifRing rx_ring_;
   MemifRing tx_ring_;

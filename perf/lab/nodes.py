@@ -127,6 +127,14 @@ class OwnNodes(_Nodes):
         self.pair.start()
         return self
 
+    def free_control(self):
+        """Control and client on any core: only the dataplanes stay where they are. A worker that shares its core
+        with them loses it for milliseconds, which is not its pacing's doing."""
+        self.client_prefix = []
+        for node in self.pair.nodes:
+            for task in pathlib.Path(f"/proc/{node.control.pid}/task").iterdir():
+                os.sched_setaffinity(int(task.name), allowed_cores())
+
     def freeze(self):
         """Not there for a while, for something else to have the cores: idle workers poll. No session may run."""
         # Control first, and last to wake: it never sees a dataplane that does not answer.

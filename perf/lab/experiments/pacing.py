@@ -3,9 +3,10 @@
 # `node`: sessions into null: with --rate. A rate counts frames with FCS, preamble and gap (dataplane/core/pacer.h),
 # so bytes are counted so. achieved = (bytes of a long run - bytes of a short one) / (difference of their times):
 # start, ramp and end are the same in both and fall out. rate_error = |achieved / target - 1|, the median of the
-# rounds. `pace`: sluice-pace with our pacer, frames of the same length, at each rate; gap errors, burst lengths,
-# rate error by its own clock. Ladder: sluice-pace with each policy, into a receiver with a queue of 256 frames
-# that drains at the target rate; first_pass is the fraction of frames that found room.
+# rounds. Control and client may use both cores, each dataplane keeps its own. `pace`: sluice-pace with our pacer,
+# frames of the same length, at each rate; gap errors, burst lengths, rate error by its own clock. Ladder:
+# sluice-pace with each policy, into a receiver with a queue of 256 frames that drains at the target rate;
+# first_pass is the fraction of frames that found room.
 #
 # summary: rate_error_max is the largest of node and pace; first_pass_X the worst of policy X over all rates run.
 # SPDX-License-Identifier: Apache-2.0
@@ -32,6 +33,7 @@ def run(bench):
                      for policy in POLICIES for rate in RATES_GBPS if policy == "bucket" or rate in rates]  # fmt: skip
     with bench.nodes() as nodes:
         nodes.start()
+        nodes.free_control()
         bench.describe(nodes)
         samples = bench.interleave(node_settings, lambda each: node_run(nodes, each, *bench.pick((0.2, 0.7), (1, 5))),
                                    lambda each: node_run(nodes, each, 0.1, 0.2))  # fmt: skip
