@@ -79,9 +79,9 @@ void Session::check_stall(uint64_t now_ns) {
   }
   const uint64_t limit_ns = context_->node.stall_timeout_s * 1'000'000'000ULL;
   if (now_ns - progress_ns_ < limit_ns) return;
-  fail({ErrorCode::kStalled,
-        fmt::format("no progress for {} s at node {}, waiting for {}", context_->node.stall_timeout_s,
-                    context_->node.name, waiting_for_.empty() ? "the peer" : waiting_for_)});
+  fail({ErrorCode::kStalled, fmt::format("no progress with {} for {} s, node {} is waiting for {}",
+                                         peer_name_, context_->node.stall_timeout_s, context_->node.name,
+                                         waiting_for_.empty() ? "the peer" : waiting_for_)});
 }
 
 // A source that was restarted hears from the peer what is there; until then, what it knew before.

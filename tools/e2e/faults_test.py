@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from harness import EmulatedWire, HarnessError, Proxy, is_root, wait_until
 from harness.system import run, same_bytes
-from transfers import (INTEGRITY, MIB, NO_SPACE, STORAGE, ended_session, finish, forget, make_file, start_slow, still_serving,
-                       wait_state)  # fmt: skip
+from transfers import (INTEGRITY, MIB, NO_SPACE, SANITIZED, STORAGE, ended_session, finish, forget, make_file,
+                       start_slow, still_serving, wait_state)  # fmt: skip
 
 STALL_S = 5
 SIZE = 40 * MIB + 4321
@@ -146,6 +146,7 @@ def test_a_disk_that_fails_and_stays_so_is_given_up_by_the_operator(pair, thin_d
 
 
 @pytest.mark.skipif(LIBFAKETIME is None, reason="libfaketime is not installed; run ./dev deps")
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's runtime must be the first library that is loaded")
 @pytest.mark.parametrize("jump", ["-3000d", "+3000d"])
 def test_wall_clocks_that_jump(pair, jump, monkeypatch):
     """b's control is given another time of day in the middle, then its connections have to be made anew."""

@@ -1,17 +1,15 @@
 # No worker allocates or frees memory while frames flow: with an allocator that would end it (tools/hotmalloc).
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from harness import find_binaries
 from harness.system import is_root
 from harness.wires import EmulatedWire, MemifWire
-from transfers import MIB, forget, make_file, pull, push
+from transfers import HOTMALLOC, MIB, SANITIZED, forget, make_file, pull, push
 
-LIBRARY = find_binaries() / "sluice_hotmalloc.so"
-pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="built with a sanitizer, which has its own allocator")
+pytestmark = pytest.mark.skipif(SANITIZED, reason="built with a sanitizer, which has its own allocator")
 
 
 def preloaded(_side):
-    return ["env", f"LD_PRELOAD={LIBRARY}"]
+    return ["env", f"LD_PRELOAD={HOTMALLOC}"]
 
 
 @pytest.fixture(scope="module", params=["memif", "lossy"])

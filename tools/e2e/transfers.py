@@ -3,10 +3,12 @@
 import contextlib
 import itertools
 
-from harness import HarnessError, wait_until
+from harness import HarnessError, find_binaries, wait_until
 from harness.system import random_file, same_bytes
 
 MIB = 1 << 20
+HOTMALLOC = find_binaries() / "sluice_hotmalloc.so"
+SANITIZED = not HOTMALLOC.exists()  # such builds go without: a sanitizer has its own allocator
 _serial = itertools.count(1)
 
 # dataplane/core/error.h
