@@ -116,6 +116,7 @@ void Receiver::plan_need(uint32_t index) {
   const std::vector<Query> queries = object.planner.due(object.written, now_ns_);
   if (queries.empty()) return;
   object.need.clear();
+  object.asked = queries;
   object.queries = static_cast<uint32_t>(queries.size());
   object.query_tag = object.query_tag % (kAdoptTag - 1) + 1;
   for (const Query& query : queries) {
@@ -130,11 +131,20 @@ void Receiver::missing(uint32_t index, const board::Event& event) {
   if (event.kind == board::EventKind::kMissing) {
     const uint64_t size = object.layout.size_bytes;
     if (event.length == 0 || event.offset >= size || object.need.size() == NeedPlanner::kRangesMax) return;
-    object.need.push_back({event.offset, std::min(event.length, size - event.offset)});
+    const auto query = std::ranges::find_if(object.asked, [&](const Query& each) {
+      return event.offset >= each.range.offset && event.offset - each.range.offset < each.range.length;
+    });
+    if (query == object.asked.end()) return;
+    object.need.push_back({query->lane, {event.offset, std::min(event.length, size - event.offset)}});
     return;
   }
-  if (--object.queries != 0 || object.need.empty()) return;
-  out_.needs.push_back({index, std::exchange(object.need, {})});
+  if (--object.queries == 0) say_need(index, std::exchange(object.need, {}));
+}
+
+void Receiver::say_need(uint32_t index, const std::vector<Query>& pieces) {
+  std::map<uint32_t, std::vector<Range>> by_lane;
+  for (const Query& piece : pieces) by_lane[piece.lane].push_back(piece.range);
+  for (auto& [lane, ranges] : by_lane) out_.needs.push_back({index, lane, std::move(ranges)});
 }
 
 void Receiver::plan_sync(uint32_t index) {
@@ -215,14 +225,15 @@ bool Receiver::sync_failed(uint32_t index) {
 void Receiver::forget(uint32_t index, std::vector<uint64_t> extents) {
   if (extents.empty()) return;
   Object& object = objects_[index];
-  const std::vector<Range> ranges = join_extents(object.written, std::move(extents));
-  for (const Range& range : ranges) {
+  std::vector<Query> pieces;
+  for (const Range& range : join_extents(object.written, std::move(extents))) {
     const uint32_t lane = object.planner.lane_of(range.offset);
     out_.commands.push_back({board::CommandKind::kForgetExtents, lane, index, range, 0});
     // If the bytes of this need are lost, the planner asks for them again.
     object.planner.sent(object.written, lane, range, now_ns_);
+    pieces.push_back({lane, range});
   }
-  out_.needs.push_back({index, ranges});
+  say_need(index, pieces);
 }
 
 void Receiver::begin_anew(uint32_t index) {

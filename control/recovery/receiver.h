@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -31,9 +32,10 @@ struct LaneCommand {
   uint32_t tag = 0;
 };
 
-// Ranges of one object: asked for, durable, or held.
-struct ObjectRanges {
+// To be sent again, on this lane: its worker holds what else has come of these extents.
+struct Need {
   uint32_t object = 0;
+  uint32_t lane = 0;
   std::vector<Range> ranges;
 };
 
@@ -51,10 +53,10 @@ class Receiver {
   };
   struct Out {
     std::vector<LaneCommand> commands;
-    std::vector<ObjectRanges> needs;  // to the source
-    std::vector<uint32_t> syncs;      // begin_sync these
-    std::vector<uint32_t> differ;     // complete, but not what the source sent: kIntegrity
-    std::vector<uint32_t> finished;   // complete and checked: give it its name, then set_done
+    std::vector<Need> needs;         // to the source
+    std::vector<uint32_t> syncs;     // begin_sync these
+    std::vector<uint32_t> differ;    // complete, but not what the source sent: kIntegrity
+    std::vector<uint32_t> finished;  // complete and checked: give it its name, then set_done
   };
 
   Receiver(std::vector<Layout> objects, const Options& options);
@@ -119,7 +121,8 @@ class Receiver {
     std::vector<uint64_t> journalling;  // blocks given to the journal for `syncing`
     uint64_t digest = 0;                // of what is written
     std::optional<uint64_t> source_digest;
-    std::vector<Range> need;  // collected from kMissing
+    std::vector<Query> asked;  // unanswered, or answered in this round
+    std::vector<Query> need;   // collected from kMissing
     uint32_t query_tag = 0;
     uint32_t queries = 0;  // unanswered
     bool finishing = false;
@@ -147,6 +150,7 @@ class Receiver {
   void fold(Object& object, uint64_t extent, uint64_t crc) const;  // in, or out again
   void forget(uint32_t index, std::vector<uint64_t> extents);
   void plan_need(uint32_t index);
+  void say_need(uint32_t index, const std::vector<Query>& pieces);
   void plan_sync(uint32_t index);
   void check_complete(uint32_t index);
   void adopt_query(uint32_t index, uint64_t from);

@@ -83,7 +83,7 @@ void check(World& world, Receiver& receiver) {
     fuzz::require(query || command.kind == CommandKind::kForgetExtents,
                   "queries and forgetting are all a receiver asks for");
   }
-  for (const ObjectRanges& need : out.needs) {
+  for (const Need& need : out.needs) {
     fuzz::require(need.ranges.size() <= NeedPlanner::kRangesMax, "a need is bounded");
     for (const Range& range : need.ranges) check_range(world, need.object, range);
   }

@@ -114,6 +114,28 @@ TEST_F(ReceiverTest, AfterAnAdoptionWhateverStaysMissingIsAskedFor) {
   EXPECT_EQ(out.needs[0].ranges, (std::vector<Range>{{0, kExtent}}));
 }
 
+TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
+  Receiver receiver = make({4 * kExtent});
+  receiver.start_attempt(0);
+  ASSERT_TRUE(receiver.partition_sent(0, 1, {0, kExtent}));
+  ASSERT_TRUE(receiver.partition_sent(0, 2, {2 * kExtent, kExtent}));
+  receiver.tick(NeedPlanner::kQuietNs + 1);
+  const Receiver::Out asked = receiver.take();
+  ASSERT_EQ(asked.commands.size(), 2U);
+  const uint32_t tag = asked.commands[0].tag;
+  receiver.on_event(missing(0, {2 * kExtent + 512, 512}, tag));
+  receiver.on_event(missing(0, {512, 512}, tag));
+  receiver.on_event(missing(0, {3 * kExtent, 512}, tag));  // nobody was asked for that
+  receiver.on_event(end(0, tag));
+  receiver.on_event(end(0, tag));
+  const Receiver::Out out = receiver.take();
+  ASSERT_EQ(out.needs.size(), 2U);
+  EXPECT_EQ(out.needs[0].lane, 1U);
+  EXPECT_EQ(out.needs[0].ranges, (std::vector<Range>{{512, 512}}));
+  EXPECT_EQ(out.needs[1].lane, 2U);
+  EXPECT_EQ(out.needs[1].ranges, (std::vector<Range>{{2 * kExtent + 512, 512}}));
+}
+
 TEST_F(ReceiverTest, FinishesAFileOnceItIsCompleteAndItsDigestIsTheSources) {
   Receiver receiver = make({kExtent, kExtent});
   receiver.start_attempt(0);

@@ -181,7 +181,7 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
       sender.peer_knows();
       break;
     case 5:
-      sender.need(any_object(world, input), any_ranges(input));
+      sender.need(any_object(world, input), input.below(8), any_ranges(input));
       break;
     case 6: {
       const uint32_t object = any_object(world, input);

@@ -51,7 +51,7 @@ TEST_F(SenderTest, RepairsOnTheLaneThatCarriedTheBytes) {
   begin(sender);
   sender.take();
   sender.on_event({.kind = EventKind::kExtentSent, .offset = 2 * kExtent, .length = kExtent, .digest = 7}, 1);
-  sender.need(0, {{2 * kExtent + 512, 1024}});
+  sender.need(0, 1, {{2 * kExtent + 512, 1024}});
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.commands.size(), 1U);
   EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
@@ -64,7 +64,7 @@ TEST_F(SenderTest, WhatWasNeverSentComesInItsTurnHoweverMuchOfItIsAskedFor) {
   begin(sender);
   sender.take();
   sender.on_event(sent(0, 1), 0);
-  sender.need(0, {{0, 1000ULL * kExtent}});
+  sender.need(0, 0, {{0, 1000ULL * kExtent}});
   EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{0, kExtent}}));
 }
 
@@ -72,7 +72,7 @@ TEST_F(SenderTest, APartOfAnExtentWasSentByAnEarlierLifeAndIsRepaired) {
   Sender sender = make({100 * kExtent});  // knows nothing: it was restarted
   begin(sender);
   sender.take();
-  sender.need(0, {{50 * kExtent + 4096, 4096}});
+  sender.need(0, 0, {{50 * kExtent + 4096, 4096}});
   EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{50 * kExtent + 4096, 4096}}));
 }
 
@@ -82,7 +82,7 @@ TEST_F(SenderTest, AnExtentThatThePeerLostAgainIsRepaired) {
   for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), 0);
   sender.peer_has(0, {{0, 4 * kExtent}});
   sender.take();
-  sender.need(0, {{kExtent, 2 * kExtent}});  // its sync failed
+  sender.need(0, 0, {{kExtent, 2 * kExtent}});  // its sync failed
   EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{kExtent, 2 * kExtent}}));
 }
 
@@ -94,15 +94,35 @@ TEST_F(SenderTest, WhatThePeerLostAgainIsStillRepairedOnItsLane) {
   for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), 1);
   sender.peer_has(0, {{2 * kExtent, kExtent}});  // written, but a sync fails then
   const uint64_t held = sender.bytes_held();
-  sender.need(0, {{2 * kExtent, kExtent}});
+  sender.need(0, 0, {{2 * kExtent, kExtent}});
   EXPECT_EQ(sender.bytes_held(), held - kExtent);
   sender.peer_has(0, {{3 * kExtent, kExtent}});  // the rest of the partition
   sender.take();
-  sender.need(0, {{2 * kExtent + 512, 1024}});
+  sender.need(0, 1, {{2 * kExtent + 512, 1024}});
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.commands.size(), 1U);
   EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
   EXPECT_EQ(out.commands[0].lane, 1U);
+}
+
+// Found by the simulator (seed 1307219): only the peer knows where the rest of such an extent lies.
+TEST_F(SenderTest, ARestartedSourceRepairsPartsOnTheLaneThatThePeerNames) {
+  Sender sender = make({8 * kExtent}, 3);
+  begin(sender);
+  sender.take();
+  sender.need(0, 2, {{6 * kExtent + 512, 1024}});
+  const Sender::Out out = sender.take();
+  ASSERT_EQ(out.commands.size(), 1U);
+  EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
+  EXPECT_EQ(out.commands[0].lane, 2U);
+}
+
+TEST_F(SenderTest, ALaneThatIsNotThereRepairsNothing) {
+  Sender sender = make({8 * kExtent}, 2);
+  begin(sender);
+  sender.take();
+  sender.need(0, 2, {{6 * kExtent + 512, 1024}});
+  EXPECT_TRUE(of_kind(sender.take(), CommandKind::kRepair).empty());
 }
 
 TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
@@ -110,7 +130,7 @@ TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
   begin(sender);
   for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), 0);
   sender.start_attempt(0, {}, 0);  // the peer has ended the session: only its last word is due
-  sender.need(0, {{0, 4 * kExtent}});
+  sender.need(0, 0, {{0, 4 * kExtent}});
   EXPECT_TRUE(of_kind(sender.take(), CommandKind::kRepair).empty());
 }
 

@@ -137,7 +137,7 @@ void Destination::on_tick(uint64_t now_ns) {
 void Destination::take() {
   const recovery::Receiver::Out out = receiver_->take();
   for (const recovery::LaneCommand& command : out.commands) session_.command(command);
-  for (const recovery::ObjectRanges& need : out.needs) send_need(need);
+  for (const recovery::Need& need : out.needs) send_need(need);
   for (const uint32_t index : out.differ) {
     const wire::CrcKind kind = session_.agreement().crc_kind;
     session_.fail(
@@ -153,11 +153,12 @@ void Destination::take() {
   for (const uint32_t index : out.finished) session_.spawn(finish(index));
 }
 
-void Destination::send_need(const recovery::ObjectRanges& need) {
+void Destination::send_need(const recovery::Need& need) {
   spdlog::debug("{}: {} needs {} range(s) again", session_.log_name(), files_[need.object].record.shown(),
                 need.ranges.size());
   const auto begin = [&](peer::PeerMessage* message) {
     message->mutable_need()->set_object(need.object);
+    message->mutable_need()->set_lane(need.lane);
     return message->mutable_need()->mutable_ranges();
   };
   send_ranges(need.ranges, begin, [this](const auto& message) { session_.send(message); });

@@ -75,7 +75,7 @@ class Destination final : public DataEnd {
 
   void take();  // what the receiver wants, done
   void extent_failed(const board::Event& event);
-  void send_need(const recovery::ObjectRanges& need);
+  void send_need(const recovery::Need& need);
   void send_done(uint32_t index);
   asio::awaitable<void> sync(uint32_t index);
   asio::awaitable<Status> make_durable(uint32_t index);

@@ -257,9 +257,10 @@ void DestinationControl::do_out() {
     if (flows) lanes_.command(command);
   }
   host_.trace.reached.needs += out.needs.size();
-  for (recovery::ObjectRanges& need : out.needs) {
-    host_.stream->send(kDestination,
-                       {.kind = Kind::kNeed, .object = need.object, .ranges = std::move(need.ranges)});
+  for (recovery::Need& need : out.needs) {
+    host_.stream->send(
+        kDestination,
+        {.kind = Kind::kNeed, .object = need.object, .lane = need.lane, .ranges = std::move(need.ranges)});
   }
   if (!out.differ.empty()) return fail(End::kIntegrity, "the source's digest is another");
   for (const uint32_t object : out.syncs) sync(object);

@@ -102,7 +102,7 @@ void SourceControl::message(const Message& m) {
       held_end_ = true;
       return go_on();
     case Kind::kNeed:
-      return sender_.need(m.object, m.ranges);
+      return sender_.need(m.object, m.lane, m.ranges);
     case Kind::kFileDone:
       if (!sender_.file_done(m.object, m.digest)) host_.oracle.fail("file_done of a file that is not there");
       return;
