@@ -1,5 +1,6 @@
 # A real Ethernet path: af_packet on a veth pair between two network namespaces, jumbo and standard frames.
 # SPDX-License-Identifier: Apache-2.0
+import re
 import subprocess
 
 import pytest
@@ -62,4 +63,5 @@ def test_ping_from_a_kernel_neighbour_is_answered(neighbour, address, size):
     command = ["ping", "-n", "-c", "3", "-i", "0.2", "-w", "30", "-s", str(size), address]
     result = subprocess.run([*neighbour.wire.enter(1), *command], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "3 received" in result.stdout
+    # Until three came back; a reply that was late on a busy machine is one more.
+    assert int(re.search(r"(\d+) received", result.stdout).group(1)) >= 3, result.stdout
