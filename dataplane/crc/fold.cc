@@ -79,8 +79,9 @@ SLUICE_FOLD uint64_t fold(uint64_t seed, const uint8_t* from, uint8_t* to, size_
   uint8_t rest[16 + kStride];
   _mm_storeu_si128(reinterpret_cast<__m128i*>(rest), last);
   if constexpr (kCopy != Copy::kNone) std::memcpy(to + at, from + at, bytes - at);
-  const uint64_t sum = crc64_ecma_refl(~0ULL, rest, 16);  // all ones: a state of zero
-  return at == bytes ? sum : crc64_ecma_refl(sum, from + at, bytes - at);
+  const uint64_t sum = crc64_ecma_refl(~0ULL, rest, 16);                   // all ones: a state of zero
+  const uint8_t* const tail = kCopy == Copy::kNone ? from + at : to + at;  // each byte of `from` is read once
+  return at == bytes ? sum : crc64_ecma_refl(sum, tail, bytes - at);
 }
 
 }  // namespace

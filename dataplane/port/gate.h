@@ -32,7 +32,7 @@ class Gate {
   }
 
   // Worker: the same question without an answer to the link's thread, which goes on waiting.
-  bool is_open() const { return (wanted_.load(std::memory_order_acquire) & kStateMask) == 0; }
+  State state() const { return static_cast<State>(wanted_.load(std::memory_order_acquire) & kStateMask); }
 
   // Around the worker's life; by the launching thread before, by the worker after.
   void worker_begins() { running_.store(true); }

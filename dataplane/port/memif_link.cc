@@ -34,6 +34,12 @@ bool MemifLink::End::device_up() const {
   return rte_eth_link_get_nowait(port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
+// A peer may have gone and come back while the handlers ran: the link is up, but not the one we know.
+bool MemifLink::End::still_attached() const {
+  if (region == 0) return true;
+  return std::ranges::any_of(mapped_memif_regions(), [&](const auto& each) { return each.inode == region; });
+}
+
 void MemifLink::End::close_gates(Gate::State state) const {
   for (Gate* gate : gates) gate->close(state);
 }
@@ -179,7 +185,7 @@ void MemifLink::settle() {
   hold();
   for (const auto& end : ends_) {
     if (!end->online) continue;
-    if (end->device_up()) {
+    if (end->device_up() && end->still_attached()) {
       end->open_gates();
       continue;
     }
@@ -216,7 +222,11 @@ void MemifLink::try_online(End& end) {
     end.next_try = Clock::now() + std::chrono::milliseconds(kRetryMs);
     return;
   }
-  if (end.attach) end.attach(regions.size() == 1 && regions[0].rings == wanted ? regions.data() : nullptr);
+  const bool direct = regions.size() == 1 && regions[0].rings == wanted && regions[0].has_buffers();
+  if (end.attach) {
+    end.attach(direct ? regions.data() : nullptr);
+    end.region = direct ? regions[0].inode : 0;
+  }
   end.online = true;
   end.mismatch_said = false;
   end.up = true;

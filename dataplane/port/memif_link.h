@@ -52,10 +52,12 @@ class MemifLink {
     UniqueFd greeting;  // client: a connection that asks whether the server lives
     bool online = false;
     bool mismatch_said = false;
+    uint64_t region = 0;  // inode of what was attached; 0: the driver does the work
     Clock::time_point next_try;
     std::atomic<bool> up{false};
 
     bool device_up() const;
+    bool still_attached() const;
     void close_gates(Gate::State state) const;
     void open_gates() const;
   };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sluice::port {
 
@@ -14,33 +15,39 @@ void MemifQueue::attach(const MemifRegion* region) {
   attached_ = true;
 }
 
-void MemifQueue::adopt() {
-  attached_ = false;
+// False: it is too early to tell whether the peer polls.
+bool MemifQueue::adopt() {
   direct_ = false;
+  in_chain_ = false;
   taken_ = written_ = room_ = 0;
   if (region_.rings > 0) {
     rx_ring_ = MemifRing(region_, setup_.queue_id, client_, false, buffer_bytes_);
     tx_ring_ = MemifRing(region_, setup_.queue_id, client_, true, buffer_bytes_);
+    if (!tx_ring_.offered()) return false;
     direct_ = rx_ring_.polled() && tx_ring_.polled();
   }
   if (direct_) drop_pending();
   caller_copies_ = direct_;
+  attached_ = false;
+  return true;
 }
 
 uint32_t MemifQueue::rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) {
   *oversize = 0;
   if (gate_.pass() != Gate::State::kOpen) [[unlikely]]
     return 0;
-  if (attached_) [[unlikely]]
-    adopt();
+  if (attached_ && !adopt()) [[unlikely]]
+    return 0;
   if (!direct_) return DpdkQueue::rx(frames, capacity, oversize);
   const uint32_t count = std::min({capacity, kBurst, rx_ring_.ready()});
   uint32_t out = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    const MemifDescriptor slot = rx_ring_.slot(i);  // once: the peer could change it
+    const MemifDescriptor slot = rx_ring_.read(i);
     const uint8_t* const data = rx_ring_.buffer(slot, slot.length);
-    if (data == nullptr || (slot.flags & kMemifChained) != 0) [[unlikely]] {
-      ++*oversize;
+    const bool chained = (slot.flags & kMemifChained) != 0;
+    const bool rest = std::exchange(in_chain_, chained);
+    if (data == nullptr || chained || rest) [[unlikely]] {
+      *oversize += rest ? 0 : 1;
       continue;
     }
     __builtin_prefetch(data);
@@ -84,9 +91,9 @@ uint8_t* MemifQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uin
     if (written_ >= room_) return nullptr;
   }
   MemifDescriptor& slot = tx_ring_.slot(written_);
-  if (!tx_ring_.fills_own_buffers() && slot.length < bytes) [[unlikely]]
-    return nullptr;
-  uint8_t* const frame = tx_ring_.buffer(slot, bytes);
+  if (!tx_ring_.fills_own_buffers() && tx_ring_.read(written_).length < bytes) [[unlikely]]
+    return too_long_.data();
+  uint8_t* const frame = tx_ring_.buffer(tx_ring_.read(written_), bytes);
   if (frame == nullptr) [[unlikely]]
     return nullptr;
   slot.length = bytes;
@@ -99,8 +106,11 @@ uint8_t* MemifQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uin
 uint32_t MemifQueue::tx_flush() {
   if (!direct_) return DpdkQueue::tx_flush();
   if (written_ == 0) return 0;
-  if (!usable()) [[unlikely]]  // what was written goes with the link, or when it has come back
-    return written_;
+  if (!usable()) [[unlikely]] {
+    const uint32_t not_taken = written_;
+    if (gate_.state() == Gate::State::kOffline) written_ = 0;  // goes with the link
+    return not_taken;
+  }
   tx_ring_.give(written_);
   room_ -= written_;
   written_ = 0;

@@ -7,6 +7,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "dataplane/port/dpdk_queue.h"
 #include "dataplane/port/memif_rings.h"
 
@@ -15,7 +17,7 @@ namespace sluice::port {
 class MemifQueue final : public DpdkQueue {
  public:
   MemifQueue(const QueueSetup& setup, bool client, uint32_t buffer_bytes)
-      : DpdkQueue(setup), client_(client), buffer_bytes_(buffer_bytes) {}
+      : DpdkQueue(setup), client_(client), buffer_bytes_(buffer_bytes), too_long_(setup.frame_bytes_max) {}
 
   // Link's thread, at a closed gate: a connection was made. Without a region the driver does the work.
   void attach(const MemifRegion* region);
@@ -30,9 +32,9 @@ class MemifQueue final : public DpdkQueue {
   bool device_holds(const Buffer& buffer) override { return !direct_ && DpdkQueue::device_holds(buffer); }
 
  private:
-  void adopt();
+  bool adopt();
   // The gate is open, and rx has seen what changed behind it.
-  bool usable() const { return gate_.is_open() && !attached_; }
+  bool usable() const { return gate_.state() == Gate::State::kOpen && !attached_; }
 
   const bool client_;
   const uint32_t buffer_bytes_;
@@ -41,11 +43,13 @@ class MemifQueue final : public DpdkQueue {
   MemifRegion region_;
 
   bool direct_ = false;
+  bool in_chain_ = false;  // what comes next belongs to a frame of several buffers, which is dropped
   MemifRing rx_ring_;
   MemifRing tx_ring_;
-  uint32_t taken_ = 0;    // slots of rx_ring_ whose frames the worker has
-  uint32_t written_ = 0;  // slots of tx_ring_ filled and not yet given
-  uint32_t room_ = 0;     // slots of tx_ring_ known to be free, the written ones among them
+  uint32_t taken_ = 0;             // slots of rx_ring_ whose frames the worker has
+  uint32_t written_ = 0;           // slots of tx_ring_ filled and not yet given
+  uint32_t room_ = 0;              // slots of tx_ring_ known to be free, the written ones among them
+  std::vector<uint8_t> too_long_;  // takes frames that no buffer of the peer holds: lost, as on any wire
 };
 
 }  // namespace sluice::port

@@ -20,7 +20,7 @@ uint64_t ring_bytes(uint32_t log2_slots) {
 
 // Rings stand one after the other, each with its cookie first.
 MemifRegion MemifRegion::inspect(uint8_t* begin, uint64_t bytes) {
-  MemifRegion region{.begin = begin, .bytes = bytes, .rings = 0, .log2_slots = 0};
+  MemifRegion region{.begin = begin, .bytes = bytes};
   const auto cookie_at = [&](uint64_t offset) {
     uint32_t cookie = 0;
     if (offset + sizeof cookie > bytes) return false;
@@ -38,6 +38,11 @@ MemifRegion MemifRegion::inspect(uint8_t* begin, uint64_t bytes) {
   return region;
 }
 
+bool MemifRegion::has_buffers() const {
+  constexpr uint64_t kBufferBytesMin = 256;
+  return rings > 0 && bytes >= rings * (ring_bytes(log2_slots) + (kBufferBytesMin << log2_slots));
+}
+
 std::vector<MemifRegion> mapped_memif_regions() {
   std::vector<MemifRegion> regions;
   std::ifstream maps("/proc/self/maps");
@@ -45,9 +50,12 @@ std::vector<MemifRegion> mapped_memif_regions() {
     if (line.find("/memfd:memif_region_0") == std::string::npos) continue;
     uint64_t begin = 0;
     uint64_t end = 0;
-    const bool read = sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &begin, &end) == 2;
+    uint64_t inode = 0;
+    const bool read =
+        sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &begin, &end, &inode) == 3;
     regions.push_back(read ? MemifRegion::inspect(reinterpret_cast<uint8_t*>(begin), end - begin)
                            : MemifRegion());
+    regions.back().inode = inode;
   }
   return regions;
 }
@@ -73,7 +81,10 @@ void MemifRing::give(uint32_t count) {
   if (client_ && !sending_) {
     // Offered again, whole: the peer wrote the length of its frame there.
     const uint32_t again = count == 0 ? slots_ : count;
-    for (uint32_t i = 0; i < again; ++i) slot(i).length = buffer_bytes_;
+    for (uint32_t i = 0; i < again; ++i) {
+      slot(i).length = buffer_bytes_;
+      slot(i).flags = 0;
+    }
   }
   at_ = static_cast<uint16_t>(at_ + count);
   const auto shown = static_cast<uint16_t>(at_ + (client_ && !sending_ ? slots_ : 0));

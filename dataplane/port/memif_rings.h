@@ -43,6 +43,10 @@ struct MemifRegion {
   uint64_t bytes = 0;
   uint32_t rings = 0;  // of both directions; 0 when it cannot be told
   uint32_t log2_slots = 0;
+  uint64_t inode = 0;  // of its memfd: no two connections have the same
+
+  // False: the buffers of this client lie in another region (zero-copy).
+  bool has_buffers() const;
 
   // Counts the rings at `begin`.
   static MemifRegion inspect(uint8_t* begin, uint64_t bytes);
@@ -56,6 +60,8 @@ class MemifRing {
   // buffers of `buffer_bytes`.
   MemifRing(const MemifRegion& region, uint32_t pair, bool client, bool sending, uint32_t buffer_bytes);
 
+  // A client that has not offered buffers yet may not have said yet whether it polls.
+  bool offered() const { return client_ || !sending_ || ring_->head.load(std::memory_order_acquire) != 0; }
   bool polled() const { return (ring_->flags & kMemifMaskInterrupts) != 0; }
   // Slots that are this end's now: frames to take, or buffers to fill. 0 when the peer breaks the rules.
   uint32_t ready() const {
@@ -63,8 +69,13 @@ class MemifRing {
     const auto count = static_cast<uint16_t>(other + (client_ && sending_ ? slots_ : 0) - at_);
     return count <= slots_ ? count : 0;
   }
-  // The i-th of them.
+  // The i-th of them; read() copies it once, before the peer could change it.
   MemifDescriptor& slot(uint32_t i) const { return descriptors_[(at_ + i) & (slots_ - 1)]; }
+  MemifDescriptor read(uint32_t i) const {
+    const MemifDescriptor copy = slot(i);
+    std::atomic_signal_fence(std::memory_order_acq_rel);  // the compiler must not look again
+    return copy;
+  }
   // Where `bytes` of its buffer lie; nullptr: not in the region, or the buffer is smaller.
   uint8_t* buffer(const MemifDescriptor& d, uint32_t bytes) const {
     const uint64_t offset = d.offset;

@@ -65,6 +65,37 @@ TEST(MemifRegion, DoesNotCountARingThatIsCutOff) {
   EXPECT_EQ(MemifRegion::inspect(shared.begin(), ring_bytes + 64).rings, 0U);
 }
 
+TEST(MemifRegion, KnowsAClientWhoseBuffersLieElsewhere) {
+  SharedRegion shared(1, 6);
+  EXPECT_TRUE(shared.region.has_buffers());
+  const uint64_t rings_bytes = 2 * (kMemifRingHeadBytes + (sizeof(MemifDescriptor) << 6));
+  const uint64_t pages = (rings_bytes + 4095) / 4096 * 4096;
+  EXPECT_EQ(MemifRegion::inspect(shared.begin(), pages).rings, 2U);
+  EXPECT_FALSE(MemifRegion::inspect(shared.begin(), pages).has_buffers());
+}
+
+TEST(MemifRing, AServerSendsOnlyWhenTheClientHasOfferedBuffers) {
+  SharedRegion shared(1, 4);
+  const MemifRing to_client(shared.region, 0, false, true, kBufferBytes);
+  EXPECT_FALSE(to_client.offered());
+  const MemifRing at_client(shared.region, 0, true, false, kBufferBytes);
+  EXPECT_TRUE(to_client.offered());
+  EXPECT_EQ(to_client.ready(), 16U);
+}
+
+TEST(MemifRing, ABufferIsOfferedAgainWithoutTheMarksOfItsLastFrame) {
+  SharedRegion shared(1, 4);
+  MemifRing from(shared.region, 0, false, true, kBufferBytes);
+  MemifRing to(shared.region, 0, true, false, kBufferBytes);
+  from.slot(0).flags = kMemifChained;
+  from.slot(0).length = 7;
+  from.give(1);
+  ASSERT_EQ(to.read(0).flags, kMemifChained);
+  to.give(1);
+  EXPECT_EQ(from.slot(15).flags, 0);
+  EXPECT_EQ(from.slot(15).length, kBufferBytes);
+}
+
 // Frames of random sizes in random bursts, both directions, round the 16-bit indices more than once.
 class MemifRingTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Directions, MemifRingTest, testing::Bool(),
