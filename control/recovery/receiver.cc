@@ -131,11 +131,13 @@ void Receiver::missing(uint32_t index, const board::Event& event) {
   if (event.kind == board::EventKind::kMissing) {
     const uint64_t size = object.layout.size_bytes;
     if (event.length == 0 || event.offset >= size || object.need.size() == NeedPlanner::kRangesMax) return;
+    const uint64_t length = std::min(event.length, size - event.offset);
     const auto query = std::ranges::find_if(object.asked, [&](const Query& each) {
-      return event.offset >= each.range.offset && event.offset - each.range.offset < each.range.length;
+      return event.offset < each.range.offset + each.range.length &&
+             each.range.offset < event.offset + length;
     });
     if (query == object.asked.end()) return;
-    object.need.push_back({query->lane, {event.offset, std::min(event.length, size - event.offset)}});
+    object.need.push_back({query->lane, {event.offset, length}});
     return;
   }
   if (--object.queries == 0) say_need(index, std::exchange(object.need, {}));

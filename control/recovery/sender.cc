@@ -142,7 +142,7 @@ Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
 // control was restarted only the peer knows. Whole extents go on the lane that carried them, if that is
 // known. What was never sent comes in its turn: a peer that was restarted does not know, and asks for all it
 // lacks.
-void Sender::need(uint32_t index, uint32_t told_lane, const std::vector<Range>& ranges) {
+void Sender::need(uint32_t index, std::optional<uint32_t> told_lane, const std::vector<Range>& ranges) {
   if (index >= objects_.size() || objects_[index].done) return;
   Object& object = objects_[index];
   for (const Range& range : ranges) {
@@ -161,7 +161,8 @@ void Sender::need(uint32_t index, uint32_t told_lane, const std::vector<Range>& 
       const bool part = at != object.peer.extent_offset(extent) || piece_end != extent_end;
       const bool sent = placed != nullptr ? at < placed->sent_end : object.given.is_set(extent);
       const bool repeat = sent || part || object.ledger.map().is_set(extent);
-      const uint32_t its_lane = part || placed == nullptr ? told_lane : placed->lane;
+      const uint32_t known_lane = placed != nullptr ? placed->lane : told_lane.value_or(0);
+      const uint32_t its_lane = part ? told_lane.value_or(known_lane) : known_lane;
       if (!repeat || its_lane != lane || repair.offset + repair.length != at) {
         add_repair(lane, index, repair);
         repair = {at, 0};

@@ -54,7 +54,8 @@ class Sender {
   // From the peer. Ranges outside an object are cut or ignored.
   void peer_has(uint32_t object, const std::vector<Range>& ranges);  // written or durable there
   void peer_knows();                                                 // that was all: go on
-  void need(uint32_t object, uint32_t lane, const std::vector<Range>& ranges);
+  // `lane`: where the peer has the rest of their extents, if it says so.
+  void need(uint32_t object, std::optional<uint32_t> lane, const std::vector<Range>& ranges);
   bool file_done(uint32_t object, uint64_t digest);  // false: there is no such file
   // The stream is another one: what was reported and not confirmed is reported again.
   void report_again();

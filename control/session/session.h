@@ -182,6 +182,7 @@ class Session final : public BoardUser, public std::enable_shared_from_this<Sess
   void read_figures();
   FlowFigures figures() const;  // of all attempts
   void watch(uint64_t now_ns);
+  void flow_closed(const board::Event& event);
   void check_stall(uint64_t now_ns);
   uint64_t bytes_done() const;
 

@@ -26,11 +26,21 @@ void Session::on_event(const board::Event& event) {
     lane->open_status = event.value;
     changed_.notify();
   } else if (event.kind == board::EventKind::kFlowClosed) {
+    flow_closed(event);
     changed_.notify();
   } else if ((data_running_ && !failed()) || kept) {
     end_->on_event(event, static_cast<uint32_t>(lane - lanes_.begin()));
   } else if (claim_pending_ || claimed_) {
     if (early_events_.size() < kEarlyEventsMax) early_events_.push_back(event);
+  }
+}
+
+// By a command that a control left behind which is gone: this one claimed the flow before it was obeyed.
+void Session::flow_closed(const board::Event& event) {
+  if (claim_pending_ || claimed_) {
+    if (early_events_.size() < kEarlyEventsMax) early_events_.push_back(event);
+  } else if (data_running_ && !winding_down_) {
+    fail({ErrorCode::kStalled, "a former sluice-control closed the flows: opening new ones"});
   }
 }
 

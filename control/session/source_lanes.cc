@@ -25,7 +25,9 @@ void Source::on_message(const peer::PeerMessage& message) {
     case peer::PeerMessage::kNeed:
       if (!fits(message.need().ranges())) return;
       if (session_.context()->board->backlog() > kRepairBacklogMax) return;  // it will be asked for again
-      sender_->need(message.need().object(), message.need().lane(), to_ranges(message.need().ranges()));
+      sender_->need(message.need().object(),
+                    message.need().has_lane() ? std::optional(message.need().lane()) : std::nullopt,
+                    to_ranges(message.need().ranges()));
       return take();
     case peer::PeerMessage::kObjectState:
       return object_state(message.object_state());

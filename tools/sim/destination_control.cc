@@ -116,7 +116,8 @@ void DestinationControl::hello(const Message& m) {
     return;
   }
   const bool live = flows_ == Flows::kLive || flows_ == Flows::kFound;
-  if (live && !m.flow_ids.empty() && m.flow_ids == lanes_.flow_ids()) return go_on_with_flows();
+  if (live && !lanes_.any_closed() && !m.flow_ids.empty() && m.flow_ids == lanes_.flow_ids())
+    return go_on_with_flows();
   // A file that is being given its name is first brought to its end: bytes of it would have no place to go.
   for (uint32_t i = 0; i < receiver_.objects(); ++i) {
     if (!receiver_.done(i) && files_[i].phase != Phase::kReceiving) return;
@@ -236,6 +237,13 @@ void DestinationControl::check_dataplane() {
 }
 
 void DestinationControl::on_event(const board::Event& event, uint32_t) {
+  if (event.kind == board::EventKind::kFlowClosed) {
+    // An earlier control's doing: the source calls again, and gets new flows.
+    if (flows_ != Flows::kLive || !up_) return;
+    host_.stream->close(kDestination);
+    up_ = false;
+    return;
+  }
   if (event.kind == board::EventKind::kExtentFailed) {
     return event.value == ENOSPC ? fail(End::kNoSpace, "no space")
                                  : fail(End::kWriteFailed, "a write failed");

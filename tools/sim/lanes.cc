@@ -54,6 +54,10 @@ bool Lanes::all_open() const {
   return std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.open; });
 }
 
+bool Lanes::any_closed() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.closed; });
+}
+
 void Lanes::close() {
   backlog_.clear();
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {

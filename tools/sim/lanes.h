@@ -34,6 +34,7 @@ class Lanes {
   uint32_t next_slots() const { return (slots_ + kLanesMax) % (3 * kLanesMax); }
   void open(const std::vector<uint64_t>& flow_ids);
   bool all_open() const;
+  bool any_closed() const;  // also by a command that an earlier control left
   void close();
   bool all_closed();  // then forgets them
   void drop() {

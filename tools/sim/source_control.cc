@@ -80,7 +80,7 @@ void SourceControl::finish() {
 void SourceControl::connected() {
   call_ = Call::kUp;
   held_end_ = went_ = same_ = false;
-  const bool alive = flows_ == Flows::kFound || flows_ == Flows::kLive;
+  const bool alive = (flows_ == Flows::kFound || flows_ == Flows::kLive) && !lanes_.any_closed();
   host_.stream->send(kSource,
                      {.kind = Kind::kHello, .flow_ids = alive ? lanes_.flow_ids() : std::vector<uint64_t>()});
 }
@@ -194,6 +194,11 @@ void SourceControl::on_event(const board::Event& event, uint32_t lane) {
     case board::EventKind::kWorkEnd:
       if (flows_ == Flows::kAsking && event.tag == query_tag_ && --queries_ == 0) flows_ = Flows::kFound;
       return;
+    case board::EventKind::kFlowClosed:  // an earlier control's doing, unless it is ours: calls again for new
+                                         // flows
+      if (flows_ != Flows::kLive || call_ != Call::kUp) return;
+      host_.stream->close(kSource);
+      return lost();
     default:
       return sender_.on_event(event, lane);
   }
