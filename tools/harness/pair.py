@@ -9,6 +9,7 @@ import tempfile
 
 from .hugepages import Hugepages
 from .node import Node
+from .stacked import Stacked
 from .system import HarnessError, allowed_cores, find_binaries, free_ports, is_root, run, scratch_parent
 from .wires import MemifWire
 
@@ -17,32 +18,21 @@ _MEMORY_MIB = 256
 _HUGEPAGE_MARGIN_MIB = 32
 
 
-class Pair:
+class Pair(Stacked):
     """settings: for both nodes; settings_a, settings_b: for one; all as {section: {key: value}}.
     prefix(side): words before the command of each daemon of that side, such as taskset's."""
 
     def __init__(self, wire=None, bytes_needed=0, settings=None, settings_a=None, settings_b=None,
                  memory_mib=_MEMORY_MIB, keep=False, prefix=None):  # fmt: skip
+        super().__init__()
         self.wire = wire or MemifWire()
         self.keep = keep
         self._bytes_needed = bytes_needed
         self._settings = (settings or {}, settings_a or {}, settings_b or {})
         self._memory_mib = memory_mib
         self._prefix = prefix or (lambda _side: [])
-        self._stack = contextlib.ExitStack()
 
-    def __enter__(self):
-        try:
-            self._build()
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(self, *error):
-        return self._stack.__exit__(*error)
-
-    def _build(self):
+    def _make(self):
         binaries = find_binaries()
         parent = scratch_parent(self._bytes_needed)
         self.base = pathlib.Path(tempfile.mkdtemp(prefix="sluice-", dir=parent))

@@ -7,6 +7,7 @@ import contextlib
 import threading
 
 from harness import HarnessError
+from harness.stacked import Stacked
 
 from .. import machine, packages
 from ..bench import brief
@@ -16,7 +17,6 @@ from ..meter import host_cpu_s, peak_mb
 from . import ours
 from .ends import CONGESTION_CONTROLS, Ends, Groups
 from .files import Places
-from .stacked import Stacked
 
 _SAMPLE_S = 0.01
 

@@ -9,10 +9,10 @@ import platform
 import re
 import shutil
 
+from harness.stacked import Stacked
 from harness.system import allowed_cores, is_root, run, wait_until
 
 from ..errors import MISSING, LabError
-from .stacked import Stacked
 
 ADDRESSES = ("10.88.0.1", "10.88.0.2")
 MTU = 9000

@@ -6,12 +6,12 @@ import pathlib
 import shutil
 import tempfile
 
+from harness.stacked import Stacked
 from harness.system import random_file, run, same_bytes, scratch_parent
 
 from ..errors import MISSING, LabError
 from ..machine import file_system
 from ..meter import drop_caches
-from .stacked import Stacked
 
 _MARK_EVERY_BYTES = 16 << 20
 _MARK_BYTES = 64
