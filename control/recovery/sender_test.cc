@@ -51,7 +51,7 @@ TEST_F(SenderTest, RepairsOnTheLaneThatCarriedTheBytes) {
   begin(sender);
   sender.take();
   sender.on_event({.kind = EventKind::kExtentSent, .offset = 2 * kExtent, .length = kExtent, .digest = 7}, 1);
-  sender.need(0, 1, {{2 * kExtent + 512, 1024}});
+  sender.need(0, std::nullopt, {{2 * kExtent + 512, 1024}});
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.commands.size(), 1U);
   EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
@@ -94,11 +94,11 @@ TEST_F(SenderTest, WhatThePeerLostAgainIsStillRepairedOnItsLane) {
   for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), 1);
   sender.peer_has(0, {{2 * kExtent, kExtent}});  // written, but a sync fails then
   const uint64_t held = sender.bytes_held();
-  sender.need(0, 0, {{2 * kExtent, kExtent}});
+  sender.need(0, std::nullopt, {{2 * kExtent, kExtent}});
   EXPECT_EQ(sender.bytes_held(), held - kExtent);
   sender.peer_has(0, {{3 * kExtent, kExtent}});  // the rest of the partition
   sender.take();
-  sender.need(0, 1, {{2 * kExtent + 512, 1024}});
+  sender.need(0, std::nullopt, {{2 * kExtent + 512, 1024}});
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.commands.size(), 1U);
   EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
