@@ -59,6 +59,7 @@ uint32_t MemifQueue::rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) 
 
 // In the shared ring frames go back all at once, with the burst they came in.
 void MemifQueue::release(const RxFrame* frames, uint32_t count) {
+  if (!direct_) return DpdkQueue::release(frames, count);
   if (taken_ > 0) {
     rx_ring_.give(taken_);
     taken_ = 0;
@@ -90,12 +91,13 @@ uint8_t* MemifQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uin
     room_ = tx_ring_.ready();
     if (written_ >= room_) return nullptr;
   }
-  MemifDescriptor& slot = tx_ring_.slot(written_);
-  if (!tx_ring_.fills_own_buffers() && tx_ring_.read(written_).length < bytes) [[unlikely]]
+  const MemifDescriptor offered = tx_ring_.read(written_);
+  if (!tx_ring_.fills_own_buffers() && offered.length < bytes) [[unlikely]]
     return too_long_.data();
-  uint8_t* const frame = tx_ring_.buffer(tx_ring_.read(written_), bytes);
+  uint8_t* const frame = tx_ring_.buffer(offered, bytes);
   if (frame == nullptr) [[unlikely]]
     return nullptr;
+  MemifDescriptor& slot = tx_ring_.slot(written_);
   slot.length = bytes;
   slot.flags = 0;
   if (owner == nullptr && payload_bytes > 0) memcpy(frame + header_bytes, payload, payload_bytes);

@@ -74,20 +74,28 @@ MemifRing::MemifRing(const MemifRegion& region, uint32_t pair, bool client, bool
   descriptors_ = reinterpret_cast<MemifDescriptor*>(ring + kMemifRingHeadBytes);
   // A new ring begins at zero; the peer may have moved its own index meanwhile, and nobody moved ours.
   at_ = (client ? ring_->head : ring_->tail).load(std::memory_order_relaxed);
-  if (client && !sending) give(0);
+  if (offers_buffers()) {
+    offer(slots_);
+    show();
+  }
 }
 
 void MemifRing::give(uint32_t count) {
-  if (client_ && !sending_) {
-    // Offered again, whole: the peer wrote the length of its frame there.
-    const uint32_t again = count == 0 ? slots_ : count;
-    for (uint32_t i = 0; i < again; ++i) {
-      slot(i).length = buffer_bytes_;
-      slot(i).flags = 0;
-    }
-  }
+  if (offers_buffers()) offer(count);
   at_ = static_cast<uint16_t>(at_ + count);
-  const auto shown = static_cast<uint16_t>(at_ + (client_ && !sending_ ? slots_ : 0));
+  show();
+}
+
+// Whole again: the peer wrote the length of its frame there.
+void MemifRing::offer(uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    slot(i).length = buffer_bytes_;
+    slot(i).flags = 0;
+  }
+}
+
+void MemifRing::show() {
+  const auto shown = static_cast<uint16_t>(at_ + (offers_buffers() ? slots_ : 0));
   (client_ ? ring_->head : ring_->tail).store(shown, std::memory_order_release);
 }
 

@@ -66,7 +66,7 @@ class MemifRing {
   // Slots that are this end's now: frames to take, or buffers to fill. 0 when the peer breaks the rules.
   uint32_t ready() const {
     const uint16_t other = (client_ ? ring_->tail : ring_->head).load(std::memory_order_acquire);
-    const auto count = static_cast<uint16_t>(other + (client_ && sending_ ? slots_ : 0) - at_);
+    const auto count = static_cast<uint16_t>(other + (fills_own_buffers() ? slots_ : 0) - at_);
     return count <= slots_ ? count : 0;
   }
   // The i-th of them; read() copies it once, before the peer could change it.
@@ -86,6 +86,10 @@ class MemifRing {
   bool fills_own_buffers() const { return client_ && sending_; }
 
  private:
+  bool offers_buffers() const { return client_ && !sending_; }
+  void offer(uint32_t count);
+  void show();  // our index, to the peer
+
   MemifRingHead* ring_ = nullptr;
   MemifDescriptor* descriptors_ = nullptr;
   uint8_t* region_ = nullptr;

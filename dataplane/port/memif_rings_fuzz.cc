@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::require(ready <= 1U << region.log2_slots, "no more slots than there are");
     const uint32_t used = ready == 0 ? 0 : chosen[2 * turn + 1] % (ready + 1);
     for (uint32_t i = 0; i < used; ++i) {
-      const port::MemifDescriptor slot = ring.slot(i);
+      const port::MemifDescriptor slot = ring.read(i);
       uint8_t* const frame = ring.buffer(slot, slot.length);
       if (frame == nullptr || slot.length == 0) continue;
       frame[0] ^= 1;
