@@ -76,6 +76,8 @@ void Sender::peer_has(uint32_t index, const std::vector<Range>& ranges) {
   if (index >= objects_.size() || objects_[index].done) return;
   Object& object = objects_[index];
   const uint32_t extent_bytes = object.layout.extent_bytes;
+  // Before peer_knows() only flows that were adopted hold anything.
+  const bool lanes_may_hold = may_give_ || !object.placed.empty();
   for (const Range& range : ranges) {
     if (range.offset >= object.layout.size_bytes) continue;
     const uint64_t end = range.offset + std::min(range.length, object.layout.size_bytes - range.offset);
@@ -96,7 +98,7 @@ void Sender::peer_has(uint32_t index, const std::vector<Range>& ranges) {
     forget_placed(object, {range.offset, end - range.offset});
     // Two lanes may have sent an extent (a repair that an earlier life of this control ordered): the peer
     // lists it for one of them, and the other would hold it for ever.
-    for (uint32_t lane = 0; may_give_ && end > range.offset && lane < lanes_.size(); ++lane) {
+    for (uint32_t lane = 0; lanes_may_hold && end > range.offset && lane < lanes_.size(); ++lane) {
       out_.commands.push_back(
           {board::CommandKind::kPeerHas, lane, index, {range.offset, end - range.offset}, 0});
     }

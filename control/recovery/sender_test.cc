@@ -148,6 +148,18 @@ TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
   }
 }
 
+// The simulator's seed 3133253: each lane had opened again what the peer had by a repair, and so had no
+// credit.
+TEST_F(SenderTest, AdoptedLanesLearnWhatThePeerSaysThatItHolds) {
+  Sender sender = make({4 * kExtent}, 1);
+  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, 0);
+  sender.peer_has(0, {{0, kExtent}});
+  const Sender::Out out = sender.take();
+  ASSERT_EQ(out.commands.size(), 1U);
+  EXPECT_EQ(out.commands[0].kind, CommandKind::kPeerHas);
+  EXPECT_EQ(out.commands[0].range, (Range{0, kExtent}));
+}
+
 TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
   Sender sender = make({3 * kExtent});
   sender.peer_has(0, {{0, 2 * kExtent}});
