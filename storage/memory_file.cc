@@ -2,12 +2,14 @@
 #include "storage/memory_file.h"
 
 #include <linux/magic.h>
+#include <linux/mman.h>  // MADV_COLLAPSE: newer than the C library of Debian 12
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <mutex>
 
@@ -22,6 +24,24 @@ std::array<std::atomic<Mapping*>, kMappingsMax> mappings;
 std::atomic<size_t> mappings_end{0};
 
 uintptr_t page_of(const void* address) { return reinterpret_cast<uintptr_t>(address) & ~(kPageBytes - 1); }
+
+// At a multiple of a block, so that the kernel can map a block as one.
+uint8_t* map_file(int fd, uint64_t bytes, int protection) {
+  constexpr uint64_t kBlock = Mapping::kBlockBytes;
+  const uint64_t pages = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  void* const room =
+      mmap(nullptr, pages + kBlock, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<uint8_t*>(room);
+  const uint64_t before = (kBlock - reinterpret_cast<uintptr_t>(begin) % kBlock) % kBlock;
+  if (before > 0) munmap(begin, before);
+  munmap(begin + before + pages, kBlock - before);
+  if (mmap(begin + before, bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED) {
+    return begin + before;
+  }
+  munmap(begin + before, pages);
+  return nullptr;
+}
 
 }  // namespace
 
@@ -39,19 +59,25 @@ void Mapping::on_sigbus(int signal, siginfo_t* info, void*) {
     if (m == nullptr || at < m->data_ || at >= m->data_ + m->bytes_) continue;
     m->damaged_.store(true, std::memory_order_release);
     void* const page = reinterpret_cast<void*>(page_of(at));
-    if (mmap(page, kPageBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) return;
+    const int protection = PROT_READ | (m->writable_ ? PROT_WRITE : 0);
+    if (mmap(page, kPageBytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) return;
   }
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
   sigaction(signal, &usual, nullptr);
 }
 
-std::unique_ptr<Mapping> Mapping::of(int fd, uint64_t bytes) {
+std::unique_ptr<Mapping> Mapping::of_source(int fd, uint64_t bytes) {
   struct stat info {};
-  if (bytes == 0 || fstat(fd, &info) != 0 || static_cast<uint64_t>(info.st_size) < bytes ||
-      static_cast<uint64_t>(info.st_blocks) * 512 < bytes) {
-    return nullptr;
-  }
+  if (fstat(fd, &info) != 0 || static_cast<uint64_t>(info.st_blocks) * 512 < bytes) return nullptr;
+  return of(fd, bytes, false);
+}
+
+std::unique_ptr<Mapping> Mapping::of_destination(int fd, uint64_t bytes) { return of(fd, bytes, true); }
+
+std::unique_ptr<Mapping> Mapping::of(int fd, uint64_t bytes, bool writable) {
+  struct stat info {};
+  if (bytes == 0 || fstat(fd, &info) != 0 || static_cast<uint64_t>(info.st_size) < bytes) return nullptr;
   size_t slot = 0;
   while (slot < kMappingsMax && mappings[slot].load(std::memory_order_relaxed) != nullptr) ++slot;
   if (slot == kMappingsMax) return nullptr;
@@ -62,14 +88,19 @@ std::unique_ptr<Mapping> Mapping::of(int fd, uint64_t bytes) {
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(SIGBUS, &action, nullptr);
   });
-  void* const data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
-  if (data == MAP_FAILED) return nullptr;
-  std::unique_ptr<Mapping> mapping(new Mapping(static_cast<uint8_t*>(data), bytes));
+  uint8_t* const data = map_file(fd, bytes, PROT_READ | (writable ? PROT_WRITE : 0));
+  if (data == nullptr) return nullptr;
+  std::unique_ptr<Mapping> mapping(new Mapping(fd, data, bytes, writable));
   mappings[slot].store(mapping.get(), std::memory_order_release);
   if (slot >= mappings_end.load(std::memory_order_relaxed)) {
     mappings_end.store(slot + 1, std::memory_order_release);
   }
   return mapping;
+}
+
+Mapping::Mapping(int fd, uint8_t* data, uint64_t bytes, bool writable)
+    : fd_(fd), data_(data), bytes_(bytes), writable_(writable) {
+  if (writable) allotted_ = std::make_unique<std::atomic<uint64_t>[]>(bytes / kBlockBytes / 64 + 1);
 }
 
 Mapping::~Mapping() {
@@ -81,52 +112,37 @@ Mapping::~Mapping() {
   munmap(data_, bytes_);
 }
 
+// The kernel makes a huge page of a block whatever the file system's own setting is, but only of one that is
+// not quite empty: its first page comes first. What cannot be had so is had page by page.
+void Mapping::allot_blocks(uint64_t offset, uint64_t bytes) {
+  for (uint64_t block = offset / kBlockBytes; block * kBlockBytes < offset + bytes; ++block) {
+    if ((block + 1) * kBlockBytes > bytes_) return;  // the end of the file
+    const uint64_t bit = 1ULL << block % 64;
+    std::atomic<uint64_t>& word = allotted_[block / 64];
+    if ((word.load(std::memory_order_relaxed) & bit) != 0) continue;
+    if ((word.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) continue;
+    uint8_t* const at = data_ + block * kBlockBytes;
+    if (madvise(at, kPageBytes, MADV_POPULATE_WRITE) == 0) madvise(at, kBlockBytes, MADV_COLLAPSE);
+  }
+}
+
 int Mapping::populate(uint64_t offset, uint64_t bytes) {
+  if (writable_) allot_blocks(offset, bytes);
   const uintptr_t begin = page_of(data_ + offset);
   const uintptr_t end = reinterpret_cast<uintptr_t>(data_ + offset + bytes);
-  if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_READ) == 0) return 0;
+  const int advice = writable_ ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+  if (madvise(reinterpret_cast<void*>(begin), end - begin, advice) == 0) return 0;
   if (errno == EINVAL) return 0;  // a kernel before 5.14: page by page, then
-  return errno == EFAULT || errno == ENOMEM ? ENODATA : errno;
+  if (errno != EFAULT && errno != ENOMEM) return errno;
+  struct stat info {};
+  const bool cut = fstat(fd_, &info) != 0 || static_cast<uint64_t>(info.st_size) < offset + bytes;
+  return cut || !writable_ ? ENODATA : ENOSPC;
 }
 
 void Mapping::forget(uint64_t offset, uint64_t bytes) {
   const uintptr_t begin = page_of(data_ + offset);
   const uintptr_t end = reinterpret_cast<uintptr_t>(data_ + offset + bytes);
   madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
-
-bool GatheredWrites::add(int fd, uint64_t offset, const uint8_t* data, uint32_t bytes) {
-  if (parts_ == 0) {
-    fd_ = fd;
-    offset_ = offset;
-    bytes_ = 0;
-  } else if (parts_ == kPartsMax || fd != fd_ || offset != offset_ + bytes_) {
-    return false;
-  }
-  vectors_[parts_++] = {const_cast<uint8_t*>(data), bytes};
-  bytes_ += bytes;
-  return true;
-}
-
-int GatheredWrites::flush() {
-  iovec* next = vectors_.data();
-  uint32_t left = parts_;
-  parts_ = 0;
-  uint64_t at = offset_;
-  while (left > 0) {
-    const ssize_t written = pwritev(fd_, next, static_cast<int>(left), static_cast<off_t>(at));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : EIO;
-    at += static_cast<uint64_t>(written);
-    auto done = static_cast<size_t>(written);
-    while (left > 0 && done >= next->iov_len) {
-      done -= next->iov_len;
-      ++next;
-      --left;
-    }
-    if (left > 0) *next = {static_cast<uint8_t*>(next->iov_base) + done, next->iov_len - done};
-  }
-  return 0;
 }
 
 }  // namespace sluice::storage

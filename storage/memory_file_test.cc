@@ -3,10 +3,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/mman.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -36,7 +42,7 @@ TEST(MemoryFile, IsToldFromOthers) {
 TEST(Mapping, ShowsTheFile) {
   const std::string content = pages(3) + "end";
   const UniqueFd fd = memory_file(content);
-  const auto mapping = Mapping::of(fd.get(), content.size());
+  const auto mapping = Mapping::of_source(fd.get(), content.size());
   ASSERT_NE(mapping, nullptr);
   EXPECT_EQ(mapping->populate(4096, content.size() - 4096), 0);
   EXPECT_EQ(std::string(reinterpret_cast<char*>(mapping->data()), content.size()), content);
@@ -48,17 +54,17 @@ TEST(Mapping, ShowsTheFile) {
 TEST(Mapping, IsNotMadeOfWhatItWouldFill) {
   const UniqueFd fd = memory_file("");
   ASSERT_EQ(ftruncate(fd.get(), 1 << 20), 0);
-  EXPECT_EQ(Mapping::of(fd.get(), 1 << 20), nullptr) << "holes";
+  EXPECT_EQ(Mapping::of_source(fd.get(), 1 << 20), nullptr) << "holes";
   const UniqueFd small = memory_file("small");
-  EXPECT_EQ(Mapping::of(small.get(), 4097), nullptr) << "shorter than asked for";
-  EXPECT_EQ(Mapping::of(small.get(), 0), nullptr);
+  EXPECT_EQ(Mapping::of_source(small.get(), 4097), nullptr) << "shorter than asked for";
+  EXPECT_EQ(Mapping::of_source(small.get(), 0), nullptr);
 }
 
 TEST(Mapping, FileCutOffMeanwhileIsDamageNotDeath) {
   const std::string content = pages(4);
   const UniqueFd fd = memory_file(content);
-  const auto other = Mapping::of(fd.get(), 4096);
-  const auto mapping = Mapping::of(fd.get(), content.size());
+  const auto other = Mapping::of_source(fd.get(), 4096);
+  const auto mapping = Mapping::of_source(fd.get(), content.size());
   ASSERT_NE(mapping, nullptr);
   ASSERT_EQ(ftruncate(fd.get(), 4096), 0);
   EXPECT_EQ(mapping->populate(8192, 4096), ENODATA);
@@ -71,51 +77,93 @@ TEST(Mapping, FileCutOffMeanwhileIsDamageNotDeath) {
 
 TEST(MappingDeathTest, FaultsOfOthersStillEndTheProcess) {
   const UniqueFd fd = memory_file(pages(1));
-  const auto mapping = Mapping::of(fd.get(), 4096);  // installs the handler
+  const auto mapping = Mapping::of_source(fd.get(), 4096);  // installs the handler
   const UniqueFd empty = memory_file("");
   auto* const at = static_cast<volatile uint8_t*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, empty.get(), 0));
   EXPECT_EXIT((void)*at, testing::KilledBySignal(SIGBUS), "");
 }
 
-TEST(GatheredWrites, WritesWhatFollowsInOneGo) {
-  const UniqueFd fd = memory_file(std::string(32, '.'));
-  const std::string a = "aaa";
-  const std::string b = "bb";
-  const auto bytes = [](const std::string& s) { return reinterpret_cast<const uint8_t*>(s.data()); };
-  GatheredWrites writes;
-  EXPECT_TRUE(writes.empty());
-  EXPECT_EQ(writes.flush(), 0);
-  EXPECT_TRUE(writes.add(fd.get(), 4, bytes(a), 3));
-  EXPECT_TRUE(writes.add(fd.get(), 7, bytes(b), 2));
-  EXPECT_FALSE(writes.add(fd.get(), 10, bytes(b), 2)) << "does not follow";
-  EXPECT_FALSE(writes.add(fd.get() + 1, 9, bytes(b), 2)) << "another file";
-  EXPECT_EQ(writes.flush(), 0);
-  EXPECT_TRUE(writes.empty());
-  EXPECT_TRUE(writes.add(fd.get(), 10, bytes(b), 2));
-  EXPECT_EQ(writes.flush(), 0);
-  char got[12];
-  ASSERT_EQ(pread(fd.get(), got, sizeof got, 0), 12);
-  EXPECT_EQ(std::string(got, sizeof got), "....aaabb.bb");
+uint64_t allotted(int fd) {
+  struct stat info {};
+  EXPECT_EQ(fstat(fd, &info), 0);
+  return static_cast<uint64_t>(info.st_blocks) * 512;
 }
 
-TEST(GatheredWrites, SaysWhatFailed) {
-  const UniqueFd reader(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  GatheredWrites writes;
-  const uint8_t byte = 1;
-  EXPECT_TRUE(writes.add(reader.get(), 0, &byte, 1));
-  EXPECT_EQ(writes.flush(), EBADF);
-  EXPECT_TRUE(writes.empty()) << "a failed burst is not written again";
-}
-
-TEST(GatheredWrites, IsFullAtSomePoint) {
+TEST(Destination, TakesWhatIsWrittenWhereItLies) {
+  constexpr uint64_t kBytes = 2 * Mapping::kBlockBytes + 12345;
   const UniqueFd fd = memory_file("");
-  const uint8_t byte = 'x';
-  GatheredWrites writes;
-  uint32_t n = 0;
-  while (writes.add(fd.get(), n, &byte, 1)) ++n;
-  EXPECT_EQ(n, GatheredWrites::kPartsMax);
-  EXPECT_EQ(writes.flush(), 0);
-  EXPECT_EQ(lseek(fd.get(), 0, SEEK_END), n);
+  EXPECT_EQ(Mapping::of_destination(fd.get(), kBytes), nullptr) << "shorter than asked for";
+  ASSERT_EQ(ftruncate(fd.get(), kBytes), 0);
+  const auto mapping = Mapping::of_destination(fd.get(), kBytes);
+  ASSERT_NE(mapping, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(mapping->data()) % Mapping::kBlockBytes, 0U);
+  const uint64_t offset = kBytes - 70000;  // over the last block's edge, to the end
+  ASSERT_EQ(mapping->populate(offset, 70000), 0);
+  EXPECT_GE(allotted(fd.get()), 70000U);
+  std::memset(mapping->data() + offset, 'x', 70000);
+  mapping->forget(offset, 70000);
+  std::string got(70002, '?');
+  EXPECT_EQ(pread(fd.get(), got.data(), got.size(), static_cast<off_t>(offset) - 1), 70001);
+  EXPECT_EQ(got, std::string(1, '\0') + std::string(70000, 'x') + "?");
+  EXPECT_FALSE(mapping->damaged());
+}
+
+// As the kernel tells it of the mapping that begins at `data`.
+std::string smaps_of(const uint8_t* data, const std::string& key) {
+  char head[32];
+  std::snprintf(head, sizeof head, "%lx-", reinterpret_cast<unsigned long>(data));
+  std::ifstream smaps("/proc/self/smaps");
+  std::string line;
+  while (std::getline(smaps, line) && line.rfind(head, 0) != 0) {
+  }
+  while (std::getline(smaps, line) && line.rfind(key, 0) != 0) {
+  }
+  return line.substr(std::min(line.size(), key.size()));
+}
+
+TEST(Destination, IsAllottedInBlocks) {
+  const UniqueFd fd = memory_file("");
+  ASSERT_EQ(ftruncate(fd.get(), 2 * Mapping::kBlockBytes), 0);
+  const auto mapping = Mapping::of_destination(fd.get(), 2 * Mapping::kBlockBytes);
+  ASSERT_NE(mapping, nullptr);
+  // Has this kernel (6.1 or later, tmpfs not forbidden to) a huge page at all? Asked for as a file's owner
+  // would.
+  mapping->data()[Mapping::kBlockBytes] = 1;
+  if (madvise(mapping->data() + Mapping::kBlockBytes, Mapping::kBlockBytes, MADV_COLLAPSE) != 0) {
+    GTEST_SKIP() << "no huge pages for a tmpfs here: " << std::strerror(errno);
+  }
+  ASSERT_EQ(mapping->populate(0, 4096), 0);
+  EXPECT_EQ(allotted(fd.get()), 2 * Mapping::kBlockBytes);
+  EXPECT_NE(smaps_of(mapping->data(), "ShmemPmdMapped:").find("4096 kB"), std::string::npos);
+}
+
+TEST(Destination, WhatIsThereStaysWhenTheRestOfItsBlockIsAllotted) {
+  const std::string content = pages(Mapping::kBlockBytes / 4096);
+  const UniqueFd fd = memory_file(content.substr(0, Mapping::kBlockBytes / 2));
+  ASSERT_EQ(ftruncate(fd.get(), Mapping::kBlockBytes), 0);
+  const auto mapping = Mapping::of_destination(fd.get(), Mapping::kBlockBytes);
+  ASSERT_NE(mapping, nullptr);
+  ASSERT_EQ(mapping->populate(Mapping::kBlockBytes / 2, Mapping::kBlockBytes / 2), 0);
+  EXPECT_EQ(std::memcmp(mapping->data(), content.data(), Mapping::kBlockBytes / 2), 0);
+}
+
+TEST(Destination, CutOffMeanwhileIsAnErrorOrDamage) {
+  const UniqueFd fd = memory_file(pages(4));
+  const auto mapping = Mapping::of_destination(fd.get(), 16384);
+  ASSERT_NE(mapping, nullptr);
+  ASSERT_EQ(mapping->populate(0, 8192), 0);
+  ASSERT_EQ(ftruncate(fd.get(), 4096), 0);
+  EXPECT_EQ(mapping->populate(8192, 8192), ENODATA);
+  EXPECT_FALSE(mapping->damaged());
+  *static_cast<volatile uint8_t*>(mapping->data() + 4096) = 1;
+  EXPECT_TRUE(mapping->damaged());
+}
+
+TEST(Destination, IsNotMadeOfAFileThatCannotBeRead) {
+  const UniqueFd fd = memory_file(pages(1));
+  const UniqueFd only_written(open(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), O_WRONLY));
+  ASSERT_TRUE(only_written);
+  EXPECT_EQ(Mapping::of_destination(only_written.get(), 4096), nullptr);
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ Status remove_leftover(int directory_fd, const std::string& name, const std::str
 Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path) {
   constexpr int kAttempts = 4;
   for (int i = 0; i < kAttempts; ++i) {
-    UniqueFd fd = open_beneath(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    UniqueFd fd = open_beneath(directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (!fd && (errno == ENOSPC || errno == EDQUOT))
       return Error{ErrorCode::kNoSpace,
                    path + ": no space for another file; free some, or choose another destination"};
@@ -366,8 +366,7 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
   state->directory = std::move(named->directory);
   const int at = state->directory.get();
   const bool fetched = static_cast<bool>(fd);
-  state->fd =
-      fetched ? std::move(fd) : open_beneath(at, state->temporary, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  state->fd = fetched ? std::move(fd) : open_beneath(at, state->temporary, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (!state->fd && errno == ENOENT) return std::optional<DestinationFile>();
   if (!state->fd) return lookup_error(state->path, errno, ErrorCode::kStorage);
   if (!fetched && ::flock(state->fd.get(), LOCK_EX | LOCK_NB) != 0)

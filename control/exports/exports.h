@@ -57,7 +57,7 @@ class DestinationFile {
   DestinationFile& operator=(DestinationFile&&) noexcept;
   ~DestinationFile();
 
-  int fd() const;  // O_WRONLY, O_DIRECT where possible
+  int fd() const;  // O_RDWR (a mapping needs that), O_DIRECT where possible
   bool direct() const;
   const std::string& final_path() const;  // absolute, for people
   std::string name_path() const;          // absolute, the bytes of the name: for reopen_destination

@@ -242,8 +242,8 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
   object->size = r.size;
   object->fd = std::move(fd);
   if (object->fd && storage::is_memory_file(object->fd.get())) {
-    object->in_memory = write;
-    if (!write && sends_any_memory_) object->mapping = storage::Mapping::of(object->fd.get(), r.size);
+    if (write) object->mapping = storage::Mapping::of_destination(object->fd.get(), r.size);
+    if (!write && sends_any_memory_) object->mapping = storage::Mapping::of_source(object->fd.get(), r.size);
   }
   if (write) {
     const uint64_t words = object->extent_count() / 64 + 1;

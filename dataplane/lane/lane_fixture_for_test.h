@@ -77,8 +77,8 @@ struct Side {
     object->size = size;
     object->fd = UniqueFd(fd);
     if (storage::is_memory_file(fd)) {  // as AttachServer does
-      object->in_memory = (flags & board::kObjectWrite) != 0;
-      if (!object->in_memory) object->mapping = storage::Mapping::of(fd, size);
+      object->mapping = (flags & board::kObjectWrite) != 0 ? storage::Mapping::of_destination(fd, size)
+                                                           : storage::Mapping::of_source(fd, size);
     }
     if (flags & board::kObjectWrite)
       object->written = std::make_unique<std::atomic<uint64_t>[]>(object->extent_count() / 64 + 1);
@@ -137,6 +137,7 @@ class Lane : public ::testing::Test {
     EXPECT_EQ(::write(fd, data.data(), data.size()), static_cast<ssize_t>(data.size()));
     a_.open_object(fd, bytes, 0);
     const int out = make_file("destination");
+    EXPECT_EQ(::ftruncate(out, static_cast<off_t>(bytes)), 0);
     destination_ = UniqueFd(::dup(out));
     b_.open_object(out, bytes, board::kObjectWrite);
     for (uint64_t at = 0; at < bytes; at += 4 * kExtentBytes) {

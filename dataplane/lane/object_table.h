@@ -25,8 +25,7 @@ struct Object {
   uint32_t extent_bytes = 0;
   uint64_t size = 0;
   UniqueFd fd;
-  bool in_memory = false;                     // a destination that the worker writes itself
-  std::unique_ptr<storage::Mapping> mapping;  // a source that is sent from where it lies
+  std::unique_ptr<storage::Mapping> mapping;  // of a file in memory: its bytes are moved from or to here
   std::atomic<uint32_t> extents_in_use{0};
   // Destination: one bit per extent, set once it is written.
   std::unique_ptr<std::atomic<uint64_t>[]> written;

@@ -24,7 +24,6 @@ RxSide::RxSide(Context& context, uint32_t first, uint32_t extents)
   const uint32_t chunks_max = context.port_info.extent_bytes_max / wire::kChunkBytesMin;
   for (auto& e : extents_) e.chunk_crcs.resize(chunks_max);
   active_.reserve(board::kFlowsMax);
-  gathering_.reserve(storage::GatheredWrites::kPartsMax);
 }
 
 RxSide::~RxSide() = default;

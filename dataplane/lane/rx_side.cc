@@ -96,11 +96,7 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
   seen(*flow, h, now_ns);
   if (repeated || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
 
-  if (object->in_memory) {
-    write_at_once(*e, at, payload, h.length);
-  } else if (place == nullptr && !object->is(board::kObjectDiscard)) {
-    std::memcpy(context_.queue.buffers()[slot_of(*e)].data + at, payload, h.length);
-  }
+  if (place == nullptr && e->data != nullptr) std::memcpy(e->data + at, payload, h.length);
   e->chunk_crcs[chunk] = payload_crc;
   e->map.set(chunk);
   add(flow->slot.state.chunks, 1);
@@ -118,12 +114,11 @@ uint8_t* RxSide::place_of(const Flow& flow, const wire::Header& h) {
   const Extent& e = extents_[slot];
   const auto at = static_cast<uint32_t>(h.offset % flow.config.extent_bytes);
   const uint32_t chunk = at / flow.config.chunk_bytes;
-  if (e.writing || e.object->in_memory || e.object->is(board::kObjectDiscard) ||
-      at % flow.config.chunk_bytes != 0 || at >= e.length ||
+  if (e.writing || e.data == nullptr || at % flow.config.chunk_bytes != 0 || at >= e.length ||
       h.length != chunk_length(e.length, flow.config.chunk_bytes, chunk) || e.map.has(chunk)) {
     return nullptr;
   }
-  return context_.queue.buffers()[slot_of(e)].data + at;
+  return e.data + at;
 }
 
 RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, bool repair) {
@@ -139,40 +134,52 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
   Extent& e = extents_[index];
   table_.insert(key, index);
   e.writing = false;
-  e.write_error = 0;
   e.flow = &flow;
   e.object = &object;
   e.key = key;
   e.length = object.extent_length(number);
   e.map.reset(chunk_count(e.length, flow.config.chunk_bytes));
+  choose_place(e);
   object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
   ++flow.extents_open;
   return &e;
+}
+
+void RxSide::choose_place(Extent& e) {
+  const Object& object = *e.object;
+  e.data = nullptr;
+  e.write_error = 0;
+  if (object.is(board::kObjectDiscard)) return;
+  if (object.mapping == nullptr) {
+    e.data = context_.queue.buffers()[slot_of(e)].data;
+    return;
+  }
+  const uint64_t offset = e.key.number * object.extent_bytes;
+  e.write_error = object.mapping->populate(offset, e.length);
+  if (e.write_error == 0) e.data = object.mapping->data() + offset;
 }
 
 // Every chunk is there: fold the digest and write, once and whole.
 void RxSide::complete(Extent& e) {
   e.crc = e.flow->digest.fold(e.chunk_crcs.data(), e.length);
   if (e.object->is(board::kObjectDiscard)) return finished(e);
-  if (e.object->in_memory) {
-    flush_writes();
+  crc::publish_copies();
+  if (e.object->mapping != nullptr) {
+    if (e.write_error == 0 && e.object->mapping->damaged()) e.write_error = EIO;
     return written(e, e.write_error);
   }
-  crc::publish_copies();
-  const uint32_t slot = slot_of(e);
-  uint8_t* const data = context_.queue.buffers()[slot].data;
   const bool direct = e.object->is(board::kObjectDirect);
   if (direct && e.length % storage::kDirectAlignment != 0) {
     // Behind the end of the file: cut off when the file is finished, but never old memory.
-    std::memset(data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
+    std::memset(e.data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
   }
   e.writing = true;
-  context_.ring.start(slot, {.fd = e.object->fd.get(),
-                             .data = data,
-                             .offset = e.key.number * e.object->extent_bytes,
-                             .length = e.length,
-                             .write = true,
-                             .direct = direct});
+  context_.ring.start(slot_of(e), {.fd = e.object->fd.get(),
+                                   .data = e.data,
+                                   .offset = e.key.number * e.object->extent_bytes,
+                                   .length = e.length,
+                                   .write = true,
+                                   .direct = direct});
 }
 
 void RxSide::finished(Extent& e) {
@@ -193,24 +200,6 @@ void RxSide::finished(Extent& e) {
   if (flow.credit() - flow.credit_told >= std::max(1U, flow.config.credit_extents / 4))
     flow.next_status_ns = 0;
   release(e);
-}
-
-void RxSide::write_at_once(Extent& e, uint32_t at, const uint8_t* payload, uint32_t bytes) {
-  const uint64_t offset = e.key.number * e.object->extent_bytes + at;
-  if (!gathered_.add(e.object->fd.get(), offset, payload, bytes)) {
-    flush_writes();
-    gathered_.add(e.object->fd.get(), offset, payload, bytes);
-  }
-  if (gathering_.empty() || gathering_.back() != slot_of(e)) gathering_.push_back(slot_of(e));
-}
-
-void RxSide::flush_writes() {
-  if (gathered_.empty()) return;
-  const int error = gathered_.flush();
-  for (const uint32_t slot : gathering_) {
-    if (error != 0) extents_[slot - first_].write_error = error;
-  }
-  gathering_.clear();
 }
 
 void RxSide::on_written(uint32_t slot, int error) { written(extents_[slot - first_], error); }
@@ -234,6 +223,9 @@ void RxSide::written(Extent& e, int error) {
 void RxSide::release(Extent& e) {
   Flow& flow = *e.flow;
   table_.erase(e.key);
+  if (e.object->mapping != nullptr) {
+    e.object->mapping->forget(e.key.number * e.object->extent_bytes, e.length);
+  }
   e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
   e.flow = nullptr;
   e.object = nullptr;

@@ -33,8 +33,6 @@ class RxSide {
   void on_data(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
   void on_probe(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
   void on_written(uint32_t slot, int error);  // the disk's answer
-  // What was gathered for objects in memory lies in frames: before they are released.
-  void flush_writes();
 
   // Sends the statuses that are due. True when one was sent.
   bool pump(uint64_t now_ns);
@@ -45,8 +43,9 @@ class RxSide {
   struct Flow;
   struct Extent {
     bool writing = false;
-    int write_error = 0;   // of an object in memory
-    Flow* flow = nullptr;  // that opened it; nullptr: free
+    uint8_t* data = nullptr;  // where its chunks go: a buffer, the file if that is in memory; or nowhere
+    int write_error = 0;      // why nowhere, if not because they are not wanted
+    Flow* flow = nullptr;     // that opened it; nullptr: free
     Object* object = nullptr;
     ExtentKey key;
     uint32_t length = 0;
@@ -60,8 +59,8 @@ class RxSide {
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
   void seen(Flow& flow, const wire::Header& header, uint64_t now_ns);
   static void record(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
+  void choose_place(Extent& extent);
   void complete(Extent& extent);
-  void write_at_once(Extent& extent, uint32_t at, const uint8_t* payload, uint32_t bytes);
   void written(Extent& extent, int error);
   void finished(Extent& extent);
   void release(Extent& extent);
@@ -78,9 +77,7 @@ class RxSide {
   ExtentTable table_;
   std::vector<std::unique_ptr<Flow>> flows_;  // by flow slot; null where none
   std::vector<uint32_t> active_;              // flow slots in use
-  storage::GatheredWrites gathered_;
-  std::vector<uint32_t> gathering_;  // ring slots of the extents of `gathered_`
-  bool starved_ = false;             // a chunk found no buffer
+  bool starved_ = false;                      // a chunk found no buffer
 };
 
 }  // namespace sluice::lane

@@ -202,7 +202,6 @@ bool Worker::poll_frames(uint64_t now_ns) {
     on_frame(frames[i], now_ns);
     frames[kept++] = frames[i];
   }
-  rx_.flush_writes();
   queue_.release(frames, kept);
   return n > 0;
 }
@@ -225,7 +224,6 @@ bool Worker::poll_steered(uint64_t now_ns) {
     auto& ring = *shared_.steering[from * workers_ + index_];
     for (uint32_t n = 0; n < port::kBurst && ring.pop(&frame); ++n) {
       on_frame(frame, now_ns);
-      rx_.flush_writes();
       queue_.release(&frame, 1);
       busy = true;
     }

@@ -57,12 +57,12 @@ def _field_of_os_release(key):
     return None
 
 
-def warm_memory(spare_bytes=1 << 30):
-    """Touches all memory that is free, once. In a virtual machine the first touch of a page costs microseconds at
-    the host, and the kernel hands out pages that nobody had before though others were freed: so it would hit
-    whoever runs then. Seconds per GiB the first time, little later."""
-    available = int((_field("/proc/meminfo", "MemAvailable") or "0 kB").split()[0]) * 1024
-    size = (available - spare_bytes) // mmap.PAGESIZE * mmap.PAGESIZE
+def warm_memory(size=None, spare_bytes=1 << 30):
+    """Touches that much free memory, or all of it, and gives it back. In a virtual machine the first touch of a
+    page costs microseconds at the host, also of a page that was free for some seconds (Linux reports those to the
+    host): so it would hit whoever needs new pages then. Seconds per GiB the first time, little later."""
+    available = int((_field("/proc/meminfo", "MemAvailable") or "0 kB").split()[0]) * 1024 - spare_bytes
+    size = min(available, size or available) // mmap.PAGESIZE * mmap.PAGESIZE
     if size <= 0:
         return
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:

@@ -58,6 +58,25 @@ def test_a_source_cut_off_meanwhile_fails_and_leaves_nothing(pair):
     forget(source)
 
 
+def test_memory_that_fills_up_meanwhile(pair):
+    source = make_file(pair.a, 100 * MIB)
+    process, session = start_slow(pair.a, "send", source, "b:data/", rate="200M")
+    filler = pair.b.export() / "filler"
+    with open(filler, "wb", buffering=0) as out, pytest.raises(OSError):
+        while True:
+            out.write(bytes(MIB))
+    ended = finish(process)
+    assert ended.returncode == NO_SPACE, ended.stderr
+    assert "became full" in ended.stderr and f"session continue {session[:8]}" in ended.stderr, ended.stderr
+    forget(filler)
+    pair.a.must("session", "continue", session)
+    end = ended_session(pair.a, session)
+    assert end["state"] == "succeeded", end["error"]
+    target = pair.b.export() / source.name
+    assert same_bytes(source, target)
+    forget(source, target)
+
+
 @pytest.mark.parametrize("victim", ["a", "b"])
 def test_a_node_killed_in_the_middle_goes_on(pair, victim):
     source = make_file(pair.a, 40 * MIB)
