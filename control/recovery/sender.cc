@@ -308,6 +308,12 @@ void Sender::extent_sent(const board::Event& event, uint32_t lane) {
   ++steps_;
   Placed* const placed = placed_at(object, event.offset);
   if (placed != nullptr && placed->sent_end == event.offset) placed->sent_end += event.length;
+  // The peer has it by a repair that an earlier life of this control ordered, and will not list it for this
+  // lane; told before the worker had opened it, the worker does not know.
+  if (object.peer.is_set(extent)) {
+    out_.commands.push_back(
+        {board::CommandKind::kPeerHas, lane, event.object, {event.offset, event.length}, 0});
+  }
   add_crc(event.object, extent, event.digest);
 }
 

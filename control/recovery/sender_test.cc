@@ -160,6 +160,19 @@ TEST_F(SenderTest, AdoptedLanesLearnWhatThePeerSaysThatItHolds) {
   EXPECT_EQ(out.commands[0].range, (Range{0, kExtent}));
 }
 
+// The simulator's seed 10503291: told while the extent was still in the middle of what the lane had queued,
+// the worker did not remember, opened it, and held it for ever.
+TEST_F(SenderTest, ALaneThatSentWhatThePeerHadIsToldAgain) {
+  Sender sender = make({4 * kExtent}, 1);
+  begin(sender);
+  sender.peer_has(0, {{kExtent, kExtent}});
+  sender.take();
+  sender.on_event(sent(0, 10), 0);
+  EXPECT_TRUE(sender.take().commands.empty()) << "the peer does not have this one";
+  sender.on_event(sent(1, 11), 0);
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kPeerHas), (std::vector<Range>{{kExtent, kExtent}}));
+}
+
 TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
   Sender sender = make({3 * kExtent});
   sender.peer_has(0, {{0, 2 * kExtent}});
