@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "dataplane/core/wire.h"
+#include "dataplane/port/flow_rules.h"
 #include "dataplane/port/host_addresses.h"
 #include "dataplane/port/memif_socket.h"
 
@@ -180,6 +181,15 @@ Status DpdkPort::start_device() {
   }
   if (Status status = ethdev_.start(); !status) return status;
   ethdev_.take_multicast();
+  const FlowRules rules = steer_lanes(ethdev_.id(), {.udp_port_base = node_.udp_port_base,
+                                                     .workers = node_.workers,
+                                                     .ip4 = !node_.address4.empty(),
+                                                     .ip6 = !node_.address6.empty()});
+  if (rules.made > 0 && rules.made < rules.wanted) {
+    warn_(
+        fmt::format("device {}: room for {} of {} flow rules: workers hand on the frames of the other lanes",
+                    device().name, rules.made, rules.wanted));
+  }
   return {};
 }
 
