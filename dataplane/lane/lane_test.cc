@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dataplane/lane/lane_fixture_for_test.h"
+#include "dataplane/lane/tx_flow.h"
 
 namespace sluice::lane::testing {
 namespace {
@@ -120,6 +121,33 @@ TEST_F(Lane, ASourceInMemoryThatIsCutOffFails) {
     }
   }
   EXPECT_TRUE(failed);
+}
+
+TEST_F(Lane, ADeviceThatSendsByItsClockIsGivenEachFramesTime) {
+  a_.port.queue(0).let_device_time();
+  const auto data = make_source(3'000'000);
+  open_flows(crc_, 8192);
+  a_.board().flows[kTxSlot].control.rate_bps = 10'000'000'000;
+  a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = 4 * kExtentBytes});
+  auto& times = a_.port.queue(0).times;
+  std::vector<uint64_t> data_times;
+  for (int i = 0; i < 40; ++i) {
+    times.clear();
+    run_steps(1);
+    for (const uint64_t time_ns : times) {
+      if (time_ns == 0) continue;  // neighbours, probes
+      EXPECT_GE(time_ns, now_ns_);
+      EXPECT_LE(time_ns, now_ns_ + kAheadNs);
+      data_times.push_back(time_ns);
+    }
+  }
+  ASSERT_EQ(data_times.size(), 4 * kExtentBytes / 8192);
+  const uint64_t frame_ns = data_times[1] - data_times[0];
+  EXPECT_NEAR(static_cast<double>(frame_ns), (8192 + 64 + 42 + 24) * 0.8, 30);
+  for (size_t i = 2; i < data_times.size(); ++i) {
+    EXPECT_NEAR(static_cast<double>(data_times[i] - data_times[i - 1]), static_cast<double>(frame_ns), 1)
+        << i;
+  }
 }
 
 TEST_F(Lane, CloseInTheMiddleLeavesNothingBehind) {

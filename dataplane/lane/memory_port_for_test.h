@@ -48,6 +48,7 @@ class MemoryQueue : public port::Queue {
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                     const port::Buffer* owner, bool) override {
     if (building_.size() == port::kBurst) return nullptr;
+    times.push_back(send_at_ns_);
     Pending p{Frame(header_bytes), payload, payload_bytes, {}};
     if (owner == nullptr) p.copy.assign(payload, payload + payload_bytes);
     if (owner != nullptr && caller_copies_) p = {Frame(header_bytes + payload_bytes), nullptr, 0, {}};
@@ -75,9 +76,11 @@ class MemoryQueue : public port::Queue {
   std::span<uint8_t> buffer_memory() const override { return {data_, bytes_}; }
 
   void let_caller_copy() { caller_copies_ = true; }
+  void let_device_time() { sends_at_times_ = true; }
 
   port::Buffer pattern;
   std::deque<Frame> sent;
+  std::vector<uint64_t> times;  // of every frame that was begun: when to send it
   std::deque<Frame> arrived;
 
  private:

@@ -13,6 +13,7 @@ inline constexpr uint32_t kRetransmissionsQueued = 1U << 13;
 inline constexpr uint32_t kPartitionsQueued = 16;
 inline constexpr uint32_t kRepairsQueued = 1024;
 inline constexpr uint64_t kProbeIntervalNsMin = 1'000'000;
+inline constexpr uint64_t kAheadNs = 50'000;
 inline constexpr uint64_t kProbeIntervalNsMax = 1'000'000'000;
 
 struct TxSide::Flow {

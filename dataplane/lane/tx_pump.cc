@@ -23,6 +23,10 @@ bool TxSide::pump(uint64_t now_ns) {
   return busy;
 }
 
+// A device that sends by its own clock is given frames early: so far that a turn of the loop may be late, not
+// so far that what is sent at once (statuses, probes) waits behind them.
+uint64_t TxSide::ahead_ns() const { return context_.queue.sends_at_times() ? kAheadNs : 0; }
+
 bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   read_ahead(flow);
   const uint64_t idle_ns = now_ns - flow.last_pump_ns;
@@ -33,18 +37,21 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
                                     now_ns - std::min(now_ns, flow.last_peer_ns),
                                     now_ns - std::min(now_ns, control_ns), flow.rtt_ns));
   bool busy = false;
+  const uint64_t horizon_ns = now_ns + ahead_ns();
   for (uint32_t n = 0; n < port::kBurst; ++n) {
-    if (!flow.pacer.ready(now_ns)) {
+    if (!flow.pacer.ready(horizon_ns)) {
       add(flow.slot.state.blocked_pacing_ns, n == 0 ? idle_ns : 0);
       break;
     }
+    const uint64_t leaves_ns = std::max(now_ns, std::min(flow.pacer.next_ns(), horizon_ns));
+    if (horizon_ns != now_ns) context_.queue.send_at(leaves_ns);
     // In turns: a peer without buffers loses every retransmission until repairs have completed extents.
     flow.repair_turn = !flow.repair_turn;
-    Sent sent = flow.repair_turn ? send_repair(flow, now_ns) : send_retransmission(flow, now_ns);
+    Sent sent = flow.repair_turn ? send_repair(flow, leaves_ns) : send_retransmission(flow, leaves_ns);
     if (sent == Sent::kNothing) {
-      sent = flow.repair_turn ? send_retransmission(flow, now_ns) : send_repair(flow, now_ns);
+      sent = flow.repair_turn ? send_retransmission(flow, leaves_ns) : send_repair(flow, leaves_ns);
     }
-    if (sent == Sent::kNothing) sent = send_new(flow, now_ns);
+    if (sent == Sent::kNothing) sent = send_new(flow, leaves_ns);
     if (sent == Sent::kNothing) {
       if (n == 0 && !flow.order.empty()) {
         const bool reading = extents_[flow.order.front()].state == State::kReading;
@@ -55,6 +62,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
     if (sent == Sent::kNoRoom) break;
     busy = true;
   }
+  context_.queue.send_at(0);
   if (busy) {
     flow.last_send_ns = now_ns;
     flow.probe_interval_ns = std::max(flow.rtt_ns / 4, kProbeIntervalNsMin);
@@ -242,7 +250,8 @@ uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
   uint64_t due = UINT64_MAX;
   for (const auto& flow : flows_) {
     const bool waiting = !flow->order.empty() || !flow->retransmissions.empty() || !flow->repairs.empty();
-    if (waiting && flow->pacer.next_ns() > now_ns) due = std::min(due, flow->pacer.next_ns());
+    const uint64_t next_ns = flow->pacer.next_ns() - std::min(flow->pacer.next_ns(), ahead_ns());
+    if (waiting && next_ns > now_ns) due = std::min(due, next_ns);
     if (flow->extents_held > 0) due = std::min(due, flow->last_send_ns + flow->probe_interval_ns);
   }
   return due;

@@ -90,6 +90,7 @@ class TxSide {
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
   void take_mapped(uint32_t slot);
   void read_ended(uint32_t slot, int error);
+  uint64_t ahead_ns() const;
   bool pump_flow(Flow& flow, uint64_t now_ns);
   Sent send_retransmission(Flow& flow, uint64_t now_ns);
   Sent send_repair(Flow& flow, uint64_t now_ns);

@@ -66,6 +66,7 @@ void Worker::run() {
 
 bool Worker::step(uint64_t now_ns) {
   const HotScope hot;
+  queue_.keep_time(now_ns);
   bool busy = poll_frames(now_ns);
   busy |= poll_steered(now_ns);
   busy |= poll_commands(now_ns);

@@ -1,11 +1,13 @@
 // Hot, except allocate. See dpdk_queue.h.
 // SPDX-License-Identifier: Apache-2.0
+#define ALLOW_EXPERIMENTAL_API  // rte_eth_read_clock
 #include "dataplane/port/dpdk_queue.h"
 
 #include <fmt/format.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_memory.h>
 #include <rte_prefetch.h>
 
@@ -190,8 +192,24 @@ uint8_t* DpdkQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uint
     frame->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM;
     checksum_wanted_ = true;
   }
+  if (send_at_ns_ != 0 && sends_at_times_) {
+    *RTE_MBUF_DYNFIELD(frame, setup_.send_time_at, rte_mbuf_timestamp_t*) = clock_.ticks_at(send_at_ns_);
+    frame->ol_flags |= setup_.send_time_flag;
+  }
   burst_[pending_++] = frame;
   return rte_pktmbuf_mtod(frame, uint8_t*);
+}
+
+void DpdkQueue::keep_time(uint64_t now_ns) {
+  if (setup_.send_time_at < 0 || !clock_.due(now_ns)) return;
+  uint64_t ticks = 0;
+  if (rte_eth_read_clock(setup_.port_id, &ticks) != 0) {
+    setup_.send_time_at = -1;
+    sends_at_times_ = false;
+    return;
+  }
+  clock_.observe(now_ns, ticks);
+  sends_at_times_ = clock_.known();
 }
 
 // The headers are complete only now.

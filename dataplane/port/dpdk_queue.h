@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/port/device_clock.h"
 #include "dataplane/port/gate.h"
 #include "dataplane/port/port.h"
 
@@ -32,6 +33,8 @@ struct QueueSetup {
   bool driver_copies = false;      // the driver copies payloads: they need no address for a device
   bool reclaims = false;           // rte_eth_tx_done_cleanup works
   bool reclaims_by_burst = false;  // an empty burst lets it free what was sent
+  int send_time_at = -1;           // where an mbuf says when to send it; -1: the device cannot
+  uint64_t send_time_flag = 0;     // that it says so
 };
 
 class DpdkQueue : public Queue {
@@ -55,6 +58,7 @@ class DpdkQueue : public Queue {
   bool keep(RxFrame*) override { return true; }  // an mbuf belongs to nobody
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                     const Buffer* owner, bool checksum_l4) override;
+  void keep_time(uint64_t now_ns) override;
   uint32_t tx_flush() override;
   uint32_t tx_pending() const override { return pending_; }
   bool device_holds(const Buffer& buffer) override;
@@ -86,6 +90,7 @@ class DpdkQueue : public Queue {
   rte_mbuf* burst_[kBurst] = {};
   uint32_t pending_ = 0;
   bool checksum_wanted_ = false;
+  DeviceClock clock_;
   rte_mempool* rx_pool_ = nullptr;
   rte_mempool* header_pool_ = nullptr;
   rte_mempool* payload_pool_ = nullptr;  // mbufs without room

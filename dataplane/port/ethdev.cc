@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <rte_mbuf_dyn.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr uint32_t kEthernetHeaderBytes = 14;
 constexpr uint64_t kChecksumTx = RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+constexpr uint64_t kSendTimes = RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP;
 constexpr uint64_t kChecksumRx = RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
 
 // Some drivers only tell the frame, with its FCS; some only the MTU.
@@ -109,6 +111,11 @@ Status Ethdev::configure(uint32_t queues, uint32_t mtu) {
     conf.txmode.offloads |= kChecksumTx;
     conf.rxmode.offloads |= kChecksumRx;
   }
+  // mlx5 offers it if its device arguments have tx_pp; igc does.
+  if ((info_.tx_offload_capa & kSendTimes) != 0 &&
+      rte_mbuf_dyn_tx_timestamp_register(&send_time_at_, &send_time_flag_) == 0) {
+    conf.txmode.offloads |= kSendTimes;
+  }
   if (queues > 1 && info_.flow_type_rss_offloads != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf = info_.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
@@ -140,6 +147,8 @@ void Ethdev::complete(QueueSetup* setup) const {
   setup->chains = (info_.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
   setup->driver_copies = sends_any_memory();
   setup->reclaims_by_burst = is_memif();
+  setup->send_time_at = send_time_at_;
+  setup->send_time_flag = send_time_flag_;
   setup->reclaims = !is_memif() && device_.kind != DeviceKind::kAfPacket;
 }
 

@@ -58,6 +58,8 @@ class Ethdev {
   Device device_;
   bool configured_ = false;
   bool checksum_offload_ = false;
+  int send_time_at_ = -1;
+  uint64_t send_time_flag_ = 0;
   uint16_t port_id_ = 0;
   uint32_t frame_bytes_max_ = 0;
   rte_eth_dev_info info_{};

@@ -58,6 +58,13 @@ class Queue {
   // True: a payload with an owner has not been taken by tx_begin; the caller copies it behind the header, in
   // the pass that sums it. May change from frame to frame.
   bool caller_copies() const { return caller_copies_; }
+  // True: the device itself sends a frame at the time that send_at was told before tx_begin, in nanoseconds
+  // of the clock that keep_time is told; 0: at once. Frames of a queue leave in the order in which they were
+  // begun.
+  bool sends_at_times() const { return sends_at_times_; }
+  void send_at(uint64_t ns) { send_at_ns_ = ns; }
+  // `now_ns` was read just now: the device's clock is compared with it, now and then. Once per loop.
+  virtual void keep_time(uint64_t) {}
   // Hands the burst to the device. Returns frames that it did not take: they stay first in line, except
   // while the link is known to be down: then they are dropped, and tx_pending is 0.
   virtual uint32_t tx_flush() = 0;
@@ -70,6 +77,8 @@ class Queue {
 
  protected:
   bool caller_copies_ = false;
+  bool sends_at_times_ = false;
+  uint64_t send_at_ns_ = 0;
 };
 
 class Port {
