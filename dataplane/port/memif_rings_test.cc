@@ -3,51 +3,20 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <memory>
-#include <new>
 #include <random>
+
+#include "dataplane/port/memif_region_for_test.h"
 
 namespace sluice::port {
 namespace {
 
 constexpr uint32_t kBufferBytes = 512;
 
-// Region 0 as a client's driver lays it out: rings, then a buffer for each slot of each.
-class SharedRegion {
+class SharedRegion : public SharedRegionForTest {
  public:
-  SharedRegion(uint32_t pairs, uint32_t log2_slots) {
-    const uint64_t ring_bytes = kMemifRingHeadBytes + (sizeof(MemifDescriptor) << log2_slots);
-    const uint32_t slots = 1U << log2_slots;
-    const uint64_t buffers_at = 2 * pairs * ring_bytes;
-    bytes_ = buffers_at + uint64_t{2} * pairs * slots * kBufferBytes;
-    memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(64, (bytes_ + 63) / 64 * 64)));
-    std::memset(memory_.get(), 0, bytes_);
-    for (uint32_t r = 0; r < 2 * pairs; ++r) {
-      uint8_t* const at = memory_.get() + r * ring_bytes;
-      auto* const head = new (at) MemifRingHead;
-      head->cookie = kMemifCookie;
-      head->flags = kMemifMaskInterrupts;
-      auto* const slot = reinterpret_cast<MemifDescriptor*>(at + kMemifRingHeadBytes);
-      for (uint32_t i = 0; i < slots; ++i) {
-        slot[i].offset = static_cast<uint32_t>(buffers_at + (uint64_t{r} * slots + i) * kBufferBytes);
-      }
-    }
-    region = MemifRegion::inspect(memory_.get(), bytes_);
-  }
-  uint8_t* begin() { return memory_.get(); }
-  uint64_t bytes() const { return bytes_; }
-
-  MemifRegion region;
-
- private:
-  struct Free {
-    void operator()(uint8_t* p) const { std::free(p); }
-  };
-  uint64_t bytes_ = 0;
-  std::unique_ptr<uint8_t, Free> memory_;
+  SharedRegion(uint32_t pairs, uint32_t log2_slots) : SharedRegionForTest(pairs, log2_slots, kBufferBytes) {}
 };
 
 TEST(MemifRegion, CountsRingsAndTheirSlots) {

@@ -50,6 +50,37 @@ void crc_cold(benchmark::State& state) {
 }
 BENCHMARK(crc_cold)->Apply(chunk_sizes);
 
+// Summed and copied in one pass, into what stays in cache: a sender's way into a ring.
+void crc_copy(benchmark::State& state) {
+  const auto bytes = static_cast<size_t>(state.range(1));
+  const std::vector<uint8_t> data(bytes, 0x5A);
+  std::vector<uint8_t> copy(bytes);
+  state.SetLabel(std::string(wire::crc_kind_name(kind_of(state))));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(crc::copy(kind_of(state), 0, data.data(), copy.data(), bytes));
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
+}
+BENCHMARK(crc_copy)->Apply(chunk_sizes);
+
+// The same into memory that no cache has: a receiver's way into an extent.
+void crc_copy_past_caches(benchmark::State& state) {
+  static std::vector<uint8_t> cold(kColdBytes);
+  const auto bytes = static_cast<size_t>(state.range(1));
+  const std::vector<uint8_t> data(bytes, 0x5A);
+  state.SetLabel(std::string(wire::crc_kind_name(kind_of(state))));
+  size_t at = 0;
+  for (auto _ : state) {
+    if (at + bytes > kColdBytes) at = 0;
+    benchmark::DoNotOptimize(crc::copy_past_caches(kind_of(state), 0, data.data(), cold.data() + at, bytes));
+    at += (bytes + 63) / 64 * 64;
+  }
+  crc::publish_copies();
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
+}
+BENCHMARK(crc_copy_past_caches)->Apply(chunk_sizes);
+
 // One chunk's CRC into its extent's: bytes/s of payload folded.
 void crc_fold_chunk(benchmark::State& state) {
   const storage::ExtentDigest digest(CrcKind::kCrc64Ecma, 8192);
