@@ -11,6 +11,7 @@
 #include <random>
 
 #include "dataplane/lane/attach_server.h"
+#include "dataplane/lane/late_disk_for_test.h"
 #include "dataplane/lane/memory_port_for_test.h"
 #include "dataplane/lane/worker.h"
 #include "storage/ring.h"
@@ -48,7 +49,7 @@ struct Side {
                .warn = [](const std::string&) {}},
         worker((epochs.push_back(std::make_unique<std::atomic<uint64_t>>(0)),
                 shared.steering.push_back(std::make_unique<SteeringRing>()),
-                shared.disks.push_back(std::make_unique<storage::Ring>()), shared),
+                shared.disks.push_back(std::make_unique<LateDisk>()), shared),
                0) {
     memory.board().control_alive_ns = 1;
     EXPECT_TRUE(worker.open());
@@ -66,8 +67,9 @@ struct Side {
   // One step, and as many more as the disk needs: in the test's time disks take none.
   void step(uint64_t now_ns) {
     worker.step(now_ns);
-    while (worker.disk_operations() > 0) worker.step(now_ns);
+    while (worker.disk_operations() > disk().held()) worker.step(now_ns);
   }
+  LateDisk& disk() { return static_cast<LateDisk&>(*shared.disks[0]); }
   void command(const board::Command& c) { ASSERT_TRUE(board().workers[0].commands.push(c)); }
   void open_object(int fd, uint64_t size, uint32_t flags) {
     auto object = std::make_unique<Object>();

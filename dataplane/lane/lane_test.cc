@@ -220,6 +220,23 @@ TEST_F(Lane, CreditStaysTrueWhenAnExtentIsRepairedBeforeItsFirstPass) {
   EXPECT_EQ(state.opened_extents, state.extents_done);
 }
 
+// The simulator's seed 20120358. The disk would have written into a buffer that is another extent's by then.
+TEST_F(Lane, ARepairIsNotForgottenWhileTheDiskReadsForIt) {
+  const auto data = make_source(40 * kExtentBytes);
+  open_flows(crc_, 8192);
+  run_steps(10);
+  a_.disk().hold();
+  a_.command({.kind = board::CommandKind::kRepair, .flow = kTxSlot, .length = 1});
+  run_steps(5);
+  ASSERT_EQ(a_.disk().held(), 1U);
+  a_.disk().hold_no_more();
+  transfer(data.size(), {}, false);  // has the extent too, earlier; the repair is done from there
+  a_.disk().let_go();
+  run_steps(10);
+  expect_identical(data);
+  close_flows();
+}
+
 TEST_F(Lane, ABufferIsFreedWhenTheExtentWasWrittenElsewhere) {
   make_source(20 * kExtentBytes);
   open_flows(crc_, 8192);

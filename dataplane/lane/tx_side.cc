@@ -210,8 +210,12 @@ void TxSide::read_ahead(Flow& flow) {
 
 void TxSide::on_read(uint32_t slot, int error) {
   context_.count(Counter::disk_reads);
+  Extent& e = extents_[slot];
+  if (e.unwanted || e.flow->closing) {
+    e.state = State::kReady;
+    return retire(slot);
+  }
   read_ended(slot, error);
-  if (extents_[slot].flow->closing) retire(slot);
 }
 
 void TxSide::read_ended(uint32_t slot, int error) {
@@ -231,6 +235,10 @@ void TxSide::read_ended(uint32_t slot, int error) {
 
 void TxSide::retire(uint32_t slot) {
   Extent& e = extents_[slot];
+  if (e.state == State::kReading) {  // the disk moves bytes into its buffer: when that has ended
+    e.unwanted = true;
+    return;
+  }
   if (!e.repair) table_.erase(e.key);
   e.state = State::kDraining;
   draining_.push(slot);

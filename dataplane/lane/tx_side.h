@@ -70,6 +70,7 @@ class TxSide {
     bool ends_partition = false;
     bool complete = false;  // at the peer, by repairs, before the first pass has ended
     bool unlisted = false;  // at the peer, and it will not list it for this flow
+    bool unwanted = false;  // being read, and to be retired when that has ended
     Flow* flow = nullptr;
     Object* object = nullptr;
     const port::Buffer* buffer = nullptr;
