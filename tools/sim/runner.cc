@@ -2,12 +2,15 @@
 #include "tools/sim/runner.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <new>
 
 namespace sluice::sim {
 namespace {
@@ -36,6 +39,16 @@ struct Totals {
   }
 };
 
+// What a process runs just now, in memory that outlives it: a seed that kills its process is named.
+using Running = std::atomic<uint64_t>;
+Running* running = nullptr;
+
+Running* shared_running() {
+  void* const page =
+      mmap(nullptr, sizeof(Running), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return page == MAP_FAILED ? nullptr : new (page) Running;
+}
+
 void say_failure(const Plan& plan, const Outcome& out) {
   fmt::print("FAILED seed {}: {}\n{}last events:\n{}replay: ./dev sim --seed {}\n", plan.seed, out.failure,
              plan.text(), out.tail, plan.seed);
@@ -56,6 +69,7 @@ Outcome run_plan(const Plan& plan, bool twice, bool print) {
 }
 
 bool run_into(const Plan& plan, bool twice, bool quiet, Totals* totals) {
+  if (running != nullptr) running->store(plan.seed, std::memory_order_relaxed);
   const Outcome out = run_plan(plan, twice, false);
   ++totals->runs;
   totals->faults += out.faults;
@@ -75,28 +89,36 @@ bool run_into(const Plan& plan, bool twice, bool quiet, Totals* totals) {
 Totals in_processes(uint32_t jobs, const std::function<Totals(uint32_t job)>& work) {
   if (jobs <= 1) return work(0);
   Totals all;
-  std::vector<std::pair<pid_t, int>> children;
+  struct Child {
+    pid_t pid;
+    int end;
+    Running* running;
+  };
+  std::vector<Child> children;
   for (uint32_t job = 0; job < jobs; ++job) {
     int ends[2];
     if (pipe(ends) != 0) return all;
     std::fflush(stdout);
+    Running* const its_running = shared_running();
     const pid_t child = fork();
     if (child == 0) {
+      running = its_running;
       const Totals totals = work(job);
       std::fflush(stdout);
       (void)!write(ends[1], &totals, sizeof totals);
       _exit(0);
     }
     close(ends[1]);
-    children.emplace_back(child, ends[0]);
+    children.push_back({child, ends[0], its_running});
   }
-  for (const auto& [child, end] : children) {
+  for (const auto& [child, end, its_running] : children) {
     Totals totals;
     if (read(end, &totals, sizeof totals) == sizeof totals) {
       all.add(totals);
     } else {
       ++all.failures;
-      fmt::print("FAILED: a process of the simulator died\n");
+      const uint64_t seed = its_running != nullptr ? its_running->load() : 0;
+      fmt::print("FAILED seed {}: its process died\nreplay: ./dev sim --seed {}\n", seed, seed);
     }
     close(end);
     waitpid(child, nullptr, 0);
