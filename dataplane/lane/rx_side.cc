@@ -107,15 +107,17 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
 }
 
 // Where the chunk will lie, if that can be told without believing its header, which is not checked yet: in
-// an open extent of this flow, where nothing lies so far. What is not good is then written over later.
+// an open extent of this flow, where nothing lies so far. What is not good is then written over later. Not in
+// a file in memory, which may hold those bytes already, by another worker or from an earlier life.
 uint8_t* RxSide::place_of(const Flow& flow, const wire::Header& h) {
   const uint32_t slot = table_.find({flow.config.session, h.object, h.offset / flow.config.extent_bytes});
   if (slot == ExtentTable::kNone) return nullptr;
   const Extent& e = extents_[slot];
   const auto at = static_cast<uint32_t>(h.offset % flow.config.extent_bytes);
   const uint32_t chunk = at / flow.config.chunk_bytes;
-  if (e.writing || e.data == nullptr || at % flow.config.chunk_bytes != 0 || at >= e.length ||
-      h.length != chunk_length(e.length, flow.config.chunk_bytes, chunk) || e.map.has(chunk)) {
+  if (e.writing || e.data == nullptr || e.object->mapping != nullptr || at % flow.config.chunk_bytes != 0 ||
+      at >= e.length || h.length != chunk_length(e.length, flow.config.chunk_bytes, chunk) ||
+      e.map.has(chunk)) {
     return nullptr;
   }
   return e.data + at;
