@@ -50,6 +50,10 @@ class Place:
         self.target.chmod(0o666)
 
     def make_ready(self):
+        # A tool that failed leaves its temporary file, and the next one finds no room.
+        for path in self.target.parent.iterdir():
+            if path != self.target and path.is_file():
+                path.unlink()
         self._make_stale()
         if self.durable:
             drop_caches()
