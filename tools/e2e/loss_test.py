@@ -27,10 +27,13 @@ def test_pushed_file_arrives_identical_and_only_what_was_lost_is_sent_again(pair
     source = make_file(pair.a, 100 * MIB + 1)
     target = push(pair, source, "--lanes", lanes)
     session = last_session(pair.a)
-    print({key: session[key] for key in ("chunks", "retransmits", "lost", "duplicates", "goodput_bps")})
-    # 12801 chunks: at 0.1 % about 13 are lost. A receiver that gets no processor time loses more.
+    twice = last_session(pair.b)["duplicates"]
+    print({key: session[key] for key in ("chunks", "retransmits", "lost", "goodput_bps")}, "twice", twice)
+    # 12801 chunks: at 0.1 % about 13 are lost. A receiver that gets no processor time loses more, and a whole
+    # tail that is lost is asked for as missing, not reported as lost: what arrives twice was sent for nothing.
     assert session["lost"] >= session["chunks"] * pair.loss * 0.2
-    assert session["lost"] * 0.9 <= session["retransmits"] <= session["lost"] * 1.5 + 100
+    assert session["retransmits"] >= session["lost"] * 0.9
+    assert twice <= session["lost"] * 0.5 + 100
     forget(source, target)
 
 
