@@ -19,8 +19,14 @@ namespace {
 constexpr uintptr_t kPageBytes = 4096;
 constexpr size_t kMappingsMax = 16384;  // open objects of all sessions
 
-// What the signal handler looks through. Slots are filled and emptied by the cold thread.
-std::array<std::atomic<Mapping*>, kMappingsMax> mappings;
+// What the signal handler looks through, also while the cold thread fills and empties slots: never freed.
+struct Mapped {
+  std::atomic<const uint8_t*> begin{nullptr};  // nullptr: free
+  std::atomic<const uint8_t*> end{nullptr};
+  std::atomic<bool> writable{false};
+  std::atomic<bool> damaged{false};
+};
+std::array<Mapped, kMappingsMax> mappings;
 std::atomic<size_t> mappings_end{0};
 
 uintptr_t page_of(const void* address) { return reinterpret_cast<uintptr_t>(address) & ~(kPageBytes - 1); }
@@ -55,11 +61,12 @@ void Mapping::on_sigbus(int signal, siginfo_t* info, void*) {
   const auto* const at = static_cast<const uint8_t*>(info->si_addr);
   const size_t end = mappings_end.load(std::memory_order_acquire);
   for (size_t i = 0; i < end; ++i) {
-    Mapping* const m = mappings[i].load(std::memory_order_acquire);
-    if (m == nullptr || at < m->data_ || at >= m->data_ + m->bytes_) continue;
-    m->damaged_.store(true, std::memory_order_release);
+    Mapped& m = mappings[i];
+    const uint8_t* const begin = m.begin.load(std::memory_order_acquire);
+    if (begin == nullptr || at < begin || at >= m.end.load(std::memory_order_acquire)) continue;
+    m.damaged.store(true, std::memory_order_release);
     void* const page = reinterpret_cast<void*>(page_of(at));
-    const int protection = PROT_READ | (m->writable_ ? PROT_WRITE : 0);
+    const int protection = PROT_READ | (m.writable.load(std::memory_order_acquire) ? PROT_WRITE : 0);
     if (mmap(page, kPageBytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) return;
   }
   struct sigaction usual {};
@@ -73,13 +80,22 @@ std::unique_ptr<Mapping> Mapping::of_source(int fd, uint64_t bytes) {
   return of(fd, bytes, false);
 }
 
-std::unique_ptr<Mapping> Mapping::of_destination(int fd, uint64_t bytes) { return of(fd, bytes, true); }
+// Only where a file system that is full is told by an errno: Linux 5.14.
+std::unique_ptr<Mapping> Mapping::of_destination(int fd, uint64_t bytes) {
+  static const bool told = [] {
+    void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool known = page != MAP_FAILED && madvise(page, kPageBytes, MADV_POPULATE_WRITE) == 0;
+    if (page != MAP_FAILED) munmap(page, kPageBytes);
+    return known;
+  }();
+  return told ? of(fd, bytes, true) : nullptr;
+}
 
 std::unique_ptr<Mapping> Mapping::of(int fd, uint64_t bytes, bool writable) {
   struct stat info {};
   if (bytes == 0 || fstat(fd, &info) != 0 || static_cast<uint64_t>(info.st_size) < bytes) return nullptr;
   size_t slot = 0;
-  while (slot < kMappingsMax && mappings[slot].load(std::memory_order_relaxed) != nullptr) ++slot;
+  while (slot < kMappingsMax && mappings[slot].begin.load(std::memory_order_relaxed) != nullptr) ++slot;
   if (slot == kMappingsMax) return nullptr;
   static std::once_flag once;
   std::call_once(once, [] {
@@ -90,27 +106,29 @@ std::unique_ptr<Mapping> Mapping::of(int fd, uint64_t bytes, bool writable) {
   });
   uint8_t* const data = map_file(fd, bytes, PROT_READ | (writable ? PROT_WRITE : 0));
   if (data == nullptr) return nullptr;
-  std::unique_ptr<Mapping> mapping(new Mapping(fd, data, bytes, writable));
-  mappings[slot].store(mapping.get(), std::memory_order_release);
+  std::unique_ptr<Mapping> mapping(new Mapping(fd, data, bytes, writable, slot));
+  Mapped& mapped = mappings[slot];
+  mapped.damaged.store(false, std::memory_order_relaxed);
+  mapped.writable.store(writable, std::memory_order_relaxed);
+  mapped.end.store(data + bytes, std::memory_order_release);
+  mapped.begin.store(data, std::memory_order_release);
   if (slot >= mappings_end.load(std::memory_order_relaxed)) {
     mappings_end.store(slot + 1, std::memory_order_release);
   }
   return mapping;
 }
 
-Mapping::Mapping(int fd, uint8_t* data, uint64_t bytes, bool writable)
-    : fd_(fd), data_(data), bytes_(bytes), writable_(writable) {
+Mapping::Mapping(int fd, uint8_t* data, uint64_t bytes, bool writable, size_t slot)
+    : fd_(fd), data_(data), bytes_(bytes), writable_(writable), slot_(slot) {
   if (writable) allotted_ = std::make_unique<std::atomic<uint64_t>[]>(bytes / kBlockBytes / 64 + 1);
 }
 
 Mapping::~Mapping() {
-  for (auto& slot : mappings) {
-    if (slot.load(std::memory_order_relaxed) != this) continue;
-    slot.store(nullptr, std::memory_order_release);
-    break;
-  }
+  mappings[slot_].begin.store(nullptr, std::memory_order_release);
   munmap(data_, bytes_);
 }
+
+bool Mapping::damaged() const { return mappings[slot_].damaged.load(std::memory_order_acquire); }
 
 // The kernel makes a huge page of a block whatever the file system's own setting is, but only of one that is
 // not quite empty: its first page comes first. What cannot be had so is had page by page.
@@ -133,10 +151,12 @@ int Mapping::populate(uint64_t offset, uint64_t bytes) {
   const int advice = writable_ ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   if (madvise(reinterpret_cast<void*>(begin), end - begin, advice) == 0) return 0;
   if (errno == EINVAL) return 0;  // a kernel before 5.14: page by page, then
-  if (errno != EFAULT && errno != ENOMEM) return errno;
+  const int reason = errno;
+  if (reason != EFAULT && reason != ENOMEM) return reason;
   struct stat info {};
   const bool cut = fstat(fd_, &info) != 0 || static_cast<uint64_t>(info.st_size) < offset + bytes;
-  return cut || !writable_ ? ENODATA : ENOSPC;
+  if (cut || !writable_) return ENODATA;
+  return reason == EFAULT ? ENOSPC : reason;
 }
 
 void Mapping::forget(uint64_t offset, uint64_t bytes) {

@@ -36,10 +36,10 @@ class Mapping {
   int populate(uint64_t offset, uint64_t bytes);
   void forget(uint64_t offset, uint64_t bytes);  // the opposite; the file keeps its pages
   uint8_t* data() const { return data_; }
-  bool damaged() const { return damaged_.load(std::memory_order_acquire); }
+  bool damaged() const;
 
  private:
-  Mapping(int fd, uint8_t* data, uint64_t bytes, bool writable);
+  Mapping(int fd, uint8_t* data, uint64_t bytes, bool writable, size_t slot);
   static std::unique_ptr<Mapping> of(int fd, uint64_t bytes, bool writable);
   static void on_sigbus(int signal, siginfo_t* info, void* context);
   void allot_blocks(uint64_t offset, uint64_t bytes);
@@ -48,9 +48,9 @@ class Mapping {
   uint8_t* data_;
   uint64_t bytes_;
   bool writable_;
-  std::unique_ptr<std::atomic<uint64_t>[]>
-      allotted_;  // of a destination: a bit for each block that was tried
-  std::atomic<bool> damaged_{false};
+  size_t slot_;  // what the signal handler knows of it
+  // Of a destination: a bit for each block that was tried.
+  std::unique_ptr<std::atomic<uint64_t>[]> allotted_;
 };
 
 }  // namespace sluice::storage

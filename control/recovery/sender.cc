@@ -30,7 +30,7 @@ Sender::Sender(std::vector<Layout> objects, uint32_t lanes, const Options& optio
 void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns) {
   now_ns_ = now_ns;
   options_ = options;
-  may_give_ = false;
+  may_give_ = adopted_ = false;
   lanes_.assign(lanes, {});
   part_bytes_ = options.partition_bytes;
   if (lanes > 1 && !objects_.empty()) {
@@ -57,6 +57,7 @@ void Sender::adopt(const board::Event& event, uint32_t lane) {
   Object& object = objects_[event.object];
   const uint64_t size = object.layout.size_bytes;
   if (event.offset % object.layout.extent_bytes != 0 || event.offset >= size) return;
+  adopted_ = true;
   const Part part{.object = event.object,
                   .offset = event.offset,
                   .length = std::min(event.length, size - event.offset),
@@ -76,8 +77,7 @@ void Sender::peer_has(uint32_t index, const std::vector<Range>& ranges) {
   if (index >= objects_.size() || objects_[index].done) return;
   Object& object = objects_[index];
   const uint32_t extent_bytes = object.layout.extent_bytes;
-  // Before peer_knows() only flows that were adopted hold anything.
-  const bool lanes_may_hold = may_give_ || !object.placed.empty();
+  const bool lanes_may_hold = may_give_ || adopted_;
   for (const Range& range : ranges) {
     if (range.offset >= object.layout.size_bytes) continue;
     const uint64_t end = range.offset + std::min(range.length, object.layout.size_bytes - range.offset);
@@ -303,17 +303,18 @@ void Sender::on_event(const board::Event& event, uint32_t lane) {
 void Sender::extent_sent(const board::Event& event, uint32_t lane) {
   Object& object = objects_[event.object];
   uint64_t extent = 0;
-  if (object.done || !object.given.is_extent(event.offset, event.length, &extent)) return;
+  if (!object.given.is_extent(event.offset, event.length, &extent)) return;
+  // The peer has it by a repair that an earlier life of this control ordered, and will not list it for this
+  // lane; told before the worker had opened it, the worker does not know.
+  if (object.done || object.peer.is_set(extent)) {
+    out_.commands.push_back(
+        {board::CommandKind::kPeerHas, lane, event.object, {event.offset, event.length}, 0});
+  }
+  if (object.done) return;
   lanes_[lane].moved_ns = now_ns_;
   ++steps_;
   Placed* const placed = placed_at(object, event.offset);
   if (placed != nullptr && placed->sent_end == event.offset) placed->sent_end += event.length;
-  // The peer has it by a repair that an earlier life of this control ordered, and will not list it for this
-  // lane; told before the worker had opened it, the worker does not know.
-  if (object.peer.is_set(extent)) {
-    out_.commands.push_back(
-        {board::CommandKind::kPeerHas, lane, event.object, {event.offset, event.length}, 0});
-  }
   add_crc(event.object, extent, event.digest);
 }
 

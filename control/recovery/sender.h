@@ -150,6 +150,7 @@ class Sender {
   size_t done_ = 0;
   uint64_t steps_ = 0;
   bool may_give_ = false;  // the peer has said what it holds
+  bool adopted_ = false;   // lanes hold what an earlier control gave them
 };
 
 }  // namespace sluice::recovery

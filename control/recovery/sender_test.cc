@@ -152,12 +152,13 @@ TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
 // credit.
 TEST_F(SenderTest, AdoptedLanesLearnWhatThePeerSaysThatItHolds) {
   Sender sender = make({4 * kExtent}, 1);
+  sender.adopt({.kind = EventKind::kQueued, .offset = 0, .length = 4 * kExtent}, 0);
   sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, 0);
-  sender.peer_has(0, {{0, kExtent}});
-  const Sender::Out out = sender.take();
-  ASSERT_EQ(out.commands.size(), 1U);
-  EXPECT_EQ(out.commands[0].kind, CommandKind::kPeerHas);
-  EXPECT_EQ(out.commands[0].range, (Range{0, kExtent}));
+  for (uint64_t extent = 0; extent < 2; ++extent) {  // in messages of their own
+    sender.peer_has(0, {{extent * kExtent, kExtent}});
+    EXPECT_EQ(of_kind(sender.take(), CommandKind::kPeerHas),
+              (std::vector<Range>{{extent * kExtent, kExtent}}));
+  }
 }
 
 // The simulator's seed 10503291: told while the extent was still in the middle of what the lane had queued,

@@ -130,6 +130,27 @@ TEST_F(Lane, DamagedBytesNeverReachAFileInMemory) {
   EXPECT_EQ(there.substr(8192), earlier.substr(8192));
 }
 
+// Control would never hear that it is written, and the source never send it again.
+TEST_F(Lane, AnExtentInMemoryWaitsUntilItCanBeReported) {
+  in_memory_ = true;
+  const auto data = make_source(kExtentBytes);
+  open_flows(crc_, 8192);
+  run_steps(5);
+  while (b_.board().workers[0].events.push({.kind = board::EventKind::kWorkEnd})) {
+  }
+  a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = data.size()});
+  for (int i = 0; i < 100; ++i) {
+    now_ns_ += kStepNs;
+    a_.board().control_alive_ns = b_.board().control_alive_ns = now_ns_;
+    a_.step(now_ns_);
+    carry(a_, b_, {});
+    b_.step(now_ns_);
+    carry(b_, a_, {});
+  }
+  EXPECT_GT(b_.counter(Counter::rx_drop_no_buffer), 0U);
+  EXPECT_FALSE(b_.objects.find(0, 0)->has_written(0));
+}
+
 TEST_F(Lane, ASourceInMemoryThatIsCutOffFails) {
   in_memory_ = true;
   const auto data = make_source(1'000'000);

@@ -4,6 +4,7 @@
 #include "dataplane/port/dpdk_queue.h"
 
 #include <fmt/format.h>
+#include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
@@ -24,6 +25,8 @@ namespace {
 constexpr uint32_t kPoolCache = 64;
 constexpr uint32_t kEthernetHeaderBytes = 14;
 constexpr uint32_t kUdpHeaderBytes = 8;
+constexpr uint64_t kClockReadUsMax = 5;
+constexpr uint64_t kClockAgainNs = 1'000'000;
 constexpr uint64_t kMbufOverheadBytes = 256;  // of one pool element: rte_mbuf, element header, padding
 
 uint32_t pool_size(uint32_t ring) { return std::bit_ceil(ring + kBurst + 2 * kPoolCache) - 1; }
@@ -201,13 +204,16 @@ uint8_t* DpdkQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uint
 }
 
 void DpdkQueue::keep_time(uint64_t now_ns) {
-  if (setup_.send_time_at < 0 || !clock_.due(now_ns)) return;
+  if (setup_.send_time_at < 0 || !clock_.due(now_ns) || now_ns < clock_asked_ns_ + kClockAgainNs) return;
+  clock_asked_ns_ = now_ns;
   uint64_t ticks = 0;
-  if (rte_eth_read_clock(setup_.port_id, &ticks) != 0) {
-    setup_.send_time_at = -1;
+  const uint64_t before = rte_rdtsc();
+  if (rte_eth_read_clock(setup_.port_id, &ticks) != 0) {  // it may lose its own for a while
     sends_at_times_ = false;
     return;
   }
+  // Interrupted in between, the two are not of one moment.
+  if (rte_rdtsc() - before > rte_get_tsc_hz() / 1'000'000 * kClockReadUsMax) return;
   clock_.observe(now_ns, ticks);
   sends_at_times_ = clock_.known();
 }

@@ -91,6 +91,7 @@ class DpdkQueue : public Queue {
   uint32_t pending_ = 0;
   bool checksum_wanted_ = false;
   DeviceClock clock_;
+  uint64_t clock_asked_ns_ = 0;
   rte_mempool* rx_pool_ = nullptr;
   rte_mempool* header_pool_ = nullptr;
   rte_mempool* payload_pool_ = nullptr;  // mbufs without room

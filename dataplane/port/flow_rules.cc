@@ -4,8 +4,6 @@
 #include <rte_byteorder.h>
 #include <rte_flow.h>
 
-#include <initializer_list>
-
 #include "dataplane/board/board.h"
 
 namespace sluice::port {
@@ -35,15 +33,20 @@ bool make_rule(uint16_t port_id, rte_flow_item_type ip, uint16_t udp_port, uint1
 FlowRules steer_lanes(uint16_t port_id, const LanePorts& lanes) {
   FlowRules rules;
   if (lanes.workers < 2) return rules;
-  const uint32_t versions = (lanes.ip4 ? 1U : 0U) + (lanes.ip6 ? 1U : 0U);
-  rules.wanted = board::kFlowsMax * versions;
+  struct Family {
+    rte_flow_item_type ip;
+    bool wanted;
+    bool takes_more = true;
+  };
+  Family families[] = {{RTE_FLOW_ITEM_TYPE_IPV4, lanes.ip4}, {RTE_FLOW_ITEM_TYPE_IPV6, lanes.ip6}};
   for (uint32_t i = 0; i < board::kFlowsMax && lanes.udp_port_base + i <= UINT16_MAX; ++i) {
     const auto udp_port = static_cast<uint16_t>(lanes.udp_port_base + i);
     const auto queue = static_cast<uint16_t>(i % lanes.workers);
-    for (const auto ip : {RTE_FLOW_ITEM_TYPE_IPV4, RTE_FLOW_ITEM_TYPE_IPV6}) {
-      if (!(ip == RTE_FLOW_ITEM_TYPE_IPV4 ? lanes.ip4 : lanes.ip6)) continue;
-      if (!make_rule(port_id, ip, udp_port, queue)) return rules;
-      ++rules.made;
+    for (Family& family : families) {
+      if (!family.wanted) continue;
+      ++rules.wanted;
+      family.takes_more = family.takes_more && make_rule(port_id, family.ip, udp_port, queue);
+      if (family.takes_more) ++rules.made;
     }
   }
   return rules;

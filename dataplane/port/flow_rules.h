@@ -19,7 +19,8 @@ struct LanePorts {
 
 struct FlowRules {
   uint32_t wanted = 0;  // one for each port and IP version; 0 with one worker
-  uint32_t made = 0;    // 0: the device knows no such rules; fewer than wanted: its table is full
+  uint32_t made = 0;  // 0: the device knows no such rules; fewer than wanted: its table is full, or it knows
+                      // one IP version
 };
 
 // Those of the lower ports first, which are taken first.

@@ -18,6 +18,7 @@ using Lane = std::pair<bool, uint16_t>;  // IPv6?, UDP port
 
 struct DeviceWithRules {
   uint32_t room = 0;
+  bool knows_ip6 = true;
   std::map<Lane, uint16_t> queues;
 };
 
@@ -52,7 +53,8 @@ extern "C" int rte_flow_validate(uint16_t, const rte_flow_attr* attributes, cons
 extern "C" rte_flow* rte_flow_create(uint16_t, const rte_flow_attr* attributes, const rte_flow_item pattern[],
                                      const rte_flow_action actions[], rte_flow_error*) {
   Lane lane;
-  if (device == nullptr || device->queues.size() == device->room || !parse(attributes, pattern, &lane)) {
+  if (device == nullptr || device->queues.size() == device->room || !parse(attributes, pattern, &lane) ||
+      (lane.first && !device->knows_ip6)) {
     return nullptr;
   }
   device->queues[lane] = static_cast<const rte_flow_action_queue*>(actions[0].conf)->index;
@@ -66,7 +68,7 @@ class FlowRulesTest : public testing::Test {
  protected:
   FlowRulesTest() { device = &device_; }
   ~FlowRulesTest() override { device = nullptr; }
-  DeviceWithRules device_{.room = 1000, .queues = {}};
+  DeviceWithRules device_{.room = 1000};
 };
 
 TEST_F(FlowRulesTest, EachLaneGoesToItsWorkersQueue) {
@@ -97,9 +99,17 @@ TEST_F(FlowRulesTest, AFullTableTakesTheLowerPorts) {
   EXPECT_EQ(device_.queues.rbegin()->first.second, 47009);
 }
 
+TEST_F(FlowRulesTest, ADeviceThatKnowsOneFamilyTakesAllOfThat) {
+  device_.knows_ip6 = false;
+  const FlowRules rules = steer_lanes(0, {.udp_port_base = 47000, .workers = 2, .ip4 = true, .ip6 = true});
+  EXPECT_EQ(rules.made, board::kFlowsMax);
+  EXPECT_EQ(rules.wanted, 2 * board::kFlowsMax);
+}
+
 TEST_F(FlowRulesTest, PortsEndWhereTheyEnd) {
   const FlowRules rules = steer_lanes(0, {.udp_port_base = 65530, .workers = 2, .ip4 = true, .ip6 = false});
   EXPECT_EQ(rules.made, 6U);
+  EXPECT_EQ(rules.wanted, 6U);
 }
 
 TEST_F(FlowRulesTest, ADeviceWithoutRulesIsNoError) {

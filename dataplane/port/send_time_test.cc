@@ -21,7 +21,10 @@ extern "C" int rte_eth_dev_info_get(uint16_t port_id, rte_eth_dev_info* info) {
   static const auto real =
       reinterpret_cast<decltype(&rte_eth_dev_info_get)>(dlsym(RTLD_NEXT, "rte_eth_dev_info_get"));
   const int code = real(port_id, info);
-  if (device_has_clock) info->tx_offload_capa |= RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP;
+  if (device_has_clock) {
+    info->driver_name = "mlx5_pci";
+    info->tx_offload_capa |= RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP;
+  }
   return code;
 }
 
@@ -74,19 +77,21 @@ TEST_F(SendTimeTest, FramesCarryTheirTimeInTheDevicesTicks) {
   Child child([&](const Wire& wire) {
     device_has_clock = true;
     return with_queue(looped(), wire, [&](Queue& queue) {
-      queue.keep_time(kNow);
-      device_ticks = 1000 + 4 * DeviceClock::kObserveNs;
+      uint64_t now_ns = kNow;
+      queue.keep_time(now_ns);
       wire.say(queue.sends_at_times() ? "too early" : "not known yet");
-      queue.keep_time(kNow + DeviceClock::kObserveNs);
-      wire.say(queue.sends_at_times() ? "known" : "not known");
-      const uint64_t now_ns = kNow + DeviceClock::kObserveNs;
+      while (!queue.sends_at_times()) {  // a reading in which this thread lost its processor does not count
+        now_ns += DeviceClock::kObserveNs;
+        device_ticks = 1000 + 4 * (now_ns - kNow);
+        queue.keep_time(now_ns);
+      }
+      wire.say(std::to_string(device_ticks));
       send(queue, wire, now_ns + 100, now_ns + 7000);
       send(queue, wire, 0, now_ns + 8000);
     });
   });
   EXPECT_EQ(child.line(), "not known yet");
-  EXPECT_EQ(child.line(), "known");
-  const uint64_t base = 4 * DeviceClock::kObserveNs + 1000;
+  const uint64_t base = std::stoull(child.line());
   EXPECT_EQ(child.line(), std::to_string(base + 4 * 100));
   EXPECT_EQ(child.line(), std::to_string(base + 4 * 7000));
   EXPECT_EQ(child.line(), "at once");

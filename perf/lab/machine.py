@@ -1,5 +1,6 @@
 # What the figures were measured on: enough to judge them by, and to find out later why others differ.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import mmap
 import os
 import pathlib
@@ -66,7 +67,8 @@ def warm_memory(size=None, spare_bytes=1 << 30):
     if size <= 0:
         return
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        memory.madvise(mmap.MADV_HUGEPAGE)  # those blocks, not the pages that are left over
+        with contextlib.suppress(OSError):  # a kernel without them
+            memory.madvise(mmap.MADV_HUGEPAGE)  # those blocks, not the pages that are left over
         memory[0 : size : mmap.PAGESIZE] = bytes(size // mmap.PAGESIZE)
 
 
