@@ -1,7 +1,5 @@
 # What the figures were measured on: enough to judge them by, and to find out later why others differ.
 # SPDX-License-Identifier: Apache-2.0
-import contextlib
-import mmap
 import os
 import pathlib
 import platform
@@ -56,20 +54,6 @@ def _field_of_os_release(key):
         if name == key:
             return value.strip('"')
     return None
-
-
-def warm_memory(size=None, spare_bytes=1 << 30):
-    """Touches that much free memory, or all of it, and gives it back. In a virtual machine the first touch of a
-    page costs microseconds at the host, also of a page that was free for some seconds (Linux reports free blocks of
-    2 MiB to the host): so it would hit whoever needs new pages then. Seconds per GiB the first time, little later."""
-    available = int((_field("/proc/meminfo", "MemAvailable") or "0 kB").split()[0]) * 1024 - spare_bytes
-    size = min(available, size or available) // mmap.PAGESIZE * mmap.PAGESIZE
-    if size <= 0:
-        return
-    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        with contextlib.suppress(OSError):  # a kernel without them
-            memory.madvise(mmap.MADV_HUGEPAGE)  # those blocks, not the pages that are left over
-        memory[0 : size : mmap.PAGESIZE] = bytes(size // mmap.PAGESIZE)
 
 
 def version(sluice):

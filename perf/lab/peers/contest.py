@@ -9,16 +9,18 @@ import threading
 from harness import HarnessError
 from harness.stacked import Stacked
 
-from .. import machine, packages
+from .. import packages
 from ..bench import brief
 from ..errors import LabError
 from ..figures import gbps, ratio, row
 from ..meter import host_cpu_s, peak_mb
+from ..reserve import Reserve
 from . import ours
 from .ends import CONGESTION_CONTROLS, Ends, Groups
 from .files import Places
 
 _SAMPLE_S = 0.01
+_MARGIN_BYTES = 512 << 20
 
 
 class MemoryWatch:
@@ -62,12 +64,11 @@ class Contest(Stacked):
         bench = self._bench
         names = ("tmpfs",) if bench.loss_percent else ("tmpfs", "disk")
         self._size = bench.pick(128 << 20, 4 << 30)
-        if not bench.quick:
-            bench.say("first: touching all free memory once")
-            machine.warm_memory()
         places = self._stack.enter_context(Places(self._size, names))
         self._places = {place.name: place for place in places.all}
         bench.described = {"kind": "own", "file_systems": places.describe(), "size_bytes": self._size}
+        # What a tool takes anew: the cache of a disk, or the temporary file of one that renames.
+        self._reserve = self._stack.enter_context(Reserve(self._size + _MARGIN_BYTES))
         self._groups = self._stack.enter_context(Groups())
         self._ends = self._stack.enter_context(Ends(self._groups, bench.loss_percent))
         exports = {place.name: place.folder for place in places.all}
@@ -149,12 +150,19 @@ class Contest(Stacked):
         if not peer.file:
             return self._counted(peer, lambda: peer.measure(self._seconds))
         place = self._places[cell["storage"]]
-        if isinstance(peer, ours.Ours):
-            sample = peer.measure(place.source, f"{place.name}/dst", place.target, self._timeout_s, place.make_durable,
-                                  place.make_ready)  # fmt: skip
-        else:
-            place.make_ready()
-            sample = self._counted(peer, lambda: self._copy(peer, place))
+        with contextlib.ExitStack() as run:
+
+            def ready():
+                place.make_ready()
+                self._reserve.top_up()
+                run.enter_context(self._reserve.open())
+
+            if isinstance(peer, ours.Ours):
+                sample = peer.measure(place.source, f"{place.name}/dst", place.target, self._timeout_s,
+                                      place.make_durable, ready)  # fmt: skip
+            else:
+                ready()
+                sample = self._counted(peer, lambda: self._copy(peer, place))
         if not place.same():
             raise LabError(f"{peer.name}: what arrived differs from the source")
         return sample

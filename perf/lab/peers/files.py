@@ -10,7 +10,7 @@ from harness.stacked import Stacked
 from harness.system import random_file, run, same_bytes, scratch_parent
 
 from ..errors import MISSING, LabError
-from ..machine import file_system, warm_memory
+from ..machine import file_system
 from ..meter import drop_caches
 
 _MARK_EVERY_BYTES = 16 << 20
@@ -57,8 +57,6 @@ class Place:
         self._make_stale()
         if self.durable:
             drop_caches()
-        # What a tool takes anew: the cache of a disk, or the temporary file of one that renames.
-        warm_memory(self.source.stat().st_size + _MARGIN_BYTES)
 
     def _make_stale(self):
         """The destination stays where it is, but is no longer what the source is: a tool that wrote nothing, or
