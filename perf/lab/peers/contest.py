@@ -20,7 +20,6 @@ from .ends import CONGESTION_CONTROLS, Ends, Groups
 from .files import Places
 
 _SAMPLE_S = 0.01
-_MARGIN_BYTES = 512 << 20
 
 
 class MemoryWatch:
@@ -68,7 +67,7 @@ class Contest(Stacked):
         self._places = {place.name: place for place in places.all}
         bench.described = {"kind": "own", "file_systems": places.describe(), "size_bytes": self._size}
         # What a tool takes anew: the cache of a disk, or the temporary file of one that renames.
-        self._reserve = self._stack.enter_context(Reserve(self._size + _MARGIN_BYTES))
+        self._reserve = self._stack.enter_context(Reserve(bench.pick(2 * self._size, None)))
         self._groups = self._stack.enter_context(Groups())
         self._ends = self._stack.enter_context(Ends(self._groups, bench.loss_percent))
         exports = {place.name: place.folder for place in places.all}
@@ -150,22 +149,19 @@ class Contest(Stacked):
         if not peer.file:
             return self._counted(peer, lambda: peer.measure(self._seconds))
         place = self._places[cell["storage"]]
-        with contextlib.ExitStack() as run:
-
-            def ready():
-                place.make_ready()
-                self._reserve.top_up()
-                run.enter_context(self._reserve.open())
-
-            if isinstance(peer, ours.Ours):
-                sample = peer.measure(place.source, f"{place.name}/dst", place.target, self._timeout_s,
-                                      place.make_durable, ready)  # fmt: skip
-            else:
-                ready()
-                sample = self._counted(peer, lambda: self._copy(peer, place))
+        if isinstance(peer, ours.Ours):
+            sample = peer.measure(place.source, f"{place.name}/dst", place.target, self._timeout_s, place.make_durable,
+                                  lambda: self._make_ready(place))  # fmt: skip
+        else:
+            self._make_ready(place)
+            sample = self._counted(peer, lambda: self._copy(peer, place))
         if not place.same():
             raise LabError(f"{peer.name}: what arrived differs from the source")
         return sample
+
+    def _make_ready(self, place):
+        place.make_ready()
+        self._reserve.top_up()
 
     def _copy(self, peer, place):
         finished = peer.copy(place.source, place.target, self._timeout_s, place.make_durable)

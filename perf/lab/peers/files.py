@@ -77,7 +77,10 @@ class Place:
                 os.fsync(file.fileno())
 
     def same(self):
-        return same_bytes(self.source, self.target)
+        same = same_bytes(self.source, self.target)
+        if self.durable:
+            drop_caches()  # or there would be no free memory for the next
+        return same
 
 
 class Places(Stacked):
