@@ -43,10 +43,10 @@ SLUICE_FOLD __m128i moved(__m128i sum, const Distance& d) {
 enum class Copy : uint8_t { kNone, kOrdinary, kPastCaches };
 
 template <Copy kCopy>
-SLUICE_FOLD __m256i load(const uint8_t* from, uint8_t* to) {
-  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-  if constexpr (kCopy == Copy::kOrdinary) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
-  if constexpr (kCopy == Copy::kPastCaches) _mm256_stream_si256(reinterpret_cast<__m256i*>(to), v);
+SLUICE_FOLD __m256i load(const uint8_t* from, uint8_t* to, size_t at) {
+  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at));
+  if constexpr (kCopy == Copy::kOrdinary) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + at), v);
+  if constexpr (kCopy == Copy::kPastCaches) _mm256_stream_si256(reinterpret_cast<__m256i*>(to + at), v);
   return v;
 }
 
@@ -56,17 +56,17 @@ SLUICE_FOLD uint64_t fold(uint64_t seed, const uint8_t* from, uint8_t* to, size_
   const __m256i by =
       _mm256_set_epi64x(static_cast<int64_t>(kByStride.high), static_cast<int64_t>(kByStride.low),
                         static_cast<int64_t>(kByStride.high), static_cast<int64_t>(kByStride.low));
-  __m256i a = load<kCopy>(from, to);
-  __m256i b = load<kCopy>(from + 32, to + 32);
-  __m256i c = load<kCopy>(from + 64, to + 64);
-  __m256i d = load<kCopy>(from + 96, to + 96);
+  __m256i a = load<kCopy>(from, to, 0);
+  __m256i b = load<kCopy>(from, to, 32);
+  __m256i c = load<kCopy>(from, to, 64);
+  __m256i d = load<kCopy>(from, to, 96);
   a = _mm256_xor_si256(a, _mm256_set_epi64x(0, 0, 0, static_cast<int64_t>(~seed)));
   size_t at = kStride;
   for (; at + kStride <= bytes; at += kStride) {
-    a = folded(a, by, load<kCopy>(from + at, to + at));
-    b = folded(b, by, load<kCopy>(from + at + 32, to + at + 32));
-    c = folded(c, by, load<kCopy>(from + at + 64, to + at + 64));
-    d = folded(d, by, load<kCopy>(from + at + 96, to + at + 96));
+    a = folded(a, by, load<kCopy>(from, to, at));
+    b = folded(b, by, load<kCopy>(from, to, at + 32));
+    c = folded(c, by, load<kCopy>(from, to, at + 64));
+    d = folded(d, by, load<kCopy>(from, to, at + 96));
   }
   __m128i last = _mm256_extracti128_si256(d, 1);
   last = _mm_xor_si128(last, moved(_mm256_castsi256_si128(a), kToLast[0]));

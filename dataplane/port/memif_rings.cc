@@ -27,7 +27,9 @@ MemifRegion MemifRegion::inspect(uint8_t* begin, uint64_t bytes) {
     std::memcpy(&cookie, begin + offset, sizeof cookie);
     return cookie == kMemifCookie;
   };
-  for (uint32_t log2 = 1; log2 <= kLog2SlotsMax; ++log2) {
+  // From four slots up every ring begins at a cache line, as its head wants; smaller ones are left to the
+  // driver.
+  for (uint32_t log2 = 2; log2 <= kLog2SlotsMax; ++log2) {
     if (!cookie_at(0) || !cookie_at(ring_bytes(log2))) continue;
     region.rings = 2;
     while (cookie_at(region.rings * ring_bytes(log2))) ++region.rings;

@@ -34,6 +34,11 @@ TEST(MemifRegion, DoesNotCountARingThatIsCutOff) {
   EXPECT_EQ(MemifRegion::inspect(shared.begin(), ring_bytes + 64).rings, 0U);
 }
 
+TEST(MemifRegion, LeavesRingsThatDoNotBeginAtACacheLine) {
+  EXPECT_EQ(SharedRegion(2, 1).region.rings, 0U);  // two slots: 160 bytes a ring
+  EXPECT_EQ(SharedRegion(2, 2).region.rings, 4U);
+}
+
 TEST(MemifRegion, KnowsAClientWhoseBuffersLieElsewhere) {
   SharedRegion shared(1, 6);
   EXPECT_TRUE(shared.region.has_buffers());
