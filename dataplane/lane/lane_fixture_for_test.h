@@ -168,14 +168,19 @@ class Lane : public ::testing::Test {
     }
   }
 
+  // Nobody reads events, or tells of loss.
+  void step_alone() {
+    now_ns_ += kStepNs;
+    a_.board().control_alive_ns = b_.board().control_alive_ns = now_ns_;
+    a_.step(now_ns_);
+    carry(a_, b_, {});
+    b_.step(now_ns_);
+    carry(b_, a_, {});
+  }
+
   void run_steps(int count) {
     for (int i = 0; i < count; ++i) {
-      now_ns_ += kStepNs;
-      a_.board().control_alive_ns = b_.board().control_alive_ns = now_ns_;
-      a_.step(now_ns_);
-      carry(a_, b_, {});
-      b_.step(now_ns_);
-      carry(b_, a_, {});
+      step_alone();
       if (i % 50 == 0) detect_loss();
       handle_events();
     }

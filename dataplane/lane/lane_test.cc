@@ -139,14 +139,7 @@ TEST_F(Lane, AnExtentInMemoryWaitsUntilItCanBeReported) {
   while (b_.board().workers[0].events.push({.kind = board::EventKind::kWorkEnd})) {
   }
   a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = data.size()});
-  for (int i = 0; i < 100; ++i) {
-    now_ns_ += kStepNs;
-    a_.board().control_alive_ns = b_.board().control_alive_ns = now_ns_;
-    a_.step(now_ns_);
-    carry(a_, b_, {});
-    b_.step(now_ns_);
-    carry(b_, a_, {});
-  }
+  for (int i = 0; i < 100; ++i) step_alone();
   EXPECT_GT(b_.counter(Counter::rx_drop_no_buffer), 0U);
   EXPECT_FALSE(b_.objects.find(0, 0)->has_written(0));
 }

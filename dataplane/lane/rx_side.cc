@@ -84,14 +84,12 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
   Extent* e = nullptr;
   const bool written = object->has_written(number);
   const bool repeated = verdict == SeqWindow::Verdict::kSeen || written;
-  // What no disk writes is complete at once, and control must hear of it.
-  const bool told_now = object->mapping != nullptr || object->is(board::kObjectDiscard);
   if (!repeated) {
-    if (told_now && !context_.has_event_room()) {
-      add(flow->slot.state.no_buffer_drops, 1);
-      return context_.count(Counter::rx_drop_no_buffer);
+    // What no disk writes is complete at once, and control must hear of it.
+    const bool told_now = object->mapping != nullptr || object->is(board::kObjectDiscard);
+    if (!told_now || context_.has_event_room()) {
+      e = extent_for(*flow, *object, number, (h.flags & wire::kFlagRepair) != 0);
     }
-    e = extent_for(*flow, *object, number, (h.flags & wire::kFlagRepair) != 0);
     if (e == nullptr) {
       add(flow->slot.state.no_buffer_drops, 1);
       return context_.count(Counter::rx_drop_no_buffer);

@@ -23,6 +23,11 @@ def _field(path, key):
     return None
 
 
+def memory_bytes(key):
+    """A figure of /proc/meminfo; 0 where it is not known."""
+    return int((_field("/proc/meminfo", key) or "0 kB").split()[0]) * 1024
+
+
 def _said(*command):
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
@@ -32,14 +37,13 @@ def _said(*command):
 
 
 def describe():
-    memory_kib = (_field("/proc/meminfo", "MemTotal") or "0 kB").split()[0]
     flags = (_field("/proc/cpuinfo", "flags") or "").split()
     return {
         "cpu": _field("/proc/cpuinfo", "model name"),
         "cpus": os.cpu_count(),
         "cpus_allowed": allowed_cores(),
         "cpu_flags": [flag for flag in ("avx2", "avx512f", "vpclmulqdq", "pclmulqdq", "hypervisor") if flag in flags],
-        "memory_gb": round(int(memory_kib) * 1024 / 1e9, 1),
+        "memory_gb": round(memory_bytes("MemTotal") / 1e9, 1),
         "kernel": platform.release(),
         "system": (_field_of_os_release("PRETTY_NAME") or platform.platform()),
         "host": platform.node(),

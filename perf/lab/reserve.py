@@ -6,20 +6,13 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import mmap
-import pathlib
 import threading
+
+from .machine import memory_bytes
 
 _KEEP_FREE_BYTES = 768 << 20  # at 25 Gbit/s what is taken in 240 ms
 _SLICE_BYTES = 32 << 20
 _LOOK_EVERY_S = 0.005
-
-
-def _free_bytes():
-    for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemFree":
-            return int(value.split()[0]) * 1024
-    return 0
 
 
 class Reserve:
@@ -27,7 +20,7 @@ class Reserve:
 
     def __init__(self, size=None, keep_free_bytes=_KEEP_FREE_BYTES):
         self.keep_free_bytes = keep_free_bytes
-        self._size = min(size or _free_bytes(), _free_bytes()) // _SLICE_BYTES * _SLICE_BYTES
+        self._size = (size or memory_bytes("MemTotal")) // _SLICE_BYTES * _SLICE_BYTES
         self._held = 0  # bytes from the beginning of the mapping
         self._memory = None
         self._lock = threading.Lock()
@@ -35,22 +28,20 @@ class Reserve:
         self._thread = threading.Thread(target=self._feed, daemon=True)
 
     def __enter__(self):
-        if self._size > 0:
-            self._memory = mmap.mmap(-1, self._size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            with contextlib.suppress(OSError):  # a kernel without them
-                self._memory.madvise(mmap.MADV_HUGEPAGE)  # those blocks, not the pages that are left over
+        self._memory = mmap.mmap(-1, self._size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with contextlib.suppress(OSError):  # a kernel without them
+            self._memory.madvise(mmap.MADV_HUGEPAGE)  # those blocks, not the pages that are left over
         self._thread.start()
         return self
 
     def __exit__(self, *_error):
         self._done.set()
         self._thread.join()
-        if self._memory is not None:
-            self._memory.close()
+        self._memory.close()
 
     def top_up(self):
         """Touches what was given away and is free again. Seconds per GiB where the host has to find it."""
-        while self._held < self._size and _free_bytes() > self.keep_free_bytes + _SLICE_BYTES:
+        while self._held < self._size and memory_bytes("MemFree") > self.keep_free_bytes + _SLICE_BYTES:
             with self._lock:
                 end = self._held + _SLICE_BYTES
                 self._memory[self._held : end : mmap.PAGESIZE] = bytes(_SLICE_BYTES // mmap.PAGESIZE)
@@ -58,7 +49,7 @@ class Reserve:
 
     def _feed(self):
         while not self._done.wait(_LOOK_EVERY_S):
-            missing = self.keep_free_bytes - _free_bytes()
+            missing = self.keep_free_bytes - memory_bytes("MemFree")
             if missing > 0 and self._held > 0:
                 with self._lock:
                     self._give(missing)

@@ -186,9 +186,10 @@ int run_seeds(const RunOptions& options) {
     Totals totals;
     for (uint64_t i = job; i < options.seeds; i += options.jobs) {
       const uint64_t seed = options.first + i;
+      const uint64_t of_this_process = i / options.jobs;
       // A deliberate defect needs to be found once.
-      if (!run_seed(seed, i / options.jobs % options.twice_every == 0 && !broken, &totals) && broken) break;
-      if (job == 0 && (i / options.jobs) % 10'000 == 9'999) {
+      if (!run_seed(seed, of_this_process % options.twice_every == 0 && !broken, &totals) && broken) break;
+      if (job == 0 && of_this_process % 10'000 == 9'999) {
         fmt::print("... {} seeds of this process, {} failures, {:.0f} s\n", totals.runs, totals.failures,
                    seconds_since(begin));
         std::fflush(stdout);

@@ -10,7 +10,7 @@ from harness.stacked import Stacked
 from harness.system import random_file, run, same_bytes, scratch_parent
 
 from ..errors import MISSING, LabError
-from ..machine import file_system
+from ..machine import file_system, memory_bytes
 from ..meter import drop_caches
 
 _MARK_EVERY_BYTES = 16 << 20
@@ -110,8 +110,7 @@ class Places(Stacked):
             self.all.append(place)
 
     def _mount(self, folder, needed):
-        available = int(next(line for line in pathlib.Path("/proc/meminfo").read_text().splitlines()
-                             if line.startswith("MemAvailable:")).split()[1]) * 1024  # fmt: skip
+        available = memory_bytes("MemAvailable")
         if available < needed + (1 << 30):
             raise LabError(f"peers: {needed >> 20} MiB of memory are needed for a tmpfs, {available >> 20} are "
                            "available; free some, or use --quick", MISSING)  # fmt: skip
