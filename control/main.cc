@@ -32,9 +32,9 @@
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
 #include "control/session/session_manager.h"
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
 namespace {

@@ -14,7 +14,7 @@
 #include <latch>
 #include <thread>
 
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/worker.h"
 #include "dataplane/port/host_addresses.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::storage {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::storage {
 namespace {

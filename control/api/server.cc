@@ -20,7 +20,7 @@
 
 #include "control/api/error_metadata.h"
 #include "control/proto/api.grpc.pb.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
 namespace {

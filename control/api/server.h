@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "control/session/session_manager.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::control {
 

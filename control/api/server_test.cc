@@ -14,7 +14,7 @@
 #include "control/api/error_metadata.h"
 #include "control/api/fake_sessions_for_test.h"
 #include "control/proto/api.grpc.pb.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "control/exports/beneath.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::exports {
 

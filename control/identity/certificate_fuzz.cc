@@ -2,7 +2,7 @@
 // has a fingerprint and survives being written and read again.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/identity/certificate.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sluice;

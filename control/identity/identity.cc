@@ -9,8 +9,8 @@
 
 #include "control/identity/certificate.h"
 #include "control/identity/node_files.h"
-#include "dataplane/config/config.h"
-#include "dataplane/config/toml_text.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/config/toml_text.h"
 
 namespace sluice::identity {
 namespace {

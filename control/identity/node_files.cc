@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::identity {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "control/proto/journal.pb.h"
 #include "control/recovery/extent_ledger.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::journal {
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "control/journal/journal.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

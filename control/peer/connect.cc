@@ -6,7 +6,7 @@
 
 #include "control/peer/stream.h"
 #include "control/peer/stream_connection.h"
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 
 namespace sluice::peer {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "control/identity/identity.h"
 #include "control/proto/peer.pb.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::peer {
 

@@ -18,7 +18,7 @@
 
 #include "control/peer/framing.h"
 #include "control/peer/tls.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::peer {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "control/recovery/extent_map.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::recovery {

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "control/recovery/extent_ledger.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

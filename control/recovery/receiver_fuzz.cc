@@ -5,7 +5,7 @@
 #include <set>
 
 #include "control/recovery/receiver.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "control/recovery/sender.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

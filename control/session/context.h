@@ -14,11 +14,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "control/board/client.h"
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
-#include "control/session/board_client.h"
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 
 namespace sluice::control {
 

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "control/board/figures.h"
 #include "control/journal/journal.h"
 #include "control/proto/api.pb.h"
 #include "control/proto/peer.pb.h"
-#include "control/session/progress.h"
+#include "dataplane/base/error.h"
 #include "dataplane/board/board.h"
-#include "dataplane/core/error.h"
 
 namespace sluice::control {
 

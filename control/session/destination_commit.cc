@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "control/exports/read_back.h"
 #include "control/session/destination.h"
 #include "control/session/ranges.h"
-#include "control/session/read_back.h"
 
 namespace sluice::control {
 

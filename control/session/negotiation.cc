@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-#include "control/session/flow_table.h"
+#include "control/board/flow_table.h"
 
 namespace sluice::control {
 namespace {

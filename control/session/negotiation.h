@@ -11,8 +11,8 @@
 
 #include "control/proto/peer.pb.h"
 #include "control/session/options.h"
+#include "dataplane/base/error.h"
 #include "dataplane/board/board.h"
-#include "dataplane/core/error.h"
 
 namespace sluice::control {
 

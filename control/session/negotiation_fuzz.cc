@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
-#include "control/session/flow_table.h"
+#include "control/board/flow_table.h"
 #include "control/session/negotiation.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "control/session/flow_table.h"
+#include "control/board/flow_table.h"
 
 namespace sluice::control {
 namespace {

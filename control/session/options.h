@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "control/proto/api.pb.h"
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
 #include "dataplane/core/wire.h"
 
 namespace sluice::control {

@@ -1,8 +1,8 @@
 // Any request over the operator's API: options and sources are refused with one line, or within their bounds.
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/flow_table.h"
+#include "control/board/flow_table.h"
 #include "control/session/options.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

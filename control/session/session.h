@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "control/board/figures.h"
 #include "control/peer/connection.h"
 #include "control/proto/api.pb.h"
 #include "control/recovery/receiver.h"
 #include "control/session/context.h"
 #include "control/session/data_end.h"
 #include "control/session/negotiation.h"
-#include "control/session/progress.h"
 #include "control/session/source_item.h"
 
 namespace sluice::control {

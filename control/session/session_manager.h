@@ -14,8 +14,8 @@
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
 #include "control/proto/api.pb.h"
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::journal {
 class Journal;

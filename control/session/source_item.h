@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "control/exports/exports.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::control {
 

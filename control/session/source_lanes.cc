@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
+#include "control/exports/read_back.h"
 #include "control/rate/lane_shares.h"
-#include "control/session/read_back.h"
 #include "control/session/source.h"
 
 namespace sluice::control {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "control/session/progress.h"
-#include "control/session/read_back.h"
+#include "control/board/figures.h"
+#include "control/exports/read_back.h"
 
 namespace sluice::control {
 namespace {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 #include "dataplane/core/net.h"
 #include "dataplane/core/wire.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 #include "dataplane/core/status.h"
 
 namespace {

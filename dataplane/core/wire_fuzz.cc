@@ -1,6 +1,6 @@
 // Any bytes as a datagram: what decode() accepts is exactly what encode() would have written.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 #include "dataplane/core/wire.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

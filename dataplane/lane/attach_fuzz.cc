@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 #include "dataplane/lane/attach_server.h"
 
 namespace {

@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/board/attach.h"
 #include "dataplane/board/board.h"
-#include "dataplane/core/error.h"
-#include "dataplane/core/unique_fd.h"
 #include "dataplane/lane/object_table.h"
 
 namespace sluice::lane {

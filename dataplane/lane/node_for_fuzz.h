@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 #include "dataplane/crc/crc.h"
 #include "dataplane/lane/lane_fixture_for_test.h"
 

@@ -11,9 +11,9 @@
 #include <memory>
 #include <utility>
 
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/board/attach.h"
 #include "dataplane/board/board.h"
-#include "dataplane/core/unique_fd.h"
 #include "storage/memory_file.h"
 
 namespace sluice::lane {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/port/port.h"
 

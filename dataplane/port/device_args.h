@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string>
 
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::port {
 

@@ -1,6 +1,6 @@
 // Any text as the device of a port: refused with one line, or a device whose argument names no other one.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 #include "dataplane/port/device_args.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

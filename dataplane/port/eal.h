@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
 #include "dataplane/port/device_args.h"
 #include "dataplane/port/topology.h"
 

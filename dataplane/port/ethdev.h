@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/core/error.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/port/device_args.h"
 #include "dataplane/port/dpdk_queue.h"
 #include "dataplane/port/eal.h"

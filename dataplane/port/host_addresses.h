@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
 #include "dataplane/port/neighbours.h"
 
 namespace sluice::port {

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/port/device_args.h"
 #include "dataplane/port/gate.h"
 #include "dataplane/port/interrupts.h"

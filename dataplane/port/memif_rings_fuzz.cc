@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/input_for_fuzz.h"
 #include "dataplane/port/memif_rings.h"
 
 namespace {

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "dataplane/core/error.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/port/device_args.h"
 
 namespace sluice::port {

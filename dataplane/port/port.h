@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
 #include "dataplane/board/board.h"
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
 
 namespace sluice::port {
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <utility>
 
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/core/wire.h"
 #include "dataplane/port/port.h"
 #include "dataplane/port/privileges.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::port {
 

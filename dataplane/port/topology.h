@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 #include "dataplane/port/device_args.h"
 
 namespace sluice::port {

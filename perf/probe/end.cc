@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 #include "dataplane/core/net.h"
 
 namespace sluice::probe {

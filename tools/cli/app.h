@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 #include "tools/cli/json.h"
 
 namespace CLI {

@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "control/api/fake_sessions_for_test.h"
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
 
 namespace sluice::cli {

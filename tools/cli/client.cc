@@ -13,8 +13,8 @@
 #include <cstring>
 
 #include "control/api/error_metadata.h"
-#include "dataplane/config/config.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/unique_fd.h"
 #include "tools/cli/progress.h"
 
 namespace sluice::cli {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "control/proto/api.grpc.pb.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::cli {
 

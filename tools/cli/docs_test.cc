@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
 #include "tools/cli/app.h"
 
 namespace sluice::cli {

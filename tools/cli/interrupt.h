@@ -10,7 +10,7 @@
 #include <functional>
 #include <thread>
 
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::cli {
 

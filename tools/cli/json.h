@@ -7,7 +7,7 @@
 #include <string>
 
 #include "control/proto/api.pb.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::cli {
 

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "control/identity/identity.h"
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"

@@ -10,7 +10,7 @@
 
 #include "control/identity/identity.h"
 #include "control/identity/node_files.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 #include "tools/cli/format.h"
 #include "tools/cli/target.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "dataplane/config/config.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::cli {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/target.h"
 
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 #include "tools/cli/format.h"
 
 namespace sluice::cli {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "control/proto/api.pb.h"
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::cli {
 

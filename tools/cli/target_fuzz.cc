@@ -1,8 +1,8 @@
 // Any words on the command line: a target, a local path or a request, or one line that says what is wrong,
 // which cannot steer a terminal. The first byte of each word is its length.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/config/config.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/input_for_fuzz.h"
 #include "tools/cli/format.h"
 #include "tools/cli/target.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <ostream>
 
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/follow.h"

@@ -11,7 +11,7 @@ HOTMALLOC = find_binaries() / "sluice_hotmalloc.so"
 SANITIZED = not HOTMALLOC.exists()  # such builds go without: a sanitizer has its own allocator
 _serial = itertools.count(1)
 
-# dataplane/core/error.h
+# dataplane/base/error.h
 USAGE, CONFIGURATION, DAEMON, UNTRUSTED, UNREACHABLE, SOURCE, OUTSIDE, EXISTS, NO_SPACE = range(2, 11)
 INTEGRITY, CANCELLED, DEVICE, STALLED, INCOMPATIBLE, STORAGE, RESOURCES = range(11, 18)
 

@@ -24,29 +24,34 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 
 # Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
 # way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core.
-_PLAIN = {"dataplane/core", "dataplane/crc", "dataplane/board", "dataplane/config"}
-_CONTROL = {"control/proto", "control/identity", "control/exports", "control/recovery", "control/rate",
-            "control/peer", "control/session", "control/api", "control/metrics", "control/journal"}  # fmt: skip
+_BASE = {"dataplane/base", "dataplane/base/config"}
+_PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
+_CONTROL = {"control/proto", "control/async", "control/board", "control/identity", "control/exports",
+            "control/recovery", "control/rate", "control/peer", "control/session", "control/api",
+            "control/journal"}  # fmt: skip
 ARROWS = {
-    "dataplane/core": set(),
-    "dataplane/crc": {"dataplane/core"},
-    "dataplane/board": {"dataplane/core"},
-    "dataplane/config": {"dataplane/core"},
-    "storage": {"dataplane/core", "dataplane/crc"},
-    "dataplane/port": {"dataplane/core", "dataplane/board", "dataplane/config"},
+    "dataplane/base": set(),
+    "dataplane/base/config": {"dataplane/base", "dataplane/core"},
+    "dataplane/core": {"dataplane/base"},
+    "dataplane/crc": {"dataplane/base", "dataplane/core"},
+    "dataplane/board": {"dataplane/base", "dataplane/core"},
+    "storage": {"dataplane/base", "dataplane/core", "dataplane/crc"},
+    "dataplane/port": _BASE | {"dataplane/core", "dataplane/board"},
     "dataplane/lane": _PLAIN | {"dataplane/port", "storage"},
     "dataplane": _PLAIN | {"dataplane/port", "dataplane/lane", "storage"},
     "control/proto": set(),
-    "control/identity": {"dataplane/core", "dataplane/config"},
-    "control/exports": {"dataplane/core", "dataplane/config"},
-    "control/recovery": {"dataplane/core", "dataplane/crc", "dataplane/board"},
-    "control/rate": {"dataplane/core"},
-    "control/journal": {"dataplane/core", "control/proto", "control/recovery"},
-    "control/peer": {"dataplane/core", "dataplane/config", "control/identity", "control/proto"},
+    "control/async": {"dataplane/base"},
+    "control/board": _PLAIN | {"control/async"},
+    "control/identity": _BASE | {"dataplane/core"},
+    "control/exports": _PLAIN - {"dataplane/board"},
+    "control/recovery": _PLAIN - {"dataplane/base/config"},
+    "control/rate": {"dataplane/base", "dataplane/core"},
+    "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/recovery"},
+    "control/peer": _BASE | {"dataplane/core", "control/identity", "control/proto"},
     "control/session": _PLAIN | _CONTROL - {"control/api"},
-    "control/api": {"dataplane/core", "control/proto", "control/session"},
+    "control/api": {"dataplane/base", "dataplane/core", "control/proto", "control/session"},
     "control": _PLAIN | _CONTROL,
-    "tools/cli": {"dataplane/core", "dataplane/config", "control/proto", "control/identity", "control/api"},
+    "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api"},
     "tools": None,  # anything
     "perf": None,
 }

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/core/error.h"
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::emulator {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 
 namespace sluice::emulator {
 namespace {

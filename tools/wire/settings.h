@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::emulator {
 

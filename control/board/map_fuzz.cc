@@ -4,10 +4,10 @@
 #include <memory>
 #include <set>
 
-#include "control/session/board_map.h"
-#include "control/session/flow_table.h"
-#include "control/session/progress.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "control/board/figures.h"
+#include "control/board/flow_table.h"
+#include "control/board/map.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

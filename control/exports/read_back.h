@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 #include "dataplane/core/wire.h"
 
 namespace sluice::control {

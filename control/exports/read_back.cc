@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/read_back.h"
+#include "control/exports/read_back.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::control {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/read_back.h"
+#include "control/exports/read_back.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::control {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/board_map.h"
+#include "control/board/map.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

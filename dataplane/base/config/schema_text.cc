@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
-#include "dataplane/config/schema.h"
+#include "dataplane/base/config/schema.h"
 
 namespace sluice::config {
 namespace {

@@ -1,8 +1,8 @@
 // Any text as a size, a rate, an address: refused with one line, or a number that is written back and read
 // again as the same.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/config/schema.h"
-#include "dataplane/core/input_for_fuzz.h"
+#include "dataplane/base/config/schema.h"
+#include "dataplane/base/input_for_fuzz.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

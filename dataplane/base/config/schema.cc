@@ -1,6 +1,6 @@
 // The table of keys; see schema.h. Order here is the order in the reference and in the template.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/config/schema.h"
+#include "dataplane/base/config/schema.h"
 
 #include <arpa/inet.h>
 

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 
 namespace sluice::config {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/board_client.h"
+#include "control/board/client.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

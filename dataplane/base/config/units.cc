@@ -5,7 +5,7 @@
 #include <charconv>
 #include <limits>
 
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 
 namespace sluice::config {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/board_link.h"
+#include "control/board/link.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>

@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "control/session/board_link.h"
-#include "control/session/flow_table.h"
-#include "dataplane/config/config.h"
+#include "control/board/flow_table.h"
+#include "control/board/link.h"
+#include "dataplane/base/config/config.h"
 
 namespace sluice::control {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "dataplane/base/error.h"
 #include "dataplane/board/board.h"
-#include "dataplane/core/error.h"
 
 namespace sluice::control {
 

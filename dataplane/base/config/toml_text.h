@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::config {
 

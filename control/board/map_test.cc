@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/board_map.h"
+#include "control/board/map.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "dataplane/core/unique_fd.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
 namespace {

@@ -11,10 +11,10 @@
 #include <memory>
 #include <optional>
 
-#include "control/session/board_map.h"
-#include "control/session/notify.h"
+#include "control/async/notify.h"
+#include "control/board/map.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/board/attach.h"
-#include "dataplane/core/unique_fd.h"
 
 namespace sluice::control {
 

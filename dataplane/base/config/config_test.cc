@@ -1,6 +1,6 @@
 // The schema of node.toml: what is accepted, what is refused, and in which words.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <sstream>
 
-#include "dataplane/config/schema.h"
+#include "dataplane/base/config/schema.h"
 
 namespace sluice::config {
 namespace {

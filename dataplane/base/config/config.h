@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice::config {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/core/error.h"
+#include "dataplane/base/error.h"
 
 namespace sluice {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/flow_table.h"
+#include "control/board/flow_table.h"
 
 #include <gtest/gtest.h>
 

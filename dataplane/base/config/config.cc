@@ -1,6 +1,6 @@
 // Reads node.toml against the schema. Of several errors the first in the file is reported.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/config/config.h"
+#include "dataplane/base/config/config.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,8 +8,8 @@
 #include <fstream>
 #include <set>
 
-#include "dataplane/config/schema.h"
-#include "dataplane/config/toml_text.h"
+#include "dataplane/base/config/schema.h"
+#include "dataplane/base/config/toml_text.h"
 
 namespace sluice::config {
 namespace {

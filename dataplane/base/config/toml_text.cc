@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/config/toml_text.h"
+#include "dataplane/base/config/toml_text.h"
 
 #include <algorithm>
 #include <span>

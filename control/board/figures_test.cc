@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/session/progress.h"
+#include "control/board/figures.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What people read: the reference table for docs/OPERATING.md, and the node.toml of a new node.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/config/schema.h"
+#include "dataplane/base/config/schema.h"
 
 namespace sluice::config {
 namespace {
