@@ -179,7 +179,7 @@ bool write_blocks(sqlite3* db, const Batch& batch) {
   Statement put(db, "INSERT OR REPLACE INTO block VALUES(?,?,?,?)");
   for (const BlockRows& rows : batch.blocks) {
     for (const recovery::Block& block : rows.blocks) {
-      put.text(1, rows.session).number(2, rows.object).number(3, static_cast<int64_t>(block.index));
+      put.text(1, rows.session).number(2, rows.object).number(3, static_cast<int64_t>(block.id.value()));
       if (!put.blob(4, block.bytes).run()) return false;
     }
   }
@@ -271,7 +271,10 @@ Result<std::vector<recovery::Block>> Journal::blocks(const std::string& session,
   Statement select(state_->db,
                    "SELECT block, content FROM block WHERE session=? AND object=? ORDER BY block");
   select.text(1, session).number(2, object);
-  while (select.row()) blocks.push_back({static_cast<uint64_t>(select.number(0)), select.bytes(1)});
+  while (select.row()) {
+    blocks.push_back(
+        {.id = recovery::BlockId(static_cast<uint64_t>(select.number(0))), .bytes = select.bytes(1)});
+  }
   if (select.failed()) return state_->error("reading");
   return blocks;
 }

@@ -44,7 +44,7 @@ struct Whole {
   static Batch batch() {
     Batch batch;
     recovery::ExtentLedger ledger(kLayout);
-    for (uint64_t extent = 0; extent < 90; ++extent) ledger.add(extent, extent * 7);
+    for (ExtentId extent; extent < ExtentId(90); ++extent) ledger.add(extent, extent.value() * 7);
     for (const char* id : {"a", "b"}) {
       SessionRecord session;
       session.set_id(id);

@@ -11,6 +11,7 @@ namespace sluice::journal {
 namespace {
 
 namespace fs = std::filesystem;
+using recovery::BlockId;
 
 class JournalTest : public testing::Test {
  protected:
@@ -46,9 +47,9 @@ TEST_F(JournalTest, KeepsWhatWasWritten) {
     batch.sessions = {session("b", 2), session("a", 1)};
     batch.files.push_back({"a", 0, {}});
     batch.files[0].record.set_name(std::string("na\0me", 5));
-    batch.blocks.push_back({"a", 0, {{7, std::string("\0\1\2", 3)}, {3, "x"}}});
+    batch.blocks.push_back({"a", 0, {{BlockId(7), std::string("\0\1\2", 3)}, {BlockId(3), "x"}}});
     ASSERT_TRUE(journal->write(batch, Durability::kPower));
-    ASSERT_TRUE(journal->write({.blocks = {{"a", 0, {{3, "y"}}}}}, Durability::kProcess));
+    ASSERT_TRUE(journal->write({.blocks = {{"a", 0, {{BlockId(3), "y"}}}}}, Durability::kProcess));
   }
   auto journal = open();
   const auto sessions = journal->sessions();
@@ -63,7 +64,7 @@ TEST_F(JournalTest, KeepsWhatWasWritten) {
   const auto blocks = journal->blocks("a", 0);
   ASSERT_TRUE(blocks);
   ASSERT_EQ(blocks->size(), 2U);
-  EXPECT_EQ((*blocks)[0].index, 3U);
+  EXPECT_EQ((*blocks)[0].id, BlockId(3));
   EXPECT_EQ((*blocks)[0].bytes, "y");
   EXPECT_EQ((*blocks)[1].bytes, std::string("\0\1\2", 3));
 }
@@ -96,8 +97,8 @@ TEST_F(JournalTest, AnEndedSessionDropsItsBlocksAndTheOldestAreForgotten) {
     Batch batch;
     batch.sessions = {session(id, i, i < 8 ? SessionRecord::SUCCEEDED : SessionRecord::PAUSED)};
     batch.files.push_back({id, 0, {}});
-    batch.blocks.push_back({id, 0, {{0, "x"}}});
-    batch.blocks.push_back({id, 1, {{0, "x"}}});
+    batch.blocks.push_back({id, 0, {{BlockId(0), "x"}}});
+    batch.blocks.push_back({id, 1, {{BlockId(0), "x"}}});
     ASSERT_TRUE(journal->write(batch, Durability::kProcess));
   }
   ASSERT_TRUE(journal->write({.end = {"h"}, .restart = {{"g", 1}}}, Durability::kProcess));

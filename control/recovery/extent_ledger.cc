@@ -24,53 +24,57 @@ uint64_t full_bitmap(uint32_t extents) { return extents == 64 ? ~uint64_t{0} : (
 }  // namespace
 
 ExtentLedger::ExtentLedger(const Layout& layout)
-    : layout_(layout), map_(layout.size_bytes, layout.extent_bytes), closed_(blocks(), 0) {}
+    : layout_(layout), map_(layout), closed_((map_.extents() + kBlockExtents - 1) / kBlockExtents, 0) {}
 
-uint32_t ExtentLedger::extents_in(uint64_t block) const {
-  return static_cast<uint32_t>(std::min<uint64_t>(kBlockExtents, map_.extents() - block * kBlockExtents));
+ExtentId ExtentLedger::end_of(BlockId block) const {
+  return std::min(first_of(block).plus(kBlockExtents), map_.end_id());
 }
 
-uint64_t ExtentLedger::block_end(uint64_t block) const {
-  const uint64_t last = block * kBlockExtents + extents_in(block) - 1;
-  return map_.extent_offset(last) + map_.extent_length(last);
+uint32_t ExtentLedger::extents_in(BlockId block) const {
+  return static_cast<uint32_t>(end_of(block).value() - first_of(block).value());
+}
+
+Range ExtentLedger::range_of(BlockId block) const {
+  const uint64_t offset = map_.range_of(first_of(block)).offset;
+  const uint64_t end = map_.range_of(ExtentId(end_of(block).value() - 1)).end();
+  return {.offset = offset, .length = end - offset};
 }
 
 void ExtentLedger::fold(uint64_t end, uint64_t crc) {
   digest_ ^= crc::shift(layout_.crc_kind, crc, layout_.size_bytes - end);
 }
 
-uint64_t ExtentLedger::close(uint64_t block, const Open& open) const {
+uint64_t ExtentLedger::fold_block(BlockId block, const Open& open) const {
   uint64_t digest = 0;
-  const uint64_t end = block_end(block);
+  const uint64_t end = range_of(block).end();
   for (uint32_t i = 0; i < extents_in(block); ++i) {
-    const uint64_t extent = block * kBlockExtents + i;
-    const uint64_t behind = end - map_.extent_offset(extent) - map_.extent_length(extent);
+    const uint64_t behind = end - map_.range_of(first_of(block).plus(i)).end();
     digest ^= crc::shift(layout_.crc_kind, open.crcs[i], behind);
   }
   return digest;
 }
 
-ExtentLedger::Add ExtentLedger::add(uint64_t extent, uint64_t crc) {
-  const uint64_t block = extent / kBlockExtents;
-  const uint32_t i = extent % kBlockExtents;
+ExtentLedger::Add ExtentLedger::add(ExtentId extent, uint64_t crc) {
+  const BlockId block = block_of(extent);
+  const uint64_t i = extent.value() % kBlockExtents;
   if (map_.is_set(extent)) {
     const auto known = open_.find(block);
     return known != open_.end() && known->second.crcs[i] != crc ? Add::kDiffers : Add::kSame;
   }
   map_.set(extent);
-  fold(map_.extent_offset(extent) + map_.extent_length(extent), crc);
+  fold(map_.range_of(extent).end(), crc);
   Open& open = open_[block];
   open.bitmap |= uint64_t{1} << i;
   open.crcs[i] = crc;
   changed_.insert(block);
   if (open.bitmap == full_bitmap(extents_in(block))) {
-    closed_[block] = close(block, open);
+    closed_[block] = fold_block(block, open);
     open_.erase(block);
   }
   return Add::kNew;
 }
 
-std::string ExtentLedger::encode(uint64_t block) const {
+std::string ExtentLedger::encode(BlockId block) const {
   std::string bytes;
   const auto open = open_.find(block);
   if (open == open_.end()) {
@@ -87,7 +91,7 @@ std::string ExtentLedger::encode(uint64_t block) const {
 
 std::vector<Block> ExtentLedger::take_changed() {
   std::vector<Block> blocks;
-  for (const uint64_t block : changed_) blocks.push_back({block, encode(block)});
+  for (const BlockId block : changed_) blocks.push_back({.id = block, .bytes = encode(block)});
   changed_.clear();
   return blocks;
 }
@@ -95,44 +99,44 @@ std::vector<Block> ExtentLedger::take_changed() {
 Status ExtentLedger::restore(const Block& block) {
   const auto bad = [&] {
     return Error{ErrorCode::kIntegrity,
-                 "the journal's block " + std::to_string(block.index) + " is damaged: not used"};
+                 "the journal's block " + std::to_string(block.id.value()) + " is damaged: not used"};
   };
-  if (block.index >= blocks() || block.bytes.size() < 16 || block.bytes.size() % 8 != 0) return bad();
+  if (block.id >= end_id() || block.bytes.size() < 16 || block.bytes.size() % 8 != 0) return bad();
   const uint64_t bitmap = get(block.bytes, 0);
-  const uint64_t full = full_bitmap(extents_in(block.index));
+  const uint64_t full = full_bitmap(extents_in(block.id));
   const auto values = block.bytes.size() / 8 - 1;
   const bool is_full = bitmap == full;
   if ((bitmap & ~full) != 0 || values != (is_full ? 1 : static_cast<size_t>(std::popcount(bitmap)))) {
     return bad();
   }
-  const uint64_t first = block.index * kBlockExtents;
-  for (uint32_t i = 0; i < extents_in(block.index); ++i) {
-    if (map_.is_set(first + i)) return bad();  // twice
+  const ExtentId first = first_of(block.id);
+  for (ExtentId extent = first; extent < end_of(block.id); ++extent) {
+    if (map_.is_set(extent)) return bad();  // The row came twice.
   }
   if (is_full) {
-    for (uint32_t i = 0; i < extents_in(block.index); ++i) map_.set(first + i);
-    closed_[block.index] = get(block.bytes, 8);
-    fold(block_end(block.index), closed_[block.index]);
+    for (ExtentId extent = first; extent < end_of(block.id); ++extent) map_.set(extent);
+    closed_[block.id] = get(block.bytes, 8);
+    fold(range_of(block.id).end(), closed_[block.id]);
     return {};
   }
   size_t at = 8;
   for (uint32_t i = 0; i < kBlockExtents; ++i) {
     if (!(bitmap >> i & 1U)) continue;
-    add(first + i, get(block.bytes, at));
+    add(first.plus(i), get(block.bytes, at));
     at += 8;
   }
-  changed_.erase(block.index);
+  changed_.erase(block.id);
   return {};
 }
 
-std::optional<uint64_t> ExtentLedger::extent_crc(uint64_t extent) const {
-  const auto open = open_.find(extent / kBlockExtents);
+std::optional<uint64_t> ExtentLedger::extent_crc(ExtentId extent) const {
+  const auto open = open_.find(block_of(extent));
   if (open == open_.end() || !map_.is_set(extent)) return std::nullopt;
-  return open->second.crcs[extent % kBlockExtents];
+  return open->second.crcs[extent.value() % kBlockExtents];
 }
 
-std::optional<uint64_t> ExtentLedger::block_digest(uint64_t block) const {
-  if (!map_.is_set(block * kBlockExtents) || open_.contains(block)) return std::nullopt;
+std::optional<uint64_t> ExtentLedger::block_digest(BlockId block) const {
+  if (!map_.is_set(first_of(block)) || open_.contains(block)) return std::nullopt;
   return closed_[block];
 }
 

@@ -1,8 +1,9 @@
 // The CRCs of one object's extents in the form in which the journal keeps them: blocks of 64 extents.
 //
 // Pure. A block holds the CRC of each extent that it knows, or, once it knows all, their folded digest
-// alone: eight bytes for 64 extents. The digest of the object is folded as extents come, in any order
-// (shared/design/protocol.md D). At a source "known" means sent once, at a destination durable.
+// alone: eight bytes for 64 extents. The digest of the object is folded as extents come, in any order: the
+// CRC of each is shifted by the bytes that follow it, and all are added up. At a source "known" means sent
+// once, at a destination durable.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,29 +11,24 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "control/recovery/extent_map.h"
 #include "dataplane/base/error.h"
-#include "dataplane/crc/crc.h"
+#include "dataplane/base/number.h"
 
 namespace sluice::recovery {
 
 inline constexpr uint32_t kBlockExtents = 64;
 
-// How one object is cut and checked.
-struct Layout {
-  uint64_t size_bytes = 0;
-  uint32_t extent_bytes = 1;
-  crc::CrcKind crc_kind = crc::CrcKind::kNone;
-};
+// A block of an object's ledger, by its place in it.
+using BlockId = Number<struct BlockTag, uint64_t>;
 
-// One journal row: block `index`, and its content as bytes (little-endian: a bitmap of 64 bits, then the
-// CRCs of the set extents in order, or one digest when the block is full).
+// One journal row: a block, and its content as bytes (little-endian: a bitmap of 64 bits, then the CRCs of
+// the set extents in order, or one digest when the block is full).
 struct Block {
-  uint64_t index = 0;
+  BlockId id;
   std::string bytes;
 };
 
@@ -47,35 +43,39 @@ class ExtentLedger {
   bool complete() const { return map_.complete(); }
   // Of the whole object once complete. Before: of what is known.
   uint64_t digest() const { return digest_; }
-  // kDiffers: that extent is known with another CRC, as far as it is known by itself. `extent` is valid.
-  Add add(uint64_t extent, uint64_t crc);
+  // kDiffers: that extent is known with another CRC, as far as it is known by itself.
+  Add add(ExtentId extent, uint64_t crc);
   // Blocks changed since the last call.
   std::vector<Block> take_changed();
-  void mark_changed(uint64_t block) { changed_.insert(block); }  // it was taken, but not kept
+  void mark_changed(BlockId block) { changed_.insert(block); }  // it was taken, but not kept
   // A row of the journal. kIntegrity when it cannot be one of this object; nothing is taken then.
   Status restore(const Block& block);
   // The CRC of an extent, or of a whole block, where known by itself: for reading back.
-  std::optional<uint64_t> extent_crc(uint64_t extent) const;
-  std::optional<uint64_t> block_digest(uint64_t block) const;
-  uint64_t blocks() const { return (map_.extents() + kBlockExtents - 1) / kBlockExtents; }
+  std::optional<uint64_t> extent_crc(ExtentId extent) const;
+  std::optional<uint64_t> block_digest(BlockId block) const;
+
+  BlockId end_id() const { return closed_.end_id(); }  // one past the last block
+  static BlockId block_of(ExtentId extent) { return BlockId(extent.value() / kBlockExtents); }
+  static ExtentId first_of(BlockId block) { return ExtentId(block.value() * kBlockExtents); }
+  ExtentId end_of(BlockId block) const;  // one past its last extent
+  Range range_of(BlockId block) const;
 
  private:
   struct Open {  // a block that is not full
     uint64_t bitmap = 0;
     uint64_t crcs[kBlockExtents] = {};
   };
-  uint32_t extents_in(uint64_t block) const;
-  uint64_t block_end(uint64_t block) const;  // in bytes
+  uint32_t extents_in(BlockId block) const;
   void fold(uint64_t end, uint64_t crc);
-  uint64_t close(uint64_t block, const Open& open) const;
-  std::string encode(uint64_t block) const;
+  uint64_t fold_block(BlockId block, const Open& open) const;
+  std::string encode(BlockId block) const;
 
   Layout layout_;
   ExtentMap map_;
   uint64_t digest_ = 0;
-  std::map<uint64_t, Open> open_;
-  std::vector<uint64_t> closed_;  // digest of each full block
-  std::set<uint64_t> changed_;
+  std::map<BlockId, Open> open_;
+  Indexed<BlockId, uint64_t> closed_;  // digest of each full block
+  std::set<BlockId> changed_;
 };
 
 }  // namespace sluice::recovery

@@ -6,46 +6,50 @@
 
 namespace sluice::recovery {
 
-ExtentMap::ExtentMap(uint64_t size_bytes, uint32_t extent_bytes)
-    : size_bytes_(size_bytes),
-      extent_bytes_(extent_bytes),
-      extents_(size_bytes / extent_bytes + (size_bytes % extent_bytes != 0 ? 1 : 0)),
+ExtentMap::ExtentMap(const Layout& layout)
+    : size_bytes_(layout.size_bytes),
+      extent_bytes_(layout.extent_bytes),
+      extents_(size_bytes_ / extent_bytes_ + (size_bytes_ % extent_bytes_ != 0 ? 1 : 0)),
       bits_((extents_ + 63) / 64, 0) {}
 
-uint64_t ExtentMap::extent_length(uint64_t extent) const {
-  return std::min(extent_bytes_, size_bytes_ - extent * extent_bytes_);
+Range ExtentMap::range_of(ExtentId extent) const {
+  const uint64_t offset = extent.value() * extent_bytes_;
+  return {.offset = offset, .length = std::min(extent_bytes_, size_bytes_ - offset)};
 }
 
-bool ExtentMap::is_extent(uint64_t offset, uint64_t length, uint64_t* extent) const {
-  if (offset % extent_bytes_ != 0 || offset / extent_bytes_ >= extents_) return false;
-  *extent = offset / extent_bytes_;
-  return length == extent_length(*extent);
+std::optional<ExtentId> ExtentMap::extent_of(Range range) const {
+  const ExtentId extent = extent_at(range.offset);
+  if (extent >= end_id() || range != range_of(extent)) return std::nullopt;
+  return extent;
 }
 
-bool ExtentMap::set(uint64_t extent) {
-  const uint64_t bit = uint64_t{1} << (extent % 64);
-  if (bits_[extent / 64] & bit) return false;
-  bits_[extent / 64] |= bit;
+Range ExtentMap::cut(Range range) const {
+  if (range.offset >= size_bytes_) return {.offset = size_bytes_, .length = 0};
+  return {.offset = range.offset, .length = std::min(range.length, size_bytes_ - range.offset)};
+}
+
+bool ExtentMap::set(ExtentId extent) {
+  if (bit(extent.value())) return false;
+  bits_[extent.value() / 64] |= uint64_t{1} << (extent.value() % 64);
   ++set_extents_;
-  set_bytes_ += extent_length(extent);
+  set_bytes_ += range_of(extent).length;
   return true;
 }
 
-bool ExtentMap::clear(uint64_t extent) {
-  const uint64_t bit = uint64_t{1} << (extent % 64);
-  if (!(bits_[extent / 64] & bit)) return false;
-  bits_[extent / 64] &= ~bit;
+bool ExtentMap::clear(ExtentId extent) {
+  if (!bit(extent.value())) return false;
+  bits_[extent.value() / 64] &= ~(uint64_t{1} << (extent.value() % 64));
   --set_extents_;
-  set_bytes_ -= extent_length(extent);
+  set_bytes_ -= range_of(extent).length;
   return true;
 }
 
-std::vector<Range> ExtentMap::missing(uint64_t offset, uint64_t length, size_t limit) const {
+std::vector<Range> ExtentMap::missing(Range range, size_t limit) const {
   std::vector<Range> runs;
-  if (offset >= size_bytes_ || length == 0) return runs;
-  const uint64_t end = offset + std::min(length, size_bytes_ - offset);
-  uint64_t extent = offset / extent_bytes_;
-  const uint64_t extent_end = (end - 1) / extent_bytes_ + 1;
+  const Range within = cut(range);
+  if (within.length == 0) return runs;
+  uint64_t extent = within.offset / extent_bytes_;
+  const uint64_t extent_end = (within.end() - 1) / extent_bytes_ + 1;
   while (extent < extent_end && runs.size() < limit) {
     const uint64_t open = ~bits_[extent / 64] & (~uint64_t{0} << (extent % 64));
     if (open == 0) {
@@ -55,23 +59,23 @@ std::vector<Range> ExtentMap::missing(uint64_t offset, uint64_t length, size_t l
     const uint64_t first = extent / 64 * 64 + static_cast<uint64_t>(std::countr_zero(open));
     if (first >= extent_end) break;
     uint64_t last = first;
-    while (last < extent_end && !is_set(last)) ++last;
-    const uint64_t from = std::max(offset, first * extent_bytes_);
-    runs.push_back({from, std::min(end, last * extent_bytes_) - from});
+    while (last < extent_end && !bit(last)) ++last;
+    const uint64_t from = std::max(within.offset, first * extent_bytes_);
+    runs.push_back({.offset = from, .length = std::min(within.end(), last * extent_bytes_) - from});
     extent = last;
   }
   return runs;
 }
 
-std::vector<Range> join_extents(const ExtentMap& map, std::vector<uint64_t> extents) {
+std::vector<Range> join_extents(const ExtentMap& map, std::vector<ExtentId> extents) {
   std::sort(extents.begin(), extents.end());
   std::vector<Range> ranges;
-  for (const uint64_t extent : extents) {
-    const uint64_t offset = map.extent_offset(extent);
-    if (!ranges.empty() && ranges.back().offset + ranges.back().length == offset) {
-      ranges.back().length += map.extent_length(extent);
+  for (const ExtentId extent : extents) {
+    const Range range = map.range_of(extent);
+    if (!ranges.empty() && ranges.back().end() == range.offset) {
+      ranges.back().length += range.length;
     } else {
-      ranges.push_back({offset, map.extent_length(extent)});
+      ranges.push_back(range);
     }
   }
   return ranges;

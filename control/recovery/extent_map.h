@@ -1,47 +1,65 @@
-// Which extents of one object have been completed: a bit each, and questions about ranges.
+// Which extents of one object have been completed: a bit each, and questions about ranges of bytes.
 //
-// Pure. Used for "first pass sent" at a source, "written" and "durable" at a destination.
+// Pure. Used for "given" and "at the peer" at a source, for "written" and "durable" at a destination.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "dataplane/base/number.h"
+#include "dataplane/crc/crc.h"
 
 namespace sluice::recovery {
 
+// Bytes of one object. As it comes from a peer its end may be anywhere, even beyond the largest number.
 struct Range {
   uint64_t offset = 0;
   uint64_t length = 0;
+  uint64_t end() const { return offset + length; }
   bool operator==(const Range&) const = default;
+};
+
+// How one object is cut and checked.
+struct Layout {
+  uint64_t size_bytes = 0;
+  uint32_t extent_bytes = 1;
+  crc::CrcKind crc_kind = crc::CrcKind::kNone;
 };
 
 class ExtentMap {
  public:
   ExtentMap() = default;
-  ExtentMap(uint64_t size_bytes, uint32_t extent_bytes);
+  explicit ExtentMap(const Layout& layout);
 
   uint64_t size_bytes() const { return size_bytes_; }
   uint64_t extents() const { return extents_; }
+  ExtentId end_id() const { return ExtentId(extents_); }  // one past the last
   uint64_t set_extents() const { return set_extents_; }
   uint64_t set_bytes() const { return set_bytes_; }
   bool complete() const { return set_extents_ == extents_; }
-  bool is_set(uint64_t extent) const { return bits_[extent / 64] >> (extent % 64) & 1U; }
-  // Bytes of an extent: all alike but the last, which may be short.
-  uint64_t extent_offset(uint64_t extent) const { return extent * extent_bytes_; }
-  uint64_t extent_length(uint64_t extent) const;
-  // True when [offset, offset+length) is exactly one extent of this object; then also its number.
-  bool is_extent(uint64_t offset, uint64_t length, uint64_t* extent) const;
+  bool is_set(ExtentId extent) const { return bit(extent.value()); }
 
-  bool set(uint64_t extent);    // false when it was set already
-  bool clear(uint64_t extent);  // false when it was not set
+  ExtentId extent_at(uint64_t offset) const { return ExtentId(offset / extent_bytes_); }
+  // All extents are alike but the last, which may be short.
+  Range range_of(ExtentId extent) const;
+  // The extent that is exactly this range, if there is one.
+  std::optional<ExtentId> extent_of(Range range) const;
+  // The part of a range that lies in the object; its length is 0 when none does.
+  Range cut(Range range) const;
 
-  // Runs of extents within [offset, offset+length) that are not set, cut to the range, at most
-  // `limit` of them, in order.
-  std::vector<Range> missing(uint64_t offset, uint64_t length, size_t limit) const;
-  bool complete(uint64_t offset, uint64_t length) const { return missing(offset, length, 1).empty(); }
+  bool set(ExtentId extent);    // false when it was set already
+  bool clear(ExtentId extent);  // false when it was not set
+
+  // Runs of extents within the range that are not set, cut to the range, at most `limit` of them, in order.
+  std::vector<Range> missing(Range range, size_t limit) const;
+  bool complete(Range range) const { return missing(range, 1).empty(); }
 
  private:
+  bool bit(uint64_t extent) const { return bits_[extent / 64] >> (extent % 64) & 1U; }
+
   uint64_t size_bytes_ = 0;
   uint64_t extent_bytes_ = 1;
   uint64_t extents_ = 0;
@@ -50,7 +68,7 @@ class ExtentMap {
   std::vector<uint64_t> bits_;
 };
 
-// Sorted extents -> byte ranges, neighbours joined.
-std::vector<Range> join_extents(const ExtentMap& map, std::vector<uint64_t> extents);
+// The bytes of these extents, in order, neighbours joined.
+std::vector<Range> join_extents(const ExtentMap& map, std::vector<ExtentId> extents);
 
 }  // namespace sluice::recovery

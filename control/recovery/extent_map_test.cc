@@ -5,72 +5,72 @@
 
 #include <random>
 
+#include "control/recovery/numbers_for_test.h"
+
 namespace sluice::recovery {
 namespace {
 
-constexpr uint32_t kExtent = 65536;
-
 TEST(ExtentMap, CountsExtentsAndBytesWithAShortLastOne) {
-  ExtentMap map(3 * kExtent + 1, kExtent);
+  ExtentMap map(layout_of(3 * kExtent + 1));
   EXPECT_EQ(map.extents(), 4U);
-  EXPECT_EQ(map.extent_length(2), kExtent);
-  EXPECT_EQ(map.extent_length(3), 1U);
-  EXPECT_TRUE(map.set(3));
+  EXPECT_EQ(map.range_of(ExtentId(2)), extents(ExtentId(2)));
+  EXPECT_EQ(map.range_of(ExtentId(3)), (Range{.offset = 3 * kExtent, .length = 1}));
+  EXPECT_TRUE(map.set(ExtentId(3)));
   EXPECT_EQ(map.set_bytes(), 1U);
-  EXPECT_FALSE(map.set(3)) << "a second completion of the same extent counts nothing";
+  EXPECT_FALSE(map.set(ExtentId(3))) << "a second completion of the same extent counts nothing";
   EXPECT_EQ(map.set_bytes(), 1U);
-  for (uint64_t i = 0; i < 3; ++i) map.set(i);
+  for (ExtentId extent; extent < ExtentId(3); ++extent) map.set(extent);
   EXPECT_TRUE(map.complete());
   EXPECT_EQ(map.set_bytes(), map.size_bytes());
-  EXPECT_TRUE(map.clear(1));
-  EXPECT_FALSE(map.clear(1));
+  EXPECT_TRUE(map.clear(ExtentId(1)));
+  EXPECT_FALSE(map.clear(ExtentId(1)));
   EXPECT_FALSE(map.complete());
 }
 
 TEST(ExtentMap, AnEmptyObjectIsComplete) {
-  const ExtentMap map(0, kExtent);
+  const ExtentMap map(layout_of(0));
   EXPECT_TRUE(map.complete());
-  EXPECT_TRUE(map.missing(0, 100, 10).empty());
+  EXPECT_TRUE(map.missing({.offset = 0, .length = 100}, 10).empty());
 }
 
 TEST(ExtentMap, RecognisesOnlyWholeExtents) {
-  const ExtentMap map(2 * kExtent + 10, kExtent);
-  uint64_t extent = 99;
-  EXPECT_TRUE(map.is_extent(kExtent, kExtent, &extent));
-  EXPECT_EQ(extent, 1U);
-  EXPECT_TRUE(map.is_extent(2 * kExtent, 10, &extent));
-  EXPECT_FALSE(map.is_extent(2 * kExtent, 11, &extent));
-  EXPECT_FALSE(map.is_extent(1, kExtent, &extent));
-  EXPECT_FALSE(map.is_extent(3 * kExtent, kExtent, &extent));
-  EXPECT_FALSE(map.is_extent(0, 0, &extent));
+  const ExtentMap map(layout_of(2 * kExtent + 10));
+  EXPECT_EQ(map.extent_of(extents(ExtentId(1))), ExtentId(1));
+  EXPECT_EQ(map.extent_of({.offset = 2 * kExtent, .length = 10}), ExtentId(2));
+  EXPECT_FALSE(map.extent_of({.offset = 2 * kExtent, .length = 11}));
+  EXPECT_FALSE(map.extent_of({.offset = 1, .length = kExtent}));
+  EXPECT_FALSE(map.extent_of(extents(ExtentId(3))));
+  EXPECT_FALSE(map.extent_of({.offset = 0, .length = 0}));
+  EXPECT_FALSE(map.extent_of({.offset = ~uint64_t{0}, .length = kExtent}));
 }
 
 TEST(ExtentMap, MissingRangesAreCutToTheQuestion) {
-  ExtentMap map(10 * kExtent, kExtent);
-  map.set(3);
-  map.set(4);
-  const std::vector<Range> runs = map.missing(kExtent + 100, 6 * kExtent, 10);
+  ExtentMap map(layout_of(10 * kExtent));
+  map.set(ExtentId(3));
+  map.set(ExtentId(4));
+  const std::vector<Range> runs = map.missing({.offset = kExtent + 100, .length = 6 * kExtent}, 10);
   ASSERT_EQ(runs.size(), 2U);
-  EXPECT_EQ(runs[0], (Range{kExtent + 100, 2 * kExtent - 100}));
-  EXPECT_EQ(runs[1], (Range{5 * kExtent, 2 * kExtent + 100}));
-  EXPECT_EQ(map.missing(0, ~uint64_t{0}, 1).size(), 1U);
-  EXPECT_TRUE(map.complete(3 * kExtent, 2 * kExtent));
-  EXPECT_FALSE(map.complete(3 * kExtent, 2 * kExtent + 1));
+  EXPECT_EQ(runs[0], (Range{.offset = kExtent + 100, .length = 2 * kExtent - 100}));
+  EXPECT_EQ(runs[1], (Range{.offset = 5 * kExtent, .length = 2 * kExtent + 100}));
+  EXPECT_EQ(map.missing({.offset = 0, .length = ~uint64_t{0}}, 1).size(), 1U);
+  EXPECT_TRUE(map.complete(extents(ExtentId(3), 2)));
+  EXPECT_FALSE(map.complete({.offset = 3 * kExtent, .length = 2 * kExtent + 1}));
 }
 
 TEST(ExtentMap, MissingAgreesWithABitByBitCount) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 200; ++round) {
-    ExtentMap map(random() % (300 * kExtent) + 1, kExtent);
-    for (uint64_t i = 0; i < map.extents(); ++i) {
-      if (random() % 3 != 0) map.set(i);
+    ExtentMap map(layout_of(random() % (300 * kExtent) + 1));
+    for (ExtentId extent; extent < map.end_id(); ++extent) {
+      if (random() % 3 != 0) map.set(extent);
     }
     uint64_t missing_bytes = 0;
     uint64_t previous_end = 0;
-    for (const Range& run : map.missing(0, map.size_bytes(), ~size_t{0})) {
+    for (const Range& run : map.missing({.offset = 0, .length = map.size_bytes()}, ~size_t{0})) {
       EXPECT_GE(run.offset, previous_end);
-      previous_end = run.offset + run.length;
-      for (uint64_t at = run.offset; at < previous_end; at += kExtent) EXPECT_FALSE(map.is_set(at / kExtent));
+      previous_end = run.end();
+      for (uint64_t at = run.offset; at < previous_end; at += kExtent)
+        EXPECT_FALSE(map.is_set(map.extent_at(at)));
       missing_bytes += run.length;
     }
     EXPECT_EQ(missing_bytes + map.set_bytes(), map.size_bytes());
@@ -78,11 +78,11 @@ TEST(ExtentMap, MissingAgreesWithABitByBitCount) {
 }
 
 TEST(ExtentMap, JoinsNeighbouringExtents) {
-  const ExtentMap map(5 * kExtent + 7, kExtent);
-  const std::vector<Range> ranges = join_extents(map, {5, 0, 1, 4});
+  const ExtentMap map(layout_of(5 * kExtent + 7));
+  const std::vector<Range> ranges = join_extents(map, {ExtentId(5), ExtentId(0), ExtentId(1), ExtentId(4)});
   ASSERT_EQ(ranges.size(), 2U);
-  EXPECT_EQ(ranges[0], (Range{0, 2 * kExtent}));
-  EXPECT_EQ(ranges[1], (Range{4 * kExtent, kExtent + 7}));
+  EXPECT_EQ(ranges[0], (extents(ExtentId(0), 2)));
+  EXPECT_EQ(ranges[1], (Range{.offset = 4 * kExtent, .length = kExtent + 7}));
 }
 
 }  // namespace

@@ -43,9 +43,10 @@ void LossDetector::remember(uint64_t boundary, uint64_t now_ns) {
   const uint64_t newest = marks_.empty() ? settling_ : marks_.back().boundary;
   if (boundary <= newest) return;
   if (marks_.size() < kMarks) {
-    marks_.push_back({now_ns, boundary});
+    marks_.push_back({.time_ns = now_ns, .boundary = boundary});
   } else {
-    marks_.back() = {now_ns, boundary};  // settles later than it might: never too early
+    marks_.back() = {.time_ns = now_ns,
+                     .boundary = boundary};  // settles later than it might: never too early
   }
 }
 
@@ -74,7 +75,7 @@ void LossDetector::step(const WindowView& window, const Seen& seen, uint64_t now
     settled_below_ = first;
     if (used == room) return;
     const uint64_t end = window.find(first, settling_, true);
-    lost->push_back({first, end - first});
+    lost->push_back({.first = first, .count = end - first});
     ++used;
     settled_below_ = end;
   }

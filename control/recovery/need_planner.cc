@@ -6,15 +6,18 @@
 
 namespace sluice::recovery {
 
-bool NeedPlanner::sent(const ExtentMap& done, uint32_t lane, Range range, uint64_t now_ns) {
-  if (range.length == 0 || range.offset >= done.size_bytes()) return false;
-  if (range.length > done.size_bytes() - range.offset) return false;
+Range NeedPlanner::range_of(const SentRanges::value_type& sent) {
+  return {.offset = sent.first, .length = sent.second.end - sent.first};
+}
+
+bool NeedPlanner::sent(const ExtentMap& done, LaneId lane, Range range, uint64_t now_ns) {
+  if (range.length == 0 || done.cut(range) != range) return false;
   if (sent_.size() >= kSentRangesMax) {
     prune(done);
     if (sent_.size() >= kSentRangesMax) return false;
   }
   Sent& entry = sent_[range.offset];
-  entry.end = std::max(entry.end, range.offset + range.length);
+  entry.end = std::max(entry.end, range.end());
   entry.lane = lane;
   // Its tail is still on the way: silence is counted from here at the earliest.
   quiet_since_ns_ = std::max(quiet_since_ns_, now_ns);
@@ -33,7 +36,7 @@ void NeedPlanner::progress(uint64_t now_ns) {
 
 void NeedPlanner::prune(const ExtentMap& done) {
   for (auto it = sent_.begin(); it != sent_.end();) {
-    it = done.complete(it->first, it->second.end - it->first) ? sent_.erase(it) : std::next(it);
+    it = done.complete(range_of(*it)) ? sent_.erase(it) : std::next(it);
   }
 }
 
@@ -42,39 +45,32 @@ std::vector<Query> NeedPlanner::due(const ExtentMap& done, uint64_t now_ns) {
   if (sent_.empty() && !unknown_) return queries;
   if (now_ns < quiet_since_ns_ || now_ns - quiet_since_ns_ < wait_ns_) return queries;
   prune(done);
-  const auto ask = [&](uint32_t lane, uint64_t from, uint64_t end) {
+  const auto ask = [&](LaneId lane, uint64_t from, uint64_t end) {
     if (from >= end) return;
-    for (const Range& run : done.missing(from, end - from, kQueriesMax - queries.size())) {
-      queries.push_back({lane, run});
+    const Range asked{.offset = from, .length = end - from};
+    for (const Range& run : done.missing(asked, kQueriesMax - queries.size())) {
+      queries.push_back({.lane = lane, .range = run});
     }
   };
   uint64_t asked_end = 0;  // ranges may overlap: each byte is asked for once
   for (const auto& [offset, sent] : sent_) {
-    if (unknown_) ask(0, asked_end, offset);
+    if (unknown_) ask(LaneId(), asked_end, offset);
     ask(sent.lane, std::max(offset, asked_end), sent.end);
     asked_end = std::max(asked_end, sent.end);
   }
-  if (unknown_) ask(0, asked_end, done.size_bytes());
+  if (unknown_) ask(LaneId(), asked_end, done.size_bytes());
   if (!queries.empty()) {
-    ++rounds_;
     quiet_since_ns_ = now_ns;
     wait_ns_ = std::min(wait_ns_ + wait_ns_ / 2, kQuietMaxNs);
   }
   return queries;
 }
 
-bool NeedPlanner::awaiting(const ExtentMap& done) const {
-  if (unknown_ && !done.complete()) return true;
-  return std::any_of(sent_.begin(), sent_.end(), [&](const auto& entry) {
-    return !done.complete(entry.first, entry.second.end - entry.first);
-  });
-}
-
-uint32_t NeedPlanner::lane_of(uint64_t offset) const {
+LaneId NeedPlanner::lane_of(uint64_t offset) const {
   auto it = sent_.upper_bound(offset);
-  if (it == sent_.begin()) return 0;
+  if (it == sent_.begin()) return LaneId();
   --it;
-  return offset < it->second.end ? it->second.lane : 0;
+  return offset < it->second.end ? it->second.lane : LaneId();
 }
 
 }  // namespace sluice::recovery

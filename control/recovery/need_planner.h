@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "control/recovery/extent_map.h"
+#include "dataplane/base/number.h"
 
 namespace sluice::recovery {
 
 struct Query {
-  uint32_t lane = 0;
+  LaneId lane;
   Range range;
 };
 
@@ -28,31 +29,31 @@ class NeedPlanner {
   static constexpr size_t kRangesMax = 1024;  // of one NEED message
   static constexpr size_t kSentRangesMax = 65536;
 
-  // The source's first pass of [offset, offset+length) left on `lane`. False when that cannot be.
-  bool sent(const ExtentMap& done, uint32_t lane, Range range, uint64_t now_ns);
+  // The source's first pass of this range left on `lane`. False when that cannot be.
+  bool sent(const ExtentMap& done, LaneId lane, Range range, uint64_t now_ns);
   // Any byte of the object may have been sent, by what the source reported to a control that is gone.
   void sent_unknown(uint64_t now_ns);
   void progress(uint64_t now_ns);  // an extent was completed
 
   // What to ask now; empty when it is not the time. A call that returns queries counts as asked.
   std::vector<Query> due(const ExtentMap& done, uint64_t now_ns);
-  bool awaiting(const ExtentMap& done) const;  // something sent is missing
-  // Lane that carried the byte at `offset`, 0 when unknown.
-  uint32_t lane_of(uint64_t offset) const;
-  uint64_t rounds() const { return rounds_; }
+  // Lane that carried the byte at `offset`, the first one when unknown.
+  LaneId lane_of(uint64_t offset) const;
 
  private:
   struct Sent {
     uint64_t end = 0;
-    uint32_t lane = 0;
+    LaneId lane;
   };
+  using SentRanges = std::map<uint64_t, Sent>;  // by offset
+
+  static Range range_of(const SentRanges::value_type& sent);
   void prune(const ExtentMap& done);
 
-  std::map<uint64_t, Sent> sent_;  // by offset; complete ones are dropped
+  SentRanges sent_;  // complete ones are dropped
   bool unknown_ = false;
   uint64_t quiet_since_ns_ = 0;
   uint64_t wait_ns_ = kQuietNs;
-  uint64_t rounds_ = 0;
 };
 
 }  // namespace sluice::recovery

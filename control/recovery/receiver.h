@@ -18,24 +18,17 @@
 
 #include "control/recovery/extent_ledger.h"
 #include "control/recovery/extent_map.h"
+#include "control/recovery/lane_command.h"
 #include "control/recovery/need_planner.h"
+#include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
 
 namespace sluice::recovery {
 
-// A command for the worker of a lane.
-struct LaneCommand {
-  board::CommandKind kind{};
-  uint32_t lane = 0;
-  uint32_t object = 0;
-  Range range;
-  uint32_t tag = 0;
-};
-
 // To be sent again, on this lane: its worker holds what else has come of these extents.
 struct Need {
-  uint32_t object = 0;
-  uint32_t lane = 0;
+  ObjectId object;
+  LaneId lane;
   std::vector<Range> ranges;
 };
 
@@ -54,72 +47,72 @@ class Receiver {
   struct Out {
     std::vector<LaneCommand> commands;
     std::vector<Need> needs;         // to the source
-    std::vector<uint32_t> syncs;     // begin_sync these
-    std::vector<uint32_t> differ;    // complete, but not what the source sent: kIntegrity
-    std::vector<uint32_t> finished;  // complete and checked: give it its name, then set_done
+    std::vector<ObjectId> syncs;     // begin_sync these
+    std::vector<ObjectId> differ;    // complete, but not what the source sent: kIntegrity
+    std::vector<ObjectId> finished;  // complete and checked: give it its name, then set_done
   };
 
-  Receiver(std::vector<Layout> objects, const Options& options);
+  Receiver(const Indexed<ObjectId, Layout>& objects, const Options& options);
 
   // Rows of the journal, before the first attempt.
-  Status restore(uint32_t object, const Block& block) { return objects_[object].ledger.restore(block); }
+  Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
   void restored();
   // New flows: nothing is under way.
   void start_attempt(uint64_t now_ns);
   // Flows that another control began are continued: asks their workers what they have written. Extents
   // whose CRC nobody knows are forgotten and asked for again.
-  void adopt(uint32_t lanes, const std::vector<uint32_t>& open_objects, uint64_t now_ns);
+  void adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns);
   bool adopting() const { return adoption_.has_value(); }
 
   // From the board; events that make no sense are ignored.
   void on_event(const board::Event& event);
   // From the source. False: there is no such range, or file.
-  bool partition_sent(uint32_t object, uint32_t lane, Range range);
-  bool file_digest(uint32_t object, uint64_t size, uint64_t digest);
+  bool partition_sent(ObjectId object, LaneId lane, Range range);
+  bool file_digest(ObjectId object, uint64_t size, uint64_t digest);
   // Plans needs and syncs.
   void tick(uint64_t now_ns);
   Out take() { return std::exchange(out_, {}); }
 
   // Number of extents taken; 0: there is nothing to sync.
-  size_t begin_sync(uint32_t object);
-  std::vector<Block> synced(uint32_t object);
-  std::vector<Range> durable(uint32_t object);
+  size_t begin_sync(ObjectId object);
+  std::vector<Block> synced(ObjectId object);
+  std::vector<Range> durable(ObjectId object);
   // Nothing since the last good sync is certain: it is missing again. False the second time: the disk is bad.
-  bool sync_failed(uint32_t object);
+  bool sync_failed(ObjectId object);
   // The file has its name (at once, after a restart). Its extents need no sync any more.
-  void set_done(uint32_t object, uint64_t digest);
+  void set_done(ObjectId object, uint64_t digest);
   // The journal could not be written: the attempt ends, and the batch counts as written only.
-  void not_journalled(uint32_t object);
-  void begin_anew(uint32_t object);  // its file is gone
+  void not_journalled(ObjectId object);
+  void begin_anew(ObjectId object);  // its file is gone
 
   size_t objects() const { return objects_.size(); }
-  bool done(uint32_t object) const { return objects_[object].done; }
+  bool done(ObjectId object) const { return objects_[object].done; }
   bool all_done() const { return done_ == objects_.size(); }
-  const ExtentMap& written(uint32_t object) const { return objects_[object].written; }
-  const ExtentLedger& ledger(uint32_t object) const { return objects_[object].ledger; }
-  uint64_t digest(uint32_t object) const { return objects_[object].digest; }
-  std::optional<uint64_t> source_digest(uint32_t object) const { return objects_[object].source_digest; }
+  const ExtentMap& written(ObjectId object) const { return objects_[object].written; }
+  const ExtentLedger& ledger(ObjectId object) const { return objects_[object].ledger; }
+  uint64_t digest(ObjectId object) const { return objects_[object].digest; }
+  std::optional<uint64_t> source_digest(ObjectId object) const { return objects_[object].source_digest; }
   uint64_t bytes_written() const { return bytes_written_; }
   uint64_t unsynced_bytes() const { return unsynced_bytes_; }
   // What the source need not send: everything written.
-  std::vector<Range> held(uint32_t object) const;
+  std::vector<Range> held(ObjectId object) const;
 
  private:
-  using Unsynced = std::unordered_map<uint64_t, uint64_t>;  // extent -> CRC
+  using Crcs = std::unordered_map<ExtentId, uint64_t>;
 
   struct Object {
     Layout layout;
     ExtentMap written;
     ExtentLedger ledger;  // durable
     NeedPlanner planner;
-    Unsynced unsynced;
+    Crcs unsynced;
     uint64_t unsynced_bytes = 0;
     uint64_t unsynced_since_ns = 0;
-    Unsynced syncing;
+    Crcs syncing;
     bool sync_under_way = false;
     bool sync_failed = false;
-    std::vector<uint64_t> journalling;  // blocks given to the journal for `syncing`
-    uint64_t digest = 0;                // of what is written
+    std::vector<BlockId> journalling;  // blocks given to the journal for `syncing`
+    uint64_t digest = 0;               // of what is written
     std::optional<uint64_t> source_digest;
     std::vector<Query> asked;  // unanswered, or answered in this round
     std::vector<Query> need;   // collected from kMissing
@@ -142,26 +135,26 @@ class Receiver {
       uint32_t runs = 0;  // of this answer
       uint64_t end = 0;
     };
-    std::unordered_map<uint32_t, Found> objects;
+    std::unordered_map<ObjectId, Found> objects;
   };
 
-  void extent_written(uint32_t index, const board::Event& event);
-  void missing(uint32_t index, const board::Event& event);
-  void fold(Object& object, uint64_t extent, uint64_t crc) const;  // in, or out again
-  void forget(uint32_t index, std::vector<uint64_t> extents);
-  void plan_need(uint32_t index);
-  void say_need(uint32_t index, const std::vector<Query>& pieces);
-  void plan_sync(uint32_t index);
-  void check_complete(uint32_t index);
-  void adopt_query(uint32_t index, uint64_t from);
-  void adopt_answer(uint32_t index, const board::Event& event);
-  void adopt_barrier(uint32_t index);
+  void extent_written(ObjectId id, const board::Event& event);
+  void missing(ObjectId id, const board::Event& event);
+  void fold(Object& object, ExtentId extent, uint64_t crc) const;  // in, or out again
+  void forget(ObjectId id, std::vector<ExtentId> extents);
+  void plan_need(ObjectId id);
+  void say_need(ObjectId id, const std::vector<Query>& pieces);
+  void plan_sync(ObjectId id);
+  void check_complete(ObjectId id);
+  void adopt_query(ObjectId id, uint64_t from);
+  void adopt_answer(ObjectId id, const board::Event& event);
+  void adopt_barrier(ObjectId id);
   bool adopt_forget();
   void adopted();
 
   Options options_;
-  std::vector<Object> objects_;
-  std::vector<uint32_t> active_;  // not done
+  Indexed<ObjectId, Object> objects_;
+  std::vector<ObjectId> active_;  // not done
   Out out_;
   uint64_t now_ns_ = 0;
   uint64_t planned_ns_ = 0;

@@ -18,33 +18,44 @@ constexpr uint32_t kExtentBytes = 65536;
 constexpr uint32_t kLanes = 3;
 
 struct World {
-  std::vector<Layout> layouts;
+  Indexed<ObjectId, Layout> layouts;
   uint64_t now_ns = 1'000'000'000;
-  std::vector<std::map<uint64_t, uint64_t>> crcs;  // of each object: extents written, as told
-  std::set<uint32_t> finished;
+  Indexed<ObjectId, std::map<ExtentId, uint64_t>> crcs;  // extents written, as told
+  std::set<ObjectId> finished;
   std::vector<LaneCommand> queries;  // not yet answered
-  std::set<uint32_t> syncing;        // begun
-  std::set<uint32_t> synced;         // rows given, not yet durable
+  std::set<ObjectId> syncing;        // begun
+  std::set<ObjectId> synced;         // rows given, not yet durable
   bool restored = false;             // rows of the journal: the model does not know their CRCs
 };
 
-uint32_t any_object(const World& world, fuzz::Input& input) {
-  const uint32_t n = input.take<uint8_t>();
-  return n < 250 ? n % static_cast<uint32_t>(world.layouts.size()) : static_cast<uint32_t>(input.edge());
+ObjectId an_object(const World& world, fuzz::Input& input) {
+  return ObjectId(input.take<uint8_t>() % static_cast<uint32_t>(world.layouts.size()));
 }
 
-void check_range(const World& world, uint32_t object, Range range) {
-  fuzz::require(object < world.layouts.size(), "an object of the session");
+ObjectId any_object(const World& world, fuzz::Input& input) {
+  const uint32_t n = input.take<uint8_t>();
+  return ObjectId(n < 250 ? n % static_cast<uint32_t>(world.layouts.size())
+                          : static_cast<uint32_t>(input.edge()));
+}
+
+Range any_extents(fuzz::Input& input) {
+  const uint64_t offset = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes;
+  const uint64_t length = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes;
+  return {.offset = offset, .length = length};
+}
+
+void check_range(const World& world, ObjectId object, Range range) {
+  fuzz::require(world.layouts.contains(object), "an object of the session");
   const uint64_t size = world.layouts[object].size_bytes;
   fuzz::require(range.length > 0 && range.offset < size && range.length <= size - range.offset,
                 "a range of the object");
 }
 
-uint64_t digest_of(const World& world, uint32_t object) {
+uint64_t digest_of(const World& world, ObjectId object) {
   const Layout& layout = world.layouts[object];
   uint64_t digest = 0;
   for (const auto& [extent, crc] : world.crcs[object]) {
-    const uint64_t end = std::min((extent + 1) * kExtentBytes, layout.size_bytes);
+    const uint64_t end = std::min((extent.value() + 1) * kExtentBytes, layout.size_bytes);
     digest ^= crc::shift(layout.crc_kind, crc, layout.size_bytes - end);
   }
   return digest;
@@ -53,12 +64,12 @@ uint64_t digest_of(const World& world, uint32_t object) {
 void check_sums(const World& world, const Receiver& receiver) {
   uint64_t written = 0;
   size_t done = 0;
-  for (uint32_t i = 0; i < world.layouts.size(); ++i) {
+  for (ObjectId i; i < world.layouts.end_id(); ++i) {
     const ExtentMap& map = receiver.written(i);
     done += receiver.done(i) ? 1 : 0;
     written += receiver.done(i) ? world.layouts[i].size_bytes : map.set_bytes();
     if (receiver.done(i)) continue;
-    for (uint64_t extent = 0; extent < map.extents(); ++extent) {
+    for (ExtentId extent; extent < map.end_id(); ++extent) {
       fuzz::require(!receiver.ledger(i).map().is_set(extent) || map.is_set(extent),
                     "what is durable is written");
     }
@@ -74,7 +85,7 @@ void check_sums(const World& world, const Receiver& receiver) {
 void check(World& world, Receiver& receiver) {
   const Receiver::Out out = receiver.take();
   for (const LaneCommand& command : out.commands) {
-    fuzz::require(command.lane < kLanes, "a lane of the session");
+    fuzz::require(command.lane < LaneId(kLanes), "a lane of the session");
     const bool query =
         command.kind == CommandKind::kQueryMissing || command.kind == CommandKind::kQueryUnwritten;
     if (query) world.queries.push_back(command);
@@ -87,7 +98,7 @@ void check(World& world, Receiver& receiver) {
     fuzz::require(need.ranges.size() <= NeedPlanner::kRangesMax, "a need is bounded");
     for (const Range& range : need.ranges) check_range(world, need.object, range);
   }
-  for (const uint32_t object : out.finished) {
+  for (const ObjectId object : out.finished) {
     fuzz::require(receiver.written(object).complete(), "finished is complete");
     fuzz::require(receiver.source_digest(object) == receiver.digest(object), "with equal digests");
     fuzz::require(receiver.ledger(object).complete() ||
@@ -99,15 +110,15 @@ void check(World& world, Receiver& receiver) {
 }
 
 void written(World& world, Receiver& receiver, fuzz::Input& input) {
-  const uint32_t object = input.take<uint8_t>() % static_cast<uint32_t>(world.layouts.size());
+  const ObjectId object = an_object(world, input);
   const uint64_t size = world.layouts[object].size_bytes;
-  uint64_t extent = input.below(100);
-  for (uint32_t n = input.flag() ? 1 : 100; n > 0 && extent * kExtentBytes < size; --n, ++extent) {
-    const uint64_t offset = extent * kExtentBytes;
+  ExtentId extent(input.below(100));
+  for (uint32_t n = input.flag() ? 1 : 100; n > 0 && extent.value() * kExtentBytes < size; --n, ++extent) {
+    const uint64_t offset = extent.value() * kExtentBytes;
     const uint64_t crc = (offset + 1) * 0x9E3779B97F4A7C15 + (n == 1 ? input.below(2) : 0);
     if (!receiver.done(object) && !receiver.written(object).is_set(extent)) world.crcs[object][extent] = crc;
     receiver.on_event({.kind = EventKind::kExtentWritten,
-                       .object = object,
+                       .object = object.value(),
                        .offset = offset,
                        .length = std::min<uint64_t>(kExtentBytes, size - offset),
                        .digest = crc});
@@ -117,7 +128,7 @@ void written(World& world, Receiver& receiver, fuzz::Input& input) {
 // Anything but an extent that makes sense as written: that is above.
 void any_event(World& world, Receiver& receiver, fuzz::Input& input) {
   board::Event event{.kind = static_cast<EventKind>(1 + input.below(12)),
-                     .object = any_object(world, input),
+                     .object = any_object(world, input).value(),
                      .tag = input.flag() ? Receiver::kAdoptTag : input.below(8),
                      .offset = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
                      .length = input.flag() ? input.edge() : kExtentBytes + 1};
@@ -130,7 +141,7 @@ void answer(World& world, Receiver& receiver, fuzz::Input& input) {
   if (world.queries.empty()) return;
   const LaneCommand query = world.queries.front();
   world.queries.erase(world.queries.begin());
-  board::Event event{.kind = EventKind::kMissing, .object = query.object, .tag = query.tag};
+  board::Event event{.kind = EventKind::kMissing, .object = query.object.value(), .tag = query.tag};
   for (uint32_t n = input.below(4); n > 0; --n) {
     event.offset = input.below(8) == 0 ? input.edge() : query.range.offset + uint64_t{input.below(10)} * 8192;
     event.length = input.below(8) == 0 ? input.edge() : 1 + input.take<uint16_t>();
@@ -140,7 +151,7 @@ void answer(World& world, Receiver& receiver, fuzz::Input& input) {
   receiver.on_event(event);
 }
 
-void sync(World& world, Receiver& receiver, uint32_t object, uint32_t how) {
+void sync(World& world, Receiver& receiver, ObjectId object, uint32_t how) {
   if (!world.syncing.contains(object)) {
     if (receiver.begin_sync(object) > 0) world.syncing.insert(object);
   } else if (!world.synced.contains(object)) {
@@ -165,8 +176,7 @@ void sync(World& world, Receiver& receiver, uint32_t object, uint32_t how) {
 }
 
 void operate(World& world, Receiver& receiver, fuzz::Input& input) {
-  const uint32_t objects = static_cast<uint32_t>(world.layouts.size());
-  const uint32_t object = input.take<uint8_t>() % objects;
+  const ObjectId object = an_object(world, input);
   switch (input.below(17)) {
     case 0:
     case 1:
@@ -178,14 +188,14 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
       break;
     case 4:
     case 5: {
-      const Range range{input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
-                        input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes};
-      (void)receiver.partition_sent(any_object(world, input), input.below(kLanes), range);
+      const Range range = any_extents(input);
+      const ObjectId which = any_object(world, input);
+      (void)receiver.partition_sent(which, LaneId(input.below(kLanes)), range);
       break;
     }
     case 6: {
-      const uint32_t which = any_object(world, input);
-      const bool honest = input.flag() && which < objects;
+      const ObjectId which = any_object(world, input);
+      const bool honest = input.flag() && world.layouts.contains(which);
       (void)receiver.file_digest(which, honest ? world.layouts[which].size_bytes : input.edge(),
                                  honest ? receiver.digest(which) : input.take<uint64_t>());
       break;
@@ -217,8 +227,8 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
       receiver.start_attempt(world.now_ns);
       break;
     default: {
-      std::vector<uint32_t> open;
-      for (uint32_t i = 0; i < objects; ++i) {
+      std::vector<ObjectId> open;
+      for (ObjectId i; i < world.layouts.end_id(); ++i) {
         if (input.flag()) open.push_back(i);
       }
       world.finished.clear();
@@ -228,7 +238,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
 }
 
 void check_held(const World& world, const Receiver& receiver) {
-  for (uint32_t i = 0; i < world.layouts.size(); ++i) {
+  for (ObjectId i; i < world.layouts.end_id(); ++i) {
     uint64_t bytes = 0;
     for (const Range& range : receiver.held(i)) {
       check_range(world, i, range);
@@ -252,8 +262,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Receiver receiver(world.layouts, {.sync_lag_bytes = input.edge(), .sync_lag_ns = input.edge()});
   for (uint32_t n = input.below(3); n > 0; --n) {
     world.restored = true;
-    (void)receiver.restore(input.below(static_cast<uint32_t>(world.layouts.size())),
-                           {input.below(3), input.text(input.take<uint8_t>() * 8U)});
+    (void)receiver.restore(ObjectId(input.below(static_cast<uint32_t>(world.layouts.size()))),
+                           {.id = BlockId(input.below(3)), .bytes = input.text(input.take<uint8_t>() * 8U)});
   }
   receiver.restored();
   check(world, receiver);

@@ -15,12 +15,12 @@ constexpr uint64_t kRepairShareNs = 1'000'000'000;  // a lane with a repair coun
 
 }  // namespace
 
-Sender::Sender(std::vector<Layout> objects, uint32_t lanes, const Options& options) {
+Sender::Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options) {
   for (const Layout& layout : objects) {
     Object object;
     object.layout = layout;
     object.ledger = ExtentLedger(layout);
-    object.given = object.peer = ExtentMap(layout.size_bytes, layout.extent_bytes);
+    object.given = object.peer = ExtentMap(layout);
     bytes_total_ += layout.size_bytes;
     objects_.push_back(std::move(object));
   }
@@ -34,16 +34,16 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
   lanes_.assign(lanes, {});
   part_bytes_ = options.partition_bytes;
   if (lanes > 1 && !objects_.empty()) {
-    const uint64_t extent_bytes = objects_.front().layout.extent_bytes;
+    const uint64_t extent_bytes = objects_.begin()->layout.extent_bytes;
     const uint64_t share = bytes_total_ / (lanes * kPartsPerLane) / extent_bytes + 1;
     part_bytes_ = std::min(part_bytes_, share * extent_bytes);
   }
-  cursor_ = 0;
+  cursor_ = ObjectId();
   unknown_.clear();
   bytes_held_ = 0;
   for (Object& object : objects_) {
     const bool done = object.done;
-    object.given = object.peer = ExtentMap(object.layout.size_bytes, object.layout.extent_bytes);
+    object.given = object.peer = ExtentMap(object.layout);
     object.placed.clear();
     object.next_offset = 0;
     object.open = false;
@@ -52,16 +52,13 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
   }
 }
 
-void Sender::adopt(const board::Event& event, uint32_t lane) {
-  if (event.object >= objects_.size() || event.length == 0) return;
-  Object& object = objects_[event.object];
-  const uint64_t size = object.layout.size_bytes;
-  if (event.offset % object.layout.extent_bytes != 0 || event.offset >= size) return;
+void Sender::adopt(const board::Event& event, LaneId lane) {
+  const ObjectId id(event.object);
+  if (!objects_.contains(id) || event.offset % objects_[id].layout.extent_bytes != 0) return;
+  const Range range = objects_[id].given.cut({.offset = event.offset, .length = event.length});
+  if (range.length == 0) return;
   adopted_ = true;
-  const Part part{.object = event.object,
-                  .offset = event.offset,
-                  .length = std::min(event.length, size - event.offset),
-                  .reported_end = event.offset};
+  const Part part{.object = id, .offset = range.offset, .length = range.length, .reported_end = range.offset};
   if (event.kind == board::EventKind::kQueued) {
     place(lane, part, part.offset);
     lanes_[lane].parts.push_back(part);
@@ -73,34 +70,33 @@ void Sender::adopt(const board::Event& event, uint32_t lane) {
 
 // ---- the peer ----------------------------------------------------------------------------------
 
-void Sender::peer_has(uint32_t index, const std::vector<Range>& ranges) {
-  if (index >= objects_.size() || objects_[index].done) return;
-  Object& object = objects_[index];
+void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
+  if (!objects_.contains(id) || objects_[id].done) return;
+  Object& object = objects_[id];
   const uint32_t extent_bytes = object.layout.extent_bytes;
   const bool lanes_may_hold = may_give_ || adopted_;
-  for (const Range& range : ranges) {
-    if (range.offset >= object.layout.size_bytes) continue;
-    const uint64_t end = range.offset + std::min(range.length, object.layout.size_bytes - range.offset);
-    for (uint64_t extent = (range.offset + extent_bytes - 1) / extent_bytes; extent < object.peer.extents();
+  for (const Range& told : ranges) {
+    if (told.offset >= object.layout.size_bytes) continue;
+    const Range range = object.peer.cut(told);
+    for (ExtentId extent((range.offset + extent_bytes - 1) / extent_bytes); extent < object.peer.end_id();
          ++extent) {
-      const uint64_t bytes = object.peer.extent_length(extent);
-      if (object.peer.extent_offset(extent) + bytes > end) break;
+      if (object.peer.range_of(extent).end() > range.end()) break;
       object.given.set(extent);
       if (!object.peer.set(extent)) continue;
-      bytes_held_ += bytes;
+      bytes_held_ += object.peer.range_of(extent).length;
       if (object.ledger.map().is_set(extent)) continue;
-      if (!unknown_.empty() && unknown_.back().object == index && unknown_.back().end == extent) {
+      if (!unknown_.empty() && unknown_.back().object == id && unknown_.back().end == extent) {
         ++unknown_.back().end;
       } else {
-        unknown_.push_back({index, extent, extent + 1});
+        unknown_.push_back({.object = id, .first = extent, .end = extent.plus(1)});
       }
     }
-    forget_placed(object, {range.offset, end - range.offset});
+    forget_placed(object, range);
     // Two lanes may have sent an extent (a repair that an earlier life of this control ordered): the peer
     // lists it for one of them, and the other would hold it for ever.
-    for (uint32_t lane = 0; lanes_may_hold && end > range.offset && lane < lanes_.size(); ++lane) {
+    for (LaneId lane; lanes_may_hold && range.length != 0 && lane < lanes_.end_id(); ++lane) {
       out_.commands.push_back(
-          {board::CommandKind::kPeerHas, lane, index, {range.offset, end - range.offset}, 0});
+          {.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
     }
   }
   ++steps_;
@@ -109,8 +105,8 @@ void Sender::peer_has(uint32_t index, const std::vector<Range>& ranges) {
 void Sender::forget_placed(Object& object, Range range) {
   auto at = object.placed.upper_bound(range.offset);
   if (at != object.placed.begin()) --at;
-  while (at != object.placed.end() && at->first < range.offset + range.length) {
-    const bool all = object.peer.complete(at->first, at->second.end - at->first);
+  while (at != object.placed.end() && at->first < range.end()) {
+    const bool all = object.peer.complete({.offset = at->first, .length = at->second.end - at->first});
     at = all ? object.placed.erase(at) : std::next(at);
   }
 }
@@ -118,18 +114,21 @@ void Sender::forget_placed(Object& object, Range range) {
 void Sender::peer_knows() {
   may_give_ = true;
   feed();
-  for (uint32_t i = 0; i < objects_.size(); ++i) check_done(i);
+  for (ObjectId id; id < objects_.end_id(); ++id) check_done(id);
 }
 
 void Sender::report_again() {
-  for (uint32_t i = 0; i < objects_.size(); ++i) {
-    Object& object = objects_[i];
+  for (ObjectId id; id < objects_.end_id(); ++id) {
+    Object& object = objects_[id];
     if (object.done) continue;
     for (const auto& [offset, placed] : object.placed) {
-      if (placed.sent_end > offset) out_.sent.push_back({i, placed.lane, {offset, placed.sent_end - offset}});
+      if (placed.sent_end == offset) continue;
+      out_.sent.push_back({.object = id,
+                           .lane = placed.lane,
+                           .range = {.offset = offset, .length = placed.sent_end - offset}});
     }
     object.digest_reported = false;
-    check_done(i);
+    check_done(id);
   }
 }
 
@@ -144,30 +143,28 @@ Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
 // control was restarted only the peer knows. Whole extents go on the lane that carried them, if that is
 // known. What was never sent comes in its turn: a peer that was restarted does not know, and asks for all it
 // lacks.
-void Sender::need(uint32_t index, std::optional<uint32_t> told_lane, const std::vector<Range>& ranges) {
-  if (index >= objects_.size() || objects_[index].done) return;
-  Object& object = objects_[index];
-  for (const Range& range : ranges) {
-    if (range.offset >= object.layout.size_bytes) continue;
-    const uint64_t end = range.offset + std::min(range.length, object.layout.size_bytes - range.offset);
-    Range repair{range.offset, 0};  // neighbours on one lane, joined
-    uint32_t lane = 0;
-    for (uint64_t at = range.offset; at < end;) {
-      const uint64_t extent = at / object.layout.extent_bytes;
-      const uint64_t extent_end = object.peer.extent_offset(extent) + object.peer.extent_length(extent);
-      const uint64_t piece_end = std::min(end, extent_end);
-      if (object.peer.clear(extent))
-        bytes_held_ -= object.peer.extent_length(extent);  // it had it: lost again
+void Sender::need(ObjectId id, std::optional<LaneId> told_lane, const std::vector<Range>& ranges) {
+  if (!objects_.contains(id) || objects_[id].done) return;
+  Object& object = objects_[id];
+  for (const Range& told : ranges) {
+    const Range range = object.peer.cut(told);
+    Range repair{.offset = range.offset, .length = 0};  // neighbours on one lane, joined
+    LaneId lane;
+    for (uint64_t at = range.offset; at < range.end();) {
+      const ExtentId extent = object.peer.extent_at(at);
+      const Range whole = object.peer.range_of(extent);
+      const uint64_t piece_end = std::min(range.end(), whole.end());
+      if (object.peer.clear(extent)) bytes_held_ -= whole.length;  // it had it: lost again
       const Placed* placed = placed_at(object, at);
       // A part of an extent is missing only where another part has come.
-      const bool part = at != object.peer.extent_offset(extent) || piece_end != extent_end;
+      const bool part = at != whole.offset || piece_end != whole.end();
       const bool sent = placed != nullptr ? at < placed->sent_end : object.given.is_set(extent);
       const bool repeat = sent || part || object.ledger.map().is_set(extent);
-      const uint32_t known_lane = placed != nullptr ? placed->lane : told_lane.value_or(0);
-      const uint32_t its_lane = part ? told_lane.value_or(known_lane) : known_lane;
-      if (!repeat || its_lane != lane || repair.offset + repair.length != at) {
-        add_repair(lane, index, repair);
-        repair = {at, 0};
+      const LaneId known_lane = placed != nullptr ? placed->lane : told_lane.value_or(LaneId());
+      const LaneId its_lane = part ? told_lane.value_or(known_lane) : known_lane;
+      if (!repeat || its_lane != lane || repair.end() != at) {
+        add_repair(lane, id, repair);
+        repair = {.offset = at, .length = 0};
         lane = its_lane;
       }
       if (repeat) {
@@ -175,62 +172,64 @@ void Sender::need(uint32_t index, std::optional<uint32_t> told_lane, const std::
         object.given.set(extent);
         at = piece_end;
       } else {
-        at = placed != nullptr ? piece_end : std::max(piece_end, never_sent_until(object, at, end));
+        at = placed != nullptr
+                 ? piece_end
+                 : std::max(piece_end, never_sent_until(object, {.offset = at, .length = range.end() - at}));
         repair.offset = at;
       }
     }
-    add_repair(lane, index, repair);
+    add_repair(lane, id, repair);
   }
 }
 
-// The end of the run from `at` that was neither given to a lane nor ever sent.
-uint64_t Sender::never_sent_until(const Object& object, uint64_t at, uint64_t end) {
+// The end of the run from the start of `range` that was neither given to a lane nor ever sent.
+uint64_t Sender::never_sent_until(const Object& object, Range range) {
   const auto run_end = [&](const ExtentMap& map) {
-    const std::vector<Range> run = map.missing(at, end - at, 1);
-    return run.empty() || run.front().offset != at ? at : at + run.front().length;
+    const std::vector<Range> run = map.missing(range, 1);
+    return run.empty() || run.front().offset != range.offset ? range.offset : run.front().end();
   };
   return std::min(run_end(object.given), run_end(object.ledger.map()));
 }
 
-void Sender::add_repair(uint32_t lane, uint32_t index, Range range) {
-  if (range.length == 0 || lane >= lanes_.size()) return;  // without flows: it will be asked for again
-  out_.commands.push_back({board::CommandKind::kRepair, lane, index, range, 0});
+void Sender::add_repair(LaneId lane, ObjectId id, Range range) {
+  if (range.length == 0 || !lanes_.contains(lane)) return;  // without flows: it will be asked for again
+  out_.commands.push_back({.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
   lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
 }
 
-bool Sender::file_done(uint32_t index, uint64_t digest) {
-  if (index >= objects_.size()) return false;
-  Object& object = objects_[index];
+bool Sender::file_done(ObjectId id, uint64_t digest) {
+  if (!objects_.contains(id)) return false;
+  Object& object = objects_[id];
   if (object.done) return true;
   object.peer_digest = digest;
-  peer_has(index, {{0, object.layout.size_bytes}});
-  check_done(index);
+  peer_has(id, {{.offset = 0, .length = object.layout.size_bytes}});
+  check_done(id);
   return true;
 }
 
 // ---- what is sent ------------------------------------------------------------------------------
 
-void Sender::add_crc(uint32_t index, uint64_t extent, uint64_t crc) {
-  if (objects_[index].ledger.add(extent, crc) == ExtentLedger::Add::kDiffers) out_.changed.push_back(index);
-  check_done(index);
+void Sender::add_crc(ObjectId id, ExtentId extent, uint64_t crc) {
+  if (objects_[id].ledger.add(extent, crc) == ExtentLedger::Add::kDiffers) out_.changed.push_back(id);
+  check_done(id);
 }
 
-void Sender::check_done(uint32_t index) {
-  Object& object = objects_[index];
+void Sender::check_done(ObjectId id) {
+  Object& object = objects_[id];
   if (object.done || !object.ledger.complete()) return;
   if (object.peer_digest) {
     if (*object.peer_digest != object.ledger.digest()) {
-      out_.differ.push_back(index);
+      out_.differ.push_back(id);
       return;
     }
     object.done = true;
     object.placed.clear();
     ++done_;
     ++steps_;
-    out_.done.push_back(index);
+    out_.done.push_back(id);
   } else if (may_give_ && !object.digest_reported) {
     object.digest_reported = true;
-    out_.digests.push_back(index);
+    out_.digests.push_back(id);
   }
 }
 
@@ -241,12 +240,11 @@ bool Sender::wants(const LaneWork& work) const {
 }
 
 std::optional<Sender::Part> Sender::next_part() {
-  for (; cursor_ < objects_.size(); ++cursor_) {
+  for (; cursor_ < objects_.end_id(); ++cursor_) {
     Object& object = objects_[cursor_];
     if (object.done) continue;
-    const uint64_t size = object.layout.size_bytes;
-    const std::vector<Range> run =
-        object.given.missing(object.next_offset, size - std::min(size, object.next_offset), 1);
+    const Range rest{.offset = object.next_offset, .length = object.layout.size_bytes - object.next_offset};
+    const std::vector<Range> run = object.given.missing(rest, 1);
     if (run.empty()) continue;
     if (!object.open) return std::nullopt;
     Part part{.object = cursor_, .offset = run.front().offset};
@@ -260,11 +258,11 @@ std::optional<Sender::Part> Sender::next_part() {
   return std::nullopt;
 }
 
-void Sender::place(uint32_t lane, const Part& part, uint64_t sent_end) {
+void Sender::place(LaneId lane, const Part& part, uint64_t sent_end) {
   Object& object = objects_[part.object];
   const uint64_t end = part.offset + part.length;
   for (uint64_t at = part.offset; at < end; at += object.layout.extent_bytes) {
-    object.given.set(at / object.layout.extent_bytes);
+    object.given.set(object.given.extent_at(at));
   }
   object.placed[part.offset] = {.end = end, .sent_end = sent_end, .lane = lane};
 }
@@ -273,7 +271,7 @@ void Sender::feed() {
   if (!may_give_) return;
   for (bool gave = true; gave;) {
     gave = false;
-    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    for (LaneId lane; lane < lanes_.end_id(); ++lane) {
       LaneWork& work = lanes_[lane];
       if (!wants(work)) continue;
       const std::optional<Part> part = next_part();
@@ -282,48 +280,52 @@ void Sender::feed() {
       if (work.parts.empty()) work.moved_ns = now_ns_;
       work.parts.push_back(*part);
       work.bytes += part->length;
-      out_.commands.push_back(
-          {board::CommandKind::kPartition, lane, part->object, {part->offset, part->length}, 0});
+      out_.commands.push_back({.kind = board::CommandKind::kPartition,
+                               .lane = lane,
+                               .object = part->object,
+                               .range = {.offset = part->offset, .length = part->length}});
       gave = true;
     }
   }
 }
 
-void Sender::object_opened(uint32_t index) {
-  objects_[index].open = true;
+void Sender::object_opened(ObjectId id) {
+  objects_[id].open = true;
   feed();
 }
 
-void Sender::on_event(const board::Event& event, uint32_t lane) {
-  if (event.object >= objects_.size() || lane >= lanes_.size()) return;
+void Sender::on_event(const board::Event& event, LaneId lane) {
+  if (!objects_.contains(ObjectId(event.object)) || !lanes_.contains(lane)) return;
   if (event.kind == board::EventKind::kExtentSent) extent_sent(event, lane);
   if (event.kind == board::EventKind::kPartitionSent) partition_sent(event, lane);
 }
 
-void Sender::extent_sent(const board::Event& event, uint32_t lane) {
-  Object& object = objects_[event.object];
-  uint64_t extent = 0;
-  if (!object.given.is_extent(event.offset, event.length, &extent)) return;
+void Sender::extent_sent(const board::Event& event, LaneId lane) {
+  const ObjectId id(event.object);
+  Object& object = objects_[id];
+  const Range range{.offset = event.offset, .length = event.length};
+  const std::optional<ExtentId> extent = object.given.extent_of(range);
+  if (!extent) return;
   // The peer has it by a repair that an earlier life of this control ordered, and will not list it for this
   // lane; told before the worker had opened it, the worker does not know.
-  if (object.done || object.peer.is_set(extent)) {
+  if (object.done || object.peer.is_set(*extent)) {
     out_.commands.push_back(
-        {board::CommandKind::kPeerHas, lane, event.object, {event.offset, event.length}, 0});
+        {.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
   }
   if (object.done) return;
   lanes_[lane].moved_ns = now_ns_;
   ++steps_;
   Placed* const placed = placed_at(object, event.offset);
   if (placed != nullptr && placed->sent_end == event.offset) placed->sent_end += event.length;
-  add_crc(event.object, extent, event.digest);
+  add_crc(id, *extent, event.digest);
 }
 
-void Sender::partition_sent(const board::Event& event, uint32_t lane) {
+void Sender::partition_sent(const board::Event& event, LaneId lane) {
   LaneWork& work = lanes_[lane];
   const uint64_t end = event.offset + event.length;
   // By its end: of a partition that was continued, only the rest is known here.
   const auto part = std::find_if(work.parts.begin(), work.parts.end(), [&](const Part& candidate) {
-    return candidate.object == event.object && candidate.offset + candidate.length == end;
+    return candidate.object == ObjectId(event.object) && candidate.offset + candidate.length == end;
   });
   if (part == work.parts.end()) return;
   report(lane, &*part, end);
@@ -332,8 +334,10 @@ void Sender::partition_sent(const board::Event& event, uint32_t lane) {
   feed();
 }
 
-void Sender::report(uint32_t lane, Part* part, uint64_t end) {
-  out_.sent.push_back({part->object, lane, {part->offset, end - part->offset}});
+void Sender::report(LaneId lane, Part* part, uint64_t end) {
+  out_.sent.push_back({.object = part->object,
+                       .lane = lane,
+                       .range = {.offset = part->offset, .length = end - part->offset}});
   part->reported_end = end;
 }
 
@@ -341,7 +345,7 @@ void Sender::report(uint32_t lane, Part* part, uint64_t end) {
 // when it knows that they were sent.
 void Sender::tick(uint64_t now_ns) {
   now_ns_ = now_ns;
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+  for (LaneId lane; lane < lanes_.end_id(); ++lane) {
     if (now_ns - std::min(now_ns, lanes_[lane].moved_ns) < kStuckNs) continue;
     for (Part& part : lanes_[lane].parts) {
       const Placed* placed = placed_at(objects_[part.object], part.offset);
@@ -350,7 +354,7 @@ void Sender::tick(uint64_t now_ns) {
   }
 }
 
-bool Sender::has_work(uint32_t lane, const board::FlowState& state) const {
+bool Sender::has_work(LaneId lane, const board::FlowState& state) const {
   return !lanes_[lane].parts.empty() || lanes_[lane].repair_until_ns > now_ns_ ||
          state.opened_extents.load(std::memory_order_relaxed) >
              state.extents_done.load(std::memory_order_relaxed);
@@ -358,17 +362,16 @@ bool Sender::has_work(uint32_t lane, const board::FlowState& state) const {
 
 // ---- CRCs that this control does not know --------------------------------------------------------
 
-std::optional<std::pair<uint32_t, uint64_t>> Sender::next_reread() {
+std::optional<Sender::ObjectExtent> Sender::next_reread() {
   while (!unknown_.empty()) {
     Unknown& run = unknown_.front();
-    const uint32_t object = run.object;
-    const uint64_t extent = run.first++;
+    const ObjectExtent next{.object = run.object, .extent = run.first++};
     if (run.first == run.end) unknown_.pop_front();
-    if (!objects_[object].ledger.map().is_set(extent)) return std::pair{object, extent};
+    if (!objects_[next.object].ledger.map().is_set(next.extent)) return next;
   }
   return std::nullopt;
 }
 
-void Sender::reread(uint32_t object, uint64_t extent, uint64_t crc) { add_crc(object, extent, crc); }
+void Sender::reread(const ObjectExtent& extent, uint64_t crc) { add_crc(extent.object, extent.extent, crc); }
 
 }  // namespace sluice::recovery

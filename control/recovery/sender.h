@@ -18,7 +18,9 @@
 
 #include "control/recovery/extent_ledger.h"
 #include "control/recovery/extent_map.h"
-#include "control/recovery/receiver.h"
+#include "control/recovery/lane_command.h"
+#include "dataplane/base/number.h"
+#include "dataplane/board/board.h"
 
 namespace sluice::recovery {
 
@@ -29,69 +31,73 @@ class Sender {
     uint64_t lane_rate_bps = 0;  // of each lane: what it sends in 5 ms is queued, at least
   };
   struct SentRange {
-    uint32_t object = 0;
-    uint32_t lane = 0;
+    ObjectId object;
+    LaneId lane;
     Range range;
+  };
+  struct ObjectExtent {
+    ObjectId object;
+    ExtentId extent;
   };
   struct Out {
     std::vector<LaneCommand> commands;
     std::vector<SentRange> sent;    // report to the peer
-    std::vector<uint32_t> digests;  // complete: report digest(object), after a look at the source
-    std::vector<uint32_t> done;     // stands at the peer, digests equal
-    std::vector<uint32_t> differ;   // the peer's digest is another: kIntegrity
-    std::vector<uint32_t> changed;  // an extent was read twice and differed: the source changed
+    std::vector<ObjectId> digests;  // complete: report digest(object), after a look at the source
+    std::vector<ObjectId> done;     // stands at the peer, digests equal
+    std::vector<ObjectId> differ;   // the peer's digest is another: kIntegrity
+    std::vector<ObjectId> changed;  // an extent was read twice and differed: the source changed
   };
 
-  Sender(std::vector<Layout> objects, uint32_t lanes, const Options& options);
+  Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
-  Status restore(uint32_t object, const Block& block) { return objects_[object].ledger.restore(block); }
+  Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
   // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_knows().
   void start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns);
   // Flows that another control began are continued: what their workers say (kQueued, kHeld), before
   // anything else is given to them.
-  void adopt(const board::Event& event, uint32_t lane);
+  void adopt(const board::Event& event, LaneId lane);
 
   // From the peer. Ranges outside an object are cut or ignored.
-  void peer_has(uint32_t object, const std::vector<Range>& ranges);  // written or durable there
+  void peer_has(ObjectId object, const std::vector<Range>& ranges);  // written or durable there
   void peer_knows();                                                 // that was all: go on
   // `lane`: where the peer has the rest of their extents, if it says so.
-  void need(uint32_t object, std::optional<uint32_t> lane, const std::vector<Range>& ranges);
-  bool file_done(uint32_t object, uint64_t digest);  // false: there is no such file
+  void need(ObjectId object, std::optional<LaneId> lane, const std::vector<Range>& ranges);
+  bool file_done(ObjectId object, uint64_t digest);  // false: there is no such file
   // The stream is another one: what was reported and not confirmed is reported again.
   void report_again();
 
   // From the board.
-  void on_event(const board::Event& event, uint32_t lane);
-  void object_opened(uint32_t object);
+  void on_event(const board::Event& event, LaneId lane);
+  void object_opened(ObjectId object);
   void tick(uint64_t now_ns);
   Out take() { return std::exchange(out_, {}); }
 
   // An extent whose CRC must be found by reading it again; then reread() with it.
-  std::optional<std::pair<uint32_t, uint64_t>> next_reread();
-  void reread(uint32_t object, uint64_t extent, uint64_t crc);
+  std::optional<ObjectExtent> next_reread();
+  void reread(const ObjectExtent& extent, uint64_t crc);
   bool has_unknown() const { return !unknown_.empty(); }
-  std::vector<Block> take_changed(uint32_t object) { return objects_[object].ledger.take_changed(); }
+  std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
 
   size_t objects() const { return objects_.size(); }
-  uint32_t cursor() const { return cursor_; }  // objects before it are given to lanes in full
-  bool done(uint32_t object) const { return objects_[object].done; }
+  ObjectId cursor() const { return cursor_; }  // objects before it are given to lanes in full
+  bool done(ObjectId object) const { return objects_[object].done; }
   bool all_done() const { return done_ == objects_.size(); }
-  bool digest_known(uint32_t object) const { return objects_[object].ledger.complete(); }
-  uint64_t digest(uint32_t object) const { return objects_[object].ledger.digest(); }
-  std::optional<uint64_t> peer_digest(uint32_t object) const { return objects_[object].peer_digest; }
-  const ExtentLedger& ledger(uint32_t object) const { return objects_[object].ledger; }
-  uint64_t bytes_held(uint32_t object) const { return objects_[object].peer.set_bytes(); }
+  bool digest_known(ObjectId object) const { return objects_[object].ledger.complete(); }
+  uint64_t digest(ObjectId object) const { return objects_[object].ledger.digest(); }
+  std::optional<uint64_t> peer_digest(ObjectId object) const { return objects_[object].peer_digest; }
+  const ExtentLedger& ledger(ObjectId object) const { return objects_[object].ledger; }
+  uint64_t bytes_held(ObjectId object) const { return objects_[object].peer.set_bytes(); }
   uint64_t bytes_held() const { return bytes_held_; }
   // Something was given to the lane that has not left, or was asked for again a moment ago, or has left and
   // is not complete at the peer: it may have to go again.
-  bool has_work(uint32_t lane, const board::FlowState& state) const;
+  bool has_work(LaneId lane, const board::FlowState& state) const;
   uint64_t steps() const { return steps_; }  // changes with every step forward
 
  private:
   struct Placed {
     uint64_t end = 0;
     uint64_t sent_end = 0;  // first passes left up to here
-    uint32_t lane = 0;
+    LaneId lane;
   };
   struct Object {
     Layout layout;
@@ -106,15 +112,15 @@ class Sender {
     bool done = false;
   };
   struct Part {
-    uint32_t object = 0;
+    ObjectId object;
     uint64_t offset = 0;
     uint64_t length = 0;
     uint64_t reported_end = 0;
   };
   struct Unknown {  // extents at the peer whose CRC is not known here
-    uint32_t object = 0;
-    uint64_t first = 0;
-    uint64_t end = 0;
+    ObjectId object;
+    ExtentId first;
+    ExtentId end;
   };
   struct LaneWork {
     std::deque<Part> parts;  // given to the worker, first pass not yet ended
@@ -126,26 +132,26 @@ class Sender {
   void feed();
   bool wants(const LaneWork& work) const;
   std::optional<Part> next_part();
-  void place(uint32_t lane, const Part& part, uint64_t sent_end);
-  void extent_sent(const board::Event& event, uint32_t lane);
-  void partition_sent(const board::Event& event, uint32_t lane);
-  void add_crc(uint32_t index, uint64_t extent, uint64_t crc);
-  void check_done(uint32_t index);
-  void add_repair(uint32_t lane, uint32_t index, Range range);
-  static uint64_t never_sent_until(const Object& object, uint64_t at, uint64_t end);
-  void report(uint32_t lane, Part* part, uint64_t end);
+  void place(LaneId lane, const Part& part, uint64_t sent_end);
+  void extent_sent(const board::Event& event, LaneId lane);
+  void partition_sent(const board::Event& event, LaneId lane);
+  void add_crc(ObjectId id, ExtentId extent, uint64_t crc);
+  void check_done(ObjectId id);
+  void add_repair(LaneId lane, ObjectId id, Range range);
+  static uint64_t never_sent_until(const Object& object, Range range);
+  void report(LaneId lane, Part* part, uint64_t end);
   void forget_placed(Object& object, Range range);
   Placed* placed_at(Object& object, uint64_t offset);
 
   Options options_;
-  std::vector<Object> objects_;
-  std::vector<LaneWork> lanes_;
+  Indexed<ObjectId, Object> objects_;
+  Indexed<LaneId, LaneWork> lanes_;
   Out out_;
   uint64_t now_ns_ = 0;
   uint64_t part_bytes_ = 0;
   uint64_t bytes_total_ = 0;
   uint64_t bytes_held_ = 0;
-  uint32_t cursor_ = 0;
+  ObjectId cursor_;
   std::deque<Unknown> unknown_;
   size_t done_ = 0;
   uint64_t steps_ = 0;

@@ -17,17 +17,17 @@ constexpr uint32_t kExtentBytes = 65536;
 constexpr size_t kPartitionsMax = 16;  // what a worker takes
 
 struct World {
-  std::vector<Layout> layouts;
+  Indexed<ObjectId, Layout> layouts;
   uint32_t lanes = 1;
   uint64_t now_ns = 1'000'000'000;
-  std::vector<std::deque<LaneCommand>> queued;    // at each worker, not yet sent
-  std::set<std::pair<uint32_t, uint64_t>> given;  // extents, in this attempt
-  std::set<uint32_t> done;
+  Indexed<LaneId, std::deque<LaneCommand>> queued;  // at each worker, not yet sent
+  std::set<std::pair<ObjectId, uint64_t>> given;    // offsets of extents, in this attempt
+  std::set<ObjectId> done;
   bool hostile_board = false;
 };
 
-std::vector<Layout> any_layouts(fuzz::Input& input) {
-  std::vector<Layout> layouts;
+Indexed<ObjectId, Layout> any_layouts(fuzz::Input& input) {
+  Indexed<ObjectId, Layout> layouts;
   for (uint32_t n = input.below(4) + 1; n > 0; --n) {
     layouts.push_back({.size_bytes = input.take<uint32_t>() % (100 * kExtentBytes),
                        .extent_bytes = kExtentBytes,
@@ -44,20 +44,28 @@ std::vector<Range> any_ranges(fuzz::Input& input) {
   std::vector<Range> ranges;
   for (uint32_t n = input.below(5); n > 0; --n) {
     const bool odd = input.below(4) == 0;
-    ranges.push_back({odd ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
-                      odd ? input.edge() : uint64_t{input.below(20)} * kExtentBytes});
+    const uint64_t offset = odd ? input.edge() : uint64_t{input.below(100)} * kExtentBytes;
+    const uint64_t length = odd ? input.edge() : uint64_t{input.below(20)} * kExtentBytes;
+    ranges.push_back({.offset = offset, .length = length});
   }
   return ranges;
 }
 
-uint32_t any_object(const World& world, fuzz::Input& input) {
-  const uint32_t n = input.take<uint8_t>();
-  return n < 250 ? n % static_cast<uint32_t>(world.layouts.size()) : static_cast<uint32_t>(input.edge());
+ObjectId an_object(const World& world, fuzz::Input& input) {
+  return ObjectId(input.below(static_cast<uint32_t>(world.layouts.size())));
 }
 
-uint64_t crc_of(uint32_t object, uint64_t offset) { return (offset + 1) * 0x9E3779B97F4A7C15 + object; }
+ObjectId any_object(const World& world, fuzz::Input& input) {
+  const uint32_t n = input.take<uint8_t>();
+  return ObjectId(n < 250 ? n % static_cast<uint32_t>(world.layouts.size())
+                          : static_cast<uint32_t>(input.edge()));
+}
 
-uint64_t digest_of(const World& world, uint32_t object) {
+uint64_t crc_of(ObjectId object, uint64_t offset) {
+  return (offset + 1) * 0x9E3779B97F4A7C15 + object.value();
+}
+
+uint64_t digest_of(const World& world, ObjectId object) {
   const Layout& layout = world.layouts[object];
   uint64_t digest = 0;
   for (uint64_t at = 0; at < layout.size_bytes; at += kExtentBytes) {
@@ -67,8 +75,8 @@ uint64_t digest_of(const World& world, uint32_t object) {
   return digest;
 }
 
-void check_range(const World& world, uint32_t object, Range range) {
-  fuzz::require(object < world.layouts.size(), "an object of the session");
+void check_range(const World& world, ObjectId object, Range range) {
+  fuzz::require(world.layouts.contains(object), "an object of the session");
   const uint64_t size = world.layouts[object].size_bytes;
   fuzz::require(range.length > 0 && range.offset < size && range.length <= size - range.offset,
                 "a range of the object");
@@ -78,7 +86,7 @@ void check(World& world, Sender& sender) {
   const Sender::Out out = sender.take();
   for (const LaneCommand& command : out.commands) {
     check_range(world, command.object, command.range);
-    fuzz::require(command.lane < world.lanes, "a lane of this attempt");
+    fuzz::require(command.lane < LaneId(world.lanes), "a lane of this attempt");
     if (command.kind != CommandKind::kPartition) {
       fuzz::require(command.kind == CommandKind::kRepair || command.kind == CommandKind::kPeerHas,
                     "partitions and repairs are all a sender asks for");
@@ -88,23 +96,22 @@ void check(World& world, Sender& sender) {
     world.queued[command.lane].push_back(command);
     fuzz::require(world.hostile_board || world.queued[command.lane].size() <= kPartitionsMax,
                   "a worker takes no more");
-    for (uint64_t at = command.range.offset; at < command.range.offset + command.range.length;
-         at += kExtentBytes) {
+    for (uint64_t at = command.range.offset; at < command.range.end(); at += kExtentBytes) {
       fuzz::require(world.given.insert({command.object, at}).second, "no extent is given twice");
     }
   }
   for (const Sender::SentRange& sent : out.sent) {
     check_range(world, sent.object, sent.range);
-    fuzz::require(sent.lane < world.lanes, "sent on a lane of this attempt");
+    fuzz::require(sent.lane < LaneId(world.lanes), "sent on a lane of this attempt");
   }
-  for (const uint32_t object : out.digests)
+  for (const ObjectId object : out.digests)
     fuzz::require(sender.digest_known(object), "a digest that is known");
-  for (const uint32_t object : out.done) {
+  for (const ObjectId object : out.done) {
     fuzz::require(world.done.insert(object).second && sender.done(object), "done once");
     fuzz::require(sender.peer_digest(object) == sender.digest(object), "with equal digests");
   }
   uint64_t total = 0;
-  for (uint32_t i = 0; i < world.layouts.size(); ++i) {
+  for (ObjectId i; i < world.layouts.end_id(); ++i) {
     total += world.layouts[i].size_bytes;
     fuzz::require(sender.bytes_held(i) <= world.layouts[i].size_bytes, "no more held than there is");
   }
@@ -113,26 +120,26 @@ void check(World& world, Sender& sender) {
 }
 
 // The worker of a lane sends the next extent of what it was given.
-void send_extent(World& world, Sender& sender, uint32_t lane) {
+void send_extent(World& world, Sender& sender, LaneId lane) {
   auto& queue = world.queued[lane];
   if (queue.empty()) return;
   LaneCommand& command = queue.front();
   const uint64_t offset = command.range.offset;
   const uint64_t length = std::min<uint64_t>(kExtentBytes, world.layouts[command.object].size_bytes - offset);
   sender.on_event({.kind = EventKind::kExtentSent,
-                   .object = command.object,
+                   .object = command.object.value(),
                    .offset = offset,
                    .length = length,
                    .digest = crc_of(command.object, offset)},
                   lane);
   if (command.range.length > length) {
-    command.range = {offset + length, command.range.length - length};
+    command.range = {.offset = offset + length, .length = command.range.length - length};
     return;
   }
   const LaneCommand last = command;
   queue.pop_front();
   sender.on_event({.kind = EventKind::kPartitionSent,
-                   .object = last.object,
+                   .object = last.object.value(),
                    .offset = last.range.offset,
                    .length = last.range.length},
                   lane);
@@ -140,13 +147,13 @@ void send_extent(World& world, Sender& sender, uint32_t lane) {
 
 void any_event(World& world, Sender& sender, fuzz::Input& input) {
   const board::Event event{.kind = static_cast<EventKind>(1 + input.below(12)),
-                           .object = any_object(world, input),
+                           .object = any_object(world, input).value(),
                            .tag = input.take<uint8_t>(),
                            .offset = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
                            .length = input.flag() ? input.edge() : kExtentBytes,
                            .digest = input.take<uint64_t>()};
   world.hostile_board = true;
-  sender.on_event(event, input.flag() ? input.below(4) : static_cast<uint32_t>(input.edge()));
+  sender.on_event(event, LaneId(input.flag() ? input.below(4) : static_cast<uint32_t>(input.edge())));
 }
 
 void start_attempt(World& world, Sender& sender, fuzz::Input& input) {
@@ -157,20 +164,19 @@ void start_attempt(World& world, Sender& sender, fuzz::Input& input) {
   for (uint32_t n = input.below(4); n > 0; --n) {
     world.hostile_board = true;
     sender.adopt({.kind = static_cast<EventKind>(9 + input.below(3)),
-                  .object = any_object(world, input),
+                  .object = any_object(world, input).value(),
                   .offset = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
                   .length = input.edge()},
-                 input.below(world.lanes));
+                 LaneId(input.below(world.lanes)));
   }
 }
 
 void operate(World& world, Sender& sender, fuzz::Input& input) {
-  const uint32_t objects = static_cast<uint32_t>(world.layouts.size());
   switch (input.below(16)) {
     case 0:
     case 1:
     case 2: {
-      const uint32_t lane = input.below(world.lanes);
+      const LaneId lane(input.below(world.lanes));
       for (uint32_t n = input.below(40); n > 0; --n) send_extent(world, sender, lane);
       break;
     }
@@ -181,14 +187,15 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
       sender.peer_knows();
       break;
     case 5:
-      sender.need(any_object(world, input), input.below(8), any_ranges(input));
+      sender.need(any_object(world, input), LaneId(input.below(8)), any_ranges(input));
       break;
     case 6: {
-      const uint32_t object = any_object(world, input);
-      const bool honest = input.flag() && object < objects;
-      fuzz::require(sender.file_done(object, honest ? digest_of(world, object) : input.take<uint64_t>()) ==
-                        (object < objects),
-                    "there is such a file");
+      const ObjectId object = any_object(world, input);
+      const bool there = world.layouts.contains(object);
+      const bool honest = input.flag() && there;
+      fuzz::require(
+          sender.file_done(object, honest ? digest_of(world, object) : input.take<uint64_t>()) == there,
+          "there is such a file");
       break;
     }
     case 7:
@@ -205,21 +212,22 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
       break;
     case 11:
       if (const auto unknown = sender.next_reread()) {
-        fuzz::require(
-            unknown->first < objects && !sender.ledger(unknown->first).map().is_set(unknown->second),
-            "not known yet");
-        sender.reread(unknown->first, unknown->second,
-                      crc_of(unknown->first, unknown->second * kExtentBytes));
+        const ObjectId object = unknown->object;
+        fuzz::require(world.layouts.contains(object) && !sender.ledger(object).map().is_set(unknown->extent),
+                      "not known yet");
+        sender.reread(*unknown, crc_of(object, unknown->extent.value() * kExtentBytes));
       }
       break;
     case 12:
-      (void)sender.take_changed(input.below(objects));
+      (void)sender.take_changed(an_object(world, input));
       break;
-    case 13:
-      (void)sender.restore(input.below(objects), {input.below(3), input.text(input.take<uint8_t>() * 8)});
-      break;
+    case 13: {
+      const ObjectId object = an_object(world, input);
+      const BlockId block(input.below(3));
+      (void)sender.restore(object, {.id = block, .bytes = input.text(input.take<uint8_t>() * 8)});
+    } break;
     default:
-      sender.object_opened(input.below(objects));
+      sender.object_opened(an_object(world, input));
   }
 }
 

@@ -5,23 +5,23 @@
 
 #include <algorithm>
 
+#include "control/recovery/numbers_for_test.h"
+
 namespace sluice::recovery {
 namespace {
 
 using board::CommandKind;
 using board::EventKind;
 
-constexpr uint32_t kExtent = 65536;
-
 class SenderTest : public testing::Test {
  protected:
   Sender make(std::vector<uint64_t> sizes, uint32_t lanes = 1) {
-    std::vector<Layout> layouts;
-    for (const uint64_t size : sizes) layouts.push_back({size, kExtent, crc::CrcKind::kCrc64Ecma});
+    Indexed<ObjectId, Layout> layouts;
+    for (const uint64_t size : sizes) layouts.push_back(layout_of(size));
     return Sender(layouts, lanes, {.partition_bytes = 2 * kExtent, .lane_rate_bps = 1'000'000});
   }
   static void begin(Sender& sender) {
-    for (uint32_t i = 0; i < sender.objects(); ++i) sender.object_opened(i);
+    for (ObjectId id; id.value() < sender.objects(); ++id) sender.object_opened(id);
     sender.peer_knows();
   }
   static board::Event sent(uint64_t extent, uint64_t crc, uint64_t length = kExtent) {
@@ -38,52 +38,54 @@ class SenderTest : public testing::Test {
 
 TEST_F(SenderTest, GivesNothingBeforeThePeerHasSaidWhatItHolds) {
   Sender sender = make({4 * kExtent});
-  sender.object_opened(0);
-  sender.peer_has(0, {{0, kExtent}});
+  sender.object_opened(kFirst);
+  sender.peer_has(kFirst, {extents(ExtentId(0))});
   EXPECT_TRUE(sender.take().commands.empty());
   sender.peer_knows();
   const auto parts = of_kind(sender.take(), CommandKind::kPartition);
-  EXPECT_EQ(parts, (std::vector<Range>{{kExtent, kExtent}, {2 * kExtent, 2 * kExtent}}));
+  EXPECT_EQ(parts, (std::vector<Range>{extents(ExtentId(1)), extents(ExtentId(2), 2)}));
 }
 
 TEST_F(SenderTest, RepairsOnTheLaneThatCarriedTheBytes) {
   Sender sender = make({8 * kExtent}, 2);
   begin(sender);
   sender.take();
-  sender.on_event({.kind = EventKind::kExtentSent, .offset = 2 * kExtent, .length = kExtent, .digest = 7}, 1);
-  sender.need(0, std::nullopt, {{2 * kExtent + 512, 1024}});
+  sender.on_event({.kind = EventKind::kExtentSent, .offset = 2 * kExtent, .length = kExtent, .digest = 7},
+                  LaneId(1));
+  sender.need(kFirst, std::nullopt, {{.offset = 2 * kExtent + 512, .length = 1024}});
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.commands.size(), 1U);
   EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(out.commands[0].lane, 1U);
-  EXPECT_EQ(out.commands[0].range, (Range{2 * kExtent + 512, 1024}));
+  EXPECT_EQ(out.commands[0].lane, LaneId(1));
+  EXPECT_EQ(out.commands[0].range, (Range{.offset = 2 * kExtent + 512, .length = 1024}));
 }
 
 TEST_F(SenderTest, WhatWasNeverSentComesInItsTurnHoweverMuchOfItIsAskedFor) {
   Sender sender = make({1000ULL * kExtent});
   begin(sender);
   sender.take();
-  sender.on_event(sent(0, 1), 0);
-  sender.need(0, 0, {{0, 1000ULL * kExtent}});
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{0, kExtent}}));
+  sender.on_event(sent(0, 1), LaneId(0));
+  sender.need(kFirst, LaneId(0), {extents(ExtentId(0), 1000)});
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{extents(ExtentId(0))}));
 }
 
 TEST_F(SenderTest, APartOfAnExtentWasSentByAnEarlierLifeAndIsRepaired) {
   Sender sender = make({100 * kExtent});  // knows nothing: it was restarted
   begin(sender);
   sender.take();
-  sender.need(0, 0, {{50 * kExtent + 4096, 4096}});
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{50 * kExtent + 4096, 4096}}));
+  sender.need(kFirst, LaneId(0), {{.offset = 50 * kExtent + 4096, .length = 4096}});
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair),
+            (std::vector<Range>{{.offset = 50 * kExtent + 4096, .length = 4096}}));
 }
 
 TEST_F(SenderTest, AnExtentThatThePeerLostAgainIsRepaired) {
   Sender sender = make({4 * kExtent});
   begin(sender);
-  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), 0);
-  sender.peer_has(0, {{0, 4 * kExtent}});
+  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), LaneId(0));
+  sender.peer_has(kFirst, {extents(ExtentId(0), 4)});
   sender.take();
-  sender.need(0, 0, {{kExtent, 2 * kExtent}});  // its sync failed
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{{kExtent, 2 * kExtent}}));
+  sender.need(kFirst, LaneId(0), {extents(ExtentId(1), 2)});  // its sync failed
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{extents(ExtentId(1), 2)}));
 }
 
 // Found by the simulator (seed 486): the rest of such an extent lay at the worker of another lane for ever.
@@ -91,18 +93,18 @@ TEST_F(SenderTest, WhatThePeerLostAgainIsStillRepairedOnItsLane) {
   Sender sender = make({8 * kExtent}, 2);
   begin(sender);
   sender.take();
-  for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), 1);
-  sender.peer_has(0, {{2 * kExtent, kExtent}});  // written, but a sync fails then
+  for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), LaneId(1));
+  sender.peer_has(kFirst, {extents(ExtentId(2))});  // written, but a sync fails then
   const uint64_t held = sender.bytes_held();
-  sender.need(0, std::nullopt, {{2 * kExtent, kExtent}});
+  sender.need(kFirst, std::nullopt, {extents(ExtentId(2))});
   EXPECT_EQ(sender.bytes_held(), held - kExtent);
-  sender.peer_has(0, {{3 * kExtent, kExtent}});  // the rest of the partition
+  sender.peer_has(kFirst, {extents(ExtentId(3))});  // the rest of the partition
   sender.take();
-  sender.need(0, std::nullopt, {{2 * kExtent + 512, 1024}});
+  sender.need(kFirst, std::nullopt, {{.offset = 2 * kExtent + 512, .length = 1024}});
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.commands.size(), 1U);
   EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(out.commands[0].lane, 1U);
+  EXPECT_EQ(out.commands[0].lane, LaneId(1));
 }
 
 // Found by the simulator (seed 1307219): only the peer knows where the rest of such an extent lies.
@@ -110,27 +112,27 @@ TEST_F(SenderTest, ARestartedSourceRepairsPartsOnTheLaneThatThePeerNames) {
   Sender sender = make({8 * kExtent}, 3);
   begin(sender);
   sender.take();
-  sender.need(0, 2, {{6 * kExtent + 512, 1024}});
+  sender.need(kFirst, LaneId(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.commands.size(), 1U);
   EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(out.commands[0].lane, 2U);
+  EXPECT_EQ(out.commands[0].lane, LaneId(2));
 }
 
 TEST_F(SenderTest, ALaneThatIsNotThereRepairsNothing) {
   Sender sender = make({8 * kExtent}, 2);
   begin(sender);
   sender.take();
-  sender.need(0, 2, {{6 * kExtent + 512, 1024}});
+  sender.need(kFirst, LaneId(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
   EXPECT_TRUE(of_kind(sender.take(), CommandKind::kRepair).empty());
 }
 
 TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
   Sender sender = make({4 * kExtent});
   begin(sender);
-  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), 0);
+  for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), LaneId(0));
   sender.start_attempt(0, {}, 0);  // the peer has ended the session: only its last word is due
-  sender.need(0, 0, {{0, 4 * kExtent}});
+  sender.need(kFirst, LaneId(0), {extents(ExtentId(0), 4)});
   EXPECT_TRUE(of_kind(sender.take(), CommandKind::kRepair).empty());
 }
 
@@ -138,13 +140,13 @@ TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
   Sender sender = make({4 * kExtent}, 2);
   begin(sender);
   sender.take();
-  sender.peer_has(0, {{0, kExtent}});
+  sender.peer_has(kFirst, {extents(ExtentId(0))});
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.commands.size(), 2U);
   for (uint32_t lane = 0; lane < 2; ++lane) {
     EXPECT_EQ(out.commands[lane].kind, CommandKind::kPeerHas);
-    EXPECT_EQ(out.commands[lane].lane, lane);
-    EXPECT_EQ(out.commands[lane].range, (Range{0, kExtent}));
+    EXPECT_EQ(out.commands[lane].lane, LaneId(lane));
+    EXPECT_EQ(out.commands[lane].range, (extents(ExtentId(0))));
   }
 }
 
@@ -152,12 +154,11 @@ TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
 // credit.
 TEST_F(SenderTest, AdoptedLanesLearnWhatThePeerSaysThatItHolds) {
   Sender sender = make({4 * kExtent}, 1);
-  sender.adopt({.kind = EventKind::kQueued, .offset = 0, .length = 4 * kExtent}, 0);
-  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, 0);
+  sender.adopt({.kind = EventKind::kQueued, .offset = 0, .length = 4 * kExtent}, LaneId(0));
+  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));
   for (uint64_t extent = 0; extent < 2; ++extent) {  // in messages of their own
-    sender.peer_has(0, {{extent * kExtent, kExtent}});
-    EXPECT_EQ(of_kind(sender.take(), CommandKind::kPeerHas),
-              (std::vector<Range>{{extent * kExtent, kExtent}}));
+    sender.peer_has(kFirst, {extents(ExtentId(extent))});
+    EXPECT_EQ(of_kind(sender.take(), CommandKind::kPeerHas), (std::vector<Range>{extents(ExtentId(extent))}));
   }
 }
 
@@ -166,62 +167,64 @@ TEST_F(SenderTest, AdoptedLanesLearnWhatThePeerSaysThatItHolds) {
 TEST_F(SenderTest, ALaneThatSentWhatThePeerHadIsToldAgain) {
   Sender sender = make({4 * kExtent}, 1);
   begin(sender);
-  sender.peer_has(0, {{kExtent, kExtent}});
+  sender.peer_has(kFirst, {extents(ExtentId(1))});
   sender.take();
-  sender.on_event(sent(0, 10), 0);
+  sender.on_event(sent(0, 10), LaneId(0));
   EXPECT_TRUE(sender.take().commands.empty()) << "the peer does not have this one";
-  sender.on_event(sent(1, 11), 0);
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kPeerHas), (std::vector<Range>{{kExtent, kExtent}}));
+  sender.on_event(sent(1, 11), LaneId(0));
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kPeerHas), (std::vector<Range>{extents(ExtentId(1))}));
 }
 
 TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
   Sender sender = make({3 * kExtent});
-  sender.peer_has(0, {{0, 2 * kExtent}});
-  EXPECT_EQ(sender.next_reread(), (std::pair<uint32_t, uint64_t>{0, 0}));
-  sender.reread(0, 0, 11);
-  EXPECT_EQ(sender.next_reread(), (std::pair<uint32_t, uint64_t>{0, 1}));
-  sender.reread(0, 1, 12);
+  sender.peer_has(kFirst, {extents(ExtentId(0), 2)});
+  for (ExtentId extent; extent < ExtentId(2); ++extent) {
+    const auto next = sender.next_reread();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->object, kFirst);
+    EXPECT_EQ(next->extent, extent);
+    sender.reread(*next, 11 + extent.value());
+  }
   EXPECT_FALSE(sender.next_reread());
-  EXPECT_FALSE(sender.digest_known(0));
+  EXPECT_FALSE(sender.digest_known(kFirst));
   begin(sender);
-  sender.on_event(sent(2, 13), 0);
-  EXPECT_TRUE(sender.digest_known(0));
+  sender.on_event(sent(2, 13), LaneId(0));
+  EXPECT_TRUE(sender.digest_known(kFirst));
 }
 
 TEST_F(SenderTest, AnExtentReadTwiceWithAnotherCrcMeansThatTheSourceChanged) {
   Sender sender = make({4 * kExtent});
   begin(sender);
-  sender.on_event(sent(0, 1), 0);
+  sender.on_event(sent(0, 1), LaneId(0));
   sender.take();
-  sender.on_event(sent(0, 2), 0);
-  EXPECT_EQ(sender.take().changed, std::vector<uint32_t>{0});
+  sender.on_event(sent(0, 2), LaneId(0));
+  EXPECT_EQ(sender.take().changed, std::vector{kFirst});
 }
 
 TEST_F(SenderTest, DoneOnlyWithEqualDigests) {
   Sender sender = make({kExtent, kExtent});
   begin(sender);
-  sender.on_event(sent(0, 5), 0);
-  sender.on_event({.kind = EventKind::kExtentSent, .object = 1, .length = kExtent, .digest = 6}, 0);
-  EXPECT_TRUE(sender.file_done(0, 5));
-  EXPECT_TRUE(sender.file_done(1, 7));
+  sender.on_event(sent(0, 5), LaneId(0));
+  sender.on_event({.kind = EventKind::kExtentSent, .object = 1, .length = kExtent, .digest = 6}, LaneId(0));
+  EXPECT_TRUE(sender.file_done(kFirst, 5));
+  EXPECT_TRUE(sender.file_done(kSecond, 7));
   const Sender::Out out = sender.take();
-  EXPECT_EQ(out.done, std::vector<uint32_t>{0});
-  EXPECT_EQ(out.differ, std::vector<uint32_t>{1});
+  EXPECT_EQ(out.done, std::vector{kFirst});
+  EXPECT_EQ(out.differ, std::vector{kSecond});
   EXPECT_FALSE(sender.all_done());
-  EXPECT_FALSE(sender.file_done(2, 0));
+  EXPECT_FALSE(sender.file_done(kNoObject, 0));
 }
 
 TEST_F(SenderTest, AdoptedWorkIsNotGivenAgainAndIsReported) {
   Sender sender = make({4 * kExtent});
-  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, 0);
-  sender.adopt({.kind = EventKind::kQueued, .offset = kExtent, .length = kExtent}, 0);
+  sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));
+  sender.adopt({.kind = EventKind::kQueued, .offset = kExtent, .length = kExtent}, LaneId(0));
   begin(sender);
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kPartition),
-            (std::vector<Range>{{2 * kExtent, 2 * kExtent}}));
+  EXPECT_EQ(of_kind(sender.take(), CommandKind::kPartition), (std::vector<Range>{extents(ExtentId(2), 2)}));
   sender.report_again();
   const Sender::Out out = sender.take();
   ASSERT_EQ(out.sent.size(), 1U);
-  EXPECT_EQ(out.sent[0].range, (Range{0, kExtent}));
+  EXPECT_EQ(out.sent[0].range, (extents(ExtentId(0))));
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "control/recovery/numbers_for_test.h"
 #include "control/recovery/receiver.h"
 
 namespace sluice::recovery {
 namespace {
 
-constexpr uint32_t kExtent = 65536;
 constexpr uint64_t kSize = 100 * kExtent;
 
 board::Event written(uint64_t extent, uint64_t crc) {
@@ -17,30 +17,30 @@ board::Event written(uint64_t extent, uint64_t crc) {
 
 class SyncTest : public testing::Test {
  protected:
-  Receiver receiver_{{{kSize, kExtent, crc::CrcKind::kCrc64Ecma}}, {.sync_lag_bytes = 1, .sync_lag_ns = 1}};
+  Receiver receiver_{{layout_of(kSize)}, {.sync_lag_bytes = 1, .sync_lag_ns = 1}};
 };
 
 TEST_F(SyncTest, AFailedSyncTakesBackEverythingSinceTheLastGoodOne) {
   receiver_.on_event(written(0, 10));
-  ASSERT_EQ(receiver_.begin_sync(0), 1U);
-  receiver_.synced(0);
-  EXPECT_EQ(receiver_.durable(0), (std::vector<Range>{{0, kExtent}}));
-  const uint64_t digest = receiver_.digest(0);
+  ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
+  receiver_.synced(kFirst);
+  EXPECT_EQ(receiver_.durable(kFirst), (std::vector<Range>{extents(ExtentId(0))}));
+  const uint64_t digest = receiver_.digest(kFirst);
 
   receiver_.on_event(written(1, 11));
-  ASSERT_EQ(receiver_.begin_sync(0), 1U);
+  ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
   receiver_.on_event(written(2, 12));  // while the sync runs: the error may be that of this write
   receiver_.take();
-  EXPECT_TRUE(receiver_.sync_failed(0));
+  EXPECT_TRUE(receiver_.sync_failed(kFirst));
   const Receiver::Out out = receiver_.take();
   ASSERT_EQ(out.needs.size(), 1U);
-  EXPECT_EQ(out.needs[0].ranges, (std::vector<Range>{{kExtent, 2 * kExtent}}));
+  EXPECT_EQ(out.needs[0].ranges, (std::vector<Range>{extents(ExtentId(1), 2)}));
   ASSERT_EQ(out.commands.size(), 1U);
   EXPECT_EQ(out.commands[0].kind, board::CommandKind::kForgetExtents);
-  EXPECT_TRUE(receiver_.written(0).is_set(0));
-  EXPECT_FALSE(receiver_.written(0).is_set(1));
-  EXPECT_FALSE(receiver_.written(0).is_set(2));
-  EXPECT_EQ(receiver_.digest(0), digest);
+  EXPECT_TRUE(receiver_.written(kFirst).is_set(ExtentId(0)));
+  EXPECT_FALSE(receiver_.written(kFirst).is_set(ExtentId(1)));
+  EXPECT_FALSE(receiver_.written(kFirst).is_set(ExtentId(2)));
+  EXPECT_EQ(receiver_.digest(kFirst), digest);
   EXPECT_EQ(receiver_.unsynced_bytes(), 0U);
   EXPECT_EQ(receiver_.bytes_written(), kExtent);
 }
@@ -48,20 +48,20 @@ TEST_F(SyncTest, AFailedSyncTakesBackEverythingSinceTheLastGoodOne) {
 TEST_F(SyncTest, ASecondFailureMeansThatTheDiskIsBad) {
   for (const bool first : {true, false}) {
     receiver_.on_event(written(1, 11));
-    ASSERT_EQ(receiver_.begin_sync(0), 1U);
-    EXPECT_EQ(receiver_.sync_failed(0), first);
+    ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
+    EXPECT_EQ(receiver_.sync_failed(kFirst), first);
   }
 }
 
 TEST_F(SyncTest, WhatTheJournalDidNotTakeIsSyncedAndJournalledAgain) {
   receiver_.on_event(written(1, 11));
-  ASSERT_EQ(receiver_.begin_sync(0), 1U);
-  EXPECT_EQ(receiver_.synced(0).size(), 1U);
-  receiver_.not_journalled(0);
-  EXPECT_TRUE(receiver_.written(0).is_set(1));
-  ASSERT_EQ(receiver_.begin_sync(0), 1U);
-  EXPECT_EQ(receiver_.synced(0).size(), 1U);
-  EXPECT_EQ(receiver_.durable(0), (std::vector<Range>{{kExtent, kExtent}}));
+  ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
+  EXPECT_EQ(receiver_.synced(kFirst).size(), 1U);
+  receiver_.not_journalled(kFirst);
+  EXPECT_TRUE(receiver_.written(kFirst).is_set(ExtentId(1)));
+  ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
+  EXPECT_EQ(receiver_.synced(kFirst).size(), 1U);
+  EXPECT_EQ(receiver_.durable(kFirst), (std::vector<Range>{extents(ExtentId(1))}));
 }
 
 }  // namespace

@@ -36,12 +36,12 @@ void Destination::start_attempt() {
 
 void Destination::send_states() {
   for (uint32_t i = 0; i < files_.size(); ++i) {
-    if (receiver_->done(i)) {
+    if (receiver_->done(ObjectId(i))) {
       peer::PeerMessage message;
       peer::ObjectState* state = message.mutable_object_state();
       state->set_object(i);
       state->set_done(true);
-      state->set_digest(receiver_->digest(i));
+      state->set_digest(receiver_->digest(ObjectId(i)));
       session_.send(message);
       continue;
     }
@@ -49,7 +49,7 @@ void Destination::send_states() {
       message->mutable_object_state()->set_object(i);
       return message->mutable_object_state()->mutable_held();
     };
-    send_ranges(receiver_->held(i), held, [this](const auto& message) { session_.send(message); });
+    send_ranges(receiver_->held(ObjectId(i)), held, [this](const auto& message) { session_.send(message); });
   }
   peer::PeerMessage end;
   end.mutable_object_state()->set_end(true);
@@ -85,15 +85,15 @@ void Destination::on_message(const peer::PeerMessage& message) {
     case peer::PeerMessage::kPartitionSent: {
       const peer::PartitionSent& sent = message.partition_sent();
       if (sent.lane() >= session_.lanes().size() ||
-          !receiver_->partition_sent(sent.object(), sent.lane(),
-                                     {sent.range().offset(), sent.range().length()})) {
+          !receiver_->partition_sent(ObjectId(sent.object()), LaneId(sent.lane()),
+                                     {.offset = sent.range().offset(), .length = sent.range().length()})) {
         wrong("the peer reports a partition of no file or lane");
       }
       return;
     }
     case peer::PeerMessage::kFileDigest: {
       const peer::FileDigest& digest = message.file_digest();
-      if (!receiver_->file_digest(digest.object(), digest.size(), digest.digest())) {
+      if (!receiver_->file_digest(ObjectId(digest.object()), digest.size(), digest.digest())) {
         return wrong("the peer sends the digest of no file, or of another size");
       }
       return take();
@@ -138,27 +138,27 @@ void Destination::take() {
   const recovery::Receiver::Out out = receiver_->take();
   for (const recovery::LaneCommand& command : out.commands) session_.command(command);
   for (const recovery::Need& need : out.needs) send_need(need);
-  for (const uint32_t index : out.differ) {
+  for (const ObjectId object : out.differ) {
     const wire::CrcKind kind = session_.agreement().crc_kind;
-    session_.fail(
-        {ErrorCode::kIntegrity,
-         fmt::format("{}: digest {} was sent, {} was received: nothing was stored, send it again",
-                     files_[index].record.shown(), digest_hex(kind, *receiver_->source_digest(index)),
-                     digest_hex(kind, receiver_->digest(index)))});
+    session_.fail({ErrorCode::kIntegrity,
+                   fmt::format("{}: digest {} was sent, {} was received: nothing was stored, send it again",
+                               files_[object.value()].record.shown(),
+                               digest_hex(kind, *receiver_->source_digest(object)),
+                               digest_hex(kind, receiver_->digest(object)))});
   }
-  for (const uint32_t index : out.syncs) {
-    if (!discards() && !files_[index].file) continue;  // not open yet: it will be due again
-    if (receiver_->begin_sync(index) != 0) session_.spawn(sync(index));
+  for (const ObjectId object : out.syncs) {
+    if (!discards() && !files_[object.value()].file) continue;  // not open yet: it will be due again
+    if (receiver_->begin_sync(object) != 0) session_.spawn(sync(object.value()));
   }
-  for (const uint32_t index : out.finished) session_.spawn(finish(index));
+  for (const ObjectId object : out.finished) session_.spawn(finish(object.value()));
 }
 
 void Destination::send_need(const recovery::Need& need) {
-  spdlog::debug("{}: {} needs {} range(s) again", session_.log_name(), files_[need.object].record.shown(),
-                need.ranges.size());
+  spdlog::debug("{}: {} needs {} range(s) again", session_.log_name(),
+                files_[need.object.value()].record.shown(), need.ranges.size());
   const auto begin = [&](peer::PeerMessage* message) {
-    message->mutable_need()->set_object(need.object);
-    message->mutable_need()->set_lane(need.lane);
+    message->mutable_need()->set_object(need.object.value());
+    message->mutable_need()->set_lane(need.lane.value());
     return message->mutable_need()->mutable_ranges();
   };
   send_ranges(need.ranges, begin, [this](const auto& message) { session_.send(message); });
@@ -191,12 +191,13 @@ void Destination::describe(api::Session* session) const {
     file->set_source(record.name());
     file->set_destination(record.shown());
     file->set_size(record.size());
-    const bool done = receiver_->done(i);
-    file->set_bytes_done(done ? record.size() : receiver_->written(i).set_bytes());
+    const bool done = receiver_->done(ObjectId(i));
+    file->set_bytes_done(done ? record.size() : receiver_->written(ObjectId(i)).set_bytes());
     file->set_done(done);
-    if (const auto digest = receiver_->source_digest(i)) file->set_digest_source(digest_hex(kind, *digest));
-    if (done || receiver_->written(i).complete())
-      file->set_digest_destination(digest_hex(kind, receiver_->digest(i)));
+    if (const auto digest = receiver_->source_digest(ObjectId(i)))
+      file->set_digest_source(digest_hex(kind, *digest));
+    if (done || receiver_->written(ObjectId(i)).complete())
+      file->set_digest_destination(digest_hex(kind, receiver_->digest(ObjectId(i))));
   }
 }
 

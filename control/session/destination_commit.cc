@@ -24,14 +24,14 @@ asio::awaitable<void> Destination::sync(uint32_t index) {
 void Destination::settle() {
   for (uint32_t i = 0; receiver_ && i < files_.size(); ++i) {
     if (!discards() && !files_[i].file) continue;
-    if (receiver_->begin_sync(i) != 0) session_.spawn(sync(i));
+    if (receiver_->begin_sync(ObjectId(i)) != 0) session_.spawn(sync(i));
   }
   if (receiver_) take();
 }
 
 asio::awaitable<Status> Destination::make_durable(uint32_t index) {
   if (discards()) {
-    (void)receiver_->synced(index);  // as certain as it will ever be; the journal need not know
+    (void)receiver_->synced(ObjectId(index));  // as certain as it will ever be; the journal need not know
   } else {
     const auto file = files_[index].file;
     auto work = [file] { return file->sync(); };
@@ -41,13 +41,13 @@ asio::awaitable<Status> Destination::make_durable(uint32_t index) {
                    synced.error().message);
       const Status noted = co_await suspect(index);
       if (!noted) spdlog::warn("{}: {}", session_.log_name(), noted.error().message);
-      co_return receiver_->sync_failed(index) ? Status() : synced;
+      co_return receiver_->sync_failed(ObjectId(index)) ? Status() : synced;
     }
     journal::Batch batch;
-    batch.blocks.push_back({session_.id(), index, receiver_->synced(index)});
+    batch.blocks.push_back({session_.id(), index, receiver_->synced(ObjectId(index))});
     const Status written = co_await session_.write_journal(std::move(batch), journal::Durability::kPower);
     if (!written) {
-      receiver_->not_journalled(index);
+      receiver_->not_journalled(ObjectId(index));
       co_return written;
     }
   }
@@ -55,7 +55,8 @@ asio::awaitable<Status> Destination::make_durable(uint32_t index) {
     message->mutable_partition_done()->set_object(index);
     return message->mutable_partition_done()->mutable_ranges();
   };
-  send_ranges(receiver_->durable(index), begin, [this](const auto& message) { session_.send(message); });
+  send_ranges(receiver_->durable(ObjectId(index)), begin,
+              [this](const auto& message) { session_.send(message); });
   co_return Status();
 }
 
@@ -65,11 +66,11 @@ asio::awaitable<void> Destination::finish(uint32_t index) {
   --blocking_;
   ++steps_;
   if (status) {
-    receiver_->set_done(index, receiver_->digest(index));
+    receiver_->set_done(ObjectId(index), receiver_->digest(ObjectId(index)));
     status = co_await open_next(index);
   }
   if (!status) session_.fail(status.error());
-  if (receiver_->done(index)) send_done(index);
+  if (receiver_->done(ObjectId(index))) send_done(index);
   session_.changed().notify();
 }
 
@@ -116,7 +117,7 @@ asio::awaitable<Status> Destination::read_back(uint32_t index) {
   };
   const Result<uint64_t> crc = co_await in_pool(session_.context(), std::move(work));
   if (!crc) co_return Error{crc.error().code, record.shown() + ": " + crc.error().message};
-  if (*crc == receiver_->digest(index)) co_return Status();
+  if (*crc == receiver_->digest(ObjectId(index))) co_return Status();
   co_return Error{
       ErrorCode::kIntegrity,
       fmt::format("{}: its disk failed meanwhile, and now gives back other bytes than were written: "
@@ -127,7 +128,7 @@ asio::awaitable<Status> Destination::read_back(uint32_t index) {
 void Destination::send_done(uint32_t index) {
   peer::PeerMessage message;
   message.mutable_file_done()->set_object(index);
-  message.mutable_file_done()->set_digest(receiver_->digest(index));
+  message.mutable_file_done()->set_digest(receiver_->digest(ObjectId(index)));
   session_.send(message);
 }
 

@@ -106,8 +106,8 @@ asio::awaitable<Status> Destination::prepare(const peer::TransferOffer& offer) {
   }
   for (uint32_t i = 0; i < files_.size(); ++i) {
     files_[i].open = false;
-    const bool turn = i < board::kOpenObjectsMax || receiver_->done(i - board::kOpenObjectsMax);
-    if (!turn || receiver_->done(i)) continue;
+    const bool turn = i < board::kOpenObjectsMax || receiver_->done(ObjectId(i - board::kOpenObjectsMax));
+    if (!turn || receiver_->done(ObjectId(i))) continue;
     if (session_.failed()) co_return Status();
     const Status status = co_await open_object(i);
     if (!status) co_return status;
@@ -140,16 +140,18 @@ asio::awaitable<Status> Destination::create(const peer::TransferOffer& offer) {
 }
 
 void Destination::make_receiver() {
-  std::vector<recovery::Layout> layouts;
+  Indexed<ObjectId, recovery::Layout> layouts;
   bytes_total_ = 0;
   for (const File& file : files_) {
     bytes_total_ += file.record.size();
-    layouts.push_back({file.record.size(), session_.agreement().extent_bytes, session_.agreement().crc_kind});
+    layouts.push_back({.size_bytes = file.record.size(),
+                       .extent_bytes = session_.agreement().extent_bytes,
+                       .crc_kind = session_.agreement().crc_kind});
   }
   const config::Node& node = session_.context()->node;
   receiver_ = std::make_unique<recovery::Receiver>(
-      std::move(layouts), recovery::Receiver::Options{.sync_lag_bytes = node.sync_lag_bytes,
-                                                      .sync_lag_ns = node.sync_lag_ms * 1'000'000ULL});
+      layouts, recovery::Receiver::Options{.sync_lag_bytes = node.sync_lag_bytes,
+                                           .sync_lag_ns = node.sync_lag_ms * 1'000'000ULL});
 }
 
 Result<std::unique_ptr<DataEnd>> Destination::restore(Session& session, std::vector<SavedFile> files) {
@@ -158,7 +160,7 @@ Result<std::unique_ptr<DataEnd>> Destination::restore(Session& session, std::vec
   destination->make_receiver();
   for (uint32_t i = 0; i < files.size(); ++i) {
     for (const recovery::Block& block : files[i].blocks) {
-      const Status status = destination->receiver_->restore(i, block);
+      const Status status = destination->receiver_->restore(ObjectId(i), block);
       if (!status) {
         return Error{ErrorCode::kStorage,
                      destination->files_[i].record.shown() + ": " + status.error().message};
@@ -170,14 +172,14 @@ Result<std::unique_ptr<DataEnd>> Destination::restore(Session& session, std::vec
   for (uint32_t i = 0; i < files.size(); ++i) {
     File& file = destination->files_[i];
     if (file.record.state() == journal::FileRecord::DONE) {
-      destination->receiver_->set_done(i, file.record.digest());
+      destination->receiver_->set_done(ObjectId(i), file.record.digest());
     } else if (!session.agreement().discard) {
       const exports::FileIdentity identity{file.record.device(), file.record.inode()};
       // The rename may have come through before the former control could say so.
       const auto committed =
           finished(file.record) ? exports.is_committed(file.record.path(), identity) : false;
       if (committed && *committed) {
-        destination->receiver_->set_done(i, file.record.digest());
+        destination->receiver_->set_done(ObjectId(i), file.record.digest());
         continue;
       }
       // Held from now on, so that no other session takes the name. The dataplane may still have it.
@@ -193,7 +195,7 @@ Result<std::unique_ptr<DataEnd>> Destination::restore(Session& session, std::vec
 // Every unfinished file has a descriptor afterwards.
 asio::awaitable<Status> Destination::reopen(bool fetch) {
   for (uint32_t i = 0; i < files_.size() && !discards(); ++i) {
-    if (files_[i].file || receiver_->done(i)) continue;
+    if (files_[i].file || receiver_->done(ObjectId(i))) continue;
     UniqueFd fd;
     if (fetch) {
       Result<UniqueFd> fetched = co_await session_.context()->board->fetch_object(session_.slot(), i);
@@ -237,7 +239,7 @@ asio::awaitable<Status> Destination::begin_anew(uint32_t index) {
   file.record.set_state(journal::FileRecord::OPEN);
   file.record.set_device(file.file->identity().device);
   file.record.set_inode(file.file->identity().inode);
-  receiver_->begin_anew(index);
+  receiver_->begin_anew(ObjectId(index));
   journal::Batch batch;
   batch.restart.emplace_back(session_.id(), index);
   batch.files.push_back({session_.id(), index, file.record});
@@ -267,7 +269,7 @@ asio::awaitable<Status> Destination::open_next(uint32_t index) {
   if (next >= files_.size() || session_.failed()) co_return Status();
   if (files_[index].open) co_await session_.context()->board->close_object(session_.slot(), index);
   files_[index].open = false;
-  if (session_.failed() || receiver_->done(next)) co_return Status();
+  if (session_.failed() || receiver_->done(ObjectId(next))) co_return Status();
   co_return co_await open_object(next);
 }
 
@@ -275,13 +277,13 @@ asio::awaitable<Status> Destination::adopt() {
   Status status = co_await reopen(true);
   if (!status || session_.failed()) co_return status;
   detectors_.clear();
-  std::vector<uint32_t> open;
+  std::vector<ObjectId> open;
   for (uint32_t lane = 0; lane < session_.lanes().size(); ++lane) {
     detectors_.emplace_back(session_.flow(lane).control.settled_below.load(std::memory_order_acquire));
   }
   for (uint32_t i = 0; i < files_.size(); ++i) {
     if (discards()) files_[i].open = i < board::kOpenObjectsMax && files_[i].record.size() != 0;
-    if (files_[i].open) open.push_back(i);
+    if (files_[i].open) open.emplace_back(i);
   }
   receiver_->adopt(static_cast<uint32_t>(session_.lanes().size()), open, monotonic_ns());
   take();
@@ -314,7 +316,8 @@ asio::awaitable<void> Destination::release(bool keep) {
 std::vector<journal::FileRecord> Destination::records() const {
   std::vector<journal::FileRecord> records;
   for (uint32_t i = 0; i < files_.size(); ++i) {
-    records.push_back(receiver_->done(i) ? record_of(i, journal::FileRecord::DONE) : files_[i].record);
+    records.push_back(receiver_->done(ObjectId(i)) ? record_of(i, journal::FileRecord::DONE)
+                                                   : files_[i].record);
   }
   return records;
 }
@@ -322,7 +325,7 @@ std::vector<journal::FileRecord> Destination::records() const {
 journal::FileRecord Destination::record_of(uint32_t index, journal::FileRecord::State state) const {
   journal::FileRecord record = files_[index].record;
   record.set_state(state);
-  record.set_digest(receiver_->digest(index));
+  record.set_digest(receiver_->digest(ObjectId(index)));
   return record;
 }
 

@@ -122,8 +122,9 @@ Result<Verification> Manager::verification(const std::string& id) {
     VerifyFile file;
     file.shown = known.shown();
     file.path = known.path();
-    file.layout = {known.size(), record->agreement().extent_bytes(),
-                   static_cast<crc::CrcKind>(record->agreement().crc_kind())};
+    file.layout = {.size_bytes = known.size(),
+                   .extent_bytes = record->agreement().extent_bytes(),
+                   .crc_kind = static_cast<crc::CrcKind>(record->agreement().crc_kind())};
     file.whole = known.state() == journal::FileRecord::DONE;
     file.digest = known.digest();
     if (known.path().empty()) {

@@ -33,7 +33,8 @@ void send_ranges(const std::vector<recovery::Range>& ranges, Begin begin, Send s
 
 inline std::vector<recovery::Range> to_ranges(const RangeField& field) {
   std::vector<recovery::Range> ranges;
-  for (const peer::ByteRange& range : field) ranges.push_back({range.offset(), range.length()});
+  for (const peer::ByteRange& range : field)
+    ranges.push_back({.offset = range.offset(), .length = range.length()});
   return ranges;
 }
 

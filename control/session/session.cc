@@ -90,10 +90,10 @@ void Session::spawn(asio::awaitable<void> task) {
 }
 
 void Session::command(const recovery::LaneCommand& command) {
-  if (board_lost_ || command.lane >= lanes_.size()) return;
+  if (board_lost_ || command.lane.value() >= lanes_.size()) return;
   context_->board->command({.kind = command.kind,
-                            .flow = lanes_[command.lane].grant.slot,
-                            .object = command.object,
+                            .flow = lanes_[command.lane.value()].grant.slot,
+                            .object = command.object.value(),
                             .tag = command.tag,
                             .offset = command.range.offset,
                             .length = command.range.length});

@@ -18,7 +18,7 @@
 #include "control/board/figures.h"
 #include "control/peer/connection.h"
 #include "control/proto/api.pb.h"
-#include "control/recovery/receiver.h"
+#include "control/recovery/lane_command.h"
 #include "control/session/context.h"
 #include "control/session/data_end.h"
 #include "control/session/negotiation.h"

@@ -57,17 +57,19 @@ Result<std::unique_ptr<DataEnd>> Source::restore(Session& session, std::vector<S
   for (uint32_t i = 0; i < files.size(); ++i) {
     source->destinations_[i] = files[i].record.peer_path();
     for (const recovery::Block& block : files[i].blocks) {
-      const Status status = source->sender_->restore(i, block);
+      const Status status = source->sender_->restore(ObjectId(i), block);
       if (!status) return Error{ErrorCode::kStorage, files[i].record.shown() + ": " + status.error().message};
     }
   }
   return std::unique_ptr<DataEnd>(std::move(source));
 }
 
-std::vector<recovery::Layout> Source::layouts() const {
-  std::vector<recovery::Layout> layouts;
+Indexed<ObjectId, recovery::Layout> Source::layouts() const {
+  Indexed<ObjectId, recovery::Layout> layouts;
   for (const SourceItem& item : items_) {
-    layouts.push_back({item.size, session_.agreement().extent_bytes, session_.agreement().crc_kind});
+    layouts.push_back({.size_bytes = item.size,
+                       .extent_bytes = session_.agreement().extent_bytes,
+                       .crc_kind = session_.agreement().crc_kind});
   }
   return layouts;
 }
@@ -129,7 +131,7 @@ std::vector<journal::FileRecord> Source::records() const {
   for (uint32_t i = 0; i < items_.size(); ++i) {
     const SourceItem& item = items_[i];
     journal::FileRecord record;
-    record.set_state(sender_->done(i) ? journal::FileRecord::DONE : journal::FileRecord::OPEN);
+    record.set_state(sender_->done(ObjectId(i)) ? journal::FileRecord::DONE : journal::FileRecord::OPEN);
     record.set_name(item.name);
     record.set_shown(item.shown);
     record.set_path(item.path);
@@ -139,7 +141,7 @@ std::vector<journal::FileRecord> Source::records() const {
     record.set_device(item.device);
     record.set_inode(item.inode);
     record.set_peer_path(destinations_[i]);
-    if (sender_->digest_known(i)) record.set_digest(sender_->digest(i));
+    if (sender_->digest_known(ObjectId(i))) record.set_digest(sender_->digest(ObjectId(i)));
     records.push_back(std::move(record));
   }
   return records;
@@ -168,10 +170,10 @@ asio::awaitable<Status> Source::run() {
 asio::awaitable<void> Source::open_objects() {
   constexpr uint32_t kOpenAhead = 16;  // objects opened before their turn
   for (uint32_t i = 0; i < items_.size(); ++i) {
-    if (items_[i].size == 0 || sender_->done(i)) continue;
+    if (items_[i].size == 0 || sender_->done(ObjectId(i))) continue;
     const auto due = [&] {
-      return i < sender_->cursor() + kOpenAhead &&
-             (i < board::kOpenObjectsMax || sender_->done(i - board::kOpenObjectsMax));
+      return i < sender_->cursor().value() + kOpenAhead &&
+             (i < board::kOpenObjectsMax || sender_->done(ObjectId(i - board::kOpenObjectsMax)));
     };
     while (!session_.failed() && !due()) co_await session_.changed().wait();
     if (session_.failed()) co_return;
@@ -184,7 +186,7 @@ asio::awaitable<void> Source::open_objects() {
       }
     }
     opened_[i] = true;
-    sender_->object_opened(i);
+    sender_->object_opened(ObjectId(i));
     take();
   }
 }
@@ -234,7 +236,7 @@ std::string Source::waiting_for(const FlowFigures& before, const FlowFigures& no
   const std::string wait = sender_wait(before, now, interval_ns, now_ns);
   if (!wait.empty()) return wait;
   for (uint32_t i = 0; i < items_.size(); ++i) {
-    if (!sender_->digest_known(i)) return "";
+    if (!sender_->digest_known(ObjectId(i))) return "";
   }
   return "peer's disk (sync)";
 }
@@ -248,10 +250,12 @@ void Source::describe(api::Session* session) const {
     file->set_source(item.shown);
     file->set_destination(destinations_[i]);
     file->set_size(item.size);
-    file->set_bytes_done(sender_->done(i) ? item.size : sender_->bytes_held(i));
-    file->set_done(sender_->done(i));
-    if (sender_->digest_known(i)) file->set_digest_source(digest_hex(kind, sender_->digest(i)));
-    if (sender_->done(i)) file->set_digest_destination(digest_hex(kind, *sender_->peer_digest(i)));
+    file->set_bytes_done(sender_->done(ObjectId(i)) ? item.size : sender_->bytes_held(ObjectId(i)));
+    file->set_done(sender_->done(ObjectId(i)));
+    if (sender_->digest_known(ObjectId(i)))
+      file->set_digest_source(digest_hex(kind, sender_->digest(ObjectId(i))));
+    if (sender_->done(ObjectId(i)))
+      file->set_digest_destination(digest_hex(kind, *sender_->peer_digest(ObjectId(i))));
   }
 }
 

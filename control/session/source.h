@@ -50,7 +50,7 @@ class Source final : public DataEnd {
   asio::awaitable<void> release(bool keep) override;
 
  private:
-  std::vector<recovery::Layout> layouts() const;
+  Indexed<ObjectId, recovery::Layout> layouts() const;
   recovery::Sender::Options options() const;
   asio::awaitable<void> open_objects();
   asio::awaitable<Status> open_object(uint32_t index);

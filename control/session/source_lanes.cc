@@ -25,18 +25,19 @@ void Source::on_message(const peer::PeerMessage& message) {
     case peer::PeerMessage::kNeed:
       if (!fits(message.need().ranges())) return;
       if (session_.context()->board->backlog() > kRepairBacklogMax) return;  // it will be asked for again
-      sender_->need(message.need().object(),
-                    message.need().has_lane() ? std::optional(message.need().lane()) : std::nullopt,
+      sender_->need(ObjectId(message.need().object()),
+                    message.need().has_lane() ? std::optional(LaneId(message.need().lane())) : std::nullopt,
                     to_ranges(message.need().ranges()));
       return take();
     case peer::PeerMessage::kObjectState:
       return object_state(message.object_state());
     case peer::PeerMessage::kFileDone:
-      (void)sender_->file_done(message.file_done().object(), message.file_done().digest());
+      (void)sender_->file_done(ObjectId(message.file_done().object()), message.file_done().digest());
       return take();
     case peer::PeerMessage::kPartitionDone:
       if (!fits(message.partition_done().ranges())) return;
-      sender_->peer_has(message.partition_done().object(), to_ranges(message.partition_done().ranges()));
+      sender_->peer_has(ObjectId(message.partition_done().object()),
+                        to_ranges(message.partition_done().ranges()));
       return take();
     case peer::PeerMessage::kSessionDone:
       peer_ended_ = true;
@@ -63,9 +64,9 @@ void Source::object_state(const peer::ObjectState& state) {
     sender_->report_again();
     sender_->peer_knows();
   } else if (state.done()) {
-    (void)sender_->file_done(state.object(), state.digest());
+    (void)sender_->file_done(ObjectId(state.object()), state.digest());
   } else {
-    sender_->peer_has(state.object(), to_ranges(state.held()));
+    sender_->peer_has(ObjectId(state.object()), to_ranges(state.held()));
   }
   take();
 }
@@ -74,19 +75,19 @@ void Source::take() {
   const recovery::Sender::Out out = sender_->take();
   for (const recovery::LaneCommand& command : out.commands) session_.command(command);
   for (const recovery::Sender::SentRange& sent : out.sent) tell_sent(sent);
-  for (const uint32_t index : out.digests) tell_digest(index);
-  for (const uint32_t index : out.changed) {
+  for (const ObjectId object : out.digests) tell_digest(object.value());
+  for (const ObjectId object : out.changed) {
     session_.fail(
-        {ErrorCode::kIntegrity,
-         items_[index].shown + ": changed while it was sent: nothing of it is stored, send it again"});
+        {ErrorCode::kIntegrity, items_[object.value()].shown +
+                                    ": changed while it was sent: nothing of it is stored, send it again"});
   }
-  for (const uint32_t index : out.differ) {
-    if (is_changed(index)) continue;
+  for (const ObjectId object : out.differ) {
+    if (is_changed(object.value())) continue;
     const wire::CrcKind kind = session_.agreement().crc_kind;
     session_.fail({ErrorCode::kIntegrity,
                    fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, send it again",
-                               items_[index].shown, digest_hex(kind, sender_->digest(index)),
-                               digest_hex(kind, *sender_->peer_digest(index)))});
+                               items_[object.value()].shown, digest_hex(kind, sender_->digest(object)),
+                               digest_hex(kind, *sender_->peer_digest(object)))});
   }
   if (!out.done.empty()) session_.changed().notify();
 }
@@ -94,9 +95,9 @@ void Source::take() {
 void Source::tell_sent(const recovery::Sender::SentRange& sent) {
   peer::PeerMessage message;
   peer::PartitionSent* report = message.mutable_partition_sent();
-  report->set_object(sent.object);
+  report->set_object(sent.object.value());
   set_range(report->mutable_range(), sent.range);
-  report->set_lane(sent.lane);
+  report->set_lane(sent.lane.value());
   session_.send(message);
 }
 
@@ -105,7 +106,7 @@ void Source::tell_digest(uint32_t index) {
   peer::PeerMessage message;
   message.mutable_file_digest()->set_object(index);
   message.mutable_file_digest()->set_size(items_[index].size);
-  message.mutable_file_digest()->set_digest(sender_->digest(index));
+  message.mutable_file_digest()->set_digest(sender_->digest(ObjectId(index)));
   session_.send(message);
 }
 
@@ -115,7 +116,7 @@ void Source::on_event(const board::Event& event, uint32_t lane) {
   switch (event.kind) {
     case board::EventKind::kQueued:
     case board::EventKind::kHeld:
-      if (adopt_answers_ != 0 && event.tag == adopt_tag_) sender_->adopt(event, lane);
+      if (adopt_answers_ != 0 && event.tag == adopt_tag_) sender_->adopt(event, LaneId(lane));
       return;
     case board::EventKind::kWorkEnd:
       if (adopt_answers_ != 0 && event.tag == adopt_tag_) --adopt_answers_;
@@ -124,7 +125,7 @@ void Source::on_event(const board::Event& event, uint32_t lane) {
       if (event.object < items_.size()) extent_failed(event);
       return;
     default:
-      sender_->on_event(event, lane);
+      sender_->on_event(event, LaneId(lane));
       return take();
   }
 }
@@ -144,7 +145,7 @@ asio::awaitable<Status> Source::adopt() {
   adopt_answers_ = lanes;
   adopt_tag_ = static_cast<uint32_t>(std::random_device()());  // answers to another control may still come
   for (uint32_t lane = 0; lane < lanes; ++lane)
-    session_.command({board::CommandKind::kQueryWork, lane, 0, {}, adopt_tag_});
+    session_.command({.kind = board::CommandKind::kQueryWork, .lane = LaneId(lane), .tag = adopt_tag_});
   const uint64_t deadline_ns = monotonic_ns() + kAdoptTimeoutNs;
   while (adopt_answers_ != 0 && !session_.failed() && monotonic_ns() < deadline_ns) {
     co_await session_.changed().wait_for(std::chrono::milliseconds(100));
@@ -185,7 +186,7 @@ asio::awaitable<void> Source::keep_journal() {
 asio::awaitable<Status> Source::write_changed() {
   journal::Batch batch;
   for (uint32_t i = 0; i < items_.size(); ++i) {
-    std::vector<recovery::Block> blocks = sender_->take_changed(i);
+    std::vector<recovery::Block> blocks = sender_->take_changed(ObjectId(i));
     if (!blocks.empty()) batch.blocks.push_back({session_.id(), i, std::move(blocks)});
   }
   if (batch.blocks.empty()) co_return Status();
@@ -196,21 +197,19 @@ asio::awaitable<void> Source::reread_unknown() {
   while (!session_.failed()) {
     const auto next = sender_->next_reread();
     if (!next) break;
-    const auto [index, extent] = *next;
-    const recovery::ExtentMap& map = sender_->ledger(index).map();
+    const uint32_t index = next->object.value();
     const SourceItem& item = items_[index];
     const wire::CrcKind kind = session_.agreement().crc_kind;
-    const uint64_t offset = map.extent_offset(extent);
-    const uint64_t length = map.extent_length(extent);
-    auto work = [file = item.file, kind, offset, length] {
-      return read_crc(file->fd.get(), kind, offset, length);
+    const recovery::Range range = sender_->ledger(next->object).map().range_of(next->extent);
+    auto work = [file = item.file, kind, range] {
+      return read_crc(file->fd.get(), kind, range.offset, range.length);
     };
     const Result<uint64_t> crc = co_await in_pool(session_.context(), std::move(work));
     if (!crc) {
       if (!is_changed(index)) session_.fail({crc.error().code, item.shown + ": " + crc.error().message});
       break;
     }
-    sender_->reread(index, extent, *crc);
+    sender_->reread(*next, *crc);
     take();
   }
   rereading_ = false;
@@ -224,7 +223,7 @@ void Source::control_rate(uint64_t now_ns) {
   for (uint32_t lane = 0; lane < session_.lanes().size(); ++lane) {
     const board::FlowState& state = session_.flow(lane).state;
     figures.add(state);
-    busy.push_back(sender_->has_work(lane, state));
+    busy.push_back(sender_->has_work(LaneId(lane), state));
   }
   const rate::FixedRate::State before = rate_->state();
   const uint32_t cuts = rate_->cuts();

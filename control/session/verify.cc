@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "control/board/figures.h"
@@ -60,31 +59,26 @@ class Reader {
     const recovery::ExtentLedger& ledger = file_.ledger;
     const recovery::ExtentMap& map = ledger.map();
     progress_.set_bytes_total(map.set_bytes());
-    for (uint64_t block = 0; block < ledger.blocks() && !stopped_; ++block) {
-      const uint64_t first = block * recovery::kBlockExtents;
-      const uint64_t end = std::min(first + recovery::kBlockExtents, map.extents());
+    for (recovery::BlockId block; block < ledger.end_id() && !stopped_; ++block) {
       if (const auto digest = ledger.block_digest(block)) {
-        const uint64_t from = map.extent_offset(first);
-        const uint64_t to = map.extent_offset(end - 1) + map.extent_length(end - 1);
-        std::string problem = compare(from, to - from, *digest);
+        std::string problem = compare(ledger.range_of(block), *digest);
         if (!problem.empty()) return problem;
         continue;
       }
-      for (uint64_t extent = first; extent < end && !stopped_; ++extent) {
+      for (ExtentId extent = ledger.first_of(block); extent < ledger.end_of(block) && !stopped_; ++extent) {
         const auto crc = ledger.extent_crc(extent);
-        std::string problem =
-            crc ? compare(map.extent_offset(extent), map.extent_length(extent), *crc) : std::string();
+        std::string problem = crc ? compare(map.range_of(extent), *crc) : std::string();
         if (!problem.empty()) return problem;
       }
     }
     return "";
   }
 
-  std::string compare(uint64_t offset, uint64_t length, uint64_t expected) {
+  std::string compare(recovery::Range range, uint64_t expected) {
     uint64_t crc = 0;
-    std::string problem = read(offset, length, &crc);
+    std::string problem = read(range.offset, range.length, &crc);
     if (!problem.empty() || stopped_ || crc == expected) return problem;
-    return fmt::format("bytes {} to {} are not those that the journal knows", offset, offset + length);
+    return fmt::format("bytes {} to {} are not those that the journal knows", range.offset, range.end());
   }
 
   std::string read(uint64_t offset, uint64_t length, uint64_t* crc) {

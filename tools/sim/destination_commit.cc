@@ -6,7 +6,7 @@ namespace sluice::sim {
 
 // Takes what is written, syncs, journals, reports. The extents were written before the sync begins.
 void DestinationControl::sync(uint32_t object) {
-  if (receiver_.begin_sync(object) == 0) return;
+  if (receiver_.begin_sync(ObjectId(object)) == 0) return;
   const uint64_t inode = files_[object].inode;
   if (host_.plan.broken == Break::kCommitBeforeSync) return synced(object, true);
   const bool good = !host_.sync_fails();
@@ -28,14 +28,15 @@ void DestinationControl::synced(uint32_t object, bool good) {
   if (!good && host_.plan.broken != Break::kNoForget) {
     host_.trace.add(host_.now_ns(), kDestination, "sync failed", object);
     ++host_.trace.reached.failed_syncs;
-    if (!receiver_.sync_failed(object)) {
+    if (!receiver_.sync_failed(ObjectId(object))) {
       host_.oracle.allow(End::kSyncFailed);
       fail(End::kSyncFailed, "a second sync failed");
     }
     return;
   }
   Transaction t;
-  for (recovery::Block& block : receiver_.synced(object)) t.rows.emplace_back(object, std::move(block));
+  for (recovery::Block& block : receiver_.synced(ObjectId(object)))
+    t.rows.emplace_back(object, std::move(block));
   if (host_.plan.broken == Break::kReportBeforeCommit) {
     report(object);
     return host_.commit(std::move(t), [] {});
@@ -47,7 +48,7 @@ void DestinationControl::synced(uint32_t object, bool good) {
 }
 
 void DestinationControl::report(uint32_t object) {
-  const std::vector<recovery::Range> ranges = receiver_.durable(object);
+  const std::vector<recovery::Range> ranges = receiver_.durable(ObjectId(object));
   for (const recovery::Range& range : ranges)
     host_.oracle.reported_durable(object, range.offset, range.length);
   host_.stream->send(kDestination, {.kind = Kind::kPartitionDone, .object = object, .ranges = ranges});
@@ -60,7 +61,7 @@ void DestinationControl::finish(uint32_t object) {
   FileRecord& file = files_[object];
   if (file.phase != Phase::kReceiving) return;  // begun in an attempt before this one
   file.phase = Phase::kFinishing;
-  file.digest = receiver_.digest(object);
+  file.digest = receiver_.digest(ObjectId(object));
   Transaction t;
   t.files[object] = file;
   host_.trace.add(host_.now_ns(), kDestination, "finishing", object);
@@ -111,7 +112,7 @@ void DestinationControl::name_synced(uint32_t object) {
   Transaction t;
   t.files[object] = file;
   host_.commit(std::move(t), [this, object] {
-    receiver_.set_done(object, files_[object].digest);
+    receiver_.set_done(ObjectId(object), files_[object].digest);
     closing_objects_.push_back(object);
     host_.oracle.reported_done(object);
     host_.oracle.reported_durable(object, 0, host_.plan.sizes[object]);

@@ -6,9 +6,11 @@
 namespace sluice::sim {
 namespace {
 
-std::vector<recovery::Layout> layouts(const Plan& plan) {
-  std::vector<recovery::Layout> all;
-  for (const uint64_t size : plan.sizes) all.push_back({size, plan.extent_bytes, plan.crc});
+Indexed<ObjectId, recovery::Layout> layouts(const Plan& plan) {
+  Indexed<ObjectId, recovery::Layout> all;
+  for (const uint64_t size : plan.sizes) {
+    all.push_back({.size_bytes = size, .extent_bytes = plan.extent_bytes, .crc_kind = plan.crc});
+  }
   return all;
 }
 
@@ -30,7 +32,7 @@ void DestinationControl::restore() {
   receiver_.restored();
   for (const auto& [object, record] : records.files) {
     if (record.phase == Phase::kDone) {
-      receiver_.set_done(object, record.digest);
+      receiver_.set_done(ObjectId(object), record.digest);
       continue;
     }
     // Renamed, and nobody wrote that down.
@@ -51,7 +53,7 @@ void DestinationControl::restore_file(uint32_t object, const FileRecord& record)
   files_[object] = {.inode = record.inode};
   for (const auto& [key, bytes] : host_.journal.records().rows) {
     if (key.first != object) continue;
-    if (!receiver_.restore(object, {key.second, bytes}))
+    if (!receiver_.restore(ObjectId(object), {.id = key.second, .bytes = bytes}))
       host_.oracle.fail("a row of the destination does not restore");
   }
 }
@@ -65,7 +67,7 @@ void DestinationControl::tell_oracle() {
     const bool named = record != records.files.end() && record->second.inode != 0 &&
                        host_.files.find(Oracle::final_name(i)) == record->second.inode;
     if (named) host_.oracle.restored(i, 0, host_.plan.sizes[i]);
-    for (const recovery::Range& range : receiver_.held(i))
+    for (const recovery::Range& range : receiver_.held(ObjectId(i)))
       host_.oracle.restored(i, range.offset, range.length);
   }
   host_.oracle.end_restored();
@@ -94,11 +96,12 @@ void DestinationControl::message(const Message& m) {
       hello_ = m;
       return;
     case Kind::kPartitionSent:
-      if (!receiver_.partition_sent(m.object, m.lane, m.ranges.front()))
+      if (!receiver_.partition_sent(ObjectId(m.object), LaneId(m.lane), m.ranges.front()))
         host_.oracle.fail("partition_sent of nothing");
       return;
     case Kind::kFileDigest:
-      if (!receiver_.file_digest(m.object, m.size, m.digest)) host_.oracle.fail("file_digest of nothing");
+      if (!receiver_.file_digest(ObjectId(m.object), m.size, m.digest))
+        host_.oracle.fail("file_digest of nothing");
       return;
     case Kind::kFailure:
       if (end_ == End::kNone) host_.commit({.end = m.end}, [] {});
@@ -120,7 +123,7 @@ void DestinationControl::hello(const Message& m) {
     return go_on_with_flows();
   // A file that is being given its name is first brought to its end: bytes of it would have no place to go.
   for (uint32_t i = 0; i < receiver_.objects(); ++i) {
-    if (!receiver_.done(i) && files_[i].phase != Phase::kReceiving) return;
+    if (!receiver_.done(ObjectId(i)) && files_[i].phase != Phase::kReceiving) return;
   }
   if (flows_ == Flows::kNone || live) begin_attempt();
 }
@@ -135,11 +138,11 @@ void DestinationControl::go_on_with_flows() {
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     detectors_.emplace_back(lanes_.slot(lane).control.settled_below.load());
   }
-  std::vector<uint32_t> open;
+  std::vector<ObjectId> open;
   for (uint32_t i = 0; i < receiver_.objects(); ++i) {
-    if (receiver_.done(i) || files_[i].phase != Phase::kReceiving) continue;
+    if (receiver_.done(ObjectId(i)) || files_[i].phase != Phase::kReceiving) continue;
     open_object(i);
-    open.push_back(i);
+    open.emplace_back(i);
   }
   ++host_.trace.reached.adoptions;
   receiver_.adopt(static_cast<uint32_t>(lanes_.size()), open, host_.now_ns());
@@ -156,7 +159,7 @@ void DestinationControl::make_files() {
   Transaction t;
   for (uint32_t i = 0; i < receiver_.objects(); ++i) {
     FileRecord& file = files_[i];
-    if (receiver_.done(i) || file.inode != 0) continue;
+    if (receiver_.done(ObjectId(i)) || file.inode != 0) continue;
     const std::string name = Oracle::temporary_name(i);
     if (host_.files.find(name) != 0) host_.files.remove(name);  // nobody knows what it is
     file.inode = host_.files.create(name);
@@ -192,7 +195,7 @@ void DestinationControl::open_attempt() {
 void DestinationControl::open_flows() {
   if (!lanes_.attached()) return;  // the next tick begins anew
   for (uint32_t i = 0; i < receiver_.objects(); ++i) {
-    if (!receiver_.done(i) && files_[i].phase == Phase::kReceiving) open_object(i);
+    if (!receiver_.done(ObjectId(i)) && files_[i].phase == Phase::kReceiving) open_object(i);
   }
   const uint32_t base = lanes_.next_slots();
   std::vector<uint64_t> ids;
@@ -208,11 +211,11 @@ void DestinationControl::open_flows() {
 void DestinationControl::send_held() {
   held_due_ = false;
   for (uint32_t i = 0; i < receiver_.objects(); ++i) {
-    if (receiver_.done(i)) {
+    if (receiver_.done(ObjectId(i))) {
       host_.stream->send(kDestination, {.kind = Kind::kFileDone, .object = i, .digest = files_[i].digest});
       continue;
     }
-    std::vector<recovery::Range> held = receiver_.held(i);
+    std::vector<recovery::Range> held = receiver_.held(ObjectId(i));
     if (!held.empty())
       host_.stream->send(kDestination, {.kind = Kind::kHeld, .object = i, .ranges = std::move(held)});
   }
@@ -266,13 +269,14 @@ void DestinationControl::do_out() {
   }
   host_.trace.reached.needs += out.needs.size();
   for (recovery::Need& need : out.needs) {
-    host_.stream->send(
-        kDestination,
-        {.kind = Kind::kNeed, .object = need.object, .lane = need.lane, .ranges = std::move(need.ranges)});
+    host_.stream->send(kDestination, {.kind = Kind::kNeed,
+                                      .object = need.object.value(),
+                                      .lane = need.lane.value(),
+                                      .ranges = std::move(need.ranges)});
   }
   if (!out.differ.empty()) return fail(End::kIntegrity, "the source's digest is another");
-  for (const uint32_t object : out.syncs) sync(object);
-  for (const uint32_t object : out.finished) finish(object);
+  for (const ObjectId object : out.syncs) sync(object.value());
+  for (const ObjectId object : out.finished) finish(object.value());
 }
 
 void DestinationControl::tick() {

@@ -28,7 +28,7 @@ struct FileRecord {
 struct Records {
   End end = End::kNone;
   std::map<uint32_t, FileRecord> files;
-  std::map<std::pair<uint32_t, uint64_t>, std::string> rows;  // (object, block) -> bytes
+  std::map<std::pair<uint32_t, recovery::BlockId>, std::string> rows;  // (object, block) -> bytes
 };
 
 struct Transaction {
@@ -65,7 +65,7 @@ class Journal {
     for (const uint32_t object : t.restart) {
       std::erase_if(to->rows, [&](const auto& row) { return row.first.first == object; });
     }
-    for (const auto& [object, block] : t.rows) to->rows[{object, block.index}] = block.bytes;
+    for (const auto& [object, block] : t.rows) to->rows[{object, block.id}] = block.bytes;
   }
 
   Records now_;

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "control/recovery/receiver.h"
+#include "control/recovery/lane_command.h"
 #include "tools/sim/host.h"
 
 namespace sluice::sim {
@@ -45,7 +45,9 @@ class Lanes {
   // Events of every worker, in order; then commands that wait. A reader of old boards may have left events.
   void poll(const std::function<void(const board::Event&, uint32_t lane)>& take);
   void command(board::CommandKind kind, uint32_t lane, uint32_t object, recovery::Range range, uint32_t tag);
-  void command(const recovery::LaneCommand& c) { command(c.kind, c.lane, c.object, c.range, c.tag); }
+  void command(const recovery::LaneCommand& c) {
+    command(c.kind, c.lane.value(), c.object.value(), c.range, c.tag);
+  }
 
   size_t size() const { return lanes_.size(); }
   const Lane& at(size_t lane) const { return lanes_[lane]; }

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "control/recovery/receiver.h"
+#include "control/recovery/extent_map.h"
 #include "tools/sim/oracle.h"
 #include "tools/sim/plan.h"
 #include "tools/sim/scheduler.h"

@@ -92,7 +92,7 @@ TEST(Journal, APowerfulCommitMakesThoseBeforeItDurable) {
   Journal journal;
   Random random(1);
   Transaction quick{.power = false};
-  quick.rows = {{0, {.index = 1, .bytes = "a"}}};
+  quick.rows = {{0, {.id = recovery::BlockId(1), .bytes = "a"}}};
   journal.commit(quick);
   journal.commit({.end = End::kDone});
   journal.lose_power(random);

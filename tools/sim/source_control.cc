@@ -11,9 +11,11 @@ namespace {
 
 constexpr uint64_t kCallAgainNs = 50'000'000;
 
-std::vector<recovery::Layout> layouts(const Plan& plan) {
-  std::vector<recovery::Layout> all;
-  for (const uint64_t size : plan.sizes) all.push_back({size, plan.extent_bytes, plan.crc});
+Indexed<ObjectId, recovery::Layout> layouts(const Plan& plan) {
+  Indexed<ObjectId, recovery::Layout> all;
+  for (const uint64_t size : plan.sizes) {
+    all.push_back({.size_bytes = size, .extent_bytes = plan.extent_bytes, .crc_kind = plan.crc});
+  }
   return all;
 }
 
@@ -30,15 +32,15 @@ SourceControl::SourceControl(Host& host)
   const Records& records = host.journal.records();
   end_ = records.end;
   for (const auto& [key, bytes] : records.rows) {
-    if (!sender_.restore(key.first, {key.second, bytes}))
+    if (!sender_.restore(ObjectId(key.first), {.id = key.second, .bytes = bytes}))
       host.oracle.fail("a row of the source does not restore");
   }
   query_tag_ = static_cast<uint32_t>(host.random.next());
   committed_ns_ = host.now_ns();
   host.disk.crc_known = [this](uint64_t inode, uint64_t offset) {
     for (uint32_t i = 0; i < sender_.objects(); ++i) {
-      const uint64_t extent = offset / host_.plan.extent_bytes;
-      if (source_inode(host_, i) == inode) return sender_.ledger(i).map().is_set(extent);
+      const recovery::ExtentMap& known = sender_.ledger(ObjectId(i)).map();
+      if (source_inode(host_, i) == inode) return known.is_set(known.extent_at(offset));
     }
     return false;
   };
@@ -97,14 +99,15 @@ void SourceControl::message(const Message& m) {
       return ready(m);
     case Kind::kHeld:
     case Kind::kPartitionDone:
-      return sender_.peer_has(m.object, m.ranges);
+      return sender_.peer_has(ObjectId(m.object), m.ranges);
     case Kind::kHeldEnd:
       held_end_ = true;
       return go_on();
     case Kind::kNeed:
-      return sender_.need(m.object, m.lane, m.ranges);
+      return sender_.need(ObjectId(m.object), LaneId(m.lane), m.ranges);
     case Kind::kFileDone:
-      if (!sender_.file_done(m.object, m.digest)) host_.oracle.fail("file_done of a file that is not there");
+      if (!sender_.file_done(ObjectId(m.object), m.digest))
+        host_.oracle.fail("file_done of a file that is not there");
       return;
     case Kind::kSessionDone:
       return;
@@ -145,12 +148,12 @@ void SourceControl::go_on() {
   if (went_ || !held_end_ || flows_ != Flows::kLive || lanes_.size() == 0 || !lanes_.attached()) return;
   went_ = true;
   for (uint32_t i = 0; i < sender_.objects(); ++i) {
-    if (sender_.done(i)) continue;
+    if (sender_.done(ObjectId(i))) continue;
     if (!host_.dataplane->object_open(i)) {
       const uint32_t flags = host_.plan.direct ? uint32_t{board::kObjectDirect} : 0;
       host_.dataplane->open_object(i, flags, host_.disk.open(source_inode(host_, i)), host_.plan.sizes[i]);
     }
-    sender_.object_opened(i);
+    sender_.object_opened(ObjectId(i));
   }
   sender_.peer_knows();
   if (same_) sender_.report_again();
@@ -189,7 +192,7 @@ void SourceControl::on_event(const board::Event& event, uint32_t lane) {
       return fail(End::kReadFailed, "a read failed");
     case board::EventKind::kQueued:
     case board::EventKind::kHeld:
-      if (flows_ == Flows::kAsking && event.tag == query_tag_) sender_.adopt(event, lane);
+      if (flows_ == Flows::kAsking && event.tag == query_tag_) sender_.adopt(event, LaneId(lane));
       return;
     case board::EventKind::kWorkEnd:
       if (flows_ == Flows::kAsking && event.tag == query_tag_ && --queries_ == 0) flows_ = Flows::kFound;
@@ -200,7 +203,7 @@ void SourceControl::on_event(const board::Event& event, uint32_t lane) {
       host_.stream->close(kSource);
       return lost();
     default:
-      return sender_.on_event(event, lane);
+      return sender_.on_event(event, LaneId(lane));
   }
 }
 
@@ -216,7 +219,7 @@ void SourceControl::set_rates() {
     if (state.opened_extents > state.credit_extents && state.credit_extents > 0) {
       host_.oracle.fail("a flow has opened more extents than its credit");
     }
-    busy.push_back(sender_.has_work(lane, state));
+    busy.push_back(sender_.has_work(LaneId(lane), state));
   }
   uint64_t rate_bps = rate_->step(report, host_.now_ns());
   if (host_.plan.broken == Break::kDoubleRate) rate_bps *= 2;
@@ -235,16 +238,17 @@ void SourceControl::do_out() {
   recovery::Sender::Out out = sender_.take();
   for (const recovery::LaneCommand& command : out.commands) lanes_.command(command);
   for (const auto& sent : out.sent) {
-    host_.stream->send(
-        kSource,
-        {.kind = Kind::kPartitionSent, .object = sent.object, .lane = sent.lane, .ranges = {sent.range}});
+    host_.stream->send(kSource, {.kind = Kind::kPartitionSent,
+                                 .object = sent.object.value(),
+                                 .lane = sent.lane.value(),
+                                 .ranges = {sent.range}});
   }
-  for (const uint32_t object : out.digests) {
+  for (const ObjectId object : out.digests) {
     if (!source_is_unchanged()) return fail(End::kIntegrity, "the source changed");
     host_.stream->send(kSource, {.kind = Kind::kFileDigest,
-                                 .object = object,
+                                 .object = object.value(),
                                  .digest = sender_.digest(object),
-                                 .size = host_.plan.sizes[object]});
+                                 .size = host_.plan.sizes[object.value()]});
   }
   if (!out.differ.empty()) return fail(End::kIntegrity, "the peer's digest is another");
   if (!out.changed.empty()) return fail(End::kIntegrity, "an extent was read twice and differed");
@@ -256,17 +260,15 @@ void SourceControl::reread() {
   const auto next = sender_.next_reread();
   if (!next) return;
   rereading_ = true;
-  const uint32_t object = next->first;
-  const uint64_t extent = next->second;
   host_.operate(
       host_.disk.latency_ns(), Host::IfKilled::kFate, [] {},
-      [this, object, extent] {
+      [this, next = *next] {
         rereading_ = false;
+        const uint32_t object = next.object.value();
         const std::vector<uint8_t>& bytes = host_.files.inode(source_inode(host_, object))->now;
-        const uint64_t offset = extent * host_.plan.extent_bytes;
-        const uint64_t length = std::min<uint64_t>(host_.plan.extent_bytes, bytes.size() - offset);
-        sender_.reread(object, extent, crc::compute(host_.plan.crc, 0, bytes.data() + offset, length));
-        host_.trace.add(host_.now_ns(), kSource, "reread", object, extent);
+        const recovery::Range range = sender_.ledger(next.object).map().range_of(next.extent);
+        sender_.reread(next, crc::compute(host_.plan.crc, 0, bytes.data() + range.offset, range.length));
+        host_.trace.add(host_.now_ns(), kSource, "reread", object, next.extent.value());
         ++host_.trace.reached.rereads;
       });
 }
@@ -276,7 +278,7 @@ void SourceControl::journal_crcs() {
   committed_ns_ = host_.now_ns();
   Transaction t{.power = false};
   for (uint32_t i = 0; i < sender_.objects(); ++i) {
-    for (recovery::Block& block : sender_.take_changed(i)) t.rows.emplace_back(i, std::move(block));
+    for (recovery::Block& block : sender_.take_changed(ObjectId(i))) t.rows.emplace_back(i, std::move(block));
   }
   if (t.rows.empty()) return;
   committing_ = true;
