@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "dataplane/base/number.h"
 
 namespace sluice::rate {
 
 inline constexpr uint64_t kIdleLaneShare = 100;  // an idle lane keeps 1/100 of the rate
 
 // Bit/s of each lane; `busy`: whether it has work. Without work all are alike.
-std::vector<uint64_t> lane_shares(uint64_t rate_bps, const std::vector<bool>& busy);
+Indexed<LaneId, uint64_t> lane_shares(uint64_t rate_bps, const Indexed<LaneId, bool>& busy);
 
 }  // namespace sluice::rate

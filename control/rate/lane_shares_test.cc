@@ -8,7 +8,7 @@
 namespace sluice::rate {
 namespace {
 
-using Shares = std::vector<uint64_t>;
+using Shares = Indexed<LaneId, uint64_t>;
 
 TEST(LaneShares, LanesWithWorkShareWhatTheOthersLeave) {
   EXPECT_EQ(lane_shares(1000, {true, true, true, true}), Shares({250, 250, 250, 250}));
@@ -25,7 +25,7 @@ TEST(LaneShares, NeverGiveMoreThanTheRate) {
   for (const uint64_t rate_bps : {uint64_t{0}, uint64_t{1}, uint64_t{99}, uint64_t{10'000'000'019}}) {
     for (uint32_t lanes = 1; lanes <= 6; ++lanes) {
       for (uint32_t pattern = 0; pattern < (1U << lanes); ++pattern) {
-        std::vector<bool> busy;
+        Indexed<LaneId, bool> busy;
         for (uint32_t lane = 0; lane < lanes; ++lane) busy.push_back((pattern >> lane & 1U) != 0);
         const Shares shares = lane_shares(rate_bps, busy);
         EXPECT_LE(std::accumulate(shares.begin(), shares.end(), uint64_t{0}), rate_bps);

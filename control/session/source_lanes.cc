@@ -219,7 +219,7 @@ asio::awaitable<void> Source::reread_unknown() {
 
 void Source::control_rate(uint64_t now_ns) {
   FlowFigures figures;
-  std::vector<bool> busy;
+  Indexed<LaneId, bool> busy;
   for (uint32_t lane = 0; lane < session_.lanes().size(); ++lane) {
     const board::FlowState& state = session_.flow(lane).state;
     figures.add(state);
@@ -241,9 +241,9 @@ void Source::control_rate(uint64_t now_ns) {
     spdlog::warn("{}: no status from the peer, rate {} bit/s until it is heard", session_.log_name(),
                  rate_bps);
   }
-  const std::vector<uint64_t> shares = rate::lane_shares(rate_bps, busy);
+  const Indexed<LaneId, uint64_t> shares = rate::lane_shares(rate_bps, busy);
   for (uint32_t lane = 0; lane < shares.size(); ++lane) {
-    session_.flow(lane).control.rate_bps.store(shares[lane], std::memory_order_release);
+    session_.flow(lane).control.rate_bps.store(shares[LaneId(lane)], std::memory_order_release);
   }
 }
 

@@ -209,7 +209,7 @@ void SourceControl::on_event(const board::Event& event, uint32_t lane) {
 
 void SourceControl::set_rates() {
   rate::PathReport report;
-  std::vector<bool> busy;
+  Indexed<LaneId, bool> busy;
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     const board::FlowState& state = lanes_.slot(lane).state;
     report.sent += state.chunks + state.retransmitted_chunks;
@@ -223,9 +223,9 @@ void SourceControl::set_rates() {
   }
   uint64_t rate_bps = rate_->step(report, host_.now_ns());
   if (host_.plan.broken == Break::kDoubleRate) rate_bps *= 2;
-  const std::vector<uint64_t> shares = rate::lane_shares(rate_bps, busy);
+  const Indexed<LaneId, uint64_t> shares = rate::lane_shares(rate_bps, busy);
   for (uint32_t lane = 0; lane < shares.size(); ++lane) {
-    const uint64_t now_bps = shares[lane];
+    const uint64_t now_bps = shares[LaneId(lane)];
     const uint64_t before_bps = lanes_.slot(lane).control.rate_bps.exchange(now_bps);
     // What it owes, and what it may catch up, is of its old share.
     if (shares.size() > 1 &&
