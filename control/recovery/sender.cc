@@ -8,10 +8,9 @@ namespace {
 
 constexpr uint64_t kPartsPerLane = 4;  // a session's data is cut at least so finely
 constexpr size_t kPartsQueuedMin = 2;
-constexpr size_t kPartsQueuedMax = 12;              // a worker takes 16
-constexpr uint64_t kQueuedNs = 5'000'000;           // what a lane sends in this time is queued, at least
-constexpr uint64_t kStuckNs = 200'000'000;          // then what left so far is reported
-constexpr uint64_t kRepairShareNs = 1'000'000'000;  // a lane with a repair counts as busy for so long
+constexpr size_t kPartsQueuedMax = 12;      // a worker takes 16
+constexpr uint64_t kQueuedNs = 5'000'000;   // what a lane sends in this time is queued, at least
+constexpr uint64_t kStuckNs = 200'000'000;  // then what left so far is reported
 
 }  // namespace
 
@@ -67,147 +66,6 @@ void Sender::adopt(const board::Event& event, LaneId lane) {
     place(lane, part, part.offset + part.length);
   }
 }
-
-// ---- the peer ----------------------------------------------------------------------------------
-
-void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
-  if (!objects_.contains(id) || objects_[id].done) return;
-  Object& object = objects_[id];
-  const uint32_t extent_bytes = object.layout.extent_bytes;
-  const bool lanes_may_hold = may_give_ || adopted_;
-  for (const Range& told : ranges) {
-    if (told.offset >= object.layout.size_bytes) continue;
-    const Range range = object.peer.cut(told);
-    for (ExtentId extent((range.offset + extent_bytes - 1) / extent_bytes); extent < object.peer.end_id();
-         ++extent) {
-      if (object.peer.range_of(extent).end() > range.end()) break;
-      object.given.set(extent);
-      if (!object.peer.set(extent)) continue;
-      bytes_held_ += object.peer.range_of(extent).length;
-      if (object.ledger.map().is_set(extent)) continue;
-      if (!unknown_.empty() && unknown_.back().object == id && unknown_.back().end == extent) {
-        ++unknown_.back().end;
-      } else {
-        unknown_.push_back({.object = id, .first = extent, .end = extent.plus(1)});
-      }
-    }
-    forget_placed(object, range);
-    // Two lanes may have sent an extent (a repair that an earlier life of this control ordered): the peer
-    // lists it for one of them, and the other would hold it for ever.
-    for (LaneId lane; lanes_may_hold && range.length != 0 && lane < lanes_.end_id(); ++lane) {
-      out_.commands.push_back(
-          {.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
-    }
-  }
-  ++steps_;
-}
-
-void Sender::forget_placed(Object& object, Range range) {
-  auto at = object.placed.upper_bound(range.offset);
-  if (at != object.placed.begin()) --at;
-  while (at != object.placed.end() && at->first < range.end()) {
-    const bool all = object.peer.complete({.offset = at->first, .length = at->second.end - at->first});
-    at = all ? object.placed.erase(at) : std::next(at);
-  }
-}
-
-void Sender::peer_knows() {
-  may_give_ = true;
-  feed();
-  for (ObjectId id; id < objects_.end_id(); ++id) check_done(id);
-}
-
-void Sender::report_again() {
-  for (ObjectId id; id < objects_.end_id(); ++id) {
-    Object& object = objects_[id];
-    if (object.done) continue;
-    for (const auto& [offset, placed] : object.placed) {
-      if (placed.sent_end == offset) continue;
-      out_.sent.push_back({.object = id,
-                           .lane = placed.lane,
-                           .range = {.offset = offset, .length = placed.sent_end - offset}});
-    }
-    object.digest_reported = false;
-    check_done(id);
-  }
-}
-
-Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
-  auto at = object.placed.upper_bound(offset);
-  if (at == object.placed.begin()) return nullptr;
-  --at;
-  return offset < at->second.end ? &at->second : nullptr;
-}
-
-// Parts of extents go again on the lane that the peer names: its worker there holds their rest, and if this
-// control was restarted only the peer knows. Whole extents go on the lane that carried them, if that is
-// known. What was never sent comes in its turn: a peer that was restarted does not know, and asks for all it
-// lacks.
-void Sender::need(ObjectId id, std::optional<LaneId> told_lane, const std::vector<Range>& ranges) {
-  if (!objects_.contains(id) || objects_[id].done) return;
-  Object& object = objects_[id];
-  for (const Range& told : ranges) {
-    const Range range = object.peer.cut(told);
-    Range repair{.offset = range.offset, .length = 0};  // neighbours on one lane, joined
-    LaneId lane;
-    for (uint64_t at = range.offset; at < range.end();) {
-      const ExtentId extent = object.peer.extent_at(at);
-      const Range whole = object.peer.range_of(extent);
-      const uint64_t piece_end = std::min(range.end(), whole.end());
-      if (object.peer.clear(extent)) bytes_held_ -= whole.length;  // it had it: lost again
-      const Placed* placed = placed_at(object, at);
-      // A part of an extent is missing only where another part has come.
-      const bool part = at != whole.offset || piece_end != whole.end();
-      const bool sent = placed != nullptr ? at < placed->sent_end : object.given.is_set(extent);
-      const bool repeat = sent || part || object.ledger.map().is_set(extent);
-      const LaneId known_lane = placed != nullptr ? placed->lane : told_lane.value_or(LaneId());
-      const LaneId its_lane = part ? told_lane.value_or(known_lane) : known_lane;
-      if (!repeat || its_lane != lane || repair.end() != at) {
-        add_repair(lane, id, repair);
-        repair = {.offset = at, .length = 0};
-        lane = its_lane;
-      }
-      if (repeat) {
-        repair.length += piece_end - at;
-        object.given.set(extent);
-        at = piece_end;
-      } else {
-        at = placed != nullptr
-                 ? piece_end
-                 : std::max(piece_end, never_sent_until(object, {.offset = at, .length = range.end() - at}));
-        repair.offset = at;
-      }
-    }
-    add_repair(lane, id, repair);
-  }
-}
-
-// The end of the run from the start of `range` that was neither given to a lane nor ever sent.
-uint64_t Sender::never_sent_until(const Object& object, Range range) {
-  const auto run_end = [&](const ExtentMap& map) {
-    const std::vector<Range> run = map.missing(range, 1);
-    return run.empty() || run.front().offset != range.offset ? range.offset : run.front().end();
-  };
-  return std::min(run_end(object.given), run_end(object.ledger.map()));
-}
-
-void Sender::add_repair(LaneId lane, ObjectId id, Range range) {
-  if (range.length == 0 || !lanes_.contains(lane)) return;  // without flows: it will be asked for again
-  out_.commands.push_back({.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
-  lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
-}
-
-bool Sender::file_done(ObjectId id, uint64_t digest) {
-  if (!objects_.contains(id)) return false;
-  Object& object = objects_[id];
-  if (object.done) return true;
-  object.peer_digest = digest;
-  peer_has(id, {{.offset = 0, .length = object.layout.size_bytes}});
-  check_done(id);
-  return true;
-}
-
-// ---- what is sent ------------------------------------------------------------------------------
 
 void Sender::add_crc(ObjectId id, ExtentId extent, uint64_t crc) {
   if (objects_[id].ledger.add(extent, crc) == ExtentLedger::Add::kDiffers) out_.changed.push_back(id);
@@ -359,8 +217,6 @@ bool Sender::has_work(LaneId lane, const board::FlowState& state) const {
          state.opened_extents.load(std::memory_order_relaxed) >
              state.extents_done.load(std::memory_order_relaxed);
 }
-
-// ---- CRCs that this control does not know --------------------------------------------------------
 
 std::optional<Sender::ObjectExtent> Sender::next_reread() {
   while (!unknown_.empty()) {

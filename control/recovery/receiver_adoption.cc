@@ -1,0 +1,102 @@
+// How a receiver goes on with the flows of another control.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "control/recovery/receiver.h"
+
+namespace sluice::recovery {
+
+void Receiver::adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns) {
+  start_attempt(now_ns);
+  adoption_ = Adoption{};
+  adoption_->lanes = lanes;
+  for (const ObjectId id : open_objects) {
+    if (objects_[id].done) continue;
+    // Bits are what is missing, as far as it was answered.
+    adoption_->objects[id].missing = ExtentMap(objects_[id].layout);
+    adopt_query(id, 0);
+  }
+  if (adoption_->answers == 0) adoption_.reset();
+}
+
+void Receiver::adopt_query(ObjectId id, uint64_t from) {
+  Adoption::Found& found = adoption_->objects[id];
+  found.runs = 0;
+  found.end = from;
+  ++adoption_->answers;
+  const uint64_t bytes = objects_[id].layout.size_bytes - from;
+  // An extent that is being written will be told of: it must not be taken for one that was told already.
+  out_.commands.push_back({.kind = board::CommandKind::kQueryUnwritten,
+                           .object = id,
+                           .range = {.offset = from, .length = bytes},
+                           .tag = kAdoptTag});
+}
+
+void Receiver::adopt_answer(ObjectId id, const board::Event& event) {
+  const auto at = adoption_->objects.find(id);
+  if (at == adoption_->objects.end() || adoption_->answers == 0) return;
+  Adoption::Found& found = at->second;
+  const Layout& layout = objects_[id].layout;
+  if (event.kind == board::EventKind::kMissing) {
+    const Range range = found.missing.cut({.offset = event.offset, .length = event.length});
+    if (adoption_->round != Adoption::Round::kMissing || range.length == 0) return;
+    ++found.runs;
+    const ExtentId last = found.missing.extent_at(range.end() - 1);
+    for (ExtentId extent = found.missing.extent_at(range.offset); extent <= last; ++extent) {
+      found.missing.set(extent);
+    }
+    found.end = std::max(found.end, range.end());
+    return;
+  }
+  --adoption_->answers;
+  if (adoption_->round == Adoption::Round::kMissing) {
+    // An answer is cut when it has too many runs: there may be more behind its last extent.
+    const uint64_t next = (found.end + layout.extent_bytes - 1) / layout.extent_bytes * layout.extent_bytes;
+    if (found.runs >= kAnswerRuns && next < layout.size_bytes) adopt_query(id, next);
+  }
+  if (adoption_->answers != 0) return;
+  if (adoption_->round == Adoption::Round::kMissing) {
+    adoption_->round = Adoption::Round::kEvents;
+    return adopt_barrier(id);
+  }
+  if (adoption_->round == Adoption::Round::kEvents && adopt_forget()) {
+    adoption_->round = Adoption::Round::kForgotten;
+    return adopt_barrier(id);
+  }
+  adopted();
+}
+
+// The source was told of bytes that were written and not durable, maybe in an attempt before this one, and
+// does not send them again by itself. Whatever stays missing will be asked for.
+void Receiver::adopted() {
+  for (const auto& [id, found] : adoption_->objects) {
+    Object& object = objects_[id];
+    if (!object.done) object.planner.sent_unknown(now_ns_);
+  }
+  adoption_.reset();
+}
+
+void Receiver::adopt_barrier(ObjectId id) {
+  for (LaneId lane; lane < LaneId(adoption_->lanes); ++lane) {
+    ++adoption_->answers;
+    out_.commands.push_back(
+        {.kind = board::CommandKind::kQueryMissing, .lane = lane, .object = id, .tag = kAdoptTag});
+  }
+}
+
+// Written by the worker, told to a control that is gone, and not in the journal: its CRC is lost.
+bool Receiver::adopt_forget() {
+  bool forgot = false;
+  for (const auto& [id, found] : adoption_->objects) {
+    if (objects_[id].done) continue;
+    std::vector<ExtentId> unknown;
+    for (ExtentId extent; extent < found.missing.end_id(); ++extent) {
+      if (!found.missing.is_set(extent) && !objects_[id].written.is_set(extent)) unknown.push_back(extent);
+    }
+    forgot |= !unknown.empty();
+    forget(id, std::move(unknown));
+  }
+  return forgot;
+}
+
+}  // namespace sluice::recovery

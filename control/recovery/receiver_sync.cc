@@ -1,0 +1,111 @@
+// The receiver's group commit: batches of what is written become durable, or are taken back; files that are
+// done, or begin anew.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/recovery/receiver.h"
+
+namespace sluice::recovery {
+
+size_t Receiver::begin_sync(ObjectId id) {
+  Object& object = objects_[id];
+  if (object.sync_under_way || object.finishing || object.done || object.unsynced.empty()) return 0;
+  object.sync_under_way = true;
+  object.syncing = std::exchange(object.unsynced, {});
+  return object.syncing.size();
+}
+
+std::vector<Block> Receiver::synced(ObjectId id) {
+  Object& object = objects_[id];
+  for (const auto& [extent, crc] : object.syncing) object.ledger.add(extent, crc);
+  std::vector<Block> blocks = object.ledger.take_changed();
+  object.journalling.clear();
+  for (const Block& block : blocks) object.journalling.push_back(block.id);
+  return blocks;
+}
+
+void Receiver::not_journalled(ObjectId id) {
+  Object& object = objects_[id];
+  for (const BlockId block : object.journalling) object.ledger.mark_changed(block);
+  object.unsynced.merge(object.syncing);
+  object.syncing.clear();
+  object.sync_under_way = false;
+}
+
+std::vector<Range> Receiver::durable(ObjectId id) {
+  Object& object = objects_[id];
+  std::vector<ExtentId> extents;
+  for (const auto& [extent, crc] : std::exchange(object.syncing, {})) {
+    extents.push_back(extent);
+    const uint64_t bytes = object.written.range_of(extent).length;
+    object.unsynced_bytes -= bytes;
+    unsynced_bytes_ -= bytes;
+  }
+  object.sync_under_way = false;
+  check_complete(id);
+  return join_extents(object.written, std::move(extents));
+}
+
+bool Receiver::sync_failed(ObjectId id) {
+  Object& object = objects_[id];
+  // Also what was written while it ran: the error may be that of any write before its end.
+  object.syncing.merge(object.unsynced);
+  object.unsynced.clear();
+  std::vector<ExtentId> extents;
+  for (const auto& [extent, crc] : std::exchange(object.syncing, {})) {
+    if (object.ledger.map().is_set(extent)) {  // synced before; only the journal does not know it yet
+      object.unsynced.emplace(extent, crc);
+      continue;
+    }
+    extents.push_back(extent);
+    const uint64_t bytes = object.written.range_of(extent).length;
+    object.unsynced_bytes -= bytes;
+    unsynced_bytes_ -= bytes;
+    bytes_written_ -= bytes;
+    fold(object, extent, crc);
+    object.written.clear(extent);
+  }
+  object.sync_under_way = false;
+  forget(id, std::move(extents));
+  return !std::exchange(object.sync_failed, true);
+}
+
+// The worker takes these extents anew, and the source is asked for them.
+void Receiver::forget(ObjectId id, std::vector<ExtentId> extents) {
+  if (extents.empty()) return;
+  Object& object = objects_[id];
+  std::vector<Query> pieces;
+  for (const Range& range : join_extents(object.written, std::move(extents))) {
+    const LaneId lane = object.planner.lane_of(range.offset);
+    out_.commands.push_back(
+        {.kind = board::CommandKind::kForgetExtents, .lane = lane, .object = id, .range = range});
+    // If the bytes of this need are lost, the planner asks for them again.
+    object.planner.sent(object.written, lane, range, now_ns_);
+    pieces.push_back({.lane = lane, .range = range});
+  }
+  say_need(id, pieces);
+}
+
+void Receiver::begin_anew(ObjectId id) {
+  Object& object = objects_[id];
+  bytes_written_ -= object.written.set_bytes();
+  unsynced_bytes_ -= object.unsynced_bytes;
+  Object fresh;
+  fresh.layout = object.layout;
+  fresh.written = ExtentMap(object.layout);
+  fresh.ledger = ExtentLedger(object.layout);
+  object = std::move(fresh);
+}
+
+void Receiver::set_done(ObjectId id, uint64_t digest) {
+  Object& object = objects_[id];
+  if (object.done) return;
+  object.digest = digest;
+  object.done = true;
+  object.finishing = false;
+  bytes_written_ += object.layout.size_bytes - object.written.set_bytes();  // a row of the journal says so
+  unsynced_bytes_ -= std::exchange(object.unsynced_bytes, 0);
+  object.unsynced.clear();
+  ++done_;
+  std::erase(active_, id);
+}
+
+}  // namespace sluice::recovery
