@@ -24,7 +24,7 @@ uint64_t WindowView::find(uint64_t from, uint64_t to, bool received) const {
   return to;
 }
 
-void LossDetector::adapt(uint64_t late_chunks, uint64_t now_ns) {
+void LossDetector::adapt_reorder_time(uint64_t late_chunks, uint64_t now_ns) {
   if (adapted_ns_ == 0) adapted_ns_ = now_ns;
   if (late_chunks > late_seen_) {
     late_seen_ = late_chunks;
@@ -39,8 +39,8 @@ void LossDetector::adapt(uint64_t late_chunks, uint64_t now_ns) {
   }
 }
 
-void LossDetector::remember(uint64_t boundary, uint64_t now_ns) {
-  const uint64_t newest = marks_.empty() ? settling_ : marks_.back().boundary;
+void LossDetector::remember_boundary(uint64_t boundary, uint64_t now_ns) {
+  const uint64_t newest = marks_.empty() ? aged_below_ : marks_.back().boundary;
   if (boundary <= newest) return;
   if (marks_.size() < kMarks) {
     marks_.push_back({.time_ns = now_ns, .boundary = boundary});
@@ -52,29 +52,29 @@ void LossDetector::remember(uint64_t boundary, uint64_t now_ns) {
 
 void LossDetector::step(const WindowView& window, const Seen& seen, uint64_t now_ns, size_t room,
                         std::vector<board::Gap>* lost) {
-  adapt(seen.late_chunks, now_ns);
+  adapt_reorder_time(seen.late_chunks, now_ns);
   const uint64_t by_data = window.end() > kReorderPackets ? window.end() - kReorderPackets : 0;
-  remember(std::max(by_data, seen.probe_end), now_ns);
+  remember_boundary(std::max(by_data, seen.probe_end), now_ns);
   while (!marks_.empty() && now_ns - marks_.front().time_ns >= reorder_ns_) {
-    settling_ = marks_.front().boundary;
+    aged_below_ = marks_.front().boundary;
     marks_.pop_front();
   }
-  if (settled_below_ >= settling_) return;
+  if (settled_below_ >= aged_below_) return;
   if (settled_below_ < window.valid_from()) {
-    const uint64_t next = std::min(window.valid_from(), settling_);
+    const uint64_t next = std::min(window.valid_from(), aged_below_);
     fell_out_ += next - settled_below_;
     settled_below_ = next;
   }
   size_t used = 0;
-  while (settled_below_ < settling_) {
-    const uint64_t first = window.find(settled_below_, settling_, false);
-    if (first == settling_) {
-      settled_below_ = settling_;
+  while (settled_below_ < aged_below_) {
+    const uint64_t first = window.first_missing(settled_below_, aged_below_);
+    if (first == aged_below_) {
+      settled_below_ = aged_below_;
       return;
     }
     settled_below_ = first;
     if (used == room) return;
-    const uint64_t end = window.find(first, settling_, true);
+    const uint64_t end = window.first_received(first, aged_below_);
     lost->push_back({.first = first, .count = end - first});
     ++used;
     settled_below_ = end;

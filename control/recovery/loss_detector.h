@@ -25,10 +25,13 @@ class WindowView {
   uint64_t end() const { return end_; }
   // Oldest number whose bit still means something.
   uint64_t valid_from() const { return end_ > bits_ / 2 ? end_ - bits_ / 2 : 0; }
-  // First number in [from, to) that is received (or not); `to` when there is none.
-  uint64_t find(uint64_t from, uint64_t to, bool received) const;
+  // The first number in [from, to) that was received, or that was not; `to` when there is none.
+  uint64_t first_received(uint64_t from, uint64_t to) const { return find(from, to, true); }
+  uint64_t first_missing(uint64_t from, uint64_t to) const { return find(from, to, false); }
 
  private:
+  uint64_t find(uint64_t from, uint64_t to, bool received) const;
+
   const std::atomic<uint64_t>* words_;
   uint64_t bits_;  // a power of two, >= 64
   uint64_t end_;
@@ -48,7 +51,7 @@ class LossDetector {
 
   LossDetector() = default;
   // Goes on where another, of a control that is gone, had settled.
-  explicit LossDetector(uint64_t settled_below) : settling_(settled_below), settled_below_(settled_below) {}
+  explicit LossDetector(uint64_t settled_below) : aged_below_(settled_below), settled_below_(settled_below) {}
 
   // Appends at most `room` runs to `lost`; what does not fit is found again by the next call.
   void step(const WindowView& window, const Seen& seen, uint64_t now_ns, size_t room,
@@ -66,11 +69,11 @@ class LossDetector {
   };
   static constexpr size_t kMarks = 128;
 
-  void adapt(uint64_t late_chunks, uint64_t now_ns);
-  void remember(uint64_t boundary, uint64_t now_ns);
+  void adapt_reorder_time(uint64_t late_chunks, uint64_t now_ns);
+  void remember_boundary(uint64_t boundary, uint64_t now_ns);
 
-  std::deque<Mark> marks_;  // boundaries that have not settled, oldest first
-  uint64_t settling_ = 0;   // boundary that is at least reorder_ns_ old
+  std::deque<Mark> marks_;   // boundaries that have not settled, oldest first
+  uint64_t aged_below_ = 0;  // the latest boundary that is at least reorder_ns_ old
   uint64_t settled_below_ = 0;
   uint64_t reorder_ns_ = kReorderStartNs;
   uint64_t late_seen_ = 0;

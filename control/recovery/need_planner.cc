@@ -10,7 +10,7 @@ Range NeedPlanner::range_of(const SentRanges::value_type& sent) {
   return {.offset = sent.first, .length = sent.second.end - sent.first};
 }
 
-bool NeedPlanner::sent(const ExtentMap& done, LaneId lane, Range range, uint64_t now_ns) {
+bool NeedPlanner::note_sent(const ExtentMap& done, LaneId lane, Range range, uint64_t now_ns) {
   if (range.length == 0 || done.cut(range) != range) return false;
   if (sent_.size() >= kSentRangesMax) {
     prune(done);
@@ -24,12 +24,12 @@ bool NeedPlanner::sent(const ExtentMap& done, LaneId lane, Range range, uint64_t
   return true;
 }
 
-void NeedPlanner::sent_unknown(uint64_t now_ns) {
+void NeedPlanner::note_all_maybe_sent(uint64_t now_ns) {
   unknown_ = true;
   quiet_since_ns_ = std::max(quiet_since_ns_, now_ns);
 }
 
-void NeedPlanner::progress(uint64_t now_ns) {
+void NeedPlanner::note_progress(uint64_t now_ns) {
   quiet_since_ns_ = now_ns;
   wait_ns_ = kQuietNs;
 }
@@ -40,7 +40,7 @@ void NeedPlanner::prune(const ExtentMap& done) {
   }
 }
 
-std::vector<Query> NeedPlanner::due(const ExtentMap& done, uint64_t now_ns) {
+std::vector<Query> NeedPlanner::take_due(const ExtentMap& done, uint64_t now_ns) {
   std::vector<Query> queries;
   if (sent_.empty() && !unknown_) return queries;
   if (now_ns < quiet_since_ns_ || now_ns - quiet_since_ns_ < wait_ns_) return queries;

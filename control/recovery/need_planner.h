@@ -30,13 +30,13 @@ class NeedPlanner {
   static constexpr size_t kSentRangesMax = 65536;
 
   // The source's first pass of this range left on `lane`. False when that cannot be.
-  bool sent(const ExtentMap& done, LaneId lane, Range range, uint64_t now_ns);
+  bool note_sent(const ExtentMap& done, LaneId lane, Range range, uint64_t now_ns);
   // Any byte of the object may have been sent, by what the source reported to a control that is gone.
-  void sent_unknown(uint64_t now_ns);
-  void progress(uint64_t now_ns);  // an extent was completed
+  void note_all_maybe_sent(uint64_t now_ns);
+  void note_progress(uint64_t now_ns);  // an extent was completed
 
   // What to ask now; empty when it is not the time. A call that returns queries counts as asked.
-  std::vector<Query> due(const ExtentMap& done, uint64_t now_ns);
+  std::vector<Query> take_due(const ExtentMap& done, uint64_t now_ns);
   // Lane that carried the byte at `offset`, the first one when unknown.
   LaneId lane_of(uint64_t offset) const;
 

@@ -17,18 +17,18 @@ class NeedPlannerTest : public testing::Test {
 };
 
 TEST_F(NeedPlannerTest, NeverAsksForWhatWasNotSent) {
-  EXPECT_TRUE(planner_.due(done_, 10'000 * kMs).empty());
-  planner_.sent(done_, LaneId(0), extents(ExtentId(0), 4), 10'000 * kMs);
+  EXPECT_TRUE(planner_.take_due(done_, 10'000 * kMs).empty());
+  planner_.note_sent(done_, LaneId(0), extents(ExtentId(0), 4), 10'000 * kMs);
   for (ExtentId extent; extent < ExtentId(4); ++extent) done_.set(extent);
-  EXPECT_TRUE(planner_.due(done_, 20'000 * kMs).empty());
+  EXPECT_TRUE(planner_.take_due(done_, 20'000 * kMs).empty());
 }
 
 TEST_F(NeedPlannerTest, AsksTheLaneThatCarriedTheRangeAfterSilence) {
-  planner_.sent(done_, LaneId(2), extents(ExtentId(8), 4), 1000 * kMs);
+  planner_.note_sent(done_, LaneId(2), extents(ExtentId(8), 4), 1000 * kMs);
   done_.set(ExtentId(9));
-  planner_.progress(1010 * kMs);
-  EXPECT_TRUE(planner_.due(done_, 1209 * kMs).empty());
-  const std::vector<Query> queries = planner_.due(done_, 1210 * kMs);
+  planner_.note_progress(1010 * kMs);
+  EXPECT_TRUE(planner_.take_due(done_, 1209 * kMs).empty());
+  const std::vector<Query> queries = planner_.take_due(done_, 1210 * kMs);
   ASSERT_EQ(queries.size(), 2U);
   EXPECT_EQ(queries[0].lane, LaneId(2));
   EXPECT_EQ(queries[0].range, (extents(ExtentId(8))));
@@ -37,12 +37,12 @@ TEST_F(NeedPlannerTest, AsksTheLaneThatCarriedTheRangeAfterSilence) {
 }
 
 TEST_F(NeedPlannerTest, BacksOffWithoutProgressAndStartsAnewWithIt) {
-  planner_.sent(done_, LaneId(0), extents(ExtentId(0)), 0);
+  planner_.note_sent(done_, LaneId(0), extents(ExtentId(0)), 0);
   uint64_t now_ns = 0;
   uint64_t last_ns = 0;
   uint64_t last_wait_ns = 0;
   for (int round = 0; round < 12; ++round) {
-    while (planner_.due(done_, now_ns).empty()) now_ns += kMs;
+    while (planner_.take_due(done_, now_ns).empty()) now_ns += kMs;
     const uint64_t wait_ns = now_ns - last_ns;
     EXPECT_GE(wait_ns, last_wait_ns);
     EXPECT_LE(wait_ns, NeedPlanner::kQuietMaxNs + kMs);
@@ -50,30 +50,30 @@ TEST_F(NeedPlannerTest, BacksOffWithoutProgressAndStartsAnewWithIt) {
     last_ns = now_ns;
   }
   EXPECT_GT(last_wait_ns, 10 * NeedPlanner::kQuietNs);
-  planner_.sent(done_, LaneId(0), extents(ExtentId(1)), now_ns);
+  planner_.note_sent(done_, LaneId(0), extents(ExtentId(1)), now_ns);
   done_.set(ExtentId(1));
-  planner_.progress(now_ns);
-  EXPECT_TRUE(planner_.due(done_, now_ns + NeedPlanner::kQuietNs - 1).empty());
-  EXPECT_FALSE(planner_.due(done_, now_ns + NeedPlanner::kQuietNs).empty());
+  planner_.note_progress(now_ns);
+  EXPECT_TRUE(planner_.take_due(done_, now_ns + NeedPlanner::kQuietNs - 1).empty());
+  EXPECT_FALSE(planner_.take_due(done_, now_ns + NeedPlanner::kQuietNs).empty());
 }
 
 TEST_F(NeedPlannerTest, RefusesRangesThatLeaveTheObject) {
-  EXPECT_FALSE(planner_.sent(done_, LaneId(0), {.offset = 0, .length = 0}, 0));
-  EXPECT_FALSE(planner_.sent(done_, LaneId(0), {.offset = 100 * kExtent, .length = 1}, 0));
-  EXPECT_FALSE(planner_.sent(done_, LaneId(0), {.offset = kExtent, .length = ~uint64_t{0}}, 0));
-  EXPECT_TRUE(planner_.sent(done_, LaneId(0), extents(ExtentId(99)), 0));
+  EXPECT_FALSE(planner_.note_sent(done_, LaneId(0), {.offset = 0, .length = 0}, 0));
+  EXPECT_FALSE(planner_.note_sent(done_, LaneId(0), {.offset = 100 * kExtent, .length = 1}, 0));
+  EXPECT_FALSE(planner_.note_sent(done_, LaneId(0), {.offset = kExtent, .length = ~uint64_t{0}}, 0));
+  EXPECT_TRUE(planner_.note_sent(done_, LaneId(0), extents(ExtentId(99)), 0));
 }
 
 TEST_F(NeedPlannerTest, AsksABoundedNumberOfQuestions) {
-  planner_.sent(done_, LaneId(0), extents(ExtentId(0), 100), 0);
+  planner_.note_sent(done_, LaneId(0), extents(ExtentId(0), 100), 0);
   for (uint64_t i = 0; i < 100; i += 2) done_.set(ExtentId(i));
-  EXPECT_EQ(planner_.due(done_, 1000 * kMs).size(), NeedPlanner::kQueriesMax);
+  EXPECT_EQ(planner_.take_due(done_, 1000 * kMs).size(), NeedPlanner::kQueriesMax);
 }
 
 TEST_F(NeedPlannerTest, AnExtendedReportOfARangeCountsOnce) {
-  planner_.sent(done_, LaneId(1), extents(ExtentId(0), 2), 0);
-  planner_.sent(done_, LaneId(1), extents(ExtentId(0), 4), 0);
-  const std::vector<Query> queries = planner_.due(done_, 1000 * kMs);
+  planner_.note_sent(done_, LaneId(1), extents(ExtentId(0), 2), 0);
+  planner_.note_sent(done_, LaneId(1), extents(ExtentId(0), 4), 0);
+  const std::vector<Query> queries = planner_.take_due(done_, 1000 * kMs);
   ASSERT_EQ(queries.size(), 1U);
   EXPECT_EQ(queries[0].range, (extents(ExtentId(0), 4)));
 }
@@ -81,9 +81,9 @@ TEST_F(NeedPlannerTest, AnExtendedReportOfARangeCountsOnce) {
 TEST(NeedPlanner, AsksForEachByteOnceThoughRangesOverlap) {
   NeedPlanner planner;
   const ExtentMap done(layout_of(10 * kExtent));
-  planner.sent(done, LaneId(1), extents(ExtentId(0), 4), 0);
-  planner.sent(done, LaneId(2), extents(ExtentId(2), 4), 0);
-  const auto queries = planner.due(done, NeedPlanner::kQuietNs);
+  planner.note_sent(done, LaneId(1), extents(ExtentId(0), 4), 0);
+  planner.note_sent(done, LaneId(2), extents(ExtentId(2), 4), 0);
+  const auto queries = planner.take_due(done, NeedPlanner::kQuietNs);
   ASSERT_EQ(queries.size(), 2U);
   EXPECT_EQ(queries[0].lane, LaneId(1));
   EXPECT_EQ(queries[0].range, (extents(ExtentId(0), 4)));
@@ -95,9 +95,9 @@ TEST(NeedPlanner, AsksForAllThatIsMissingWhereNobodyKnowsWhatWasSent) {
   NeedPlanner planner;
   ExtentMap done(layout_of(4 * kExtent));
   done.set(ExtentId(0));
-  planner.sent_unknown(0);
-  planner.sent(done, LaneId(3), extents(ExtentId(2)), 0);
-  const auto queries = planner.due(done, NeedPlanner::kQuietNs);
+  planner.note_all_maybe_sent(0);
+  planner.note_sent(done, LaneId(3), extents(ExtentId(2)), 0);
+  const auto queries = planner.take_due(done, NeedPlanner::kQuietNs);
   ASSERT_EQ(queries.size(), 3U);
   EXPECT_EQ(queries[0].range, (extents(ExtentId(1))));
   EXPECT_EQ(queries[1].range, (extents(ExtentId(2))));

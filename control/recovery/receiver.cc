@@ -16,11 +16,11 @@ Receiver::Receiver(const Indexed<ObjectId, Layout>& objects, const Options& opti
     object.layout = layout;
     object.written = ExtentMap(layout);
     object.ledger = ExtentLedger(layout);
-    active_.push_back(objects_.push_back(std::move(object)));
+    unfinished_.push_back(objects_.push_back(std::move(object)));
   }
 }
 
-void Receiver::restored() {
+void Receiver::finish_restore() {
   for (Object& object : objects_) {
     object.written = object.ledger.map();
     object.digest = object.ledger.digest();
@@ -34,8 +34,8 @@ void Receiver::start_attempt(uint64_t now_ns) {
   for (Object& object : objects_) {
     object.planner = NeedPlanner();
     object.finishing = false;
-    object.queries = 0;
-    object.need.clear();
+    object.unanswered = 0;
+    object.found_missing.clear();
   }
 }
 
@@ -49,10 +49,10 @@ void Receiver::on_event(const board::Event& event) {
   if (!objects_.contains(id)) return;
   const bool answer = event.kind == board::EventKind::kMissing || event.kind == board::EventKind::kMissingEnd;
   // Also of an object that became done meanwhile: each answer is waited for.
-  if (answer && adoption_ && event.tag == kAdoptTag) return adopt_answer(id, event);
+  if (answer && adoption_ && event.tag == kAdoptTag) return adoption_answered(id, event);
   if (objects_[id].done) return;
   if (event.kind == board::EventKind::kExtentWritten) return extent_written(id, event);
-  if (answer) missing(id, event);
+  if (answer) query_answered(id, event);
 }
 
 void Receiver::extent_written(ObjectId id, const board::Event& event) {
@@ -61,51 +61,51 @@ void Receiver::extent_written(ObjectId id, const board::Event& event) {
       object.written.extent_of({.offset = event.offset, .length = event.length});
   if (!extent || !object.written.set(*extent)) return;
   fold(object, *extent, event.digest);
-  object.planner.progress(now_ns_);
+  object.planner.note_progress(now_ns_);
   bytes_written_ += event.length;
   if (object.unsynced.empty()) object.unsynced_since_ns = now_ns_;
   object.unsynced.emplace(*extent, event.digest);
   object.unsynced_bytes += event.length;
   unsynced_bytes_ += event.length;
-  check_complete(id);
+  finish_if_complete(id);
 }
 
 bool Receiver::partition_sent(ObjectId id, LaneId lane, Range range) {
   if (!objects_.contains(id)) return false;
   Object& object = objects_[id];
-  return object.done || object.planner.sent(object.written, lane, range, now_ns_);
+  return object.done || object.planner.note_sent(object.written, lane, range, now_ns_);
 }
 
-bool Receiver::file_digest(ObjectId id, uint64_t size, uint64_t digest) {
-  if (!objects_.contains(id) || size != objects_[id].layout.size_bytes) return false;
-  objects_[id].source_digest = digest;
-  check_complete(id);
+bool Receiver::file_digest(ObjectId id, const FileDigest& file) {
+  if (!objects_.contains(id) || file.size_bytes != objects_[id].layout.size_bytes) return false;
+  objects_[id].source_digest = file.digest;
+  finish_if_complete(id);
   return true;
 }
 
 // Complete, equal, and durable or small enough: its name is all that it lacks.
-void Receiver::check_complete(ObjectId id) {
+void Receiver::finish_if_complete(ObjectId id) {
   Object& object = objects_[id];
   if (object.done || object.finishing || !object.written.complete() || !object.source_digest) return;
   if (object.digest != *object.source_digest) {
-    out_.differ.push_back(id);
+    actions_.differ.push_back(id);
     return;
   }
   const bool small = object.ledger.map().set_extents() == 0 && !object.sync_under_way &&
                      object.layout.size_bytes <= kDirectCommitBytes;
   if (!small && !object.ledger.complete()) {
-    if (!object.sync_under_way) out_.syncs.push_back(id);
+    if (!object.sync_under_way) actions_.syncs.push_back(id);
     return;
   }
   object.finishing = true;
-  out_.finished.push_back(id);
+  actions_.finished.push_back(id);
 }
 
 void Receiver::tick(uint64_t now_ns) {
   now_ns_ = now_ns;
   if (now_ns - planned_ns_ < kPlanNs) return;
   planned_ns_ = now_ns;
-  for (const ObjectId id : active_) {
+  for (const ObjectId id : unfinished_) {
     if (!adoption_) plan_need(id);
     plan_sync(id);
   }
@@ -114,54 +114,54 @@ void Receiver::tick(uint64_t now_ns) {
 void Receiver::plan_need(ObjectId id) {
   Object& object = objects_[id];
   if (object.written.complete()) return;
-  const std::vector<Query> queries = object.planner.due(object.written, now_ns_);
+  const std::vector<Query> queries = object.planner.take_due(object.written, now_ns_);
   if (queries.empty()) return;
-  object.need.clear();
+  object.found_missing.clear();
   object.asked = queries;
-  object.queries = static_cast<uint32_t>(queries.size());
+  object.unanswered = static_cast<uint32_t>(queries.size());
   object.query_tag = object.query_tag % (kAdoptTag - 1) + 1;
   for (const Query& query : queries) {
-    out_.commands.push_back({.kind = board::CommandKind::kQueryMissing,
-                             .lane = query.lane,
-                             .object = id,
-                             .range = query.range,
-                             .tag = object.query_tag});
+    actions_.commands.push_back({.kind = board::CommandKind::kQueryMissing,
+                                 .lane = query.lane,
+                                 .object = id,
+                                 .range = query.range,
+                                 .tag = object.query_tag});
   }
 }
 
-void Receiver::missing(ObjectId id, const board::Event& event) {
+void Receiver::query_answered(ObjectId id, const board::Event& event) {
   Object& object = objects_[id];
-  if (event.tag != object.query_tag || object.queries == 0) return;  // of a round that was given up
+  if (event.tag != object.query_tag || object.unanswered == 0) return;  // of a round that was given up
   if (event.kind == board::EventKind::kMissing) {
     const Range range = object.written.cut({.offset = event.offset, .length = event.length});
-    if (range.length == 0 || object.need.size() == NeedPlanner::kRangesMax) return;
+    if (range.length == 0 || object.found_missing.size() == NeedPlanner::kRangesMax) return;
     const auto query = std::ranges::find_if(object.asked, [&](const Query& each) {
       return range.offset < each.range.end() && each.range.offset < range.end();
     });
     if (query == object.asked.end()) return;
-    object.need.push_back({.lane = query->lane, .range = range});
+    object.found_missing.push_back({.lane = query->lane, .range = range});
     return;
   }
-  if (--object.queries == 0) say_need(id, std::exchange(object.need, {}));
+  if (--object.unanswered == 0) add_needs(id, std::exchange(object.found_missing, {}));
 }
 
-void Receiver::say_need(ObjectId id, const std::vector<Query>& pieces) {
+void Receiver::add_needs(ObjectId id, const std::vector<Query>& pieces) {
   std::map<LaneId, std::vector<Range>> by_lane;
   for (const Query& piece : pieces) by_lane[piece.lane].push_back(piece.range);
   for (auto& [lane, ranges] : by_lane) {
-    out_.needs.push_back({.object = id, .lane = lane, .ranges = std::move(ranges)});
+    actions_.needs.push_back({.object = id, .lane = lane, .ranges = std::move(ranges)});
   }
 }
 
 void Receiver::plan_sync(ObjectId id) {
   Object& object = objects_[id];
   if (object.unsynced.empty() || object.finishing || object.sync_under_way) return;
-  if (object.written.complete() && object.source_digest) return check_complete(id);
+  if (object.written.complete() && object.source_digest) return finish_if_complete(id);
   if (unsynced_bytes_ < options_.sync_lag_bytes &&
       now_ns_ - object.unsynced_since_ns < options_.sync_lag_ns) {
     return;
   }
-  out_.syncs.push_back(id);
+  actions_.syncs.push_back(id);
 }
 
 std::vector<Range> Receiver::held(ObjectId id) const {

@@ -1,11 +1,11 @@
 // The receiving end of a session, without its files and its wire: what is written, what is durable, what
 // is missing, what must be asked for again, and when a file is complete.
 //
-// Pure: told what happened, it says what to do (Out); the caller owns flows, disks, journal and clock. Its
-// memory of an object is a bit per extent, eight bytes per journal block of 64, and what is not durable yet.
-// Group commit (shared/design/architecture.md, "Durability"): begin_sync takes what is written; after the
-// sync, `synced` gives the journal's rows; once those are committed, `durable` gives what may be reported.
-// Attempts: flows may end and others begin (start_attempt); what is written stays written.
+// Pure: told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock.
+// Its memory of an object is a bit per extent, eight bytes per journal block of 64, and what is not durable
+// yet. Group commit (shared/design/architecture.md, "Durability"): begin_sync takes what is written; after
+// the sync, `sync_succeeded` gives the journal's rows; once those are committed, `journalled` gives what may
+// be reported. Attempts: flows may end and others begin (start_attempt); what is written stays written.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,11 +40,16 @@ class Receiver {
   static constexpr uint32_t kAdoptTag = UINT32_MAX;
   static constexpr uint32_t kAnswerRuns = 512;  // a worker's answer to kQueryMissing has at most so many
 
+  // A file, as the source knows it.
+  struct FileDigest {
+    uint64_t size_bytes = 0;
+    uint64_t digest = 0;
+  };
   struct Options {
     uint64_t sync_lag_bytes = 0;
     uint64_t sync_lag_ns = 0;
   };
-  struct Out {
+  struct Actions {
     std::vector<LaneCommand> commands;
     std::vector<Need> needs;         // to the source
     std::vector<ObjectId> syncs;     // begin_sync these
@@ -56,7 +61,7 @@ class Receiver {
 
   // Rows of the journal, before the first attempt.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
-  void restored();
+  void finish_restore();
   // New flows: nothing is under way.
   void start_attempt(uint64_t now_ns);
   // Flows that another control began are continued: asks their workers what they have written. Extents
@@ -68,15 +73,15 @@ class Receiver {
   void on_event(const board::Event& event);
   // From the source. False: there is no such range, or file.
   bool partition_sent(ObjectId object, LaneId lane, Range range);
-  bool file_digest(ObjectId object, uint64_t size, uint64_t digest);
+  bool file_digest(ObjectId object, const FileDigest& file);
   // Plans needs and syncs.
   void tick(uint64_t now_ns);
-  Out take() { return std::exchange(out_, {}); }
+  Actions take_actions() { return std::exchange(actions_, {}); }
 
   // Number of extents taken; 0: there is nothing to sync.
   size_t begin_sync(ObjectId object);
-  std::vector<Block> synced(ObjectId object);
-  std::vector<Range> durable(ObjectId object);
+  std::vector<Block> sync_succeeded(ObjectId object);
+  std::vector<Range> journalled(ObjectId object);
   // Nothing since the last good sync is certain: it is missing again. False the second time: the disk is bad.
   bool sync_failed(ObjectId object);
   // The file has its name (at once, after a restart). Its extents need no sync any more.
@@ -110,14 +115,14 @@ class Receiver {
     uint64_t unsynced_since_ns = 0;
     Crcs syncing;
     bool sync_under_way = false;
-    bool sync_failed = false;
+    bool failed_once = false;
     std::vector<BlockId> journalling;  // blocks given to the journal for `syncing`
     uint64_t digest = 0;               // of what is written
     std::optional<uint64_t> source_digest;
-    std::vector<Query> asked;  // unanswered, or answered in this round
-    std::vector<Query> need;   // collected from kMissing
+    std::vector<Query> asked;          // unanswered, or answered in this round
+    std::vector<Query> found_missing;  // of this round
     uint32_t query_tag = 0;
-    uint32_t queries = 0;  // unanswered
+    uint32_t unanswered = 0;
     bool finishing = false;
     bool done = false;
   };
@@ -128,7 +133,7 @@ class Receiver {
   struct Adoption {
     enum class Round : uint8_t { kMissing, kEvents, kForgotten };
     uint32_t lanes = 0;
-    uint32_t answers = 0;  // expected
+    uint32_t awaited = 0;  // answers
     Round round = Round::kMissing;
     struct Found {
       ExtentMap missing;
@@ -139,23 +144,23 @@ class Receiver {
   };
 
   void extent_written(ObjectId id, const board::Event& event);
-  void missing(ObjectId id, const board::Event& event);
+  void query_answered(ObjectId id, const board::Event& event);
   void fold(Object& object, ExtentId extent, uint64_t crc) const;  // in, or out again
-  void forget(ObjectId id, std::vector<ExtentId> extents);
+  void forget_and_need(ObjectId id, std::vector<ExtentId> extents);
   void plan_need(ObjectId id);
-  void say_need(ObjectId id, const std::vector<Query>& pieces);
+  void add_needs(ObjectId id, const std::vector<Query>& pieces);
   void plan_sync(ObjectId id);
-  void check_complete(ObjectId id);
-  void adopt_query(ObjectId id, uint64_t from);
-  void adopt_answer(ObjectId id, const board::Event& event);
-  void adopt_barrier(ObjectId id);
-  bool adopt_forget();
-  void adopted();
+  void finish_if_complete(ObjectId id);
+  void query_unwritten(ObjectId id, uint64_t from);
+  void adoption_answered(ObjectId id, const board::Event& event);
+  void query_every_lane(ObjectId id);
+  bool forget_unknown();
+  void finish_adoption();
 
   Options options_;
   Indexed<ObjectId, Object> objects_;
-  std::vector<ObjectId> active_;  // not done
-  Out out_;
+  std::vector<ObjectId> unfinished_;
+  Actions actions_;
   uint64_t now_ns_ = 0;
   uint64_t planned_ns_ = 0;
   uint64_t bytes_written_ = 0;

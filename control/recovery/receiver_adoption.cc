@@ -14,27 +14,27 @@ void Receiver::adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, 
     if (objects_[id].done) continue;
     // Bits are what is missing, as far as it was answered.
     adoption_->objects[id].missing = ExtentMap(objects_[id].layout);
-    adopt_query(id, 0);
+    query_unwritten(id, 0);
   }
-  if (adoption_->answers == 0) adoption_.reset();
+  if (adoption_->awaited == 0) adoption_.reset();
 }
 
-void Receiver::adopt_query(ObjectId id, uint64_t from) {
+void Receiver::query_unwritten(ObjectId id, uint64_t from) {
   Adoption::Found& found = adoption_->objects[id];
   found.runs = 0;
   found.end = from;
-  ++adoption_->answers;
+  ++adoption_->awaited;
   const uint64_t bytes = objects_[id].layout.size_bytes - from;
   // An extent that is being written will be told of: it must not be taken for one that was told already.
-  out_.commands.push_back({.kind = board::CommandKind::kQueryUnwritten,
-                           .object = id,
-                           .range = {.offset = from, .length = bytes},
-                           .tag = kAdoptTag});
+  actions_.commands.push_back({.kind = board::CommandKind::kQueryUnwritten,
+                               .object = id,
+                               .range = {.offset = from, .length = bytes},
+                               .tag = kAdoptTag});
 }
 
-void Receiver::adopt_answer(ObjectId id, const board::Event& event) {
+void Receiver::adoption_answered(ObjectId id, const board::Event& event) {
   const auto at = adoption_->objects.find(id);
-  if (at == adoption_->objects.end() || adoption_->answers == 0) return;
+  if (at == adoption_->objects.end() || adoption_->awaited == 0) return;
   Adoption::Found& found = at->second;
   const Layout& layout = objects_[id].layout;
   if (event.kind == board::EventKind::kMissing) {
@@ -48,44 +48,44 @@ void Receiver::adopt_answer(ObjectId id, const board::Event& event) {
     found.end = std::max(found.end, range.end());
     return;
   }
-  --adoption_->answers;
+  --adoption_->awaited;
   if (adoption_->round == Adoption::Round::kMissing) {
     // An answer is cut when it has too many runs: there may be more behind its last extent.
     const uint64_t next = (found.end + layout.extent_bytes - 1) / layout.extent_bytes * layout.extent_bytes;
-    if (found.runs >= kAnswerRuns && next < layout.size_bytes) adopt_query(id, next);
+    if (found.runs >= kAnswerRuns && next < layout.size_bytes) query_unwritten(id, next);
   }
-  if (adoption_->answers != 0) return;
+  if (adoption_->awaited != 0) return;
   if (adoption_->round == Adoption::Round::kMissing) {
     adoption_->round = Adoption::Round::kEvents;
-    return adopt_barrier(id);
+    return query_every_lane(id);
   }
-  if (adoption_->round == Adoption::Round::kEvents && adopt_forget()) {
+  if (adoption_->round == Adoption::Round::kEvents && forget_unknown()) {
     adoption_->round = Adoption::Round::kForgotten;
-    return adopt_barrier(id);
+    return query_every_lane(id);
   }
-  adopted();
+  finish_adoption();
 }
 
 // The source was told of bytes that were written and not durable, maybe in an attempt before this one, and
 // does not send them again by itself. Whatever stays missing will be asked for.
-void Receiver::adopted() {
+void Receiver::finish_adoption() {
   for (const auto& [id, found] : adoption_->objects) {
     Object& object = objects_[id];
-    if (!object.done) object.planner.sent_unknown(now_ns_);
+    if (!object.done) object.planner.note_all_maybe_sent(now_ns_);
   }
   adoption_.reset();
 }
 
-void Receiver::adopt_barrier(ObjectId id) {
+void Receiver::query_every_lane(ObjectId id) {
   for (LaneId lane; lane < LaneId(adoption_->lanes); ++lane) {
-    ++adoption_->answers;
-    out_.commands.push_back(
+    ++adoption_->awaited;
+    actions_.commands.push_back(
         {.kind = board::CommandKind::kQueryMissing, .lane = lane, .object = id, .tag = kAdoptTag});
   }
 }
 
 // Written by the worker, told to a control that is gone, and not in the journal: its CRC is lost.
-bool Receiver::adopt_forget() {
+bool Receiver::forget_unknown() {
   bool forgot = false;
   for (const auto& [id, found] : adoption_->objects) {
     if (objects_[id].done) continue;
@@ -94,7 +94,7 @@ bool Receiver::adopt_forget() {
       if (!found.missing.is_set(extent) && !objects_[id].written.is_set(extent)) unknown.push_back(extent);
     }
     forgot |= !unknown.empty();
-    forget(id, std::move(unknown));
+    forget_and_need(id, std::move(unknown));
   }
   return forgot;
 }

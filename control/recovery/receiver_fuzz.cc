@@ -83,8 +83,8 @@ void check_sums(const World& world, const Receiver& receiver) {
 }
 
 void check(World& world, Receiver& receiver) {
-  const Receiver::Out out = receiver.take();
-  for (const LaneCommand& command : out.commands) {
+  const Receiver::Actions actions = receiver.take_actions();
+  for (const LaneCommand& command : actions.commands) {
     fuzz::require(command.lane < LaneId(kLanes), "a lane of the session");
     const bool query =
         command.kind == CommandKind::kQueryMissing || command.kind == CommandKind::kQueryUnwritten;
@@ -94,11 +94,11 @@ void check(World& world, Receiver& receiver) {
     fuzz::require(query || command.kind == CommandKind::kForgetExtents,
                   "queries and forgetting are all a receiver asks for");
   }
-  for (const Need& need : out.needs) {
+  for (const Need& need : actions.needs) {
     fuzz::require(need.ranges.size() <= NeedPlanner::kRangesMax, "a need is bounded");
     for (const Range& range : need.ranges) check_range(world, need.object, range);
   }
-  for (const ObjectId object : out.finished) {
+  for (const ObjectId object : actions.finished) {
     fuzz::require(receiver.written(object).complete(), "finished is complete");
     fuzz::require(receiver.source_digest(object) == receiver.digest(object), "with equal digests");
     fuzz::require(receiver.ledger(object).complete() ||
@@ -161,14 +161,15 @@ void sync(World& world, Receiver& receiver, ObjectId object, uint32_t how) {
                     [&](const auto& entry) { return !receiver.written(object).is_set(entry.first); });
       world.syncing.erase(object);
     } else {
-      for (const Block& block : receiver.synced(object)) fuzz::require(block.bytes.size() >= 16, "a row");
+      for (const Block& block : receiver.sync_succeeded(object))
+        fuzz::require(block.bytes.size() >= 16, "a row");
       world.synced.insert(object);
     }
   } else {
     if (how % 4 == 0) {
       receiver.not_journalled(object);
     } else {
-      for (const Range& range : receiver.durable(object)) check_range(world, object, range);
+      for (const Range& range : receiver.journalled(object)) check_range(world, object, range);
     }
     world.syncing.erase(object);
     world.synced.erase(object);
@@ -196,8 +197,10 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
     case 6: {
       const ObjectId which = any_object(world, input);
       const bool honest = input.flag() && world.layouts.contains(which);
-      (void)receiver.file_digest(which, honest ? world.layouts[which].size_bytes : input.edge(),
-                                 honest ? receiver.digest(which) : input.take<uint64_t>());
+      Receiver::FileDigest file;
+      file.digest = honest ? receiver.digest(which) : input.take<uint64_t>();
+      file.size_bytes = honest ? world.layouts[which].size_bytes : input.edge();
+      (void)receiver.file_digest(which, file);
       break;
     }
     case 7:
@@ -265,7 +268,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)receiver.restore(ObjectId(input.below(static_cast<uint32_t>(world.layouts.size()))),
                            {.id = BlockId(input.below(3)), .bytes = input.text(input.take<uint8_t>() * 8U)});
   }
-  receiver.restored();
+  receiver.finish_restore();
   check(world, receiver);
   while (!input.empty()) {
     operate(world, receiver, input);

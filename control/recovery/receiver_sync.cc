@@ -13,7 +13,7 @@ size_t Receiver::begin_sync(ObjectId id) {
   return object.syncing.size();
 }
 
-std::vector<Block> Receiver::synced(ObjectId id) {
+std::vector<Block> Receiver::sync_succeeded(ObjectId id) {
   Object& object = objects_[id];
   for (const auto& [extent, crc] : object.syncing) object.ledger.add(extent, crc);
   std::vector<Block> blocks = object.ledger.take_changed();
@@ -30,7 +30,7 @@ void Receiver::not_journalled(ObjectId id) {
   object.sync_under_way = false;
 }
 
-std::vector<Range> Receiver::durable(ObjectId id) {
+std::vector<Range> Receiver::journalled(ObjectId id) {
   Object& object = objects_[id];
   std::vector<ExtentId> extents;
   for (const auto& [extent, crc] : std::exchange(object.syncing, {})) {
@@ -40,7 +40,7 @@ std::vector<Range> Receiver::durable(ObjectId id) {
     unsynced_bytes_ -= bytes;
   }
   object.sync_under_way = false;
-  check_complete(id);
+  finish_if_complete(id);
   return join_extents(object.written, std::move(extents));
 }
 
@@ -64,24 +64,24 @@ bool Receiver::sync_failed(ObjectId id) {
     object.written.clear(extent);
   }
   object.sync_under_way = false;
-  forget(id, std::move(extents));
-  return !std::exchange(object.sync_failed, true);
+  forget_and_need(id, std::move(extents));
+  return !std::exchange(object.failed_once, true);
 }
 
 // The worker takes these extents anew, and the source is asked for them.
-void Receiver::forget(ObjectId id, std::vector<ExtentId> extents) {
+void Receiver::forget_and_need(ObjectId id, std::vector<ExtentId> extents) {
   if (extents.empty()) return;
   Object& object = objects_[id];
   std::vector<Query> pieces;
   for (const Range& range : join_extents(object.written, std::move(extents))) {
     const LaneId lane = object.planner.lane_of(range.offset);
-    out_.commands.push_back(
+    actions_.commands.push_back(
         {.kind = board::CommandKind::kForgetExtents, .lane = lane, .object = id, .range = range});
     // If the bytes of this need are lost, the planner asks for them again.
-    object.planner.sent(object.written, lane, range, now_ns_);
+    object.planner.note_sent(object.written, lane, range, now_ns_);
     pieces.push_back({.lane = lane, .range = range});
   }
-  say_need(id, pieces);
+  add_needs(id, pieces);
 }
 
 void Receiver::begin_anew(ObjectId id) {
@@ -105,7 +105,7 @@ void Receiver::set_done(ObjectId id, uint64_t digest) {
   unsynced_bytes_ -= std::exchange(object.unsynced_bytes, 0);
   object.unsynced.clear();
   ++done_;
-  std::erase(active_, id);
+  std::erase(unfinished_, id);
 }
 
 }  // namespace sluice::recovery

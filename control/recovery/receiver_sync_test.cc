@@ -23,20 +23,20 @@ class SyncTest : public testing::Test {
 TEST_F(SyncTest, AFailedSyncTakesBackEverythingSinceTheLastGoodOne) {
   receiver_.on_event(written(0, 10));
   ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
-  receiver_.synced(kFirst);
-  EXPECT_EQ(receiver_.durable(kFirst), (std::vector<Range>{extents(ExtentId(0))}));
+  receiver_.sync_succeeded(kFirst);
+  EXPECT_EQ(receiver_.journalled(kFirst), (std::vector<Range>{extents(ExtentId(0))}));
   const uint64_t digest = receiver_.digest(kFirst);
 
   receiver_.on_event(written(1, 11));
   ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
   receiver_.on_event(written(2, 12));  // while the sync runs: the error may be that of this write
-  receiver_.take();
+  receiver_.take_actions();
   EXPECT_TRUE(receiver_.sync_failed(kFirst));
-  const Receiver::Out out = receiver_.take();
-  ASSERT_EQ(out.needs.size(), 1U);
-  EXPECT_EQ(out.needs[0].ranges, (std::vector<Range>{extents(ExtentId(1), 2)}));
-  ASSERT_EQ(out.commands.size(), 1U);
-  EXPECT_EQ(out.commands[0].kind, board::CommandKind::kForgetExtents);
+  const Receiver::Actions actions = receiver_.take_actions();
+  ASSERT_EQ(actions.needs.size(), 1U);
+  EXPECT_EQ(actions.needs[0].ranges, (std::vector<Range>{extents(ExtentId(1), 2)}));
+  ASSERT_EQ(actions.commands.size(), 1U);
+  EXPECT_EQ(actions.commands[0].kind, board::CommandKind::kForgetExtents);
   EXPECT_TRUE(receiver_.written(kFirst).is_set(ExtentId(0)));
   EXPECT_FALSE(receiver_.written(kFirst).is_set(ExtentId(1)));
   EXPECT_FALSE(receiver_.written(kFirst).is_set(ExtentId(2)));
@@ -56,12 +56,12 @@ TEST_F(SyncTest, ASecondFailureMeansThatTheDiskIsBad) {
 TEST_F(SyncTest, WhatTheJournalDidNotTakeIsSyncedAndJournalledAgain) {
   receiver_.on_event(written(1, 11));
   ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
-  EXPECT_EQ(receiver_.synced(kFirst).size(), 1U);
+  EXPECT_EQ(receiver_.sync_succeeded(kFirst).size(), 1U);
   receiver_.not_journalled(kFirst);
   EXPECT_TRUE(receiver_.written(kFirst).is_set(ExtentId(1)));
   ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
-  EXPECT_EQ(receiver_.synced(kFirst).size(), 1U);
-  EXPECT_EQ(receiver_.durable(kFirst), (std::vector<Range>{extents(ExtentId(1))}));
+  EXPECT_EQ(receiver_.sync_succeeded(kFirst).size(), 1U);
+  EXPECT_EQ(receiver_.journalled(kFirst), (std::vector<Range>{extents(ExtentId(1))}));
 }
 
 }  // namespace

@@ -49,34 +49,34 @@ TEST_F(ReceiverTest, DurableOnlyAfterSyncAndJournal) {
   EXPECT_EQ(receiver.begin_sync(kFirst), 1U);
   EXPECT_EQ(receiver.begin_sync(kFirst), 0U) << "one at a time";
   receiver.on_event(written(kFirst, 1, 12));  // while the sync is under way: not of this batch
-  const std::vector<Block> rows = receiver.synced(kFirst);
+  const std::vector<Block> rows = receiver.sync_succeeded(kFirst);
   ASSERT_EQ(rows.size(), 1U);
-  EXPECT_EQ(receiver.durable(kFirst), (std::vector<Range>{extents(ExtentId(0))}));
+  EXPECT_EQ(receiver.journalled(kFirst), (std::vector<Range>{extents(ExtentId(0))}));
   EXPECT_EQ(receiver.unsynced_bytes(), kExtent);
 
   Receiver again = make({2 * kExtent});
   ASSERT_TRUE(again.restore(kFirst, rows[0]));
-  again.restored();
+  again.finish_restore();
   EXPECT_EQ(again.held(kFirst), (std::vector<Range>{extents(ExtentId(0))}));
 }
 
 TEST_F(ReceiverTest, AnAdoptionForgetsWhatOnlyTheDeadControlKnew) {
   Receiver receiver = make({4 * kExtent});
   receiver.adopt(2, {kFirst}, 0);
-  Receiver::Out out = receiver.take();
-  ASSERT_EQ(out.commands.size(), 1U);
+  Receiver::Actions actions = receiver.take_actions();
+  ASSERT_EQ(actions.commands.size(), 1U);
   // Of an extent that is being written an event will come: it counts as missing.
-  EXPECT_EQ(out.commands[0].kind, CommandKind::kQueryUnwritten);
+  EXPECT_EQ(actions.commands[0].kind, CommandKind::kQueryUnwritten);
   receiver.on_event(written(kFirst, 0));
   receiver.on_event(missing(kFirst, extents(ExtentId(2), 2), Receiver::kAdoptTag));
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
-  EXPECT_EQ(receiver.take().commands.size(), 2U) << "an answer from every lane";
+  EXPECT_EQ(receiver.take_actions().commands.size(), 2U) << "an answer from every lane";
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
-  out = receiver.take();
-  ASSERT_EQ(out.needs.size(), 1U);
-  EXPECT_EQ(out.needs[0].ranges, (std::vector<Range>{extents(ExtentId(1))}));
-  EXPECT_EQ(out.commands[0].kind, CommandKind::kForgetExtents);
+  actions = receiver.take_actions();
+  ASSERT_EQ(actions.needs.size(), 1U);
+  EXPECT_EQ(actions.needs[0].ranges, (std::vector<Range>{extents(ExtentId(1))}));
+  EXPECT_EQ(actions.commands[0].kind, CommandKind::kForgetExtents);
   EXPECT_TRUE(receiver.adopting());
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
@@ -91,7 +91,7 @@ TEST_F(ReceiverTest, AnAdoptionEndsThoughAFileBecomesDoneMeanwhile) {
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
   EXPECT_FALSE(receiver.adopting());
-  EXPECT_TRUE(receiver.take().needs.empty());
+  EXPECT_TRUE(receiver.take_actions().needs.empty());
 }
 
 // The source was told of bytes that were written and never durable; it will not send them by itself.
@@ -102,17 +102,17 @@ TEST_F(ReceiverTest, AfterAnAdoptionWhateverStaysMissingIsAskedFor) {
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
   receiver.on_event(end(kFirst, Receiver::kAdoptTag));
   ASSERT_FALSE(receiver.adopting());
-  receiver.take();
+  receiver.take_actions();
   receiver.tick(kMs + NeedPlanner::kQuietNs + 1);
-  const Receiver::Out asked = receiver.take();
+  const Receiver::Actions asked = receiver.take_actions();
   ASSERT_EQ(asked.commands.size(), 1U);
   EXPECT_EQ(asked.commands[0].kind, CommandKind::kQueryMissing);
   EXPECT_EQ(asked.commands[0].range, (extents(ExtentId(0), 2)));
   receiver.on_event(missing(kFirst, extents(ExtentId(0)), asked.commands[0].tag));
   receiver.on_event(end(kFirst, asked.commands[0].tag));
-  const Receiver::Out out = receiver.take();
-  ASSERT_EQ(out.needs.size(), 1U);
-  EXPECT_EQ(out.needs[0].ranges, (std::vector<Range>{extents(ExtentId(0))}));
+  const Receiver::Actions actions = receiver.take_actions();
+  ASSERT_EQ(actions.needs.size(), 1U);
+  EXPECT_EQ(actions.needs[0].ranges, (std::vector<Range>{extents(ExtentId(0))}));
 }
 
 TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
@@ -121,7 +121,7 @@ TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
   ASSERT_TRUE(receiver.partition_sent(kFirst, LaneId(1), extents(ExtentId(0))));
   ASSERT_TRUE(receiver.partition_sent(kFirst, LaneId(2), extents(ExtentId(2))));
   receiver.tick(NeedPlanner::kQuietNs + 1);
-  const Receiver::Out asked = receiver.take();
+  const Receiver::Actions asked = receiver.take_actions();
   ASSERT_EQ(asked.commands.size(), 2U);
   const uint32_t tag = asked.commands[0].tag;
   receiver.on_event(missing(kFirst, {.offset = 2 * kExtent + 512, .length = 512}, tag));
@@ -130,12 +130,12 @@ TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
       missing(kFirst, {.offset = 3 * kExtent, .length = 512}, tag));  // nobody was asked for that
   receiver.on_event(end(kFirst, tag));
   receiver.on_event(end(kFirst, tag));
-  const Receiver::Out out = receiver.take();
-  ASSERT_EQ(out.needs.size(), 2U);
-  EXPECT_EQ(out.needs[0].lane, LaneId(1));
-  EXPECT_EQ(out.needs[0].ranges, (std::vector<Range>{{.offset = 512, .length = 512}}));
-  EXPECT_EQ(out.needs[1].lane, LaneId(2));
-  EXPECT_EQ(out.needs[1].ranges, (std::vector<Range>{{.offset = 2 * kExtent + 512, .length = 512}}));
+  const Receiver::Actions actions = receiver.take_actions();
+  ASSERT_EQ(actions.needs.size(), 2U);
+  EXPECT_EQ(actions.needs[0].lane, LaneId(1));
+  EXPECT_EQ(actions.needs[0].ranges, (std::vector<Range>{{.offset = 512, .length = 512}}));
+  EXPECT_EQ(actions.needs[1].lane, LaneId(2));
+  EXPECT_EQ(actions.needs[1].ranges, (std::vector<Range>{{.offset = 2 * kExtent + 512, .length = 512}}));
 }
 
 TEST_F(ReceiverTest, FinishesAFileOnceItIsCompleteAndItsDigestIsTheSources) {
@@ -143,12 +143,12 @@ TEST_F(ReceiverTest, FinishesAFileOnceItIsCompleteAndItsDigestIsTheSources) {
   receiver.start_attempt(0);
   receiver.on_event(written(kFirst, 0, 5));
   receiver.on_event(written(kSecond, 0, 6));
-  EXPECT_FALSE(receiver.file_digest(kFirst, kExtent + 1, 5));
-  EXPECT_TRUE(receiver.file_digest(kFirst, kExtent, 5));
-  EXPECT_TRUE(receiver.file_digest(kSecond, kExtent, 7));
-  const Receiver::Out out = receiver.take();
-  EXPECT_EQ(out.finished, std::vector{kFirst});
-  EXPECT_EQ(out.differ, std::vector{kSecond});
+  EXPECT_FALSE(receiver.file_digest(kFirst, {.size_bytes = kExtent + 1, .digest = 5}));
+  EXPECT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
+  EXPECT_TRUE(receiver.file_digest(kSecond, {.size_bytes = kExtent, .digest = 7}));
+  const Receiver::Actions actions = receiver.take_actions();
+  EXPECT_EQ(actions.finished, std::vector{kFirst});
+  EXPECT_EQ(actions.differ, std::vector{kSecond});
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ Sender::Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const O
     Object object;
     object.layout = layout;
     object.ledger = ExtentLedger(layout);
-    object.given = object.peer = ExtentMap(layout);
+    object.given = object.at_peer = ExtentMap(layout);
     bytes_total_ += layout.size_bytes;
     objects_.push_back(std::move(object));
   }
@@ -42,7 +42,7 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
   bytes_held_ = 0;
   for (Object& object : objects_) {
     const bool done = object.done;
-    object.given = object.peer = ExtentMap(object.layout);
+    object.given = object.at_peer = ExtentMap(object.layout);
     object.placed.clear();
     object.next_offset = 0;
     object.open = false;
@@ -61,43 +61,43 @@ void Sender::adopt(const board::Event& event, LaneId lane) {
   if (event.kind == board::EventKind::kQueued) {
     place(lane, part, part.offset);
     lanes_[lane].parts.push_back(part);
-    lanes_[lane].bytes += part.length;
+    lanes_[lane].queued_bytes += part.length;
   } else if (event.kind == board::EventKind::kHeld) {
     place(lane, part, part.offset + part.length);
   }
 }
 
 void Sender::add_crc(ObjectId id, ExtentId extent, uint64_t crc) {
-  if (objects_[id].ledger.add(extent, crc) == ExtentLedger::Add::kDiffers) out_.changed.push_back(id);
-  check_done(id);
+  if (objects_[id].ledger.add(extent, crc) == ExtentLedger::Add::kDiffers) actions_.changed.push_back(id);
+  finish_or_report(id);
 }
 
-void Sender::check_done(ObjectId id) {
+void Sender::finish_or_report(ObjectId id) {
   Object& object = objects_[id];
   if (object.done || !object.ledger.complete()) return;
   if (object.peer_digest) {
     if (*object.peer_digest != object.ledger.digest()) {
-      out_.differ.push_back(id);
+      actions_.differ.push_back(id);
       return;
     }
     object.done = true;
     object.placed.clear();
     ++done_;
     ++steps_;
-    out_.done.push_back(id);
+    actions_.done.push_back(id);
   } else if (may_give_ && !object.digest_reported) {
     object.digest_reported = true;
-    out_.digests.push_back(id);
+    actions_.digests.push_back(id);
   }
 }
 
-bool Sender::wants(const LaneWork& work) const {
+bool Sender::has_room(const LaneWork& work) const {
   if (work.parts.size() < kPartsQueuedMin) return true;
   const uint64_t enough = std::max(part_bytes_, options_.lane_rate_bps / 8 * kQueuedNs / 1'000'000'000);
-  return work.parts.size() < kPartsQueuedMax && work.bytes < enough;
+  return work.parts.size() < kPartsQueuedMax && work.queued_bytes < enough;
 }
 
-std::optional<Sender::Part> Sender::next_part() {
+std::optional<Sender::Part> Sender::take_next_part() {
   for (; cursor_ < objects_.end_id(); ++cursor_) {
     Object& object = objects_[cursor_];
     if (object.done) continue;
@@ -125,23 +125,23 @@ void Sender::place(LaneId lane, const Part& part, uint64_t sent_end) {
   object.placed[part.offset] = {.end = end, .sent_end = sent_end, .lane = lane};
 }
 
-void Sender::feed() {
+void Sender::give_parts() {
   if (!may_give_) return;
   for (bool gave = true; gave;) {
     gave = false;
     for (LaneId lane; lane < lanes_.end_id(); ++lane) {
       LaneWork& work = lanes_[lane];
-      if (!wants(work)) continue;
-      const std::optional<Part> part = next_part();
+      if (!has_room(work)) continue;
+      const std::optional<Part> part = take_next_part();
       if (!part) return;
       place(lane, *part, part->offset);
       if (work.parts.empty()) work.moved_ns = now_ns_;
       work.parts.push_back(*part);
-      work.bytes += part->length;
-      out_.commands.push_back({.kind = board::CommandKind::kPartition,
-                               .lane = lane,
-                               .object = part->object,
-                               .range = {.offset = part->offset, .length = part->length}});
+      work.queued_bytes += part->length;
+      actions_.commands.push_back({.kind = board::CommandKind::kPartition,
+                                   .lane = lane,
+                                   .object = part->object,
+                                   .range = {.offset = part->offset, .length = part->length}});
       gave = true;
     }
   }
@@ -149,7 +149,7 @@ void Sender::feed() {
 
 void Sender::object_opened(ObjectId id) {
   objects_[id].open = true;
-  feed();
+  give_parts();
 }
 
 void Sender::on_event(const board::Event& event, LaneId lane) {
@@ -166,8 +166,8 @@ void Sender::extent_sent(const board::Event& event, LaneId lane) {
   if (!extent) return;
   // The peer has it by a repair that an earlier life of this control ordered, and will not list it for this
   // lane; told before the worker had opened it, the worker does not know.
-  if (object.done || object.peer.is_set(*extent)) {
-    out_.commands.push_back(
+  if (object.done || object.at_peer.is_set(*extent)) {
+    actions_.commands.push_back(
         {.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
   }
   if (object.done) return;
@@ -186,16 +186,16 @@ void Sender::partition_sent(const board::Event& event, LaneId lane) {
     return candidate.object == ObjectId(event.object) && candidate.offset + candidate.length == end;
   });
   if (part == work.parts.end()) return;
-  report(lane, &*part, end);
-  work.bytes -= part->length;
+  report_sent(lane, &*part, end);
+  work.queued_bytes -= part->length;
   work.parts.erase(part);
-  feed();
+  give_parts();
 }
 
-void Sender::report(LaneId lane, Part* part, uint64_t end) {
-  out_.sent.push_back({.object = part->object,
-                       .lane = lane,
-                       .range = {.offset = part->offset, .length = end - part->offset}});
+void Sender::report_sent(LaneId lane, Part* part, uint64_t end) {
+  actions_.sent.push_back({.object = part->object,
+                           .lane = lane,
+                           .range = {.offset = part->offset, .length = end - part->offset}});
   part->reported_end = end;
 }
 
@@ -207,7 +207,8 @@ void Sender::tick(uint64_t now_ns) {
     if (now_ns - std::min(now_ns, lanes_[lane].moved_ns) < kStuckNs) continue;
     for (Part& part : lanes_[lane].parts) {
       const Placed* placed = placed_at(objects_[part.object], part.offset);
-      if (placed != nullptr && placed->sent_end > part.reported_end) report(lane, &part, placed->sent_end);
+      if (placed != nullptr && placed->sent_end > part.reported_end)
+        report_sent(lane, &part, placed->sent_end);
     }
   }
 }
@@ -218,7 +219,7 @@ bool Sender::has_work(LaneId lane, const board::FlowState& state) const {
              state.extents_done.load(std::memory_order_relaxed);
 }
 
-std::optional<Sender::ObjectExtent> Sender::next_reread() {
+std::optional<Sender::ObjectExtent> Sender::take_unknown() {
   while (!unknown_.empty()) {
     Unknown& run = unknown_.front();
     const ObjectExtent next{.object = run.object, .extent = run.first++};

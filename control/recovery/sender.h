@@ -1,12 +1,12 @@
 // The sending end of a session, without its files and its wire: which partition goes to which lane, what was
 // sent with which CRC, what the peer has, what must be repaired.
 //
-// Pure: told what happened, it says what to do (Out); the caller owns flows, disks, journal and clock. A lane
-// gets its next partition when it has little left, so that no lane waits for the slowest. Attempts: flows may
-// end and others begin (start_attempt): what the peer holds (peer_has) is not sent again. Of an extent that
-// the peer holds and whose CRC is not known here (this control was restarted), the bytes are read again
-// (next_reread), so that the final comparison is never the peer with itself.
-// SPDX-License-Identifier: Apache-2.0
+// Pure: told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock. A
+// lane gets its next partition when it has little left, so that no lane waits for the slowest. Attempts:
+// flows may end and others begin (start_attempt): what the peer holds (peer_has) is not sent again. Of an
+// extent that the peer holds and whose CRC is not known here (this control was restarted), the bytes are read
+// again (take_unknown), so that the final comparison is never the peer with itself. SPDX-License-Identifier:
+// Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class Sender {
     ObjectId object;
     ExtentId extent;
   };
-  struct Out {
+  struct Actions {
     std::vector<LaneCommand> commands;
     std::vector<SentRange> sent;    // report to the peer
     std::vector<ObjectId> digests;  // complete: report digest(object), after a look at the source
@@ -51,7 +51,7 @@ class Sender {
   Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
-  // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_knows().
+  // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_said_all().
   void start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns);
   // Flows that another control began are continued: what their workers say (kQueued, kHeld), before
   // anything else is given to them.
@@ -59,9 +59,9 @@ class Sender {
 
   // From the peer. Ranges outside an object are cut or ignored.
   void peer_has(ObjectId object, const std::vector<Range>& ranges);  // written or durable there
-  void peer_knows();                                                 // that was all: go on
+  void peer_said_all();                                              // that was all: go on
   // `lane`: where the peer has the rest of their extents, if it says so.
-  void need(ObjectId object, std::optional<LaneId> lane, const std::vector<Range>& ranges);
+  void peer_needs(ObjectId object, std::optional<LaneId> lane, const std::vector<Range>& ranges);
   bool file_done(ObjectId object, uint64_t digest);  // false: there is no such file
   // The stream is another one: what was reported and not confirmed is reported again.
   void report_again();
@@ -70,10 +70,10 @@ class Sender {
   void on_event(const board::Event& event, LaneId lane);
   void object_opened(ObjectId object);
   void tick(uint64_t now_ns);
-  Out take() { return std::exchange(out_, {}); }
+  Actions take_actions() { return std::exchange(actions_, {}); }
 
   // An extent whose CRC must be found by reading it again; then reread() with it.
-  std::optional<ObjectExtent> next_reread();
+  std::optional<ObjectExtent> take_unknown();
   void reread(const ObjectExtent& extent, uint64_t crc);
   bool has_unknown() const { return !unknown_.empty(); }
   std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
@@ -86,7 +86,7 @@ class Sender {
   uint64_t digest(ObjectId object) const { return objects_[object].ledger.digest(); }
   std::optional<uint64_t> peer_digest(ObjectId object) const { return objects_[object].peer_digest; }
   const ExtentLedger& ledger(ObjectId object) const { return objects_[object].ledger; }
-  uint64_t bytes_held(ObjectId object) const { return objects_[object].peer.set_bytes(); }
+  uint64_t bytes_held(ObjectId object) const { return objects_[object].at_peer.set_bytes(); }
   uint64_t bytes_held() const { return bytes_held_; }
   // Something was given to the lane that has not left, or was asked for again a moment ago, or has left and
   // is not complete at the peer: it may have to go again.
@@ -103,7 +103,7 @@ class Sender {
     Layout layout;
     ExtentLedger ledger;                // sent once, with CRC
     ExtentMap given;                    // to a lane of this attempt, or at the peer
-    ExtentMap peer;                     // the peer said that it has it
+    ExtentMap at_peer;                  // the peer said that it has it
     std::map<uint64_t, Placed> placed;  // given, not all at the peer yet: repairs go the same way
     uint64_t next_offset = 0;           // nothing before it is left to give
     std::optional<uint64_t> peer_digest;
@@ -124,29 +124,29 @@ class Sender {
   };
   struct LaneWork {
     std::deque<Part> parts;  // given to the worker, first pass not yet ended
-    uint64_t bytes = 0;
+    uint64_t queued_bytes = 0;
     uint64_t moved_ns = 0;  // last extent sent
     uint64_t repair_until_ns = 0;
   };
 
-  void feed();
-  bool wants(const LaneWork& work) const;
-  std::optional<Part> next_part();
+  void give_parts();
+  bool has_room(const LaneWork& work) const;
+  std::optional<Part> take_next_part();
   void place(LaneId lane, const Part& part, uint64_t sent_end);
   void extent_sent(const board::Event& event, LaneId lane);
   void partition_sent(const board::Event& event, LaneId lane);
   void add_crc(ObjectId id, ExtentId extent, uint64_t crc);
-  void check_done(ObjectId id);
-  void add_repair(LaneId lane, ObjectId id, Range range);
+  void finish_or_report(ObjectId id);
+  void order_repair(LaneId lane, ObjectId id, Range range);
   static uint64_t never_sent_until(const Object& object, Range range);
-  void report(LaneId lane, Part* part, uint64_t end);
+  void report_sent(LaneId lane, Part* part, uint64_t end);
   void forget_placed(Object& object, Range range);
   Placed* placed_at(Object& object, uint64_t offset);
 
   Options options_;
   Indexed<ObjectId, Object> objects_;
   Indexed<LaneId, LaneWork> lanes_;
-  Out out_;
+  Actions actions_;
   uint64_t now_ns_ = 0;
   uint64_t part_bytes_ = 0;
   uint64_t bytes_total_ = 0;

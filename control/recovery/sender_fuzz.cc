@@ -83,8 +83,8 @@ void check_range(const World& world, ObjectId object, Range range) {
 }
 
 void check(World& world, Sender& sender) {
-  const Sender::Out out = sender.take();
-  for (const LaneCommand& command : out.commands) {
+  const Sender::Actions actions = sender.take_actions();
+  for (const LaneCommand& command : actions.commands) {
     check_range(world, command.object, command.range);
     fuzz::require(command.lane < LaneId(world.lanes), "a lane of this attempt");
     if (command.kind != CommandKind::kPartition) {
@@ -100,13 +100,13 @@ void check(World& world, Sender& sender) {
       fuzz::require(world.given.insert({command.object, at}).second, "no extent is given twice");
     }
   }
-  for (const Sender::SentRange& sent : out.sent) {
+  for (const Sender::SentRange& sent : actions.sent) {
     check_range(world, sent.object, sent.range);
     fuzz::require(sent.lane < LaneId(world.lanes), "sent on a lane of this attempt");
   }
-  for (const ObjectId object : out.digests)
+  for (const ObjectId object : actions.digests)
     fuzz::require(sender.digest_known(object), "a digest that is known");
-  for (const ObjectId object : out.done) {
+  for (const ObjectId object : actions.done) {
     fuzz::require(world.done.insert(object).second && sender.done(object), "done once");
     fuzz::require(sender.peer_digest(object) == sender.digest(object), "with equal digests");
   }
@@ -184,10 +184,10 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
       sender.peer_has(any_object(world, input), any_ranges(input));
       break;
     case 4:
-      sender.peer_knows();
+      sender.peer_said_all();
       break;
     case 5:
-      sender.need(any_object(world, input), LaneId(input.below(8)), any_ranges(input));
+      sender.peer_needs(any_object(world, input), LaneId(input.below(8)), any_ranges(input));
       break;
     case 6: {
       const ObjectId object = any_object(world, input);
@@ -211,7 +211,7 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
       start_attempt(world, sender, input);
       break;
     case 11:
-      if (const auto unknown = sender.next_reread()) {
+      if (const auto unknown = sender.take_unknown()) {
         const ObjectId object = unknown->object;
         fuzz::require(world.layouts.contains(object) && !sender.ledger(object).map().is_set(unknown->extent),
                       "not known yet");

@@ -18,13 +18,13 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
   const bool lanes_may_hold = may_give_ || adopted_;
   for (const Range& told : ranges) {
     if (told.offset >= object.layout.size_bytes) continue;
-    const Range range = object.peer.cut(told);
-    for (ExtentId extent((range.offset + extent_bytes - 1) / extent_bytes); extent < object.peer.end_id();
+    const Range range = object.at_peer.cut(told);
+    for (ExtentId extent((range.offset + extent_bytes - 1) / extent_bytes); extent < object.at_peer.end_id();
          ++extent) {
-      if (object.peer.range_of(extent).end() > range.end()) break;
+      if (object.at_peer.range_of(extent).end() > range.end()) break;
       object.given.set(extent);
-      if (!object.peer.set(extent)) continue;
-      bytes_held_ += object.peer.range_of(extent).length;
+      if (!object.at_peer.set(extent)) continue;
+      bytes_held_ += object.at_peer.range_of(extent).length;
       if (object.ledger.map().is_set(extent)) continue;
       if (!unknown_.empty() && unknown_.back().object == id && unknown_.back().end == extent) {
         ++unknown_.back().end;
@@ -36,7 +36,7 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
     // Two lanes may have sent an extent (a repair that an earlier life of this control ordered): the peer
     // lists it for one of them, and the other would hold it for ever.
     for (LaneId lane; lanes_may_hold && range.length != 0 && lane < lanes_.end_id(); ++lane) {
-      out_.commands.push_back(
+      actions_.commands.push_back(
           {.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
     }
   }
@@ -47,15 +47,15 @@ void Sender::forget_placed(Object& object, Range range) {
   auto at = object.placed.upper_bound(range.offset);
   if (at != object.placed.begin()) --at;
   while (at != object.placed.end() && at->first < range.end()) {
-    const bool all = object.peer.complete({.offset = at->first, .length = at->second.end - at->first});
+    const bool all = object.at_peer.complete({.offset = at->first, .length = at->second.end - at->first});
     at = all ? object.placed.erase(at) : std::next(at);
   }
 }
 
-void Sender::peer_knows() {
+void Sender::peer_said_all() {
   may_give_ = true;
-  feed();
-  for (ObjectId id; id < objects_.end_id(); ++id) check_done(id);
+  give_parts();
+  for (ObjectId id; id < objects_.end_id(); ++id) finish_or_report(id);
 }
 
 void Sender::report_again() {
@@ -64,12 +64,12 @@ void Sender::report_again() {
     if (object.done) continue;
     for (const auto& [offset, placed] : object.placed) {
       if (placed.sent_end == offset) continue;
-      out_.sent.push_back({.object = id,
-                           .lane = placed.lane,
-                           .range = {.offset = offset, .length = placed.sent_end - offset}});
+      actions_.sent.push_back({.object = id,
+                               .lane = placed.lane,
+                               .range = {.offset = offset, .length = placed.sent_end - offset}});
     }
     object.digest_reported = false;
-    check_done(id);
+    finish_or_report(id);
   }
 }
 
@@ -84,18 +84,18 @@ Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
 // control was restarted only the peer knows. Whole extents go on the lane that carried them, if that is
 // known. What was never sent comes in its turn: a peer that was restarted does not know, and asks for all it
 // lacks.
-void Sender::need(ObjectId id, std::optional<LaneId> told_lane, const std::vector<Range>& ranges) {
+void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std::vector<Range>& ranges) {
   if (!objects_.contains(id) || objects_[id].done) return;
   Object& object = objects_[id];
   for (const Range& told : ranges) {
-    const Range range = object.peer.cut(told);
+    const Range range = object.at_peer.cut(told);
     Range repair{.offset = range.offset, .length = 0};  // neighbours on one lane, joined
     LaneId lane;
     for (uint64_t at = range.offset; at < range.end();) {
-      const ExtentId extent = object.peer.extent_at(at);
-      const Range whole = object.peer.range_of(extent);
+      const ExtentId extent = object.at_peer.extent_at(at);
+      const Range whole = object.at_peer.range_of(extent);
       const uint64_t piece_end = std::min(range.end(), whole.end());
-      if (object.peer.clear(extent)) bytes_held_ -= whole.length;  // it had it: lost again
+      if (object.at_peer.clear(extent)) bytes_held_ -= whole.length;  // it had it: lost again
       const Placed* placed = placed_at(object, at);
       // A part of an extent is missing only where another part has come.
       const bool part = at != whole.offset || piece_end != whole.end();
@@ -104,7 +104,7 @@ void Sender::need(ObjectId id, std::optional<LaneId> told_lane, const std::vecto
       const LaneId known_lane = placed != nullptr ? placed->lane : told_lane.value_or(LaneId());
       const LaneId its_lane = part ? told_lane.value_or(known_lane) : known_lane;
       if (!repeat || its_lane != lane || repair.end() != at) {
-        add_repair(lane, id, repair);
+        order_repair(lane, id, repair);
         repair = {.offset = at, .length = 0};
         lane = its_lane;
       }
@@ -119,7 +119,7 @@ void Sender::need(ObjectId id, std::optional<LaneId> told_lane, const std::vecto
         repair.offset = at;
       }
     }
-    add_repair(lane, id, repair);
+    order_repair(lane, id, repair);
   }
 }
 
@@ -132,9 +132,10 @@ uint64_t Sender::never_sent_until(const Object& object, Range range) {
   return std::min(run_end(object.given), run_end(object.ledger.map()));
 }
 
-void Sender::add_repair(LaneId lane, ObjectId id, Range range) {
+void Sender::order_repair(LaneId lane, ObjectId id, Range range) {
   if (range.length == 0 || !lanes_.contains(lane)) return;  // without flows: it will be asked for again
-  out_.commands.push_back({.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
+  actions_.commands.push_back(
+      {.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
   lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
 }
 
@@ -144,7 +145,7 @@ bool Sender::file_done(ObjectId id, uint64_t digest) {
   if (object.done) return true;
   object.peer_digest = digest;
   peer_has(id, {{.offset = 0, .length = object.layout.size_bytes}});
-  check_done(id);
+  finish_or_report(id);
   return true;
 }
 

@@ -22,14 +22,14 @@ class SenderTest : public testing::Test {
   }
   static void begin(Sender& sender) {
     for (ObjectId id; id.value() < sender.objects(); ++id) sender.object_opened(id);
-    sender.peer_knows();
+    sender.peer_said_all();
   }
   static board::Event sent(uint64_t extent, uint64_t crc, uint64_t length = kExtent) {
     return {.kind = EventKind::kExtentSent, .offset = extent * kExtent, .length = length, .digest = crc};
   }
-  static std::vector<Range> of_kind(const Sender::Out& out, CommandKind kind) {
+  static std::vector<Range> of_kind(const Sender::Actions& actions, CommandKind kind) {
     std::vector<Range> ranges;
-    for (const LaneCommand& c : out.commands) {
+    for (const LaneCommand& c : actions.commands) {
       if (c.kind == kind) ranges.push_back(c.range);
     }
     return ranges;
@@ -40,41 +40,41 @@ TEST_F(SenderTest, GivesNothingBeforeThePeerHasSaidWhatItHolds) {
   Sender sender = make({4 * kExtent});
   sender.object_opened(kFirst);
   sender.peer_has(kFirst, {extents(ExtentId(0))});
-  EXPECT_TRUE(sender.take().commands.empty());
-  sender.peer_knows();
-  const auto parts = of_kind(sender.take(), CommandKind::kPartition);
+  EXPECT_TRUE(sender.take_actions().commands.empty());
+  sender.peer_said_all();
+  const auto parts = of_kind(sender.take_actions(), CommandKind::kPartition);
   EXPECT_EQ(parts, (std::vector<Range>{extents(ExtentId(1)), extents(ExtentId(2), 2)}));
 }
 
 TEST_F(SenderTest, RepairsOnTheLaneThatCarriedTheBytes) {
   Sender sender = make({8 * kExtent}, 2);
   begin(sender);
-  sender.take();
+  sender.take_actions();
   sender.on_event({.kind = EventKind::kExtentSent, .offset = 2 * kExtent, .length = kExtent, .digest = 7},
                   LaneId(1));
-  sender.need(kFirst, std::nullopt, {{.offset = 2 * kExtent + 512, .length = 1024}});
-  const Sender::Out out = sender.take();
-  ASSERT_EQ(out.commands.size(), 1U);
-  EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(out.commands[0].lane, LaneId(1));
-  EXPECT_EQ(out.commands[0].range, (Range{.offset = 2 * kExtent + 512, .length = 1024}));
+  sender.peer_needs(kFirst, std::nullopt, {{.offset = 2 * kExtent + 512, .length = 1024}});
+  const Sender::Actions actions = sender.take_actions();
+  ASSERT_EQ(actions.commands.size(), 1U);
+  EXPECT_EQ(actions.commands[0].kind, CommandKind::kRepair);
+  EXPECT_EQ(actions.commands[0].lane, LaneId(1));
+  EXPECT_EQ(actions.commands[0].range, (Range{.offset = 2 * kExtent + 512, .length = 1024}));
 }
 
 TEST_F(SenderTest, WhatWasNeverSentComesInItsTurnHoweverMuchOfItIsAskedFor) {
   Sender sender = make({1000ULL * kExtent});
   begin(sender);
-  sender.take();
+  sender.take_actions();
   sender.on_event(sent(0, 1), LaneId(0));
-  sender.need(kFirst, LaneId(0), {extents(ExtentId(0), 1000)});
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{extents(ExtentId(0))}));
+  sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(0), 1000)});
+  EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kRepair), (std::vector<Range>{extents(ExtentId(0))}));
 }
 
 TEST_F(SenderTest, APartOfAnExtentWasSentByAnEarlierLifeAndIsRepaired) {
   Sender sender = make({100 * kExtent});  // knows nothing: it was restarted
   begin(sender);
-  sender.take();
-  sender.need(kFirst, LaneId(0), {{.offset = 50 * kExtent + 4096, .length = 4096}});
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair),
+  sender.take_actions();
+  sender.peer_needs(kFirst, LaneId(0), {{.offset = 50 * kExtent + 4096, .length = 4096}});
+  EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kRepair),
             (std::vector<Range>{{.offset = 50 * kExtent + 4096, .length = 4096}}));
 }
 
@@ -83,48 +83,49 @@ TEST_F(SenderTest, AnExtentThatThePeerLostAgainIsRepaired) {
   begin(sender);
   for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), LaneId(0));
   sender.peer_has(kFirst, {extents(ExtentId(0), 4)});
-  sender.take();
-  sender.need(kFirst, LaneId(0), {extents(ExtentId(1), 2)});  // its sync failed
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kRepair), (std::vector<Range>{extents(ExtentId(1), 2)}));
+  sender.take_actions();
+  sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(1), 2)});  // its sync failed
+  EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kRepair),
+            (std::vector<Range>{extents(ExtentId(1), 2)}));
 }
 
 // Found by the simulator (seed 486): the rest of such an extent lay at the worker of another lane for ever.
 TEST_F(SenderTest, WhatThePeerLostAgainIsStillRepairedOnItsLane) {
   Sender sender = make({8 * kExtent}, 2);
   begin(sender);
-  sender.take();
+  sender.take_actions();
   for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), LaneId(1));
   sender.peer_has(kFirst, {extents(ExtentId(2))});  // written, but a sync fails then
   const uint64_t held = sender.bytes_held();
-  sender.need(kFirst, std::nullopt, {extents(ExtentId(2))});
+  sender.peer_needs(kFirst, std::nullopt, {extents(ExtentId(2))});
   EXPECT_EQ(sender.bytes_held(), held - kExtent);
   sender.peer_has(kFirst, {extents(ExtentId(3))});  // the rest of the partition
-  sender.take();
-  sender.need(kFirst, std::nullopt, {{.offset = 2 * kExtent + 512, .length = 1024}});
-  const Sender::Out out = sender.take();
-  ASSERT_EQ(out.commands.size(), 1U);
-  EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(out.commands[0].lane, LaneId(1));
+  sender.take_actions();
+  sender.peer_needs(kFirst, std::nullopt, {{.offset = 2 * kExtent + 512, .length = 1024}});
+  const Sender::Actions actions = sender.take_actions();
+  ASSERT_EQ(actions.commands.size(), 1U);
+  EXPECT_EQ(actions.commands[0].kind, CommandKind::kRepair);
+  EXPECT_EQ(actions.commands[0].lane, LaneId(1));
 }
 
 // Found by the simulator (seed 1307219): only the peer knows where the rest of such an extent lies.
 TEST_F(SenderTest, ARestartedSourceRepairsPartsOnTheLaneThatThePeerNames) {
   Sender sender = make({8 * kExtent}, 3);
   begin(sender);
-  sender.take();
-  sender.need(kFirst, LaneId(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
-  const Sender::Out out = sender.take();
-  ASSERT_EQ(out.commands.size(), 1U);
-  EXPECT_EQ(out.commands[0].kind, CommandKind::kRepair);
-  EXPECT_EQ(out.commands[0].lane, LaneId(2));
+  sender.take_actions();
+  sender.peer_needs(kFirst, LaneId(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
+  const Sender::Actions actions = sender.take_actions();
+  ASSERT_EQ(actions.commands.size(), 1U);
+  EXPECT_EQ(actions.commands[0].kind, CommandKind::kRepair);
+  EXPECT_EQ(actions.commands[0].lane, LaneId(2));
 }
 
 TEST_F(SenderTest, ALaneThatIsNotThereRepairsNothing) {
   Sender sender = make({8 * kExtent}, 2);
   begin(sender);
-  sender.take();
-  sender.need(kFirst, LaneId(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
-  EXPECT_TRUE(of_kind(sender.take(), CommandKind::kRepair).empty());
+  sender.take_actions();
+  sender.peer_needs(kFirst, LaneId(2), {{.offset = 6 * kExtent + 512, .length = 1024}});
+  EXPECT_TRUE(of_kind(sender.take_actions(), CommandKind::kRepair).empty());
 }
 
 TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
@@ -132,21 +133,21 @@ TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
   begin(sender);
   for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), LaneId(0));
   sender.start_attempt(0, {}, 0);  // the peer has ended the session: only its last word is due
-  sender.need(kFirst, LaneId(0), {extents(ExtentId(0), 4)});
-  EXPECT_TRUE(of_kind(sender.take(), CommandKind::kRepair).empty());
+  sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(0), 4)});
+  EXPECT_TRUE(of_kind(sender.take_actions(), CommandKind::kRepair).empty());
 }
 
 TEST_F(SenderTest, EveryLaneLearnsWhatThePeerHasSoThatNoneHoldsItForEver) {
   Sender sender = make({4 * kExtent}, 2);
   begin(sender);
-  sender.take();
+  sender.take_actions();
   sender.peer_has(kFirst, {extents(ExtentId(0))});
-  const Sender::Out out = sender.take();
-  ASSERT_EQ(out.commands.size(), 2U);
+  const Sender::Actions actions = sender.take_actions();
+  ASSERT_EQ(actions.commands.size(), 2U);
   for (uint32_t lane = 0; lane < 2; ++lane) {
-    EXPECT_EQ(out.commands[lane].kind, CommandKind::kPeerHas);
-    EXPECT_EQ(out.commands[lane].lane, LaneId(lane));
-    EXPECT_EQ(out.commands[lane].range, (extents(ExtentId(0))));
+    EXPECT_EQ(actions.commands[lane].kind, CommandKind::kPeerHas);
+    EXPECT_EQ(actions.commands[lane].lane, LaneId(lane));
+    EXPECT_EQ(actions.commands[lane].range, (extents(ExtentId(0))));
   }
 }
 
@@ -158,7 +159,8 @@ TEST_F(SenderTest, AdoptedLanesLearnWhatThePeerSaysThatItHolds) {
   sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));
   for (uint64_t extent = 0; extent < 2; ++extent) {  // in messages of their own
     sender.peer_has(kFirst, {extents(ExtentId(extent))});
-    EXPECT_EQ(of_kind(sender.take(), CommandKind::kPeerHas), (std::vector<Range>{extents(ExtentId(extent))}));
+    EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kPeerHas),
+              (std::vector<Range>{extents(ExtentId(extent))}));
   }
 }
 
@@ -168,24 +170,25 @@ TEST_F(SenderTest, ALaneThatSentWhatThePeerHadIsToldAgain) {
   Sender sender = make({4 * kExtent}, 1);
   begin(sender);
   sender.peer_has(kFirst, {extents(ExtentId(1))});
-  sender.take();
+  sender.take_actions();
   sender.on_event(sent(0, 10), LaneId(0));
-  EXPECT_TRUE(sender.take().commands.empty()) << "the peer does not have this one";
+  EXPECT_TRUE(sender.take_actions().commands.empty()) << "the peer does not have this one";
   sender.on_event(sent(1, 11), LaneId(0));
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kPeerHas), (std::vector<Range>{extents(ExtentId(1))}));
+  EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kPeerHas),
+            (std::vector<Range>{extents(ExtentId(1))}));
 }
 
 TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
   Sender sender = make({3 * kExtent});
   sender.peer_has(kFirst, {extents(ExtentId(0), 2)});
   for (ExtentId extent; extent < ExtentId(2); ++extent) {
-    const auto next = sender.next_reread();
+    const auto next = sender.take_unknown();
     ASSERT_TRUE(next);
     EXPECT_EQ(next->object, kFirst);
     EXPECT_EQ(next->extent, extent);
     sender.reread(*next, 11 + extent.value());
   }
-  EXPECT_FALSE(sender.next_reread());
+  EXPECT_FALSE(sender.take_unknown());
   EXPECT_FALSE(sender.digest_known(kFirst));
   begin(sender);
   sender.on_event(sent(2, 13), LaneId(0));
@@ -196,9 +199,9 @@ TEST_F(SenderTest, AnExtentReadTwiceWithAnotherCrcMeansThatTheSourceChanged) {
   Sender sender = make({4 * kExtent});
   begin(sender);
   sender.on_event(sent(0, 1), LaneId(0));
-  sender.take();
+  sender.take_actions();
   sender.on_event(sent(0, 2), LaneId(0));
-  EXPECT_EQ(sender.take().changed, std::vector{kFirst});
+  EXPECT_EQ(sender.take_actions().changed, std::vector{kFirst});
 }
 
 TEST_F(SenderTest, DoneOnlyWithEqualDigests) {
@@ -208,9 +211,9 @@ TEST_F(SenderTest, DoneOnlyWithEqualDigests) {
   sender.on_event({.kind = EventKind::kExtentSent, .object = 1, .length = kExtent, .digest = 6}, LaneId(0));
   EXPECT_TRUE(sender.file_done(kFirst, 5));
   EXPECT_TRUE(sender.file_done(kSecond, 7));
-  const Sender::Out out = sender.take();
-  EXPECT_EQ(out.done, std::vector{kFirst});
-  EXPECT_EQ(out.differ, std::vector{kSecond});
+  const Sender::Actions actions = sender.take_actions();
+  EXPECT_EQ(actions.done, std::vector{kFirst});
+  EXPECT_EQ(actions.differ, std::vector{kSecond});
   EXPECT_FALSE(sender.all_done());
   EXPECT_FALSE(sender.file_done(kNoObject, 0));
 }
@@ -220,11 +223,12 @@ TEST_F(SenderTest, AdoptedWorkIsNotGivenAgainAndIsReported) {
   sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));
   sender.adopt({.kind = EventKind::kQueued, .offset = kExtent, .length = kExtent}, LaneId(0));
   begin(sender);
-  EXPECT_EQ(of_kind(sender.take(), CommandKind::kPartition), (std::vector<Range>{extents(ExtentId(2), 2)}));
+  EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kPartition),
+            (std::vector<Range>{extents(ExtentId(2), 2)}));
   sender.report_again();
-  const Sender::Out out = sender.take();
-  ASSERT_EQ(out.sent.size(), 1U);
-  EXPECT_EQ(out.sent[0].range, (extents(ExtentId(0))));
+  const Sender::Actions actions = sender.take_actions();
+  ASSERT_EQ(actions.sent.size(), 1U);
+  EXPECT_EQ(actions.sent[0].range, (extents(ExtentId(0))));
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ void Destination::on_message(const peer::PeerMessage& message) {
     }
     case peer::PeerMessage::kFileDigest: {
       const peer::FileDigest& digest = message.file_digest();
-      if (!receiver_->file_digest(ObjectId(digest.object()), digest.size(), digest.digest())) {
+      if (!receiver_->file_digest(ObjectId(digest.object()),
+                                  {.size_bytes = digest.size(), .digest = digest.digest()})) {
         return wrong("the peer sends the digest of no file, or of another size");
       }
       return take();
@@ -135,7 +136,7 @@ void Destination::on_tick(uint64_t now_ns) {
 }
 
 void Destination::take() {
-  const recovery::Receiver::Out out = receiver_->take();
+  const recovery::Receiver::Actions out = receiver_->take_actions();
   for (const recovery::LaneCommand& command : out.commands) session_.command(command);
   for (const recovery::Need& need : out.needs) send_need(need);
   for (const ObjectId object : out.differ) {

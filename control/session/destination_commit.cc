@@ -31,7 +31,8 @@ void Destination::settle() {
 
 asio::awaitable<Status> Destination::make_durable(uint32_t index) {
   if (discards()) {
-    (void)receiver_->synced(ObjectId(index));  // as certain as it will ever be; the journal need not know
+    (void)receiver_->sync_succeeded(
+        ObjectId(index));  // as certain as it will ever be; the journal need not know
   } else {
     const auto file = files_[index].file;
     auto work = [file] { return file->sync(); };
@@ -44,7 +45,7 @@ asio::awaitable<Status> Destination::make_durable(uint32_t index) {
       co_return receiver_->sync_failed(ObjectId(index)) ? Status() : synced;
     }
     journal::Batch batch;
-    batch.blocks.push_back({session_.id(), index, receiver_->synced(ObjectId(index))});
+    batch.blocks.push_back({session_.id(), index, receiver_->sync_succeeded(ObjectId(index))});
     const Status written = co_await session_.write_journal(std::move(batch), journal::Durability::kPower);
     if (!written) {
       receiver_->not_journalled(ObjectId(index));
@@ -55,7 +56,7 @@ asio::awaitable<Status> Destination::make_durable(uint32_t index) {
     message->mutable_partition_done()->set_object(index);
     return message->mutable_partition_done()->mutable_ranges();
   };
-  send_ranges(receiver_->durable(ObjectId(index)), begin,
+  send_ranges(receiver_->journalled(ObjectId(index)), begin,
               [this](const auto& message) { session_.send(message); });
   co_return Status();
 }

@@ -167,7 +167,7 @@ Result<std::unique_ptr<DataEnd>> Destination::restore(Session& session, std::vec
       }
     }
   }
-  destination->receiver_->restored();
+  destination->receiver_->finish_restore();
   const exports::Exports& exports = session.context()->exports;
   for (uint32_t i = 0; i < files.size(); ++i) {
     File& file = destination->files_[i];

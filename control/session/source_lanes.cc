@@ -25,9 +25,10 @@ void Source::on_message(const peer::PeerMessage& message) {
     case peer::PeerMessage::kNeed:
       if (!fits(message.need().ranges())) return;
       if (session_.context()->board->backlog() > kRepairBacklogMax) return;  // it will be asked for again
-      sender_->need(ObjectId(message.need().object()),
-                    message.need().has_lane() ? std::optional(LaneId(message.need().lane())) : std::nullopt,
-                    to_ranges(message.need().ranges()));
+      sender_->peer_needs(
+          ObjectId(message.need().object()),
+          message.need().has_lane() ? std::optional(LaneId(message.need().lane())) : std::nullopt,
+          to_ranges(message.need().ranges()));
       return take();
     case peer::PeerMessage::kObjectState:
       return object_state(message.object_state());
@@ -62,7 +63,7 @@ void Source::object_state(const peer::ObjectState& state) {
   if (state.end()) {
     held_at_start_ = std::max(held_at_start_, sender_->bytes_held());
     sender_->report_again();
-    sender_->peer_knows();
+    sender_->peer_said_all();
   } else if (state.done()) {
     (void)sender_->file_done(ObjectId(state.object()), state.digest());
   } else {
@@ -72,7 +73,7 @@ void Source::object_state(const peer::ObjectState& state) {
 }
 
 void Source::take() {
-  const recovery::Sender::Out out = sender_->take();
+  const recovery::Sender::Actions out = sender_->take_actions();
   for (const recovery::LaneCommand& command : out.commands) session_.command(command);
   for (const recovery::Sender::SentRange& sent : out.sent) tell_sent(sent);
   for (const ObjectId object : out.digests) tell_digest(object.value());
@@ -195,7 +196,7 @@ asio::awaitable<Status> Source::write_changed() {
 
 asio::awaitable<void> Source::reread_unknown() {
   while (!session_.failed()) {
-    const auto next = sender_->next_reread();
+    const auto next = sender_->take_unknown();
     if (!next) break;
     const uint32_t index = next->object.value();
     const SourceItem& item = items_[index];

@@ -35,7 +35,7 @@ void DestinationControl::synced(uint32_t object, bool good) {
     return;
   }
   Transaction t;
-  for (recovery::Block& block : receiver_.synced(ObjectId(object)))
+  for (recovery::Block& block : receiver_.sync_succeeded(ObjectId(object)))
     t.rows.emplace_back(object, std::move(block));
   if (host_.plan.broken == Break::kReportBeforeCommit) {
     report(object);
@@ -48,7 +48,7 @@ void DestinationControl::synced(uint32_t object, bool good) {
 }
 
 void DestinationControl::report(uint32_t object) {
-  const std::vector<recovery::Range> ranges = receiver_.durable(ObjectId(object));
+  const std::vector<recovery::Range> ranges = receiver_.journalled(ObjectId(object));
   for (const recovery::Range& range : ranges)
     host_.oracle.reported_durable(object, range.offset, range.length);
   host_.stream->send(kDestination, {.kind = Kind::kPartitionDone, .object = object, .ranges = ranges});

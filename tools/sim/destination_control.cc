@@ -29,7 +29,7 @@ DestinationControl::DestinationControl(Host& host)
 void DestinationControl::restore() {
   const Records& records = host_.journal.records();
   for (const auto& [object, record] : records.files) restore_file(object, record);
-  receiver_.restored();
+  receiver_.finish_restore();
   for (const auto& [object, record] : records.files) {
     if (record.phase == Phase::kDone) {
       receiver_.set_done(ObjectId(object), record.digest);
@@ -100,7 +100,7 @@ void DestinationControl::message(const Message& m) {
         host_.oracle.fail("partition_sent of nothing");
       return;
     case Kind::kFileDigest:
-      if (!receiver_.file_digest(ObjectId(m.object), m.size, m.digest))
+      if (!receiver_.file_digest(ObjectId(m.object), {.size_bytes = m.size, .digest = m.digest}))
         host_.oracle.fail("file_digest of nothing");
       return;
     case Kind::kFailure:
@@ -263,7 +263,7 @@ void DestinationControl::detect_losses() {
 
 void DestinationControl::do_out() {
   const bool flows = lanes_.attached() && flows_ == Flows::kLive;
-  recovery::Receiver::Out out = receiver_.take();
+  recovery::Receiver::Actions out = receiver_.take_actions();
   for (const recovery::LaneCommand& command : out.commands) {
     if (flows) lanes_.command(command);
   }

@@ -104,7 +104,7 @@ void SourceControl::message(const Message& m) {
       held_end_ = true;
       return go_on();
     case Kind::kNeed:
-      return sender_.need(ObjectId(m.object), LaneId(m.lane), m.ranges);
+      return sender_.peer_needs(ObjectId(m.object), LaneId(m.lane), m.ranges);
     case Kind::kFileDone:
       if (!sender_.file_done(ObjectId(m.object), m.digest))
         host_.oracle.fail("file_done of a file that is not there");
@@ -155,7 +155,7 @@ void SourceControl::go_on() {
     }
     sender_.object_opened(ObjectId(i));
   }
-  sender_.peer_knows();
+  sender_.peer_said_all();
   if (same_) sender_.report_again();
 }
 
@@ -235,7 +235,7 @@ void SourceControl::set_rates() {
 }
 
 void SourceControl::do_out() {
-  recovery::Sender::Out out = sender_.take();
+  recovery::Sender::Actions out = sender_.take_actions();
   for (const recovery::LaneCommand& command : out.commands) lanes_.command(command);
   for (const auto& sent : out.sent) {
     host_.stream->send(kSource, {.kind = Kind::kPartitionSent,
@@ -257,7 +257,7 @@ void SourceControl::do_out() {
 
 void SourceControl::reread() {
   if (rereading_ || host_.plan.broken == Break::kNoReread) return;
-  const auto next = sender_.next_reread();
+  const auto next = sender_.take_unknown();
   if (!next) return;
   rereading_ = true;
   host_.operate(

@@ -49,7 +49,7 @@ class SourceControl final : public Control {
   uint64_t next_call_ns_ = 0;
   uint32_t query_tag_ = 0;
   uint32_t queries_ = 0;
-  bool went_ = false;  // peer_knows was said, of this connection
+  bool went_ = false;  // peer_said_all() was called, of this connection
   bool held_end_ = false;
   bool same_ = false;
   std::optional<Message> ready_;  // new flows, waiting until the old ones are closed
