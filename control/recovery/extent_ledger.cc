@@ -40,8 +40,8 @@ Range ExtentLedger::range_of(BlockId block) const {
   return {.offset = offset, .length = end - offset};
 }
 
-void ExtentLedger::fold(uint64_t end, uint64_t crc) {
-  digest_ ^= crc::shift(layout_.crc_kind, crc, layout_.size_bytes - end);
+uint64_t ExtentLedger::shifted(uint64_t end, uint64_t crc) const {
+  return crc::shift(layout_.crc_kind, crc, layout_.size_bytes - end);
 }
 
 uint64_t ExtentLedger::fold_block(BlockId block, const Open& open) const {
@@ -62,7 +62,7 @@ ExtentLedger::Add ExtentLedger::add(ExtentId extent, uint64_t crc) {
     return known != open_.end() && known->second.crcs[i] != crc ? Add::kDiffers : Add::kSame;
   }
   map_.set(extent);
-  fold(map_.range_of(extent).end(), crc);
+  digest_ ^= shifted(map_.range_of(extent).end(), crc);
   Open& open = open_[block];
   open.bitmap |= uint64_t{1} << i;
   open.crcs[i] = crc;
@@ -116,7 +116,7 @@ Status ExtentLedger::restore(const Block& block) {
   if (is_full) {
     for (ExtentId extent = first; extent < end_of(block.id); ++extent) map_.set(extent);
     closed_[block.id] = get(block.bytes, 8);
-    fold(range_of(block.id).end(), closed_[block.id]);
+    digest_ ^= shifted(range_of(block.id).end(), closed_[block.id]);
     return {};
   }
   size_t at = 8;
@@ -138,6 +138,29 @@ std::optional<uint64_t> ExtentLedger::extent_crc(ExtentId extent) const {
 std::optional<uint64_t> ExtentLedger::block_digest(BlockId block) const {
   if (!map_.is_set(first_of(block)) || open_.contains(block)) return std::nullopt;
   return closed_[block];
+}
+
+void ExtentLedger::check_invariants() const {
+  if (!base::dchecks_enabled) return;
+  map_.check_invariants();
+  uint64_t digest = 0;
+  for (BlockId block; block < end_id(); ++block) {
+    const uint64_t bitmap = map_.word(block.value());
+    const uint64_t full = full_bitmap(extents_in(block));
+    const auto open = open_.find(block);
+    if (open == open_.end()) {
+      DCHECK(bitmap == 0 || bitmap == full, "a block of which some extents are known is open");
+      if (bitmap == full) digest ^= shifted(range_of(block).end(), closed_[block]);
+      continue;
+    }
+    DCHECK(open->second.bitmap == bitmap && bitmap != full, "an open block has the map's bits, not all");
+    for (uint32_t i = 0; i < extents_in(block); ++i) {
+      const uint64_t end = map_.range_of(first_of(block).plus(i)).end();
+      if (bitmap >> i & 1U) digest ^= shifted(end, open->second.crcs[i]);
+    }
+  }
+  DCHECK(digest == digest_, "the digest is that of all that is known");
+  DCHECK(changed_.empty() || *changed_.rbegin() < end_id(), "blocks of this object");
 }
 
 }  // namespace sluice::recovery

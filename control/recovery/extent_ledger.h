@@ -4,7 +4,9 @@
 // alone: eight bytes for 64 extents. The digest of the object is folded as extents come, in any order: the
 // CRC of each is shifted by the bytes that follow it, and all are added up. At a source "known" means sent
 // once, at a destination durable.
-// SPDX-License-Identifier: Apache-2.0
+//
+// Invariants: an open block has the bits of the map and is not full; a block that is not open is known whole
+// or not at all; the digest is that of all that is known. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -59,6 +61,7 @@ class ExtentLedger {
   static ExtentId first_of(BlockId block) { return ExtentId(block.value() * kBlockExtents); }
   ExtentId end_of(BlockId block) const;  // one past its last extent
   Range range_of(BlockId block) const;
+  void check_invariants() const;  // where DCHECKs are on
 
  private:
   struct Open {  // a block that is not full
@@ -66,7 +69,8 @@ class ExtentLedger {
     uint64_t crcs[kBlockExtents] = {};
   };
   uint32_t extents_in(BlockId block) const;
-  void fold(uint64_t end, uint64_t crc);
+  // What a piece that ends at byte `end` adds to the digest of the object.
+  uint64_t shifted(uint64_t end, uint64_t crc) const;
   uint64_t fold_block(BlockId block, const Open& open) const;
   std::string encode(BlockId block) const;
 

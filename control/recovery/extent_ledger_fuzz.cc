@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "control/recovery/extent_ledger.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/input_for_fuzz.h"
 
 namespace {
@@ -102,6 +103,7 @@ void add(fuzz::Input& input, ExtentLedger& ledger, Model& model) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  base::set_dchecks(true);
   fuzz::Input input(data, size);
   static constexpr crc::CrcKind kKinds[] = {crc::CrcKind::kCrc64Ecma, crc::CrcKind::kCrc32c,
                                             crc::CrcKind::kNone};

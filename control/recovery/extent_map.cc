@@ -29,6 +29,7 @@ Range ExtentMap::cut(Range range) const {
 }
 
 bool ExtentMap::set(ExtentId extent) {
+  CHECK(extent < end_id(), "an extent of this object");
   if (bit(extent.value())) return false;
   bits_[extent.value() / 64] |= uint64_t{1} << (extent.value() % 64);
   ++set_extents_;
@@ -37,6 +38,7 @@ bool ExtentMap::set(ExtentId extent) {
 }
 
 bool ExtentMap::clear(ExtentId extent) {
+  CHECK(extent < end_id(), "an extent of this object");
   if (!bit(extent.value())) return false;
   bits_[extent.value() / 64] &= ~(uint64_t{1} << (extent.value() % 64));
   --set_extents_;
@@ -65,6 +67,25 @@ std::vector<Range> ExtentMap::missing(Range range, size_t limit) const {
     extent = last;
   }
   return runs;
+}
+
+bool ExtentMap::contains(const ExtentMap& other) const {
+  CHECK(bits_.size() == other.bits_.size(), "maps of the same object");
+  for (size_t i = 0; i < bits_.size(); ++i) {
+    if ((other.bits_[i] & ~bits_[i]) != 0) return false;
+  }
+  return true;
+}
+
+void ExtentMap::check_invariants() const {
+  if (!base::dchecks_enabled) return;
+  uint64_t set = 0;
+  for (const uint64_t each : bits_) set += static_cast<uint64_t>(std::popcount(each));
+  DCHECK(set == set_extents_, "as many extents are counted as are set");
+  DCHECK(extents_ % 64 == 0 || bits_.back() >> extents_ % 64 == 0, "no bit lies beyond the last extent");
+  const bool last_is_set = extents_ != 0 && bit(extents_ - 1);
+  const uint64_t short_by = last_is_set ? extents_ * extent_bytes_ - size_bytes_ : 0;
+  DCHECK(set_bytes_ == set * extent_bytes_ - short_by, "the bytes are those of the extents that are set");
 }
 
 std::vector<Range> join_extents(const ExtentMap& map, std::vector<ExtentId> extents) {

@@ -1,6 +1,7 @@
 // Which extents of one object have been completed: a bit each, and questions about ranges of bytes.
 //
 // Pure. Used for "given" and "at the peer" at a source, for "written" and "durable" at a destination.
+// Invariants: the counts agree with the bits, and no bit is set beyond the last extent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "dataplane/base/check.h"
 #include "dataplane/base/number.h"
 #include "dataplane/crc/crc.h"
 
@@ -40,7 +42,10 @@ class ExtentMap {
   uint64_t set_extents() const { return set_extents_; }
   uint64_t set_bytes() const { return set_bytes_; }
   bool complete() const { return set_extents_ == extents_; }
-  bool is_set(ExtentId extent) const { return bit(extent.value()); }
+  bool is_set(ExtentId extent) const {
+    DCHECK(extent < end_id(), "an extent of this object");
+    return bit(extent.value());
+  }
 
   ExtentId extent_at(uint64_t offset) const { return ExtentId(offset / extent_bytes_); }
   // All extents are alike but the last, which may be short.
@@ -56,6 +61,11 @@ class ExtentMap {
   // Runs of extents within the range that are not set, cut to the range, at most `limit` of them, in order.
   std::vector<Range> missing(Range range, size_t limit) const;
   bool complete(Range range) const { return missing(range, 1).empty(); }
+  // Whether all that is set in another map of the same object is set here.
+  bool contains(const ExtentMap& other) const;
+  // A bit for each of the 64 extents from 64 * `index` on.
+  uint64_t word(uint64_t index) const { return bits_[index]; }
+  void check_invariants() const;  // where DCHECKs are on
 
  private:
   bool bit(uint64_t extent) const { return bits_[extent / 64] >> (extent % 64) & 1U; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "dataplane/base/check.h"
+
 namespace sluice::recovery {
 
 uint64_t WindowView::find(uint64_t from, uint64_t to, bool received) const {
@@ -56,9 +58,17 @@ void LossDetector::step(const WindowView& window, const Seen& seen, uint64_t now
   const uint64_t by_data = window.end() > kReorderPackets ? window.end() - kReorderPackets : 0;
   remember_boundary(std::max(by_data, seen.probe_end), now_ns);
   while (!marks_.empty() && now_ns - marks_.front().time_ns >= reorder_ns_) {
+    CHECK(marks_.front().boundary > aged_below_, "boundaries only move on");
     aged_below_ = marks_.front().boundary;
     marks_.pop_front();
   }
+  const uint64_t settled_before = settled_below_;
+  settle(window, room, lost);
+  CHECK(settled_below_ >= settled_before, "what is settled stays settled");
+  CHECK(settled_below_ <= aged_below_, "nothing settles before its time");
+}
+
+void LossDetector::settle(const WindowView& window, size_t room, std::vector<board::Gap>* lost) {
   if (settled_below_ >= aged_below_) return;
   if (settled_below_ < window.valid_from()) {
     const uint64_t next = std::min(window.valid_from(), aged_below_);

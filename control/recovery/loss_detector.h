@@ -71,6 +71,7 @@ class LossDetector {
 
   void adapt_reorder_time(uint64_t late_chunks, uint64_t now_ns);
   void remember_boundary(uint64_t boundary, uint64_t now_ns);
+  void settle(const WindowView& window, size_t room, std::vector<board::Gap>* lost);
 
   std::deque<Mark> marks_;   // boundaries that have not settled, oldest first
   uint64_t aged_below_ = 0;  // the latest boundary that is at least reorder_ns_ old

@@ -4,11 +4,13 @@
 #include <array>
 
 #include "control/recovery/loss_detector.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/input_for_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sluice;
   using namespace sluice::recovery;
+  base::set_dchecks(true);
   constexpr uint64_t kBits = 1024;
   fuzz::Input input(data, size);
   std::array<std::atomic<uint64_t>, kBits / 64> words{};

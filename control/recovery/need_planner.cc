@@ -73,4 +73,14 @@ LaneId NeedPlanner::lane_of(uint64_t offset) const {
   return offset < it->second.end ? it->second.lane : LaneId();
 }
 
+void NeedPlanner::check_invariants(const ExtentMap& done, uint32_t lanes) const {
+  if (!base::dchecks_enabled) return;
+  DCHECK(sent_.size() <= kSentRangesMax, "no more ranges are remembered than there is room for");
+  for (const auto& [offset, sent] : sent_) {
+    DCHECK(offset < sent.end && sent.end <= done.size_bytes(), "what was sent lies in the object");
+    DCHECK(sent.lane == LaneId() || sent.lane.value() < lanes, "it was sent on a lane of this attempt");
+  }
+  DCHECK(wait_ns_ >= kQuietNs && wait_ns_ <= kQuietMaxNs, "no round waits longer than the longest");
+}
+
 }  // namespace sluice::recovery

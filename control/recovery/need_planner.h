@@ -39,6 +39,7 @@ class NeedPlanner {
   std::vector<Query> take_due(const ExtentMap& done, uint64_t now_ns);
   // Lane that carried the byte at `offset`, the first one when unknown.
   LaneId lane_of(uint64_t offset) const;
+  void check_invariants(const ExtentMap& done, uint32_t lanes) const;  // where DCHECKs are on
 
  private:
   struct Sent {

@@ -10,7 +10,8 @@ constexpr uint64_t kPlanNs = 20'000'000;  // how often NEED and syncs are though
 
 }  // namespace
 
-Receiver::Receiver(const Indexed<ObjectId, Layout>& objects, const Options& options) : options_(options) {
+Receiver::Receiver(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options)
+    : options_(options), lanes_(lanes) {
   for (const Layout& layout : objects) {
     Object object;
     object.layout = layout;
@@ -28,7 +29,8 @@ void Receiver::finish_restore() {
   }
 }
 
-void Receiver::start_attempt(uint64_t now_ns) {
+void Receiver::start_attempt(uint32_t lanes, uint64_t now_ns) {
+  lanes_ = lanes;
   now_ns_ = now_ns;
   adoption_.reset();
   for (Object& object : objects_) {
@@ -39,9 +41,21 @@ void Receiver::start_attempt(uint64_t now_ns) {
   }
 }
 
-void Receiver::fold(Object& object, ExtentId extent, uint64_t crc) const {
-  const uint64_t end = object.written.range_of(extent).end();
-  object.digest ^= crc::shift(object.layout.crc_kind, crc, object.layout.size_bytes - end);
+Receiver::Actions Receiver::take_actions() {
+  check_invariants();
+  return std::exchange(actions_, {});
+}
+
+void Receiver::command(const LaneCommand& command) {
+  if (lanes_ == 0) return;  // Without flows there is no worker to tell.
+  CHECK(command.lane.value() < lanes_, "a command goes to a lane of this attempt");
+  DCHECK(command.range.end() <= objects_[command.object].layout.size_bytes, "its range lies in the object");
+  actions_.commands.push_back(command);
+}
+
+uint64_t Receiver::shifted(const Object& object, ExtentId extent, uint64_t crc) {
+  const uint64_t behind = object.layout.size_bytes - object.written.range_of(extent).end();
+  return crc::shift(object.layout.crc_kind, crc, behind);
 }
 
 void Receiver::on_event(const board::Event& event) {
@@ -60,7 +74,7 @@ void Receiver::extent_written(ObjectId id, const board::Event& event) {
   const std::optional<ExtentId> extent =
       object.written.extent_of({.offset = event.offset, .length = event.length});
   if (!extent || !object.written.set(*extent)) return;
-  fold(object, *extent, event.digest);
+  object.digest ^= shifted(object, *extent, event.digest);
   object.planner.note_progress(now_ns_);
   bytes_written_ += event.length;
   if (object.unsynced.empty()) object.unsynced_since_ns = now_ns_;
@@ -71,7 +85,7 @@ void Receiver::extent_written(ObjectId id, const board::Event& event) {
 }
 
 bool Receiver::partition_sent(ObjectId id, LaneId lane, Range range) {
-  if (!objects_.contains(id)) return false;
+  if (!objects_.contains(id) || lane.value() >= lanes_) return false;
   Object& object = objects_[id];
   return object.done || object.planner.note_sent(object.written, lane, range, now_ns_);
 }
@@ -121,11 +135,11 @@ void Receiver::plan_need(ObjectId id) {
   object.unanswered = static_cast<uint32_t>(queries.size());
   object.query_tag = object.query_tag % (kAdoptTag - 1) + 1;
   for (const Query& query : queries) {
-    actions_.commands.push_back({.kind = board::CommandKind::kQueryMissing,
-                                 .lane = query.lane,
-                                 .object = id,
-                                 .range = query.range,
-                                 .tag = object.query_tag});
+    command({.kind = board::CommandKind::kQueryMissing,
+             .lane = query.lane,
+             .object = id,
+             .range = query.range,
+             .tag = object.query_tag});
   }
 }
 

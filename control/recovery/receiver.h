@@ -57,13 +57,13 @@ class Receiver {
     std::vector<ObjectId> finished;  // complete and checked: give it its name, then set_done
   };
 
-  Receiver(const Indexed<ObjectId, Layout>& objects, const Options& options);
+  Receiver(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
   // Rows of the journal, before the first attempt.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
   void finish_restore();
   // New flows: nothing is under way.
-  void start_attempt(uint64_t now_ns);
+  void start_attempt(uint32_t lanes, uint64_t now_ns);
   // Flows that another control began are continued: asks their workers what they have written. Extents
   // whose CRC nobody knows are forgotten and asked for again.
   void adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns);
@@ -71,12 +71,12 @@ class Receiver {
 
   // From the board; events that make no sense are ignored.
   void on_event(const board::Event& event);
-  // From the source. False: there is no such range, or file.
+  // From the source. False: there is no such range, lane or file.
   bool partition_sent(ObjectId object, LaneId lane, Range range);
   bool file_digest(ObjectId object, const FileDigest& file);
   // Plans needs and syncs.
   void tick(uint64_t now_ns);
-  Actions take_actions() { return std::exchange(actions_, {}); }
+  Actions take_actions();
 
   // Number of extents taken; 0: there is nothing to sync.
   size_t begin_sync(ObjectId object);
@@ -132,7 +132,6 @@ class Receiver {
   // had to be forgotten, another, behind which that is done.
   struct Adoption {
     enum class Round : uint8_t { kMissing, kEvents, kForgotten };
-    uint32_t lanes = 0;
     uint32_t awaited = 0;  // answers
     Round round = Round::kMissing;
     struct Found {
@@ -143,9 +142,13 @@ class Receiver {
     std::unordered_map<ObjectId, Found> objects;
   };
 
+  void check_invariants() const;  // where DCHECKs are on
+  void check_object(const Object& object) const;
+  void command(const LaneCommand& command);
   void extent_written(ObjectId id, const board::Event& event);
   void query_answered(ObjectId id, const board::Event& event);
-  void fold(Object& object, ExtentId extent, uint64_t crc) const;  // in, or out again
+  // What an extent adds to the digest of its object.
+  static uint64_t shifted(const Object& object, ExtentId extent, uint64_t crc);
   void forget_and_need(ObjectId id, std::vector<ExtentId> extents);
   void plan_need(ObjectId id);
   void add_needs(ObjectId id, const std::vector<Query>& pieces);
@@ -161,6 +164,7 @@ class Receiver {
   Indexed<ObjectId, Object> objects_;
   std::vector<ObjectId> unfinished_;
   Actions actions_;
+  uint32_t lanes_;  // of this attempt
   uint64_t now_ns_ = 0;
   uint64_t planned_ns_ = 0;
   uint64_t bytes_written_ = 0;

@@ -7,9 +7,8 @@
 namespace sluice::recovery {
 
 void Receiver::adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns) {
-  start_attempt(now_ns);
+  start_attempt(lanes, now_ns);
   adoption_ = Adoption{};
-  adoption_->lanes = lanes;
   for (const ObjectId id : open_objects) {
     if (objects_[id].done) continue;
     // Bits are what is missing, as far as it was answered.
@@ -26,10 +25,10 @@ void Receiver::query_unwritten(ObjectId id, uint64_t from) {
   ++adoption_->awaited;
   const uint64_t bytes = objects_[id].layout.size_bytes - from;
   // An extent that is being written will be told of: it must not be taken for one that was told already.
-  actions_.commands.push_back({.kind = board::CommandKind::kQueryUnwritten,
-                               .object = id,
-                               .range = {.offset = from, .length = bytes},
-                               .tag = kAdoptTag});
+  command({.kind = board::CommandKind::kQueryUnwritten,
+           .object = id,
+           .range = {.offset = from, .length = bytes},
+           .tag = kAdoptTag});
 }
 
 void Receiver::adoption_answered(ObjectId id, const board::Event& event) {
@@ -77,10 +76,9 @@ void Receiver::finish_adoption() {
 }
 
 void Receiver::query_every_lane(ObjectId id) {
-  for (LaneId lane; lane < LaneId(adoption_->lanes); ++lane) {
+  for (LaneId lane; lane < LaneId(lanes_); ++lane) {
     ++adoption_->awaited;
-    actions_.commands.push_back(
-        {.kind = board::CommandKind::kQueryMissing, .lane = lane, .object = id, .tag = kAdoptTag});
+    command({.kind = board::CommandKind::kQueryMissing, .lane = lane, .object = id, .tag = kAdoptTag});
   }
 }
 

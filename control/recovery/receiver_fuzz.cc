@@ -5,6 +5,7 @@
 #include <set>
 
 #include "control/recovery/receiver.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/input_for_fuzz.h"
 
 namespace {
@@ -191,7 +192,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
     case 5: {
       const Range range = any_extents(input);
       const ObjectId which = any_object(world, input);
-      (void)receiver.partition_sent(which, LaneId(input.below(kLanes)), range);
+      (void)receiver.partition_sent(which, LaneId(input.below(kLanes + 1)), range);
       break;
     }
     case 6: {
@@ -212,8 +213,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
       sync(world, receiver, object, input.take<uint8_t>());
       break;
     case 11:
-      if (world.finished.contains(object) && !world.syncing.contains(object))
-        receiver.set_done(object, receiver.digest(object));
+      if (world.finished.contains(object)) receiver.set_done(object, receiver.digest(object));
       break;
     case 12:
       if (receiver.done(object) || world.syncing.contains(object)) break;
@@ -227,7 +227,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
       break;
     case 15:
       world.finished.clear();
-      receiver.start_attempt(world.now_ns);
+      receiver.start_attempt(kLanes, world.now_ns);
       break;
     default: {
       std::vector<ObjectId> open;
@@ -254,6 +254,7 @@ void check_held(const World& world, const Receiver& receiver) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  base::set_dchecks(true);
   fuzz::Input input(data, size);
   World world;
   for (uint32_t n = input.below(4) + 1; n > 0; --n) {
@@ -262,7 +263,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                              .crc_kind = crc::CrcKind::kCrc64Ecma});
   }
   world.crcs.resize(world.layouts.size());
-  Receiver receiver(world.layouts, {.sync_lag_bytes = input.edge(), .sync_lag_ns = input.edge()});
+  Receiver receiver(world.layouts, kLanes, {.sync_lag_bytes = input.edge(), .sync_lag_ns = input.edge()});
   for (uint32_t n = input.below(3); n > 0; --n) {
     world.restored = true;
     (void)receiver.restore(ObjectId(input.below(static_cast<uint32_t>(world.layouts.size()))),

@@ -15,6 +15,7 @@ size_t Receiver::begin_sync(ObjectId id) {
 
 std::vector<Block> Receiver::sync_succeeded(ObjectId id) {
   Object& object = objects_[id];
+  CHECK(object.sync_under_way, "what ends has begun");
   for (const auto& [extent, crc] : object.syncing) object.ledger.add(extent, crc);
   std::vector<Block> blocks = object.ledger.take_changed();
   object.journalling.clear();
@@ -24,6 +25,7 @@ std::vector<Block> Receiver::sync_succeeded(ObjectId id) {
 
 void Receiver::not_journalled(ObjectId id) {
   Object& object = objects_[id];
+  CHECK(object.sync_under_way, "what ends has begun");
   for (const BlockId block : object.journalling) object.ledger.mark_changed(block);
   object.unsynced.merge(object.syncing);
   object.syncing.clear();
@@ -32,8 +34,10 @@ void Receiver::not_journalled(ObjectId id) {
 
 std::vector<Range> Receiver::journalled(ObjectId id) {
   Object& object = objects_[id];
+  CHECK(object.sync_under_way, "what ends has begun");
   std::vector<ExtentId> extents;
   for (const auto& [extent, crc] : std::exchange(object.syncing, {})) {
+    DCHECK(object.ledger.map().is_set(extent), "the journal has the rows of what is durable");
     extents.push_back(extent);
     const uint64_t bytes = object.written.range_of(extent).length;
     object.unsynced_bytes -= bytes;
@@ -46,6 +50,7 @@ std::vector<Range> Receiver::journalled(ObjectId id) {
 
 bool Receiver::sync_failed(ObjectId id) {
   Object& object = objects_[id];
+  CHECK(object.sync_under_way, "what ends has begun");
   // Also what was written while it ran: the error may be that of any write before its end.
   object.syncing.merge(object.unsynced);
   object.unsynced.clear();
@@ -60,7 +65,7 @@ bool Receiver::sync_failed(ObjectId id) {
     object.unsynced_bytes -= bytes;
     unsynced_bytes_ -= bytes;
     bytes_written_ -= bytes;
-    fold(object, extent, crc);
+    object.digest ^= shifted(object, extent, crc);
     object.written.clear(extent);
   }
   object.sync_under_way = false;
@@ -75,8 +80,7 @@ void Receiver::forget_and_need(ObjectId id, std::vector<ExtentId> extents) {
   std::vector<Query> pieces;
   for (const Range& range : join_extents(object.written, std::move(extents))) {
     const LaneId lane = object.planner.lane_of(range.offset);
-    actions_.commands.push_back(
-        {.kind = board::CommandKind::kForgetExtents, .lane = lane, .object = id, .range = range});
+    command({.kind = board::CommandKind::kForgetExtents, .lane = lane, .object = id, .range = range});
     // If the bytes of this need are lost, the planner asks for them again.
     object.planner.note_sent(object.written, lane, range, now_ns_);
     pieces.push_back({.lane = lane, .range = range});
@@ -86,6 +90,7 @@ void Receiver::forget_and_need(ObjectId id, std::vector<ExtentId> extents) {
 
 void Receiver::begin_anew(ObjectId id) {
   Object& object = objects_[id];
+  CHECK(!object.done && !object.sync_under_way, "nothing is under way for a file that is gone");
   bytes_written_ -= object.written.set_bytes();
   unsynced_bytes_ -= object.unsynced_bytes;
   Object fresh;
@@ -104,6 +109,7 @@ void Receiver::set_done(ObjectId id, uint64_t digest) {
   bytes_written_ += object.layout.size_bytes - object.written.set_bytes();  // a row of the journal says so
   unsynced_bytes_ -= std::exchange(object.unsynced_bytes, 0);
   object.unsynced.clear();
+  object.syncing.clear();
   ++done_;
   std::erase(unfinished_, id);
 }

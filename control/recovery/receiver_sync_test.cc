@@ -17,7 +17,7 @@ board::Event written(uint64_t extent, uint64_t crc) {
 
 class SyncTest : public testing::Test {
  protected:
-  Receiver receiver_{{layout_of(kSize)}, {.sync_lag_bytes = 1, .sync_lag_ns = 1}};
+  Receiver receiver_{{layout_of(kSize)}, 1, {.sync_lag_bytes = 1, .sync_lag_ns = 1}};
 };
 
 TEST_F(SyncTest, AFailedSyncTakesBackEverythingSinceTheLastGoodOne) {

@@ -13,6 +13,7 @@ namespace {
 using board::CommandKind;
 using board::EventKind;
 
+constexpr uint32_t kLanes = 3;
 constexpr uint64_t kMs = 1'000'000;
 
 class ReceiverTest : public testing::Test {
@@ -20,7 +21,7 @@ class ReceiverTest : public testing::Test {
   Receiver make(std::vector<uint64_t> sizes) {
     Indexed<ObjectId, Layout> layouts;
     for (const uint64_t size : sizes) layouts.push_back(layout_of(size));
-    return Receiver(layouts, {.sync_lag_bytes = 1 << 20, .sync_lag_ns = 100 * kMs});
+    return Receiver(layouts, kLanes, {.sync_lag_bytes = 1 << 20, .sync_lag_ns = 100 * kMs});
   }
   static board::Event written(ObjectId object, uint64_t extent, uint64_t crc = 1) {
     return {.kind = EventKind::kExtentWritten,
@@ -43,7 +44,7 @@ class ReceiverTest : public testing::Test {
 
 TEST_F(ReceiverTest, DurableOnlyAfterSyncAndJournal) {
   Receiver receiver = make({2 * kExtent});
-  receiver.start_attempt(0);
+  receiver.start_attempt(kLanes, 0);
   receiver.on_event(written(kFirst, 0, 11));
   EXPECT_TRUE(receiver.ledger(kFirst).map().set_extents() == 0);
   EXPECT_EQ(receiver.begin_sync(kFirst), 1U);
@@ -117,7 +118,7 @@ TEST_F(ReceiverTest, AfterAnAdoptionWhateverStaysMissingIsAskedFor) {
 
 TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
   Receiver receiver = make({4 * kExtent});
-  receiver.start_attempt(0);
+  receiver.start_attempt(kLanes, 0);
   ASSERT_TRUE(receiver.partition_sent(kFirst, LaneId(1), extents(ExtentId(0))));
   ASSERT_TRUE(receiver.partition_sent(kFirst, LaneId(2), extents(ExtentId(2))));
   receiver.tick(NeedPlanner::kQuietNs + 1);
@@ -140,7 +141,7 @@ TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
 
 TEST_F(ReceiverTest, FinishesAFileOnceItIsCompleteAndItsDigestIsTheSources) {
   Receiver receiver = make({kExtent, kExtent});
-  receiver.start_attempt(0);
+  receiver.start_attempt(kLanes, 0);
   receiver.on_event(written(kFirst, 0, 5));
   receiver.on_event(written(kSecond, 0, 6));
   EXPECT_FALSE(receiver.file_digest(kFirst, {.size_bytes = kExtent + 1, .digest = 5}));

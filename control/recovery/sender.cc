@@ -51,9 +51,22 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
   }
 }
 
+Sender::Actions Sender::take_actions() {
+  check_invariants();
+  return std::exchange(actions_, {});
+}
+
+void Sender::command(const LaneCommand& command) {
+  CHECK(lanes_.contains(command.lane), "a command goes to a lane of this attempt");
+  DCHECK(command.range.length != 0 && command.range.end() <= objects_[command.object].layout.size_bytes,
+         "its range lies in the object");
+  actions_.commands.push_back(command);
+}
+
 void Sender::adopt(const board::Event& event, LaneId lane) {
   const ObjectId id(event.object);
-  if (!objects_.contains(id) || event.offset % objects_[id].layout.extent_bytes != 0) return;
+  if (!objects_.contains(id) || !lanes_.contains(lane)) return;
+  if (event.offset % objects_[id].layout.extent_bytes != 0) return;
   const Range range = objects_[id].given.cut({.offset = event.offset, .length = event.length});
   if (range.length == 0) return;
   adopted_ = true;
@@ -82,6 +95,7 @@ void Sender::finish_or_report(ObjectId id) {
     }
     object.done = true;
     object.placed.clear();
+    bytes_held_ += object.layout.size_bytes - object.at_peer.set_bytes();
     ++done_;
     ++steps_;
     actions_.done.push_back(id);
@@ -106,10 +120,12 @@ std::optional<Sender::Part> Sender::take_next_part() {
     if (run.empty()) continue;
     if (!object.open) return std::nullopt;
     Part part{.object = cursor_, .offset = run.front().offset};
+    CHECK(part_bytes_ != 0, "partitions have bytes");
     // Cut at multiples of the partition, so that the pieces of a resumed file are not ever smaller.
     const uint64_t cut = (part.offset / part_bytes_ + 1) * part_bytes_;
     part.length = std::min(run.front().length, cut - part.offset);
     part.reported_end = part.offset;
+    CHECK(part.offset >= object.next_offset && part.length != 0, "the next part lies behind those given");
     object.next_offset = part.offset + part.length;
     return part;
   }
@@ -138,10 +154,10 @@ void Sender::give_parts() {
       if (work.parts.empty()) work.moved_ns = now_ns_;
       work.parts.push_back(*part);
       work.queued_bytes += part->length;
-      actions_.commands.push_back({.kind = board::CommandKind::kPartition,
-                                   .lane = lane,
-                                   .object = part->object,
-                                   .range = {.offset = part->offset, .length = part->length}});
+      command({.kind = board::CommandKind::kPartition,
+               .lane = lane,
+               .object = part->object,
+               .range = {.offset = part->offset, .length = part->length}});
       gave = true;
     }
   }
@@ -167,14 +183,15 @@ void Sender::extent_sent(const board::Event& event, LaneId lane) {
   // The peer has it by a repair that an earlier life of this control ordered, and will not list it for this
   // lane; told before the worker had opened it, the worker does not know.
   if (object.done || object.at_peer.is_set(*extent)) {
-    actions_.commands.push_back(
-        {.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
+    command({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
   }
   if (object.done) return;
   lanes_[lane].moved_ns = now_ns_;
   ++steps_;
   Placed* const placed = placed_at(object, event.offset);
-  if (placed != nullptr && placed->sent_end == event.offset) placed->sent_end += event.length;
+  if (placed != nullptr && placed->sent_end == range.offset) {
+    placed->sent_end = std::min(range.end(), placed->end);
+  }
   add_crc(id, *extent, event.digest);
 }
 

@@ -5,8 +5,8 @@
 // lane gets its next partition when it has little left, so that no lane waits for the slowest. Attempts:
 // flows may end and others begin (start_attempt): what the peer holds (peer_has) is not sent again. Of an
 // extent that the peer holds and whose CRC is not known here (this control was restarted), the bytes are read
-// again (take_unknown), so that the final comparison is never the peer with itself. SPDX-License-Identifier:
-// Apache-2.0
+// again (take_unknown), so that the final comparison is never the peer with itself.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ class Sender {
   void on_event(const board::Event& event, LaneId lane);
   void object_opened(ObjectId object);
   void tick(uint64_t now_ns);
-  Actions take_actions() { return std::exchange(actions_, {}); }
+  Actions take_actions();
 
   // An extent whose CRC must be found by reading it again; then reread() with it.
   std::optional<ObjectExtent> take_unknown();
@@ -129,6 +129,10 @@ class Sender {
     uint64_t repair_until_ns = 0;
   };
 
+  void check_invariants() const;  // where DCHECKs are on
+  void check_object(ObjectId id) const;
+  void check_lane(const LaneWork& work) const;
+  void command(const LaneCommand& command);
   void give_parts();
   bool has_room(const LaneWork& work) const;
   std::optional<Part> take_next_part();

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "control/recovery/sender.h"
+#include "dataplane/base/check.h"
 #include "dataplane/base/input_for_fuzz.h"
 
 namespace {
@@ -234,6 +235,7 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  base::set_dchecks(true);
   fuzz::Input input(data, size);
   World world;
   world.layouts = any_layouts(input);

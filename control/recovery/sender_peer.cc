@@ -36,8 +36,7 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
     // Two lanes may have sent an extent (a repair that an earlier life of this control ordered): the peer
     // lists it for one of them, and the other would hold it for ever.
     for (LaneId lane; lanes_may_hold && range.length != 0 && lane < lanes_.end_id(); ++lane) {
-      actions_.commands.push_back(
-          {.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
+      command({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
     }
   }
   ++steps_;
@@ -134,8 +133,7 @@ uint64_t Sender::never_sent_until(const Object& object, Range range) {
 
 void Sender::order_repair(LaneId lane, ObjectId id, Range range) {
   if (range.length == 0 || !lanes_.contains(lane)) return;  // without flows: it will be asked for again
-  actions_.commands.push_back(
-      {.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
+  command({.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
   lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
 }
 

@@ -31,7 +31,7 @@ peer::PeerMessage Destination::ready() const {
 void Destination::start_attempt() {
   detectors_.assign(session_.lanes().size(), {});
   peer_ended_ = false;
-  receiver_->start_attempt(monotonic_ns());
+  receiver_->start_attempt(static_cast<uint32_t>(session_.lanes().size()), monotonic_ns());
 }
 
 void Destination::send_states() {

@@ -150,8 +150,9 @@ void Destination::make_receiver() {
   }
   const config::Node& node = session_.context()->node;
   receiver_ = std::make_unique<recovery::Receiver>(
-      layouts, recovery::Receiver::Options{.sync_lag_bytes = node.sync_lag_bytes,
-                                           .sync_lag_ns = node.sync_lag_ms * 1'000'000ULL});
+      layouts, session_.agreement().lanes,
+      recovery::Receiver::Options{.sync_lag_bytes = node.sync_lag_bytes,
+                                  .sync_lag_ns = node.sync_lag_ms * 1'000'000ULL});
 }
 
 Result<std::unique_ptr<DataEnd>> Destination::restore(Session& session, std::vector<SavedFile> files) {

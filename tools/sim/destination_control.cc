@@ -19,7 +19,7 @@ Indexed<ObjectId, recovery::Layout> layouts(const Plan& plan) {
 DestinationControl::DestinationControl(Host& host)
     : host_(host),
       lanes_(host, board::Direction::kRx),
-      receiver_(layouts(host.plan),
+      receiver_(layouts(host.plan), host.plan.lanes,
                 {.sync_lag_bytes = host.plan.sync_lag_bytes, .sync_lag_ns = host.plan.sync_lag_ns}),
       files_(host.plan.sizes.size()) {
   end_ = host.journal.records().end;
@@ -187,7 +187,7 @@ void DestinationControl::open_attempt() {
   bool closed = true;
   for (uint32_t i = 0; i < receiver_.objects(); ++i) closed &= host_.dataplane->close_object(i);
   if (!closed) return;
-  receiver_.start_attempt(host_.now_ns());
+  receiver_.start_attempt(host_.plan.lanes, host_.now_ns());
   detectors_.assign(host_.plan.lanes, {});
   make_files();
 }
@@ -229,7 +229,7 @@ void DestinationControl::check_dataplane() {
   if (flows_ != Flows::kNone) {
     lanes_.drop();
     flows_ = Flows::kNone;
-    receiver_.start_attempt(host_.now_ns());
+    receiver_.start_attempt(host_.plan.lanes, host_.now_ns());
     if (up_) host_.stream->close(kDestination);
     up_ = false;
     hello_.reset();

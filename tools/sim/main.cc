@@ -9,10 +9,12 @@
 #include <cstdio>
 #include <fstream>
 
+#include "dataplane/base/check.h"
 #include "tools/sim/runner.h"
 
 int main(int argc, char** argv) {
   using namespace sluice::sim;
+  sluice::base::set_dchecks(true);
   // Memory of one run serves the next.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);

@@ -1,0 +1,72 @@
+// What always holds of a sender, between two events, whatever peers and workers say.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/recovery/sender.h"
+#include "dataplane/base/check.h"
+
+namespace sluice::recovery {
+
+void Sender::check_invariants() const {
+  if (!base::dchecks_enabled) return;
+  uint64_t held = 0;
+  size_t done = 0;
+  for (ObjectId id; id < objects_.end_id(); ++id) {
+    const Object& object = objects_[id];
+    held += object.done ? object.layout.size_bytes : object.at_peer.set_bytes();
+    done += object.done ? 1 : 0;
+    check_object(id);
+  }
+  for (const LaneWork& work : lanes_) check_lane(work);
+  DCHECK(held == bytes_held_, "the bytes at the peer are those of all objects");
+  DCHECK(done == done_, "as many objects are done as are counted");
+  for (const Unknown& run : unknown_) {
+    DCHECK(objects_.contains(run.object) && run.first < run.end &&
+               run.end <= objects_[run.object].given.end_id(),
+           "what must be read again lies in its object");
+  }
+}
+
+void Sender::check_object(ObjectId id) const {
+  const Object& object = objects_[id];
+  object.ledger.check_invariants();
+  object.given.check_invariants();
+  object.at_peer.check_invariants();
+  DCHECK(object.given.contains(object.at_peer), "what the peer has is not given to a lane");
+  DCHECK(object.given.complete({.offset = 0, .length = object.next_offset}),
+         "nothing is left to give before the next offset");
+  DCHECK(id >= cursor_ || object.done || object.given.complete(),
+         "nothing is left to give of the objects before the cursor");
+  DCHECK(object.placed.empty() || may_give_ || adopted_,
+         "nothing is given before the peer has said what it has");
+  uint64_t end_before = 0;
+  for (const auto& [offset, placed] : object.placed) {
+    DCHECK(offset < placed.end && placed.end <= object.layout.size_bytes,
+           "what is placed lies in the object");
+    DCHECK(offset <= placed.sent_end && placed.sent_end <= placed.end, "what was sent of it lies in it");
+    DCHECK(lanes_.contains(placed.lane), "it lies at a lane of this attempt");
+    DCHECK(object.given.complete({.offset = offset, .length = placed.end - offset}), "it is given");
+    // Workers that were found say themselves what they hold, two of them maybe the same.
+    DCHECK(offset >= end_before || adopted_, "nothing is placed twice");
+    end_before = placed.end;
+  }
+  if (!object.done) return;
+  // A worker that was found may still hold some of it.
+  DCHECK(object.placed.empty() || adopted_, "what is done lies at no lane");
+  DCHECK(object.ledger.complete() && object.peer_digest == object.ledger.digest(),
+         "done is what is known whole, with equal digests");
+}
+
+void Sender::check_lane(const LaneWork& work) const {
+  uint64_t bytes = 0;
+  for (const Part& part : work.parts) {
+    bytes += part.length;
+    const uint64_t end = part.offset + part.length;
+    DCHECK(
+        objects_.contains(part.object) && part.length != 0 && end <= objects_[part.object].layout.size_bytes,
+        "a part lies in its object");
+    DCHECK(part.reported_end >= part.offset && (part.reported_end <= end || adopted_),
+           "what was reported of a part lies in it");
+  }
+  DCHECK(bytes == work.queued_bytes, "the bytes queued at a lane are those of its parts");
+}
+
+}  // namespace sluice::recovery
