@@ -4,7 +4,8 @@
 // SQLite in WAL mode, one file per node. Blocking; any thread, one at a time (a mutex). A transaction is
 // whole or absent after any crash: written with kPower it also survives a loss of power, with kProcess the
 // death of the process. Order matters more than speed: data is synced before rows say so
-// (shared/design/architecture.md, "Durability"). SPDX-License-Identifier: Apache-2.0
+// (docs/ARCHITECTURE.md, "Durability").
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

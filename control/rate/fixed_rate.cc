@@ -24,7 +24,7 @@ void FixedRate::judge_loss(const PathReport& report, uint64_t now_ns) {
   const uint64_t sent = report.sent - window_sent_;
   const uint64_t lost = report.lost - window_lost_;
   const bool lossy = loss_lower_bound(lost, sent) > kLossMax;
-  if (ramping_ && lossy) ramping_ = false;  // the ramp stops where the path overflows
+  if (ramping_ && lossy) ramping_ = false;  // The ramp ends where the path overflows.
   if (now_ns - window_ns_ < kWindowNs) return;
   if (!lossy) {
     lossy_since_ns_ = 0;

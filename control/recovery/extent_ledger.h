@@ -1,12 +1,13 @@
 // The CRCs of one object's extents in the form in which the journal keeps them: blocks of 64 extents.
 //
-// Pure. A block holds the CRC of each extent that it knows, or, once it knows all, their folded digest
-// alone: eight bytes for 64 extents. The digest of the object is folded as extents come, in any order: the
-// CRC of each is shifted by the bytes that follow it, and all are added up. At a source "known" means sent
-// once, at a destination durable.
+// Pure. A block holds the CRC of each extent that it knows, or, once it knows all, nothing but their folded
+// digest: eight bytes for 64 extents. The digest of the object is folded as extents come, in any order: the
+// CRC of each is shifted past the bytes that follow it, and all are joined by exclusive or. At a source
+// "known" means sent once or read again, at a destination durable.
 //
 // Invariants: an open block has the bits of the map and is not full; a block that is not open is known whole
-// or not at all; the digest is that of all that is known. SPDX-License-Identifier: Apache-2.0
+// or not at all; the digest is that of all that is known.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -43,16 +44,16 @@ class ExtentLedger {
 
   const ExtentMap& map() const { return map_; }
   bool complete() const { return map_.complete(); }
-  // Of the whole object once complete. Before: of what is known.
+  // Of what is known: of the whole object once that is complete.
   uint64_t digest() const { return digest_; }
-  // kDiffers: that extent is known with another CRC, as far as it is known by itself.
+  // kDiffers when the extent is known with another CRC; in a full block that cannot be seen any more.
   Add add(ExtentId extent, uint64_t crc);
-  // Blocks changed since the last call.
+  // The blocks that changed since the last call.
   std::vector<Block> take_changed();
-  void mark_changed(BlockId block) { changed_.insert(block); }  // it was taken, but not kept
-  // A row of the journal. kIntegrity when it cannot be one of this object; nothing is taken then.
+  void mark_changed(BlockId block) { changed_.insert(block); }  // it was taken, and not kept
+  // A row of the journal. kIntegrity when it cannot be a row of this object; nothing of it is taken then.
   Status restore(const Block& block);
-  // The CRC of an extent, or of a whole block, where known by itself: for reading back.
+  // The CRC of an extent of an open block, or of a full block: for whoever reads the bytes back.
   std::optional<uint64_t> extent_crc(ExtentId extent) const;
   std::optional<uint64_t> block_digest(BlockId block) const;
 

@@ -50,7 +50,7 @@ void restore(fuzz::Input& input, ExtentLedger& ledger, Model& model) {
   const uint64_t extents = ledger.map().extents();
   if (input.flag()) {
     block.bytes = input.text(input.take<uint8_t>() * 4U);
-  } else {  // of the right shape
+  } else {  // It has the right shape.
     uint64_t bitmap = input.take<uint64_t>();
     if (extents % 64 != 0 && block.id == BlockId(extents / 64)) bitmap &= (uint64_t{1} << extents % 64) - 1;
     if (input.below(4) == 0) bitmap = ~uint64_t{0};
@@ -121,7 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     check(layout, ledger, model);
   }
-  // What a journal would hold: rows that were restored stand there already, the others were given out.
+  // A journal has the rows that were restored already; these are the others.
   ExtentLedger again(layout);
   for (const Block& block : ledger.take_changed()) {
     fuzz::require(static_cast<bool>(again.restore(block)), "a row given out restores");

@@ -90,11 +90,11 @@ TEST(ExtentLedger, RefusesRowsThatCannotBeIts) {
   good.add(ExtentId(66), 2);
   const Block block = good.take_changed().front();
   const std::vector<Block> wrong = {
-      {BlockId(2), block.bytes},  // no such block
+      {BlockId(2), block.bytes},  // There is no such block.
       {BlockId(1), ""},
-      {BlockId(1), block.bytes.substr(0, 16)},        // a CRC is missing
-      {BlockId(1), block.bytes + std::string(8, 0)},  // one too many
-      {BlockId(1), "\xff" + block.bytes.substr(1)}};  // extents that there are not
+      {BlockId(1), block.bytes.substr(0, 16)},        // A CRC is missing.
+      {BlockId(1), block.bytes + std::string(8, 0)},  // It has one too many.
+      {BlockId(1), "\xff" + block.bytes.substr(1)}};  // There are no such extents.
   for (const Block& row : wrong) {
     ExtentLedger ledger(layout);
     EXPECT_FALSE(ledger.restore(row));

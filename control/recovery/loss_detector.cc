@@ -11,7 +11,7 @@ namespace sluice::recovery {
 uint64_t WindowView::find(uint64_t from, uint64_t to, bool received) const {
   uint64_t at = from;
   while (at < to) {
-    if (at >= end_) return received ? to : at;  // bits at and above the highest are not valid
+    if (at >= end_) return received ? to : at;  // From here on the bits mean nothing.
     uint64_t word = words_[(at % bits_) / 64].load(std::memory_order_acquire);
     if (!received) word = ~word;
     word &= ~uint64_t{0} << (at % 64);
@@ -20,7 +20,8 @@ uint64_t WindowView::find(uint64_t from, uint64_t to, bool received) const {
       const uint64_t hit = word_start + static_cast<uint64_t>(std::countr_zero(word));
       if (hit < std::min(to, end_)) return hit;
     }
-    const uint64_t next = to - word_start > 64 ? word_start + 64 : to;  // does not run over
+    // Near the largest number, word_start + 64 would run over.
+    const uint64_t next = to - word_start > 64 ? word_start + 64 : to;
     at = std::min(next, std::max(at + 1, end_));
   }
   return to;
@@ -30,7 +31,8 @@ void LossDetector::adapt_reorder_time(uint64_t late_chunks, uint64_t now_ns) {
   if (adapted_ns_ == 0) adapted_ns_ = now_ns;
   if (late_chunks > late_seen_) {
     late_seen_ = late_chunks;
-    // One burst of reordering is one piece of news: at most one doubling per reordering time.
+    // A burst of reordering brings many late chunks, and is one piece of news: the time is doubled at most
+    // once in each reordering time.
     if (now_ns - adapted_ns_ >= reorder_ns_ || reorder_ns_ == kReorderStartNs) {
       reorder_ns_ = std::min(reorder_ns_ * 2, kReorderMaxNs);
       adapted_ns_ = now_ns;
@@ -47,8 +49,8 @@ void LossDetector::remember_boundary(uint64_t boundary, uint64_t now_ns) {
   if (marks_.size() < kMarks) {
     marks_.push_back({.time_ns = now_ns, .boundary = boundary});
   } else {
-    marks_.back() = {.time_ns = now_ns,
-                     .boundary = boundary};  // settles later than it might: never too early
+    // The newest mark takes on the new boundary and its time: it settles late, never early.
+    marks_.back() = {.time_ns = now_ns, .boundary = boundary};
   }
 }
 
@@ -92,7 +94,7 @@ void LossDetector::settle(const WindowView& window, size_t room, std::vector<boa
 }
 
 size_t detect_losses(LossDetector* detector, board::FlowSlot* flow, uint64_t now_ns) {
-  // The highest first: every bit below it was set before it was published.
+  // The end is read before any bit: the worker publishes it after the bits below it.
   const WindowView window(flow->window, board::kWindowBits,
                           flow->state.highest_data_end.load(std::memory_order_acquire));
   const LossDetector::Seen seen{.probe_end = flow->state.probe_end.load(std::memory_order_acquire),

@@ -1,8 +1,10 @@
 // Decides which transmissions of a receiving flow are lost, from what the worker saw arrive.
 //
-// Pure: (board snapshot, now) -> runs of lost tx_seq. A tx_seq is lost when later packets arrived, or
-// a probe said that it was sent, and this was already so one reordering time ago. Everything below
-// settled_below() was received or has been reported, each number once. One instance per flow.
+// Pure: (board snapshot, now) -> runs of lost tx_seq. A tx_seq is lost when later packets arrived, or a probe
+// said that it was sent, and this was already so one reordering time ago. One instance per flow.
+//
+// Everything below settled_below() was received, has been reported once, or fell out of the window unseen;
+// settled_below() never decreases, whatever stands on the board.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +25,7 @@ class WindowView {
       : words_(words), bits_(bits), end_(highest_data_end) {}
 
   uint64_t end() const { return end_; }
-  // Oldest number whose bit still means something.
+  // The oldest number whose bit still means something.
   uint64_t valid_from() const { return end_ > bits_ / 2 ? end_ - bits_ / 2 : 0; }
   // The first number in [from, to) that was received, or that was not; `to` when there is none.
   uint64_t first_received(uint64_t from, uint64_t to) const { return find(from, to, true); }
@@ -33,7 +35,7 @@ class WindowView {
   uint64_t find(uint64_t from, uint64_t to, bool received) const;
 
   const std::atomic<uint64_t>* words_;
-  uint64_t bits_;  // a power of two, >= 64
+  uint64_t bits_;  // how many there are: a power of two, >= 64
   uint64_t end_;
 };
 
@@ -46,20 +48,20 @@ class LossDetector {
 
   struct Seen {
     uint64_t probe_end = 0;
-    uint64_t late_chunks = 0;  // cumulative: arrived after they were reported
+    uint64_t late_chunks = 0;  // in all: those that arrived after they were reported
   };
 
   LossDetector() = default;
-  // Goes on where another, of a control that is gone, had settled.
+  // Goes on where the detector of a former control had settled.
   explicit LossDetector(uint64_t settled_below) : aged_below_(settled_below), settled_below_(settled_below) {}
 
-  // Appends at most `room` runs to `lost`; what does not fit is found again by the next call.
+  // Appends at most `room` runs to `lost`. What does not fit is found again by the next call.
   void step(const WindowView& window, const Seen& seen, uint64_t now_ns, size_t room,
             std::vector<board::Gap>* lost);
 
   uint64_t settled_below() const { return settled_below_; }
   uint64_t reorder_ns() const { return reorder_ns_; }
-  // Numbers that left the window unsettled: only NEED can find their bytes.
+  // How many numbers left the window unsettled. Only NEED finds their bytes.
   uint64_t fell_out() const { return fell_out_; }
 
  private:

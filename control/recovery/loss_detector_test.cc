@@ -18,7 +18,7 @@ constexpr uint64_t kMs = 1'000'000;
 class FakeWindow {
  public:
   explicit FakeWindow(uint64_t bits) : bits_(bits), words_(new std::atomic<uint64_t>[bits / 64]) {
-    // Stale bits of an earlier lap must not count: start with all set.
+    // All bits begin set, as an earlier lap may have left them: they must not count.
     for (uint64_t i = 0; i < bits / 64; ++i) words_[i] = ~uint64_t{0};
     words_[0] = 0;
     cleared_to_ = 64;
@@ -58,7 +58,8 @@ TEST(LossDetector, ReportsEveryLossPatternOfTwelvePacketsExactlyOnce) {
       if (pattern & (1U << seq)) window.receive(seq);
       detector.step(window.view(), {}, now_ns, 4096, &lost);
     }
-    for (int i = 0; i < 10; ++i, now_ns += 10 * kMs) {  // the tail probe
+    // Only a probe tells of a tail that was lost.
+    for (int i = 0; i < 10; ++i, now_ns += 10 * kMs) {
       detector.step(window.view(), {.probe_end = kPackets}, now_ns, 4096, &lost);
     }
     const std::set<uint64_t> reported = numbers(lost);
@@ -133,7 +134,7 @@ TEST(LossDetector, AProbeAloneRevealsATailOfWhichNothingArrived) {
 TEST(LossDetector, KeepsWhatDoesNotFitForTheNextCall) {
   FakeWindow window(256);
   LossDetector detector;
-  for (uint64_t seq = 1; seq < 40; seq += 2) window.receive(seq);  // every even one is lost
+  for (uint64_t seq = 1; seq < 40; seq += 2) window.receive(seq);  // Every even one is lost.
   std::vector<board::Gap> lost;
   detector.step(window.view(), {.probe_end = 40}, 1 * kMs, 3, &lost);
   detector.step(window.view(), {.probe_end = 40}, 10 * kMs, 3, &lost);
@@ -197,7 +198,7 @@ TEST(LossDetector, ReportsExactlyTheDroppedNumbersOverManyLaps) {
     LossDetector detector;
     std::vector<board::Gap> lost;
     std::set<uint64_t> dropped;
-    std::multimap<uint64_t, uint64_t> in_flight;  // arrival time -> seq
+    std::multimap<uint64_t, uint64_t> in_flight;  // Numbers by the time of their arrival.
     uint64_t now_ns = kMs;
     constexpr uint64_t kPackets = 20000;
     auto deliver = [&](uint64_t until_ns) {

@@ -19,7 +19,7 @@ bool NeedPlanner::note_sent(const ExtentMap& done, LaneId lane, Range range, uin
   Sent& entry = sent_[range.offset];
   entry.end = std::max(entry.end, range.end());
   entry.lane = lane;
-  // Its tail is still on the way: silence is counted from here at the earliest.
+  // The tail of this range is still on its way: there is no silence yet.
   quiet_since_ns_ = std::max(quiet_since_ns_, now_ns);
   return true;
 }
@@ -52,7 +52,8 @@ std::vector<Query> NeedPlanner::take_due(const ExtentMap& done, uint64_t now_ns)
       queries.push_back({.lane = lane, .range = run});
     }
   };
-  uint64_t asked_end = 0;  // ranges may overlap: each byte is asked for once
+  // Ranges may overlap, and each byte is asked for once.
+  uint64_t asked_end = 0;
   for (const auto& [offset, sent] : sent_) {
     if (unknown_) ask(LaneId(), asked_end, offset);
     ask(sent.lane, std::max(offset, asked_end), sent.end);

@@ -1,8 +1,9 @@
 // When to ask the source for bytes by position (NEED), for one object.
 //
-// Pure. Ranges whose first pass left the source are remembered with their lane; when some extent of
-// them is missing and no extent of the object was completed for a while, the workers are asked which
-// bytes are missing. Each round without progress waits longer than the one before.
+// Pure. Ranges whose first pass left the source are remembered with their lane. When some extent of them is
+// missing and no extent of the object was completed for a while, the workers are asked which bytes are
+// missing. Each round without progress waits longer than the one before. What is remembered lies in the
+// object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,21 +24,21 @@ struct Query {
 
 class NeedPlanner {
  public:
-  static constexpr uint64_t kQuietNs = 200'000'000;  // the receiver does not know the round trip
+  static constexpr uint64_t kQuietNs = 200'000'000;  // long, since a receiver does not know the round trip
   static constexpr uint64_t kQuietMaxNs = 5'000'000'000;
   static constexpr size_t kQueriesMax = 16;
   static constexpr size_t kRangesMax = 1024;  // of one NEED message
   static constexpr size_t kSentRangesMax = 65536;
 
-  // The source's first pass of this range left on `lane`. False when that cannot be.
+  // The first pass of this range left the source on `lane`. False when that cannot be.
   bool note_sent(const ExtentMap& done, LaneId lane, Range range, uint64_t now_ns);
   // Any byte of the object may have been sent, by what the source reported to a control that is gone.
   void note_all_maybe_sent(uint64_t now_ns);
   void note_progress(uint64_t now_ns);  // an extent was completed
 
-  // What to ask now; empty when it is not the time. A call that returns queries counts as asked.
+  // The questions of a new round, which counts as asked then; none when it is not the time.
   std::vector<Query> take_due(const ExtentMap& done, uint64_t now_ns);
-  // Lane that carried the byte at `offset`, the first one when unknown.
+  // The lane that carried the byte at `offset`; the first lane when that is unknown.
   LaneId lane_of(uint64_t offset) const;
   void check_invariants(const ExtentMap& done, uint32_t lanes) const;  // where DCHECKs are on
 
@@ -51,8 +52,8 @@ class NeedPlanner {
   static Range range_of(const SentRanges::value_type& sent);
   void prune(const ExtentMap& done);
 
-  SentRanges sent_;  // complete ones are dropped
-  bool unknown_ = false;
+  SentRanges sent_;       // without those that are complete
+  bool unknown_ = false;  // any byte may have been sent
   uint64_t quiet_since_ns_ = 0;
   uint64_t wait_ns_ = kQuietNs;
 };

@@ -6,7 +6,7 @@
 namespace sluice::recovery {
 namespace {
 
-constexpr uint64_t kPlanNs = 20'000'000;  // how often NEED and syncs are thought about
+constexpr uint64_t kPlanNs = 20'000'000;  // NEED and syncs are thought about so often.
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Receiver::Actions Receiver::take_actions() {
   return std::exchange(actions_, {});
 }
 
-void Receiver::command(const LaneCommand& command) {
+void Receiver::order(const LaneCommand& command) {
   if (lanes_ == 0) return;  // Without flows there is no worker to tell.
   CHECK(command.lane.value() < lanes_, "a command goes to a lane of this attempt");
   DCHECK(command.range.end() <= objects_[command.object].layout.size_bytes, "its range lies in the object");
@@ -62,7 +62,7 @@ void Receiver::on_event(const board::Event& event) {
   const ObjectId id(event.object);
   if (!objects_.contains(id)) return;
   const bool answer = event.kind == board::EventKind::kMissing || event.kind == board::EventKind::kMissingEnd;
-  // Also of an object that became done meanwhile: each answer is waited for.
+  // The adoption awaits each answer, also that about an object which became done meanwhile.
   if (answer && adoption_ && event.tag == kAdoptTag) return adoption_answered(id, event);
   if (objects_[id].done) return;
   if (event.kind == board::EventKind::kExtentWritten) return extent_written(id, event);
@@ -97,7 +97,7 @@ bool Receiver::file_digest(ObjectId id, const FileDigest& file) {
   return true;
 }
 
-// Complete, equal, and durable or small enough: its name is all that it lacks.
+// What is complete, equal to the source's, and durable or small enough lacks nothing but its name.
 void Receiver::finish_if_complete(ObjectId id) {
   Object& object = objects_[id];
   if (object.done || object.finishing || !object.written.complete() || !object.source_digest) return;
@@ -133,26 +133,28 @@ void Receiver::plan_need(ObjectId id) {
   object.found_missing.clear();
   object.asked = queries;
   object.unanswered = static_cast<uint32_t>(queries.size());
+  // Tags go round, past 0 (no round has begun) and kAdoptTag.
   object.query_tag = object.query_tag % (kAdoptTag - 1) + 1;
   for (const Query& query : queries) {
-    command({.kind = board::CommandKind::kQueryMissing,
-             .lane = query.lane,
-             .object = id,
-             .range = query.range,
-             .tag = object.query_tag});
+    order({.kind = board::CommandKind::kQueryMissing,
+           .lane = query.lane,
+           .object = id,
+           .range = query.range,
+           .tag = object.query_tag});
   }
 }
 
 void Receiver::query_answered(ObjectId id, const board::Event& event) {
   Object& object = objects_[id];
-  if (event.tag != object.query_tag || object.unanswered == 0) return;  // of a round that was given up
+  // An answer may belong to a round that was given up.
+  if (event.tag != object.query_tag || object.unanswered == 0) return;
   if (event.kind == board::EventKind::kMissing) {
     const Range range = object.written.cut({.offset = event.offset, .length = event.length});
     if (range.length == 0 || object.found_missing.size() == NeedPlanner::kRangesMax) return;
     const auto query = std::ranges::find_if(object.asked, [&](const Query& each) {
       return range.offset < each.range.end() && each.range.offset < range.end();
     });
-    if (query == object.asked.end()) return;
+    if (query == object.asked.end()) return;  // Nobody asked for that.
     object.found_missing.push_back({.lane = query->lane, .range = range});
     return;
   }

@@ -1,11 +1,18 @@
 // The receiving end of a session, without its files and its wire: what is written, what is durable, what
 // is missing, what must be asked for again, and when a file is complete.
 //
-// Pure: told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock.
+// Pure. Told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock.
 // Its memory of an object is a bit per extent, eight bytes per journal block of 64, and what is not durable
-// yet. Group commit (shared/design/architecture.md, "Durability"): begin_sync takes what is written; after
-// the sync, `sync_succeeded` gives the journal's rows; once those are committed, `journalled` gives what may
-// be reported. Attempts: flows may end and others begin (start_attempt); what is written stays written.
+// yet.
+//
+// Group commit (docs/ARCHITECTURE.md, "Durability"): begin_sync takes what is written. After the sync,
+// sync_succeeded gives the rows for the journal; once those are committed, journalled gives what may be
+// reported. A sync that fails, or rows that are not committed, are told instead (sync_failed,
+// not_journalled).
+//
+// Flows may end and others begin (start_attempt); what is written stays written. What always holds stands in
+// receiver_invariants.cc. What a peer or a worker says is cut to what there is, or ignored or refused;
+// nothing that they say ends the process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +32,7 @@
 
 namespace sluice::recovery {
 
-// To be sent again, on this lane: its worker holds what else has come of these extents.
+// To be sent again, on the lane whose worker has what else has come of these extents.
 struct Need {
   ObjectId object;
   LaneId lane;
@@ -34,11 +41,12 @@ struct Need {
 
 class Receiver {
  public:
-  // A smaller file that was never synced needs no sync of its own: the commit's makes it durable.
+  // A file that is not larger and was never synced needs no sync of its own: it is synced before it is
+  // renamed.
   static constexpr uint64_t kDirectCommitBytes = 4U << 20;
 
-  static constexpr uint32_t kAdoptTag = UINT32_MAX;
-  static constexpr uint32_t kAnswerRuns = 512;  // a worker's answer to kQueryMissing has at most so many
+  static constexpr uint32_t kAdoptTag = UINT32_MAX;  // of the queries of an adoption
+  static constexpr uint32_t kAnswerRuns = 512;       // a worker's answer to a query has at most so many
 
   // A file, as the source knows it.
   struct FileDigest {
@@ -53,42 +61,42 @@ class Receiver {
     std::vector<LaneCommand> commands;
     std::vector<Need> needs;         // to the source
     std::vector<ObjectId> syncs;     // begin_sync these
-    std::vector<ObjectId> differ;    // complete, but not what the source sent: kIntegrity
-    std::vector<ObjectId> finished;  // complete and checked: give it its name, then set_done
+    std::vector<ObjectId> differ;    // they are complete, but not what the source sent: kIntegrity
+    std::vector<ObjectId> finished;  // give these their names, then call set_done
   };
 
   Receiver(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
-  // Rows of the journal, before the first attempt.
+  // Rows of the journal, before the first attempt; finish_restore() after the last.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
   void finish_restore();
-  // New flows: nothing is under way.
+  // With new flows nothing is under way.
   void start_attempt(uint32_t lanes, uint64_t now_ns);
-  // Flows that another control began are continued: asks their workers what they have written. Extents
-  // whose CRC nobody knows are forgotten and asked for again.
+  // Flows that a former control began go on: asks their workers what they have written. Extents whose CRC
+  // nobody knows are forgotten and asked for again.
   void adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns);
   bool adopting() const { return adoption_.has_value(); }
 
-  // From the board; events that make no sense are ignored.
+  // From the board. Events that make no sense are ignored.
   void on_event(const board::Event& event);
-  // From the source. False: there is no such range, lane or file.
+  // From the source. False when there is no such range, lane or file.
   bool partition_sent(ObjectId object, LaneId lane, Range range);
   bool file_digest(ObjectId object, const FileDigest& file);
   // Plans needs and syncs.
   void tick(uint64_t now_ns);
   Actions take_actions();
 
-  // Number of extents taken; 0: there is nothing to sync.
+  // The number of extents taken; 0 when there is nothing to sync now.
   size_t begin_sync(ObjectId object);
   std::vector<Block> sync_succeeded(ObjectId object);
-  std::vector<Range> journalled(ObjectId object);
   // Nothing since the last good sync is certain: it is missing again. False the second time: the disk is bad.
   bool sync_failed(ObjectId object);
-  // The file has its name (at once, after a restart). Its extents need no sync any more.
-  void set_done(ObjectId object, uint64_t digest);
+  std::vector<Range> journalled(ObjectId object);
   // The journal could not be written: the attempt ends, and the batch counts as written only.
   void not_journalled(ObjectId object);
-  void begin_anew(ObjectId object);  // its file is gone
+  // The file has its name, and its extents need no sync any more.
+  void set_done(ObjectId object, uint64_t digest);
+  void begin_anew(ObjectId object);  // its unfinished file is gone
 
   size_t objects() const { return objects_.size(); }
   bool done(ObjectId object) const { return objects_[object].done; }
@@ -108,43 +116,44 @@ class Receiver {
   struct Object {
     Layout layout;
     ExtentMap written;
-    ExtentLedger ledger;  // durable
+    ExtentLedger ledger;  // of what is durable
     NeedPlanner planner;
-    Crcs unsynced;
-    uint64_t unsynced_bytes = 0;
+    Crcs unsynced;                // of what is written and in no sync yet
+    uint64_t unsynced_bytes = 0;  // of the batch under way, too
     uint64_t unsynced_since_ns = 0;
-    Crcs syncing;
+    Crcs syncing;  // of the batch under way
     bool sync_under_way = false;
-    bool failed_once = false;
-    std::vector<BlockId> journalling;  // blocks given to the journal for `syncing`
+    bool failed_once = false;          // a sync did
+    std::vector<BlockId> journalling;  // whose rows were given to the journal last
     uint64_t digest = 0;               // of what is written
     std::optional<uint64_t> source_digest;
-    std::vector<Query> asked;          // unanswered, or answered in this round
-    std::vector<Query> found_missing;  // of this round
-    uint32_t query_tag = 0;
+    std::vector<Query> asked;          // in the round of questions under way, or the last one
+    std::vector<Query> found_missing;  // in this round
+    uint32_t query_tag = 0;            // of this round
     uint32_t unanswered = 0;
-    bool finishing = false;
+    bool finishing = false;  // it is being given its name
     bool done = false;
   };
 
-  // Continuing the flows of another control, in rounds: each object's missing ranges, by any of its workers;
-  // an answer from every lane, behind which all events of the first round have come; and, when something
-  // had to be forgotten, another, behind which that is done.
+  // Going on with the flows of a former control takes two or three rounds. First a worker says what is
+  // missing of each object. Then each lane answers an empty question: all events from before the first round
+  // have come by then. If something had to be forgotten, each lane answers once more: by then it is
+  // forgotten.
   struct Adoption {
     enum class Round : uint8_t { kMissing, kEvents, kForgotten };
-    uint32_t awaited = 0;  // answers
+    uint32_t awaited = 0;  // answers of this round
     Round round = Round::kMissing;
     struct Found {
-      ExtentMap missing;
-      uint32_t runs = 0;  // of this answer
-      uint64_t end = 0;
+      ExtentMap missing;  // as far as it was answered
+      uint32_t runs = 0;  // in this answer
+      uint64_t end = 0;   // of the last of them
     };
     std::unordered_map<ObjectId, Found> objects;
   };
 
   void check_invariants() const;  // where DCHECKs are on
   void check_object(const Object& object) const;
-  void command(const LaneCommand& command);
+  void order(const LaneCommand& command);
   void extent_written(ObjectId id, const board::Event& event);
   void query_answered(ObjectId id, const board::Event& event);
   // What an extent adds to the digest of its object.
@@ -162,13 +171,13 @@ class Receiver {
 
   Options options_;
   Indexed<ObjectId, Object> objects_;
-  std::vector<ObjectId> unfinished_;
+  std::vector<ObjectId> unfinished_;  // all that are not done
   Actions actions_;
   uint32_t lanes_;  // of this attempt
   uint64_t now_ns_ = 0;
   uint64_t planned_ns_ = 0;
   uint64_t bytes_written_ = 0;
-  uint64_t unsynced_bytes_ = 0;  // batches under way included
+  uint64_t unsynced_bytes_ = 0;  // of batches under way, too
   size_t done_ = 0;
   std::optional<Adoption> adoption_;
 };

@@ -1,4 +1,4 @@
-// How a receiver goes on with the flows of another control.
+// How a receiver goes on with the flows of a former control (Receiver::Adoption).
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -11,7 +11,6 @@ void Receiver::adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, 
   adoption_ = Adoption{};
   for (const ObjectId id : open_objects) {
     if (objects_[id].done) continue;
-    // Bits are what is missing, as far as it was answered.
     adoption_->objects[id].missing = ExtentMap(objects_[id].layout);
     query_unwritten(id, 0);
   }
@@ -24,11 +23,12 @@ void Receiver::query_unwritten(ObjectId id, uint64_t from) {
   found.end = from;
   ++adoption_->awaited;
   const uint64_t bytes = objects_[id].layout.size_bytes - from;
-  // An extent that is being written will be told of: it must not be taken for one that was told already.
-  command({.kind = board::CommandKind::kQueryUnwritten,
-           .object = id,
-           .range = {.offset = from, .length = bytes},
-           .tag = kAdoptTag});
+  // An event will come of an extent that is being written. It counts as missing, or it would be taken for one
+  // that the former control was told of.
+  order({.kind = board::CommandKind::kQueryUnwritten,
+         .object = id,
+         .range = {.offset = from, .length = bytes},
+         .tag = kAdoptTag});
 }
 
 void Receiver::adoption_answered(ObjectId id, const board::Event& event) {
@@ -49,7 +49,7 @@ void Receiver::adoption_answered(ObjectId id, const board::Event& event) {
   }
   --adoption_->awaited;
   if (adoption_->round == Adoption::Round::kMissing) {
-    // An answer is cut when it has too many runs: there may be more behind its last extent.
+    // An answer with too many runs is cut: more may be missing behind its last extent.
     const uint64_t next = (found.end + layout.extent_bytes - 1) / layout.extent_bytes * layout.extent_bytes;
     if (found.runs >= kAnswerRuns && next < layout.size_bytes) query_unwritten(id, next);
   }
@@ -65,8 +65,8 @@ void Receiver::adoption_answered(ObjectId id, const board::Event& event) {
   finish_adoption();
 }
 
-// The source was told of bytes that were written and not durable, maybe in an attempt before this one, and
-// does not send them again by itself. Whatever stays missing will be asked for.
+// The former control told the source of bytes that were written and never became durable; the source does not
+// send them again by itself. Whatever stays missing will be asked for.
 void Receiver::finish_adoption() {
   for (const auto& [id, found] : adoption_->objects) {
     Object& object = objects_[id];
@@ -78,11 +78,12 @@ void Receiver::finish_adoption() {
 void Receiver::query_every_lane(ObjectId id) {
   for (LaneId lane; lane < LaneId(lanes_); ++lane) {
     ++adoption_->awaited;
-    command({.kind = board::CommandKind::kQueryMissing, .lane = lane, .object = id, .tag = kAdoptTag});
+    order({.kind = board::CommandKind::kQueryMissing, .lane = lane, .object = id, .tag = kAdoptTag});
   }
 }
 
-// Written by the worker, told to a control that is gone, and not in the journal: its CRC is lost.
+// An extent that a worker has written, that no event tells of and that is not in the journal was told to the
+// former control. Its CRC is lost with that.
 bool Receiver::forget_unknown() {
   bool forgot = false;
   for (const auto& [id, found] : adoption_->objects) {

@@ -1,6 +1,7 @@
 // A receiver between any peer and any dataplane, with syncs that end well or not: what it asks for lies in
 // the objects, what it counts adds up, and a file is finished only when all of it is there with equal
-// digests. SPDX-License-Identifier: Apache-2.0
+// digests.
+// SPDX-License-Identifier: Apache-2.0
 #include <map>
 #include <set>
 
@@ -90,7 +91,7 @@ void check(World& world, Receiver& receiver) {
     const bool query =
         command.kind == CommandKind::kQueryMissing || command.kind == CommandKind::kQueryUnwritten;
     if (query) world.queries.push_back(command);
-    const bool barrier = query && command.range.length == 0;  // or an empty file
+    const bool barrier = query && command.range.length == 0;  // Or the file is empty.
     if (!barrier) check_range(world, command.object, command.range);
     fuzz::require(query || command.kind == CommandKind::kForgetExtents,
                   "queries and forgetting are all a receiver asks for");

@@ -1,5 +1,4 @@
-// The receiver's group commit: batches of what is written become durable, or are taken back; files that are
-// done, or begin anew.
+// The receiver's group commit: what is written becomes durable, or is taken back. And the end of a file.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/recovery/receiver.h"
 
@@ -51,12 +50,13 @@ std::vector<Range> Receiver::journalled(ObjectId id) {
 bool Receiver::sync_failed(ObjectId id) {
   Object& object = objects_[id];
   CHECK(object.sync_under_way, "what ends has begun");
-  // Also what was written while it ran: the error may be that of any write before its end.
+  // What was written while the sync ran is as uncertain: the error may be that of any write before its end.
   object.syncing.merge(object.unsynced);
   object.unsynced.clear();
   std::vector<ExtentId> extents;
   for (const auto& [extent, crc] : std::exchange(object.syncing, {})) {
-    if (object.ledger.map().is_set(extent)) {  // synced before; only the journal does not know it yet
+    // An earlier sync made it durable, and only its row did not come into the journal.
+    if (object.ledger.map().is_set(extent)) {
       object.unsynced.emplace(extent, crc);
       continue;
     }
@@ -73,15 +73,15 @@ bool Receiver::sync_failed(ObjectId id) {
   return !std::exchange(object.failed_once, true);
 }
 
-// The worker takes these extents anew, and the source is asked for them.
+// The workers take these extents anew, and the source is asked for them.
 void Receiver::forget_and_need(ObjectId id, std::vector<ExtentId> extents) {
   if (extents.empty()) return;
   Object& object = objects_[id];
   std::vector<Query> pieces;
   for (const Range& range : join_extents(object.written, std::move(extents))) {
     const LaneId lane = object.planner.lane_of(range.offset);
-    command({.kind = board::CommandKind::kForgetExtents, .lane = lane, .object = id, .range = range});
-    // If the bytes of this need are lost, the planner asks for them again.
+    order({.kind = board::CommandKind::kForgetExtents, .lane = lane, .object = id, .range = range});
+    // If the bytes are lost on their way, the planner asks for them again.
     object.planner.note_sent(object.written, lane, range, now_ns_);
     pieces.push_back({.lane = lane, .range = range});
   }
@@ -106,8 +106,10 @@ void Receiver::set_done(ObjectId id, uint64_t digest) {
   object.digest = digest;
   object.done = true;
   object.finishing = false;
-  bytes_written_ += object.layout.size_bytes - object.written.set_bytes();  // a row of the journal says so
+  // After a restart a file may be known as done of which no extent is known.
+  bytes_written_ += object.layout.size_bytes - object.written.set_bytes();
   unsynced_bytes_ -= std::exchange(object.unsynced_bytes, 0);
+  // The rows of its last sync may still be on their way into the journal: they count no more.
   object.unsynced.clear();
   object.syncing.clear();
   ++done_;

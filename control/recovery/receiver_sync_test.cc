@@ -29,7 +29,8 @@ TEST_F(SyncTest, AFailedSyncTakesBackEverythingSinceTheLastGoodOne) {
 
   receiver_.on_event(written(1, 11));
   ASSERT_EQ(receiver_.begin_sync(kFirst), 1U);
-  receiver_.on_event(written(2, 12));  // while the sync runs: the error may be that of this write
+  // Written while the sync runs, it is as uncertain: the error may be that of this write.
+  receiver_.on_event(written(2, 12));
   receiver_.take_actions();
   EXPECT_TRUE(receiver_.sync_failed(kFirst));
   const Receiver::Actions actions = receiver_.take_actions();

@@ -49,7 +49,7 @@ TEST_F(ReceiverTest, DurableOnlyAfterSyncAndJournal) {
   EXPECT_TRUE(receiver.ledger(kFirst).map().set_extents() == 0);
   EXPECT_EQ(receiver.begin_sync(kFirst), 1U);
   EXPECT_EQ(receiver.begin_sync(kFirst), 0U) << "one at a time";
-  receiver.on_event(written(kFirst, 1, 12));  // while the sync is under way: not of this batch
+  receiver.on_event(written(kFirst, 1, 12));  // It comes too late for this batch.
   const std::vector<Block> rows = receiver.sync_succeeded(kFirst);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(receiver.journalled(kFirst), (std::vector<Range>{extents(ExtentId(0))}));
@@ -66,7 +66,7 @@ TEST_F(ReceiverTest, AnAdoptionForgetsWhatOnlyTheDeadControlKnew) {
   receiver.adopt(2, {kFirst}, 0);
   Receiver::Actions actions = receiver.take_actions();
   ASSERT_EQ(actions.commands.size(), 1U);
-  // Of an extent that is being written an event will come: it counts as missing.
+  // An event will come of an extent that is being written: it counts as missing.
   EXPECT_EQ(actions.commands[0].kind, CommandKind::kQueryUnwritten);
   receiver.on_event(written(kFirst, 0));
   receiver.on_event(missing(kFirst, extents(ExtentId(2), 2), Receiver::kAdoptTag));
@@ -127,8 +127,7 @@ TEST_F(ReceiverTest, ANeedNamesTheLaneWhoseWorkerLacksTheBytes) {
   const uint32_t tag = asked.commands[0].tag;
   receiver.on_event(missing(kFirst, {.offset = 2 * kExtent + 512, .length = 512}, tag));
   receiver.on_event(missing(kFirst, {.offset = 512, .length = 512}, tag));
-  receiver.on_event(
-      missing(kFirst, {.offset = 3 * kExtent, .length = 512}, tag));  // nobody was asked for that
+  receiver.on_event(missing(kFirst, {.offset = 3 * kExtent, .length = 512}, tag));  // Nobody asked for that.
   receiver.on_event(end(kFirst, tag));
   receiver.on_event(end(kFirst, tag));
   const Receiver::Actions actions = receiver.take_actions();

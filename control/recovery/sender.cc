@@ -6,11 +6,11 @@
 namespace sluice::recovery {
 namespace {
 
-constexpr uint64_t kPartsPerLane = 4;  // a session's data is cut at least so finely
+constexpr uint64_t kPartsPerLane = 4;  // A session's data is cut at least so finely.
 constexpr size_t kPartsQueuedMin = 2;
-constexpr size_t kPartsQueuedMax = 12;      // a worker takes 16
-constexpr uint64_t kQueuedNs = 5'000'000;   // what a lane sends in this time is queued, at least
-constexpr uint64_t kStuckNs = 200'000'000;  // then what left so far is reported
+constexpr size_t kPartsQueuedMax = 12;      // A worker takes 16.
+constexpr uint64_t kQueuedNs = 5'000'000;   // A lane has queued at least what it sends in this time.
+constexpr uint64_t kStuckNs = 200'000'000;  // Of a lane that stands still so long, what has left is reported.
 
 }  // namespace
 
@@ -32,6 +32,7 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
   may_give_ = adopted_ = false;
   lanes_.assign(lanes, {});
   part_bytes_ = options.partition_bytes;
+  // A small session is cut more finely, so that each lane gets its share.
   if (lanes > 1 && !objects_.empty()) {
     const uint64_t extent_bytes = objects_.begin()->layout.extent_bytes;
     const uint64_t share = bytes_total_ / (lanes * kPartsPerLane) / extent_bytes + 1;
@@ -56,7 +57,7 @@ Sender::Actions Sender::take_actions() {
   return std::exchange(actions_, {});
 }
 
-void Sender::command(const LaneCommand& command) {
+void Sender::order(const LaneCommand& command) {
   CHECK(lanes_.contains(command.lane), "a command goes to a lane of this attempt");
   DCHECK(command.range.length != 0 && command.range.end() <= objects_[command.object].layout.size_bytes,
          "its range lies in the object");
@@ -95,6 +96,7 @@ void Sender::finish_or_report(ObjectId id) {
     }
     object.done = true;
     object.placed.clear();
+    // The peer may have asked for parts again after it had called the file done.
     bytes_held_ += object.layout.size_bytes - object.at_peer.set_bytes();
     ++done_;
     ++steps_;
@@ -118,10 +120,11 @@ std::optional<Sender::Part> Sender::take_next_part() {
     const Range rest{.offset = object.next_offset, .length = object.layout.size_bytes - object.next_offset};
     const std::vector<Range> run = object.given.missing(rest, 1);
     if (run.empty()) continue;
-    if (!object.open) return std::nullopt;
+    if (!object.open) return std::nullopt;  // Objects are given in their order.
     Part part{.object = cursor_, .offset = run.front().offset};
     CHECK(part_bytes_ != 0, "partitions have bytes");
-    // Cut at multiples of the partition, so that the pieces of a resumed file are not ever smaller.
+    // Cutting at multiples of the partition keeps the pieces of a file that is often resumed from becoming
+    // smaller each time.
     const uint64_t cut = (part.offset / part_bytes_ + 1) * part_bytes_;
     part.length = std::min(run.front().length, cut - part.offset);
     part.reported_end = part.offset;
@@ -154,10 +157,10 @@ void Sender::give_parts() {
       if (work.parts.empty()) work.moved_ns = now_ns_;
       work.parts.push_back(*part);
       work.queued_bytes += part->length;
-      command({.kind = board::CommandKind::kPartition,
-               .lane = lane,
-               .object = part->object,
-               .range = {.offset = part->offset, .length = part->length}});
+      order({.kind = board::CommandKind::kPartition,
+             .lane = lane,
+             .object = part->object,
+             .range = {.offset = part->offset, .length = part->length}});
       gave = true;
     }
   }
@@ -180,16 +183,17 @@ void Sender::extent_sent(const board::Event& event, LaneId lane) {
   const Range range{.offset = event.offset, .length = event.length};
   const std::optional<ExtentId> extent = object.given.extent_of(range);
   if (!extent) return;
-  // The peer has it by a repair that an earlier life of this control ordered, and will not list it for this
-  // lane; told before the worker had opened it, the worker does not know.
+  // The peer has this extent by another lane, and will not list it for this one, which would hold it for
+  // ever. The worker may have been told so before it opened the extent, and then does not remember.
   if (object.done || object.at_peer.is_set(*extent)) {
-    command({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
+    order({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
   }
   if (object.done) return;
   lanes_[lane].moved_ns = now_ns_;
   ++steps_;
-  Placed* const placed = placed_at(object, event.offset);
+  Placed* const placed = placed_at(object, range.offset);
   if (placed != nullptr && placed->sent_end == range.offset) {
+    // What a worker said that it had may end within this extent.
     placed->sent_end = std::min(range.end(), placed->end);
   }
   add_crc(id, *extent, event.digest);
@@ -198,7 +202,7 @@ void Sender::extent_sent(const board::Event& event, LaneId lane) {
 void Sender::partition_sent(const board::Event& event, LaneId lane) {
   LaneWork& work = lanes_[lane];
   const uint64_t end = event.offset + event.length;
-  // By its end: of a partition that was continued, only the rest is known here.
+  // Its end tells which part this is: of a partition that a former control gave, only the rest is known.
   const auto part = std::find_if(work.parts.begin(), work.parts.end(), [&](const Part& candidate) {
     return candidate.object == ObjectId(event.object) && candidate.offset + candidate.length == end;
   });
@@ -216,8 +220,8 @@ void Sender::report_sent(LaneId lane, Part* part, uint64_t end) {
   part->reported_end = end;
 }
 
-// A lane that stands still may hold all its credit in extents with holes: the peer can ask for them only
-// when it knows that they were sent.
+// A lane that stands still may have used up its credit for extents with holes. The peer asks for what is
+// missing in them only when it knows that they were sent.
 void Sender::tick(uint64_t now_ns) {
   now_ns_ = now_ns;
   for (LaneId lane; lane < lanes_.end_id(); ++lane) {

@@ -1,11 +1,15 @@
 // The sending end of a session, without its files and its wire: which partition goes to which lane, what was
 // sent with which CRC, what the peer has, what must be repaired.
 //
-// Pure: told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock. A
-// lane gets its next partition when it has little left, so that no lane waits for the slowest. Attempts:
-// flows may end and others begin (start_attempt): what the peer holds (peer_has) is not sent again. Of an
-// extent that the peer holds and whose CRC is not known here (this control was restarted), the bytes are read
-// again (take_unknown), so that the final comparison is never the peer with itself.
+// Pure. Told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock. A
+// lane gets its next partition when it has little left, so that no lane waits for the slowest.
+//
+// Flows may end and others begin (start_attempt): what the peer holds (peer_has) is not sent again. After a
+// restart of this control the peer may hold an extent whose CRC is not known here. Its bytes are read again
+// (take_unknown, reread), so that the final comparison is never the peer with itself.
+//
+// What always holds stands in sender_invariants.cc. What a peer or a worker says is cut to what there is, or
+// ignored; nothing that they say ends the process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +32,7 @@ class Sender {
  public:
   struct Options {
     uint64_t partition_bytes = 0;
-    uint64_t lane_rate_bps = 0;  // of each lane: what it sends in 5 ms is queued, at least
+    uint64_t lane_rate_bps = 0;  // of each lane; it decides how much is queued there
   };
   struct SentRange {
     ObjectId object;
@@ -41,28 +45,29 @@ class Sender {
   };
   struct Actions {
     std::vector<LaneCommand> commands;
-    std::vector<SentRange> sent;    // report to the peer
-    std::vector<ObjectId> digests;  // complete: report digest(object), after a look at the source
-    std::vector<ObjectId> done;     // stands at the peer, digests equal
+    std::vector<SentRange> sent;    // tell the peer
+    std::vector<ObjectId> digests;  // tell the peer digest(object), if the source is unchanged
+    std::vector<ObjectId> done;     // they stand at the peer with equal digests
     std::vector<ObjectId> differ;   // the peer's digest is another: kIntegrity
     std::vector<ObjectId> changed;  // an extent was read twice and differed: the source changed
   };
 
   Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
+  // A row of the journal, before the first attempt.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
   // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_said_all().
   void start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns);
-  // Flows that another control began are continued: what their workers say (kQueued, kHeld), before
-  // anything else is given to them.
+  // Flows that a former control began go on: what their workers say that they have (kQueued, kHeld). Comes
+  // before anything else is given to them.
   void adopt(const board::Event& event, LaneId lane);
 
   // From the peer. Ranges outside an object are cut or ignored.
   void peer_has(ObjectId object, const std::vector<Range>& ranges);  // written or durable there
-  void peer_said_all();                                              // that was all: go on
-  // `lane`: where the peer has the rest of their extents, if it says so.
+  void peer_said_all();                                              // that was all it has: go on
+  // `lane`: the one whose worker at the peer has the rest of these extents, if the peer says so.
   void peer_needs(ObjectId object, std::optional<LaneId> lane, const std::vector<Range>& ranges);
-  bool file_done(ObjectId object, uint64_t digest);  // false: there is no such file
+  bool file_done(ObjectId object, uint64_t digest);  // false when there is no such file
   // The stream is another one: what was reported and not confirmed is reported again.
   void report_again();
 
@@ -72,7 +77,7 @@ class Sender {
   void tick(uint64_t now_ns);
   Actions take_actions();
 
-  // An extent whose CRC must be found by reading it again; then reread() with it.
+  // The next extent that must be read again to know its CRC; the caller answers with reread().
   std::optional<ObjectExtent> take_unknown();
   void reread(const ObjectExtent& extent, uint64_t crc);
   bool has_unknown() const { return !unknown_.empty(); }
@@ -88,51 +93,51 @@ class Sender {
   const ExtentLedger& ledger(ObjectId object) const { return objects_[object].ledger; }
   uint64_t bytes_held(ObjectId object) const { return objects_[object].at_peer.set_bytes(); }
   uint64_t bytes_held() const { return bytes_held_; }
-  // Something was given to the lane that has not left, or was asked for again a moment ago, or has left and
-  // is not complete at the peer: it may have to go again.
+  // Whether the lane has something to send, or may soon have: parts that have not left, a repair ordered a
+  // moment ago, or extents that left and are not complete at the peer.
   bool has_work(LaneId lane, const board::FlowState& state) const;
   uint64_t steps() const { return steps_; }  // changes with every step forward
 
  private:
   struct Placed {
     uint64_t end = 0;
-    uint64_t sent_end = 0;  // first passes left up to here
+    uint64_t sent_end = 0;  // its first pass has left up to here
     LaneId lane;
   };
   struct Object {
     Layout layout;
-    ExtentLedger ledger;                // sent once, with CRC
+    ExtentLedger ledger;                // of what was sent once, or read again
     ExtentMap given;                    // to a lane of this attempt, or at the peer
-    ExtentMap at_peer;                  // the peer said that it has it
-    std::map<uint64_t, Placed> placed;  // given, not all at the peer yet: repairs go the same way
+    ExtentMap at_peer;                  // as far as the peer has said
+    std::map<uint64_t, Placed> placed;  // by offset; what lanes carried and the peer has not whole
     uint64_t next_offset = 0;           // nothing before it is left to give
     std::optional<uint64_t> peer_digest;
-    bool open = false;
+    bool open = false;  // at the dataplane
     bool digest_reported = false;
     bool done = false;
   };
-  struct Part {
+  struct Part {  // what a worker is given at a time
     ObjectId object;
     uint64_t offset = 0;
     uint64_t length = 0;
-    uint64_t reported_end = 0;
+    uint64_t reported_end = 0;  // the peer knows that it was sent up to here
   };
-  struct Unknown {  // extents at the peer whose CRC is not known here
+  struct Unknown {  // a run of extents at the peer whose CRCs are not known here
     ObjectId object;
     ExtentId first;
     ExtentId end;
   };
   struct LaneWork {
-    std::deque<Part> parts;  // given to the worker, first pass not yet ended
+    std::deque<Part> parts;  // at the worker; their first pass has not ended
     uint64_t queued_bytes = 0;
-    uint64_t moved_ns = 0;  // last extent sent
-    uint64_t repair_until_ns = 0;
+    uint64_t moved_ns = 0;         // when an extent was last sent
+    uint64_t repair_until_ns = 0;  // until then it counts as busy with repairs
   };
 
   void check_invariants() const;  // where DCHECKs are on
   void check_object(ObjectId id) const;
   void check_lane(const LaneWork& work) const;
-  void command(const LaneCommand& command);
+  void order(const LaneCommand& command);
   void give_parts();
   bool has_room(const LaneWork& work) const;
   std::optional<Part> take_next_part();
@@ -159,8 +164,8 @@ class Sender {
   std::deque<Unknown> unknown_;
   size_t done_ = 0;
   uint64_t steps_ = 0;
-  bool may_give_ = false;  // the peer has said what it holds
-  bool adopted_ = false;   // lanes hold what an earlier control gave them
+  bool may_give_ = false;  // the peer has said what it has
+  bool adopted_ = false;   // lanes have what a former control gave them
 };
 
 }  // namespace sluice::recovery

@@ -7,7 +7,7 @@
 namespace sluice::recovery {
 namespace {
 
-constexpr uint64_t kRepairShareNs = 1'000'000'000;  // a lane with a repair counts as busy for so long
+constexpr uint64_t kRepairShareNs = 1'000'000'000;  // A lane counts as busy with a repair for so long.
 
 }  // namespace
 
@@ -33,15 +33,16 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
       }
     }
     forget_placed(object, range);
-    // Two lanes may have sent an extent (a repair that an earlier life of this control ordered): the peer
-    // lists it for one of them, and the other would hold it for ever.
+    // A repair that a former control ordered may have sent an extent on a second lane. The peer lists the
+    // extent for one of the two, and the other would hold it for ever.
     for (LaneId lane; lanes_may_hold && range.length != 0 && lane < lanes_.end_id(); ++lane) {
-      command({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
+      order({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
     }
   }
   ++steps_;
 }
 
+// Where the peer has a whole range, no worker there holds a part of it: its lane does not matter any more.
 void Sender::forget_placed(Object& object, Range range) {
   auto at = object.placed.upper_bound(range.offset);
   if (at != object.placed.begin()) --at;
@@ -72,6 +73,7 @@ void Sender::report_again() {
   }
 }
 
+// The range on a lane that the byte at `offset` belongs to, if it is known.
 Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
   auto at = object.placed.upper_bound(offset);
   if (at == object.placed.begin()) return nullptr;
@@ -79,24 +81,26 @@ Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
   return offset < at->second.end ? &at->second : nullptr;
 }
 
-// Parts of extents go again on the lane that the peer names: its worker there holds their rest, and if this
-// control was restarted only the peer knows. Whole extents go on the lane that carried them, if that is
-// known. What was never sent comes in its turn: a peer that was restarted does not know, and asks for all it
-// lacks.
+// Parts of extents go again on the lane that the peer names, since its worker there has the rest of them;
+// after a restart of this control only the peer knows which that is. Whole extents go on the lane that
+// carried them, if that is known. What was never sent is not repaired: it comes in its turn. A peer that was
+// restarted does not know what was sent, and asks for all that it lacks.
 void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std::vector<Range>& ranges) {
   if (!objects_.contains(id) || objects_[id].done) return;
   Object& object = objects_[id];
   for (const Range& told : ranges) {
     const Range range = object.at_peer.cut(told);
-    Range repair{.offset = range.offset, .length = 0};  // neighbours on one lane, joined
+    // Neighbouring pieces that go on one lane are joined into one repair.
+    Range repair{.offset = range.offset, .length = 0};
     LaneId lane;
     for (uint64_t at = range.offset; at < range.end();) {
       const ExtentId extent = object.at_peer.extent_at(at);
       const Range whole = object.at_peer.range_of(extent);
       const uint64_t piece_end = std::min(range.end(), whole.end());
-      if (object.at_peer.clear(extent)) bytes_held_ -= whole.length;  // it had it: lost again
+      // The peer may have had it and lost it, to a sync that failed.
+      if (object.at_peer.clear(extent)) bytes_held_ -= whole.length;
       const Placed* placed = placed_at(object, at);
-      // A part of an extent is missing only where another part has come.
+      // Where a part is missing another part has come: the extent was sent, though nobody here may know.
       const bool part = at != whole.offset || piece_end != whole.end();
       const bool sent = placed != nullptr ? at < placed->sent_end : object.given.is_set(extent);
       const bool repeat = sent || part || object.ledger.map().is_set(extent);
@@ -122,7 +126,7 @@ void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std:
   }
 }
 
-// The end of the run from the start of `range` that was neither given to a lane nor ever sent.
+// The end of the run, from the start of `range` on, that was neither given to a lane nor ever sent.
 uint64_t Sender::never_sent_until(const Object& object, Range range) {
   const auto run_end = [&](const ExtentMap& map) {
     const std::vector<Range> run = map.missing(range, 1);
@@ -132,8 +136,9 @@ uint64_t Sender::never_sent_until(const Object& object, Range range) {
 }
 
 void Sender::order_repair(LaneId lane, ObjectId id, Range range) {
-  if (range.length == 0 || !lanes_.contains(lane)) return;  // without flows: it will be asked for again
-  command({.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
+  // A lane that is not there repairs nothing; the peer will ask again.
+  if (range.length == 0 || !lanes_.contains(lane)) return;
+  order({.kind = board::CommandKind::kRepair, .lane = lane, .object = id, .range = range});
   lanes_[lane].repair_until_ns = now_ns_ + kRepairShareNs;
 }
 

@@ -70,7 +70,7 @@ TEST_F(SenderTest, WhatWasNeverSentComesInItsTurnHoweverMuchOfItIsAskedFor) {
 }
 
 TEST_F(SenderTest, APartOfAnExtentWasSentByAnEarlierLifeAndIsRepaired) {
-  Sender sender = make({100 * kExtent});  // knows nothing: it was restarted
+  Sender sender = make({100 * kExtent});  // It was restarted, and knows nothing.
   begin(sender);
   sender.take_actions();
   sender.peer_needs(kFirst, LaneId(0), {{.offset = 50 * kExtent + 4096, .length = 4096}});
@@ -84,7 +84,7 @@ TEST_F(SenderTest, AnExtentThatThePeerLostAgainIsRepaired) {
   for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), LaneId(0));
   sender.peer_has(kFirst, {extents(ExtentId(0), 4)});
   sender.take_actions();
-  sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(1), 2)});  // its sync failed
+  sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(1), 2)});  // Its sync failed.
   EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kRepair),
             (std::vector<Range>{extents(ExtentId(1), 2)}));
 }
@@ -95,11 +95,11 @@ TEST_F(SenderTest, WhatThePeerLostAgainIsStillRepairedOnItsLane) {
   begin(sender);
   sender.take_actions();
   for (const uint64_t extent : {2, 3}) sender.on_event(sent(extent, 7), LaneId(1));
-  sender.peer_has(kFirst, {extents(ExtentId(2))});  // written, but a sync fails then
+  sender.peer_has(kFirst, {extents(ExtentId(2))});  // It is written, but then a sync fails.
   const uint64_t held = sender.bytes_held();
   sender.peer_needs(kFirst, std::nullopt, {extents(ExtentId(2))});
   EXPECT_EQ(sender.bytes_held(), held - kExtent);
-  sender.peer_has(kFirst, {extents(ExtentId(3))});  // the rest of the partition
+  sender.peer_has(kFirst, {extents(ExtentId(3))});  // That is the rest of the partition.
   sender.take_actions();
   sender.peer_needs(kFirst, std::nullopt, {{.offset = 2 * kExtent + 512, .length = 1024}});
   const Sender::Actions actions = sender.take_actions();
@@ -132,7 +132,8 @@ TEST_F(SenderTest, WithoutFlowsNothingIsRepaired) {
   Sender sender = make({4 * kExtent});
   begin(sender);
   for (uint64_t i = 0; i < 4; ++i) sender.on_event(sent(i, i + 1), LaneId(0));
-  sender.start_attempt(0, {}, 0);  // the peer has ended the session: only its last word is due
+  // The peer has ended the session, and only its last word is due.
+  sender.start_attempt(0, {}, 0);
   sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(0), 4)});
   EXPECT_TRUE(of_kind(sender.take_actions(), CommandKind::kRepair).empty());
 }
@@ -157,7 +158,8 @@ TEST_F(SenderTest, AdoptedLanesLearnWhatThePeerSaysThatItHolds) {
   Sender sender = make({4 * kExtent}, 1);
   sender.adopt({.kind = EventKind::kQueued, .offset = 0, .length = 4 * kExtent}, LaneId(0));
   sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));
-  for (uint64_t extent = 0; extent < 2; ++extent) {  // in messages of their own
+  // Each comes in a message of its own.
+  for (uint64_t extent = 0; extent < 2; ++extent) {
     sender.peer_has(kFirst, {extents(ExtentId(extent))});
     EXPECT_EQ(of_kind(sender.take_actions(), CommandKind::kPeerHas),
               (std::vector<Range>{extents(ExtentId(extent))}));
