@@ -15,12 +15,12 @@
 #include <thread>
 
 #include "dataplane/base/config/config.h"
+#include "dataplane/dpdk/port.h"
+#include "dataplane/dpdk/privileges.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/worker.h"
-#include "dataplane/port/host_addresses.h"
-#include "dataplane/port/neighbours.h"
-#include "dataplane/port/port.h"
-#include "dataplane/port/privileges.h"
+#include "dataplane/net/host_addresses.h"
+#include "dataplane/net/neighbours.h"
 #include "storage/ring.h"
 
 namespace sluice {
@@ -47,7 +47,7 @@ int signal_fd() {
 }
 
 // CPUs of this process that no worker is pinned to; empty when there is none.
-std::vector<int> helper_cpus(port::Port& port, uint32_t workers) {
+std::vector<int> helper_cpus(net::Port& port, uint32_t workers) {
   cpu_set_t set;
   std::vector<int> cpus;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
@@ -59,7 +59,7 @@ std::vector<int> helper_cpus(port::Port& port, uint32_t workers) {
 }
 
 // Bytes for generated sources: one extent of a fixed pseudo-random sequence (xorshift64).
-void fill_pattern(const port::Buffer& buffer) {
+void fill_pattern(const net::Buffer& buffer) {
   uint64_t x = 0x9E3779B97F4A7C15;
   for (uint32_t i = 0; i + 8 <= buffer.bytes; i += 8) {
     x ^= x << 13;
@@ -70,7 +70,7 @@ void fill_pattern(const port::Buffer& buffer) {
 }
 
 // Until a signal ends it.
-void tend(lane::AttachServer& server, lane::BoardMemory& memory, port::Port& port, int signals) {
+void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port, int signals) {
   uint64_t next_maintain_ns = 0;
   for (;;) {
     server.serve(kServeTimeoutMs, signals);
@@ -109,9 +109,9 @@ int serve(const config::Node& node) {
   // What an unprivileged start may register with io_uring; best effort.
   const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
   (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
-  auto opened = port::Port::open(node, warn);
+  auto opened = dpdk::Port::open(node, warn);
   if (!opened) return fail(opened.error());
-  port::Port& port = **opened;
+  net::Port& port = **opened;
   const board::PortInfo info = port.info();
 
   auto memory = lane::BoardMemory::create(info);
@@ -123,9 +123,9 @@ int serve(const config::Node& node) {
       lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, epochs, port.sends_any_memory());
   if (!server) return fail(server.error());
 
-  auto host = port::host_addresses(node, port.mac());
+  auto host = net::host_addresses(node, port.mac());
   if (!host) return fail(host.error());
-  port::Neighbours neighbours(*host);
+  net::Neighbours neighbours(*host);
   std::atomic<bool> stop{false};
   lane::WorkerShared shared{.port = port,
                             .neighbours = neighbours,
@@ -150,7 +150,7 @@ int serve(const config::Node& node) {
   Start start(info.workers);
   if (auto s = port.launch([&](uint32_t i) { work(start, *workers[i]); }); !s) return fail(s.error());
   start.rings_open.wait();
-  if (auto s = port::drop_privileges(node.device.starts_with("net_af")); !s) {
+  if (auto s = dpdk::drop_privileges(node.device.starts_with("net_af")); !s) {
     start.exit_code = fail(s.error());
   }
   const bool good = start.exit_code == 0;

@@ -36,7 +36,7 @@ using WorkerEpochs = std::vector<std::unique_ptr<std::atomic<uint64_t>>>;
 class AttachServer {
  public:
   // Listens on `socket` (made with mode 0600; a stale one is replaced, a live one is an error).
-  // `sends_any_memory`: port::Port::sends_any_memory; sources in memory are then mapped.
+  // `sends_any_memory`: net::Port::sends_any_memory; sources in memory are then mapped.
   static Result<AttachServer> listen(const std::filesystem::path& socket, BoardMemory& memory,
                                      ObjectTable& objects, const WorkerEpochs& epochs,
                                      bool sends_any_memory = false);

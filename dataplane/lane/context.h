@@ -9,11 +9,11 @@
 #include <span>
 
 #include "dataplane/board/board.h"
-#include "dataplane/core/net.h"
 #include "dataplane/core/wire.h"
 #include "dataplane/lane/object_table.h"
-#include "dataplane/port/neighbours.h"
-#include "dataplane/port/port.h"
+#include "dataplane/net/frame.h"
+#include "dataplane/net/neighbours.h"
+#include "dataplane/net/port.h"
 #include "storage/disk.h"
 
 namespace sluice::lane {
@@ -24,8 +24,8 @@ using board::Counter;
 inline constexpr uint32_t kRepairReserve = 2;
 
 struct Context {
-  port::Queue& queue;
-  port::Neighbours& neighbours;
+  net::FrameQueue& queue;
+  net::Neighbours& neighbours;
   board::Board& board;
   board::WorkerSlot& slot;
   ObjectTable& objects;
@@ -61,7 +61,7 @@ class FlowPath {
   // Sends one datagram; the payload is copied unless it lies in `owner`. On success returns the CRC of
   // the payload in *payload_crc. False when the queue has no room: flush, try later.
   bool send(Context& context, const wire::Header& header, std::span<const uint8_t> payload,
-            const port::Buffer* owner, wire::CrcKind kind, uint64_t* payload_crc);
+            const net::Buffer* owner, wire::CrcKind kind, uint64_t* payload_crc);
   bool is_peer(const net::UdpFrame& frame) const {
     return frame.source_port == peer_port_ && frame.destination_port == local_port_ &&
            frame.source == peer_ && frame.destination == local_;

@@ -34,7 +34,7 @@ bool FlowPath::ready(Context& context, uint64_t now_ns) {
   if (now_ns < next_solicit_ns_) return false;
   next_solicit_ns_ = now_ns + kSolicitIntervalNs;
   context.count(Counter::tx_unresolved);
-  uint8_t frame[port::kHeaderRoomBytes];
+  uint8_t frame[net::kHeaderRoomBytes];
   const uint32_t bytes = context.neighbours.solicit(peer_.bytes, frame);
   if (bytes > 0) {
     uint8_t* out = context.queue.tx_begin(bytes, nullptr, 0, nullptr, false);
@@ -44,7 +44,7 @@ bool FlowPath::ready(Context& context, uint64_t now_ns) {
 }
 
 bool FlowPath::send(Context& context, const wire::Header& header, std::span<const uint8_t> payload,
-                    const port::Buffer* owner, wire::CrcKind kind, uint64_t* payload_crc) {
+                    const net::Buffer* owner, wire::CrcKind kind, uint64_t* payload_crc) {
   const auto payload_bytes = static_cast<uint32_t>(payload.size());
   const auto front_bytes = static_cast<uint32_t>(template_.bytes());
   uint8_t* const frame = context.queue.tx_begin(front_bytes + wire::kHeaderBytes, payload.data(),

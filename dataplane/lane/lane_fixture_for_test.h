@@ -54,8 +54,8 @@ struct Side {
     memory.board().control_alive_ns = 1;
     EXPECT_TRUE(worker.open());
   }
-  port::HostAddresses addresses(uint8_t host) {
-    port::HostAddresses h;
+  net::HostAddresses addresses(uint8_t host) {
+    net::HostAddresses h;
     std::memcpy(h.mac, port.mac(), 6);
     std::memcpy(h.ip4, port.info().ip4, 16);
     h.ip4[15] = host;
@@ -90,7 +90,7 @@ struct Side {
   MemoryPort port;
   BoardMemory memory;
   ObjectTable objects;
-  port::Neighbours neighbours;
+  net::Neighbours neighbours;
   std::atomic<bool> stop{false};
   WorkerEpochs epochs;
   WorkerShared shared;

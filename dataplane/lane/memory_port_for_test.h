@@ -9,13 +9,13 @@
 #include <functional>
 #include <vector>
 
-#include "dataplane/port/port.h"
+#include "dataplane/net/port.h"
 
 namespace sluice::lane::testing {
 
 using Frame = std::vector<uint8_t>;
 
-class MemoryQueue : public port::Queue {
+class MemoryQueue : public net::FrameQueue {
  public:
   // One buffer more than extents: the port's pattern.
   MemoryQueue(uint32_t extents, uint32_t extent_bytes)
@@ -28,7 +28,7 @@ class MemoryQueue : public port::Queue {
   }
   ~MemoryQueue() override { munmap(data_, bytes_); }
 
-  uint32_t rx(port::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override {
+  uint32_t rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override {
     *oversize = 0;
     uint32_t n = 0;
     for (; n < capacity && !arrived.empty(); ++n) {
@@ -39,15 +39,15 @@ class MemoryQueue : public port::Queue {
     }
     return n;
   }
-  bool keep(port::RxFrame*) override { return true; }
-  void release(const port::RxFrame* frames, uint32_t count) override {
+  bool keep(net::RxFrame*) override { return true; }
+  void release(const net::RxFrame* frames, uint32_t count) override {
     for (uint32_t i = 0; i < count; ++i) {
       std::erase_if(held_, [&](const auto& frame) { return frame.get() == frames[i].handle; });
     }
   }
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
-                    const port::Buffer* owner, bool) override {
-    if (building_.size() == port::kBurst) return nullptr;
+                    const net::Buffer* owner, bool) override {
+    if (building_.size() == net::kBurst) return nullptr;
     times.push_back(send_at_ns_);
     Pending p{Frame(header_bytes), payload, payload_bytes, {}};
     if (owner == nullptr) p.copy.assign(payload, payload + payload_bytes);
@@ -66,19 +66,19 @@ class MemoryQueue : public port::Queue {
     return 0;
   }
   uint32_t tx_pending() const override { return static_cast<uint32_t>(building_.size()); }
-  bool device_holds(const port::Buffer& buffer) override {
+  bool device_holds(const net::Buffer& buffer) override {
     for (const auto& p : building_) {
       if (p.copy.empty() && p.payload >= buffer.data && p.payload < buffer.data + buffer.bytes) return true;
     }
     return false;
   }
-  std::span<const port::Buffer> buffers() const override { return buffers_; }
+  std::span<const net::Buffer> buffers() const override { return buffers_; }
   std::span<uint8_t> buffer_memory() const override { return {data_, bytes_}; }
 
   void let_caller_copy() { caller_copies_ = true; }
   void let_device_time() { sends_at_times_ = true; }
 
-  port::Buffer pattern;
+  net::Buffer pattern;
   std::deque<Frame> sent;
   std::vector<uint64_t> times;  // of every frame that was begun: when to send it
   std::deque<Frame> arrived;
@@ -92,12 +92,12 @@ class MemoryQueue : public port::Queue {
   };
   size_t bytes_;
   uint8_t* data_ = nullptr;
-  std::vector<port::Buffer> buffers_;
+  std::vector<net::Buffer> buffers_;
   std::deque<Pending> building_;
   std::vector<std::unique_ptr<Frame>> held_;
 };
 
-class MemoryPort : public port::Port {
+class MemoryPort : public net::Port {
  public:
   MemoryPort(uint8_t host, uint32_t extents, uint32_t extent_bytes)
       : host_(host), extents_(extents), extent_bytes_(extent_bytes), queue_(extents, extent_bytes) {
@@ -122,7 +122,7 @@ class MemoryPort : public port::Port {
   const uint8_t* mac() const override { return mac_; }
   MemoryQueue& queue(uint32_t) override { return queue_; }
   Status launch(std::function<void(uint32_t)>) override { return {}; }
-  const port::Buffer* pattern() const override { return &queue_.pattern; }
+  const net::Buffer* pattern() const override { return &queue_.pattern; }
   bool sends_any_memory() const override { return true; }
   void join() override {}
   void maintain() override {}

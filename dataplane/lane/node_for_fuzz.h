@@ -56,7 +56,7 @@ inline UniqueFd source_file() {
 class FuzzNode {
  public:
   explicit FuzzNode(uint8_t host) : side_(std::make_unique<Side>(host)) {
-    const port::Buffer& pattern = *side_->port.pattern();
+    const net::Buffer& pattern = *side_->port.pattern();
     for (uint32_t at = 0; at < pattern.bytes; at += 8) {
       const uint64_t word = content(at, true);
       std::memcpy(pattern.data + at, &word, 8);

@@ -38,7 +38,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
                                     now_ns - std::min(now_ns, control_ns), flow.rtt_ns));
   bool busy = false;
   const uint64_t horizon_ns = now_ns + ahead_ns();
-  for (uint32_t n = 0; n < port::kBurst; ++n) {
+  for (uint32_t n = 0; n < net::kBurst; ++n) {
     if (!flow.pacer.ready(horizon_ns)) {
       add(flow.slot.state.blocked_pacing_ns, n == 0 ? idle_ns : 0);
       break;

@@ -10,7 +10,7 @@
 
 namespace sluice::lane {
 
-TxSide::TxSide(Context& context, uint32_t extents, const port::Buffer* pattern)
+TxSide::TxSide(Context& context, uint32_t extents, const net::Buffer* pattern)
     : context_(context),
       pattern_(pattern),
       pool_(0, extents, std::min(kRepairReserve, extents / 4)),

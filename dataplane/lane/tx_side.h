@@ -26,7 +26,7 @@ class TxSide {
  public:
   // Uses buffers [0, extents) of the queue, and ring slots of the same numbers. `pattern` is what
   // kObjectGenerate sends.
-  TxSide(Context& context, uint32_t extents, const port::Buffer* pattern);
+  TxSide(Context& context, uint32_t extents, const net::Buffer* pattern);
   ~TxSide();
 
   // Commands of control.
@@ -73,8 +73,8 @@ class TxSide {
     bool unwanted = false;  // being read, and to be retired when that has ended
     Flow* flow = nullptr;
     Object* object = nullptr;
-    const port::Buffer* buffer = nullptr;
-    port::Buffer mapped;  // `buffer` of a source that is sent from where it lies
+    const net::Buffer* buffer = nullptr;
+    net::Buffer mapped;  // `buffer` of a source that is sent from where it lies
     ExtentKey key;
     uint64_t offset = 0;
     uint32_t length = 0;
@@ -108,7 +108,7 @@ class TxSide {
   void settle_closed();
 
   Context& context_;
-  const port::Buffer* pattern_;
+  const net::Buffer* pattern_;
   storage::ExtentPool pool_;
   std::vector<Extent> extents_;
   ExtentTable table_;

@@ -184,9 +184,9 @@ int Worker::open_flow(uint32_t flow_slot, uint64_t now_ns) {
 // ---- frames ----------------------------------------------------------------------------------
 
 bool Worker::poll_frames(uint64_t now_ns) {
-  port::RxFrame frames[port::kBurst];
+  net::RxFrame frames[net::kBurst];
   uint32_t oversize = 0;
-  const uint32_t n = queue_.rx(frames, port::kBurst, &oversize);
+  const uint32_t n = queue_.rx(frames, net::kBurst, &oversize);
   if (oversize > 0) {
     context_.count(Counter::rx_frames, oversize);
     context_.count(Counter::rx_drop_malformed_ip, oversize);
@@ -207,7 +207,7 @@ bool Worker::poll_frames(uint64_t now_ns) {
   return n > 0;
 }
 
-bool Worker::steer(port::RxFrame* frame, uint16_t port) {
+bool Worker::steer(net::RxFrame* frame, uint16_t port) {
   const uint16_t base = context_.port_info.udp_port_base;
   if (port < base) return false;
   const uint32_t owner = (port - base) % workers_;
@@ -221,9 +221,9 @@ bool Worker::poll_steered(uint64_t now_ns) {
   bool busy = false;
   for (uint32_t from = 0; from < workers_; ++from) {
     if (from == index_) continue;
-    port::RxFrame frame;
+    net::RxFrame frame;
     auto& ring = *shared_.steering[from * workers_ + index_];
-    for (uint32_t n = 0; n < port::kBurst && ring.pop(&frame); ++n) {
+    for (uint32_t n = 0; n < net::kBurst && ring.pop(&frame); ++n) {
       on_frame(frame, now_ns);
       queue_.release(&frame, 1);
       busy = true;
@@ -232,7 +232,7 @@ bool Worker::poll_steered(uint64_t now_ns) {
   return busy;
 }
 
-void Worker::on_frame(const port::RxFrame& frame, uint64_t now_ns) {
+void Worker::on_frame(const net::RxFrame& frame, uint64_t now_ns) {
   context_.count(Counter::rx_frames);
   context_.count(Counter::rx_bytes, frame.length);
   net::UdpFrame udp;
@@ -302,12 +302,12 @@ void Worker::on_status(const net::UdpFrame& udp, const wire::Header& header, uin
   tx_.on_status(udp, header, status, now_ns);
 }
 
-bool Worker::on_neighbour_frame(const port::RxFrame& frame) {
+bool Worker::on_neighbour_frame(const net::RxFrame& frame) {
   uint8_t reply[9216];
   uint32_t bytes = 0;
   if (!context_.neighbours.handle({frame.data, frame.length}, reply, &bytes)) return false;
   if (bytes == 0) return true;
-  const uint32_t front = std::min(bytes, port::kHeaderRoomBytes);
+  const uint32_t front = std::min(bytes, net::kHeaderRoomBytes);
   uint8_t* const out = queue_.tx_begin(front, reply + front, bytes - front, nullptr, false);
   if (out != nullptr) {
     std::memcpy(out, reply, front);
@@ -325,7 +325,7 @@ bool Worker::poll_disk() {
     context_.count(Counter::event_ring_full);
     return false;
   }
-  storage::Completion done[port::kBurst];
+  storage::Completion done[net::kBurst];
   const uint64_t short_before = disk_.short_operations();
   const uint32_t n = disk_.poll(done);
   for (uint32_t i = 0; i < n; ++i) {

@@ -22,11 +22,11 @@
 namespace sluice::lane {
 
 // Frames on their way from the worker whose queue got them to the one that owns their UDP port.
-using SteeringRing = board::SpscRing<port::RxFrame, 256>;
+using SteeringRing = board::SpscRing<net::RxFrame, 256>;
 
 struct WorkerShared {
-  port::Port& port;
-  port::Neighbours& neighbours;
+  net::Port& port;
+  net::Neighbours& neighbours;
   board::Board& board;
   ObjectTable& objects;
   Clock clock;
@@ -58,18 +58,18 @@ class Worker {
   int open_flow(uint32_t flow_slot, uint64_t now_ns);
   bool poll_frames(uint64_t now_ns);
   bool poll_steered(uint64_t now_ns);
-  void on_frame(const port::RxFrame& frame, uint64_t now_ns);
+  void on_frame(const net::RxFrame& frame, uint64_t now_ns);
   void on_datagram(const net::UdpFrame& udp, uint64_t now_ns);
   void on_status(const net::UdpFrame& udp, const wire::Header& header, uint64_t now_ns);
-  bool on_neighbour_frame(const port::RxFrame& frame);
-  bool steer(port::RxFrame* frame, uint16_t port);
+  bool on_neighbour_frame(const net::RxFrame& frame);
+  bool steer(net::RxFrame* frame, uint16_t port);
   bool poll_disk();
   uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time then
 
   WorkerShared& shared_;
   uint32_t index_;
   uint32_t workers_;  // copied: control can write to the board
-  port::Queue& queue_;
+  net::FrameQueue& queue_;
   storage::Disk& disk_;
   Context context_;
   uint32_t tx_extents_;

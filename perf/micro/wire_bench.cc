@@ -5,9 +5,9 @@
 #include <array>
 #include <vector>
 
-#include "dataplane/core/net.h"
 #include "dataplane/core/status.h"
 #include "dataplane/core/wire.h"
+#include "dataplane/net/frame.h"
 
 namespace sluice {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "dataplane/base/config/config.h"
-#include "dataplane/core/net.h"
+#include "dataplane/net/frame.h"
 
 namespace sluice::probe {
 namespace {
@@ -87,7 +87,7 @@ Result<End> End::open(const std::string& program, const EndOptions& options) {
   }
   const auto needed_mtu = options.frame_bytes - static_cast<uint32_t>(net::kEthernetBytes);
   const uint32_t mtu = options.mtu != 0 ? options.mtu : std::max(config::Node{}.mtu, needed_mtu);
-  auto ports = port::BarePorts::open(
+  auto ports = dpdk::BarePorts::open(
       {.program = program,
        .devices = {options.device},
        .mtu = mtu,

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "dataplane/port/bare_ports.h"
+#include "dataplane/dpdk/bare_ports.h"
 
 namespace sluice::probe {
 
@@ -38,7 +38,7 @@ class End {
  public:
   static Result<End> open(const std::string& program, const EndOptions& options);
 
-  port::Queue& queue() { return ports_->queue(0); }
+  net::FrameQueue& queue() { return ports_->queue(0); }
   bool up() const { return ports_->up(0); }
   // Waits until the device has its peer. `gone` is asked meanwhile: true ends the wait without error.
   Status wait_for_peer(const std::function<bool()>& gone);
@@ -47,11 +47,11 @@ class End {
   Status run(std::atomic<bool>& stop, const std::function<bool()>& gone, const std::function<void()>& body);
 
  private:
-  End(EndOptions options, std::unique_ptr<port::BarePorts> ports)
+  End(EndOptions options, std::unique_ptr<dpdk::BarePorts> ports)
       : options_(std::move(options)), ports_(std::move(ports)) {}
 
   EndOptions options_;
-  std::unique_ptr<port::BarePorts> ports_;
+  std::unique_ptr<dpdk::BarePorts> ports_;
 };
 
 }  // namespace sluice::probe

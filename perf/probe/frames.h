@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "dataplane/core/net.h"
-#include "dataplane/port/port.h"
+#include "dataplane/net/frame.h"
+#include "dataplane/net/frame_queue.h"
 
 namespace sluice::probe {
 
@@ -22,7 +22,7 @@ class FrameWriter {
   explicit FrameWriter(uint32_t frame_bytes);
 
   // Appends a frame to the queue's burst; false when there is no room.
-  bool append(port::Queue& queue) const {
+  bool append(net::FrameQueue& queue) const {
     uint8_t* const frame = queue.tx_begin(frame_bytes_, nullptr, 0, nullptr, false);
     if (frame == nullptr) return false;
     std::memcpy(frame, front_.data(), front_.size());
@@ -35,7 +35,7 @@ class FrameWriter {
 };
 
 // A frame that a FrameWriter wrote, and no stray one of a shared network.
-inline bool is_ours(const port::RxFrame& frame) {
+inline bool is_ours(const net::RxFrame& frame) {
   uint64_t mark = 0;
   if (frame.length < FrameWriter::kMarkAt + sizeof mark) return false;
   std::memcpy(&mark, frame.data + FrameWriter::kMarkAt, sizeof mark);

@@ -6,7 +6,7 @@
 
 #include <ctime>
 
-#include "dataplane/core/net.h"
+#include "dataplane/net/frame.h"
 #include "perf/probe/frames.h"
 
 namespace sluice::probe {
@@ -21,7 +21,7 @@ constexpr timespec kIdle{0, 10'000};
 constexpr uint64_t kSilenceNs = 200'000'000;  // after the sender has ended: nothing more comes
 
 template <typename Policy>
-void send(port::Queue& queue, const PaceOptions& options, const lane::Clock& clock, const Pace& pace,
+void send(net::FrameQueue& queue, const PaceOptions& options, const lane::Clock& clock, const Pace& pace,
           const std::atomic<bool>& stop, Sent& sent) {
   const FrameWriter writer(options.sender.frame_bytes);
   Policy policy(pace);
@@ -30,7 +30,7 @@ void send(port::Queue& queue, const PaceOptions& options, const lane::Clock& clo
   while (now_ns < pace.start_ns) now_ns = clock.now_ns();
   while (now_ns < end_ns && !stop.load(std::memory_order_relaxed)) {
     // As dataplane/lane/tx_pump.cc: one reading of the clock for a burst, which the policy limits.
-    for (uint32_t n = 0; n < port::kBurst && policy.ready(now_ns) && writer.append(queue); ++n) {
+    for (uint32_t n = 0; n < net::kBurst && policy.ready(now_ns) && writer.append(queue); ++n) {
       policy.sent(now_ns);
     }
     const uint32_t offered = queue.tx_pending();
@@ -48,7 +48,7 @@ void send(port::Queue& queue, const PaceOptions& options, const lane::Clock& clo
   sent.duration_ns = now_ns - pace.start_ns;
 }
 
-using Sender = void (*)(port::Queue&, const PaceOptions&, const lane::Clock&, const Pace&,
+using Sender = void (*)(net::FrameQueue&, const PaceOptions&, const lane::Clock&, const Pace&,
                         const std::atomic<bool>&, Sent&);
 
 Sender sender_of(const std::string& policy) {
@@ -59,7 +59,7 @@ Sender sender_of(const std::string& policy) {
   return send<Bucket>;
 }
 
-void receive(port::Queue& queue, const PaceOptions& options, const lane::Clock& clock, Shared& shared,
+void receive(net::FrameQueue& queue, const PaceOptions& options, const lane::Clock& clock, Shared& shared,
              const std::atomic<bool>& stop) {
   prctl(PR_SET_TIMERSLACK, 1);
   VirtualQueue arrivals(options.pace(0), options.queue_frames);
@@ -67,9 +67,9 @@ void receive(port::Queue& queue, const PaceOptions& options, const lane::Clock& 
   uint64_t last_ns = clock.now_ns();
   uint32_t idle_turns = 0;
   while (!stop.load(std::memory_order_relaxed)) {
-    port::RxFrame frames[port::kBurst];
+    net::RxFrame frames[net::kBurst];
     uint32_t oversize = 0;
-    const uint32_t count = queue.rx(frames, port::kBurst, &oversize);
+    const uint32_t count = queue.rx(frames, net::kBurst, &oversize);
     uint32_t ours = 0;
     for (uint32_t i = 0; i < count; ++i) ours += is_ours(frames[i]) ? 1 : 0;
     queue.release(frames, count);

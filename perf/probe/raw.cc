@@ -32,14 +32,14 @@ struct Count {
   }
 };
 
-Count send(port::Queue& queue, const lane::Clock& clock, const EndOptions& options,
+Count send(net::FrameQueue& queue, const lane::Clock& clock, const EndOptions& options,
            const std::atomic<bool>& stop) {
   const FrameWriter writer(options.frame_bytes);
   Count sent;
   uint64_t now_ns = clock.now_ns();
   const uint64_t end_ns = now_ns + static_cast<uint64_t>(options.seconds * 1e9);
   while (now_ns < end_ns && !stop.load(std::memory_order_relaxed)) {
-    while (queue.tx_pending() < port::kBurst && writer.append(queue)) {
+    while (queue.tx_pending() < net::kBurst && writer.append(queue)) {
     }
     const uint32_t offered = queue.tx_pending();
     const uint32_t taken = offered - queue.tx_flush();
@@ -49,14 +49,14 @@ Count send(port::Queue& queue, const lane::Clock& clock, const EndOptions& optio
   return sent;
 }
 
-Count receive(port::Queue& queue, const lane::Clock& clock, const EndOptions& options,
+Count receive(net::FrameQueue& queue, const lane::Clock& clock, const EndOptions& options,
               const std::atomic<bool>& stop) {
   const auto length_ns = static_cast<uint64_t>(options.seconds * 1e9);
   Count received;
   while (!stop.load(std::memory_order_relaxed)) {
-    port::RxFrame frames[port::kBurst];
+    net::RxFrame frames[net::kBurst];
     uint32_t oversize = 0;
-    const uint32_t count = queue.rx(frames, port::kBurst, &oversize);
+    const uint32_t count = queue.rx(frames, net::kBurst, &oversize);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; ++i) bytes += frames[i].length;
     queue.release(frames, count);

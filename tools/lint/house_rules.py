@@ -36,9 +36,10 @@ ARROWS = {
     "dataplane/crc": {"dataplane/base", "dataplane/core"},
     "dataplane/board": {"dataplane/base", "dataplane/core"},
     "storage": {"dataplane/base", "dataplane/core", "dataplane/crc"},
-    "dataplane/port": _BASE | {"dataplane/core", "dataplane/board"},
-    "dataplane/lane": _PLAIN | {"dataplane/port", "storage"},
-    "dataplane": _PLAIN | {"dataplane/port", "dataplane/lane", "storage"},
+    "dataplane/net": _BASE | {"dataplane/core", "dataplane/board"},
+    "dataplane/dpdk": _BASE | {"dataplane/core", "dataplane/board", "dataplane/net"},
+    "dataplane/lane": _PLAIN | {"dataplane/net", "storage"},
+    "dataplane": _PLAIN | {"dataplane/net", "dataplane/dpdk", "dataplane/lane", "storage"},
     "control/proto": set(),
     "control/async": {"dataplane/base"},
     "control/board": _PLAIN | {"control/async"},
@@ -107,8 +108,8 @@ def _include_problem(name, bracket, header):
     if name.startswith("dataplane/core/") and _matches(header, CORE_NEVER):
         if not (name.endswith("_test.cc") and header in CORE_TEST_MAY):
             return f"dataplane/core includes {header}; core is pure: pass what it needs as an argument"
-    if header.startswith("rte_") and not name.startswith(("dataplane/port/", "perf/")):
-        return f"includes {header} outside dataplane/port; use the spans of dataplane/port/port.h"
+    if header.startswith("rte_") and not name.startswith(("dataplane/dpdk/", "perf/")):
+        return f"includes {header} outside dataplane/dpdk; use the spans of dataplane/net/frame_queue.h"
     here, there = _folder(name), _folder(header)
     if bracket == "<" or here is None or there is None or here == there or ARROWS[here] is None:
         return None

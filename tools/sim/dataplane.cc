@@ -19,8 +19,8 @@ constexpr uint64_t kIdleNsMax = 1'000'000;  // with flows
 constexpr uint64_t kIdleNsMaxNoFlow = 20'000'000;
 constexpr size_t kSluiceAt = 14 + 20 + 8;
 
-port::HostAddresses host_addresses(const SimPort& port, uint32_t node) {
-  port::HostAddresses host;
+net::HostAddresses host_addresses(const SimPort& port, uint32_t node) {
+  net::HostAddresses host;
   std::memcpy(host.mac, port.mac(), sizeof host.mac);
   node_address(node, host.ip4);
   host.prefix4 = 24;

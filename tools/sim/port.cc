@@ -23,7 +23,7 @@ SimQueue::SimQueue(const Plan& plan, uint32_t node, uint32_t extents, Scheduler&
   }
 }
 
-uint32_t SimQueue::rx(port::RxFrame* frames, uint32_t capacity, uint32_t* oversize) {
+uint32_t SimQueue::rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) {
   *oversize = 0;
   uint32_t n = 0;
   for (; n < capacity && !arrived_.empty(); ++n) {
@@ -35,7 +35,7 @@ uint32_t SimQueue::rx(port::RxFrame* frames, uint32_t capacity, uint32_t* oversi
   return n;
 }
 
-void SimQueue::release(const port::RxFrame* frames, uint32_t count) {
+void SimQueue::release(const net::RxFrame* frames, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) free_.push_back(static_cast<std::vector<uint8_t>*>(frames[i].handle));
 }
 
@@ -53,8 +53,8 @@ void SimQueue::arrive(std::span<const uint8_t> frame) {
 }
 
 uint8_t* SimQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
-                            const port::Buffer* owner, bool) {
-  if (building_.size() >= port::kBurst) return nullptr;
+                            const net::Buffer* owner, bool) {
+  if (building_.size() >= net::kBurst) return nullptr;
   Pending& p = building_.emplace_back();
   p.header_bytes = header_bytes;
   p.payload_bytes = payload_bytes;
@@ -82,7 +82,7 @@ void SimQueue::send(const Pending& p) {
 }
 
 uint32_t SimQueue::tx_flush() {
-  uint32_t room = plan_.device_burst == 0 ? port::kBurst : plan_.device_burst;
+  uint32_t room = plan_.device_burst == 0 ? net::kBurst : plan_.device_burst;
   const uint64_t leaves_ns = scheduler_.now_ns() + plan_.device_hold_ns;
   while (!building_.empty() && room-- > 0) {
     if (plan_.device_hold_ns == 0) {
@@ -104,7 +104,7 @@ void SimQueue::run_device() {
   }
 }
 
-bool SimQueue::device_holds(const port::Buffer& buffer) {
+bool SimQueue::device_holds(const net::Buffer& buffer) {
   run_device();
   const auto inside = [&](const Pending& p) {
     return p.payload >= buffer.data && p.payload < buffer.data + buffer.bytes;

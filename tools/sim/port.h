@@ -10,29 +10,29 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/port/port.h"
+#include "dataplane/net/port.h"
 #include "tools/sim/oracle.h"
 #include "tools/sim/plan.h"
 #include "tools/sim/scheduler.h"
 
 namespace sluice::sim {
 
-class SimQueue final : public port::Queue {
+class SimQueue final : public net::FrameQueue {
  public:
   using Leave = std::function<void(std::span<const uint8_t>)>;
 
   SimQueue(const Plan& plan, uint32_t node, uint32_t extents, Scheduler& scheduler, Oracle& oracle,
            Leave leave, std::function<void(uint64_t)> wake);
 
-  uint32_t rx(port::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
-  bool keep(port::RxFrame*) override { return true; }
-  void release(const port::RxFrame* frames, uint32_t count) override;
+  uint32_t rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
+  bool keep(net::RxFrame*) override { return true; }
+  void release(const net::RxFrame* frames, uint32_t count) override;
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
-                    const port::Buffer* owner, bool checksum_l4) override;
+                    const net::Buffer* owner, bool checksum_l4) override;
   uint32_t tx_flush() override;
   uint32_t tx_pending() const override { return static_cast<uint32_t>(building_.size()); }
-  bool device_holds(const port::Buffer& buffer) override;
-  std::span<const port::Buffer> buffers() const override { return buffers_; }
+  bool device_holds(const net::Buffer& buffer) override;
+  std::span<const net::Buffer> buffers() const override { return buffers_; }
   std::span<uint8_t> buffer_memory() const override { return {memory_, memory_bytes_}; }
 
   void arrive(std::span<const uint8_t> frame);
@@ -41,7 +41,7 @@ class SimQueue final : public port::Queue {
 
  private:
   struct Pending {
-    uint8_t header[port::kHeaderRoomBytes];
+    uint8_t header[net::kHeaderRoomBytes];
     uint32_t header_bytes = 0;
     const uint8_t* payload = nullptr;  // nullptr: in copy
     uint32_t payload_bytes = 0;
@@ -59,7 +59,7 @@ class SimQueue final : public port::Queue {
   std::unique_ptr<uint8_t[]> owned_;
   uint8_t* memory_ = nullptr;
   size_t memory_bytes_ = 0;
-  std::vector<port::Buffer> buffers_;
+  std::vector<net::Buffer> buffers_;
   std::deque<Pending> building_;
   std::deque<Pending> device_;
   std::deque<std::vector<uint8_t>*> arrived_;
@@ -69,7 +69,7 @@ class SimQueue final : public port::Queue {
   uint64_t received_ = 0;
 };
 
-class SimPort final : public port::Port {
+class SimPort final : public net::Port {
  public:
   SimPort(const Plan& plan, uint32_t node) : plan_(plan), node_(node) {
     mac_[5] = static_cast<uint8_t>(node + 1);
@@ -79,7 +79,7 @@ class SimPort final : public port::Port {
   board::PortInfo info() const override;
   const uint8_t* mac() const override { return mac_; }
   SimQueue& queue(uint32_t worker) override { return *queues_[worker]; }
-  const port::Buffer* pattern() const override { return &pattern_; }
+  const net::Buffer* pattern() const override { return &pattern_; }
   bool sends_any_memory() const override { return true; }
   Status launch(std::function<void(uint32_t)>) override { return {}; }
   void join() override {}
@@ -90,7 +90,7 @@ class SimPort final : public port::Port {
   const Plan& plan_;
   uint32_t node_;
   uint8_t mac_[6] = {2, 0, 0, 0, 0, 0};
-  port::Buffer pattern_;
+  net::Buffer pattern_;
   std::vector<std::unique_ptr<SimQueue>> queues_;
 };
 

@@ -13,7 +13,7 @@
 #include <functional>
 #include <mutex>
 
-#include "dataplane/port/port.h"
+#include "dataplane/net/frame_queue.h"
 #include "tools/wire/delay_line.h"
 #include "tools/wire/path.h"
 #include "tools/wire/settings.h"
@@ -39,8 +39,8 @@ class Direction final : private Path::Out {
     }
   };
   struct Setup {
-    port::Queue* from = nullptr;
-    port::Queue* to = nullptr;
+    net::FrameQueue* from = nullptr;
+    net::FrameQueue* to = nullptr;
     uint32_t frame_bytes_max = 0;  // of `to`
     uint64_t store_bytes = 0;
     uint64_t seed = 0;

@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "dataplane/port/bare_ports.h"
+#include "dataplane/dpdk/bare_ports.h"
 #include "tools/wire/commands.h"
 #include "tools/wire/control_socket.h"
 #include "tools/wire/engine.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr int kServeTimeoutMs = 200;
 
 struct Options {
-  port::BarePortsOptions ports;
+  dpdk::BarePortsOptions ports;
   std::string settings_file;
   std::string control_socket;
   uint64_t seed = 1;
@@ -62,9 +62,9 @@ int serve(const Options& options) {
   const int signals = signal_fd();
   const auto settings = read_settings(options.settings_file);
   if (!settings) return fail(settings.error());
-  auto opened = port::BarePorts::open(options.ports, warn);
+  auto opened = dpdk::BarePorts::open(options.ports, warn);
   if (!opened) return fail(opened.error());
-  port::BarePorts& ports = **opened;
+  dpdk::BarePorts& ports = **opened;
 
   std::array<emulator::Direction::Setup, emulator::kDirections> setups;
   for (size_t i = 0; i < setups.size(); ++i) {

@@ -1,0 +1,184 @@
+// Cold. See eal.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/dpdk/eal.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <system_error>
+
+namespace sluice::dpdk {
+namespace {
+
+namespace fs = std::filesystem;
+
+// DPDK logs what went wrong and returns a mere number: keep the last error line for our own message.
+// Never destroyed: DPDK's threads may log until the process ends.
+struct LastError {
+  std::mutex mutex;
+  std::string line;
+};
+LastError& last_error() {
+  static auto* const instance = new LastError;
+  return *instance;
+}
+
+ssize_t keep_line(void*, const char* text, size_t bytes) {
+  if (rte_log_cur_msg_loglevel() <= static_cast<int>(RTE_LOG_ERR)) {
+    std::string_view line(text, bytes);
+    while (!line.empty() && (line.back() == '\n' || line.back() == '.')) line.remove_suffix(1);
+    LastError& last = last_error();
+    const std::lock_guard lock(last.mutex);
+    if (!line.empty()) last.line = line;
+  }
+  return static_cast<ssize_t>(bytes);
+}
+
+void capture_log() {
+  static FILE* const stream = [] {
+    FILE* file = fopencookie(nullptr, "w", cookie_io_functions_t{.write = keep_line});
+    if (file != nullptr) setvbuf(file, nullptr, _IOLBF, 1024);
+    return file;
+  }();
+  if (stream != nullptr) rte_openlog_stream(stream);
+}
+
+std::string lcores(const CoreChoice& cores) {
+  std::string text = fmt::format("{}@({})", kMainLcore, fmt::join(cores.other_cpus, ","));
+  for (uint32_t w = 0; w < cores.worker_cpus.size(); ++w) {
+    text += fmt::format(",{}@{}", lcore_of_worker(w), cores.worker_cpus[w]);
+  }
+  return text;
+}
+
+std::string how_to_reserve(uint64_t needed_mib) {
+  return fmt::format("echo {} > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+                     (needed_mib + 1) / 2);
+}
+
+}  // namespace
+
+Result<bool> choose_hugepages(const std::string& key, const std::string& memory, uint64_t memory_mib,
+                              uint64_t free_mib, const Warn& warn) {
+  const bool enough = free_mib >= memory_mib;
+  if (memory == "hugepages" && !enough) {
+    return Error{ErrorCode::kDevice,
+                 fmt::format("{} = \"hugepages\": {} MiB of free hugepages are needed, {} are "
+                             "there: {}, or set memory = \"no-huge\"",
+                             key, memory_mib, free_mib, how_to_reserve(memory_mib))};
+  }
+  if (memory == "auto" && !enough) {
+    warn(fmt::format(
+        "running without hugepages, which is slower: {} MiB of free ones are needed, {} are there; "
+        "to reserve them: {}",
+        memory_mib, free_mib, how_to_reserve(memory_mib)));
+  }
+  return memory != "no-huge" && enough;
+}
+
+std::vector<std::string> eal_arguments(const EalRequest& request) {
+  std::vector<std::string> arguments = {request.program,
+                                        "--lcores=" + request.lcores,
+                                        fmt::format("--main-lcore={}", kMainLcore),
+                                        "--no-telemetry",
+                                        "--log-level=error",
+                                        "-m",
+                                        std::to_string(request.memory_mib)};
+  if (request.hugepages) {
+    arguments.insert(arguments.end(), {"--in-memory", "--single-file-segments"});
+  } else {
+    // --no-shconf: nothing shared with other processes, so nothing is left in the runtime directory, and
+    // no thread that listens for them.
+    arguments.insert(arguments.end(), {"--no-huge", "--no-shconf", "--file-prefix", request.instance});
+  }
+  bool all_virtual = true;
+  for (const Device* device : request.devices) {
+    arguments.insert(arguments.end(), {device->is_virtual() ? "--vdev" : "-a", device->argument});
+    all_virtual &= device->is_virtual();
+  }
+  if (all_virtual) arguments.insert(arguments.end(), {"--no-pci", "--iova-mode=va"});
+  return arguments;
+}
+
+Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const CoreChoice& cores,
+                         const EalFacts& facts, const Warn& warn) {
+  if (facts.needed_mib > node.memory_mib) {
+    return Error{
+        ErrorCode::kConfiguration,
+        fmt::format("[dataplane] memory_mib = {} is too small for {} workers of {} extents of {} KiB: "
+                    "set it to {} or more",
+                    node.memory_mib, node.workers, node.extents_per_worker, node.extent_bytes >> 10,
+                    facts.needed_mib)};
+  }
+  const auto hugepages =
+      choose_hugepages("[dataplane] memory", node.memory, node.memory_mib, facts.hugepages_free_mib, warn);
+  if (!hugepages) return hugepages.error();
+  if (!*hugepages && !device.is_virtual()) return needs_hugepages(device, node.memory_mib);
+  EalPlan plan;
+  plan.hugepages = *hugepages;
+  plan.arguments = eal_arguments({.program = "sluice-dataplane",
+                                  .instance = fmt::format("sluice-{}-{}", node.name, getpid()),
+                                  .lcores = lcores(cores),
+                                  .memory_mib = node.memory_mib,
+                                  .hugepages = plan.hugepages,
+                                  .devices = {&device}});
+  return plan;
+}
+
+Error needs_hugepages(const Device& device, uint64_t memory_mib) {
+  return {ErrorCode::kDevice,
+          fmt::format("[port] device {}: a PCI device needs hugepages: {}, and memory = \"hugepages\"",
+                      device.name, how_to_reserve(memory_mib))};
+}
+
+uint64_t hugepages_free_mib() {
+  uint64_t free_mib = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/sys/kernel/mm/hugepages", error)) {
+    unsigned page_kib = 0;
+    uint64_t pages = 0;
+    if (sscanf(entry.path().filename().c_str(), "hugepages-%ukB", &page_kib) != 1) continue;
+    if (std::ifstream(entry.path() / "free_hugepages") >> pages) free_mib += pages * page_kib / 1024;
+  }
+  return free_mib;
+}
+
+Status start_eal(const EalPlan& plan) {
+  capture_log();
+  std::vector<std::string> texts = plan.arguments;  // EAL permutes argv and keeps pointers into it
+  static std::vector<std::string> kept;
+  kept = std::move(texts);
+  static std::vector<char*> argv;
+  argv.clear();
+  for (std::string& text : kept) argv.push_back(text.data());
+  argv.push_back(nullptr);
+  if (rte_eal_init(static_cast<int>(kept.size()), argv.data()) < 0) {
+    return Error{ErrorCode::kDevice,
+                 fmt::format("DPDK did not start: {}{}: check [port] device, the free memory "
+                             "and the rights of this process",
+                             rte_strerror(rte_errno), dpdk_reason())};
+  }
+  // EAL makes a runtime directory even when, as here, nothing is shared through it. Removed at once, it
+  // does not stay behind a process that is killed.
+  std::error_code ignored;
+  fs::remove(rte_eal_get_runtime_dir(), ignored);  // only when empty
+  return {};
+}
+
+void stop_eal() { rte_eal_cleanup(); }
+
+std::string dpdk_reason() {
+  LastError& last = last_error();
+  const std::lock_guard lock(last.mutex);
+  return last.line.empty() ? std::string() : fmt::format(" ({})", last.line);
+}
+
+}  // namespace sluice::dpdk

@@ -1,0 +1,60 @@
+// Starting and ending DPDK's environment: its arguments, its memory, its log, what it leaves on disk.
+//
+// Cold, main thread. EAL starts at most once in a process's life.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
+#include "dataplane/dpdk/device_args.h"
+#include "dataplane/dpdk/topology.h"
+
+namespace sluice::dpdk {
+
+using Warn = std::function<void(const std::string&)>;
+
+// lcore 0 is the main thread; worker w is lcore w + 1.
+inline constexpr unsigned kMainLcore = 0;
+inline constexpr unsigned lcore_of_worker(uint32_t worker) { return worker + 1; }
+
+struct EalPlan {
+  std::vector<std::string> arguments;
+  bool hugepages = false;
+};
+
+struct EalFacts {
+  uint64_t hugepages_free_mib = 0;
+  uint64_t needed_mib = 0;  // what pools, extents and drivers will take
+};
+
+struct EalRequest {
+  std::string program;   // of this name EAL speaks in its log
+  std::string instance;  // without hugepages: a name that no other process on this host uses
+  std::string lcores;
+  uint32_t memory_mib = 0;
+  bool hugepages = false;
+  std::vector<const Device*> devices;
+};
+
+// Pure, all four.
+std::vector<std::string> eal_arguments(const EalRequest& request);
+// Whether to use hugepages: `memory` is "auto", "hugepages" or "no-huge"; `key` names it in messages.
+Result<bool> choose_hugepages(const std::string& key, const std::string& memory, uint64_t memory_mib,
+                              uint64_t free_mib, const Warn& warn);
+Error needs_hugepages(const Device& device, uint64_t memory_mib);
+Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const CoreChoice& cores,
+                         const EalFacts& facts, const Warn& warn);
+
+uint64_t hugepages_free_mib();
+Status start_eal(const EalPlan& plan);
+void stop_eal();
+
+// The last error that DPDK logged, in parentheses with a leading space, or nothing: the end of a message.
+std::string dpdk_reason();
+
+}  // namespace sluice::dpdk

@@ -1,0 +1,272 @@
+// Cold. See port.h; the order of starting is the order of the functions here.
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/dpdk/port.h"
+
+#include <fmt/format.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_malloc.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "dataplane/core/wire.h"
+#include "dataplane/dpdk/flow_rules.h"
+#include "dataplane/dpdk/memif_socket.h"
+#include "dataplane/net/host_addresses.h"
+
+namespace sluice::dpdk {
+namespace {
+
+constexpr uint32_t kEthernetHeaderBytes = 14;
+constexpr uint32_t kUdpHeaderBytes = 8;
+constexpr uint64_t kDriverMib = 24;  // rings, tables and fragments of DPDK's own heap
+
+uint32_t chunk_bytes_that_fit(uint32_t frame_bytes, uint32_t ip_header_bytes) {
+  const uint32_t headers = kEthernetHeaderBytes + ip_header_bytes + kUdpHeaderBytes + wire::kHeaderBytes;
+  if (frame_bytes <= headers) return 0;
+  return std::min((frame_bytes - headers) / wire::kChunkBytesStep * wire::kChunkBytesStep,
+                  wire::kChunkBytesMax);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Port>> Port::open(const config::Node& node, const Warn& warn) {
+  auto device = parse_device(node);
+  if (!device) return device.error();
+  if (node.workers == 0 || node.workers > board::kWorkersMax) {
+    return Error{ErrorCode::kConfiguration,
+                 fmt::format("[dataplane] workers = {}: expected 1 to {}", node.workers, board::kWorkersMax)};
+  }
+  const uint8_t no_mac[6] = {};
+  const auto host = net::host_addresses(node, no_mac);  // wrong addresses are told before anything starts
+  if (!host) return host.error();
+  std::unique_ptr<Port> port(new Port(node, std::move(*device), warn));
+  if (Status status = port->start(); !status) return status.error();
+  return port;
+}
+
+Port::Port(const config::Node& node, Device device, Warn warn)
+    : node_(node), ethdev_(std::move(device)), warn_(std::move(warn)) {}
+
+Port::~Port() {
+  join();
+  const bool interrupts_held = link_ != nullptr;
+  link_.reset();
+  ethdev_.close();
+  queues_.clear();
+  rte_free(pattern_.data);
+  // Cleaning up waits for the interrupt thread, which MemifLink holds for good. There is nothing to clean:
+  // all memory is this process's own.
+  if (eal_started_ && !interrupts_held) stop_eal();
+}
+
+Status Port::start() {
+  // memif's driver writes to its control socket without MSG_NOSIGNAL.
+  signal(SIGPIPE, SIG_IGN);
+  Status status = check_frame_size();
+  if (status && ethdev_.is_memif()) status = prepare_socket(device());
+  EalPlan plan;
+  if (status) status = choose_memory_and_cores(&plan);
+  if (status) status = start_eal(plan);
+  if (!status) return status;
+  eal_started_ = true;
+  hugepages_ = plan.hugepages;
+  if (device().zero_copy) {
+    warn_(
+        fmt::format("device {}: zero-copy=yes maps this process's memory into the peer, and buffers are lost "
+                    "when the peer restarts: for trusted benchmarks only",
+                    device().name));
+  }
+  status = find_device();
+  if (status) status = ethdev_.configure(node_.workers, node_.mtu);
+  if (status) status = allocate_pattern();
+  if (status) status = set_up_queues();
+  if (status) status = describe();
+  if (status) status = start_device();
+  return status;
+}
+
+Status Port::check_frame_size() {
+  if (Status status = ethdev_.size_frames(node_.mtu, warn_); !status) return status;
+  if (chunk_bytes_that_fit(ethdev_.frame_bytes_max(), 40) < wire::kChunkBytesMin) {
+    return Error{
+        ErrorCode::kConfiguration,
+        fmt::format("[port] device {}: frames of {} bytes hold no chunk of {}: raise mtu or the device's "
+                    "buffer size",
+                    device().name, ethdev_.frame_bytes_max(), wire::kChunkBytesMin)};
+  }
+  return {};
+}
+
+Status Port::choose_memory_and_cores(EalPlan* plan) {
+  const auto units = processing_units();
+  if (!units) return units.error();
+  const auto cores = choose_cores(
+      *units, {.workers = node_.workers, .cores = node_.cores, .numa_node = device_numa_node(device())});
+  if (!cores) return cores.error();
+  cores_ = *cores;
+  if (cores_.shared) {
+    warn_(
+        fmt::format("{} workers share the cores of this machine, which slows them: lower [dataplane] workers",
+                    node_.workers));
+  }
+  const uint64_t pattern_bytes = node_.extent_bytes + Queue::extent_alignment(node_.extent_bytes);
+  const uint64_t bytes = node_.workers * Queue::memory_bytes(queue_setup(0)) + pattern_bytes;
+  const EalFacts facts{.hugepages_free_mib = hugepages_free_mib(), .needed_mib = (bytes >> 20) + kDriverMib};
+  const auto planned = plan_eal(node_, device(), cores_, facts, warn_);
+  if (!planned) return planned.error();
+  *plan = *planned;
+  return {};
+}
+
+Status Port::find_device() {
+  if (Status status = ethdev_.find(); !status) return status;
+  if (node_.workers > ethdev_.queues_max()) {
+    return Error{ErrorCode::kConfiguration,
+                 fmt::format("[dataplane] workers = {}: device {} has {} queue pairs: lower it",
+                             node_.workers, device().name, ethdev_.queues_max())};
+  }
+  return {};
+}
+
+QueueSetup Port::queue_setup(uint32_t worker) const {
+  return {.port_id = ethdev_.id(),
+          .queue_id = static_cast<uint16_t>(worker),
+          .numa_node = eal_started_ ? rte_eth_dev_socket_id(ethdev_.id()) : -1,
+          .frame_bytes_max = ethdev_.frame_bytes_max(),
+          .rx_room_bytes = ethdev_.rx_room_bytes(),
+          .rx_ring = node_.rx_ring,
+          .tx_ring = node_.tx_ring,
+          .extents = node_.extents_per_worker,
+          .extent_bytes = node_.extent_bytes};
+}
+
+Status Port::allocate_pattern() {
+  pattern_.data = static_cast<uint8_t*>(rte_malloc_socket(
+      "pattern", node_.extent_bytes, static_cast<unsigned>(Queue::extent_alignment(node_.extent_bytes)),
+      rte_eth_dev_socket_id(ethdev_.id())));
+  if (pattern_.data == nullptr) {
+    return Error{ErrorCode::kDevice, "no memory for an extent buffer: raise [dataplane] memory_mib"};
+  }
+  pattern_.bytes = node_.extent_bytes;
+  return {};
+}
+
+Status Port::set_up_queues() {
+  auto rx_ring = static_cast<uint16_t>(node_.rx_ring);
+  auto tx_ring = static_cast<uint16_t>(node_.tx_ring);
+  if (Status status = ethdev_.adjust_rings(&rx_ring, &tx_ring); !status) return status;
+  for (uint32_t w = 0; w < node_.workers; ++w) {
+    QueueSetup setup = queue_setup(w);
+    setup.rx_ring = rx_ring;
+    setup.tx_ring = tx_ring;
+    ethdev_.complete(&setup);
+    std::unique_ptr<Queue> queue;
+    if (ethdev_.is_memif() && !device().zero_copy) {
+      auto memif = std::make_unique<MemifQueue>(setup, !device().server, device().frame_bytes_carried);
+      memif_queues_.push_back(memif.get());
+      queue = std::move(memif);
+    } else {
+      queue = std::make_unique<Queue>(setup);
+    }
+    queue->share_pattern(pattern_);
+    Status status = queue->allocate();
+    if (status) status = ethdev_.add_queue(setup, *queue);
+    if (!status) return status;
+    queues_.push_back(std::move(queue));
+  }
+  return {};
+}
+
+Status Port::start_device() {
+  if (ethdev_.is_memif()) {
+    std::vector<Gate*> gates;
+    for (const auto& queue : queues_) gates.push_back(&queue->gate());
+    std::vector<MemifEnd> ends{
+        {.device = device(), .port_id = ethdev_.id(), .gates = std::move(gates), .attach = {}}};
+    ends[0].attach = [this](const MemifRegion* region) {
+      for (MemifQueue* queue : memif_queues_) queue->attach(region);
+    };
+    link_ = std::make_unique<MemifLink>(std::move(ends));
+    return link_->start();
+  }
+  if (Status status = ethdev_.start(); !status) return status;
+  ethdev_.take_multicast();
+  const FlowRules rules = steer_lanes(ethdev_.id(), {.udp_port_base = node_.udp_port_base,
+                                                     .workers = node_.workers,
+                                                     .ip4 = !node_.address4.empty(),
+                                                     .ip6 = !node_.address6.empty()});
+  if (rules.made > 0 && rules.made < rules.wanted) {
+    warn_(
+        fmt::format("device {}: room for {} of {} flow rules: workers hand on the frames of the other lanes",
+                    device().name, rules.made, rules.wanted));
+  }
+  return {};
+}
+
+Status Port::describe() {
+  const auto host = net::host_addresses(node_, mac());
+  if (!host) return host.error();
+  device().name.copy(info_.device, sizeof info_.device - 1);
+  memcpy(info_.ip4, host->ip4, sizeof info_.ip4);
+  memcpy(info_.ip6, host->ip6, sizeof info_.ip6);
+  info_.frame_bytes_max = ethdev_.frame_bytes_max();
+  info_.chunk_bytes_max_ip4 = chunk_bytes_that_fit(ethdev_.frame_bytes_max(), 20);
+  info_.chunk_bytes_max_ip6 = chunk_bytes_that_fit(ethdev_.frame_bytes_max(), 40);
+  info_.workers = node_.workers;
+  info_.extent_bytes_max = node_.extent_bytes;
+  info_.rx_extents = node_.extents_per_worker / 2;
+  info_.tx_extents = node_.extents_per_worker - info_.rx_extents;
+  info_.udp_port_base = node_.udp_port_base;
+  info_.udp_checksum_offload = ethdev_.checksum_offload() ? 1 : 0;
+  info_.hugepages = hugepages_ ? 1 : 0;
+  info_.rate_bps_max = node_.port_rate_bps;
+  return {};
+}
+
+int Port::run_worker(void* launched) {
+  const auto* const self = static_cast<Launched*>(launched);
+  self->port->body_(self->worker);
+  self->port->queues_[self->worker]->gate().worker_ends();
+  return 0;
+}
+
+Status Port::launch(std::function<void(uint32_t)> body) {
+  join();
+  body_ = std::move(body);
+  launched_.resize(node_.workers);
+  running_ = true;
+  for (uint32_t w = 0; w < node_.workers; ++w) {
+    launched_[w] = {this, w};
+    queues_[w]->gate().worker_begins();
+    const int code = rte_eal_remote_launch(&Port::run_worker, &launched_[w], lcore_of_worker(w));
+    if (code != 0) {
+      queues_[w]->gate().worker_ends();
+      return ethdev_.failed("a worker does not start", code);
+    }
+  }
+  return {};
+}
+
+void Port::join() {
+  if (!running_) return;
+  // DPDK's own wait spins, on a CPU that a worker may need to come to its end.
+  for (uint32_t w = 0; w < node_.workers; ++w) {
+    while (rte_eal_get_lcore_state(lcore_of_worker(w)) == RUNNING) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    rte_eal_wait_lcore(lcore_of_worker(w));
+  }
+  running_ = false;
+}
+
+void Port::maintain() {
+  if (link_ == nullptr) return;
+  for (const std::string& news : link_->take_news()) warn_(news);
+}
+
+}  // namespace sluice::dpdk

@@ -1,0 +1,37 @@
+// The data port: what the workers send and receive through, and the threads that they run on.
+//
+// Opening one is cold, may block, and belongs to whoever drives the device (dataplane/dpdk). No type of a
+// driver is seen here.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "dataplane/base/error.h"
+#include "dataplane/board/board.h"
+#include "dataplane/net/frame_queue.h"
+
+namespace sluice::net {
+
+class Port {
+ public:
+  virtual ~Port() = default;
+
+  virtual board::PortInfo info() const = 0;
+  virtual const uint8_t* mac() const = 0;  // 6 bytes
+  virtual FrameQueue& queue(uint32_t worker) = 0;
+  // One more extent buffer of the port, shared by all queues: the caller fills it once, before launch.
+  virtual const Buffer* pattern() const = 0;
+  // The device's driver copies what it sends: a payload may lie outside of the port's memory, in a Buffer
+  // that has the `share` of one of its own.
+  virtual bool sends_any_memory() const = 0;
+  // Runs `body(worker)` on each worker's pinned core; returns at once.
+  virtual Status launch(std::function<void(uint32_t worker)> body) = 0;
+  virtual void join() = 0;  // waits until every body has returned
+  // Called about once a second by the main thread, which is told what is new of the link.
+  virtual void maintain() = 0;
+  virtual int core_of(uint32_t worker) const = 0;  // CPU number
+};
+
+}  // namespace sluice::net
