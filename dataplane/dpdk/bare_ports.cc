@@ -17,9 +17,11 @@
 #include <thread>
 
 #include "dataplane/dpdk/ethdev.h"
-#include "dataplane/dpdk/memif_link.h"
-#include "dataplane/dpdk/memif_socket.h"
+#include "dataplane/dpdk/interrupts.h"
+#include "dataplane/dpdk/memif_driver.h"
 #include "dataplane/dpdk/queue.h"
+#include "dataplane/memif/link.h"
+#include "dataplane/memif/socket.h"
 
 namespace sluice::dpdk {
 namespace {
@@ -110,7 +112,7 @@ Status BarePorts::size_memory() {
   for (const auto& ethdev : ethdevs_) {
     if (Status status = ethdev->size_frames(options_.mtu, warn_); !status) return status;
     if (ethdev->is_memif()) {
-      if (Status status = prepare_socket(ethdev->device()); !status) return status;
+      if (Status status = memif::prepare_socket(ethdev->device().memif); !status) return status;
     }
     bytes += Queue::memory_bytes(queue_setup(*ethdev, options_.ring));
   }
@@ -172,20 +174,23 @@ Status BarePorts::set_up(size_t device) {
 }
 
 Status BarePorts::start_devices() {
-  std::vector<MemifEnd> ends;
+  std::vector<memif::LinkEnd> ends;
   link_ends_.assign(ethdevs_.size(), 0);
   for (size_t i = 0; i < ethdevs_.size(); ++i) {
     Ethdev& ethdev = *ethdevs_[i];
     if (ethdev.is_memif()) {
       link_ends_[i] = ends.size();
-      ends.push_back({.device = ethdev.device(), .port_id = ethdev.id(), .gates = {&queues_[i]->gate()}});
+      ends.push_back({.socket = ethdev.device().memif,
+                      .driver = std::make_unique<MemifDriver>(ethdev.id()),
+                      .gates = {&queues_[i]->gate()},
+                      .attach = {}});
     } else {
       if (Status status = ethdev.start(); !status) return status;
       ethdev.take_everything();
     }
   }
   if (ends.empty()) return {};
-  link_ = std::make_unique<MemifLink>(std::move(ends));
+  link_ = std::make_unique<memif::Link>(std::move(ends), Interrupts::instance());
   return link_->start();
 }
 

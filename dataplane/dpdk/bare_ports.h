@@ -2,7 +2,7 @@
 // addresses, no extents, frames of any kind.
 //
 // Opening is cold and may block. One thread polls all queues; a memif peer may be killed and come back
-// meanwhile (memif_link.h).
+// meanwhile (dataplane/memif/link.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +15,14 @@
 #include "dataplane/dpdk/eal.h"
 #include "dataplane/net/frame_queue.h"
 
+namespace sluice::memif {
+class Link;
+}  // namespace sluice::memif
+
 namespace sluice::dpdk {
 
 class Ethdev;
 class Queue;
-class MemifLink;
 
 struct BarePortsOptions {
   std::string program;
@@ -68,7 +71,7 @@ class BarePorts {
   std::vector<std::unique_ptr<Ethdev>> ethdevs_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<size_t> link_ends_;  // by device: its number in link_
-  std::unique_ptr<MemifLink> link_;
+  std::unique_ptr<memif::Link> link_;
   std::function<void()> body_;
 };
 

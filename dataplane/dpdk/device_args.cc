@@ -59,17 +59,18 @@ uint32_t round_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * 
 // (DPDK 22.11). rsize: both rings of a queue pair have it; small, so that they stay in cache.
 Status complete_memif(const config::Node& node, const Arguments& arguments, Device* device) {
   const std::string role = arguments.contains("role") ? arguments.at("role") : "client";
-  device->server = role == "server" || role == "master";
-  if (!device->server && role != "client" && role != "slave") {
+  memif::SocketConfig& memif = device->memif;
+  memif.device = device->name;
+  memif.server = role == "server" || role == "master";
+  if (!memif.server && role != "client" && role != "slave") {
     return wrong(*device, fmt::format("role={} is neither server nor client", role));
   }
-  device->zero_copy =
-      !device->server && arguments.contains("zero-copy") && arguments.at("zero-copy") == "yes";
-  device->socket = arguments.contains("socket") ? arguments.at("socket") : "/run/memif.sock";
-  device->socket_abstract = !arguments.contains("socket-abstract") || arguments.at("socket-abstract") != "no";
-  if (device->socket.size() >= sizeof(sockaddr_un::sun_path) - 1) {
+  device->zero_copy = !memif.server && arguments.contains("zero-copy") && arguments.at("zero-copy") == "yes";
+  memif.path = arguments.contains("socket") ? arguments.at("socket") : "/run/memif.sock";
+  memif.is_abstract = !arguments.contains("socket-abstract") || arguments.at("socket-abstract") != "no";
+  if (memif.path.size() >= sizeof(sockaddr_un::sun_path) - 1) {
     return wrong(*device, fmt::format("socket={} is longer than {} characters: use a shorter path",
-                                      device->socket, sizeof(sockaddr_un::sun_path) - 2));
+                                      memif.path, sizeof(sockaddr_un::sun_path) - 2));
   }
   if (!arguments.contains("bsize")) {
     device->argument += fmt::format(",bsize={}", round_up(node.mtu + kEthernetHeaderBytes, 1024));

@@ -11,6 +11,7 @@
 
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
+#include "dataplane/memif/socket.h"
 
 namespace sluice::dpdk {
 
@@ -26,10 +27,8 @@ struct Device {
   uint32_t data_room_bytes_min = 0;
 
   // memif only.
-  bool server = false;
+  memif::SocketConfig memif;
   bool zero_copy = false;
-  bool socket_abstract = true;
-  std::string socket;
   // af_packet only.
   std::string interface_name;
 

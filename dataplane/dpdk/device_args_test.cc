@@ -20,8 +20,8 @@ TEST(DeviceArgs, MemifWithoutSizesGetsBuffersForTheMtuAndSmallRings) {
   EXPECT_EQ(device->argument,
             "net_memif0,role=server,socket=/n/a.sock,socket-abstract=no,bsize=9216,rsize=8");
   EXPECT_EQ(device->name, "net_memif0");
-  EXPECT_TRUE(device->server);
-  EXPECT_FALSE(device->socket_abstract);
+  EXPECT_TRUE(device->memif.server);
+  EXPECT_FALSE(device->memif.is_abstract);
   EXPECT_EQ(device->frame_bytes_carried, 9216U);
 }
 
@@ -29,8 +29,8 @@ TEST(DeviceArgs, MemifCarriesNoMoreThanTheBufferSizeGiven) {
   const auto device = parse_device(node_with("net_memif0,bsize=2048,rsize=10"));
   ASSERT_TRUE(device);
   EXPECT_EQ(device->argument, "net_memif0,bsize=2048,rsize=10");
-  EXPECT_FALSE(device->server);
-  EXPECT_TRUE(device->socket_abstract);
+  EXPECT_FALSE(device->memif.server);
+  EXPECT_TRUE(device->memif.is_abstract);
   EXPECT_EQ(device->frame_bytes_carried, 2048U);
 }
 

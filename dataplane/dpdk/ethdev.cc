@@ -169,7 +169,7 @@ Status Ethdev::add_queue(const QueueSetup& setup, Queue& queue) {
   code =
       rte_eth_tx_queue_setup(port_id_, setup.queue_id, static_cast<uint16_t>(setup.tx_ring), socket, &txconf);
   if (code != 0) return failed("cannot set up a transmit queue", code);
-  if (is_memif()) queue.gate().close(Gate::State::kOffline);
+  if (is_memif()) queue.gate().close(memif::Gate::State::kOffline);
   return {};
 }
 

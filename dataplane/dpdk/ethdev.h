@@ -35,7 +35,7 @@ class Ethdev {
   // Fills in what the device decides; `queue` was made of it and is allocated.
   void complete(QueueSetup* setup) const;
   Status add_queue(const QueueSetup& setup, Queue& queue);
-  Status start();  // not memif, whose life belongs to MemifLink
+  Status start();  // not memif, whose life belongs to memif::Link
   void take_multicast();
   void take_everything();  // frames for other addresses too
   void close();            // stops it as well, unless it is a memif

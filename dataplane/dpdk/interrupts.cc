@@ -29,7 +29,7 @@ void Interrupts::on_alarm(void* self) {
   interrupts.changed_.notify_all();
 }
 
-void Interrupts::hold(uint64_t delay_us) {
+void Interrupts::hold_after(uint64_t delay_us) {
   std::unique_lock lock(mutex_);
   wanted_ = true;
   do {  // an alarm that finds nobody wanting it returns at once, so one too many does no harm
@@ -46,7 +46,7 @@ void Interrupts::let_go() {
 
 void Interrupts::handle_ready() {
   let_go();
-  hold(kHandlingUs);
+  hold_after(kHandlingUs);
 }
 
 }  // namespace sluice::dpdk

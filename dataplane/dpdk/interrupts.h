@@ -2,8 +2,8 @@
 //
 // memif's driver unmaps its rings on that thread the moment its peer goes away, without regard to a
 // worker inside a burst: that is a crash. So the thread is held while the link is up, and let go only
-// with the workers at a closed gate (memif_link.h). DPDK offers no such thing; but alarms run
-// on that thread too, and ours returns when it is told to.
+// with the workers at a closed gate (dataplane/memif/link.h). DPDK has no call for that; but alarms run
+// on that thread too, and ours returns only when it is told to.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,22 +11,22 @@
 #include <cstdint>
 #include <mutex>
 
+#include "dataplane/memif/driver.h"
+
 namespace sluice::dpdk {
 
-class Interrupts {
+class Interrupts final : public memif::HandlerThread {
  public:
   // One per process, never destroyed: the interrupt thread may still be held when the process ends.
   static Interrupts& instance();
 
-  // Returns when the interrupt thread stands in our alarm; every event handled before is done with.
-  void hold(uint64_t delay_us = 1);
-  void let_go();
-  // While held: gives the thread time to handle what is ready, and holds it again. What it did not get to
-  // is still ready afterwards.
-  void handle_ready();
+  void hold() override { hold_after(1); }
+  void let_go() override;
+  void handle_ready() override;
 
  private:
   Interrupts() = default;
+  void hold_after(uint64_t delay_us);  // returns when the thread stands in our alarm
   static void on_alarm(void* self);
 
   std::mutex mutex_;

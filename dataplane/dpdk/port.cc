@@ -15,7 +15,9 @@
 
 #include "dataplane/core/wire.h"
 #include "dataplane/dpdk/flow_rules.h"
-#include "dataplane/dpdk/memif_socket.h"
+#include "dataplane/dpdk/interrupts.h"
+#include "dataplane/dpdk/memif_driver.h"
+#include "dataplane/memif/socket.h"
 #include "dataplane/net/host_addresses.h"
 
 namespace sluice::dpdk {
@@ -57,9 +59,10 @@ Port::~Port() {
   const bool interrupts_held = link_ != nullptr;
   link_.reset();
   ethdev_.close();
+  memif_queues_.clear();
   queues_.clear();
   rte_free(pattern_.data);
-  // Cleaning up waits for the interrupt thread, which MemifLink holds for good. There is nothing to clean:
+  // Cleaning up waits for the interrupt thread, which memif::Link holds for good. There is nothing to clean:
   // all memory is this process's own.
   if (eal_started_ && !interrupts_held) stop_eal();
 }
@@ -68,7 +71,7 @@ Status Port::start() {
   // memif's driver writes to its control socket without MSG_NOSIGNAL.
   signal(SIGPIPE, SIG_IGN);
   Status status = check_frame_size();
-  if (status && ethdev_.is_memif()) status = prepare_socket(device());
+  if (status && ethdev_.is_memif()) status = memif::prepare_socket(device().memif);
   EalPlan plan;
   if (status) status = choose_memory_and_cores(&plan);
   if (status) status = start_eal(plan);
@@ -165,18 +168,18 @@ Status Port::set_up_queues() {
     setup.rx_ring = rx_ring;
     setup.tx_ring = tx_ring;
     ethdev_.complete(&setup);
-    std::unique_ptr<Queue> queue;
-    if (ethdev_.is_memif() && !device().zero_copy) {
-      auto memif = std::make_unique<MemifQueue>(setup, !device().server, device().frame_bytes_carried);
-      memif_queues_.push_back(memif.get());
-      queue = std::move(memif);
-    } else {
-      queue = std::make_unique<Queue>(setup);
-    }
+    auto queue = std::make_unique<Queue>(setup);
     queue->share_pattern(pattern_);
     Status status = queue->allocate();
     if (status) status = ethdev_.add_queue(setup, *queue);
     if (!status) return status;
+    if (ethdev_.is_memif() && !device().zero_copy) {
+      const memif::QueueSetup in_place{.pair = w,
+                                       .client = !device().memif.server,
+                                       .buffer_bytes = device().frame_bytes_carried,
+                                       .frame_bytes_max = setup.frame_bytes_max};
+      memif_queues_.push_back(std::make_unique<memif::Queue>(in_place, *queue, queue->gate()));
+    }
     queues_.push_back(std::move(queue));
   }
   return {};
@@ -184,14 +187,16 @@ Status Port::set_up_queues() {
 
 Status Port::start_device() {
   if (ethdev_.is_memif()) {
-    std::vector<Gate*> gates;
+    std::vector<memif::Gate*> gates;
     for (const auto& queue : queues_) gates.push_back(&queue->gate());
-    std::vector<MemifEnd> ends{
-        {.device = device(), .port_id = ethdev_.id(), .gates = std::move(gates), .attach = {}}};
-    ends[0].attach = [this](const MemifRegion* region) {
-      for (MemifQueue* queue : memif_queues_) queue->attach(region);
-    };
-    link_ = std::make_unique<MemifLink>(std::move(ends));
+    std::vector<memif::LinkEnd> ends(1);
+    ends[0] = {.socket = device().memif,
+               .driver = std::make_unique<MemifDriver>(ethdev_.id()),
+               .gates = std::move(gates),
+               .attach = [this](const memif::Region* region) {
+                 for (const auto& queue : memif_queues_) queue->attach(region);
+               }};
+    link_ = std::make_unique<memif::Link>(std::move(ends), Interrupts::instance());
     return link_->start();
   }
   if (Status status = ethdev_.start(); !status) return status;
@@ -226,6 +231,11 @@ Status Port::describe() {
   info_.hugepages = hugepages_ ? 1 : 0;
   info_.rate_bps_max = node_.port_rate_bps;
   return {};
+}
+
+net::FrameQueue& Port::queue(uint32_t worker) {
+  if (memif_queues_.empty()) return *queues_[worker];
+  return *memif_queues_[worker];
 }
 
 int Port::run_worker(void* launched) {

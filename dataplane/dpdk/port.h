@@ -11,10 +11,10 @@
 #include "dataplane/dpdk/device_args.h"
 #include "dataplane/dpdk/eal.h"
 #include "dataplane/dpdk/ethdev.h"
-#include "dataplane/dpdk/memif_link.h"
-#include "dataplane/dpdk/memif_queue.h"
 #include "dataplane/dpdk/queue.h"
 #include "dataplane/dpdk/topology.h"
+#include "dataplane/memif/link.h"
+#include "dataplane/memif/queue.h"
 #include "dataplane/net/port.h"
 
 namespace sluice::dpdk {
@@ -31,7 +31,7 @@ class Port final : public net::Port {
 
   board::PortInfo info() const override { return info_; }
   const uint8_t* mac() const override { return ethdev_.mac().addr_bytes; }
-  net::FrameQueue& queue(uint32_t worker) override { return *queues_[worker]; }
+  net::FrameQueue& queue(uint32_t worker) override;
   const net::Buffer* pattern() const override { return &pattern_; }
   bool sends_any_memory() const override { return ethdev_.sends_any_memory(); }
   Status launch(std::function<void(uint32_t worker)> body) override;
@@ -66,8 +66,8 @@ class Port final : public net::Port {
   board::PortInfo info_{};
   net::Buffer pattern_;
   std::vector<std::unique_ptr<Queue>> queues_;
-  std::vector<MemifQueue*> memif_queues_;  // among them
-  std::unique_ptr<MemifLink> link_;
+  std::vector<std::unique_ptr<memif::Queue>> memif_queues_;  // on top of those; empty: another device
+  std::unique_ptr<memif::Link> link_;
   std::function<void(uint32_t)> body_;
   std::vector<Launched> launched_;
   bool running_ = false;

@@ -19,6 +19,9 @@
 #include "dataplane/dpdk/eal.h"
 
 namespace sluice::dpdk {
+
+using memif::Gate;
+
 namespace {
 
 // Freed buffers are taken again first: the working set of a burst or two stays in L2.
@@ -144,6 +147,17 @@ void Queue::release(const net::RxFrame* frames, uint32_t count) {
     frames += now;
     count -= now;
   }
+}
+
+bool Queue::keep(net::RxFrame* frame) {
+  if (frame->handle != nullptr) return true;
+  rte_mbuf* const own = frame->length <= setup_.rx_room_bytes ? rte_pktmbuf_alloc(rx_pool_) : nullptr;
+  if (own == nullptr) return false;
+  auto* const data = rte_pktmbuf_mtod(own, uint8_t*);
+  memcpy(data, frame->data, frame->length);
+  frame->data = data;
+  frame->handle = own;
+  return true;
 }
 
 rte_mbuf* Queue::copied(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes) {

@@ -14,8 +14,8 @@
 
 #include "dataplane/base/error.h"
 #include "dataplane/dpdk/device_clock.h"
-#include "dataplane/dpdk/gate.h"
-#include "dataplane/net/frame_queue.h"
+#include "dataplane/memif/driver.h"
+#include "dataplane/memif/gate.h"
 
 namespace sluice::dpdk {
 
@@ -38,7 +38,7 @@ struct QueueSetup {
   uint64_t send_time_flag = 0;     // that it says so
 };
 
-class Queue : public net::FrameQueue {
+class Queue final : public memif::DriverQueue {
  public:
   explicit Queue(const QueueSetup& setup);
   ~Queue() override;
@@ -52,11 +52,12 @@ class Queue : public net::FrameQueue {
   void share_pattern(const net::Buffer& pattern);
   Status allocate();  // pools and extents, before the device starts
   rte_mempool* rx_pool() const { return rx_pool_; }
-  Gate& gate() { return gate_; }
+  memif::Gate& gate() { return gate_; }
 
   uint32_t rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
   void release(const net::RxFrame* frames, uint32_t count) override;
-  bool keep(net::RxFrame*) override { return true; }  // an mbuf belongs to nobody
+  // An mbuf belongs to nobody; a frame that lies elsewhere is copied into one.
+  bool keep(net::RxFrame* frame) override;
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
                     const net::Buffer* owner, bool checksum_l4) override;
   void keep_time(uint64_t now_ns) override;
@@ -65,12 +66,7 @@ class Queue : public net::FrameQueue {
   bool device_holds(const net::Buffer& buffer) override;
   std::span<const net::Buffer> buffers() const override { return buffers_; }
   std::span<uint8_t> buffer_memory() const override { return memory_; }
-
- protected:
-  void drop_pending();
-
-  QueueSetup setup_;
-  Gate gate_;
+  void drop_pending() override;
 
  private:
   struct Share {
@@ -88,6 +84,8 @@ class Queue : public net::FrameQueue {
                       const net::Buffer& owner);
   void prepare_checksums();
 
+  QueueSetup setup_;
+  memif::Gate gate_;  // open for ever, unless the device is a memif
   rte_mbuf* burst_[net::kBurst] = {};
   uint32_t pending_ = 0;
   bool checksum_wanted_ = false;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dataplane/crc/crc.h"
-#include "dataplane/dpdk/memif_region_for_test.h"
+#include "dataplane/memif/region_for_test.h"
 
 namespace sluice {
 namespace {
@@ -17,20 +17,20 @@ constexpr uint32_t kChunkBytes = 8192;
 // `fill` and `take` get the buffer of each frame.
 template <typename Fill, typename Take>
 void carry_bursts(benchmark::State& state, Fill fill, Take take) {
-  dpdk::SharedRegionForTest shared(1, 8, kBufferBytes);
-  dpdk::MemifRing from(shared.region, 0, true, true, kBufferBytes);
-  dpdk::MemifRing to(shared.region, 0, false, false, kBufferBytes);
+  memif::SharedRegionForTest shared(1, 8, kBufferBytes);
+  memif::Ring from(shared.region, 0, true, true, kBufferBytes);
+  memif::Ring to(shared.region, 0, false, false, kBufferBytes);
   for (auto _ : state) {
     if (from.ready() < kBurst) state.SkipWithError("a ring without room");
     for (uint32_t i = 0; i < kBurst; ++i) {
-      dpdk::MemifDescriptor& slot = from.slot(i);
+      memif::Descriptor& slot = from.slot(i);
       slot.length = kChunkBytes;
       fill(from.buffer(slot, kChunkBytes));
     }
     from.give(kBurst);
     const uint32_t there = to.ready();
     for (uint32_t i = 0; i < there; ++i) {
-      const dpdk::MemifDescriptor slot = to.read(i);
+      const memif::Descriptor slot = to.read(i);
       take(to.buffer(slot, slot.length));
     }
     to.give(there);

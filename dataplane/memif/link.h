@@ -1,9 +1,10 @@
 // The life of memif links: connect, notice that a peer went, connect again, while workers run.
 //
-// One thread for all links of the process, since they share DPDK's one interrupt thread; it is the only one
-// that starts and stops the devices. Invariant: the driver's interrupt handlers run, and a device stops or
-// starts, only while every worker stands at a closed gate, of whichever link. DPDK 22.11's client connects
-// only when started, so it is stopped and started again; its server reconnects by itself.
+// One thread for all links of the process, since they share the one thread on which drivers handle events
+// (driver.h); it is the only one that starts and stops the devices. Invariant: the driver's handlers run, and
+// a device stops or starts, only while every worker stands at a closed gate, of whichever link. The client of
+// DPDK 22.11's driver connects only when started, so it is stopped and started again; its server reconnects
+// by itself.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,28 +18,30 @@
 #include <thread>
 #include <vector>
 
+#include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
-#include "dataplane/dpdk/device_args.h"
-#include "dataplane/dpdk/gate.h"
-#include "dataplane/dpdk/interrupts.h"
-#include "dataplane/dpdk/memif_rings.h"
+#include "dataplane/memif/driver.h"
+#include "dataplane/memif/gate.h"
+#include "dataplane/memif/rings.h"
+#include "dataplane/memif/socket.h"
 
-namespace sluice::dpdk {
+namespace sluice::memif {
 
 // One device of this process, set up and not started; its gates are offline.
-struct MemifEnd {
-  Device device;
-  uint16_t port_id = 0;
-  std::vector<Gate*> gates;
+struct LinkEnd {
+  SocketConfig socket;
+  std::unique_ptr<Driver> driver;
+  std::vector<Gate*> gates;  // one per queue pair
   // Called at closed gates before they open: the region of the new connection, or nullptr when it cannot be
   // told apart. Only of use where the process has one link.
-  std::function<void(const MemifRegion*)> attach;
+  std::function<void(const Region*)> attach;
 };
 
-class MemifLink {
+class Link {
  public:
-  explicit MemifLink(std::vector<MemifEnd> ends);
-  ~MemifLink();  // workers have ended; leaves the devices stopped and the interrupt thread held
+  // `handlers` outlives the process's links, which share it.
+  Link(std::vector<LinkEnd> ends, HandlerThread& handlers);
+  ~Link();  // workers have ended; leaves the devices stopped and the handlers' thread held
 
   Status start();
   bool up(size_t end) const { return ends_[end]->up.load(std::memory_order_relaxed); }
@@ -47,8 +50,8 @@ class MemifLink {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct End : MemifEnd {
-    explicit End(MemifEnd end) : MemifEnd(std::move(end)) {}
+  struct End : LinkEnd {
+    explicit End(LinkEnd end) : LinkEnd(std::move(end)) {}
     UniqueFd greeting;  // client: a connection that asks whether the server lives
     bool online = false;
     bool mismatch_said = false;
@@ -56,7 +59,6 @@ class MemifLink {
     Clock::time_point next_try;
     std::atomic<bool> up{false};
 
-    bool device_up() const;
     bool still_attached() const;
     void close_gates(Gate::State state) const;
     void open_gates() const;
@@ -80,8 +82,8 @@ class MemifLink {
   void say(std::string news);
 
   std::vector<std::unique_ptr<End>> ends_;
-  Interrupts& interrupts_ = Interrupts::instance();
-  bool held_ = false;  // the interrupt thread; always while a link is online and the gates are open
+  HandlerThread& handlers_;
+  bool held_ = false;  // the handlers' thread; always while a link is online and the gates are open
   UniqueFd stop_event_;
   std::atomic<bool> stopping_{false};
   std::mutex news_mutex_;
@@ -89,4 +91,4 @@ class MemifLink {
   std::thread thread_;
 };
 
-}  // namespace sluice::dpdk
+}  // namespace sluice::memif

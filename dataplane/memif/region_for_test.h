@@ -7,14 +7,14 @@
 #include <memory>
 #include <new>
 
-#include "dataplane/dpdk/memif_rings.h"
+#include "dataplane/memif/rings.h"
 
-namespace sluice::dpdk {
+namespace sluice::memif {
 
 class SharedRegionForTest {
  public:
   SharedRegionForTest(uint32_t pairs, uint32_t log2_slots, uint32_t buffer_bytes) {
-    const uint64_t ring_bytes = kMemifRingHeadBytes + (sizeof(MemifDescriptor) << log2_slots);
+    const uint64_t ring_bytes = kRingHeadBytes + (sizeof(Descriptor) << log2_slots);
     const uint32_t slots = 1U << log2_slots;
     const uint64_t buffers_at = 2 * pairs * ring_bytes;
     bytes_ = buffers_at + uint64_t{2} * pairs * slots * buffer_bytes;
@@ -22,20 +22,20 @@ class SharedRegionForTest {
     std::memset(memory_.get(), 0, bytes_);
     for (uint32_t r = 0; r < 2 * pairs; ++r) {
       uint8_t* const at = memory_.get() + r * ring_bytes;
-      auto* const head = new (at) MemifRingHead;
-      head->cookie = kMemifCookie;
-      head->flags = kMemifMaskInterrupts;
-      auto* const slot = reinterpret_cast<MemifDescriptor*>(at + kMemifRingHeadBytes);
+      auto* const head = new (at) RingHead;
+      head->cookie = kCookie;
+      head->flags = kMaskInterrupts;
+      auto* const slot = reinterpret_cast<Descriptor*>(at + kRingHeadBytes);
       for (uint32_t i = 0; i < slots; ++i) {
         slot[i].offset = static_cast<uint32_t>(buffers_at + (uint64_t{r} * slots + i) * buffer_bytes);
       }
     }
-    region = MemifRegion::inspect(memory_.get(), bytes_);
+    region = Region::inspect(memory_.get(), bytes_);
   }
   uint8_t* begin() { return memory_.get(); }
   uint64_t bytes() const { return bytes_; }
 
-  MemifRegion region;
+  Region region;
 
  private:
   struct Free {
@@ -45,4 +45,4 @@ class SharedRegionForTest {
   std::unique_ptr<uint8_t, Free> memory_;
 };
 
-}  // namespace sluice::dpdk
+}  // namespace sluice::memif

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "dataplane/base/input_for_fuzz.h"
-#include "dataplane/dpdk/memif_rings.h"
+#include "dataplane/memif/rings.h"
 
 namespace {
 
@@ -32,24 +32,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::unique_ptr<uint8_t, Free> memory(static_cast<uint8_t*>(std::aligned_alloc(kLine, bytes)));
   std::memset(memory.get(), 0, bytes);
   if (!rest.empty()) std::memcpy(memory.get(), rest.data(), rest.size());
-  const uint64_t ring_bytes = dpdk::kMemifRingHeadBytes + (sizeof(dpdk::MemifDescriptor) << log2_slots);
+  const uint64_t ring_bytes = memif::kRingHeadBytes + (sizeof(memif::Descriptor) << log2_slots);
   for (const uint64_t at : {uint64_t{0}, ring_bytes}) {
-    if (turns % 8 != 0 && at + 4 <= bytes) std::memcpy(memory.get() + at, &dpdk::kMemifCookie, 4);
+    if (turns % 8 != 0 && at + 4 <= bytes) std::memcpy(memory.get() + at, &memif::kCookie, 4);
   }
 
-  const auto region = dpdk::MemifRegion::inspect(memory.get(), bytes);
+  const auto region = memif::Region::inspect(memory.get(), bytes);
   if (region.rings < 2) return 0;
-  dpdk::MemifRing rings[2];
+  memif::Ring rings[2];
   for (const bool sending : {false, true}) {
-    rings[sending ? 1 : 0] = dpdk::MemifRing(region, region.rings / 2 - 1, client, sending, 256);
+    rings[sending ? 1 : 0] = memif::Ring(region, region.rings / 2 - 1, client, sending, 256);
   }
   for (uint32_t turn = 0; turn < turns; ++turn) {
-    dpdk::MemifRing& ring = rings[chosen[2 * turn] & 1];
+    memif::Ring& ring = rings[chosen[2 * turn] & 1];
     const uint32_t ready = ring.ready();
     fuzz::require(ready <= 1U << region.log2_slots, "no more slots than there are");
     const uint32_t used = ready == 0 ? 0 : chosen[2 * turn + 1] % (ready + 1);
     for (uint32_t i = 0; i < used; ++i) {
-      const dpdk::MemifDescriptor slot = ring.read(i);
+      const memif::Descriptor slot = ring.read(i);
       uint8_t* const frame = ring.buffer(slot, slot.length);
       if (frame == nullptr || slot.length == 0) continue;
       frame[0] ^= 1;

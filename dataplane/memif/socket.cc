@@ -1,6 +1,6 @@
-// Cold. See memif_socket.h.
+// Cold. See socket.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/dpdk/memif_socket.h"
+#include "dataplane/memif/socket.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace sluice::dpdk {
+namespace sluice::memif {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,13 +26,13 @@ struct Address {
 };
 
 // As the driver forms it.
-Address address_of(const Device& device) {
+Address address_of(const SocketConfig& config) {
   Address address;
   address.un.sun_family = AF_UNIX;
-  const size_t at = device.socket_abstract ? 1 : 0;
-  memcpy(address.un.sun_path + at, device.socket.data(), device.socket.size());
-  address.bytes = device.socket_abstract
-                      ? static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + device.socket.size())
+  const size_t at = config.is_abstract ? 1 : 0;
+  memcpy(address.un.sun_path + at, config.path.data(), config.path.size());
+  address.bytes = config.is_abstract
+                      ? static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + config.path.size())
                       : sizeof address.un;
   return address;
 }
@@ -46,15 +46,15 @@ bool has_address(int fd, int (*ask)(int, sockaddr*, socklen_t*), const Address& 
   return memcmp(found.un.sun_path, wanted.un.sun_path, sizeof wanted.un.sun_path) == 0;
 }
 
-Error wrong_socket(const Device& device, ErrorCode code, std::string_view reason) {
-  return {code, fmt::format("[port] device {}: socket {}: {}", device.name, device.socket, reason)};
+Error wrong_socket(const SocketConfig& config, ErrorCode code, std::string_view reason) {
+  return {code, fmt::format("[port] device {}: socket {}: {}", config.device, config.path, reason)};
 }
 
 }  // namespace
 
-UniqueFd connect_to_server(const Device& device) {
+UniqueFd connect_to_server(const SocketConfig& config) {
   UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const Address address = address_of(device);
+  const Address address = address_of(config);
   if (fd && connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.un), address.bytes) != 0) {
     const int reason = errno;
     fd.reset();
@@ -72,35 +72,35 @@ int greeted(const UniqueFd& connection, int timeout_ms) {
   return bytes < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 }
 
-Status prepare_socket(const Device& device) {
-  if (device.socket_abstract) return {};
-  const fs::path path = device.socket;
+Status prepare_socket(const SocketConfig& config) {
+  if (config.is_abstract) return {};
+  const fs::path path = config.path;
   std::error_code error;
   if (!path.has_parent_path() || !fs::is_directory(path.parent_path(), error)) {
-    return wrong_socket(device, ErrorCode::kConfiguration, "its directory does not exist: create it");
+    return wrong_socket(config, ErrorCode::kConfiguration, "its directory does not exist: create it");
   }
   if (access(path.parent_path().c_str(), R_OK | W_OK) != 0) {
-    return wrong_socket(device, ErrorCode::kDevice,
+    return wrong_socket(config, ErrorCode::kDevice,
                         "its directory is not readable and writable for this user");
   }
-  if (!device.server) return {};
+  if (!config.server) return {};
   const fs::file_status status = fs::symlink_status(path, error);
   if (!fs::exists(status)) return {};
   if (!fs::is_socket(status)) {
-    return wrong_socket(device, ErrorCode::kConfiguration, "exists and is no socket: move it away");
+    return wrong_socket(config, ErrorCode::kConfiguration, "exists and is no socket: move it away");
   }
-  const UniqueFd other = connect_to_server(device);
+  const UniqueFd other = connect_to_server(config);
   if (other || errno != ECONNREFUSED) {
     if (other) greeted(other, 1000);
-    return wrong_socket(device, ErrorCode::kDevice,
+    return wrong_socket(config, ErrorCode::kDevice,
                         "another process serves there: stop it, or give each pair of nodes its own socket");
   }
   fs::remove(path, error);
   return {};
 }
 
-std::vector<int> socket_descriptors(const Device& device) {
-  const Address address = address_of(device);
+std::vector<int> socket_descriptors(const SocketConfig& config) {
+  const Address address = address_of(config);
   std::vector<int> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd", error)) {
@@ -114,4 +114,4 @@ std::vector<int> socket_descriptors(const Device& device) {
   return found;
 }
 
-}  // namespace sluice::dpdk
+}  // namespace sluice::memif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/dpdk/memif_rings.h"
+#include "dataplane/memif/rings.h"
 
 #include <cinttypes>
 #include <cstdio>
@@ -7,25 +7,23 @@
 #include <fstream>
 #include <string>
 
-namespace sluice::dpdk {
+namespace sluice::memif {
 namespace {
 
 constexpr uint32_t kLog2SlotsMax = 14;  // memif's own limit
 
-uint64_t ring_bytes(uint32_t log2_slots) {
-  return kMemifRingHeadBytes + (sizeof(MemifDescriptor) << log2_slots);
-}
+uint64_t ring_bytes(uint32_t log2_slots) { return kRingHeadBytes + (sizeof(Descriptor) << log2_slots); }
 
 }  // namespace
 
 // Rings stand one after the other, each with its cookie first.
-MemifRegion MemifRegion::inspect(uint8_t* begin, uint64_t bytes) {
-  MemifRegion region{.begin = begin, .bytes = bytes};
+Region Region::inspect(uint8_t* begin, uint64_t bytes) {
+  Region region{.begin = begin, .bytes = bytes};
   const auto cookie_at = [&](uint64_t offset) {
     uint32_t cookie = 0;
     if (offset + sizeof cookie > bytes) return false;
     std::memcpy(&cookie, begin + offset, sizeof cookie);
-    return cookie == kMemifCookie;
+    return cookie == kCookie;
   };
   // From four slots up every ring begins at a cache line, as its head wants; smaller ones are left to the
   // driver.
@@ -40,13 +38,13 @@ MemifRegion MemifRegion::inspect(uint8_t* begin, uint64_t bytes) {
   return region;
 }
 
-bool MemifRegion::has_buffers() const {
+bool Region::has_buffers() const {
   constexpr uint64_t kBufferBytesMin = 256;
   return rings > 0 && bytes >= rings * (ring_bytes(log2_slots) + (kBufferBytesMin << log2_slots));
 }
 
-std::vector<MemifRegion> mapped_memif_regions() {
-  std::vector<MemifRegion> regions;
+std::vector<Region> mapped_regions() {
+  std::vector<Region> regions;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     if (line.find("/memfd:memif_region_0") == std::string::npos) continue;
@@ -55,15 +53,13 @@ std::vector<MemifRegion> mapped_memif_regions() {
     uint64_t inode = 0;
     const bool read =
         sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &begin, &end, &inode) == 3;
-    regions.push_back(read ? MemifRegion::inspect(reinterpret_cast<uint8_t*>(begin), end - begin)
-                           : MemifRegion());
+    regions.push_back(read ? Region::inspect(reinterpret_cast<uint8_t*>(begin), end - begin) : Region());
     regions.back().inode = inode;
   }
   return regions;
 }
 
-MemifRing::MemifRing(const MemifRegion& region, uint32_t pair, bool client, bool sending,
-                     uint32_t buffer_bytes)
+Ring::Ring(const Region& region, uint32_t pair, bool client, bool sending, uint32_t buffer_bytes)
     : region_(region.begin),
       region_bytes_(region.bytes),
       slots_(1U << region.log2_slots),
@@ -72,8 +68,8 @@ MemifRing::MemifRing(const MemifRegion& region, uint32_t pair, bool client, bool
       sending_(sending) {
   const uint32_t to_client = client != sending ? region.rings / 2 : 0;
   uint8_t* const ring = region.begin + (to_client + pair) * ring_bytes(region.log2_slots);
-  ring_ = reinterpret_cast<MemifRingHead*>(ring);
-  descriptors_ = reinterpret_cast<MemifDescriptor*>(ring + kMemifRingHeadBytes);
+  ring_ = reinterpret_cast<RingHead*>(ring);
+  descriptors_ = reinterpret_cast<Descriptor*>(ring + kRingHeadBytes);
   // A new ring begins at zero; the peer may have moved its own index meanwhile, and nobody moved ours.
   at_ = (client ? ring_->head : ring_->tail).load(std::memory_order_relaxed);
   if (offers_buffers()) {
@@ -82,23 +78,23 @@ MemifRing::MemifRing(const MemifRegion& region, uint32_t pair, bool client, bool
   }
 }
 
-void MemifRing::give(uint32_t count) {
+void Ring::give(uint32_t count) {
   if (offers_buffers()) offer(count);
   at_ = static_cast<uint16_t>(at_ + count);
   show();
 }
 
 // Whole again: the peer wrote the length of its frame there.
-void MemifRing::offer(uint32_t count) {
+void Ring::offer(uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     slot(i).length = buffer_bytes_;
     slot(i).flags = 0;
   }
 }
 
-void MemifRing::show() {
+void Ring::show() {
   const auto shown = static_cast<uint16_t>(at_ + (offers_buffers() ? slots_ : 0));
   (client_ ? ring_->head : ring_->tail).store(shown, std::memory_order_release);
 }
 
-}  // namespace sluice::dpdk
+}  // namespace sluice::memif

@@ -1,4 +1,4 @@
-// How the link's thread keeps the workers out of the device while it changes under them.
+// How a link's thread keeps the workers out of a device while its memory changes under them.
 //
 // A worker passes the gate at every burst: one load of a line that is almost never written. The link's
 // thread closes it and waits until each running worker has been seen at the closed gate; a worker is then
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <thread>
 
-namespace sluice::dpdk {
+namespace sluice::memif {
 
 class Gate {
  public:
@@ -63,4 +63,4 @@ class Gate {
   std::atomic<bool> running_{false};
 };
 
-}  // namespace sluice::dpdk
+}  // namespace sluice::memif

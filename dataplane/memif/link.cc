@@ -1,11 +1,10 @@
-// Cold. See memif_link.h.
+// Cold. See link.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/dpdk/memif_link.h"
+#include "dataplane/memif/link.h"
 
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
-#include <rte_ethdev.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -14,9 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "dataplane/dpdk/memif_socket.h"
-
-namespace sluice::dpdk {
+namespace sluice::memif {
 namespace {
 
 constexpr int kServerPollMs = 5;
@@ -29,37 +26,32 @@ constexpr int kOnlinePollMs = 1000;
 
 // ---- one link ----------------------------------------------------------------------------------
 
-bool MemifLink::End::device_up() const {
-  rte_eth_link link{};
-  return rte_eth_link_get_nowait(port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
-}
-
 // A peer may have gone and come back while the handlers ran: the link is up, but not the one we know.
-bool MemifLink::End::still_attached() const {
+bool Link::End::still_attached() const {
   if (region == 0) return true;
-  return std::ranges::any_of(mapped_memif_regions(), [&](const auto& each) { return each.inode == region; });
+  return std::ranges::any_of(mapped_regions(), [&](const auto& each) { return each.inode == region; });
 }
 
-void MemifLink::End::close_gates(Gate::State state) const {
+void Link::End::close_gates(Gate::State state) const {
   for (Gate* gate : gates) gate->close(state);
 }
 
-void MemifLink::End::open_gates() const {
+void Link::End::open_gates() const {
   for (Gate* gate : gates) gate->open();
 }
 
 // ---- all of them -------------------------------------------------------------------------------
 
-MemifLink::MemifLink(std::vector<MemifEnd> ends) {
-  for (MemifEnd& end : ends) ends_.push_back(std::make_unique<End>(std::move(end)));
+Link::Link(std::vector<LinkEnd> ends, HandlerThread& handlers) : handlers_(handlers) {
+  for (LinkEnd& end : ends) ends_.push_back(std::make_unique<End>(std::move(end)));
 }
 
-Status MemifLink::start() {
+Status Link::start() {
   stop_event_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   // A server only begins to answer; a client is started when its server is there.
   for (const auto& end : ends_) {
-    if (end->device.server && rte_eth_dev_start(end->port_id) != 0) {
-      return Error{ErrorCode::kDevice, fmt::format("[port] device {}: cannot start", end->device.name)};
+    if (end->socket.server && !end->driver->start()) {
+      return Error{ErrorCode::kDevice, fmt::format("[port] device {}: cannot start", end->socket.device)};
     }
   }
   // The process's signals are for its main thread.
@@ -74,19 +66,19 @@ Status MemifLink::start() {
   return {};
 }
 
-MemifLink::~MemifLink() {
+Link::~Link() {
   if (thread_.joinable()) {
     stopping_ = true;
     const uint64_t one = 1;
     (void)!write(stop_event_.get(), &one, sizeof one);
     thread_.join();
   }
-  // From here on the driver frees what its handlers use: they must not run again.
+  // The driver frees what its handlers use from here on, so they must not run again.
   hold();
-  for (const auto& end : ends_) rte_eth_dev_stop(end->port_id);
+  for (const auto& end : ends_) end->driver->stop();
 }
 
-void MemifLink::run() {
+void Link::run() {
   while (!stopping_.load()) {
     const Knock knock = wait_for_knock();
     if (stopping_.load()) return;
@@ -101,13 +93,13 @@ void MemifLink::run() {
 
 // While the interrupt thread is held, news of any link comes as a knock on its control socket: a peer that
 // goes, or one that comes to a server.
-MemifLink::Knock MemifLink::wait_for_knock() {
+Link::Knock Link::wait_for_knock() {
   std::vector<pollfd> polled{{.fd = stop_event_.get(), .events = POLLIN, .revents = 0}};
   size_t online = 1;
   for (const bool wanted : {true, false}) {
     for (const auto& end : ends_) {
-      if (!held_ || end->online != wanted || (!wanted && !end->device.server)) continue;
-      for (const int fd : socket_descriptors(end->device)) {
+      if (!held_ || end->online != wanted || (!wanted && !end->socket.server)) continue;
+      for (const int fd : socket_descriptors(end->socket)) {
         polled.push_back({.fd = fd, .events = POLLIN | POLLRDHUP, .revents = 0});
       }
     }
@@ -120,29 +112,29 @@ MemifLink::Knock MemifLink::wait_for_knock() {
   return Knock::kNone;
 }
 
-int MemifLink::wait_ms() const {
+int Link::wait_ms() const {
   int wait_ms = kOnlinePollMs;
   for (const auto& end : ends_) {
-    if (end->online || (held_ && end->device.server)) continue;
-    wait_ms = std::min(wait_ms, end->device.server ? kServerPollMs : kRetryMs);
+    if (end->online || (held_ && end->socket.server)) continue;
+    wait_ms = std::min(wait_ms, end->socket.server ? kServerPollMs : kRetryMs);
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end->next_try - Clock::now());
-    if (!end->device.server) wait_ms = std::clamp<int>(static_cast<int>(left.count()) + 1, 0, wait_ms);
+    if (!end->socket.server) wait_ms = std::clamp<int>(static_cast<int>(left.count()) + 1, 0, wait_ms);
   }
   return wait_ms;
 }
 
-void MemifLink::seek(End& end) {
+void Link::seek(End& end) {
   if (Clock::now() < end.next_try) return;
-  if (!end.device.server) {
+  if (!end.socket.server) {
     if (!server_answers(end)) return;
     start_client(end);
     end.next_try = Clock::now() + std::chrono::milliseconds(kRetryMs);
   }
-  if (end.device_up()) try_online(end);
+  if (end.driver->connected()) try_online(end);
 }
 
-bool MemifLink::server_answers(End& end) {
-  if (!end.greeting) end.greeting = connect_to_server(end.device);
+bool Link::server_answers(End& end) {
+  if (!end.greeting) end.greeting = connect_to_server(end.socket);
   const int answer = end.greeting ? greeted(end.greeting, kRetryMs) : -1;
   if (answer == 0) return false;
   end.greeting.reset();
@@ -150,26 +142,27 @@ bool MemifLink::server_answers(End& end) {
   return answer > 0;
 }
 
-void MemifLink::start_client(End& end) {
+void Link::start_client(End& end) {
   pause_gates();
   hold();
-  rte_eth_dev_stop(end.port_id);
-  rte_eth_dev_start(end.port_id);
+  end.driver->stop();
+  end.driver->start();  // a failure shows as a link that does not come up, and is tried again
   let_go();
-  for (int waited_ms = 0; waited_ms < kHandshakeMs && !end.device_up(); ++waited_ms) {
+  for (int waited_ms = 0; waited_ms < kHandshakeMs && !end.driver->connected(); ++waited_ms) {
     if (sleep_ms(1)) break;
   }
   settle();
 }
 
-void MemifLink::let_handlers_run(Knock knock) {
+void Link::let_handlers_run(Knock knock) {
   pause_gates();
   if (knock == Knock::kOnline) {
-    interrupts_.handle_ready();
+    handlers_.handle_ready();
   } else {
     // A greeting is a conversation: until it has led to something, or is just somebody who looked.
     const auto waits = [&] {
-      return std::ranges::none_of(ends_, [](const auto& end) { return !end->online && end->device_up(); });
+      return std::ranges::none_of(ends_,
+                                  [](const auto& end) { return !end->online && end->driver->connected(); });
     };
     let_go();
     for (int waited_ms = 0; waited_ms < kKnockMs && waits(); ++waited_ms) {
@@ -180,44 +173,44 @@ void MemifLink::let_handlers_run(Knock knock) {
 }
 
 // After the handlers ran: links that are gone go offline, the others on.
-void MemifLink::settle() {
+void Link::settle() {
   if (!any_online()) return;
   hold();
   for (const auto& end : ends_) {
     if (!end->online) continue;
-    if (end->device_up() && end->still_attached()) {
+    if (end->driver->connected() && end->still_attached()) {
       end->open_gates();
       continue;
     }
     end->close_gates(Gate::State::kOffline);
     end->online = false;
     end->up = false;
-    say(fmt::format("device {}: link down: waiting for the peer", end->device.name));
+    say(fmt::format("device {}: link down: waiting for the peer", end->socket.device));
   }
   if (!any_online()) let_go();
 }
 
-void MemifLink::try_online(End& end) {
+void Link::try_online(End& end) {
   const bool alone = !any_online();
   hold();
   // The driver keeps the negotiated number of rings to itself, and a queue without a ring of its own uses the
   // first one's: two workers on one ring destroy it. The region of each link that is online is a good one;
   // this link's must be one more.
-  const std::vector<MemifRegion> regions = mapped_memif_regions();
+  const std::vector<Region> regions = mapped_regions();
   const size_t wanted = 2 * end.gates.size();
   const auto good = std::ranges::count_if(
       regions, [&](const auto& each) { return each.rings == wanted || each.rings == 0; });
   const auto online = std::ranges::count_if(ends_, [](const auto& each) { return each->online; });
   const bool mismatch = !regions.empty() && good <= online;
-  if (!end.device_up() || mismatch) {
+  if (!end.driver->connected() || mismatch) {
     if (alone) let_go();
     const auto other = std::ranges::find_if(
         regions, [&](const auto& each) { return each.rings != wanted && each.rings != 0; });
-    if (end.device_up() && other != regions.end() && !std::exchange(end.mismatch_said, true)) {
+    if (end.driver->connected() && other != regions.end() && !std::exchange(end.mismatch_said, true)) {
       say(
           fmt::format("device {}: the peer's memif has {} queue pairs, ours {}: give both nodes the same "
                       "[dataplane] workers",
-                      end.device.name, other->rings / 2, wanted / 2));
+                      end.socket.device, other->rings / 2, wanted / 2));
     }
     end.next_try = Clock::now() + std::chrono::milliseconds(kRetryMs);
     return;
@@ -231,43 +224,43 @@ void MemifLink::try_online(End& end) {
   end.mismatch_said = false;
   end.up = true;
   end.open_gates();
-  say(fmt::format("device {}: link up", end.device.name));
+  say(fmt::format("device {}: link up", end.socket.device));
 }
 
-bool MemifLink::any_online() const {
+bool Link::any_online() const {
   return std::ranges::any_of(ends_, [](const auto& end) { return end->online; });
 }
 
-void MemifLink::pause_gates() {
+void Link::pause_gates() {
   for (const auto& end : ends_) {
     if (end->online) end->close_gates(Gate::State::kPaused);
   }
 }
 
-void MemifLink::hold() {
-  if (!held_) interrupts_.hold();
+void Link::hold() {
+  if (!held_) handlers_.hold();
   held_ = true;
 }
 
-void MemifLink::let_go() {
-  if (held_) interrupts_.let_go();
+void Link::let_go() {
+  if (held_) handlers_.let_go();
   held_ = false;
 }
 
-bool MemifLink::sleep_ms(int timeout_ms) {
+bool Link::sleep_ms(int timeout_ms) {
   pollfd stop{.fd = stop_event_.get(), .events = POLLIN, .revents = 0};
   poll(&stop, 1, timeout_ms);
   return stopping_.load();
 }
 
-void MemifLink::say(std::string news) {
+void Link::say(std::string news) {
   const std::lock_guard lock(news_mutex_);
   if (news_.size() < 16) news_.push_back(std::move(news));
 }
 
-std::vector<std::string> MemifLink::take_news() {
+std::vector<std::string> Link::take_news() {
   const std::lock_guard lock(news_mutex_);
   return std::exchange(news_, {});
 }
 
-}  // namespace sluice::dpdk
+}  // namespace sluice::memif

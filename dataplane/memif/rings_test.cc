@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/dpdk/memif_rings.h"
+#include "dataplane/memif/rings.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <deque>
 #include <random>
 
-#include "dataplane/dpdk/memif_region_for_test.h"
+#include "dataplane/memif/region_for_test.h"
 
-namespace sluice::dpdk {
+namespace sluice::memif {
 namespace {
 
 constexpr uint32_t kBufferBytes = 512;
@@ -19,68 +19,68 @@ class SharedRegion : public SharedRegionForTest {
   SharedRegion(uint32_t pairs, uint32_t log2_slots) : SharedRegionForTest(pairs, log2_slots, kBufferBytes) {}
 };
 
-TEST(MemifRegion, CountsRingsAndTheirSlots) {
+TEST(Region, CountsRingsAndTheirSlots) {
   SharedRegion shared(3, 5);
   EXPECT_EQ(shared.region.rings, 6U);
   EXPECT_EQ(shared.region.log2_slots, 5U);
   std::memset(shared.begin(), 0, 4);
-  EXPECT_EQ(MemifRegion::inspect(shared.begin(), shared.bytes()).rings, 0U);
-  EXPECT_EQ(MemifRegion::inspect(shared.begin(), 3).rings, 0U);
+  EXPECT_EQ(Region::inspect(shared.begin(), shared.bytes()).rings, 0U);
+  EXPECT_EQ(Region::inspect(shared.begin(), 3).rings, 0U);
 }
 
-TEST(MemifRegion, DoesNotCountARingThatIsCutOff) {
+TEST(Region, DoesNotCountARingThatIsCutOff) {
   SharedRegion shared(1, 5);
-  const uint64_t ring_bytes = kMemifRingHeadBytes + (sizeof(MemifDescriptor) << 5);
-  EXPECT_EQ(MemifRegion::inspect(shared.begin(), ring_bytes + 64).rings, 0U);
+  const uint64_t ring_bytes = kRingHeadBytes + (sizeof(Descriptor) << 5);
+  EXPECT_EQ(Region::inspect(shared.begin(), ring_bytes + 64).rings, 0U);
 }
 
-TEST(MemifRegion, LeavesRingsThatDoNotBeginAtACacheLine) {
+TEST(Region, LeavesRingsThatDoNotBeginAtACacheLine) {
   EXPECT_EQ(SharedRegion(2, 1).region.rings, 0U);  // two slots: 160 bytes a ring
   EXPECT_EQ(SharedRegion(2, 2).region.rings, 4U);
 }
 
-TEST(MemifRegion, KnowsAClientWhoseBuffersLieElsewhere) {
+TEST(Region, KnowsAClientWhoseBuffersLieElsewhere) {
   SharedRegion shared(1, 6);
   EXPECT_TRUE(shared.region.has_buffers());
-  const uint64_t rings_bytes = 2 * (kMemifRingHeadBytes + (sizeof(MemifDescriptor) << 6));
+  const uint64_t rings_bytes = 2 * (kRingHeadBytes + (sizeof(Descriptor) << 6));
   const uint64_t pages = (rings_bytes + 4095) / 4096 * 4096;
-  EXPECT_EQ(MemifRegion::inspect(shared.begin(), pages).rings, 2U);
-  EXPECT_FALSE(MemifRegion::inspect(shared.begin(), pages).has_buffers());
+  EXPECT_EQ(Region::inspect(shared.begin(), pages).rings, 2U);
+  EXPECT_FALSE(Region::inspect(shared.begin(), pages).has_buffers());
 }
 
-TEST(MemifRing, AServerSendsOnlyWhenTheClientHasOfferedBuffers) {
+TEST(Ring, AServerSendsOnlyWhenTheClientHasOfferedBuffers) {
   SharedRegion shared(1, 4);
-  const MemifRing to_client(shared.region, 0, false, true, kBufferBytes);
+  const Ring to_client(shared.region, 0, false, true, kBufferBytes);
   EXPECT_FALSE(to_client.offered());
-  const MemifRing at_client(shared.region, 0, true, false, kBufferBytes);
+  const Ring at_client(shared.region, 0, true, false, kBufferBytes);
   EXPECT_TRUE(to_client.offered());
   EXPECT_EQ(to_client.ready(), 16U);
 }
 
-TEST(MemifRing, ABufferIsOfferedAgainWithoutTheMarksOfItsLastFrame) {
+TEST(Ring, ABufferIsOfferedAgainWithoutTheMarksOfItsLastFrame) {
   SharedRegion shared(1, 4);
-  MemifRing from(shared.region, 0, false, true, kBufferBytes);
-  MemifRing to(shared.region, 0, true, false, kBufferBytes);
-  from.slot(0).flags = kMemifChained;
+  Ring from(shared.region, 0, false, true, kBufferBytes);
+  Ring to(shared.region, 0, true, false, kBufferBytes);
+  from.slot(0).flags = kChained;
   from.slot(0).length = 7;
   from.give(1);
-  ASSERT_EQ(to.read(0).flags, kMemifChained);
+  ASSERT_EQ(to.read(0).flags, kChained);
   to.give(1);
   EXPECT_EQ(from.slot(15).flags, 0);
   EXPECT_EQ(from.slot(15).length, kBufferBytes);
 }
 
 // Frames of random sizes in random bursts, both directions, round the 16-bit indices more than once.
-class MemifRingTest : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Directions, MemifRingTest, testing::Bool(),
+class RingTest : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Directions, RingTest, testing::Bool(),
                          [](const auto& each) { return each.param ? "ClientToServer" : "ServerToClient"; });
 
-TEST_P(MemifRingTest, CarriesEveryFrameOnceAndInOrder) {
+TEST_P(RingTest, CarriesEveryFrameOnceAndInOrder) {
   const bool to_server = GetParam();
   SharedRegion shared(2, 4);
-  MemifRing from(shared.region, 1, to_server, true, kBufferBytes);
-  MemifRing to(shared.region, 1, !to_server, false, kBufferBytes);
-  MemifRing other(shared.region, 0, !to_server, false, kBufferBytes);
+  Ring from(shared.region, 1, to_server, true, kBufferBytes);
+  Ring to(shared.region, 1, !to_server, false, kBufferBytes);
+  Ring other(shared.region, 0, !to_server, false, kBufferBytes);
   std::mt19937 random(7);
   std::deque<std::pair<uint32_t, uint8_t>> expected;
   for (uint32_t sent = 0; sent < 200'000;) {
@@ -89,7 +89,7 @@ TEST_P(MemifRingTest, CarriesEveryFrameOnceAndInOrder) {
     ASSERT_EQ(free + expected.size(), 16U);
     const uint32_t burst = std::min<uint32_t>(free, random() % 20);
     for (uint32_t i = 0; i < burst; ++i) {
-      MemifDescriptor& slot = from.slot(i);
+      Descriptor& slot = from.slot(i);
       if (!to_server) {
         ASSERT_EQ(slot.length, kBufferBytes);
       }
@@ -120,12 +120,12 @@ TEST_P(MemifRingTest, CarriesEveryFrameOnceAndInOrder) {
   EXPECT_EQ(other.ready(), 0U) << "the other pair's ring";
 }
 
-TEST_P(MemifRingTest, TakesNothingFromAPeerThatBreaksTheRules) {
+TEST_P(RingTest, TakesNothingFromAPeerThatBreaksTheRules) {
   const bool to_server = GetParam();
   SharedRegion shared(1, 4);
-  MemifRing to(shared.region, 0, !to_server, false, kBufferBytes);
-  const uint64_t ring_bytes = kMemifRingHeadBytes + (sizeof(MemifDescriptor) << 4);
-  auto* const head = reinterpret_cast<MemifRingHead*>(shared.begin() + (to_server ? 0 : ring_bytes));
+  Ring to(shared.region, 0, !to_server, false, kBufferBytes);
+  const uint64_t ring_bytes = kRingHeadBytes + (sizeof(Descriptor) << 4);
+  auto* const head = reinterpret_cast<RingHead*>(shared.begin() + (to_server ? 0 : ring_bytes));
   auto& theirs = to_server ? head->head : head->tail;
   theirs = 17;  // more frames than slots
   EXPECT_EQ(to.ready(), 0U);
@@ -135,7 +135,7 @@ TEST_P(MemifRingTest, TakesNothingFromAPeerThatBreaksTheRules) {
   ASSERT_EQ(to.ready(), 1U);
 
   const auto end = static_cast<uint32_t>(shared.bytes());
-  MemifDescriptor frame{.length = 100, .offset = end - 100};
+  Descriptor frame{.length = 100, .offset = end - 100};
   EXPECT_NE(to.buffer(frame, frame.length), nullptr);
   frame.offset = end - 99;
   EXPECT_EQ(to.buffer(frame, frame.length), nullptr);
@@ -146,4 +146,4 @@ TEST_P(MemifRingTest, TakesNothingFromAPeerThatBreaksTheRules) {
 }
 
 }  // namespace
-}  // namespace sluice::dpdk
+}  // namespace sluice::memif
