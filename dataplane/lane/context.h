@@ -14,6 +14,7 @@
 #include "dataplane/net/frame.h"
 #include "dataplane/net/neighbours.h"
 #include "dataplane/net/port.h"
+#include "dataplane/seal/seal.h"
 #include "storage/disk.h"
 
 namespace sluice::lane {
@@ -58,10 +59,10 @@ class FlowPath {
 
   // Resolves the next hop, asks for it at most every 100 ms. False while unknown.
   bool ready(Context& context, uint64_t now_ns);
-  // Sends one datagram; the payload is copied unless it lies in `owner`. On success returns the CRC of
-  // the payload in *payload_crc. False when the queue has no room: flush, try later.
+  // Sends one datagram; the payload is copied unless it lies in `owner`. On success returns the digest of
+  // the payload in *digest. False when the queue has no room: flush, try later.
   bool send(Context& context, const wire::Header& header, std::span<const uint8_t> payload,
-            const net::Buffer* owner, wire::CrcKind kind, uint64_t* payload_crc);
+            const net::Buffer* owner, const seal::FlowSeal& seal, uint64_t* digest);
   bool is_peer(const net::UdpFrame& frame) const {
     return frame.source_port == peer_port_ && frame.destination_port == local_port_ &&
            frame.source == peer_ && frame.destination == local_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "dataplane/crc/crc.h"
 #include "dataplane/lane/context.h"
 
 namespace sluice::lane {
@@ -44,7 +43,7 @@ bool FlowPath::ready(Context& context, uint64_t now_ns) {
 }
 
 bool FlowPath::send(Context& context, const wire::Header& header, std::span<const uint8_t> payload,
-                    const net::Buffer* owner, wire::CrcKind kind, uint64_t* payload_crc) {
+                    const net::Buffer* owner, const seal::FlowSeal& seal, uint64_t* digest) {
   const auto payload_bytes = static_cast<uint32_t>(payload.size());
   const auto front_bytes = static_cast<uint32_t>(template_.bytes());
   uint8_t* const frame = context.queue.tx_begin(front_bytes + wire::kHeaderBytes, payload.data(),
@@ -52,12 +51,9 @@ bool FlowPath::send(Context& context, const wire::Header& header, std::span<cons
   if (frame == nullptr) return false;
   template_.write(frame, wire::kHeaderBytes + payload_bytes);
   uint8_t* const sluice = frame + front_bytes;
-  wire::encode(header, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes));
-  *payload_crc = owner != nullptr && context.queue.caller_copies()
-                     ? crc::copy(kind, 0, payload.data(), sluice + wire::kHeaderBytes, payload.size())
-                     : crc::compute(kind, 0, payload.data(), payload.size());
-  wire::store_be64(sluice + wire::kHeaderCrcCoveredBytes,
-                   crc::compute(kind, *payload_crc, sluice, wire::kHeaderCrcCoveredBytes));
+  const bool copies = owner != nullptr && context.queue.caller_copies();
+  *digest = seal.seal(header, payload, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes),
+                      copies ? sluice + wire::kHeaderBytes : nullptr);
   if (checksum_) {
     const uint16_t sum = offload_ ? template_.pseudo_checksum(wire::kHeaderBytes + payload_bytes)
                                   : template_.udp_checksum({sluice, wire::kHeaderBytes}, payload);

@@ -20,7 +20,8 @@ struct RxSide::Flow {
         config(c),
         slot(s),
         path(c, mac),
-        digest(static_cast<crc::CrcKind>(c.crc_kind), c.chunk_bytes),
+        seal(static_cast<wire::CrcKind>(c.crc_kind)),
+        digest(seal.data_kind(), c.chunk_bytes),
         window(s.window, board::kWindowBits),
         done_log(kDoneLog),
         gaps(kGapsKept) {}
@@ -30,7 +31,6 @@ struct RxSide::Flow {
     uint8_t left = kGapRepeats;
   };
 
-  crc::CrcKind crc_kind() const { return static_cast<crc::CrcKind>(config.crc_kind); }
   // What the sender may have opened in all: the completed ones, and the window; never more than the
   // log of completed extents can tell it about.
   uint64_t credit() const {
@@ -43,6 +43,7 @@ struct RxSide::Flow {
   const board::FlowConfig config;
   board::FlowSlot& slot;
   FlowPath path;
+  const seal::FlowSeal seal;
   storage::ExtentDigest digest;
   SeqWindow window;
   Fifo<wire::DoneExtent> done_log;  // those that the sender has not echoed; the front is number

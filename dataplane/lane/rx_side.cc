@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataplane/crc/crc.h"
 #include "dataplane/lane/rx_flow.h"
 
 namespace sluice::lane {
@@ -50,19 +49,14 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
   const auto verdict = flow->window.check(h.tx_seq);
   if (verdict == SeqWindow::Verdict::kTooOld) return context_.count(Counter::rx_drop_old_tx_seq);
 
-  const uint8_t* const sluice = frame.payload.data();
-  const uint8_t* const payload = sluice + wire::kHeaderBytes;
-  uint8_t* const place = place_of(*flow, h);
-  const uint64_t payload_crc = place != nullptr
-                                   ? crc::copy_past_caches(flow->crc_kind(), 0, payload, place, h.length)
-                                   : crc::compute(flow->crc_kind(), 0, payload, h.length);
-  if (crc::compute(flow->crc_kind(), payload_crc, sluice, wire::kHeaderCrcCoveredBytes) != h.crc) {
+  const seal::Opened opened = flow->seal.open(h, frame.payload, empty_place(*flow, h));
+  if (!opened.good()) {
     add(flow->slot.state.crc_errors, 1);
     return context_.count(Counter::rx_drop_crc);
   }
   Object* const object = context_.objects.find(flow->config.session, h.object);
   if (object == nullptr || !object->is(board::kObjectWrite) ||
-      (flow->crc_kind() == crc::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
+      (flow->seal.data_kind() == wire::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
     // Received, though nobody wants it (a file that is done): as a loss it would be sent again for ever.
     record(*flow, h, verdict);
     return context_.count(Counter::rx_drop_unknown_object);
@@ -100,8 +94,8 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
   seen(*flow, h, now_ns);
   if (repeated || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
 
-  if (place == nullptr && e->data != nullptr) std::memcpy(e->data + at, payload, h.length);
-  e->chunk_crcs[chunk] = payload_crc;
+  if (!opened.placed() && e->data != nullptr) opened.place(e->data + at);
+  e->chunk_crcs[chunk] = opened.digest();
   e->map.set(chunk);
   add(flow->slot.state.chunks, 1);
   add(flow->slot.state.bytes, h.length);
@@ -113,7 +107,7 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
 // Where the chunk will lie, if that can be told without believing its header, which is not checked yet: in
 // an open extent of this flow, where nothing lies so far. What is not good is then written over later. Not in
 // a file in memory, which may hold those bytes already, by another worker or from an earlier life.
-uint8_t* RxSide::place_of(const Flow& flow, const wire::Header& h) {
+uint8_t* RxSide::empty_place(const Flow& flow, const wire::Header& h) {
   const uint32_t slot = table_.find({flow.config.session, h.object, h.offset / flow.config.extent_bytes});
   if (slot == ExtentTable::kNone) return nullptr;
   const Extent& e = extents_[slot];
@@ -169,7 +163,7 @@ void RxSide::choose_place(Extent& e) {
 void RxSide::complete(Extent& e) {
   e.crc = e.flow->digest.fold(e.chunk_crcs.data(), e.length);
   if (e.object->is(board::kObjectDiscard)) return finished(e);
-  crc::publish_copies();
+  seal::FlowSeal::publish();
   if (e.object->mapping != nullptr) {
     if (e.write_error == 0 && e.object->mapping->damaged()) e.write_error = EIO;
     return written(e, e.write_error);
@@ -243,8 +237,7 @@ void RxSide::release(Extent& e) {
 void RxSide::on_probe(const net::UdpFrame& frame, const wire::Header& h, uint64_t now_ns) {
   Flow* const flow = match(frame, h);
   if (flow == nullptr) return context_.count(Counter::rx_drop_unknown_flow);
-  if (h.length != 0 || h.crc != crc::compute(crc::CrcKind::kCrc64Ecma, 0, frame.payload.data(),
-                                             wire::kHeaderCrcCoveredBytes)) {
+  if (h.length != 0 || !flow->seal.open(h, frame.payload, nullptr).good()) {
     return context_.count(Counter::rx_drop_crc);
   }
   if (h.tx_seq > SeqWindow::kSeqEnd) return context_.count(Counter::rx_drop_bad_status);

@@ -55,7 +55,7 @@ class RxSide {
   };
   // nullptr: no such flow for this frame.
   Flow* match(const net::UdpFrame& frame, const wire::Header& header);
-  uint8_t* place_of(const Flow& flow, const wire::Header& header);
+  uint8_t* empty_place(const Flow& flow, const wire::Header& header);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
   void seen(Flow& flow, const wire::Header& header, uint64_t now_ns);
   static void record(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);

@@ -23,19 +23,19 @@ struct TxSide::Flow {
         config(c),
         slot(s),
         path(c, mac),
-        digest(static_cast<crc::CrcKind>(c.crc_kind), c.chunk_bytes),
+        seal(static_cast<wire::CrcKind>(c.crc_kind)),
+        digest(seal.data_kind(), c.chunk_bytes),
         sent_ring(kSentRemembered),
         partitions(kPartitionsQueued),
         order(extents),
         retransmissions(kRetransmissionsQueued),
         repairs(kRepairsQueued) {}
 
-  crc::CrcKind crc_kind() const { return static_cast<crc::CrcKind>(config.crc_kind); }
-
   const uint32_t index;
   const board::FlowConfig config;
   board::FlowSlot& slot;
   FlowPath path;
+  const seal::FlowSeal seal;
   storage::ExtentDigest digest;
   Pacer pacer;
   SentRing sent_ring;

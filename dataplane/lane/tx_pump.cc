@@ -74,7 +74,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
 }
 
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
-                        uint64_t now_ns, uint64_t* payload_crc) {
+                        uint64_t now_ns, uint64_t* digest) {
   const wire::Header header{.type = wire::Type::kData,
                             .flags = flags,
                             .flow_id = flow.config.flow_id,
@@ -84,8 +84,7 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
                             .object = e.object->id,
                             .length = bytes,
                             .done_seen = flow.done_seen};
-  if (!flow.path.send(context_, header, {e.buffer->data + at, bytes}, e.buffer, flow.crc_kind(),
-                      payload_crc)) {
+  if (!flow.path.send(context_, header, {e.buffer->data + at, bytes}, e.buffer, flow.seal, digest)) {
     return false;
   }
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
@@ -184,12 +183,12 @@ TxSide::Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
     set(flow.slot.state.opened_extents, flow.opened);
   }
   const uint32_t bytes = chunk_length(e.length, flow.config.chunk_bytes, e.sent / flow.config.chunk_bytes);
-  uint64_t payload_crc = 0;
-  if (!send_chunk(flow, e, e.sent, bytes, 0, now_ns, &payload_crc)) {
+  uint64_t digest = 0;
+  if (!send_chunk(flow, e, e.sent, bytes, 0, now_ns, &digest)) {
     if (e.sent == 0) --flow.opened;
     return Sent::kNoRoom;
   }
-  e.crc = flow.digest.append(e.crc, payload_crc, bytes);
+  e.crc = flow.digest.append(e.crc, digest, bytes);
   e.sent += bytes;
   add(flow.slot.state.chunks, 1);
   add(flow.slot.state.bytes, bytes);
@@ -240,7 +239,7 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
                             .send_time_ns = now_ns,
                             .done_seen = flow.done_seen};
   uint64_t ignored = 0;
-  if (!flow.path.send(context_, header, {}, nullptr, wire::CrcKind::kCrc64Ecma, &ignored)) return;
+  if (!flow.path.send(context_, header, {}, nullptr, flow.seal, &ignored)) return;
   flow.last_send_ns = now_ns;
   flow.probe_interval_ns = std::min(flow.probe_interval_ns * 3 / 2, kProbeIntervalNsMax);
   add(flow.slot.state.probes, 1);

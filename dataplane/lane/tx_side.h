@@ -37,9 +37,8 @@ class TxSide {
   bool peer_has(const board::Command& command);
   void query_work(const board::Command& command);  // answered by kQueued, kHeld, kWorkEnd
 
-  // A valid status datagram of a flow for us; false when there is no such flow.
-  bool on_status(const net::UdpFrame& frame, const wire::Header& header, const wire::Status& status,
-                 uint64_t now_ns);
+  // A datagram whose header says that it is a status. Counts what becomes of it.
+  void on_status(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
   void on_read(uint32_t slot, int error);  // the disk's answer
 
   // Reads ahead and sends what the pacers allow. True when anything was done.
@@ -47,8 +46,6 @@ class TxSide {
   // When something is next due (pacing, probe), for the idle sleep.
   uint64_t next_due_ns(uint64_t now_ns) const;
   bool has_flows() const { return !flows_.empty(); }
-  // A peer of this flow id and address? (to check a status before parsing it)
-  bool knows(const net::UdpFrame& frame, uint64_t flow_id) const;
 
  private:
   struct Partition {
@@ -87,6 +84,7 @@ class TxSide {
 
   Flow* find(uint32_t flow_slot);
   Flow* match(const net::UdpFrame& frame, uint64_t flow_id) const;
+  void take_status(Flow& flow, const wire::Status& status, uint64_t now_ns);
   void read_ahead(Flow& flow);
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
   void take_mapped(uint32_t slot);
@@ -97,7 +95,7 @@ class TxSide {
   Sent send_repair(Flow& flow, uint64_t now_ns);
   Sent send_new(Flow& flow, uint64_t now_ns);
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
-                  uint64_t now_ns, uint64_t* payload_crc);
+                  uint64_t now_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);
   void finish_first_pass(Flow& flow, uint32_t slot);
   void complete(Flow& flow, const wire::DoneExtent& done);

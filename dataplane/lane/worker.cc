@@ -281,25 +281,8 @@ void Worker::on_datagram(const net::UdpFrame& udp, uint64_t now_ns) {
     case wire::Type::kProbe:
       return rx_.on_probe(udp, header, now_ns);
     case wire::Type::kStatus:
-      return on_status(udp, header, now_ns);
+      return tx_.on_status(udp, header, now_ns);
   }
-}
-
-void Worker::on_status(const net::UdpFrame& udp, const wire::Header& header, uint64_t now_ns) {
-  if (!tx_.knows(udp, header.flow_id)) return context_.count(Counter::rx_drop_unknown_flow);
-  const uint8_t* const sluice = udp.payload.data();
-  const uint64_t payload_crc =
-      crc::compute(crc::CrcKind::kCrc64Ecma, 0, sluice + wire::kHeaderBytes, header.length);
-  if (crc::compute(crc::CrcKind::kCrc64Ecma, payload_crc, sluice, wire::kHeaderCrcCoveredBytes) !=
-      header.crc) {
-    return context_.count(Counter::rx_drop_crc);
-  }
-  wire::Status status;
-  if (!wire::decode_status(udp.payload.subspan(wire::kHeaderBytes), &status)) {
-    return context_.count(Counter::rx_drop_bad_status);
-  }
-  context_.count(Counter::rx_statuses);
-  tx_.on_status(udp, header, status, now_ns);
 }
 
 bool Worker::on_neighbour_frame(const net::RxFrame& frame) {

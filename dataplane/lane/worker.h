@@ -60,7 +60,6 @@ class Worker {
   bool poll_steered(uint64_t now_ns);
   void on_frame(const net::RxFrame& frame, uint64_t now_ns);
   void on_datagram(const net::UdpFrame& udp, uint64_t now_ns);
-  void on_status(const net::UdpFrame& udp, const wire::Header& header, uint64_t now_ns);
   bool on_neighbour_frame(const net::RxFrame& frame);
   bool steer(net::RxFrame* frame, uint16_t port);
   bool poll_disk();
