@@ -19,8 +19,6 @@
 #include "dataplane/dpdk/privileges.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/worker.h"
-#include "dataplane/net/host_addresses.h"
-#include "dataplane/net/neighbours.h"
 #include "storage/ring.h"
 
 namespace sluice {
@@ -123,12 +121,8 @@ int serve(const config::Node& node) {
       lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, epochs, port.sends_any_memory());
   if (!server) return fail(server.error());
 
-  auto host = net::host_addresses(node, port.mac());
-  if (!host) return fail(host.error());
-  net::Neighbours neighbours(*host);
   std::atomic<bool> stop{false};
   lane::WorkerShared shared{.port = port,
-                            .neighbours = neighbours,
                             .board = memory->board(),
                             .objects = *objects,
                             .clock = lane::Clock::calibrate(),

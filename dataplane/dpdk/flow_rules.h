@@ -1,7 +1,7 @@
 // Tells a device which worker's queue takes the frames of which lane, by UDP destination port (rte_flow).
 //
 // Cold, main thread, once the device runs. Devices that know no such rules spread frames as they like (RSS),
-// and workers hand them on (lane::Worker::steer): so rules save time and are never needed.
+// and workers hand them on (lane::Worker::hand_over): so rules save time and are never needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

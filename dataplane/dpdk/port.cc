@@ -18,6 +18,7 @@
 #include "dataplane/dpdk/interrupts.h"
 #include "dataplane/dpdk/memif_driver.h"
 #include "dataplane/memif/socket.h"
+#include "dataplane/net/frame_datagrams.h"
 #include "dataplane/net/host_addresses.h"
 
 namespace sluice::dpdk {
@@ -214,8 +215,9 @@ Status Port::start_device() {
 }
 
 Status Port::describe() {
-  const auto host = net::host_addresses(node_, mac());
+  const auto host = net::host_addresses(node_, ethdev_.mac().addr_bytes);
   if (!host) return host.error();
+  neighbours_ = std::make_unique<net::Neighbours>(*host);
   device().name.copy(info_.device, sizeof info_.device - 1);
   memcpy(info_.ip4, host->ip4, sizeof info_.ip4);
   memcpy(info_.ip6, host->ip6, sizeof info_.ip6);
@@ -233,7 +235,15 @@ Status Port::describe() {
   return {};
 }
 
-net::FrameQueue& Port::queue(uint32_t worker) {
+std::unique_ptr<net::DatagramQueue> Port::datagrams(uint32_t worker, board::CounterWriter counters) {
+  if (memif_queues_.empty()) {
+    return std::make_unique<net::FrameDatagramsOf<Queue>>(*queues_[worker], *neighbours_, info_, counters);
+  }
+  return std::make_unique<net::FrameDatagramsOf<memif::Queue>>(*memif_queues_[worker], *neighbours_, info_,
+                                                               counters);
+}
+
+net::FrameQueue& Port::frames(uint32_t worker) {
   if (memif_queues_.empty()) return *queues_[worker];
   return *memif_queues_[worker];
 }

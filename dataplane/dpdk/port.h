@@ -15,6 +15,7 @@
 #include "dataplane/dpdk/topology.h"
 #include "dataplane/memif/link.h"
 #include "dataplane/memif/queue.h"
+#include "dataplane/net/neighbours.h"
 #include "dataplane/net/port.h"
 
 namespace sluice::dpdk {
@@ -30,8 +31,9 @@ class Port final : public net::Port {
   Port& operator=(const Port&) = delete;
 
   board::PortInfo info() const override { return info_; }
-  const uint8_t* mac() const override { return ethdev_.mac().addr_bytes; }
-  net::FrameQueue& queue(uint32_t worker) override;
+  std::unique_ptr<net::DatagramQueue> datagrams(uint32_t worker, board::CounterWriter counters) override;
+  // The same worker's frames, for who wants no datagrams.
+  net::FrameQueue& frames(uint32_t worker);
   const net::Buffer* pattern() const override { return &pattern_; }
   bool sends_any_memory() const override { return ethdev_.sends_any_memory(); }
   Status launch(std::function<void(uint32_t worker)> body) override;
@@ -64,6 +66,7 @@ class Port final : public net::Port {
   bool eal_started_ = false;
   bool hugepages_ = false;
   board::PortInfo info_{};
+  std::unique_ptr<net::Neighbours> neighbours_;
   net::Buffer pattern_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<memif::Queue>> memif_queues_;  // on top of those; empty: another device

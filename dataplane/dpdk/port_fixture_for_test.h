@@ -172,7 +172,7 @@ inline int chat(const config::Node& node, uint32_t number, const Wire& wire) {
   if (port == nullptr) return 1;
   std::atomic<bool> stop = false;
   const Status launched = port->launch([&](uint32_t) {
-    net::FrameQueue& queue = port->queue(0);
+    net::FrameQueue& queue = port->frames(0);
     uint32_t last = 0;
     while (!stop) {
       net::RxFrame frames[net::kBurst];

@@ -97,7 +97,7 @@ int exchange(const config::Node& node, const Wire& wire) {
   auto port = open_port(node, wire);
   if (port == nullptr) return 1;
   std::vector<std::string> results(node.workers);
-  const Status launched = port->launch([&](uint32_t w) { results[w] = Exchange(port->queue(w)).run(); });
+  const Status launched = port->launch([&](uint32_t w) { results[w] = Exchange(port->frames(w)).run(); });
   if (!launched) return 2;
   port->join();
   for (const std::string& result : results) wire.say(result);

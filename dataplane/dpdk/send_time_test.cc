@@ -51,7 +51,7 @@ class SendTimeTest : public PortTest {
                         const std::function<void(net::FrameQueue&)>& body) {
     auto port = open_port(node, wire);
     if (port == nullptr) return 1;
-    if (!port->launch([&](uint32_t) { body(port->queue(0)); })) return 2;
+    if (!port->launch([&](uint32_t) { body(port->frames(0)); })) return 2;
     port->join();
     return 0;
   }

@@ -12,11 +12,13 @@
 
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/late_disk_for_test.h"
-#include "dataplane/lane/memory_port_for_test.h"
 #include "dataplane/lane/worker.h"
+#include "dataplane/net/memory_port_for_test.h"
 #include "storage/ring.h"
 
 namespace sluice::lane::testing {
+
+using net::testing::Frame;
 
 inline constexpr uint32_t kExtentBytes = 65536;
 inline constexpr uint32_t kExtents = 16;
@@ -37,9 +39,7 @@ struct Side {
   explicit Side(uint8_t host)
       : port(host, kExtents, kExtentBytes),
         memory(std::move(*BoardMemory::create(port.info()))),
-        neighbours(addresses(host)),
         shared{.port = port,
-               .neighbours = neighbours,
                .board = memory.board(),
                .objects = objects,
                .clock = Clock(),
@@ -53,14 +53,6 @@ struct Side {
                0) {
     memory.board().control_alive_ns = 1;
     EXPECT_TRUE(worker.open());
-  }
-  net::HostAddresses addresses(uint8_t host) {
-    net::HostAddresses h;
-    std::memcpy(h.mac, port.mac(), 6);
-    std::memcpy(h.ip4, port.info().ip4, 16);
-    h.ip4[15] = host;
-    h.prefix4 = 24;
-    return h;
   }
   board::Board& board() { return memory.board(); }
   uint64_t counter(Counter c) { return board().workers[0].counters[static_cast<uint32_t>(c)].load(); }
@@ -87,10 +79,9 @@ struct Side {
     ASSERT_TRUE(objects.publish(std::move(object)));
   }
 
-  MemoryPort port;
+  net::testing::MemoryPort port;
   BoardMemory memory;
   ObjectTable objects;
-  net::Neighbours neighbours;
   std::atomic<bool> stop{false};
   WorkerEpochs epochs;
   WorkerShared shared;
@@ -151,8 +142,8 @@ class Lane : public ::testing::Test {
   bool chance(double p) { return p > 0 && std::uniform_real_distribution<>(0, 1)(random_) < p; }
 
   void carry(Side& from, Side& to, const Faults& f) {
-    auto& sent = from.port.queue(0).sent;
-    auto& arrived = to.port.queue(0).arrived;
+    auto& sent = from.port.frames().sent;
+    auto& arrived = to.port.frames().arrived;
     while (!sent.empty()) {
       Frame frame = std::move(sent.front());
       sent.pop_front();

@@ -58,8 +58,8 @@ TEST_F(Lane, FastRecoveryRepairsLossWithoutNeed) {
 }
 
 TEST_F(Lane, CopiesPayloadsItselfWhereTheDeviceWantsThat) {
-  a_.port.queue(0).let_caller_copy();
-  b_.port.queue(0).let_caller_copy();
+  a_.port.frames().let_caller_copy();
+  b_.port.frames().let_caller_copy();
   const auto data = make_source(3'000'001);
   open_flows(crc_, 8192);
   transfer(data.size(), {.loss = 0.02, .reorder = 0.05}, true);
@@ -109,7 +109,7 @@ TEST_F(Lane, DamagedBytesNeverReachAFileInMemory) {
   ASSERT_EQ(::pwrite(destination_.get(), earlier.data(), earlier.size(), 0), kExtentBytes);
   open_flows(crc_, 8192);
   a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = kExtentBytes});
-  auto& sent = a_.port.queue(0).sent;
+  auto& sent = a_.port.frames().sent;
   uint32_t chunks = 0;
   for (int i = 0; i < 100 && b_.counter(Counter::rx_drop_crc) == 0; ++i) {
     now_ns_ += kStepNs;
@@ -167,12 +167,12 @@ TEST_F(Lane, ASourceInMemoryThatIsCutOffFails) {
 }
 
 TEST_F(Lane, ADeviceThatSendsByItsClockIsGivenEachFramesTime) {
-  a_.port.queue(0).let_device_time();
+  a_.port.frames().let_device_time();
   const auto data = make_source(3'000'000);
   open_flows(crc_, 8192);
   a_.board().flows[kTxSlot].control.rate_bps = 10'000'000'000;
   a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = 4 * kExtentBytes});
-  auto& times = a_.port.queue(0).times;
+  auto& times = a_.port.frames().times;
   std::vector<uint64_t> data_times;
   for (int i = 0; i < 40; ++i) {
     times.clear();
@@ -348,7 +348,7 @@ TEST_F(Lane, AStrangersDatagramsChangeNothing) {
   t.write(frame.data(), 64);
   wire::encode({.type = wire::Type::kProbe, .flow_id = 0xABCDEF0000000000ULL | kRxSlot, .tx_seq = 1ULL << 40},
                std::span<uint8_t, 64>(frame.data() + 42, 64));
-  b_.port.queue(0).arrived.push_back(frame);
+  b_.port.frames().arrived.push_back(frame);
   const uint64_t before = b_.counter(Counter::rx_drop_unknown_flow);
   b_.step(now_ns_);
   EXPECT_EQ(b_.counter(Counter::rx_drop_unknown_flow), before + 1);

@@ -72,8 +72,8 @@ class FuzzNode {
 
   Side& side() { return *side_; }
   board::Board& board() { return side_->board(); }
-  auto& arrived() { return side_->port.queue(0).arrived; }
-  auto& sent() { return side_->port.queue(0).sent; }
+  auto& arrived() { return side_->port.frames().arrived; }
+  auto& sent() { return side_->port.frames().sent; }
 
   // What AttachServer lets pass. False when the slot is taken.
   bool open_object(uint32_t session, uint32_t id, uint32_t flags, uint64_t size, UniqueFd fd) {
@@ -98,7 +98,7 @@ class FuzzNode {
   void step(uint64_t now_ns) {
     side_->worker.step(now_ns);
     while (side_->worker.disk_operations() > 0 &&
-           board().workers[0].events.room() >= Context::kEventReserve) {
+           board().workers[0].events.room() >= WorkerResources::kEventReserve) {
       ::sched_yield();
       side_->worker.step(now_ns);
     }

@@ -14,14 +14,14 @@ constexpr uint32_t kMissingEventsMax = 512;  // for one query; control asks agai
 
 }  // namespace
 
-RxSide::RxSide(Context& context, uint32_t first, uint32_t extents)
-    : context_(context),
+RxSide::RxSide(WorkerResources& resources, uint32_t first, uint32_t extents)
+    : resources_(resources),
       first_(first),
       pool_(0, extents, std::min(kRepairReserve, extents / 4)),
       extents_(extents),
       table_(extents),
       flows_(board::kFlowsMax) {
-  const uint32_t chunks_max = context.port_info.extent_bytes_max / wire::kChunkBytesMin;
+  const uint32_t chunks_max = resources.port_info.extent_bytes_max / wire::kChunkBytesMin;
   for (auto& e : extents_) e.chunk_crcs.resize(chunks_max);
   active_.reserve(board::kFlowsMax);
 }
@@ -31,8 +31,10 @@ RxSide::~RxSide() = default;
 int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns) {
   if (flows_[flow_slot] != nullptr) return EEXIST;
   if ((config.flow_id & 0xFFFF) != flow_slot || config.credit_extents == 0) return EINVAL;
-  flows_[flow_slot] = std::make_unique<Flow>(flow_slot, config, context_.board.flows[flow_slot],
-                                             context_.neighbours.host().mac);
+  FlowChannel channel;
+  if (const int error = channel.open(resources_.datagrams, config); error != 0) return error;
+  flows_[flow_slot] =
+      std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot], std::move(channel));
   flows_[flow_slot]->next_status_ns = now_ns;
   active_.push_back(flow_slot);
   return 0;
@@ -41,7 +43,7 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
 void RxSide::close(uint32_t flow_slot) {
   Flow* const flow = flows_[flow_slot].get();
   if (flow == nullptr) {
-    context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
+    resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
     return;
   }
   if (flow->closing) return;
@@ -57,7 +59,7 @@ void RxSide::close(uint32_t flow_slot) {
 void RxSide::settle_closed(uint32_t flow_slot) {
   if (flows_[flow_slot]->extents_open > 0) return;
   const ColdScope cold;
-  context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
+  resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
   flows_[flow_slot].reset();
   std::erase(active_, flow_slot);
 }
@@ -69,7 +71,7 @@ void RxSide::query_missing(const board::Command& c) {
   board::Event run{.kind = board::EventKind::kMissing, .flow = c.flow, .object = c.object, .tag = c.tag};
   const auto flush = [&] {
     if (run.length > 0) {
-      context_.emit(run);
+      resources_.emit(run);
       ++events;
     }
     run.length = 0;
@@ -85,7 +87,7 @@ void RxSide::query_missing(const board::Command& c) {
     run.length = length;
   };
   Flow* const flow = flows_[c.flow].get();
-  Object* const object = flow == nullptr ? nullptr : context_.objects.find(flow->config.session, c.object);
+  Object* const object = flow == nullptr ? nullptr : resources_.objects.find(flow->config.session, c.object);
   if (object != nullptr && object->is(board::kObjectWrite) && c.offset < object->size) {
     const uint64_t end = c.length > object->size - c.offset ? object->size : c.offset + c.length;
     for (uint64_t n = c.offset / object->extent_bytes;
@@ -113,19 +115,19 @@ void RxSide::query_missing(const board::Command& c) {
     }
   }
   flush();
-  context_.emit({.kind = board::EventKind::kMissingEnd,
-                 .flow = c.flow,
-                 .object = c.object,
-                 .tag = c.tag,
-                 .offset = c.offset,
-                 .length = missing});
+  resources_.emit({.kind = board::EventKind::kMissingEnd,
+                   .flow = c.flow,
+                   .object = c.object,
+                   .tag = c.tag,
+                   .offset = c.offset,
+                   .length = missing});
 }
 
 void RxSide::forget(const board::Command& c) {
   Flow* const flow = flows_[c.flow].get();
-  Object* const object = flow == nullptr ? nullptr : context_.objects.find(flow->config.session, c.object);
+  Object* const object = flow == nullptr ? nullptr : resources_.objects.find(flow->config.session, c.object);
   if (object == nullptr || !object->is(board::kObjectWrite) || c.offset >= object->size) {
-    return context_.count(Counter::bad_commands);
+    return resources_.count(Counter::bad_commands);
   }
   const uint64_t end = c.length > object->size - c.offset ? object->size : c.offset + c.length;
   for (uint64_t n = c.offset / object->extent_bytes; n * object->extent_bytes < end; ++n)
@@ -146,7 +148,7 @@ bool RxSide::pump(uint64_t now_ns) {
     Flow& flow = *flows_[index];
     if (flow.closing) continue;
     take_gaps(flow);
-    if (now_ns < flow.next_status_ns || !flow.path.ready(context_, now_ns)) continue;
+    if (now_ns < flow.next_status_ns || !flow.channel.ready(now_ns)) continue;
     send_status(flow, now_ns);
     busy = true;
   }
@@ -159,7 +161,7 @@ void RxSide::take_gaps(Flow& flow) {
     // A status with an empty run, or one out of order, would not decode: its credit would be lost too.
     const wire::GapRun last = flow.gaps.empty() ? wire::GapRun() : flow.gaps.at(flow.gaps.size() - 1).run;
     if (gap.count == 0 || gap.first + gap.count < gap.first || gap.first < last.first + last.count) {
-      context_.count(Counter::bad_commands);
+      resources_.count(Counter::bad_commands);
       continue;
     }
     add(flow.slot.state.gaps_reported, gap.count);
@@ -195,7 +197,7 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
                             .send_time_ns = now_ns,
                             .length = static_cast<uint32_t>(bytes)};
   uint64_t ignored = 0;
-  if (!flow.path.send(context_, header, {payload, bytes}, nullptr, flow.seal, &ignored)) return;
+  if (!flow.channel.send(header, {.bytes = {payload, bytes}}, &ignored)) return;
   ++flow.status_seq;
   for (uint32_t i = 0; i < gaps_written; ++i) --flow.gaps.at(i).left;
   while (!flow.gaps.empty() && flow.gaps.front().left == 0) flow.gaps.pop();

@@ -15,13 +15,12 @@ inline constexpr uint8_t kGapRepeats = 3;
 inline constexpr uint64_t kIdleStatusNs = 10'000'000;
 
 struct RxSide::Flow {
-  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, const uint8_t* mac)
+  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel)
       : index(slot_index),
         config(c),
         slot(s),
-        path(c, mac),
-        seal(static_cast<wire::CrcKind>(c.crc_kind)),
-        digest(seal.data_kind(), c.chunk_bytes),
+        channel(std::move(open_channel)),
+        digest(channel.seal().data_kind(), c.chunk_bytes),
         window(s.window, board::kWindowBits),
         done_log(kDoneLog),
         gaps(kGapsKept) {}
@@ -42,8 +41,7 @@ struct RxSide::Flow {
   const uint32_t index;
   const board::FlowConfig config;
   board::FlowSlot& slot;
-  FlowPath path;
-  const seal::FlowSeal seal;
+  FlowChannel channel;
   storage::ExtentDigest digest;
   SeqWindow window;
   Fifo<wire::DoneExtent> done_log;  // those that the sender has not echoed; the front is number

@@ -9,11 +9,12 @@
 
 namespace sluice::lane {
 
-RxSide::Flow* RxSide::match(const net::UdpFrame& frame, const wire::Header& header) {
+RxSide::Flow* RxSide::match(const net::RxDatagram& datagram, const wire::Header& header) {
   const auto slot = static_cast<uint32_t>(header.flow_id & 0xFFFF);  // the receiver names flows
   if (slot >= flows_.size() || flows_[slot] == nullptr) return nullptr;
   Flow& flow = *flows_[slot];
-  if (flow.config.flow_id != header.flow_id || flow.closing || !flow.path.is_peer(frame)) return nullptr;
+  if (flow.config.flow_id != header.flow_id || flow.closing || !flow.channel.is_way_of(datagram))
+    return nullptr;
   return &flow;
 }
 
@@ -43,23 +44,23 @@ void RxSide::record(Flow& flow, const wire::Header& header, SeqWindow::Verdict v
   flow.slot.state.highest_data_end.store(flow.window.end(), std::memory_order_release);
 }
 
-void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t now_ns) {
-  Flow* const flow = match(frame, h);
-  if (flow == nullptr) return context_.count(Counter::rx_drop_unknown_flow);
+void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
+  Flow* const flow = match(datagram, h);
+  if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
   const auto verdict = flow->window.check(h.tx_seq);
-  if (verdict == SeqWindow::Verdict::kTooOld) return context_.count(Counter::rx_drop_old_tx_seq);
+  if (verdict == SeqWindow::Verdict::kTooOld) return resources_.count(Counter::rx_drop_old_tx_seq);
 
-  const seal::Opened opened = flow->seal.open(h, frame.payload, empty_place(*flow, h));
+  const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, empty_place(*flow, h));
   if (!opened.good()) {
     add(flow->slot.state.crc_errors, 1);
-    return context_.count(Counter::rx_drop_crc);
+    return resources_.count(Counter::rx_drop_crc);
   }
-  Object* const object = context_.objects.find(flow->config.session, h.object);
+  Object* const object = resources_.objects.find(flow->config.session, h.object);
   if (object == nullptr || !object->is(board::kObjectWrite) ||
-      (flow->seal.data_kind() == wire::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
+      (flow->channel.seal().data_kind() == wire::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
     // Received, though nobody wants it (a file that is done): as a loss it would be sent again for ever.
     record(*flow, h, verdict);
-    return context_.count(Counter::rx_drop_unknown_object);
+    return resources_.count(Counter::rx_drop_unknown_object);
   }
   // The extent's number and the chunk's place in it.
   const uint32_t extent_bytes = flow->config.extent_bytes;
@@ -67,12 +68,12 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
   const uint64_t number = h.offset / extent_bytes;
   const auto at = static_cast<uint32_t>(h.offset % extent_bytes);
   if (object->extent_bytes != extent_bytes || h.offset >= object->size || at % chunk_bytes != 0) {
-    return context_.count(Counter::rx_drop_out_of_range);
+    return resources_.count(Counter::rx_drop_out_of_range);
   }
   const uint32_t extent_length = object->extent_length(number);
   const uint32_t chunk = at / chunk_bytes;
   if (h.length == 0 || h.length != chunk_length(extent_length, chunk_bytes, chunk)) {
-    return context_.count(Counter::rx_drop_out_of_range);
+    return resources_.count(Counter::rx_drop_out_of_range);
   }
 
   Extent* e = nullptr;
@@ -81,15 +82,15 @@ void RxSide::on_data(const net::UdpFrame& frame, const wire::Header& h, uint64_t
   if (!repeated) {
     // What no disk writes is complete at once, and control must hear of it.
     const bool told_now = object->mapping != nullptr || object->is(board::kObjectDiscard);
-    if (!told_now || context_.has_event_room()) {
+    if (!told_now || resources_.has_event_room()) {
       e = extent_for(*flow, *object, number, (h.flags & wire::kFlagRepair) != 0);
     }
     if (e == nullptr) {
       add(flow->slot.state.no_buffer_drops, 1);
-      return context_.count(Counter::rx_drop_no_buffer);
+      return resources_.count(Counter::rx_drop_no_buffer);
     }
   }
-  context_.count(Counter::rx_chunks);
+  resources_.count(Counter::rx_chunks);
   record(*flow, h, verdict);
   seen(*flow, h, now_ns);
   if (repeated || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
@@ -151,7 +152,7 @@ void RxSide::choose_place(Extent& e) {
   e.write_error = 0;
   if (object.is(board::kObjectDiscard)) return;
   if (object.mapping == nullptr) {
-    e.data = context_.queue.buffers()[slot_of(e)].data;
+    e.data = resources_.datagrams.buffers()[slot_of(e)].data;
     return;
   }
   const uint64_t offset = e.key.number * object.extent_bytes;
@@ -174,12 +175,12 @@ void RxSide::complete(Extent& e) {
     std::memset(e.data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
   }
   e.writing = true;
-  context_.ring.start(slot_of(e), {.fd = e.object->fd.get(),
-                                   .data = e.data,
-                                   .offset = e.key.number * e.object->extent_bytes,
-                                   .length = e.length,
-                                   .write = true,
-                                   .direct = direct});
+  resources_.disk.start(slot_of(e), {.fd = e.object->fd.get(),
+                                     .data = e.data,
+                                     .offset = e.key.number * e.object->extent_bytes,
+                                     .length = e.length,
+                                     .write = true,
+                                     .direct = direct});
 }
 
 void RxSide::finished(Extent& e) {
@@ -190,12 +191,12 @@ void RxSide::finished(Extent& e) {
   ++flow.released;
   add(flow.slot.state.bytes_done, e.length);
   add(flow.slot.state.extents_done, 1);
-  context_.emit({.kind = board::EventKind::kExtentWritten,
-                 .flow = flow.index,
-                 .object = e.object->id,
-                 .offset = e.key.number * e.object->extent_bytes,
-                 .length = e.length,
-                 .digest = e.crc});
+  resources_.emit({.kind = board::EventKind::kExtentWritten,
+                   .flow = flow.index,
+                   .object = e.object->id,
+                   .offset = e.key.number * e.object->extent_bytes,
+                   .length = e.length,
+                   .digest = e.crc});
   // A sender that waits for credit is told at once.
   if (flow.credit() - flow.credit_told >= std::max(1U, flow.config.credit_extents / 4))
     flow.next_status_ns = 0;
@@ -206,16 +207,16 @@ void RxSide::on_written(uint32_t slot, int error) { written(extents_[slot - firs
 
 void RxSide::written(Extent& e, int error) {
   e.writing = false;
-  context_.count(Counter::disk_writes);
+  resources_.count(Counter::disk_writes);
   if (error == 0 && !e.flow->closing) return finished(e);
   if (error != 0) {
-    context_.count(Counter::disk_errors);
-    context_.emit({.kind = board::EventKind::kExtentFailed,
-                   .flow = e.flow->index,
-                   .object = e.object->id,
-                   .offset = e.key.number * e.object->extent_bytes,
-                   .length = e.length,
-                   .value = static_cast<uint64_t>(error)});
+    resources_.count(Counter::disk_errors);
+    resources_.emit({.kind = board::EventKind::kExtentFailed,
+                     .flow = e.flow->index,
+                     .object = e.object->id,
+                     .offset = e.key.number * e.object->extent_bytes,
+                     .length = e.length,
+                     .value = static_cast<uint64_t>(error)});
   }
   release(e);
 }
@@ -234,14 +235,14 @@ void RxSide::release(Extent& e) {
   if (flow.closing) settle_closed(flow.index);
 }
 
-void RxSide::on_probe(const net::UdpFrame& frame, const wire::Header& h, uint64_t now_ns) {
-  Flow* const flow = match(frame, h);
-  if (flow == nullptr) return context_.count(Counter::rx_drop_unknown_flow);
-  if (h.length != 0 || !flow->seal.open(h, frame.payload, nullptr).good()) {
-    return context_.count(Counter::rx_drop_crc);
+void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
+  Flow* const flow = match(datagram, h);
+  if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
+  if (h.length != 0 || !flow->channel.seal().open(h, datagram.payload, nullptr).good()) {
+    return resources_.count(Counter::rx_drop_crc);
   }
-  if (h.tx_seq > SeqWindow::kSeqEnd) return context_.count(Counter::rx_drop_bad_status);
-  context_.count(Counter::rx_probes);
+  if (h.tx_seq > SeqWindow::kSeqEnd) return resources_.count(Counter::rx_drop_bad_status);
+  resources_.count(Counter::rx_probes);
   add(flow->slot.state.probes, 1);
   seen(*flow, h, now_ns);
   flow->probe_end = std::max(flow->probe_end, h.tx_seq);

@@ -12,7 +12,8 @@
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/seq_window.h"
-#include "dataplane/lane/context.h"
+#include "dataplane/lane/flow_channel.h"
+#include "dataplane/lane/worker_resources.h"
 #include "storage/digest.h"
 #include "storage/extent_pool.h"
 
@@ -21,7 +22,7 @@ namespace sluice::lane {
 class RxSide {
  public:
   // Uses buffers [first, first + extents) of the queue, and ring slots of the same numbers.
-  RxSide(Context& context, uint32_t first, uint32_t extents);
+  RxSide(WorkerResources& resources, uint32_t first, uint32_t extents);
   ~RxSide();
 
   int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno
@@ -30,8 +31,8 @@ class RxSide {
   void forget(const board::Command& command);
 
   // A datagram that decoded; `payload` follows the header in memory. Counts what becomes of it.
-  void on_data(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
-  void on_probe(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
+  void on_data(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
+  void on_probe(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_written(uint32_t slot, int error);  // the disk's answer
 
   // Sends the statuses that are due. True when one was sent.
@@ -54,7 +55,7 @@ class RxSide {
     std::vector<uint64_t> chunk_crcs;
   };
   // nullptr: no such flow for this frame.
-  Flow* match(const net::UdpFrame& frame, const wire::Header& header);
+  Flow* match(const net::RxDatagram& datagram, const wire::Header& header);
   uint8_t* empty_place(const Flow& flow, const wire::Header& header);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
   void seen(Flow& flow, const wire::Header& header, uint64_t now_ns);
@@ -70,7 +71,7 @@ class RxSide {
   void settle_closed(uint32_t flow_slot);
   uint32_t slot_of(const Extent& e) const { return first_ + static_cast<uint32_t>(&e - extents_.data()); }
 
-  Context& context_;
+  WorkerResources& resources_;
   uint32_t first_;
   storage::ExtentPool pool_;
   std::vector<Extent> extents_;

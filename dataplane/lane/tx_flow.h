@@ -17,14 +17,13 @@ inline constexpr uint64_t kAheadNs = 50'000;
 inline constexpr uint64_t kProbeIntervalNsMax = 1'000'000'000;
 
 struct TxSide::Flow {
-  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, const uint8_t* mac,
+  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel,
        uint32_t extents)
       : index(slot_index),
         config(c),
         slot(s),
-        path(c, mac),
-        seal(static_cast<wire::CrcKind>(c.crc_kind)),
-        digest(seal.data_kind(), c.chunk_bytes),
+        channel(std::move(open_channel)),
+        digest(channel.seal().data_kind(), c.chunk_bytes),
         sent_ring(kSentRemembered),
         partitions(kPartitionsQueued),
         order(extents),
@@ -34,8 +33,7 @@ struct TxSide::Flow {
   const uint32_t index;
   const board::FlowConfig config;
   board::FlowSlot& slot;
-  FlowPath path;
-  const seal::FlowSeal seal;
+  FlowChannel channel;
   storage::ExtentDigest digest;
   Pacer pacer;
   SentRing sent_ring;

@@ -25,14 +25,14 @@ bool TxSide::pump(uint64_t now_ns) {
 
 // A device that sends by its own clock is given frames early: so far that a turn of the loop may be late, not
 // so far that what is sent at once (statuses, probes) waits behind them.
-uint64_t TxSide::ahead_ns() const { return context_.queue.sends_at_times() ? kAheadNs : 0; }
+uint64_t TxSide::ahead_ns() const { return resources_.datagrams.sends_at_times() ? kAheadNs : 0; }
 
 bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   read_ahead(flow);
   const uint64_t idle_ns = now_ns - flow.last_pump_ns;
   flow.last_pump_ns = now_ns;
-  if (!flow.path.ready(context_, now_ns)) return false;
-  const uint64_t control_ns = context_.board.control_alive_ns.load(std::memory_order_relaxed);
+  if (!flow.channel.ready(now_ns)) return false;
+  const uint64_t control_ns = resources_.board.control_alive_ns.load(std::memory_order_relaxed);
   flow.pacer.set_rate(safe_rate_bps(flow.slot.control.rate_bps.load(std::memory_order_relaxed),
                                     now_ns - std::min(now_ns, flow.last_peer_ns),
                                     now_ns - std::min(now_ns, control_ns), flow.rtt_ns));
@@ -44,7 +44,6 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
       break;
     }
     const uint64_t leaves_ns = std::max(now_ns, std::min(flow.pacer.next_ns(), horizon_ns));
-    if (horizon_ns != now_ns) context_.queue.send_at(leaves_ns);
     // In turns: a peer without buffers loses every retransmission until repairs have completed extents.
     flow.repair_turn = !flow.repair_turn;
     Sent sent = flow.repair_turn ? send_repair(flow, leaves_ns) : send_retransmission(flow, leaves_ns);
@@ -62,7 +61,6 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
     if (sent == Sent::kNoRoom) break;
     busy = true;
   }
-  context_.queue.send_at(0);
   if (busy) {
     flow.last_send_ns = now_ns;
     flow.probe_interval_ns = std::max(flow.rtt_ns / 4, kProbeIntervalNsMin);
@@ -74,22 +72,22 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
 }
 
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
-                        uint64_t now_ns, uint64_t* digest) {
+                        uint64_t leaves_ns, uint64_t* digest) {
   const wire::Header header{.type = wire::Type::kData,
                             .flags = flags,
                             .flow_id = flow.config.flow_id,
                             .tx_seq = flow.tx_seq,
-                            .send_time_ns = now_ns,
+                            .send_time_ns = leaves_ns,
                             .offset = e.offset + at,
                             .object = e.object->id,
                             .length = bytes,
                             .done_seen = flow.done_seen};
-  if (!flow.path.send(context_, header, {e.buffer->data + at, bytes}, e.buffer, flow.seal, digest)) {
-    return false;
-  }
+  const FlowChannel::Payload payload{
+      .bytes = {e.buffer->data + at, bytes}, .owner = e.buffer, .send_at_ns = leaves_ns};
+  if (!flow.channel.send(header, payload, digest)) return false;
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
   ++flow.tx_seq;
-  flow.pacer.sent(now_ns, flow.path.wire_bytes(bytes));
+  flow.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
   return true;
 }
 
@@ -128,9 +126,9 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
   };
   while (!flow.repairs.empty()) {
     Repair& r = flow.repairs.front();
-    Object* object = context_.objects.find(flow.config.session, r.object);
+    Object* object = resources_.objects.find(flow.config.session, r.object);
     if (object == nullptr || r.length == 0 || r.offset + r.length > object->size) {
-      if (object == nullptr || r.length != 0) context_.count(Counter::bad_commands);
+      if (object == nullptr || r.length != 0) resources_.count(Counter::bad_commands);
       flow.repairs.pop();
       continue;
     }
@@ -139,7 +137,7 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
     if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) {
       if (flow.repair_slot != ExtentTable::kNone && !(extents_[flow.repair_slot].key == key)) release();
       if (flow.repair_slot == ExtentTable::kNone &&
-          (!context_.has_event_room() || !start_read(flow, *object, key.number, true, &flow.repair_slot))) {
+          (!resources_.has_event_room() || !start_read(flow, *object, key.number, true, &flow.repair_slot))) {
         return Sent::kNothing;
       }
       slot = flow.repair_slot;
@@ -202,26 +200,26 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
   e.state = State::kHeld;
   if (e.buffer == &e.mapped &&
       e.object->mapping->damaged()) {  // zeros were sent in the place of what is gone
-    context_.count(Counter::disk_errors);
-    return context_.emit({.kind = board::EventKind::kExtentFailed,
-                          .flow = flow.index,
-                          .object = e.object->id,
-                          .offset = e.offset,
-                          .length = e.length,
-                          .value = ENODATA});
+    resources_.count(Counter::disk_errors);
+    return resources_.emit({.kind = board::EventKind::kExtentFailed,
+                            .flow = flow.index,
+                            .object = e.object->id,
+                            .offset = e.offset,
+                            .length = e.length,
+                            .value = ENODATA});
   }
-  context_.emit({.kind = board::EventKind::kExtentSent,
-                 .flow = flow.index,
-                 .object = e.object->id,
-                 .offset = e.offset,
-                 .length = e.length,
-                 .digest = e.crc});
-  if (e.ends_partition) {
-    context_.emit({.kind = board::EventKind::kPartitionSent,
+  resources_.emit({.kind = board::EventKind::kExtentSent,
                    .flow = flow.index,
                    .object = e.object->id,
-                   .offset = e.partition_offset,
-                   .length = e.partition_length});
+                   .offset = e.offset,
+                   .length = e.length,
+                   .digest = e.crc});
+  if (e.ends_partition) {
+    resources_.emit({.kind = board::EventKind::kPartitionSent,
+                     .flow = flow.index,
+                     .object = e.object->id,
+                     .offset = e.partition_offset,
+                     .length = e.partition_length});
   }
   if (e.complete) {
     e.complete = false;
@@ -239,7 +237,7 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
                             .send_time_ns = now_ns,
                             .done_seen = flow.done_seen};
   uint64_t ignored = 0;
-  if (!flow.path.send(context_, header, {}, nullptr, flow.seal, &ignored)) return;
+  if (!flow.channel.send(header, {}, &ignored)) return;
   flow.last_send_ns = now_ns;
   flow.probe_interval_ns = std::min(flow.probe_interval_ns * 3 / 2, kProbeIntervalNsMax);
   add(flow.slot.state.probes, 1);

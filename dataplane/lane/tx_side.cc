@@ -11,8 +11,8 @@
 
 namespace sluice::lane {
 
-TxSide::TxSide(Context& context, uint32_t extents, const net::Buffer* pattern)
-    : context_(context),
+TxSide::TxSide(WorkerResources& resources, uint32_t extents, const net::Buffer* pattern)
+    : resources_(resources),
       pattern_(pattern),
       pool_(0, extents, std::min(kRepairReserve, extents / 4)),
       extents_(extents),
@@ -32,8 +32,10 @@ TxSide::Flow* TxSide::find(uint32_t flow_slot) {
 
 int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns) {
   if (find(flow_slot) != nullptr) return EEXIST;
-  auto flow = std::make_unique<Flow>(flow_slot, config, context_.board.flows[flow_slot],
-                                     context_.neighbours.host().mac, static_cast<uint32_t>(extents_.size()));
+  FlowChannel channel;
+  if (const int error = channel.open(resources_.datagrams, config); error != 0) return error;
+  auto flow = std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot], std::move(channel),
+                                     static_cast<uint32_t>(extents_.size()));
   flow->credit = config.credit_extents;
   flow->last_peer_ns = now_ns;
   flow->last_pump_ns = now_ns;
@@ -44,7 +46,7 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
 void TxSide::close(uint32_t flow_slot) {
   Flow* flow = find(flow_slot);
   if (flow == nullptr) {  // never opened, or closed already: the answer is the same
-    context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
+    resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
     return;
   }
   if (flow->closing) return;
@@ -67,7 +69,7 @@ void TxSide::settle_closed() {
   for (size_t i = 0; i < flows_.size();) {
     if (flows_[i]->closing && flows_[i]->extents_held == 0) {
       const ColdScope cold;
-      context_.emit({.kind = board::EventKind::kFlowClosed, .flow = flows_[i]->index});
+      resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flows_[i]->index});
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
       ++i;
@@ -95,7 +97,7 @@ void TxSide::query_work(const board::Command& c) {
   Flow* const flow = find(c.flow);
   board::Event run{.kind = board::EventKind::kQueued, .flow = c.flow, .tag = c.tag};
   const auto flush = [&] {
-    if (run.length > 0) context_.emit(run);
+    if (run.length > 0) resources_.emit(run);
     run.length = 0;
   };
   const auto queued = [&](uint32_t object, uint64_t offset, uint64_t length) {
@@ -109,12 +111,12 @@ void TxSide::query_work(const board::Command& c) {
   for (uint32_t i = 0; flow != nullptr && i < extents_.size(); ++i) {
     const Extent& e = extents_[i];
     if (e.flow != flow || e.state != State::kHeld) continue;
-    context_.emit({.kind = board::EventKind::kHeld,
-                   .flow = c.flow,
-                   .object = e.object->id,
-                   .tag = c.tag,
-                   .offset = e.offset,
-                   .length = e.length});
+    resources_.emit({.kind = board::EventKind::kHeld,
+                     .flow = c.flow,
+                     .object = e.object->id,
+                     .tag = c.tag,
+                     .offset = e.offset,
+                     .length = e.length});
   }
   // Up to the end of each partition, since kPartitionSent will name that.
   for (uint32_t i = 0; flow != nullptr && i < flow->order.size(); ++i) {
@@ -128,7 +130,7 @@ void TxSide::query_work(const board::Command& c) {
     flush();
   }
   flush();
-  context_.emit({.kind = board::EventKind::kWorkEnd, .flow = c.flow, .tag = c.tag});
+  resources_.emit({.kind = board::EventKind::kWorkEnd, .flow = c.flow, .tag = c.tag});
 }
 
 bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot) {
@@ -155,22 +157,23 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
     take_mapped(index);
     return true;
   }
-  e.buffer = &context_.queue.buffers()[index];
+  e.buffer = &resources_.datagrams.buffers()[index];
   e.state = State::kReading;
-  context_.ring.start(index, {.fd = object.fd.get(),
-                              .data = e.buffer->data,
-                              .offset = e.offset,
-                              .length = e.length,
-                              .write = false,
-                              .direct = object.is(board::kObjectDirect)});
+  resources_.disk.start(index, {.fd = object.fd.get(),
+                                .data = e.buffer->data,
+                                .offset = e.offset,
+                                .length = e.length,
+                                .write = false,
+                                .direct = object.is(board::kObjectDirect)});
   return true;
 }
 
 void TxSide::take_mapped(uint32_t slot) {
   Extent& e = extents_[slot];
   storage::Mapping& mapping = *e.object->mapping;
-  e.mapped = {
-      .data = mapping.data() + e.offset, .bytes = e.length, .share = context_.queue.buffers()[slot].share};
+  e.mapped = {.data = mapping.data() + e.offset,
+              .bytes = e.length,
+              .share = resources_.datagrams.buffers()[slot].share};
   e.buffer = &e.mapped;
   read_ended(slot, mapping.populate(e.offset, e.length));
 }
@@ -180,16 +183,16 @@ void TxSide::read_ahead(Flow& flow) {
   const auto total = static_cast<uint32_t>(extents_.size());
   const uint32_t share = std::max(2U, total / static_cast<uint32_t>(flows_.size()));
   while (!flow.partitions.empty() && flow.extents_held < share && !flow.order.full() &&
-         context_.has_event_room()) {
+         resources_.has_event_room()) {
     Partition& p = flow.partitions.front();
     if (p.read >= p.length) {  // the peer has the rest
       flow.partitions.pop();
       continue;
     }
-    Object* object = context_.objects.find(flow.config.session, p.object);
+    Object* object = resources_.objects.find(flow.config.session, p.object);
     if (object == nullptr || object->is(board::kObjectWrite) ||
         object->extent_bytes != flow.config.extent_bytes || p.offset + p.length > object->size) {
-      context_.count(Counter::bad_commands);
+      resources_.count(Counter::bad_commands);
       flow.partitions.pop();
       continue;
     }
@@ -210,7 +213,7 @@ void TxSide::read_ahead(Flow& flow) {
 }
 
 void TxSide::on_read(uint32_t slot, int error) {
-  context_.count(Counter::disk_reads);
+  resources_.count(Counter::disk_reads);
   Extent& e = extents_[slot];
   if (e.unwanted || e.flow->closing) {
     e.state = State::kReady;
@@ -223,13 +226,13 @@ void TxSide::read_ended(uint32_t slot, int error) {
   Extent& e = extents_[slot];
   e.state = State::kReady;
   if (error != 0) {
-    context_.count(Counter::disk_errors);
-    context_.emit({.kind = board::EventKind::kExtentFailed,
-                   .flow = e.flow->index,
-                   .object = e.object->id,
-                   .offset = e.offset,
-                   .length = e.length,
-                   .value = static_cast<uint64_t>(error)});
+    resources_.count(Counter::disk_errors);
+    resources_.emit({.kind = board::EventKind::kExtentFailed,
+                     .flow = e.flow->index,
+                     .object = e.object->id,
+                     .offset = e.offset,
+                     .length = e.length,
+                     .value = static_cast<uint64_t>(error)});
     e.length = 0;  // nothing of it is ever sent; control ends the session
   }
 }
@@ -250,7 +253,7 @@ void TxSide::drain() {
     const uint32_t slot = draining_.front();
     draining_.pop();
     Extent& e = extents_[slot];
-    if (e.buffer != pattern_ && context_.queue.device_holds(*e.buffer)) {
+    if (e.buffer != pattern_ && resources_.datagrams.device_holds(*e.buffer)) {
       draining_.push(slot);
       continue;
     }

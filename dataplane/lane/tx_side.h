@@ -16,7 +16,8 @@
 #include "dataplane/core/pacer.h"
 #include "dataplane/core/sent_ring.h"
 #include "dataplane/core/status.h"
-#include "dataplane/lane/context.h"
+#include "dataplane/lane/flow_channel.h"
+#include "dataplane/lane/worker_resources.h"
 #include "storage/digest.h"
 #include "storage/extent_pool.h"
 
@@ -26,7 +27,7 @@ class TxSide {
  public:
   // Uses buffers [0, extents) of the queue, and ring slots of the same numbers. `pattern` is what
   // kObjectGenerate sends.
-  TxSide(Context& context, uint32_t extents, const net::Buffer* pattern);
+  TxSide(WorkerResources& resources, uint32_t extents, const net::Buffer* pattern);
   ~TxSide();
 
   // Commands of control.
@@ -38,7 +39,7 @@ class TxSide {
   void query_work(const board::Command& command);  // answered by kQueued, kHeld, kWorkEnd
 
   // A datagram whose header says that it is a status. Counts what becomes of it.
-  void on_status(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns);
+  void on_status(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_read(uint32_t slot, int error);  // the disk's answer
 
   // Reads ahead and sends what the pacers allow. True when anything was done.
@@ -83,7 +84,7 @@ class TxSide {
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
 
   Flow* find(uint32_t flow_slot);
-  Flow* match(const net::UdpFrame& frame, uint64_t flow_id) const;
+  Flow* match(const net::RxDatagram& datagram, uint64_t flow_id) const;
   void take_status(Flow& flow, const wire::Status& status, uint64_t now_ns);
   void read_ahead(Flow& flow);
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
@@ -95,7 +96,7 @@ class TxSide {
   Sent send_repair(Flow& flow, uint64_t now_ns);
   Sent send_new(Flow& flow, uint64_t now_ns);
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
-                  uint64_t now_ns, uint64_t* digest);
+                  uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);
   void finish_first_pass(Flow& flow, uint32_t slot);
   void complete(Flow& flow, const wire::DoneExtent& done);
@@ -105,7 +106,7 @@ class TxSide {
   void drain();
   void settle_closed();
 
-  Context& context_;
+  WorkerResources& resources_;
   const net::Buffer* pattern_;
   storage::ExtentPool pool_;
   std::vector<Extent> extents_;

@@ -6,26 +6,26 @@
 
 namespace sluice::lane {
 
-TxSide::Flow* TxSide::match(const net::UdpFrame& frame, uint64_t flow_id) const {
+TxSide::Flow* TxSide::match(const net::RxDatagram& datagram, uint64_t flow_id) const {
   for (const auto& flow : flows_) {
-    if (flow->config.flow_id == flow_id && flow->path.is_peer(frame)) return flow.get();
+    if (flow->config.flow_id == flow_id && flow->channel.is_way_of(datagram)) return flow.get();
   }
   return nullptr;
 }
 
-void TxSide::on_status(const net::UdpFrame& frame, const wire::Header& header, uint64_t now_ns) {
-  Flow* const flow = match(frame, header.flow_id);
-  if (flow == nullptr) return context_.count(Counter::rx_drop_unknown_flow);
-  const seal::Opened opened = flow->seal.open(header, frame.payload, nullptr);
-  if (!opened.good()) return context_.count(Counter::rx_drop_crc);
+void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns) {
+  Flow* const flow = match(datagram, header.flow_id);
+  if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
+  const seal::Opened opened = flow->channel.seal().open(header, datagram.payload, nullptr);
+  if (!opened.good()) return resources_.count(Counter::rx_drop_crc);
   uint8_t payload[wire::kStatusBytesMax];
   wire::Status status;
-  if (opened.payload_bytes() > sizeof payload) return context_.count(Counter::rx_drop_bad_status);
+  if (opened.payload_bytes() > sizeof payload) return resources_.count(Counter::rx_drop_bad_status);
   opened.place(payload);
   if (!wire::decode_status({payload, opened.payload_bytes()}, &status)) {
-    return context_.count(Counter::rx_drop_bad_status);
+    return resources_.count(Counter::rx_drop_bad_status);
   }
-  context_.count(Counter::rx_statuses);
+  resources_.count(Counter::rx_statuses);
   if (!flow->closing) take_status(*flow, status, now_ns);
 }
 
@@ -121,11 +121,11 @@ void TxSide::end_partition(Flow& flow, const Partition& p) {
     e.partition_length = p.length;
     return;
   }
-  context_.emit({.kind = board::EventKind::kPartitionSent,
-                 .flow = flow.index,
-                 .object = p.object,
-                 .offset = p.offset,
-                 .length = p.length});
+  resources_.emit({.kind = board::EventKind::kPartitionSent,
+                   .flow = flow.index,
+                   .object = p.object,
+                   .offset = p.offset,
+                   .length = p.length});
 }
 
 void TxSide::give_up(Flow& flow, uint32_t slot) {

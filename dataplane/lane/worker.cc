@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/base/check.h"
 #include "dataplane/core/hot.h"
 
 namespace sluice::lane {
@@ -27,27 +28,26 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
     : shared_(shared),
       index_(index),
       workers_(shared.board.port.workers),
-      queue_(shared.port.queue(index)),
+      datagrams_(shared.port.datagrams(index, board::CounterWriter(shared.board.workers[index]))),
       disk_(*shared.disks[index]),
-      context_{.queue = queue_,
-               .neighbours = shared.neighbours,
-               .board = shared.board,
-               .slot = shared.board.workers[index],
-               .objects = shared.objects,
-               .ring = disk_,
-               .port_info = shared.board.port},
+      resources_{.datagrams = *datagrams_,
+                 .board = shared.board,
+                 .slot = shared.board.workers[index],
+                 .objects = shared.objects,
+                 .disk = disk_,
+                 .port_info = shared.board.port},
       tx_extents_(shared.board.port.tx_extents),
-      tx_(context_, tx_extents_, shared.port.pattern()),
-      rx_(context_, tx_extents_, shared.board.port.rx_extents) {}
+      tx_(resources_, tx_extents_, shared.port.pattern()),
+      rx_(resources_, tx_extents_, shared.board.port.rx_extents) {}
 
 Status Worker::open() {
   // The ring belongs to the thread that opens it.
-  const auto extents = static_cast<uint32_t>(queue_.buffers().size());
-  return disk_.open(extents, queue_.buffer_memory(), shared_.helper_cpus, shared_.warn);
+  const auto extents = static_cast<uint32_t>(datagrams_->buffers().size());
+  return disk_.open(extents, datagrams_->buffer_memory(), shared_.helper_cpus, shared_.warn);
 }
 
 void Worker::run() {
-  auto& longest_ns = context_.slot.counters[static_cast<uint32_t>(Counter::loop_ns_max)];
+  auto& longest_ns = resources_.slot.counters[static_cast<uint32_t>(Counter::loop_ns_max)];
   uint64_t now_ns = shared_.clock.now_ns();
   while (!shared_.stop.load(std::memory_order_relaxed)) {
     const bool busy = step(now_ns);
@@ -66,18 +66,18 @@ void Worker::run() {
 
 bool Worker::step(uint64_t now_ns) {
   const HotScope hot;
-  queue_.keep_time(now_ns);
-  bool busy = poll_frames(now_ns);
+  datagrams_->keep_time(now_ns);
+  bool busy = poll_datagrams(now_ns);
   busy |= poll_steered(now_ns);
   busy |= poll_commands(now_ns);
   busy |= poll_disk();
   busy |= rx_.pump(now_ns);
   busy |= tx_.pump(now_ns);
   disk_.submit();
-  if (queue_.tx_pending() > 0 && queue_.tx_flush() > 0) context_.count(Counter::tx_partial_bursts);
+  datagrams_->flush();
   // A quiet point: no pointer to an object is held but those that are counted.
   shared_.epochs[index_]->fetch_add(1, std::memory_order_release);
-  context_.count(Counter::loops);
+  resources_.count(Counter::loops);
   return busy;
 }
 
@@ -95,7 +95,7 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns);
   late_ns_ = std::min(std::max(late_ns, late_ns_ - late_ns_ / kLateForgotten), kLateNsMax);
   idle_sleep_ns_ = std::min(idle_sleep_ns_ * 2, flows ? kSleepNsMaxWithFlows : kSleepNsMax);
-  context_.count(Counter::idle_sleeps);
+  resources_.count(Counter::idle_sleeps);
   return woken_ns;
 }
 
@@ -104,7 +104,7 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
 bool Worker::poll_commands(uint64_t now_ns) {
   board::Command command;
   uint32_t n = 0;
-  while (n < kCommandsPerLoop && context_.has_event_room() && context_.slot.commands.pop(&command)) {
+  while (n < kCommandsPerLoop && resources_.has_event_room() && resources_.slot.commands.pop(&command)) {
     obey(command, now_ns);
     ++n;
   }
@@ -113,19 +113,19 @@ bool Worker::poll_commands(uint64_t now_ns) {
 
 void Worker::obey(const board::Command& command, uint64_t now_ns) {
   const ColdScope cold;
-  if (command.flow >= board::kFlowsMax) return context_.count(Counter::bad_commands);
+  if (command.flow >= board::kFlowsMax) return resources_.count(Counter::bad_commands);
   bool good = true;
   switch (command.kind) {
     case board::CommandKind::kOpenFlow: {
       const int error = open_flow(command.flow, now_ns);
-      context_.emit({.kind = board::EventKind::kFlowOpened,
-                     .flow = command.flow,
-                     .value = static_cast<uint64_t>(error)});
+      resources_.emit({.kind = board::EventKind::kFlowOpened,
+                       .flow = command.flow,
+                       .value = static_cast<uint64_t>(error)});
       good = error == 0;
       break;
     }
     case board::CommandKind::kCloseFlow:
-      if (context_.board.flows[command.flow].config.direction == board::Direction::kRx) {
+      if (resources_.board.flows[command.flow].config.direction == board::Direction::kRx) {
         rx_.close(command.flow);
       } else {
         tx_.close(command.flow);
@@ -153,16 +153,14 @@ void Worker::obey(const board::Command& command, uint64_t now_ns) {
     default:
       good = false;
   }
-  if (!good) context_.count(Counter::bad_commands);
+  if (!good) resources_.count(Counter::bad_commands);
 }
 
 int Worker::open_flow(uint32_t flow_slot, uint64_t now_ns) {
-  const board::FlowConfig c = context_.board.flows[flow_slot].config;  // copied once, then checked
-  const auto& port = context_.port_info;
-  net::Address local;
-  net::Address peer;
-  std::memcpy(local.bytes, c.local_ip, 16);
-  std::memcpy(peer.bytes, c.peer_ip, 16);
+  const board::FlowConfig c = resources_.board.flows[flow_slot].config;  // copied once, then checked
+  const auto& port = resources_.port_info;
+  const net::Address local = net::Address::of(c.local_ip);
+  const net::Address peer = net::Address::of(c.peer_ip);
   const bool ip4 = local.is_ip4();
   const uint32_t chunk_max = ip4 ? port.chunk_bytes_max_ip4 : port.chunk_bytes_max_ip6;
   const bool power_of_two = (c.extent_bytes & (c.extent_bytes - 1)) == 0;
@@ -170,50 +168,39 @@ int Worker::open_flow(uint32_t flow_slot, uint64_t now_ns) {
       c.chunk_bytes % wire::kChunkBytesStep != 0 || !power_of_two || c.extent_bytes < 65536 ||
       c.extent_bytes > port.extent_bytes_max ||
       c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kCrc64Ecma) || ip4 != peer.is_ip4() ||
-      std::memcmp(local.bytes, ip4 ? port.ip4 : port.ip6, 16) != 0 || local.is_zero() || peer.is_zero() ||
+      local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() || peer.is_zero() ||
       (c.local_port - port.udp_port_base) % workers_ != index_) {
     return EINVAL;
   }
-  auto& slot = context_.board.flows[flow_slot];
+  auto& slot = resources_.board.flows[flow_slot];
   std::memset(static_cast<void*>(&slot.state), 0, sizeof slot.state);
   slot.state.last_peer_ns.store(now_ns, std::memory_order_relaxed);
   return c.direction == board::Direction::kRx ? rx_.open(flow_slot, c, now_ns)
                                               : tx_.open(flow_slot, c, now_ns);
 }
 
-// ---- frames ----------------------------------------------------------------------------------
+// ---- datagrams -------------------------------------------------------------------------------
 
-bool Worker::poll_frames(uint64_t now_ns) {
-  net::RxFrame frames[net::kBurst];
-  uint32_t oversize = 0;
-  const uint32_t n = queue_.rx(frames, net::kBurst, &oversize);
-  if (oversize > 0) {
-    context_.count(Counter::rx_frames, oversize);
-    context_.count(Counter::rx_drop_malformed_ip, oversize);
+bool Worker::poll_datagrams(uint64_t now_ns) {
+  const uint32_t count = datagrams_->receive(burst_);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (i + 1 < count) __builtin_prefetch(burst_[i + 1].payload.data() + wire::kHeaderBytes);
+    if (workers_ > 1 && hand_over(&burst_[i])) continue;
+    on_datagram(burst_[i], now_ns);
   }
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < n; ++i) {
-    if (i + 1 < n) __builtin_prefetch(frames[i + 1].data);
-    net::UdpFrame udp;
-    // Only the port is needed to find the owner; it stands at a fixed place in every UDP frame.
-    if (workers_ > 1 && net::parse_udp({frames[i].data, frames[i].length}, &udp) == net::Parse::kUdp &&
-        steer(&frames[i], udp.destination_port)) {
-      continue;
-    }
-    on_frame(frames[i], now_ns);
-    frames[kept++] = frames[i];
-  }
-  queue_.release(frames, kept);
-  return n > 0;
+  if (count > 0) datagrams_->release();
+  return count > 0;
 }
 
-bool Worker::steer(net::RxFrame* frame, uint16_t port) {
-  const uint16_t base = context_.port_info.udp_port_base;
-  if (port < base) return false;
-  const uint32_t owner = (port - base) % workers_;
+// True: its port belongs to another worker, which has it now.
+bool Worker::hand_over(net::RxDatagram* datagram) {
+  const uint32_t owner = (datagram->destination.port - resources_.port_info.udp_port_base) % workers_;
   if (owner == index_) return false;
-  if (!queue_.keep(frame) || !shared_.steering[index_ * workers_ + owner]->push(*frame)) return false;
-  context_.count(Counter::rx_steered_frames);
+  auto& ring = *shared_.steering[index_ * workers_ + owner];
+  if (ring.room() == 0 || !datagrams_->keep(datagram)) return false;
+  const bool pushed = ring.push(*datagram);
+  CHECK(pushed, "this worker alone fills the ring, and it had room");
+  resources_.count(Counter::rx_steered_frames);
   return true;
 }
 
@@ -221,91 +208,51 @@ bool Worker::poll_steered(uint64_t now_ns) {
   bool busy = false;
   for (uint32_t from = 0; from < workers_; ++from) {
     if (from == index_) continue;
-    net::RxFrame frame;
+    net::RxDatagram datagram;
     auto& ring = *shared_.steering[from * workers_ + index_];
-    for (uint32_t n = 0; n < net::kBurst && ring.pop(&frame); ++n) {
-      on_frame(frame, now_ns);
-      queue_.release(&frame, 1);
+    for (uint32_t n = 0; n < net::kBurst && ring.pop(&datagram); ++n) {
+      on_datagram(datagram, now_ns);
+      datagrams_->release_kept(datagram);
       busy = true;
     }
   }
   return busy;
 }
 
-void Worker::on_frame(const net::RxFrame& frame, uint64_t now_ns) {
-  context_.count(Counter::rx_frames);
-  context_.count(Counter::rx_bytes, frame.length);
-  net::UdpFrame udp;
-  switch (net::parse_udp({frame.data, frame.length}, &udp)) {
-    case net::Parse::kMalformed:
-      return context_.count(Counter::rx_drop_malformed_ip);
-    case net::Parse::kOther:
-      return context_.count(on_neighbour_frame(frame) ? Counter::rx_control_frames
-                                                      : Counter::rx_drop_not_ours);
-    case net::Parse::kUdp:
-      break;
-  }
-  const uint8_t* const ours = udp.destination.is_ip4() ? context_.port_info.ip4 : context_.port_info.ip6;
-  if (std::memcmp(udp.destination.bytes, ours, 16) != 0 ||
-      udp.destination_port < context_.port_info.udp_port_base) {
-    return context_.count(Counter::rx_drop_not_ours);
-  }
-  if (udp.checksum != 0 && !frame.udp_checksum_good &&
-      net::udp_sum(udp.source, udp.destination, udp.udp) != 0xFFFF) {
-    return context_.count(Counter::rx_drop_udp_checksum);
-  }
-  on_datagram(udp, now_ns);
-}
-
-void Worker::on_datagram(const net::UdpFrame& udp, uint64_t now_ns) {
+void Worker::on_datagram(const net::RxDatagram& datagram, uint64_t now_ns) {
   wire::Header header;
-  switch (wire::decode(udp.payload, &header)) {
+  switch (wire::decode(datagram.payload, &header)) {
     case wire::Reject::kNone:
       break;
     case wire::Reject::kTooShort:
-      return context_.count(Counter::rx_drop_too_short);
+      return resources_.count(Counter::rx_drop_too_short);
     case wire::Reject::kBadVersion:
-      return context_.count(Counter::rx_drop_bad_version);
+      return resources_.count(Counter::rx_drop_bad_version);
     case wire::Reject::kBadType:
-      return context_.count(Counter::rx_drop_bad_type);
+      return resources_.count(Counter::rx_drop_bad_type);
     case wire::Reject::kBadHeaderLength:
-      return context_.count(Counter::rx_drop_bad_header_length);
+      return resources_.count(Counter::rx_drop_bad_header_length);
     case wire::Reject::kReservedNotZero:
-      return context_.count(Counter::rx_drop_reserved_not_zero);
+      return resources_.count(Counter::rx_drop_reserved_not_zero);
     case wire::Reject::kBadLength:
-      return context_.count(Counter::rx_drop_bad_length);
+      return resources_.count(Counter::rx_drop_bad_length);
   }
   switch (header.type) {
     case wire::Type::kData:
-      return rx_.on_data(udp, header, now_ns);
+      return rx_.on_data(datagram, header, now_ns);
     case wire::Type::kProbe:
-      return rx_.on_probe(udp, header, now_ns);
+      return rx_.on_probe(datagram, header, now_ns);
     case wire::Type::kStatus:
-      return tx_.on_status(udp, header, now_ns);
+      return tx_.on_status(datagram, header, now_ns);
   }
-}
-
-bool Worker::on_neighbour_frame(const net::RxFrame& frame) {
-  uint8_t reply[9216];
-  uint32_t bytes = 0;
-  if (!context_.neighbours.handle({frame.data, frame.length}, reply, &bytes)) return false;
-  if (bytes == 0) return true;
-  const uint32_t front = std::min(bytes, net::kHeaderRoomBytes);
-  uint8_t* const out = queue_.tx_begin(front, reply + front, bytes - front, nullptr, false);
-  if (out != nullptr) {
-    std::memcpy(out, reply, front);
-    context_.count(Counter::tx_frames);
-    context_.count(Counter::tx_bytes, bytes);
-  }
-  return true;
 }
 
 // ---- disk ------------------------------------------------------------------------------------
 
 bool Worker::poll_disk() {
-  if (!context_.has_event_room()) {
+  if (!resources_.has_event_room()) {
     // Control does not drain the board: hold what is finished, so that no event is lost.
-    context_.count(Counter::event_ring_full);
+    resources_.count(Counter::event_ring_full);
     return false;
   }
   storage::Completion done[net::kBurst];
@@ -318,7 +265,7 @@ bool Worker::poll_disk() {
       rx_.on_written(done[i].slot, done[i].error);
     }
   }
-  context_.count(Counter::disk_short, disk_.short_operations() - short_before);
+  resources_.count(Counter::disk_short, disk_.short_operations() - short_before);
   return n > 0;
 }
 

@@ -1,13 +1,14 @@
 // One pinned worker: its loop, the commands it takes from control, and what each received frame is.
 //
-// Owns a queue pair, a disk ring and its extents; shares nothing with other workers but the object
-// table, the neighbour table and the steering rings (frames of a UDP port that another worker owns).
+// Owns its datagram queue, a disk ring and its extents; shares nothing with other workers but the object
+// table and the steering rings (datagrams of a UDP port that another worker owns).
 // The loop makes no allocation, lock or blocking call while frames flow; opening a flow allocates.
 // When nothing is to do it sleeps, briefly and ever longer, unless the node polls busy.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -18,15 +19,15 @@
 #include "dataplane/lane/clock.h"
 #include "dataplane/lane/rx_side.h"
 #include "dataplane/lane/tx_side.h"
+#include "dataplane/net/port.h"
 
 namespace sluice::lane {
 
-// Frames on their way from the worker whose queue got them to the one that owns their UDP port.
-using SteeringRing = board::SpscRing<net::RxFrame, 256>;
+// Datagrams on their way from the worker whose queue got them to the one that owns their UDP port.
+using SteeringRing = board::SpscRing<net::RxDatagram, 256>;
 
 struct WorkerShared {
   net::Port& port;
-  net::Neighbours& neighbours;
   board::Board& board;
   ObjectTable& objects;
   Clock clock;
@@ -56,24 +57,23 @@ class Worker {
   bool poll_commands(uint64_t now_ns);
   void obey(const board::Command& command, uint64_t now_ns);
   int open_flow(uint32_t flow_slot, uint64_t now_ns);
-  bool poll_frames(uint64_t now_ns);
+  bool poll_datagrams(uint64_t now_ns);
   bool poll_steered(uint64_t now_ns);
-  void on_frame(const net::RxFrame& frame, uint64_t now_ns);
-  void on_datagram(const net::UdpFrame& udp, uint64_t now_ns);
-  bool on_neighbour_frame(const net::RxFrame& frame);
-  bool steer(net::RxFrame* frame, uint16_t port);
+  bool hand_over(net::RxDatagram* datagram);
+  void on_datagram(const net::RxDatagram& datagram, uint64_t now_ns);
   bool poll_disk();
   uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time then
 
   WorkerShared& shared_;
   uint32_t index_;
   uint32_t workers_;  // copied: control can write to the board
-  net::FrameQueue& queue_;
+  const std::unique_ptr<net::DatagramQueue> datagrams_;
   storage::Disk& disk_;
-  Context context_;
+  WorkerResources resources_;
   uint32_t tx_extents_;
   TxSide tx_;
   RxSide rx_;
+  std::array<net::RxDatagram, net::kBurst> burst_;  // here, since making it anew for each turn costs time
   uint32_t idle_loops_ = 0;
   uint64_t idle_sleep_ns_ = 0;
   uint64_t late_ns_ = 0;  // that sleeps end later than asked for

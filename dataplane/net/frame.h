@@ -1,14 +1,14 @@
 // Ethernet, IPv4/IPv6 and UDP around a Sluice datagram: parsing what arrived, prebuilding what leaves.
 //
 // Pure. No VLAN tags, IP options, extension headers or fragments: Sluice sends none and drops them.
-// IPv4 addresses are held as ::ffff:a.b.c.d in 16 bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
+
+#include "dataplane/net/address.h"
 
 namespace sluice::net {
 
@@ -19,19 +19,6 @@ inline constexpr size_t kUdpBytes = 8;
 inline constexpr size_t kFrameHeaderBytesMax = kEthernetBytes + kIp6Bytes + kUdpBytes;
 // Preamble, start delimiter, FCS and inter-frame gap: what a frame costs on the wire beyond itself.
 inline constexpr uint32_t kWireOverheadBytes = 24;
-
-struct Address {
-  uint8_t bytes[16] = {};
-  bool is_ip4() const {
-    static constexpr uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-    return std::memcmp(bytes, kPrefix, sizeof kPrefix) == 0;
-  }
-  bool is_zero() const {
-    static constexpr uint8_t kZero[16] = {};
-    return std::memcmp(bytes, kZero, sizeof kZero) == 0;
-  }
-  bool operator==(const Address&) const = default;
-};
 
 enum class Parse : uint8_t {
   kUdp,        // fields of UdpFrame are set

@@ -34,8 +34,8 @@ class FrameQueue {
 
   // Appends a frame to the burst being built: `header_bytes` (<= kHeaderRoomBytes) to be filled by
   // the caller before tx_flush at the returned address, then `payload_bytes` at `payload`, which lies
-  // in `owner` and is not copied. With owner == nullptr the payload is copied into the frame (small
-  // frames: statuses, ARP; header + payload up to the frame limit). `checksum_l4`: ask the device for
+  // in `owner` and is not copied. With owner == nullptr the frame is one piece of memory up to the frame
+  // limit, all of which may be header; a payload is copied into it. `checksum_l4`: ask the device for
   // the UDP checksum (only if the port offers it). nullptr: no room in the burst, or no packet buffer:
   // flush, try later.
   virtual uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "dataplane/base/error.h"
 #include "dataplane/board/board.h"
-#include "dataplane/net/frame_queue.h"
+#include "dataplane/board/counters.h"
+#include "dataplane/net/datagram_queue.h"
 
 namespace sluice::net {
 
@@ -19,8 +21,9 @@ class Port {
   virtual ~Port() = default;
 
   virtual board::PortInfo info() const = 0;
-  virtual const uint8_t* mac() const = 0;  // 6 bytes
-  virtual FrameQueue& queue(uint32_t worker) = 0;
+  // What this worker sends and receives through; once for each worker. It counts into `counters`, and ends
+  // before the port does.
+  virtual std::unique_ptr<DatagramQueue> datagrams(uint32_t worker, board::CounterWriter counters) = 0;
   // One more extent buffer of the port, shared by all queues: the caller fills it once, before launch.
   virtual const Buffer* pattern() const = 0;
   // The device's driver copies what it sends: a payload may lie outside of the port's memory, in a Buffer

@@ -22,6 +22,10 @@ CORE_NEVER = ("rte_*", "liburing*", "liburing/*", "sys/socket.h", "netinet/*", "
               "random", "iostream", "fstream")  # fmt: skip
 CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 
+# Of dataplane/net the lanes see datagrams, so that something else than a device can carry them. Their tests and
+# fuzzers make frames.
+LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
+
 # Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
 # way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core.
 _BASE = {"dataplane/base", "dataplane/base/config"}
@@ -113,6 +117,9 @@ def _include_problem(name, bracket, header):
             return f"dataplane/core includes {header}; core is pure: pass what it needs as an argument"
     if header.startswith("rte_") and not name.startswith(("dataplane/dpdk/", "perf/")):
         return f"includes {header} outside dataplane/dpdk; use the spans of dataplane/net/frame_queue.h"
+    if name.startswith("dataplane/lane/") and header.startswith("dataplane/net/") and "_test." not in name:
+        if header.split("/")[-1] not in LANE_SEES_OF_NET and not re.search(r"_for_(test|fuzz)\.h$|_fuzz\.cc$", name):
+            return f"dataplane/lane includes {header}; lanes know datagrams (dataplane/net/datagram_queue.h), not frames"
     here, there = _folder(name), _folder(header)
     if bracket == "<" or here is None or there is None or here == there or ARROWS[here] is None:
         return None

@@ -48,6 +48,20 @@ def test_only_one_folder_knows_dpdk(tree):
     assert len(problems) == 1 and problems[0].startswith("dataplane/lane/l.cc:1: ")
 
 
+def test_lanes_know_datagrams_and_no_frames(tree):
+    frames = '#include "dataplane/net/frame.h"\n'
+    problems = tree(
+        house_rules.check_includes,
+        **{
+            "dataplane/lane/a.cc": frames,
+            "dataplane/lane/b.cc": '#include "dataplane/net/datagram_queue.h"\n',
+            "dataplane/lane/a_test.cc": frames,
+            "dataplane/lane/node_for_fuzz.h": frames,
+        },
+    )
+    assert len(problems) == 1 and problems[0].startswith("dataplane/lane/a.cc:1: ")
+
+
 @pytest.mark.parametrize(
     ("source", "header"),
     [

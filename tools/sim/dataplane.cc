@@ -19,14 +19,6 @@ constexpr uint64_t kIdleNsMax = 1'000'000;  // with flows
 constexpr uint64_t kIdleNsMaxNoFlow = 20'000'000;
 constexpr size_t kSluiceAt = 14 + 20 + 8;
 
-net::HostAddresses host_addresses(const SimPort& port, uint32_t node) {
-  net::HostAddresses host;
-  std::memcpy(host.mac, port.mac(), sizeof host.mac);
-  node_address(node, host.ip4);
-  host.prefix4 = 24;
-  return host;
-}
-
 // As if nobody looked at the CRC: any data frame gets the one that it should have.
 void make_crc_right(const Plan& plan, std::vector<uint8_t>* frame) {
   uint8_t* const sluice = frame->data() + kSluiceAt;
@@ -69,7 +61,6 @@ Dataplane::Dataplane(Setup setup)
     : setup_(std::move(setup)),
       board_(*board_memory(setup_.node)),
       port_(setup_.plan, setup_.node),
-      neighbours_(host_addresses(port_, setup_.node)),
       objects_(std::make_unique<lane::ObjectTable>()),
       random_(setup_.plan.seed, 100 + setup_.generation) {
   const uint32_t count = setup_.plan.workers[setup_.node];
@@ -79,7 +70,6 @@ Dataplane::Dataplane(Setup setup)
   board_.generation = setup_.generation;
   board_.port = port_.info();
   shared_ = std::make_unique<lane::WorkerShared>(lane::WorkerShared{.port = port_,
-                                                                    .neighbours = neighbours_,
                                                                     .board = board_,
                                                                     .objects = *objects_,
                                                                     .clock = lane::Clock(),

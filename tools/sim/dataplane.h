@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "dataplane/lane/worker.h"
-#include "dataplane/net/neighbours.h"
 #include "tools/sim/disk.h"
 #include "tools/sim/port.h"
 
@@ -74,7 +73,6 @@ class Dataplane {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   board::Board& board_;
   SimPort port_;
-  net::Neighbours neighbours_;
   std::unique_ptr<lane::ObjectTable> objects_;
   std::vector<std::unique_ptr<lane::Object>> closing_;
   std::atomic<bool> stop_{false};

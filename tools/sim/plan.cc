@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "dataplane/lane/context.h"
+#include "dataplane/lane/worker_resources.h"
 #include "tools/sim/random.h"
 
 namespace sluice::sim {

@@ -56,20 +56,18 @@ uint8_t* SimQueue::tx_begin(uint32_t header_bytes, const uint8_t* payload, uint3
                             const net::Buffer* owner, bool) {
   if (building_.size() >= net::kBurst) return nullptr;
   Pending& p = building_.emplace_back();
-  p.header_bytes = header_bytes;
-  p.payload_bytes = payload_bytes;
-  if (owner != nullptr) {
-    if (node_ == kSource) oracle_.frame_built(scheduler_.now_ns(), header_bytes + payload_bytes);
-    if (caller_copies_) {  // all of the frame in one piece
-      p.header_bytes = 0;
-      p.copy.resize(header_bytes + payload_bytes);
-      p.payload_bytes = header_bytes + payload_bytes;
-      return p.copy.data();
-    }
-    p.payload = payload;
-  } else if (payload_bytes > 0) {
-    p.copy.assign(payload, payload + payload_bytes);
+  if (owner != nullptr && node_ == kSource) {
+    oracle_.frame_built(scheduler_.now_ns(), header_bytes + payload_bytes);
   }
+  if (owner == nullptr || caller_copies_) {  // all of the frame in one piece
+    p.payload_bytes = header_bytes + payload_bytes;
+    p.copy.resize(p.payload_bytes);
+    if (owner == nullptr && payload_bytes > 0) std::memcpy(&p.copy[header_bytes], payload, payload_bytes);
+    return p.copy.data();
+  }
+  p.header_bytes = header_bytes;
+  p.payload = payload;
+  p.payload_bytes = payload_bytes;
   return p.header;
 }
 
@@ -127,6 +125,12 @@ board::PortInfo SimPort::info() const {
   p.udp_port_base = kPortBase;
   p.rate_bps_max = plan_.rate_bps;
   return p;
+}
+
+net::HostAddresses SimPort::host_addresses(uint32_t node) {
+  net::HostAddresses host{.mac = {2, 0, 0, 0, 0, static_cast<uint8_t>(node + 1)}, .prefix4 = 24};
+  node_address(node, host.ip4);
+  return host;
 }
 
 void node_address(uint32_t node, uint8_t* ip4) {

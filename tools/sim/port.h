@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/net/frame_datagrams.h"
 #include "dataplane/net/port.h"
 #include "tools/sim/oracle.h"
 #include "tools/sim/plan.h"
@@ -71,14 +72,14 @@ class SimQueue final : public net::FrameQueue {
 
 class SimPort final : public net::Port {
  public:
-  SimPort(const Plan& plan, uint32_t node) : plan_(plan), node_(node) {
-    mac_[5] = static_cast<uint8_t>(node + 1);
-  }
+  SimPort(const Plan& plan, uint32_t node) : plan_(plan), node_(node), neighbours_(host_addresses(node)) {}
   void add(std::unique_ptr<SimQueue> queue) { queues_.push_back(std::move(queue)); }
 
   board::PortInfo info() const override;
-  const uint8_t* mac() const override { return mac_; }
-  SimQueue& queue(uint32_t worker) override { return *queues_[worker]; }
+  std::unique_ptr<net::DatagramQueue> datagrams(uint32_t worker, board::CounterWriter counters) override {
+    return std::make_unique<net::FrameDatagramsOf<SimQueue>>(*queues_[worker], neighbours_, info(), counters);
+  }
+  SimQueue& queue(uint32_t worker) { return *queues_[worker]; }
   const net::Buffer* pattern() const override { return &pattern_; }
   bool sends_any_memory() const override { return true; }
   Status launch(std::function<void(uint32_t)>) override { return {}; }
@@ -87,9 +88,11 @@ class SimPort final : public net::Port {
   int core_of(uint32_t worker) const override { return static_cast<int>(worker); }
 
  private:
+  static net::HostAddresses host_addresses(uint32_t node);
+
   const Plan& plan_;
   uint32_t node_;
-  uint8_t mac_[6] = {2, 0, 0, 0, 0, 0};
+  net::Neighbours neighbours_;
   net::Buffer pattern_;
   std::vector<std::unique_ptr<SimQueue>> queues_;
 };

@@ -1,4 +1,4 @@
-// Two workers joined by a wire in memory, with a clock and faults of the test's own: no DPDK.
+// A port whose frames go no further than two lists, in the hands of the test.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,15 +7,17 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "dataplane/net/frame_datagrams.h"
 #include "dataplane/net/port.h"
 
-namespace sluice::lane::testing {
+namespace sluice::net::testing {
 
 using Frame = std::vector<uint8_t>;
 
-class MemoryQueue : public net::FrameQueue {
+class MemoryQueue : public FrameQueue {
  public:
   // One buffer more than extents: the port's pattern.
   MemoryQueue(uint32_t extents, uint32_t extent_bytes)
@@ -28,7 +30,7 @@ class MemoryQueue : public net::FrameQueue {
   }
   ~MemoryQueue() override { munmap(data_, bytes_); }
 
-  uint32_t rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override {
+  uint32_t rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) override {
     *oversize = 0;
     uint32_t n = 0;
     for (; n < capacity && !arrived.empty(); ++n) {
@@ -39,16 +41,24 @@ class MemoryQueue : public net::FrameQueue {
     }
     return n;
   }
-  bool keep(net::RxFrame*) override { return true; }
-  void release(const net::RxFrame* frames, uint32_t count) override {
+  bool keep(RxFrame* frame) override {
+    if (!keep_copies_) return true;
+    held_.push_back(std::make_unique<Frame>(frame->data, frame->data + frame->length));
+    std::erase_if(held_, [&](const auto& held) { return held.get() == frame->handle; });
+    frame->data = held_.back()->data();
+    frame->handle = held_.back().get();
+    return true;
+  }
+  void release(const RxFrame* frames, uint32_t count) override {
     for (uint32_t i = 0; i < count; ++i) {
       std::erase_if(held_, [&](const auto& frame) { return frame.get() == frames[i].handle; });
     }
   }
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,
-                    const net::Buffer* owner, bool) override {
-    if (building_.size() == net::kBurst) return nullptr;
+                    const Buffer* owner, bool checksum_l4) override {
+    if (building_.size() == kBurst) return nullptr;
     times.push_back(send_at_ns_);
+    offloaded += checksum_l4 ? 1 : 0;
     Pending p{Frame(header_bytes), payload, payload_bytes, {}};
     if (owner == nullptr) p.copy.assign(payload, payload + payload_bytes);
     if (owner != nullptr && caller_copies_) p = {Frame(header_bytes + payload_bytes), nullptr, 0, {}};
@@ -66,22 +76,27 @@ class MemoryQueue : public net::FrameQueue {
     return 0;
   }
   uint32_t tx_pending() const override { return static_cast<uint32_t>(building_.size()); }
-  bool device_holds(const net::Buffer& buffer) override {
+  bool device_holds(const Buffer& buffer) override {
     for (const auto& p : building_) {
       if (p.copy.empty() && p.payload >= buffer.data && p.payload < buffer.data + buffer.bytes) return true;
     }
     return false;
   }
-  std::span<const net::Buffer> buffers() const override { return buffers_; }
+  std::span<const Buffer> buffers() const override { return buffers_; }
   std::span<uint8_t> buffer_memory() const override { return {data_, bytes_}; }
 
+  // Frames that were received and not given back.
+  size_t held() const { return held_.size(); }
+
+  void let_keep_copy() { keep_copies_ = true; }
   void let_caller_copy() { caller_copies_ = true; }
   void let_device_time() { sends_at_times_ = true; }
 
-  net::Buffer pattern;
+  Buffer pattern;
   std::deque<Frame> sent;
   std::vector<uint64_t> times;  // of every frame that was begun: when to send it
   std::deque<Frame> arrived;
+  uint32_t offloaded = 0;  // frames whose checksum was left to the device
 
  private:
   struct Pending {
@@ -90,19 +105,23 @@ class MemoryQueue : public net::FrameQueue {
     uint32_t payload_bytes;
     Frame copy;
   };
+  bool keep_copies_ = false;
   size_t bytes_;
   uint8_t* data_ = nullptr;
-  std::vector<net::Buffer> buffers_;
+  std::vector<Buffer> buffers_;
   std::deque<Pending> building_;
   std::vector<std::unique_ptr<Frame>> held_;
 };
 
-class MemoryPort : public net::Port {
+class MemoryPort : public Port {
  public:
-  MemoryPort(uint8_t host, uint32_t extents, uint32_t extent_bytes)
-      : host_(host), extents_(extents), extent_bytes_(extent_bytes), queue_(extents, extent_bytes) {
-    mac_[5] = host;
-  }
+  MemoryPort(uint8_t host, uint32_t extents, uint32_t extent_bytes, bool checksum_offload = false)
+      : host_(host),
+        extents_(extents),
+        extent_bytes_(extent_bytes),
+        checksum_offload_(checksum_offload),
+        queue_(extents, extent_bytes),
+        neighbours_(addresses()) {}
   board::PortInfo info() const override {
     board::PortInfo p{};
     std::strcpy(p.device, "memory");
@@ -117,23 +136,33 @@ class MemoryPort : public net::Port {
     p.rx_extents = extents_ / 2;
     p.tx_extents = extents_ - extents_ / 2;
     p.udp_port_base = 47000;
+    p.udp_checksum_offload = checksum_offload_ ? 1 : 0;
     return p;
   }
-  const uint8_t* mac() const override { return mac_; }
-  MemoryQueue& queue(uint32_t) override { return queue_; }
+  std::unique_ptr<DatagramQueue> datagrams(uint32_t, board::CounterWriter counters) override {
+    return std::make_unique<FrameDatagrams>(queue_, neighbours_, info(), counters);
+  }
+  MemoryQueue& frames() { return queue_; }
   Status launch(std::function<void(uint32_t)>) override { return {}; }
-  const net::Buffer* pattern() const override { return &queue_.pattern; }
+  const Buffer* pattern() const override { return &queue_.pattern; }
   bool sends_any_memory() const override { return true; }
   void join() override {}
   void maintain() override {}
   int core_of(uint32_t) const override { return 0; }
 
  private:
+  HostAddresses addresses() const {
+    HostAddresses host{.mac = {2, 0, 0, 0, 0, host_}, .prefix4 = 24};
+    std::memcpy(host.ip4, info().ip4, sizeof host.ip4);
+    return host;
+  }
+
   uint8_t host_;
   uint32_t extents_;
   uint32_t extent_bytes_;
-  uint8_t mac_[6] = {2, 0, 0, 0, 0, 0};
+  bool checksum_offload_;
   MemoryQueue queue_;
+  Neighbours neighbours_;
 };
 
-}  // namespace sluice::lane::testing
+}  // namespace sluice::net::testing

@@ -1,0 +1,50 @@
+// One flow's connection with its peer: the path of its datagrams, and the seal that they are under.
+//
+// One thread: the worker; hot, except open.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "dataplane/board/board.h"
+#include "dataplane/core/wire.h"
+#include "dataplane/net/datagram_queue.h"
+#include "dataplane/seal/seal.h"
+
+namespace sluice::lane {
+
+class FlowChannel {
+ public:
+  // 0, or errno. `config` was checked; `datagrams` outlives the channel.
+  int open(net::DatagramQueue& datagrams, const board::FlowConfig& config);
+
+  // False while the way to the peer is being found out: send nothing.
+  bool ready(uint64_t now_ns) { return datagrams_->ready(*path_, now_ns); }
+
+  struct Payload {
+    std::span<const uint8_t> bytes;
+    const net::Buffer* owner = nullptr;  // as net::TxRequest::owner
+    uint64_t send_at_ns = 0;             // as net::TxRequest::send_at_ns
+  };
+  // Sends one datagram, sealed; header.length is the payload's. On success returns the payload's digest in
+  // *digest. False when there is no room: flush, try later.
+  bool send(const wire::Header& header, const Payload& payload, uint64_t* digest);
+
+  // The datagram came the way of this flow.
+  bool is_way_of(const net::RxDatagram& datagram) const { return path_->is_way_of(datagram); }
+  const seal::FlowSeal& seal() const { return seal_; }
+
+  // Bytes of a datagram with this payload on the wire: preamble, gap and FCS included.
+  uint32_t wire_bytes(uint32_t payload_bytes) const {
+    return path_->wire_bytes(wire::kHeaderBytes + payload_bytes);
+  }
+
+ private:
+  net::DatagramQueue* datagrams_ = nullptr;
+  std::unique_ptr<net::Path> path_;
+  seal::FlowSeal seal_;
+};
+
+}  // namespace sluice::lane

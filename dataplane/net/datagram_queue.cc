@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/net/datagram_queue.h"
+
+#include "dataplane/net/frame.h"
+
+namespace sluice::net {
+
+Path::Path(const PathConfig& config)
+    : config_(config),
+      wire_overhead_bytes_(static_cast<uint32_t>(kEthernetBytes +
+                                                 (config.local.address.is_ip4() ? kIp4Bytes : kIp6Bytes) +
+                                                 kUdpBytes + kWireOverheadBytes)) {}
+
+}  // namespace sluice::net

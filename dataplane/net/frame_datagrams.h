@@ -1,0 +1,113 @@
+// Datagrams over a device that knows only frames: Ethernet, IP and UDP headers, the next hop's address, the
+// UDP checksum, and what a host owes its neighbours.
+//
+// A frame is parsed once, where it is taken. ARP, neighbour discovery and echo requests are answered here and
+// seen by nobody above. Hot, except open_path; one worker thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "dataplane/board/counters.h"
+#include "dataplane/core/wire.h"
+#include "dataplane/net/datagram_queue.h"
+#include "dataplane/net/frame.h"
+#include "dataplane/net/frame_queue.h"
+#include "dataplane/net/neighbours.h"
+
+namespace sluice::net {
+
+class FrameDatagrams : public DatagramQueue {
+ public:
+  // `info` tells the addresses, the ports and what the device does of itself; `neighbours` is shared by all
+  // workers.
+  FrameDatagrams(FrameQueue& frames, Neighbours& neighbours, const board::PortInfo& info,
+                 board::CounterWriter counters);
+
+  int open_path(const PathConfig& config, std::unique_ptr<Path>* path) override;
+  uint32_t receive(std::span<RxDatagram, kBurst> datagrams) override;
+  bool keep(RxDatagram* datagram) override;
+  void release() override;
+  void release_kept(const RxDatagram& datagram) override;
+  TxDatagram begin(Path& path, const TxRequest& request) override { return begin_in(frames_, path, request); }
+  void flush() override;
+  bool device_holds(const Buffer& buffer) override { return frames_.device_holds(buffer); }
+  void keep_time(uint64_t now_ns) override;
+  std::span<const Buffer> buffers() const override { return frames_.buffers(); }
+  std::span<uint8_t> buffer_memory() const override { return frames_.buffer_memory(); }
+
+ protected:
+  // What begin does, with the queue's own type: a final class then costs no second virtual call a datagram.
+  template <typename Frames>
+  TxDatagram begin_in(Frames& frames, Path& path, const TxRequest& request);
+
+  bool resolve(Path& path, uint64_t now_ns) override;
+  void finish(Path& path, const TxRequest& request, const TxDatagram& datagram) override;
+
+  FrameQueue& frames_;
+
+ private:
+  // Headers that are the same in every frame of a flow, and the next hop once it is known.
+  struct FramePath;
+
+  bool take(const RxFrame& frame, RxDatagram* datagram);
+  bool answer_neighbour(const RxFrame& frame);
+  void send_frame(std::span<const uint8_t> frame);
+
+  Neighbours& neighbours_;
+  const board::PortInfo info_;
+  const board::CounterWriter counters_;
+  // The burst that was received last, until it is released.
+  RxFrame burst_[kBurst];
+  uint32_t received_ = 0;
+  uint32_t kept_ = 0;  // a bit for each of them that another worker has now
+  uint64_t received_bytes_ = 0;
+  // Begun, and not counted yet.
+  uint64_t tx_frames_ = 0;
+  uint64_t tx_bytes_ = 0;
+};
+
+// The same over a queue whose type is known.
+template <typename Frames>
+class FrameDatagramsOf final : public FrameDatagrams {
+ public:
+  FrameDatagramsOf(Frames& frames, Neighbours& neighbours, const board::PortInfo& info,
+                   board::CounterWriter counters)
+      : FrameDatagrams(frames, neighbours, info, counters) {}
+  TxDatagram begin(Path& path, const TxRequest& request) override {
+    return begin_in(static_cast<Frames&>(frames_), path, request);
+  }
+};
+
+struct FrameDatagrams::FramePath final : Path {
+  explicit FramePath(const PathConfig& c)
+      : Path(c), front(c.local.address, c.local.port, c.peer.address, c.peer.port) {}
+
+  FrameTemplate front;
+  bool offload = false;  // the device computes the UDP checksum
+  uint64_t next_solicit_ns = 0;
+};
+
+template <typename Frames>
+TxDatagram FrameDatagrams::begin_in(Frames& frames, Path& path, const TxRequest& request) {
+  const auto& way = static_cast<const FramePath&>(path);
+  const auto payload_bytes = static_cast<uint32_t>(request.payload.size());
+  const auto front_bytes = static_cast<uint32_t>(way.front.bytes());
+  const uint32_t datagram_bytes = request.header_bytes + payload_bytes;
+  if (sends_at_times_) frames.send_at(request.send_at_ns);
+  const bool by_reference = request.owner != nullptr;
+  uint8_t* const frame =
+      by_reference ? frames.tx_begin(front_bytes + request.header_bytes, request.payload.data(),
+                                     payload_bytes, request.owner, way.offload)
+                   : frames.tx_begin(front_bytes + datagram_bytes, nullptr, 0, nullptr, way.offload);
+  if (frame == nullptr) return {};
+  way.front.write(frame, datagram_bytes);
+  if (way.offload) {
+    wire::store_be16(frame + way.front.udp_checksum_at(), way.front.pseudo_checksum(datagram_bytes));
+  }
+  ++tx_frames_;
+  tx_bytes_ += front_bytes + datagram_bytes;
+  uint8_t* const header = frame + front_bytes;
+  const bool caller_copies = !by_reference || frames.caller_copies();
+  return {.header = header, .payload = caller_copies ? header + request.header_bytes : nullptr};
+}
+
+}  // namespace sluice::net
