@@ -12,18 +12,4 @@ int FlowChannel::open(net::DatagramQueue& datagrams, const board::FlowConfig& co
                              &path_);
 }
 
-bool FlowChannel::send(const wire::Header& header, const Payload& payload, uint64_t* digest) {
-  const net::TxRequest request{.header_bytes = wire::kHeaderBytes,
-                               .payload = payload.bytes,
-                               .owner = payload.owner,
-                               .send_at_ns = payload.send_at_ns};
-  const net::TxDatagram datagram = datagrams_->begin(*path_, request);
-  if (datagram.header == nullptr) return false;
-  *digest = seal_.seal(header, payload.bytes,
-                       std::span<uint8_t, wire::kHeaderBytes>(datagram.header, wire::kHeaderBytes),
-                       datagram.payload);
-  datagrams_->end(*path_, request, datagram);
-  return true;
-}
-
 }  // namespace sluice::lane
