@@ -1,11 +1,12 @@
 // Folding the CRCs of an extent's chunks into the CRC of the extent, without another pass over bytes.
 //
-// Pure. shared/design/protocol.md D, "Free file digest".
+// Pure. docs/decisions/0003-file-digest-in-any-order.md.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 
+#include "dataplane/base/check.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::storage {
@@ -18,6 +19,7 @@ class ExtentDigest {
 
   // `crc` of what came before, `chunk_crc` of the `length` bytes that follow.
   uint64_t append(uint64_t crc, uint64_t chunk_crc, uint32_t length) const {
+    DCHECK(length <= chunk_bytes_, "a chunk is no longer than the flow's chunks");
     if (crc == 0) return chunk_crc;
     return (length == chunk_bytes_ ? by_chunk_(crc) : crc::shift(kind_, crc, length)) ^ chunk_crc;
   }

@@ -1,6 +1,6 @@
 // A fuzzer's bytes as numbers, choices and spans: what every *_fuzz.cc with structured input reads from.
 //
-// Pure. Past the end it gives zeros, so that each input means something.
+// Past the end it gives zeros, so that each input means something. Whatever is fuzzed so has its DCHECKs on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,6 +13,8 @@
 #include <string>
 #include <type_traits>
 
+#include "dataplane/base/check.h"
+
 namespace sluice::fuzz {
 
 // An invariant of the code under test; breaking it is a finding, in every build.
@@ -24,7 +26,7 @@ inline void require(bool holds, const char* what) {
 
 class Input {
  public:
-  Input(const uint8_t* data, size_t size) : left_(data, size) {}
+  Input(const uint8_t* data, size_t size) : left_(data, size) { base::set_dchecks(true); }
 
   bool empty() const { return left_.empty(); }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "dataplane/base/check.h"
 #include "dataplane/core/wire.h"
 
 namespace sluice {
@@ -15,20 +16,27 @@ namespace sluice {
 inline uint32_t chunk_count(uint32_t extent_length, uint32_t chunk_bytes) {
   return (extent_length + chunk_bytes - 1) / chunk_bytes;
 }
+// index < chunk_count(extent_length, chunk_bytes)
 inline uint32_t chunk_length(uint32_t extent_length, uint32_t chunk_bytes, uint32_t index) {
   const uint32_t begin = index * chunk_bytes;
+  DCHECK(begin < extent_length, "a chunk begins within its extent");
   return extent_length - begin < chunk_bytes ? extent_length - begin : chunk_bytes;
 }
 
 class ChunkMap {
  public:
-  void reset(uint32_t chunks) {
+  void reset(uint32_t chunks) {  // chunks <= wire::kChunksPerExtentMax
+    CHECK(chunks <= wire::kChunksPerExtentMax, "the map has a bit for every chunk");
     chunks_ = chunks;
     received_ = 0;
     std::memset(bits_, 0, 8 * ((chunks + 63) / 64));
   }
-  bool has(uint32_t index) const { return (bits_[index >> 6] >> (index & 63)) & 1; }
-  void set(uint32_t index) {
+  bool has(uint32_t index) const {  // index < chunks()
+    DCHECK(index < chunks_, "a chunk is one of its extent's");
+    return (bits_[index >> 6] >> (index & 63)) & 1;
+  }
+  void set(uint32_t index) {  // !has(index)
+    DCHECK(!has(index), "a chunk is received once");
     bits_[index >> 6] |= 1ULL << (index & 63);
     ++received_;
   }

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "dataplane/base/check.h"
+
 namespace sluice {
 
 struct ExtentKey {
@@ -31,19 +33,19 @@ class ExtentTable {
       if (slots_[i].key == key) return slots_[i].value;
     }
   }
-  // False when full. The key must not be present.
-  bool insert(const ExtentKey& key, uint32_t value) {
-    if (size_ == capacity_) return false;
+  // The key is not present, and there are less than `capacity`.
+  void insert(const ExtentKey& key, uint32_t value) {
+    CHECK(size_ < capacity_, "the table has room for every extent of its owner");
+    DCHECK(find(key) == kNone, "an extent is in the table once");
     uint32_t i = home(key);
     while (slots_[i].value != kNone) i = (i + 1) & mask_;
     slots_[i] = {key, value};
     ++size_;
-    return true;
   }
-  void erase(const ExtentKey& key) {
+  void erase(const ExtentKey& key) {  // which is present
     uint32_t i = home(key);
     while (slots_[i].value != kNone && !(slots_[i].key == key)) i = (i + 1) & mask_;
-    if (slots_[i].value == kNone) return;
+    CHECK(slots_[i].value != kNone, "what leaves the table is in it");
     --size_;
     for (uint32_t j = (i + 1) & mask_; slots_[j].value != kNone; j = (j + 1) & mask_) {
       // An entry may move back to the hole if the hole lies between its home and where it stands.

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "dataplane/base/check.h"
+
 namespace sluice {
 
 class SeqWindow {
@@ -31,6 +33,9 @@ class SeqWindow {
   }
   // Records a number for which check() said kNew.
   void mark(uint64_t seq) {
+    // The words are on the board, where control can write: only what this object knows itself is checked.
+    DCHECK(seq < kSeqEnd && (seq >= end_ || end_ - seq <= history()),
+           "only a number within the window is recorded");
     if (seq >= end_) {
       clear_ahead(seq);
       end_ = seq + 1;

@@ -56,8 +56,8 @@ uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t by
   if (kind == CrcKind::kCrc64Ecma && bytes >= kFoldBytesMin && kFoldWins) {
     return fold_ecma_copying(seed, from, to, bytes);
   }
-  std::memcpy(to, from, bytes);
-  return compute(kind, seed, to, bytes);  // what is kept, even if somebody wrote to `from` meanwhile
+  if (bytes > 0) std::memcpy(to, from, bytes);  // of no bytes there may be no address
+  return compute(kind, seed, to, bytes);        // what is kept, even if somebody wrote to `from` meanwhile
 }
 
 uint64_t copy_past_caches(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes) {

@@ -91,6 +91,7 @@ struct Side {
 class Lane : public ::testing::Test {
  protected:
   Lane() : a_(1), b_(2) {
+    base::set_dchecks(true);
     directory_ = std::filesystem::temp_directory_path() / ("sluice-lane-" + std::to_string(getpid()));
     std::filesystem::create_directories(directory_);
   }

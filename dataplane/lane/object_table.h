@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "dataplane/base/check.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/board/attach.h"
 #include "dataplane/board/board.h"
@@ -31,13 +32,16 @@ struct Object {
   std::unique_ptr<std::atomic<uint64_t>[]> written;
 
   uint64_t extent_count() const { return (size + extent_bytes - 1) / extent_bytes; }
-  uint32_t extent_length(uint64_t number) const {
+  uint32_t extent_length(uint64_t number) const {  // number < extent_count()
+    DCHECK(number < extent_count(), "an extent is one of its object's");
     const uint64_t left = size - number * extent_bytes;
     return left < extent_bytes ? static_cast<uint32_t>(left) : extent_bytes;
   }
   uint64_t written_bytes() const { return written == nullptr ? 0 : 8 * (extent_count() / 64 + 1); }
   bool is(board::ObjectFlags flag) const { return (flags & flag) != 0; }
+  // Of a destination; number < extent_count().
   bool has_written(uint64_t number) const {
+    DCHECK(is(board::kObjectWrite) && number < extent_count(), "an extent is one of its destination's");
     return (written[number / 64].load(std::memory_order_relaxed) >> (number % 64)) & 1;
   }
   void set_written(uint64_t number) {
@@ -82,6 +86,7 @@ class ObjectTable {
 
  private:
   const std::atomic<Object*>& slot(uint32_t session, uint32_t id) const {
+    DCHECK(session < board::kSessionsMax, "who takes a session's number from control has compared it");
     return slots_[session][id % board::kOpenObjectsMax];
   }
   std::atomic<Object*> slots_[board::kSessionsMax][board::kOpenObjectsMax] = {};  // owned

@@ -48,9 +48,9 @@ void RxSide::close(uint32_t flow_slot) {
   }
   if (flow->closing) return;
   flow->closing = true;
-  ++flow->extents_open;  // so that the flow does not end under the loop's feet
+  ++flow->extents_open;  // so that the last release does not end the flow within this loop
   for (auto& e : extents_) {
-    if (e.flow == flow && !e.writing) release(e);
+    if (e.flow == flow && e.state == RxExtentState::kFilling) release(e);
   }
   --flow->extents_open;
   settle_closed(flow_slot);
@@ -100,7 +100,7 @@ void RxSide::query_missing(const board::Command& c) {
         continue;
       }
       const Extent& e = extents_[index];
-      if (e.writing && c.kind == board::CommandKind::kQueryUnwritten) {
+      if (e.state == RxExtentState::kWriting && c.kind == board::CommandKind::kQueryUnwritten) {
         report(base, e.length);
         continue;
       }
@@ -137,7 +137,7 @@ void RxSide::forget(const board::Command& c) {
 // A part of an extent came here, and the whole of it, as a repair, to another worker: the rest never comes.
 void RxSide::release_written_elsewhere() {
   for (Extent& e : extents_) {
-    if (e.flow != nullptr && !e.writing && e.object->has_written(e.key.number)) release(e);
+    if (e.state == RxExtentState::kFilling && e.object->has_written(e.key.number)) release(e);
   }
 }
 
@@ -165,7 +165,7 @@ void RxSide::take_gaps(Flow& flow) {
       continue;
     }
     add(flow.slot.state.gaps_reported, gap.count);
-    flow.gaps.push({.run = {gap.first, gap.count}});
+    flow.gaps.must_push({.run = {gap.first, gap.count}});
     flow.next_status_ns = 0;
   }
 }

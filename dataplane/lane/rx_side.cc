@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/base/check.h"
 #include "dataplane/lane/rx_flow.h"
 
 namespace sluice::lane {
@@ -18,8 +19,8 @@ RxSide::Flow* RxSide::match(const net::RxDatagram& datagram, const wire::Header&
   return &flow;
 }
 
-// Bookkeeping of any valid datagram of the flow.
-void RxSide::seen(Flow& flow, const wire::Header& header, uint64_t now_ns) {
+// What any valid datagram of the flow tells of its sender.
+void RxSide::note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns) {
   set(flow.slot.state.last_peer_ns, now_ns);
   flow.echo_send_time_ns = header.send_time_ns;
   flow.echo_arrival_ns = now_ns;
@@ -35,7 +36,7 @@ void RxSide::seen(Flow& flow, const wire::Header& header, uint64_t now_ns) {
 }
 
 // Its number will not be taken for lost.
-void RxSide::record(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict) {
+void RxSide::mark_received(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict) {
   if (verdict != SeqWindow::Verdict::kNew) return;
   if (header.tx_seq < flow.slot.control.settled_below.load(std::memory_order_relaxed)) {
     add(flow.slot.state.late_chunks, 1);
@@ -59,7 +60,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   if (object == nullptr || !object->is(board::kObjectWrite) ||
       (flow->channel.seal().data_kind() == wire::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
     // Received, though nobody wants it (a file that is done): as a loss it would be sent again for ever.
-    record(*flow, h, verdict);
+    mark_received(*flow, h, verdict);
     return resources_.count(Counter::rx_drop_unknown_object);
   }
   // The extent's number and the chunk's place in it.
@@ -89,12 +90,15 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
       add(flow->slot.state.no_buffer_drops, 1);
       return resources_.count(Counter::rx_drop_no_buffer);
     }
+    // Control gave two flows of a session different chunks: the extent's map knows only those of the first.
+    if (!divides_alike(*e, *flow)) return resources_.count(Counter::rx_drop_out_of_range);
   }
   resources_.count(Counter::rx_chunks);
-  record(*flow, h, verdict);
-  seen(*flow, h, now_ns);
+  mark_received(*flow, h, verdict);
+  note_peer(*flow, h, now_ns);
   if (repeated || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
 
+  CHECK(at + h.length <= e->length, "a chunk lies within its extent: nothing else is ever written to");
   if (!opened.placed() && e->data != nullptr) opened.place(e->data + at);
   e->chunk_crcs[chunk] = opened.digest();
   e->map.set(chunk);
@@ -106,20 +110,26 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
 }
 
 // Where the chunk will lie, if that can be told without believing its header, which is not checked yet: in
-// an open extent of this flow, where nothing lies so far. What is not good is then written over later. Not in
-// a file in memory, which may hold those bytes already, by another worker or from an earlier life.
+// the buffer of an open extent, where nothing lies so far. What is not good is then written over later. Not
+// in a file in memory, which may hold those bytes already, by another worker or from an earlier life.
 uint8_t* RxSide::empty_place(const Flow& flow, const wire::Header& h) {
   const uint32_t slot = table_.find({flow.config.session, h.object, h.offset / flow.config.extent_bytes});
   if (slot == ExtentTable::kNone) return nullptr;
   const Extent& e = extents_[slot];
   const auto at = static_cast<uint32_t>(h.offset % flow.config.extent_bytes);
   const uint32_t chunk = at / flow.config.chunk_bytes;
-  if (e.writing || e.data == nullptr || e.object->mapping != nullptr || at % flow.config.chunk_bytes != 0 ||
-      at >= e.length || h.length != chunk_length(e.length, flow.config.chunk_bytes, chunk) ||
-      e.map.has(chunk)) {
+  if (e.state != RxExtentState::kFilling || e.data == nullptr || !divides_alike(e, flow) ||
+      e.object->mapping != nullptr || at % flow.config.chunk_bytes != 0 || at >= e.length ||
+      h.length != chunk_length(e.length, flow.config.chunk_bytes, chunk) || e.map.has(chunk)) {
     return nullptr;
   }
   return e.data + at;
+}
+
+// An extent's map and digest are of the chunks of the flow that opened it.
+bool RxSide::divides_alike(const Extent& e, const Flow& flow) {
+  return e.flow == &flow || (e.flow->config.chunk_bytes == flow.config.chunk_bytes &&
+                             e.flow->channel.seal().data_kind() == flow.channel.seal().data_kind());
 }
 
 RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, bool repair) {
@@ -134,7 +144,7 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
   }
   Extent& e = extents_[index];
   table_.insert(key, index);
-  e.writing = false;
+  change(&e.state, RxExtentState::kFilling);
   e.flow = &flow;
   e.object = &object;
   e.key = key;
@@ -174,7 +184,7 @@ void RxSide::complete(Extent& e) {
     // Behind the end of the file: cut off when the file is finished, but never old memory.
     std::memset(e.data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
   }
-  e.writing = true;
+  change(&e.state, RxExtentState::kWriting);
   resources_.disk.start(slot_of(e), {.fd = e.object->fd.get(),
                                      .data = e.data,
                                      .offset = e.key.number * e.object->extent_bytes,
@@ -186,7 +196,7 @@ void RxSide::complete(Extent& e) {
 void RxSide::finished(Extent& e) {
   Flow& flow = *e.flow;
   e.object->set_written(e.key.number);
-  flow.done_log.push({e.object->id, e.key.number});
+  flow.done_log.must_push({e.object->id, e.key.number});
   ++flow.done_count;
   ++flow.released;
   add(flow.slot.state.bytes_done, e.length);
@@ -203,10 +213,13 @@ void RxSide::finished(Extent& e) {
   release(e);
 }
 
-void RxSide::on_written(uint32_t slot, int error) { written(extents_[slot - first_], error); }
+void RxSide::on_written(uint32_t slot, int error) {
+  Extent& e = extents_[slot - first_];
+  CHECK(e.state == RxExtentState::kWriting, "a disk ends what was begun on it, once");
+  written(e, error);
+}
 
 void RxSide::written(Extent& e, int error) {
-  e.writing = false;
   resources_.count(Counter::disk_writes);
   if (error == 0 && !e.flow->closing) return finished(e);
   if (error != 0) {
@@ -228,8 +241,10 @@ void RxSide::release(Extent& e) {
     e.object->mapping->forget(e.key.number * e.object->extent_bytes, e.length);
   }
   e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
+  change(&e.state, RxExtentState::kFree);
   e.flow = nullptr;
   e.object = nullptr;
+  CHECK(flow.extents_open > 0, "a flow counts the extents it has");
   --flow.extents_open;
   pool_.give_back(slot_of(e) - first_);
   if (flow.closing) settle_closed(flow.index);
@@ -244,7 +259,7 @@ void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, ui
   if (h.tx_seq > SeqWindow::kSeqEnd) return resources_.count(Counter::rx_drop_bad_status);
   resources_.count(Counter::rx_probes);
   add(flow->slot.state.probes, 1);
-  seen(*flow, h, now_ns);
+  note_peer(*flow, h, now_ns);
   flow->probe_end = std::max(flow->probe_end, h.tx_seq);
   flow->slot.state.probe_end.store(flow->probe_end, std::memory_order_release);
   flow->next_status_ns = 0;  // answered at once

@@ -12,6 +12,7 @@
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/seq_window.h"
+#include "dataplane/lane/extent_state.h"
 #include "dataplane/lane/flow_channel.h"
 #include "dataplane/lane/worker_resources.h"
 #include "storage/digest.h"
@@ -30,7 +31,7 @@ class RxSide {
   void query_missing(const board::Command& command);
   void forget(const board::Command& command);
 
-  // A datagram that decoded; `payload` follows the header in memory. Counts what becomes of it.
+  // A datagram whose header decoded. Counts what becomes of it.
   void on_data(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_probe(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   void on_written(uint32_t slot, int error);  // the disk's answer
@@ -43,10 +44,10 @@ class RxSide {
  private:
   struct Flow;
   struct Extent {
-    bool writing = false;
+    RxExtentState state = RxExtentState::kFree;
     uint8_t* data = nullptr;  // where its chunks go: a buffer, the file if that is in memory; or nowhere
     int write_error = 0;      // why nowhere, if not because they are not wanted
-    Flow* flow = nullptr;     // that opened it; nullptr: free
+    Flow* flow = nullptr;     // that opened it; this and object are nullptr while it is free
     Object* object = nullptr;
     ExtentKey key;
     uint32_t length = 0;
@@ -54,12 +55,13 @@ class RxSide {
     uint64_t crc = 0;
     std::vector<uint64_t> chunk_crcs;
   };
-  // nullptr: no such flow for this frame.
+  // nullptr: no such flow for this datagram.
   Flow* match(const net::RxDatagram& datagram, const wire::Header& header);
   uint8_t* empty_place(const Flow& flow, const wire::Header& header);
+  static bool divides_alike(const Extent& extent, const Flow& flow);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
-  void seen(Flow& flow, const wire::Header& header, uint64_t now_ns);
-  static void record(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
+  void note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns);
+  static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
   void choose_place(Extent& extent);
   void complete(Extent& extent);
   void written(Extent& extent, int error);

@@ -13,7 +13,7 @@ inline constexpr uint32_t kRetransmissionsQueued = 1U << 13;
 inline constexpr uint32_t kPartitionsQueued = 16;
 inline constexpr uint32_t kRepairsQueued = 1024;
 inline constexpr uint64_t kProbeIntervalNsMin = 1'000'000;
-inline constexpr uint64_t kAheadNs = 50'000;
+inline constexpr uint64_t kSendAheadNs = 50'000;
 inline constexpr uint64_t kProbeIntervalNsMax = 1'000'000'000;
 
 struct TxSide::Flow {
@@ -26,7 +26,7 @@ struct TxSide::Flow {
         digest(channel.seal().data_kind(), c.chunk_bytes),
         sent_ring(kSentRemembered),
         partitions(kPartitionsQueued),
-        order(extents),
+        unsent(extents),
         retransmissions(kRetransmissionsQueued),
         repairs(kRepairsQueued) {}
 
@@ -38,7 +38,7 @@ struct TxSide::Flow {
   Pacer pacer;
   SentRing sent_ring;
   Fifo<Partition> partitions;
-  Fifo<uint32_t> order;  // extents not yet sent in full, in order
+  Fifo<uint32_t> unsent;  // extents whose first pass has not ended, in order
   Fifo<SentChunk> retransmissions;
   Fifo<Repair> repairs;
   uint32_t repair_slot = ExtentTable::kNone;  // extent read for the repair in front

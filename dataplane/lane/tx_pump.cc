@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "dataplane/base/check.h"
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/core/safe_rate.h"
 #include "dataplane/lane/tx_flow.h"
@@ -25,7 +26,7 @@ bool TxSide::pump(uint64_t now_ns) {
 
 // A device that sends by its own clock is given frames early: so far that a turn of the loop may be late, not
 // so far that what is sent at once (statuses, probes) waits behind them.
-uint64_t TxSide::ahead_ns() const { return resources_.datagrams.sends_at_times() ? kAheadNs : 0; }
+uint64_t TxSide::ahead_ns() const { return resources_.datagrams.sends_at_times() ? kSendAheadNs : 0; }
 
 bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   read_ahead(flow);
@@ -52,8 +53,8 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
     }
     if (sent == Sent::kNothing) sent = send_new(flow, leaves_ns);
     if (sent == Sent::kNothing) {
-      if (n == 0 && !flow.order.empty()) {
-        const bool reading = extents_[flow.order.front()].state == State::kReading;
+      if (n == 0 && !flow.unsent.empty()) {
+        const bool reading = extents_[flow.unsent.front()].state == State::kReading;
         add(reading ? flow.slot.state.blocked_source_ns : flow.slot.state.blocked_credit_ns, idle_ns);
       }
       break;
@@ -73,6 +74,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
 
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
                         uint64_t leaves_ns, uint64_t* digest) {
+  CHECK(at + bytes <= e.length, "a chunk lies within its extent: no other memory is ever sent");
   const wire::Header header{.type = wire::Type::kData,
                             .flags = flags,
                             .flow_id = flow.config.flow_id,
@@ -103,8 +105,9 @@ TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
     }
     const Extent& e = extents_[slot];
     const auto at = static_cast<uint32_t>(chunk.offset - e.offset);
-    // Of another life of this extent: its first pass is still to come, its bytes may not even be read.
-    if (e.state != State::kHeld && at >= e.sent) {
+    // Another life of this extent: its first pass is still to come, so its bytes may not even be read, or the
+    // object is a shorter one by now.
+    if (at + chunk.length > e.sent) {
       flow.retransmissions.pop();
       continue;
     }
@@ -171,13 +174,14 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
 }
 
 TxSide::Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
-  if (flow.order.empty()) return Sent::kNothing;
-  const uint32_t slot = flow.order.front();
+  if (flow.unsent.empty()) return Sent::kNothing;
+  const uint32_t slot = flow.unsent.front();
   Extent& e = extents_[slot];
   if (e.state != State::kReady || e.length == 0) return Sent::kNothing;
   if (e.sent == 0) {
     if (flow.opened >= flow.credit) return Sent::kNothing;
     ++flow.opened;
+    CHECK(flow.opened <= flow.credit, "no extent is opened without credit");
     set(flow.slot.state.opened_extents, flow.opened);
   }
   const uint32_t bytes = chunk_length(e.length, flow.config.chunk_bytes, e.sent / flow.config.chunk_bytes);
@@ -196,8 +200,8 @@ TxSide::Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
 
 void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
   Extent& e = extents_[slot];
-  flow.order.pop();
-  e.state = State::kHeld;
+  flow.unsent.pop();
+  change(&e.state, State::kHeld);
   if (e.buffer == &e.mapped &&
       e.object->mapping->damaged()) {  // zeros were sent in the place of what is gone
     resources_.count(Counter::disk_errors);
@@ -221,11 +225,11 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
                      .offset = e.partition_offset,
                      .length = e.partition_length});
   }
-  if (e.complete) {
-    e.complete = false;
+  if (e.listed_early) {
+    e.listed_early = false;
     complete(flow, {e.object->id, e.key.number});
-  } else if (e.unlisted) {
-    give_up(flow, slot);
+  } else if (e.never_listed) {
+    give_credit_back(flow, slot);
   }
 }
 
@@ -246,7 +250,7 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
 uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
   uint64_t due = UINT64_MAX;
   for (const auto& flow : flows_) {
-    const bool waiting = !flow->order.empty() || !flow->retransmissions.empty() || !flow->repairs.empty();
+    const bool waiting = !flow->unsent.empty() || !flow->retransmissions.empty() || !flow->repairs.empty();
     const uint64_t next_ns = flow->pacer.next_ns() - std::min(flow->pacer.next_ns(), ahead_ns());
     if (waiting && next_ns > now_ns) due = std::min(due, next_ns);
     if (flow->extents_held > 0) due = std::min(due, flow->last_send_ns + flow->probe_interval_ns);

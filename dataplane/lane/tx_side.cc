@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "dataplane/base/check.h"
 #include "dataplane/core/hot.h"
 #include "dataplane/lane/tx_flow.h"
 
@@ -54,7 +55,7 @@ void TxSide::close(uint32_t flow_slot) {
   flow->partitions.clear();
   flow->repairs.clear();
   flow->retransmissions.clear();
-  flow->order.clear();
+  flow->unsent.clear();
   flow->repair_slot = ExtentTable::kNone;
   for (uint32_t i = 0; i < extents_.size(); ++i) {
     if (extents_[i].flow == flow && extents_[i].state != State::kReading &&
@@ -119,8 +120,8 @@ void TxSide::query_work(const board::Command& c) {
                      .length = e.length});
   }
   // Up to the end of each partition, since kPartitionSent will name that.
-  for (uint32_t i = 0; flow != nullptr && i < flow->order.size(); ++i) {
-    const Extent& e = extents_[flow->order.at(i)];
+  for (uint32_t i = 0; flow != nullptr && i < flow->unsent.size(); ++i) {
+    const Extent& e = extents_[flow->unsent.at(i)];
     queued(e.object->id, e.offset, e.object->extent_length(e.key.number));
     if (e.ends_partition) flush();
   }
@@ -138,6 +139,7 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
   if (index == storage::ExtentPool::kNone) return false;
   *slot = index;
   Extent& e = extents_[index];
+  CHECK(e.state == State::kFree, "the pool has free extents only");
   e = {};
   e.repair = repair;
   e.flow = &flow;
@@ -150,7 +152,7 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
   if (!repair) table_.insert(e.key, index);
   if (object.is(board::kObjectGenerate)) {
     e.buffer = pattern_;
-    e.state = State::kReady;
+    change(&e.state, State::kReady);
     return true;
   }
   if (object.mapping != nullptr) {
@@ -158,7 +160,7 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
     return true;
   }
   e.buffer = &resources_.datagrams.buffers()[index];
-  e.state = State::kReading;
+  change(&e.state, State::kReading);
   resources_.disk.start(index, {.fd = object.fd.get(),
                                 .data = e.buffer->data,
                                 .offset = e.offset,
@@ -182,7 +184,7 @@ void TxSide::take_mapped(uint32_t slot) {
 void TxSide::read_ahead(Flow& flow) {
   const auto total = static_cast<uint32_t>(extents_.size());
   const uint32_t share = std::max(2U, total / static_cast<uint32_t>(flows_.size()));
-  while (!flow.partitions.empty() && flow.extents_held < share && !flow.order.full() &&
+  while (!flow.partitions.empty() && flow.extents_held < share && !flow.unsent.full() &&
          resources_.has_event_room()) {
     Partition& p = flow.partitions.front();
     if (p.read >= p.length) {  // the peer has the rest
@@ -201,7 +203,7 @@ void TxSide::read_ahead(Flow& flow) {
     uint32_t slot = 0;
     if (!start_read(flow, *object, number, false, &slot)) return;
     Extent& e = extents_[slot];
-    flow.order.push(slot);
+    flow.unsent.must_push(slot);
     p.read += e.length;
     if (p.read >= p.length) {
       e.ends_partition = true;
@@ -215,8 +217,9 @@ void TxSide::read_ahead(Flow& flow) {
 void TxSide::on_read(uint32_t slot, int error) {
   resources_.count(Counter::disk_reads);
   Extent& e = extents_[slot];
-  if (e.unwanted || e.flow->closing) {
-    e.state = State::kReady;
+  CHECK(e.state == State::kReading, "a disk ends what was begun on it, once");
+  if (e.retire_when_read || e.flow->closing) {
+    change(&e.state, State::kReady);
     return retire(slot);
   }
   read_ended(slot, error);
@@ -224,7 +227,7 @@ void TxSide::on_read(uint32_t slot, int error) {
 
 void TxSide::read_ended(uint32_t slot, int error) {
   Extent& e = extents_[slot];
-  e.state = State::kReady;
+  change(&e.state, State::kReady);
   if (error != 0) {
     resources_.count(Counter::disk_errors);
     resources_.emit({.kind = board::EventKind::kExtentFailed,
@@ -239,13 +242,13 @@ void TxSide::read_ended(uint32_t slot, int error) {
 
 void TxSide::retire(uint32_t slot) {
   Extent& e = extents_[slot];
-  if (e.state == State::kReading) {  // the disk moves bytes into its buffer: when that has ended
-    e.unwanted = true;
+  if (e.state == State::kReading) {  // on_read does it, since the disk still writes into the buffer
+    e.retire_when_read = true;
     return;
   }
   if (!e.repair) table_.erase(e.key);
-  e.state = State::kDraining;
-  draining_.push(slot);
+  change(&e.state, State::kDraining);
+  draining_.must_push(slot);
 }
 
 void TxSide::drain() {
@@ -254,12 +257,14 @@ void TxSide::drain() {
     draining_.pop();
     Extent& e = extents_[slot];
     if (e.buffer != pattern_ && resources_.datagrams.device_holds(*e.buffer)) {
-      draining_.push(slot);
+      draining_.must_push(slot);
       continue;
     }
     if (e.buffer == &e.mapped) e.object->mapping->forget(e.offset, e.mapped.bytes);
     e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
+    CHECK(e.flow->extents_held > 0, "a flow counts the extents it has");
     --e.flow->extents_held;
+    change(&e.state, State::kFree);
     e = {};
     pool_.give_back(slot);
   }

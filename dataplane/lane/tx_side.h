@@ -1,10 +1,9 @@
 // The sending half of one worker: partitions become extents read ahead, extents become paced chunks,
 // and reports of loss become retransmissions inside the same paced budget.
 //
-// One thread: the worker; no allocation, lock or blocking call outside open(). An extent's buffer goes
-// from the pool through kReading, kReady, kHeld (all sent, waiting for the peer) and back, once the
-// peer has completed it and the device has let go of it. Order of sending on a flow: retransmissions,
-// repairs (NEED), new data.
+// One thread: the worker; no allocation, lock or blocking call outside open(). An extent's buffer goes from
+// the pool through the states of extent_state.h and back, once the peer has completed it and the device has
+// let go of it. Order of sending on a flow: retransmissions and repairs (NEED) in turns, then new data.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,6 +15,7 @@
 #include "dataplane/core/pacer.h"
 #include "dataplane/core/sent_ring.h"
 #include "dataplane/core/status.h"
+#include "dataplane/lane/extent_state.h"
 #include "dataplane/lane/flow_channel.h"
 #include "dataplane/lane/worker_resources.h"
 #include "storage/digest.h"
@@ -61,14 +61,14 @@ class TxSide {
     uint64_t length = 0;
   };
   struct Flow;
-  enum class State : uint8_t { kFree, kReading, kReady, kHeld, kDraining };
+  using State = TxExtentState;
   struct Extent {
     State state = State::kFree;
     bool repair = false;
     bool ends_partition = false;
-    bool complete = false;  // at the peer, by repairs, before the first pass has ended
-    bool unlisted = false;  // at the peer, and it will not list it for this flow
-    bool unwanted = false;  // being read, and to be retired when that has ended
+    bool listed_early = false;      // the peer has it, by repairs, before its first pass has ended
+    bool never_listed = false;      // the peer has it, and will not list it for this flow
+    bool retire_when_read = false;  // nobody wants it any more, but the disk has not finished
     Flow* flow = nullptr;
     Object* object = nullptr;
     const net::Buffer* buffer = nullptr;
@@ -100,7 +100,7 @@ class TxSide {
   void send_probe(Flow& flow, uint64_t now_ns);
   void finish_first_pass(Flow& flow, uint32_t slot);
   void complete(Flow& flow, const wire::DoneExtent& done);
-  void give_up(Flow& flow, uint32_t slot);
+  void give_credit_back(Flow& flow, uint32_t slot);
   void end_partition(Flow& flow, const Partition& partition);
   void retire(uint32_t slot);  // to the pool as soon as the device lets go
   void drain();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "dataplane/base/check.h"
 #include "dataplane/lane/tx_flow.h"
 
 namespace sluice::lane {
@@ -56,7 +57,7 @@ void TxSide::take_status(Flow& flow, const wire::Status& status, uint64_t now_ns
       const SentChunk chunk = flow.sent_ring.take(seq);
       if (chunk.length == 0) continue;
       add(flow.slot.state.gaps_reported, 1);
-      flow.retransmissions.push(chunk);
+      flow.retransmissions.must_push(chunk);
     }
   }
 }
@@ -65,14 +66,14 @@ void TxSide::take_status(Flow& flow, const wire::Status& status, uint64_t now_ns
 // repair, which took no credit; one that is held and that it will never list gives its credit back.
 void TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
   const uint32_t slot = table_.find({flow.config.session, done.object, done.number});
-  if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || extents_[slot].complete) {
+  if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || extents_[slot].listed_early) {
     ++flow.opened;
     set(flow.slot.state.opened_extents, flow.opened);
     add(flow.slot.state.extents_done, 1);
     return;
   }
-  if (extents_[slot].state != State::kHeld) {  // it is listed once: said again when its first pass has ended
-    extents_[slot].complete = true;
+  if (extents_[slot].state != State::kHeld) {  // the end of its first pass comes back to this
+    extents_[slot].listed_early = true;
     return;
   }
   add(flow.slot.state.bytes_done, extents_[slot].length);
@@ -91,8 +92,8 @@ bool TxSide::peer_has(const board::Command& c) {
         e.length > c.length - (e.offset - c.offset)) {
       continue;
     }
-    e.unlisted = true;
-    if (e.state == State::kHeld) give_up(*flow, i);
+    e.never_listed = true;
+    if (e.state == State::kHeld) give_credit_back(*flow, i);
   }
   for (uint32_t i = 0; i < flow->partitions.size(); ++i) {
     Partition& p = flow->partitions.at(i);
@@ -113,8 +114,8 @@ bool TxSide::peer_has(const board::Command& c) {
 
 // Nothing more of it is to be read: its last extent under way ends it, or it ends now.
 void TxSide::end_partition(Flow& flow, const Partition& p) {
-  for (uint32_t i = flow.order.size(); i > 0; --i) {
-    Extent& e = extents_[flow.order.at(i - 1)];
+  for (uint32_t i = flow.unsent.size(); i > 0; --i) {
+    Extent& e = extents_[flow.unsent.at(i - 1)];
     if (e.object->id != p.object || e.offset < p.offset || e.offset >= p.offset + p.length) continue;
     e.ends_partition = true;
     e.partition_offset = p.offset;
@@ -128,7 +129,8 @@ void TxSide::end_partition(Flow& flow, const Partition& p) {
                    .length = p.length});
 }
 
-void TxSide::give_up(Flow& flow, uint32_t slot) {
+void TxSide::give_credit_back(Flow& flow, uint32_t slot) {
+  CHECK(flow.opened > 0, "an extent that is held was opened");
   --flow.opened;
   set(flow.slot.state.opened_extents, flow.opened);
   retire(slot);

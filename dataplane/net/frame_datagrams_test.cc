@@ -42,7 +42,7 @@ struct Host {
     const TxDatagram datagram = datagrams->begin(path, request);
     if (datagram.header == nullptr) return false;
     std::memcpy(datagram.header, "head", 4);
-    if (datagram.payload != nullptr) {
+    if (datagram.payload != nullptr && !request.payload.empty()) {
       std::memcpy(datagram.payload, request.payload.data(), request.payload.size());
     }
     datagrams->end(path, request, datagram);
