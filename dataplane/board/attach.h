@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "dataplane/board/layout.h"
+
 namespace sluice::board {
 
 enum class AttachKind : uint32_t {
@@ -41,5 +43,13 @@ struct AttachReply {
   int32_t status = 0;        // 0 or errno
   uint64_t board_bytes = 0;  // kHello; kFetchObject: size of the object
 };
+
+// A daemon of another build may be at the other end.
+static_assert(SLUICE_BYTES(AttachRequest, 32) && SLUICE_AT(AttachRequest, kind, 0) &&
+              SLUICE_AT(AttachRequest, session, 4) && SLUICE_AT(AttachRequest, object, 8) &&
+              SLUICE_AT(AttachRequest, flags, 12) && SLUICE_AT(AttachRequest, size, 16) &&
+              SLUICE_AT(AttachRequest, extent_bytes, 24) && SLUICE_AT(AttachRequest, reserved, 28));
+static_assert(SLUICE_BYTES(AttachReply, 16) && SLUICE_AT(AttachReply, kind, 0) &&
+              SLUICE_AT(AttachReply, status, 4) && SLUICE_AT(AttachReply, board_bytes, 8));
 
 }  // namespace sluice::board

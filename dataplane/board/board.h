@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "dataplane/board/layout.h"
 #include "dataplane/board/spsc_ring.h"
 
 namespace sluice::board {
@@ -204,5 +205,61 @@ struct alignas(64) Board {
   alignas(64) WorkerSlot workers[kWorkersMax];
   FlowSlot flows[kFlowsMax];
 };
+
+// ---- layout ----------------------------------------------------------------------------------
+
+// A daemon of another build may be at the other end. What changes one of these numbers changes kVersion.
+static_assert(SLUICE_BYTES(FlowConfig, 88) && SLUICE_AT(FlowConfig, flow_id, 0) &&
+              SLUICE_AT(FlowConfig, rate_bps, 8) && SLUICE_AT(FlowConfig, partition_bytes, 16) &&
+              SLUICE_AT(FlowConfig, session, 24) && SLUICE_AT(FlowConfig, chunk_bytes, 28) &&
+              SLUICE_AT(FlowConfig, extent_bytes, 32) && SLUICE_AT(FlowConfig, credit_extents, 36) &&
+              SLUICE_AT(FlowConfig, status_interval_ns, 40) && SLUICE_AT(FlowConfig, local_port, 44) &&
+              SLUICE_AT(FlowConfig, peer_port, 46) && SLUICE_AT(FlowConfig, local_ip, 48) &&
+              SLUICE_AT(FlowConfig, peer_ip, 64) && SLUICE_AT(FlowConfig, direction, 80) &&
+              SLUICE_AT(FlowConfig, crc_kind, 81) && SLUICE_AT(FlowConfig, udp_checksum, 82) &&
+              SLUICE_AT(FlowConfig, reserved, 83));
+static_assert(SLUICE_BYTES(FlowControl, 16) && SLUICE_AT(FlowControl, rate_bps, 0) &&
+              SLUICE_AT(FlowControl, settled_below, 8));
+static_assert(SLUICE_BYTES(FlowState, 184) && SLUICE_AT(FlowState, chunks, 0) &&
+              SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
+              SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
+              SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
+              SLUICE_AT(FlowState, no_buffer_drops, 56) && SLUICE_AT(FlowState, bytes_done, 64) &&
+              SLUICE_AT(FlowState, extents_done, 72) && SLUICE_AT(FlowState, credit_extents, 80) &&
+              SLUICE_AT(FlowState, opened_extents, 88) && SLUICE_AT(FlowState, gaps_reported, 96) &&
+              SLUICE_AT(FlowState, probes, 104) && SLUICE_AT(FlowState, statuses, 112) &&
+              SLUICE_AT(FlowState, highest_data_end, 120) && SLUICE_AT(FlowState, probe_end, 128) &&
+              SLUICE_AT(FlowState, rtt_ns, 136) && SLUICE_AT(FlowState, rtt_min_ns, 144) &&
+              SLUICE_AT(FlowState, last_peer_ns, 152) && SLUICE_AT(FlowState, blocked_credit_ns, 160) &&
+              SLUICE_AT(FlowState, blocked_source_ns, 168) && SLUICE_AT(FlowState, blocked_pacing_ns, 176));
+static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
+static_assert(SLUICE_BYTES(FlowSlot, 98816) && SLUICE_AT(FlowSlot, config, 0) &&
+              SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&
+              SLUICE_AT(FlowSlot, gaps, 384) && SLUICE_AT(FlowSlot, window, 66048));
+static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE_AT(Command, flow, 4) &&
+              SLUICE_AT(Command, object, 8) && SLUICE_AT(Command, tag, 12) &&
+              SLUICE_AT(Command, offset, 16) && SLUICE_AT(Command, length, 24));
+static_assert(SLUICE_BYTES(Event, 48) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(Event, flow, 4) &&
+              SLUICE_AT(Event, object, 8) && SLUICE_AT(Event, tag, 12) && SLUICE_AT(Event, offset, 16) &&
+              SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40));
+static_assert(SLUICE_BYTES(WorkerSlot, 426560) && SLUICE_AT(WorkerSlot, counters, 0) &&
+              SLUICE_AT(WorkerSlot, commands, 320) && SLUICE_AT(WorkerSlot, events, 33216));
+static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
+              SLUICE_AT(PortInfo, ip6, 80) && SLUICE_AT(PortInfo, frame_bytes_max, 96) &&
+              SLUICE_AT(PortInfo, chunk_bytes_max_ip4, 100) &&
+              SLUICE_AT(PortInfo, chunk_bytes_max_ip6, 104) && SLUICE_AT(PortInfo, workers, 108) &&
+              SLUICE_AT(PortInfo, extent_bytes_max, 112) && SLUICE_AT(PortInfo, rx_extents, 116) &&
+              SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
+              SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
+              SLUICE_AT(PortInfo, rate_bps_max, 128));
+static_assert(SLUICE_BYTES(Board, 19473728) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+              SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
+              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, dataplane_alive_ns, 192) &&
+              SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&
+              SLUICE_AT(Board, flows, 6825280));
+static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
+static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
+static_assert(sizeof(SpscRing<Event, kEventSlots>) == 393344);
+static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
 
 }  // namespace sluice::board
