@@ -126,7 +126,7 @@ int serve(const config::Node& node) {
                             .board = memory->board(),
                             .objects = *objects,
                             .clock = lane::Clock::calibrate(),
-                            .busy = node.poll == "busy",
+                            .poll_busy = node.poll == "busy",
                             .stop = stop,
                             .epochs = epochs,
                             .helper_cpus = helper_cpus(port, info.workers),

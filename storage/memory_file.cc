@@ -150,7 +150,7 @@ int Mapping::populate(uint64_t offset, uint64_t bytes) {
   const uintptr_t end = reinterpret_cast<uintptr_t>(data_ + offset + bytes);
   const int advice = writable_ ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   if (madvise(reinterpret_cast<void*>(begin), end - begin, advice) == 0) return 0;
-  if (errno == EINVAL) return 0;  // a kernel before 5.14: page by page, then
+  if (errno == EINVAL) return 0;  // a kernel before 5.14 makes pages when they are touched
   const int reason = errno;
   if (reason != EFAULT && reason != ENOMEM) return reason;
   struct stat info {};

@@ -3,9 +3,9 @@
 // Pure; time is what the caller passes, nanoseconds of one monotonic clock. Each frame moves the earliest
 // time of the next one by its bytes on the wire. The first bucket runs at the rate and remembers what was
 // missed in a stall, up to 1 ms or 128 frames; the second runs 1/16 faster and remembers next to nothing: so
-// a pause is made up for by and by, and never becomes a burst. With one bucket that forgets after 10 us
-// (protocol.md A) the pauses of a virtual machine took 1.5 % of 10 Gbit/s and 4 % of 25. Design:
-// shared/design/protocol.md A, "Pacing on a DPDK core"; FMFT (shared/seeds/000), section 4.
+// a pause is made up for by and by, and never becomes a burst. With one bucket that forgets after 10 us the
+// pauses of a virtual machine took 1.5 % of 10 Gbit/s and 4 % of 25.
+// docs/decisions/0006-pacing-remembers-a-stall.md.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +30,7 @@ class Pacer {
   void set_rate(uint64_t rate_bps) {
     if (rate_bps == rate_bps_) return;
     const uint64_t before_bps = rate_bps_;
-    rate_bps_ = rate_bps == 1 ? 2 : rate_bps;  // one bit a second would not fit
+    rate_bps_ = rate_bps == 1 ? 2 : rate_bps;  // the price of a byte at one bit a second would not fit
     // Nanoseconds a byte in 32.32 fixed point: 8e9 / rate.
     ns_per_byte_fp_ =
         rate_bps == 0 ? 0
@@ -45,10 +45,10 @@ class Pacer {
 
   // A frame of `wire_bytes` (frame, FCS, preamble and gap) leaves at `now_ns`; ready() was true.
   void sent(uint64_t now_ns, uint32_t wire_bytes) {
-    // At a crawl a frame takes seconds: more than 32 bits of nanoseconds.
+    // At a crawl a frame takes seconds, which are more than 32 bits of nanoseconds.
     const __uint128_t cost_fp = static_cast<__uint128_t>(wire_bytes) * ns_per_byte_fp_;
     const auto frames_ns = static_cast<uint64_t>((kDebtFrames * cost_fp) >> 32);
-    if (last_bytes_ == 0) mean_ = peak_ = {.next_ns = now_ns};  // the first: nothing was missed
+    if (last_bytes_ == 0) mean_ = peak_ = {.next_ns = now_ns};  // before the first nothing was missed
     mean_.take(now_ns, cost_fp, std::min(kDebtNs, frames_ns));
     peak_.take(now_ns, cost_fp - cost_fp / kPeakShare, burst_ns_);
     next_ns_ = std::max(mean_.next_ns, peak_.next_ns);

@@ -1,7 +1,7 @@
 // The rate that a dataplane allows itself when nobody tells it anything: down to a crawl, then nothing.
 //
-// Pure. Control sets the rate; this only ever lowers it. shared/design/protocol.md A, FIXED: no report
-// for max(4 RTT, 200 ms) -> 1 %, 10 s -> stop; architecture.md: without news from control, a crawl.
+// Pure. Control sets the rate; this only ever lowers it: to 1 % when the peer has reported nothing for
+// max(4 RTT, 200 ms) or control nothing for 10 s, to nothing when the peer is silent for 10 s.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -4,7 +4,7 @@
 // Pure functions, any thread. Both are in the usual form (initial value and final XOR all ones), so
 // that crc(A || B) = shift(crc(A), bytes(B)) ^ crc(B): the digest of a file is the XOR over its pieces
 // of shift(crc(piece), bytes behind it), in whatever order they come. Values of CRC-32C use the low
-// 32 bits. Choice and figures: shared/design/protocol.md D.
+// 32 bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -61,7 +61,7 @@ BarePorts::~BarePorts() {
   link_.reset();
   for (const auto& ethdev : ethdevs_) ethdev->close();
   queues_.clear();
-  // As in Port: cleaning up would wait for the interrupt thread.
+  // As in Port: cleaning up would wait for the interrupt thread, which the link holds.
   if (eal_started_ && !interrupts_held) stop_eal();
 }
 
@@ -96,7 +96,7 @@ Status BarePorts::start() {
 namespace {
 
 QueueSetup queue_setup(const Ethdev& ethdev, uint32_t ring) {
-  // Enough copies to fill the ring of a device that gives them back late.
+  // A device may give copies back late, so there are enough to fill its ring.
   const uint32_t copies = std::bit_ceil(ring + 4 * net::kBurst) - 1;
   return {.frame_bytes_max = ethdev.frame_bytes_max(),
           .rx_room_bytes = ethdev.rx_room_bytes(),
@@ -221,7 +221,7 @@ Status BarePorts::launch(std::function<void()> body) {
 
 void BarePorts::join() {
   if (!running_) return;
-  // DPDK's own wait spins.
+  // DPDK's own wait spins on a CPU that the polling thread may need.
   while (rte_eal_get_lcore_state(kPollingLcore) == RUNNING) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

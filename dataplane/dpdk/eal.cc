@@ -95,8 +95,8 @@ std::vector<std::string> eal_arguments(const EalRequest& request) {
   if (request.hugepages) {
     arguments.insert(arguments.end(), {"--in-memory", "--single-file-segments"});
   } else {
-    // --no-shconf: nothing shared with other processes, so nothing is left in the runtime directory, and
-    // no thread that listens for them.
+    // With --no-shconf nothing is shared with other processes: nothing is left in the runtime directory, and
+    // no thread listens for them.
     arguments.insert(arguments.end(), {"--no-huge", "--no-shconf", "--file-prefix", request.instance});
   }
   bool all_virtual = true;

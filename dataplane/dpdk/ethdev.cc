@@ -112,7 +112,8 @@ Status Ethdev::configure(uint32_t queues, uint32_t mtu) {
     conf.txmode.offloads |= kChecksumTx;
     conf.rxmode.offloads |= kChecksumRx;
   }
-  // mlx5 offers it if its device arguments have tx_pp. Others' clocks are not always those that they send by.
+  // mlx5 offers it if its device arguments have tx_pp. The clock that another driver lets us read is not
+  // always the one that its device sends by.
   const bool mlx5 = std::string_view(info_.driver_name).starts_with("mlx5");
   if (mlx5 && (info_.tx_offload_capa & kSendTimes) != 0 &&
       rte_mbuf_dyn_tx_timestamp_register(&send_time_at_, &send_time_flag_) == 0) {

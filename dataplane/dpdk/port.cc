@@ -63,8 +63,8 @@ Port::~Port() {
   memif_queues_.clear();
   queues_.clear();
   rte_free(pattern_.data);
-  // Cleaning up waits for the interrupt thread, which memif::Link holds for good. There is nothing to clean:
-  // all memory is this process's own.
+  // Cleaning up waits for the interrupt thread, which memif::Link holds for good. There is nothing to clean
+  // up, since all memory is this process's own.
   if (eal_started_ && !interrupts_held) stop_eal();
 }
 

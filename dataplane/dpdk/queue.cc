@@ -81,7 +81,7 @@ Status Queue::allocate() {
 
 Status Queue::allocate_extents() {
   if (setup_.extents == 0) return {};
-  // Aligned to its size an extent lies in one huge page: contiguous for the device in any IOVA mode.
+  // Aligned to its size an extent lies in one huge page, so it is contiguous for the device in any IOVA mode.
   const size_t bytes = size_t{setup_.extents} * setup_.extent_bytes;
   auto* const base = static_cast<uint8_t*>(
       rte_malloc_socket("extents", bytes, extent_alignment(setup_.extent_bytes), setup_.numa_node));
@@ -185,7 +185,7 @@ rte_mbuf* Queue::referring(uint32_t header_bytes, const uint8_t* payload, uint32
   Share* const share = share_of(owner);
   const rte_iova_t address =
       setup_.driver_copies ? 0 : share->iova + static_cast<uint64_t>(payload - share->data);
-  // This thread alone attaches and, in the device's bursts, detaches: no atomic addition is needed.
+  // No atomic addition is needed: this thread alone attaches, and detaches in the device's bursts.
   rte_mbuf_ext_refcnt_set(&share->info, static_cast<uint16_t>(rte_mbuf_ext_refcnt_read(&share->info) + 1));
   rte_pktmbuf_attach_extbuf(body, const_cast<uint8_t*>(payload), address,
                             static_cast<uint16_t>(payload_bytes), &share->info);
@@ -223,11 +223,11 @@ void Queue::keep_time(uint64_t now_ns) {
   clock_asked_ns_ = now_ns;
   uint64_t ticks = 0;
   const uint64_t before = rte_rdtsc();
-  if (rte_eth_read_clock(setup_.port_id, &ticks) != 0) {  // it may lose its own for a while
+  if (rte_eth_read_clock(setup_.port_id, &ticks) != 0) {  // a device may lose its clock for a while
     sends_at_times_ = false;
     return;
   }
-  // Interrupted in between, the two are not of one moment.
+  // If this thread was interrupted in between, the two readings are not of one moment.
   if (rte_rdtsc() - before > rte_get_tsc_hz() / 1'000'000 * kClockReadUsMax) return;
   clock_.observe(now_ns, ticks);
   sends_at_times_ = clock_.known();
@@ -244,8 +244,8 @@ void Queue::prepare_checksums() {
     frame->l4_len = kUdpHeaderBytes;
     frame->ol_flags |= ip4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6;
   }
-  // Some devices want the pseudo-header's sum in the field. A frame that is refused would be for ever
-  // first in line: drop it.
+  // Some devices want the pseudo-header's sum in the field, which this call sees to. A frame that it refuses
+  // is dropped, since it would stay first in line for ever.
   uint32_t ready = 0;
   while (ready < pending_) {
     ready += rte_eth_tx_prepare(setup_.port_id, setup_.queue_id, burst_ + ready,

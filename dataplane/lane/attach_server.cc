@@ -153,7 +153,7 @@ void AttachServer::handle_request() {
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
   std::vector<UniqueFd> fds;
   if (bytes >= 0) fds = take_descriptors(message);
-  // Gone, or not speaking this protocol.
+  // The client has gone, or does not speak this protocol.
   if (bytes != sizeof request || (message.msg_flags & MSG_TRUNC) != 0) {
     client_.reset();
     return;
@@ -278,7 +278,8 @@ int AttachServer::close_object(uint32_t session, uint32_t index) {
     written_bytes_ -= object->written_bytes();
     return 0;
   }
-  // A flow still uses it: control closed it too early. It must stay, or a write would go astray.
+  // Control closed it too early, while a flow uses it. It must stay, or a write would go to a descriptor that
+  // is another file by then.
   objects_->publish(std::move(object));
   return EBUSY;
 }

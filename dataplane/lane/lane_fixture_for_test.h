@@ -43,7 +43,7 @@ struct Side {
                .board = memory.board(),
                .objects = objects,
                .clock = Clock(),
-               .busy = true,
+               .poll_busy = true,
                .stop = stop,
                .epochs = epochs,
                .warn = [](const std::string&) {}},

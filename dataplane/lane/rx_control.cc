@@ -158,7 +158,7 @@ bool RxSide::pump(uint64_t now_ns) {
 void RxSide::take_gaps(Flow& flow) {
   board::Gap gap;
   for (uint32_t n = 0; n < board::kGapSlots && !flow.gaps.full() && flow.slot.gaps.pop(&gap); ++n) {
-    // A status with an empty run, or one out of order, would not decode: its credit would be lost too.
+    // The peer would refuse a status with an empty run or one out of order, and miss its credit as well.
     const wire::GapRun last = flow.gaps.empty() ? wire::GapRun() : flow.gaps.at(flow.gaps.size() - 1).run;
     if (gap.count == 0 || gap.first + gap.count < gap.first || gap.first < last.first + last.count) {
       resources_.count(Counter::bad_commands);
@@ -207,7 +207,7 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   flow.delay_min_ns = INT64_MAX;
   flow.delay_max_ns = INT64_MIN;
   flow.last_status_ns = now_ns;
-  // What did not fit, or is to be repeated, follows after the usual interval.
+  // What did not fit this time, or has to be said again, follows after the usual interval.
   const bool more = !flow.gaps.empty() || !flow.done_log.empty();
   flow.next_status_ns = now_ns + (more ? flow.config.status_interval_ns : kIdleStatusNs);
 }

@@ -30,8 +30,8 @@ struct RxSide::Flow {
     uint8_t left = kGapRepeats;
   };
 
-  // What the sender may have opened in all: the completed ones, and the window; never more than the
-  // log of completed extents can tell it about.
+  // How many extents the sender may have opened in all: those that are completed, and the window. Never more
+  // than the log of completed extents can tell it about.
   uint64_t credit() const {
     const uint64_t by_buffers = released + config.credit_extents;
     const uint64_t by_log = done_count - done_log.size() + kDoneLog;
@@ -44,9 +44,10 @@ struct RxSide::Flow {
   FlowChannel channel;
   storage::ExtentDigest digest;
   SeqWindow window;
-  Fifo<wire::DoneExtent> done_log;  // those that the sender has not echoed; the front is number
-  uint64_t done_count = 0;          // done_count - done_log.size()
-  uint64_t released = 0;            // extents completed, their buffers free again
+  // Completed extents that the sender has not echoed; the front one has number done_count - done_log.size().
+  Fifo<wire::DoneExtent> done_log;
+  uint64_t done_count = 0;
+  uint64_t released = 0;  // extents that are completed and whose buffers are free again
   Fifo<GapToSend> gaps;
   uint32_t extents_open = 0;
   bool closing = false;
@@ -55,7 +56,7 @@ struct RxSide::Flow {
   uint64_t last_status_ns = 0;
   uint64_t credit_told = 0;
   uint64_t probe_end = 0;
-  uint64_t echo_send_time_ns = 0;  // of the newest datagram, and when it arrived
+  uint64_t echo_send_time_ns = 0;  // when the newest datagram was sent, and when it arrived
   uint64_t echo_arrival_ns = 0;
   int64_t delay_min_ns = INT64_MAX;
   int64_t delay_max_ns = INT64_MIN;

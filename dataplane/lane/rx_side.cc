@@ -11,7 +11,7 @@
 namespace sluice::lane {
 
 RxSide::Flow* RxSide::match(const net::RxDatagram& datagram, const wire::Header& header) {
-  const auto slot = static_cast<uint32_t>(header.flow_id & 0xFFFF);  // the receiver names flows
+  const auto slot = static_cast<uint32_t>(header.flow_id & 0xFFFF);  // we named the flow so
   if (slot >= flows_.size() || flows_[slot] == nullptr) return nullptr;
   Flow& flow = *flows_[slot];
   if (flow.config.flow_id != header.flow_id || flow.closing || !flow.channel.is_way_of(datagram))
@@ -27,7 +27,7 @@ void RxSide::note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns) 
   const auto delay = static_cast<int64_t>(now_ns - header.send_time_ns);
   flow.delay_min_ns = std::min(flow.delay_min_ns, delay);
   flow.delay_max_ns = std::max(flow.delay_max_ns, delay);
-  // Serial-number arithmetic; done_seen never runs ahead of what was completed.
+  // Serial-number arithmetic: a done_seen ahead of what was completed gives a difference that is too large.
   const auto known = static_cast<uint32_t>(flow.done_count - flow.done_log.size());
   const uint32_t learned = header.done_seen - known;
   if (learned <= flow.done_log.size()) {
@@ -59,11 +59,11 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   Object* const object = resources_.objects.find(flow->config.session, h.object);
   if (object == nullptr || !object->is(board::kObjectWrite) ||
       (flow->channel.seal().data_kind() == wire::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
-    // Received, though nobody wants it (a file that is done): as a loss it would be sent again for ever.
+    // Nobody wants it, as when its file is done. It is received all the same, since the sender would repeat
+    // a loss for ever.
     mark_received(*flow, h, verdict);
     return resources_.count(Counter::rx_drop_unknown_object);
   }
-  // The extent's number and the chunk's place in it.
   const uint32_t extent_bytes = flow->config.extent_bytes;
   const uint32_t chunk_bytes = flow->config.chunk_bytes;
   const uint64_t number = h.offset / extent_bytes;
@@ -81,7 +81,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   const bool written = object->has_written(number);
   const bool repeated = verdict == SeqWindow::Verdict::kSeen || written;
   if (!repeated) {
-    // What no disk writes is complete at once, and control must hear of it.
+    // An extent that no disk writes is complete with its last chunk, and control must hear of that.
     const bool told_now = object->mapping != nullptr || object->is(board::kObjectDiscard);
     if (!told_now || resources_.has_event_room()) {
       e = extent_for(*flow, *object, number, (h.flags & wire::kFlagRepair) != 0);
@@ -181,7 +181,8 @@ void RxSide::complete(Extent& e) {
   }
   const bool direct = e.object->is(board::kObjectDirect);
   if (direct && e.length % storage::kDirectAlignment != 0) {
-    // Behind the end of the file: cut off when the file is finished, but never old memory.
+    // These bytes lie behind the end of the file. They are cut off when it is finished, and until then they
+    // must not show what the buffer held before.
     std::memset(e.data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
   }
   change(&e.state, RxExtentState::kWriting);
@@ -207,7 +208,7 @@ void RxSide::finished(Extent& e) {
                    .offset = e.key.number * e.object->extent_bytes,
                    .length = e.length,
                    .digest = e.crc});
-  // A sender that waits for credit is told at once.
+  // A sender may be waiting for credit, so it is told of a quarter of its window at once.
   if (flow.credit() - flow.credit_told >= std::max(1U, flow.config.credit_extents / 4))
     flow.next_status_ns = 0;
   release(e);
@@ -262,7 +263,7 @@ void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, ui
   note_peer(*flow, h, now_ns);
   flow->probe_end = std::max(flow->probe_end, h.tx_seq);
   flow->slot.state.probe_end.store(flow->probe_end, std::memory_order_release);
-  flow->next_status_ns = 0;  // answered at once
+  flow->next_status_ns = 0;  // a probe is answered at once
 }
 
 }  // namespace sluice::lane

@@ -22,7 +22,7 @@ namespace sluice::lane {
 
 class RxSide {
  public:
-  // Uses buffers [first, first + extents) of the queue, and ring slots of the same numbers.
+  // Uses buffers [first, first + extents) of the queue, and disk slots of the same numbers.
   RxSide(WorkerResources& resources, uint32_t first, uint32_t extents);
   ~RxSide();
 
@@ -46,7 +46,7 @@ class RxSide {
   struct Extent {
     RxExtentState state = RxExtentState::kFree;
     uint8_t* data = nullptr;  // where its chunks go: a buffer, the file if that is in memory; or nowhere
-    int write_error = 0;      // why nowhere, if not because they are not wanted
+    int write_error = 0;      // errno: why they go nowhere although they are wanted
     Flow* flow = nullptr;     // that opened it; this and object are nullptr while it is free
     Object* object = nullptr;
     ExtentKey key;
@@ -80,7 +80,7 @@ class RxSide {
   ExtentTable table_;
   std::vector<std::unique_ptr<Flow>> flows_;  // by flow slot; null where none
   std::vector<uint32_t> active_;              // flow slots in use
-  bool starved_ = false;                      // a chunk found no buffer
+  bool starved_ = false;                      // a chunk found no free extent since the last pump
 };
 
 }  // namespace sluice::lane

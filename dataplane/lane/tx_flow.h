@@ -41,12 +41,12 @@ struct TxSide::Flow {
   Fifo<uint32_t> unsent;  // extents whose first pass has not ended, in order
   Fifo<SentChunk> retransmissions;
   Fifo<Repair> repairs;
-  uint32_t repair_slot = ExtentTable::kNone;  // extent read for the repair in front
-  uint32_t extents_held = 0;                  // of any state but kFree
+  uint32_t repair_slot = ExtentTable::kNone;  // the extent that was read for the repair in front
+  uint32_t extents_held = 0;                  // in any state but kFree
   bool closing = false;
   bool repair_turn = false;  // a repair goes before a retransmission
-  uint64_t tx_seq = 0;       // next
-  uint64_t opened = 0;       // extents opened
+  uint64_t tx_seq = 0;       // of the next datagram with data
+  uint64_t opened = 0;       // extents opened, never above credit but by what the peer lists
   uint64_t credit = 0;
   uint32_t done_seen = 0;
   uint64_t rtt_ns = 0;  // 0: not known

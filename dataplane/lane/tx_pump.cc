@@ -45,7 +45,8 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
       break;
     }
     const uint64_t leaves_ns = std::max(now_ns, std::min(flow.pacer.next_ns(), horizon_ns));
-    // In turns: a peer without buffers loses every retransmission until repairs have completed extents.
+    // Repairs and retransmissions take turns, since a peer without buffers loses every retransmission until
+    // repairs have completed extents.
     flow.repair_turn = !flow.repair_turn;
     Sent sent = flow.repair_turn ? send_repair(flow, leaves_ns) : send_retransmission(flow, leaves_ns);
     if (sent == Sent::kNothing) {
@@ -98,15 +99,16 @@ TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
     const SentChunk chunk = flow.retransmissions.front();
     const uint64_t number = chunk.offset / flow.config.extent_bytes;
     const uint32_t slot = table_.find({flow.config.session, chunk.object, number});
-    // No longer held: the peer completed the extent, or it was a repair, which NEED covers.
+    // It is not held any more: the peer completed the extent, or it was sent as a repair, of which the peer
+    // asks again by NEED.
     if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) {
       flow.retransmissions.pop();
       continue;
     }
     const Extent& e = extents_[slot];
     const auto at = static_cast<uint32_t>(chunk.offset - e.offset);
-    // Another life of this extent: its first pass is still to come, so its bytes may not even be read, or the
-    // object is a shorter one by now.
+    // The report is of an earlier life of this extent. The first pass of this one is still to come, so its
+    // bytes may not even be read; or the object is a shorter one by now.
     if (at + chunk.length > e.sent) {
       flow.retransmissions.pop();
       continue;
@@ -149,8 +151,8 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
     if (e.state == State::kReading) return Sent::kNothing;
     const uint32_t chunk_bytes = flow.config.chunk_bytes;
     const uint32_t at = static_cast<uint32_t>(r.offset - e.offset) / chunk_bytes * chunk_bytes;
-    // Bytes whose first pass is still to come may be asked for as well: an earlier life of this session sent
-    // them, and the peer's buffers may be full of what waits for them. After a failed read there are none.
+    // The peer may ask for bytes whose first pass is still to come, because an earlier life of this session
+    // sent them and its buffers are full of what waits for them. After a failed read there are none to send.
     uint32_t bytes = e.length - std::min(at, e.length);
     const bool sent = at < e.length;
     if (sent) {
@@ -203,7 +205,7 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
   flow.unsent.pop();
   change(&e.state, State::kHeld);
   if (e.buffer == &e.mapped &&
-      e.object->mapping->damaged()) {  // zeros were sent in the place of what is gone
+      e.object->mapping->damaged()) {  // the file was cut off, and zeros were sent instead
     resources_.count(Counter::disk_errors);
     return resources_.emit({.kind = board::EventKind::kExtentFailed,
                             .flow = flow.index,

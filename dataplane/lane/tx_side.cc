@@ -46,7 +46,7 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
 
 void TxSide::close(uint32_t flow_slot) {
   Flow* flow = find(flow_slot);
-  if (flow == nullptr) {  // never opened, or closed already: the answer is the same
+  if (flow == nullptr) {  // a flow that never was and one that is closed have the same answer
     resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
     return;
   }
@@ -119,7 +119,7 @@ void TxSide::query_work(const board::Command& c) {
                      .offset = e.offset,
                      .length = e.length});
   }
-  // Up to the end of each partition, since kPartitionSent will name that.
+  // Runs end where their partition ends, since kPartitionSent will name its bytes.
   for (uint32_t i = 0; flow != nullptr && i < flow->unsent.size(); ++i) {
     const Extent& e = extents_[flow->unsent.at(i)];
     queued(e.object->id, e.offset, e.object->extent_length(e.key.number));
@@ -187,7 +187,7 @@ void TxSide::read_ahead(Flow& flow) {
   while (!flow.partitions.empty() && flow.extents_held < share && !flow.unsent.full() &&
          resources_.has_event_room()) {
     Partition& p = flow.partitions.front();
-    if (p.read >= p.length) {  // the peer has the rest
+    if (p.read >= p.length) {  // the peer was found to have the rest
       flow.partitions.pop();
       continue;
     }
@@ -199,7 +199,8 @@ void TxSide::read_ahead(Flow& flow) {
       continue;
     }
     const uint64_t number = (p.offset + p.read) / object->extent_bytes;
-    if (table_.find({object->session, object->id, number}) != ExtentTable::kNone) return;  // still held: wait
+    if (table_.find({object->session, object->id, number}) != ExtentTable::kNone)
+      return;  // its former life is still held
     uint32_t slot = 0;
     if (!start_read(flow, *object, number, false, &slot)) return;
     Extent& e = extents_[slot];
@@ -236,7 +237,7 @@ void TxSide::read_ended(uint32_t slot, int error) {
                      .offset = e.offset,
                      .length = e.length,
                      .value = static_cast<uint64_t>(error)});
-    e.length = 0;  // nothing of it is ever sent; control ends the session
+    e.length = 0;  // so that nothing of it is ever sent; control ends the session
   }
 }
 

@@ -25,7 +25,7 @@ namespace sluice::lane {
 
 class TxSide {
  public:
-  // Uses buffers [0, extents) of the queue, and ring slots of the same numbers. `pattern` is what
+  // Uses buffers [0, extents) of the queue, and disk slots of the same numbers. `pattern` is what
   // kObjectGenerate sends.
   TxSide(WorkerResources& resources, uint32_t extents, const net::Buffer* pattern);
   ~TxSide();
@@ -113,7 +113,7 @@ class TxSide {
   ExtentTable table_;
   Fifo<uint32_t> draining_;
   std::vector<std::unique_ptr<Flow>> flows_;
-  uint32_t first_flow_ = 0;  // turns, so that each flow is first in its time
+  uint32_t first_flow_ = 0;  // goes round, so that each flow is the first one now and then
 };
 
 }  // namespace sluice::lane

@@ -44,7 +44,7 @@ void TxSide::take_status(Flow& flow, const wire::Status& status, uint64_t now_ns
     if (lowest == 0 || rtt < lowest) set(flow.slot.state.rtt_min_ns, rtt);
   }
   for (uint32_t i = 0; i < status.done_count; ++i) {
-    // Serial-number order (RFC 1982): only what is next; earlier ones were handled.
+    // Earlier ones were handled with an earlier status. Numbers wrap around (RFC 1982).
     if (status.done_first + i != flow.done_seen) continue;
     ++flow.done_seen;
     complete(flow, status.done[i]);
@@ -72,7 +72,7 @@ void TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
     add(flow.slot.state.extents_done, 1);
     return;
   }
-  if (extents_[slot].state != State::kHeld) {  // the end of its first pass comes back to this
+  if (extents_[slot].state != State::kHeld) {  // the end of its first pass comes back here
     extents_[slot].listed_early = true;
     return;
   }

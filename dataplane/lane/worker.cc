@@ -12,8 +12,8 @@ namespace sluice::lane {
 namespace {
 
 constexpr uint32_t kIdleLoopsBeforeSleep = 32;
-// Below the first, waking up costs more than waiting. The second gathers a burst of what comes meanwhile; the
-// longest with flows leaves half of a receive ring of 256 frames free at 100 Gbit/s.
+// Below the shortest sleep, waking up costs more than waiting. The first sleep lets a burst gather; the
+// longest one while there are flows leaves half of a receive ring of 256 frames free at 100 Gbit/s.
 constexpr uint64_t kSleepNsMin = 10'000;
 constexpr uint64_t kSleepNsFirst = 20'000;
 constexpr uint64_t kSleepNsMaxWithFlows = 100'000;
@@ -41,7 +41,7 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
       rx_(resources_, tx_extents_, shared.board.port.rx_extents) {}
 
 Status Worker::open() {
-  // The ring belongs to the thread that opens it.
+  // io_uring lets only the thread that opened a ring use it.
   const auto extents = static_cast<uint32_t>(datagrams_->buffers().size());
   return disk_.open(extents, datagrams_->buffer_memory(), shared_.helper_cpus, shared_.warn);
 }
@@ -58,7 +58,7 @@ void Worker::run() {
     if (busy) {
       idle_loops_ = 0;
       idle_sleep_ns_ = kSleepNsFirst;
-    } else if (!shared_.busy && ++idle_loops_ > kIdleLoopsBeforeSleep) {
+    } else if (!shared_.poll_busy && ++idle_loops_ > kIdleLoopsBeforeSleep) {
       now_ns = idle(previous_ns, now_ns);
     }
   }
@@ -75,7 +75,7 @@ bool Worker::step(uint64_t now_ns) {
   busy |= tx_.pump(now_ns);
   disk_.submit();
   datagrams_->flush();
-  // A quiet point: no pointer to an object is held but those that are counted.
+  // This is a quiet point: the only pointers to objects that are held now are counted ones.
   shared_.epochs[index_]->fetch_add(1, std::memory_order_release);
   resources_.count(Counter::loops);
   return busy;
@@ -85,7 +85,7 @@ bool Worker::step(uint64_t now_ns) {
 // is lost to the rate, so what waking up takes here is learnt: the most of late, forgotten slowly.
 uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   const bool flows = tx_.has_flows() || rx_.has_flows();
-  // What was due at the last step and was not done waits for something else (a next hop, the device).
+  // Something that was due at the last step and was not done waits for something else, like the device.
   const uint64_t due_ns = next_due_ns(stepped_ns);
   const uint64_t sleep_ns = std::min(idle_sleep_ns_, due_ns - std::min(due_ns, now_ns + late_ns_));
   if (sleep_ns < kSleepNsMin) return now_ns;
@@ -157,7 +157,8 @@ void Worker::obey(const board::Command& command, uint64_t now_ns) {
 }
 
 int Worker::open_flow(uint32_t flow_slot, uint64_t now_ns) {
-  const board::FlowConfig c = resources_.board.flows[flow_slot].config;  // copied once, then checked
+  const board::FlowConfig c =
+      resources_.board.flows[flow_slot].config;  // copied before it is checked: control can write there
   const auto& port = resources_.port_info;
   const net::Address local = net::Address::of(c.local_ip);
   const net::Address peer = net::Address::of(c.peer_ip);
@@ -251,7 +252,7 @@ void Worker::on_datagram(const net::RxDatagram& datagram, uint64_t now_ns) {
 
 bool Worker::poll_disk() {
   if (!resources_.has_event_room()) {
-    // Control does not drain the board: hold what is finished, so that no event is lost.
+    // Control does not drain the board. What is finished waits in the disk, so that no event is lost.
     resources_.count(Counter::event_ring_full);
     return false;
   }

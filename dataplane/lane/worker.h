@@ -31,7 +31,7 @@ struct WorkerShared {
   board::Board& board;
   ObjectTable& objects;
   Clock clock;
-  bool busy = false;
+  bool poll_busy = false;  // never sleep
   std::atomic<bool>& stop;
   const std::vector<std::unique_ptr<std::atomic<uint64_t>>>& epochs;  // each worker's quiet points
   std::vector<std::unique_ptr<storage::Disk>> disks;                  // one per worker
@@ -62,7 +62,7 @@ class Worker {
   bool hand_over(net::RxDatagram* datagram);
   void on_datagram(const net::RxDatagram& datagram, uint64_t now_ns);
   bool poll_disk();
-  uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time then
+  uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time afterwards
 
   WorkerShared& shared_;
   uint32_t index_;
@@ -73,10 +73,10 @@ class Worker {
   uint32_t tx_extents_;
   TxSide tx_;
   RxSide rx_;
-  std::array<net::RxDatagram, net::kBurst> burst_;  // here, since making it anew for each turn costs time
+  std::array<net::RxDatagram, net::kBurst> burst_;  // a member, so that no turn has to initialise it
   uint32_t idle_loops_ = 0;
   uint64_t idle_sleep_ns_ = 0;
-  uint64_t late_ns_ = 0;  // that sleeps end later than asked for
+  uint64_t late_ns_ = 0;  // by how much sleeps have ended later than they should
 };
 
 }  // namespace sluice::lane

@@ -48,17 +48,17 @@ Link::Link(std::vector<LinkEnd> ends, HandlerThread& handlers) : handlers_(handl
 
 Status Link::start() {
   stop_event_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  // A server only begins to answer; a client is started when its server is there.
+  // Starting a server only makes it answer. A client is started later, when its server is there.
   for (const auto& end : ends_) {
     if (end->socket.server && !end->driver->start()) {
       return Error{ErrorCode::kDevice, fmt::format("[port] device {}: cannot start", end->socket.device)};
     }
   }
-  // The process's signals are for its main thread.
+  // The process's signals are for its main thread; the real-time ones tell threads to drop their privileges.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) sigdelset(&all, signal);  // privileges.cc
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) sigdelset(&all, signal);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "sluice-link");
@@ -86,7 +86,7 @@ void Link::run() {
     for (const auto& end : ends_) {
       if (!end->online) seek(*end);
     }
-    // Whatever knocks there must not keep the workers from their work.
+    // Somebody who knocks all the time must not keep the workers from their work.
     if (knock != Knock::kNone) sleep_ms(10);
   }
 }
@@ -159,7 +159,8 @@ void Link::let_handlers_run(Knock knock) {
   if (knock == Knock::kOnline) {
     handlers_.handle_ready();
   } else {
-    // A greeting is a conversation: until it has led to something, or is just somebody who looked.
+    // A greeting is a conversation. It ends when it has led to a link, or when nothing comes of it for a
+    // while.
     const auto waits = [&] {
       return std::ranges::none_of(ends_,
                                   [](const auto& end) { return !end->online && end->driver->connected(); });
@@ -193,9 +194,9 @@ void Link::settle() {
 void Link::try_online(End& end) {
   const bool alone = !any_online();
   hold();
-  // The driver keeps the negotiated number of rings to itself, and a queue without a ring of its own uses the
-  // first one's: two workers on one ring destroy it. The region of each link that is online is a good one;
-  // this link's must be one more.
+  // The driver does not tell how many rings were agreed on, and lets a queue without a ring of its own use
+  // the first one's, which two workers then destroy. So the regions are counted: each link that is online has
+  // a good one, and this link's must be one more.
   const std::vector<Region> regions = mapped_regions();
   const size_t wanted = 2 * end.gates.size();
   const auto good = std::ranges::count_if(

@@ -25,7 +25,7 @@ Region Region::inspect(uint8_t* begin, uint64_t bytes) {
     std::memcpy(&cookie, begin + offset, sizeof cookie);
     return cookie == kCookie;
   };
-  // From four slots up every ring begins at a cache line, as its head wants; smaller ones are left to the
+  // From four slots up every ring begins at a cache line, as its head needs. Smaller ones are left to the
   // driver.
   for (uint32_t log2 = 2; log2 <= kLog2SlotsMax; ++log2) {
     if (!cookie_at(0) || !cookie_at(ring_bytes(log2))) continue;
@@ -70,7 +70,7 @@ Ring::Ring(const Region& region, uint32_t pair, bool client, bool sending, uint3
   uint8_t* const ring = region.begin + (to_client + pair) * ring_bytes(region.log2_slots);
   ring_ = reinterpret_cast<RingHead*>(ring);
   descriptors_ = reinterpret_cast<Descriptor*>(ring + kRingHeadBytes);
-  // A new ring begins at zero; the peer may have moved its own index meanwhile, and nobody moved ours.
+  // Nobody has moved our index of a new ring yet, while the peer may have moved its own.
   at_ = (client ? ring_->head : ring_->tail).load(std::memory_order_relaxed);
   if (offers_buffers()) {
     offer(slots_);

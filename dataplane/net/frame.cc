@@ -17,7 +17,7 @@ constexpr uint8_t kHopLimit = 64;
 // Sum of 16-bit words in network order; an odd last byte counts as the high half (RFC 1071).
 uint64_t sum_words(const uint8_t* p, size_t n) {
   uint64_t sum = 0;
-  // In host order: the sum is independent of byte order up to a swap at the end (RFC 1071, 2 (B)).
+  // Words are added in host order, since byte order only swaps the two bytes of the sum (RFC 1071, 2 (B)).
   while (n >= 8) {
     uint64_t v;
     std::memcpy(&v, p, 8);
@@ -108,7 +108,7 @@ FrameTemplate::FrameTemplate(const Address& source, uint16_t source_port, const 
     p[9] = kProtocolUdp;
     std::memcpy(p + 12, source.bytes + 12, 4);
     std::memcpy(p + 16, destination.bytes + 12, 4);
-    ip4_sum_ = fold(sum_words(p, kIp4Bytes));  // four bytes at a time: more than 32 bits
+    ip4_sum_ = fold(sum_words(p, kIp4Bytes));  // folded, since the sum may have more than 32 bits
     p += kIp4Bytes;
   } else {
     p[0] = 0x60;
@@ -147,7 +147,7 @@ void FrameTemplate::write(uint8_t* out, uint32_t payload_bytes) const {
 
 uint16_t FrameTemplate::udp_checksum(std::span<const uint8_t> front, std::span<const uint8_t> rest) const {
   const auto udp_bytes = static_cast<uint16_t>(kUdpBytes + front.size() + rest.size());
-  // Ports stand right before length and checksum; both of those are added apart.
+  // The four bytes are the ports. The length counts twice: in the pseudo header and in the UDP header.
   const uint64_t sum = pseudo_sum_ + 2 * in_host(udp_bytes) + sum_words(front_ + bytes_ - kUdpBytes, 4) +
                        sum_words(front.data(), front.size()) + sum_words(rest.data(), rest.size());
   const auto checksum = static_cast<uint16_t>(~fold(sum));

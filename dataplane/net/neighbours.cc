@@ -216,11 +216,11 @@ bool Neighbours::resolve(const uint8_t* destination, uint8_t* mac_out) const {
 
 void Neighbours::learn(const uint8_t* ip, const uint8_t* mac) {
   if (!is_unicast_mac(mac) || same(mac, host_.mac, 6)) return;
-  // Only who can be a next hop: a stranger cannot fill the table with far addresses.
+  // Only who can be a next hop is learned, so that a stranger cannot fill the table with far addresses.
   if (next_hop(ip) != ip && !same(ip, host_.gateway4, 16) && !same(ip, host_.gateway6, 16)) return;
   if (same(ip, host_.ip4, 16) || same(ip, host_.ip6, 16)) return;
   const uint64_t hash = hash_of(ip);
-  Entry* chosen = &entries_[hash % kEntries];  // all taken: this one's owner will be asked again
+  Entry* chosen = &entries_[hash % kEntries];  // if all are taken: its owner is asked again later
   for (uint32_t i = 0; i < kProbes; ++i) {
     Entry& entry = entries_[(hash + i) % kEntries];
     const bool empty = entry.mac.load(std::memory_order_relaxed) == 0;
@@ -258,7 +258,7 @@ bool Neighbours::handle(std::span<const uint8_t> frame, std::span<uint8_t> reply
   *reply_bytes = 0;
   if (frame.size() < kEthernetBytes) return false;
   const bool to_us = same(frame.data(), host_.mac, 6);
-  if (!to_us && (frame[0] & 1) == 0) return false;  // a device in promiscuous mode
+  if (!to_us && (frame[0] & 1) == 0) return false;  // the device is in promiscuous mode
   switch (load_be16(&frame[12])) {
     case kTypeArp:
       return handle_arp(frame, reply, reply_bytes);
@@ -282,7 +282,7 @@ bool Neighbours::handle_arp(std::span<const uint8_t> frame, std::span<uint8_t> r
   memcpy(sender, kMappedPrefix, sizeof kMappedPrefix);
   memcpy(sender + 12, arp + 14, 4);
   if (operation == 1) {
-    // A sender without address only asks whether ours is taken.
+    // A sender without an address only asks whether ours is taken.
     if (!same(arp + 14, kZero, 4)) learn(sender, arp + 8);
     *reply_bytes = write_arp(host_, 2, arp + 8, arp + 8, arp + 14, reply);
   } else if (operation == 2 && same(arp + 18, host_.mac, 6) && same(frame.data(), host_.mac, 6)) {
@@ -303,7 +303,7 @@ bool Neighbours::handle_icmp4(std::span<const uint8_t> frame, std::span<uint8_t>
   }
   const Bytes message = packet.subspan(header_bytes, total_bytes - header_bytes);
   if (!same(&packet[16], host_.ip4 + 12, 4) || message[0] != kEchoRequest4 || message[1] != 0) return false;
-  // Fragments, wrong checksums and senders that cannot be answered: handled, without an answer.
+  // Fragments, wrong checksums and senders that cannot be answered count as handled, and get no answer.
   const auto reply_total = static_cast<uint32_t>(kIp4Bytes + message.size());
   if ((load_be16(&packet[6]) & 0x3fff) != 0 || folded(sum16(packet.first(header_bytes), 0)) != 0 ||
       folded(sum16(message, 0)) != 0 || !is_host4(&packet[12]) || !is_unicast_mac(&frame[6]) ||
@@ -369,7 +369,7 @@ uint32_t Neighbours::answer_solicitation(std::span<const uint8_t> packet, std::s
                                          std::span<uint8_t> reply) {
   const uint8_t* const from = &packet[8];
   const uint8_t* const target = &message[8];
-  if (is_zero(from)) {  // somebody wants to take the address: tell all
+  if (is_zero(from)) {  // somebody wants to take our address, so all are told whose it is
     const uint8_t link_to[6] = {0x33, 0x33, 0, 0, 0, 1};
     return write_nd(host_, {kAdvertisement, kFlagOverride, kOptionTargetLink, target}, link_to, target,
                     kAllNodes, reply);

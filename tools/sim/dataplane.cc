@@ -73,7 +73,7 @@ Dataplane::Dataplane(Setup setup)
                                                                     .board = board_,
                                                                     .objects = *objects_,
                                                                     .clock = lane::Clock(),
-                                                                    .busy = true,
+                                                                    .poll_busy = true,
                                                                     .stop = stop_,
                                                                     .epochs = epochs_,
                                                                     .warn = [](const std::string&) {}});
