@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 
 #include "dataplane/memif/rings.h"
 
@@ -22,12 +22,13 @@ class SharedRegionForTest {
     std::memset(memory_.get(), 0, bytes_);
     for (uint32_t r = 0; r < 2 * pairs; ++r) {
       uint8_t* const at = memory_.get() + r * ring_bytes;
-      auto* const head = new (at) RingHead;
-      head->cookie = kCookie;
-      head->flags = kMaskInterrupts;
-      auto* const slot = reinterpret_cast<Descriptor*>(at + kRingHeadBytes);
+      // Byte by byte, since a ring of few slots does not begin where its types want to.
+      std::memcpy(at + offsetof(RingHead, cookie), &kCookie, sizeof kCookie);
+      std::memcpy(at + offsetof(RingHead, flags), &kMaskInterrupts, sizeof kMaskInterrupts);
       for (uint32_t i = 0; i < slots; ++i) {
-        slot[i].offset = static_cast<uint32_t>(buffers_at + (uint64_t{r} * slots + i) * buffer_bytes);
+        const auto offset = static_cast<uint32_t>(buffers_at + (uint64_t{r} * slots + i) * buffer_bytes);
+        std::memcpy(at + kRingHeadBytes + i * sizeof(Descriptor) + offsetof(Descriptor, offset), &offset,
+                    sizeof offset);
       }
     }
     region = Region::inspect(memory_.get(), bytes_);
