@@ -8,6 +8,7 @@ int FlowChannel::open(net::DatagramQueue& datagrams, const board::FlowConfig& co
   seal_ = seal::FlowSeal(static_cast<wire::CrcKind>(config.crc_kind));
   return datagrams.open_path({.local = {net::Address::of(config.local_ip), config.local_port},
                               .peer = {net::Address::of(config.peer_ip), config.peer_port},
+                              .header_bytes = wire::kHeaderBytes,
                               .udp_checksum = config.udp_checksum != 0},
                              &path_);
 }

@@ -23,14 +23,11 @@ class FlowChannel {
   // False while the way to the peer is being found out: send nothing.
   bool ready(uint64_t now_ns) { return datagrams_->ready(*path_, now_ns); }
 
-  struct Payload {
-    std::span<const uint8_t> bytes;
-    const net::Buffer* owner = nullptr;  // as net::TxRequest::owner
-    uint64_t send_at_ns = 0;             // as net::TxRequest::send_at_ns
-  };
-  // Sends one datagram, sealed; header.length is the payload's. On success returns the payload's digest in
-  // *digest. False when there is no room: flush, try later.
-  bool send(const wire::Header& header, const Payload& payload, uint64_t* digest);
+  // Sends one datagram, sealed; header.length is the payload's. `owner` and `send_at_ns` as for
+  // net::DatagramQueue::begin. On success returns the payload's digest in *digest. False when there is no
+  // room: flush, try later.
+  bool send(const wire::Header& header, std::span<const uint8_t> payload, const net::Buffer* owner,
+            uint64_t send_at_ns, uint64_t* digest);
 
   // The datagram came the way of this flow.
   bool is_way_of(const net::RxDatagram& datagram) const { return path_->is_way_of(datagram); }
@@ -47,17 +44,14 @@ class FlowChannel {
   seal::FlowSeal seal_;
 };
 
-inline bool FlowChannel::send(const wire::Header& header, const Payload& payload, uint64_t* digest) {
-  const net::TxRequest request{.header_bytes = wire::kHeaderBytes,
-                               .payload = payload.bytes,
-                               .owner = payload.owner,
-                               .send_at_ns = payload.send_at_ns};
-  const net::TxDatagram datagram = datagrams_->begin(*path_, request);
+// Inline, as a step of building one datagram.
+inline bool FlowChannel::send(const wire::Header& header, std::span<const uint8_t> payload,
+                              const net::Buffer* owner, uint64_t send_at_ns, uint64_t* digest) {
+  const net::TxDatagram datagram = datagrams_->begin(*path_, payload, owner, send_at_ns);
   if (datagram.header == nullptr) return false;
-  *digest = seal_.seal(header, payload.bytes,
-                       std::span<uint8_t, wire::kHeaderBytes>(datagram.header, wire::kHeaderBytes),
-                       datagram.payload);
-  datagrams_->end(*path_, request, datagram);
+  const std::span<uint8_t, wire::kHeaderBytes> header_out(datagram.header, wire::kHeaderBytes);
+  *digest = seal_.seal(header, payload, header_out, datagram.payload);
+  datagrams_->end(*path_, payload, datagram);
   return true;
 }
 

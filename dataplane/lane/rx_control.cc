@@ -197,7 +197,7 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
                             .send_time_ns = now_ns,
                             .length = static_cast<uint32_t>(bytes)};
   uint64_t ignored = 0;
-  if (!flow.channel.send(header, {.bytes = {payload, bytes}}, &ignored)) return;
+  if (!flow.channel.send(header, {payload, bytes}, nullptr, 0, &ignored)) return;
   ++flow.status_seq;
   for (uint32_t i = 0; i < gaps_written; ++i) --flow.gaps.at(i).left;
   while (!flow.gaps.empty() && flow.gaps.front().left == 0) flow.gaps.pop();

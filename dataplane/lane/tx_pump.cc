@@ -85,9 +85,7 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
                             .object = e.object->id,
                             .length = bytes,
                             .done_seen = flow.done_seen};
-  const FlowChannel::Payload payload{
-      .bytes = {e.buffer->data + at, bytes}, .owner = e.buffer, .send_at_ns = leaves_ns};
-  if (!flow.channel.send(header, payload, digest)) return false;
+  if (!flow.channel.send(header, {e.buffer->data + at, bytes}, e.buffer, leaves_ns, digest)) return false;
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
   ++flow.tx_seq;
   flow.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
@@ -243,7 +241,7 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
                             .send_time_ns = now_ns,
                             .done_seen = flow.done_seen};
   uint64_t ignored = 0;
-  if (!flow.channel.send(header, {}, &ignored)) return;
+  if (!flow.channel.send(header, {}, nullptr, 0, &ignored)) return;
   flow.last_send_ns = now_ns;
   flow.probe_interval_ns = std::min(flow.probe_interval_ns * 3 / 2, kProbeIntervalNsMax);
   add(flow.slot.state.probes, 1);

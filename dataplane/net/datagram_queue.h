@@ -29,7 +29,8 @@ struct RxDatagram {
 
 struct PathConfig {
   Endpoint local;
-  Endpoint peer;  // of the same family
+  Endpoint peer;              // of the same family
+  uint32_t header_bytes = 0;  // with which every datagram begins that is sent on the path; an even number
   bool udp_checksum = false;
 };
 
@@ -60,17 +61,8 @@ class Path {
   bool needs_end_ = false;  // end() has something to do
 };
 
-struct TxRequest {
-  uint32_t header_bytes = 0;
-  std::span<const uint8_t> payload;
-  // Whose memory the payload lies in: it may be sent from there, and must not change until device_holds says
-  // no. nullptr: the payload goes into the datagram.
-  const Buffer* owner = nullptr;
-  uint64_t send_at_ns = 0;  // only where sends_at_times; 0: at once
-};
-
 struct TxDatagram {
-  uint8_t* header = nullptr;   // to be filled; nullptr: no room
+  uint8_t* header = nullptr;   // PathConfig::header_bytes to be filled; nullptr: no room
   uint8_t* payload = nullptr;  // where the payload is to be copied; nullptr: it leaves from where it lies
 };
 
@@ -96,9 +88,13 @@ class DatagramQueue {
 
   // Begins a datagram on a path that is ready. The caller fills in the header, and the payload where it is
   // told to, then calls end; both before anything else is begun. No room: flush, try later.
-  virtual TxDatagram begin(Path& path, const TxRequest& request) = 0;
-  void end(Path& path, const TxRequest& request, const TxDatagram& datagram) {
-    if (path.needs_end_) finish(path, request, datagram);
+  // `owner`: whose memory the payload lies in. It may be sent from there, and must not change until
+  // device_holds says no. nullptr: the payload goes into the datagram. `send_at_ns`: see sends_at_times.
+  // (All of it in registers: what is stored on the way waits behind what the peer's core has to let go of.)
+  virtual TxDatagram begin(Path& path, std::span<const uint8_t> payload, const Buffer* owner,
+                           uint64_t send_at_ns) = 0;
+  void end(Path& path, std::span<const uint8_t> payload, TxDatagram datagram) {
+    if (path.needs_end_) finish(path, payload, datagram);
   }
   // Hands over what was begun since the last time. What is not taken stays first in line, unless the link is
   // known to be down: then it is dropped.
@@ -106,8 +102,8 @@ class DatagramQueue {
   // True while a datagram that points into this buffer has not left. May reclaim.
   virtual bool device_holds(const Buffer& buffer) = 0;
 
-  // True: TxRequest::send_at_ns is obeyed, in nanoseconds of the clock that keep_time is told. Datagrams of a
-  // queue leave in the order in which they were begun. May change with keep_time.
+  // True: begin's `send_at_ns` is obeyed, in nanoseconds of the clock that keep_time is told; 0 is at once.
+  // Datagrams of a queue leave in the order in which they were begun. May change with keep_time.
   bool sends_at_times() const { return sends_at_times_; }
   // `now_ns` was read just now. Once per turn.
   virtual void keep_time(uint64_t now_ns) = 0;
@@ -120,7 +116,7 @@ class DatagramQueue {
   // Behind ready(): true sets how long the answer holds.
   virtual bool resolve(Path& path, uint64_t now_ns) = 0;
   // Behind end(), for paths that need it.
-  virtual void finish(Path& path, const TxRequest& request, const TxDatagram& datagram) = 0;
+  virtual void finish(Path& path, std::span<const uint8_t> payload, TxDatagram datagram) = 0;
 
   static void ready_until(Path& path, uint64_t ns) { path.ready_until_ns_ = ns; }
   static void needs_end(Path& path, bool does) { path.needs_end_ = does; }

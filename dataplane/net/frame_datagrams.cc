@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "dataplane/base/check.h"
+#include "dataplane/core/wire.h"
 
 namespace sluice::net {
 namespace {
@@ -147,13 +148,16 @@ void FrameDatagrams::release_kept(const RxDatagram& datagram) {
 
 // ---- sending -----------------------------------------------------------------------------------
 
-void FrameDatagrams::finish(Path& path, const TxRequest& request, const TxDatagram& datagram) {
+void FrameDatagrams::store_pseudo_checksum(const FramePath& path, uint8_t* frame, uint32_t payload_bytes) {
+  wire::store_be16(frame + path.front.udp_checksum_at(),
+                   path.front.pseudo_checksum(path.config().header_bytes + payload_bytes));
+}
+
+void FrameDatagrams::finish(Path& path, std::span<const uint8_t> payload, TxDatagram datagram) {
   const auto& way = static_cast<const FramePath&>(path);
-  const std::span<const uint8_t> payload =
-      datagram.payload != nullptr ? std::span<const uint8_t>(datagram.payload, request.payload.size())
-                                  : request.payload;
+  if (datagram.payload != nullptr) payload = {datagram.payload, payload.size()};  // as it will leave
   uint8_t* const field = datagram.header - way.front.bytes() + way.front.udp_checksum_at();
-  wire::store_be16(field, way.front.udp_checksum({datagram.header, request.header_bytes}, payload));
+  wire::store_be16(field, way.front.udp_checksum({datagram.header, path.config().header_bytes}, payload));
 }
 
 void FrameDatagrams::send_frame(std::span<const uint8_t> frame) {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "dataplane/board/counters.h"
-#include "dataplane/core/wire.h"
 #include "dataplane/net/datagram_queue.h"
 #include "dataplane/net/frame.h"
 #include "dataplane/net/frame_queue.h"
@@ -27,7 +26,10 @@ class FrameDatagrams : public DatagramQueue {
   bool keep(RxDatagram* datagram) override;
   void release() override;
   void release_kept(const RxDatagram& datagram) override;
-  TxDatagram begin(Path& path, const TxRequest& request) override { return begin_in(frames_, path, request); }
+  TxDatagram begin(Path& path, std::span<const uint8_t> payload, const Buffer* owner,
+                   uint64_t send_at_ns) override {
+    return begin_in(frames_, path, payload, owner, send_at_ns);
+  }
   void flush() override;
   bool device_holds(const Buffer& buffer) override { return frames_.device_holds(buffer); }
   void keep_time(uint64_t now_ns) override;
@@ -37,10 +39,11 @@ class FrameDatagrams : public DatagramQueue {
  protected:
   // What begin does, with the queue's own type: a final class then costs no second virtual call a datagram.
   template <typename Frames>
-  TxDatagram begin_in(Frames& frames, Path& path, const TxRequest& request);
+  TxDatagram begin_in(Frames& frames, Path& path, std::span<const uint8_t> payload, const Buffer* owner,
+                      uint64_t send_at_ns);
 
   bool resolve(Path& path, uint64_t now_ns) override;
-  void finish(Path& path, const TxRequest& request, const TxDatagram& datagram) override;
+  void finish(Path& path, std::span<const uint8_t> payload, TxDatagram datagram) override;
 
   FrameQueue& frames_;
 
@@ -51,6 +54,7 @@ class FrameDatagrams : public DatagramQueue {
   bool take(const RxFrame& frame, RxDatagram* datagram);
   bool answer_neighbour(const RxFrame& frame);
   void send_frame(std::span<const uint8_t> frame);
+  static void store_pseudo_checksum(const FramePath& path, uint8_t* frame, uint32_t payload_bytes);
 
   Neighbours& neighbours_;
   const board::PortInfo info_;
@@ -72,42 +76,42 @@ class FrameDatagramsOf final : public FrameDatagrams {
   FrameDatagramsOf(Frames& frames, Neighbours& neighbours, const board::PortInfo& info,
                    board::CounterWriter counters)
       : FrameDatagrams(frames, neighbours, info, counters) {}
-  TxDatagram begin(Path& path, const TxRequest& request) override {
-    return begin_in(static_cast<Frames&>(frames_), path, request);
+  TxDatagram begin(Path& path, std::span<const uint8_t> payload, const Buffer* owner,
+                   uint64_t send_at_ns) override {
+    return begin_in(static_cast<Frames&>(frames_), path, payload, owner, send_at_ns);
   }
 };
 
 struct FrameDatagrams::FramePath final : Path {
   explicit FramePath(const PathConfig& c)
-      : Path(c), front(c.local.address, c.local.port, c.peer.address, c.peer.port) {}
+      : Path(c),
+        front(c.local.address, c.local.port, c.peer.address, c.peer.port),
+        all_headers_bytes(static_cast<uint32_t>(front.bytes()) + c.header_bytes) {}
 
   FrameTemplate front;
+  const uint32_t all_headers_bytes;
   bool offload = false;  // the device computes the UDP checksum
   uint64_t next_solicit_ns = 0;
 };
 
 template <typename Frames>
-TxDatagram FrameDatagrams::begin_in(Frames& frames, Path& path, const TxRequest& request) {
+TxDatagram FrameDatagrams::begin_in(Frames& frames, Path& path, std::span<const uint8_t> payload,
+                                    const Buffer* owner, uint64_t send_at_ns) {
   const auto& way = static_cast<const FramePath&>(path);
-  const auto payload_bytes = static_cast<uint32_t>(request.payload.size());
-  const auto front_bytes = static_cast<uint32_t>(way.front.bytes());
-  const uint32_t datagram_bytes = request.header_bytes + payload_bytes;
-  if (sends_at_times_) frames.send_at(request.send_at_ns);
-  const bool by_reference = request.owner != nullptr;
+  const auto payload_bytes = static_cast<uint32_t>(payload.size());
+  if (sends_at_times_) frames.send_at(send_at_ns);
   uint8_t* const frame =
-      by_reference ? frames.tx_begin(front_bytes + request.header_bytes, request.payload.data(),
-                                     payload_bytes, request.owner, way.offload)
-                   : frames.tx_begin(front_bytes + datagram_bytes, nullptr, 0, nullptr, way.offload);
+      owner != nullptr
+          ? frames.tx_begin(way.all_headers_bytes, payload.data(), payload_bytes, owner, way.offload)
+          : frames.tx_begin(way.all_headers_bytes + payload_bytes, nullptr, 0, nullptr, way.offload);
   if (frame == nullptr) return {};
-  way.front.write(frame, datagram_bytes);
-  if (way.offload) {
-    wire::store_be16(frame + way.front.udp_checksum_at(), way.front.pseudo_checksum(datagram_bytes));
-  }
+  way.front.write(frame, way.config().header_bytes + payload_bytes);
+  if (way.offload) store_pseudo_checksum(way, frame, payload_bytes);
   ++tx_frames_;
-  tx_bytes_ += front_bytes + datagram_bytes;
-  uint8_t* const header = frame + front_bytes;
-  const bool caller_copies = !by_reference || frames.caller_copies();
-  return {.header = header, .payload = caller_copies ? header + request.header_bytes : nullptr};
+  tx_bytes_ += way.all_headers_bytes + payload_bytes;
+  const bool caller_copies = owner == nullptr || frames.caller_copies();
+  return {.header = frame + way.front.bytes(),
+          .payload = caller_copies ? frame + way.all_headers_bytes : nullptr};
 }
 
 }  // namespace sluice::net

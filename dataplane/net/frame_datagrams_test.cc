@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "dataplane/core/wire.h"
 #include "dataplane/net/memory_port_for_test.h"
 
 namespace sluice::net::testing {
@@ -27,25 +28,22 @@ struct Host {
   Endpoint at(uint16_t udp_port) const { return {Address::of(port.info().ip4), udp_port}; }
   std::unique_ptr<Path> path_to(const Host& peer, bool checksum = false) {
     std::unique_ptr<Path> path;
-    EXPECT_EQ(datagrams->open_path({at(kPort), peer.at(kPort), checksum}, &path), 0);
+    EXPECT_EQ(datagrams->open_path({at(kPort), peer.at(kPort), 4, checksum}, &path), 0);
     return path;
   }
   uint64_t count(Counter c) const { return slot->counters[static_cast<uint32_t>(c)].load(); }
   // Sends `payload` behind four bytes of header; false: no room.
-  bool send(Path& path, const std::string& payload, const Buffer* owner = nullptr) {
-    const TxRequest request{.header_bytes = 4,
-                            .payload = {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()},
-                            .owner = owner};
-    return send(path, request);
+  bool send(Path& path, const std::string& payload) {
+    return send(path, {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()}, nullptr);
   }
-  bool send(Path& path, const TxRequest& request) {
-    const TxDatagram datagram = datagrams->begin(path, request);
+  bool send(Path& path, std::span<const uint8_t> payload, const Buffer* owner, uint64_t send_at_ns = 0) {
+    const TxDatagram datagram = datagrams->begin(path, payload, owner, send_at_ns);
     if (datagram.header == nullptr) return false;
     std::memcpy(datagram.header, "head", 4);
-    if (datagram.payload != nullptr && !request.payload.empty()) {
-      std::memcpy(datagram.payload, request.payload.data(), request.payload.size());
+    if (datagram.payload != nullptr && !payload.empty()) {
+      std::memcpy(datagram.payload, payload.data(), payload.size());
     }
-    datagrams->end(path, request, datagram);
+    datagrams->end(path, payload, datagram);
     return true;
   }
   // All that has come, as text; every burst is released.
@@ -184,7 +182,7 @@ TEST_F(FrameDatagramsTest, ComputesTheUdpChecksumOnlyWhereItIsWanted) {
   // Of a payload that is sent from where it lies.
   const Buffer& extent = a_.datagrams->buffers()[0];
   std::memcpy(extent.data, "payload", 7);
-  ASSERT_TRUE(a_.send(*summed, {.header_bytes = 4, .payload = {extent.data, 7}, .owner = &extent}));
+  ASSERT_TRUE(a_.send(*summed, {extent.data, 7}, &extent));
   a_.datagrams->flush();
   EXPECT_EQ(a_.frames().sent.front(), copied);
 }
@@ -203,16 +201,16 @@ TEST_F(FrameDatagramsTest, APayloadWithAnOwnerIsSentFromWhereItLies) {
   const auto path = a_.path_to(b_);
   resolve(a_, *path, b_);
   const Buffer& extent = a_.datagrams->buffers()[1];
-  const TxRequest request{.header_bytes = 4, .payload = {extent.data, 100}, .owner = &extent};
+  const std::span<const uint8_t> payload(extent.data, 100);
   EXPECT_FALSE(a_.datagrams->device_holds(extent));
-  const TxDatagram datagram = a_.datagrams->begin(*path, request);
+  const TxDatagram datagram = a_.datagrams->begin(*path, payload, &extent, 0);
   EXPECT_EQ(datagram.payload, nullptr);
   EXPECT_TRUE(a_.datagrams->device_holds(extent));
   a_.datagrams->flush();
   EXPECT_FALSE(a_.datagrams->device_holds(extent));
 
   a_.frames().let_caller_copy();
-  const TxDatagram copied = a_.datagrams->begin(*path, request);
+  const TxDatagram copied = a_.datagrams->begin(*path, payload, &extent, 0);
   EXPECT_EQ(copied.payload, copied.header + 4) << "a device that wants its frames in one piece";
 }
 
@@ -254,12 +252,11 @@ TEST_F(FrameDatagramsTest, OnlyADeviceThatSendsAtTimesIsToldThem) {
   resolve(a_, *path, b_);
   auto& times = a_.frames().times;
   times.clear();
-  const TxRequest request{.header_bytes = 4, .send_at_ns = kNow + 7};
-  a_.send(*path, request);
+  a_.send(*path, {}, nullptr, kNow + 7);
   a_.frames().let_device_time();
   a_.datagrams->keep_time(kNow);
   EXPECT_TRUE(a_.datagrams->sends_at_times());
-  a_.send(*path, request);
+  a_.send(*path, {}, nullptr, kNow + 7);
   // What a host owes its neighbours is not kept waiting.
   const auto unknown = a_.path_to(Host(9));
   EXPECT_FALSE(a_.datagrams->ready(*unknown, kNow));
