@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -85,6 +85,11 @@ struct FlowState {
   std::atomic<uint64_t> blocked_credit_ns;     // tx: time spent with data ready and no credit
   std::atomic<uint64_t> blocked_source_ns;     // tx: time spent waiting for reads
   std::atomic<uint64_t> blocked_pacing_ns;     // tx: time spent with data ready, held by the pacer
+  // tx, what the newest status said (docs/WIRE.md 1.6); levels
+  std::atomic<uint64_t> peer_received_end;    // 1 + highest tx_seq that the peer has received
+  std::atomic<uint64_t> peer_bytes_received;  // payload that it has accepted
+  std::atomic<int64_t> delay_min_ns;          // one-way, its clock minus ours, of the data since the status
+  std::atomic<int64_t> delay_max_ns;          // before; 0 and 0: there was none
 };
 
 // A run of lost tx_seq, composed by control's loss detector, carried by the worker in statuses.
@@ -220,7 +225,7 @@ static_assert(SLUICE_BYTES(FlowConfig, 88) && SLUICE_AT(FlowConfig, flow_id, 0) 
               SLUICE_AT(FlowConfig, reserved, 83));
 static_assert(SLUICE_BYTES(FlowControl, 16) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8));
-static_assert(SLUICE_BYTES(FlowState, 184) && SLUICE_AT(FlowState, chunks, 0) &&
+static_assert(SLUICE_BYTES(FlowState, 216) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
               SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
@@ -231,11 +236,14 @@ static_assert(SLUICE_BYTES(FlowState, 184) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, highest_data_end, 120) && SLUICE_AT(FlowState, probe_end, 128) &&
               SLUICE_AT(FlowState, rtt_ns, 136) && SLUICE_AT(FlowState, rtt_min_ns, 144) &&
               SLUICE_AT(FlowState, last_peer_ns, 152) && SLUICE_AT(FlowState, blocked_credit_ns, 160) &&
-              SLUICE_AT(FlowState, blocked_source_ns, 168) && SLUICE_AT(FlowState, blocked_pacing_ns, 176));
+              SLUICE_AT(FlowState, blocked_source_ns, 168) && SLUICE_AT(FlowState, blocked_pacing_ns, 176) &&
+              SLUICE_AT(FlowState, peer_received_end, 184) &&
+              SLUICE_AT(FlowState, peer_bytes_received, 192) && SLUICE_AT(FlowState, delay_min_ns, 200) &&
+              SLUICE_AT(FlowState, delay_max_ns, 208));
 static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
-static_assert(SLUICE_BYTES(FlowSlot, 98816) && SLUICE_AT(FlowSlot, config, 0) &&
+static_assert(SLUICE_BYTES(FlowSlot, 98880) && SLUICE_AT(FlowSlot, config, 0) &&
               SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&
-              SLUICE_AT(FlowSlot, gaps, 384) && SLUICE_AT(FlowSlot, window, 66048));
+              SLUICE_AT(FlowSlot, gaps, 448) && SLUICE_AT(FlowSlot, window, 66112));
 static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE_AT(Command, flow, 4) &&
               SLUICE_AT(Command, object, 8) && SLUICE_AT(Command, tag, 12) &&
               SLUICE_AT(Command, offset, 16) && SLUICE_AT(Command, length, 24));
@@ -252,7 +260,7 @@ static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128));
-static_assert(SLUICE_BYTES(Board, 19473728) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+static_assert(SLUICE_BYTES(Board, 19481920) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, dataplane_alive_ns, 192) &&
               SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&

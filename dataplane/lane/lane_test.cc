@@ -232,6 +232,18 @@ TEST_F(Lane, ChunksOfAClosedFileAreNeitherSentAgainNorHeldForEver) {
   EXPECT_EQ(a_.board().flows[kTxSlot].state.opened_extents, 0U) << "their credit is given back";
 }
 
+// A law of the rate needs more than losses: where the peer is, and how long data takes to it.
+TEST_F(Lane, WhatAStatusSaysOfThePathReachesTheBoard) {
+  const auto data = make_source(200'000);
+  open_flows(crc_, 8192);
+  a_.command({.kind = board::CommandKind::kPartition, .flow = kTxSlot, .length = 200'000});
+  run_steps(3000);
+  const board::FlowState& state = a_.board().flows[kTxSlot].state;
+  EXPECT_EQ(state.peer_bytes_received, 200'000U);
+  EXPECT_GE(state.peer_received_end, state.chunks);
+  EXPECT_LE(state.delay_min_ns, state.delay_max_ns);
+}
+
 TEST_F(Lane, WhatThePeerHasIsNotReadAnyMoreAndItsPartitionsEnd) {
   const auto data = make_source(20 * kExtentBytes);
   open_flows(crc_, 8192);

@@ -1,4 +1,4 @@
-// The cold part of receiving: commands of control, and the status datagrams.
+// Receiving, but for the chunks themselves: commands of control, and the status datagrams.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>

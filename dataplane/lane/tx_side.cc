@@ -1,5 +1,5 @@
-// The cold part of sending: commands, reads, the life of extents. What the peer tells is in tx_status.cc, the
-// hot part in tx_pump.cc.
+// Sending, but for the datagrams themselves: commands, reads, the life of extents. What the peer tells is in
+// tx_status.cc, the hot part in tx_pump.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/lane/tx_side.h"
 

@@ -86,6 +86,7 @@ class TxSide {
   Flow* find(uint32_t flow_slot);
   Flow* match(const net::RxDatagram& datagram, uint64_t flow_id) const;
   void take_status(Flow& flow, const wire::Status& status, uint64_t now_ns);
+  static void take_path(Flow& flow, const wire::Status& status);
   void read_ahead(Flow& flow);
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
   void take_mapped(uint32_t slot);

@@ -43,6 +43,7 @@ void TxSide::take_status(Flow& flow, const wire::Status& status, uint64_t now_ns
     const uint64_t lowest = flow.slot.state.rtt_min_ns.load(std::memory_order_relaxed);
     if (lowest == 0 || rtt < lowest) set(flow.slot.state.rtt_min_ns, rtt);
   }
+  take_path(flow, status);
   for (uint32_t i = 0; i < status.done_count; ++i) {
     // Earlier ones were handled with an earlier status. Numbers wrap around (RFC 1982).
     if (status.done_first + i != flow.done_seen) continue;
@@ -60,6 +61,16 @@ void TxSide::take_status(Flow& flow, const wire::Status& status, uint64_t now_ns
       flow.retransmissions.must_push(chunk);
     }
   }
+}
+
+// For the rate's law, in control. A status that was overtaken says nothing new.
+void TxSide::take_path(Flow& flow, const wire::Status& status) {
+  board::FlowState& state = flow.slot.state;
+  if (status.received_end < state.peer_received_end.load(std::memory_order_relaxed)) return;
+  set(state.peer_received_end, std::min(status.received_end, flow.tx_seq));
+  set(state.peer_bytes_received, status.bytes_received);
+  state.delay_min_ns.store(status.delay_min_ns, std::memory_order_relaxed);
+  state.delay_max_ns.store(status.delay_max_ns, std::memory_order_relaxed);
 }
 
 // Credit counts what the peer lists: an extent that it lists and that is not held here was opened there by a
