@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/catalog/catalog.h"
+
+namespace sluice::catalog {
+
+FileId Catalog::add(File file) {
+  const uint64_t size_bytes = file.size_bytes;
+  bytes_total_ += size_bytes;
+  const FileId id = files_.push_back(std::move(file));
+  objects_.push_back({.first_file = id, .file_count = 1, .size_bytes = size_bytes});
+  return id;
+}
+
+std::span<const File> Catalog::files_of(ObjectId object) const {
+  const Object& o = objects_[object];
+  return {&files_[o.first_file], o.file_count};
+}
+
+std::span<File> Catalog::files_of(ObjectId object) {
+  const Object& o = objects_[object];
+  return {&files_[o.first_file], o.file_count};
+}
+
+}  // namespace sluice::catalog

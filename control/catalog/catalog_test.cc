@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/catalog/catalog.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::catalog {
+namespace {
+
+TEST(Catalog, EachFileIsAnObjectOfItsOwnInTheOrderOfAdding) {
+  Catalog catalog;
+  EXPECT_EQ(catalog.add({.name = "a", .shown = "/x/a", .size_bytes = 5}), FileId(0));
+  EXPECT_EQ(catalog.add({.name = "b", .shown = "/x/b", .size_bytes = 7}), FileId(1));
+  EXPECT_EQ(catalog.file_count(), 2U);
+  EXPECT_EQ(catalog.object_count(), 2U);
+  EXPECT_EQ(catalog.bytes_total(), 12U);
+  EXPECT_EQ(catalog.object(ObjectId(1)).size_bytes, 7U);
+  EXPECT_EQ(catalog.shown(ObjectId(1)), "/x/b");
+  ASSERT_EQ(catalog.files_of(ObjectId(0)).size(), 1U);
+  catalog.files_of(ObjectId(0)).front().state = FileState::kDone;
+  EXPECT_EQ(catalog.file(FileId(0)).state, FileState::kDone);
+  EXPECT_FALSE(catalog.contains(ObjectId(2)));
+}
+
+}  // namespace
+}  // namespace sluice::catalog
