@@ -27,11 +27,12 @@
 #include <string>
 #include <thread>
 
+#include "control/api/node_sessions.h"
 #include "control/api/server.h"
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
-#include "control/session/session_manager.h"
+#include "control/node/manager.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
@@ -90,8 +91,8 @@ void start_log(const std::string& level) {
 // returns by itself once nothing is left to do.
 class Shutdown {
  public:
-  Shutdown(asio::io_context& io, SessionManager& sessions, Server& server)
-      : io_(io), sessions_(sessions), server_(server) {}
+  Shutdown(asio::io_context& io, node::Manager& manager, Server& server)
+      : io_(io), manager_(manager), server_(server) {}
   ~Shutdown() {
     returned_.set_value();
     if (thread_.joinable()) thread_.join();
@@ -100,14 +101,14 @@ class Shutdown {
     // The server waits for calls that this very loop has to answer, so it is stopped from outside.
     thread_ = std::thread([this] {
       server_.stop();
-      asio::post(io_, [this] { sessions_.stop(); });
+      asio::post(io_, [this] { manager_.stop(); });
       if (returned_.get_future().wait_for(kStopGrace) == std::future_status::timeout) io_.stop();
     });
   }
 
  private:
   asio::io_context& io_;
-  SessionManager& sessions_;
+  node::Manager& manager_;
   Server& server_;
   std::promise<void> returned_;  // the loop did
   std::thread thread_;
@@ -130,12 +131,13 @@ Status serve(const Options& options) {
   asio::io_context io(1);
   asio::signal_set signals(io, SIGTERM, SIGINT);
   const std::string name = self->name;
-  auto sessions = make_session_manager(io, *node, std::move(*self), std::move(*exports), std::move(*journal));
-  if (auto started = sessions->start(); !started) return started.error();
-  auto server = start_server(io, *sessions, node->control_socket());
+  node::Manager manager(io, *node, std::move(*self), std::move(*exports), std::move(*journal));
+  if (auto started = manager.start(); !started) return started.error();
+  NodeSessions sessions(manager);
+  auto server = start_server(io, sessions, node->control_socket());
   if (!server) return server.error();
   {
-    Shutdown shutdown(io, *sessions, **server);
+    Shutdown shutdown(io, manager, **server);
     signals.async_wait([&](std::error_code error, int signal) {
       if (error) return;
       spdlog::info("signal {}: stopping", signal);

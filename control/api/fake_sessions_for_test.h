@@ -17,21 +17,21 @@
 #include <vector>
 
 #include "control/api/server.h"
-#include "control/session/session_manager.h"
+#include "control/api/session_manager.h"
 
 namespace sluice::control {
 
 class FakeSessions final : public SessionManager {
  public:
-  Result<std::string> send(const api::SendRequest& request) override {
+  asio::awaitable<Result<std::string>> send(api::SendRequest request) override {
     last_send = request;
-    return add("send", request.peer(), {request.sources().begin(), request.sources().end()},
-               request.destination());
+    co_return add("send", request.peer(), {request.sources().begin(), request.sources().end()},
+                  request.destination());
   }
-  Result<std::string> get(const api::GetRequest& request) override {
+  asio::awaitable<Result<std::string>> get(api::GetRequest request) override {
     last_get = request;
-    return add("get", request.peer(), {request.sources().begin(), request.sources().end()},
-               request.destination());
+    co_return add("get", request.peer(), {request.sources().begin(), request.sources().end()},
+                  request.destination());
   }
   std::vector<api::Session> list() const override {
     std::vector<api::Session> all;
@@ -45,13 +45,15 @@ class FakeSessions final : public SessionManager {
     if (found == sessions.end()) return unknown(id);
     return found->second;
   }
-  Result<api::Session> pause(const std::string& id) override { return set_state(id, api::Session::PAUSED); }
-  Result<api::Session> go_on(const std::string& id) override {
-    return set_state(id, api::Session::TRANSFERRING);
+  asio::awaitable<Result<api::Session>> pause(std::string id) override {
+    co_return set_state(id, api::Session::PAUSED);
   }
-  Result<Verification> verification(const std::string& id) override {
-    if (auto session = show(id); !session) return session.error();
-    return Verification([verdicts = verdicts](const VerifyReport& report) {
+  asio::awaitable<Result<api::Session>> go_on(std::string id) override {
+    co_return set_state(id, api::Session::TRANSFERRING);
+  }
+  asio::awaitable<Result<Verification>> verification(std::string id) override {
+    if (auto session = show(id); !session) co_return session.error();
+    co_return Verification([verdicts = verdicts](const VerifyReport& report) {
       for (const api::VerifyProgress& verdict : verdicts) {
         if (!report(verdict)) return;
       }
@@ -67,7 +69,7 @@ class FakeSessions final : public SessionManager {
     return found->second;
   }
   void when_ended(std::function<void()> to_tell) override { news = std::move(to_tell); }
-  api::NodeReply node() const override { return node_reply; }
+  asio::awaitable<Result<api::NodeReply>> node() override { co_return node_reply; }
   api::CountersReply counters() const override { return counters_reply; }
 
   Result<api::Session> set_state(const std::string& id, api::Session::State state) {

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 #include <asio/post.hpp>
 #include <cerrno>
 #include <chrono>
@@ -134,17 +136,17 @@ class Service final : public api::Control::Service {
   void stop() { news_->stop(); }
 
   grpc::Status Node(grpc::ServerContext* context, const api::NodeRequest*, api::NodeReply* reply) override {
-    return answer(context, reply, [this] { return Result<api::NodeReply>(sessions_.node()); });
+    return reply_with(context, reply, await_io(sessions_.node()));
   }
 
   grpc::Status Send(grpc::ServerContext* context, const api::SendRequest* request,
                     api::SessionRef* reply) override {
-    return answer(context, reply, [&] { return reference(sessions_.send(*request)); });
+    return reply_with(context, reply, reference(await_io(sessions_.send(*request))));
   }
 
   grpc::Status Get(grpc::ServerContext* context, const api::GetRequest* request,
                    api::SessionRef* reply) override {
-    return answer(context, reply, [&] { return reference(sessions_.get(*request)); });
+    return reply_with(context, reply, reference(await_io(sessions_.get(*request))));
   }
 
   grpc::Status ListSessions(grpc::ServerContext* context, const api::ListSessionsRequest*,
@@ -168,18 +170,18 @@ class Service final : public api::Control::Service {
 
   grpc::Status PauseSession(grpc::ServerContext* context, const api::SessionRef* request,
                             api::Session* reply) override {
-    return answer(context, reply, [&] { return sessions_.pause(request->id()); });
+    return reply_with(context, reply, await_io(sessions_.pause(request->id())));
   }
 
   grpc::Status ContinueSession(grpc::ServerContext* context, const api::SessionRef* request,
                                api::Session* reply) override {
-    return answer(context, reply, [&] { return sessions_.go_on(request->id()); });
+    return reply_with(context, reply, await_io(sessions_.go_on(request->id())));
   }
 
   // On gRPC's own thread: a file may take hours.
   grpc::Status VerifySession(grpc::ServerContext* context, const api::SessionRef* request,
                              grpc::ServerWriter<api::VerifyProgress>* writer) override {
-    const auto verification = on_io([&] { return sessions_.verification(request->id()); });
+    const Result<Verification> verification = await_io(sessions_.verification(request->id()));
     if (!verification) return to_grpc(context, verification.error());
     bool stopped = false;
     (*verification)([&](const api::VerifyProgress& progress) {
@@ -225,13 +227,40 @@ class Service final : public api::Control::Service {
     try {
       return result.get();
     } catch (const std::exception& e) {
-      return Error{ErrorCode::kInternal, std::string("sluice-control could not answer: ") + e.what()};
+      return unanswered(e);
     }
+  }
+
+  // The same for what waits for something there.
+  template <typename R>
+  R await_io(asio::awaitable<R> work) {
+    auto promise = std::make_shared<std::promise<R>>();
+    auto result = promise->get_future();
+    asio::co_spawn(io_, keep_promise(std::move(work), std::move(promise)), asio::detached);
+    try {
+      return result.get();
+    } catch (const std::exception& e) {
+      return unanswered(e);
+    }
+  }
+
+  template <typename R>
+  static asio::awaitable<void> keep_promise(asio::awaitable<R> work,
+                                            std::shared_ptr<std::promise<R>> promise) {
+    promise->set_value(co_await std::move(work));
+  }
+
+  static Error unanswered(const std::exception& e) {
+    return {ErrorCode::kInternal, std::string("sluice-control could not answer: ") + e.what()};
   }
 
   template <typename Reply, typename Work>
   grpc::Status answer(grpc::ServerContext* context, Reply* reply, Work work) {
-    auto result = on_io(std::move(work));
+    return reply_with(context, reply, on_io(std::move(work)));
+  }
+
+  template <typename Reply>
+  static grpc::Status reply_with(grpc::ServerContext* context, Reply* reply, Result<Reply> result) {
     if (!result) return to_grpc(context, result.error());
     *reply = std::move(*result);
     return grpc::Status::OK;

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "control/session/session_manager.h"
+#include "control/api/session_manager.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::control {

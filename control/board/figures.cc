@@ -13,6 +13,19 @@ constexpr uint64_t kSilenceNs = 500'000'000;
 
 uint64_t read(const std::atomic<uint64_t>& value) { return value.load(std::memory_order_acquire); }
 
+// The smallest and the largest of all lanes that know theirs.
+void take_delays(int64_t* min_ns, int64_t* max_ns, int64_t its_min_ns, int64_t its_max_ns) {
+  if (its_min_ns == 0 && its_max_ns == 0) return;
+  const bool known = *min_ns != 0 || *max_ns != 0;
+  *min_ns = known ? std::min(*min_ns, its_min_ns) : its_min_ns;
+  *max_ns = known ? std::max(*max_ns, its_max_ns) : its_max_ns;
+}
+
+// Zero: not known yet.
+void take_shortest(uint64_t* shortest, uint64_t value) {
+  if (value != 0 && (*shortest == 0 || value < *shortest)) *shortest = value;
+}
+
 }  // namespace
 
 void FlowFigures::add(const board::FlowState& state) {
@@ -29,6 +42,12 @@ void FlowFigures::add(const board::FlowState& state) {
   last_peer_ns = std::max(last_peer_ns, read(state.last_peer_ns));
   blocked_credit_ns += read(state.blocked_credit_ns);
   blocked_source_ns += read(state.blocked_source_ns);
+  credit_extents += read(state.credit_extents);
+  opened_extents += read(state.opened_extents);
+  take_shortest(&rtt_min_ns, read(state.rtt_min_ns));
+  peer_bytes_received += read(state.peer_bytes_received);
+  take_delays(&delay_min_ns, &delay_max_ns, state.delay_min_ns.load(std::memory_order_acquire),
+              state.delay_max_ns.load(std::memory_order_acquire));
 }
 
 void FlowFigures::add(const FlowFigures& other) {
@@ -45,6 +64,25 @@ void FlowFigures::add(const FlowFigures& other) {
   last_peer_ns = std::max(last_peer_ns, other.last_peer_ns);
   blocked_credit_ns += other.blocked_credit_ns;
   blocked_source_ns += other.blocked_source_ns;
+  credit_extents += other.credit_extents;
+  opened_extents += other.opened_extents;
+  take_shortest(&rtt_min_ns, other.rtt_min_ns);
+  peer_bytes_received += other.peer_bytes_received;
+  take_delays(&delay_min_ns, &delay_max_ns, other.delay_min_ns, other.delay_max_ns);
+}
+
+rate::PathReport FlowFigures::report() const {
+  return {.sent = chunks + retransmitted_chunks,
+          .lost = gaps,
+          .bytes_received = peer_bytes_received,
+          .credit_extents = credit_extents,
+          .opened_extents = opened_extents,
+          .last_peer_ns = last_peer_ns,
+          .rtt_ns = rtt_ns,
+          .rtt_min_ns = rtt_min_ns,
+          .delay_min_ns = delay_min_ns,
+          .delay_max_ns = delay_max_ns,
+          .delay_known = delay_min_ns != 0 || delay_max_ns != 0};
 }
 
 void RateMeter::sample(uint64_t bytes, uint64_t now_ns) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <string>
 
+#include "control/rate/controller.h"
 #include "dataplane/board/board.h"
 #include "dataplane/core/wire.h"
 
@@ -26,9 +27,16 @@ struct FlowFigures {
   uint64_t last_peer_ns = 0;  // the latest
   uint64_t blocked_credit_ns = 0;
   uint64_t blocked_source_ns = 0;
+  uint64_t credit_extents = 0;
+  uint64_t opened_extents = 0;
+  uint64_t rtt_min_ns = 0;  // the shortest
+  uint64_t peer_bytes_received = 0;
+  int64_t delay_min_ns = 0;  // one-way, of the newest status; 0 and 0: not known
+  int64_t delay_max_ns = 0;
 
   void add(const board::FlowState& state);
   void add(const FlowFigures& other);
+  rate::PathReport report() const;  // what a rate controller is told
 };
 
 // Bytes over the last second.

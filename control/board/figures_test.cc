@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace sluice::control {
 namespace {
 
@@ -29,6 +31,26 @@ TEST(SenderWait, NamesWhatHoldsTheSenderUp) {
   now.blocked_source_ns = 90 * kMs;
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "source disk");
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'600 * kMs), "network (no status from peer)");
+}
+
+TEST(Report, CarriesWhatTheNewestStatusOfEachLaneSaid) {
+  const auto states = std::make_unique<board::FlowState[]>(3);
+  states[0].peer_bytes_received = 1000;
+  states[0].delay_min_ns = -700;  // clocks of two machines
+  states[0].delay_max_ns = -500;
+  states[1].peer_bytes_received = 200;
+  states[1].delay_min_ns = -900;
+  states[1].delay_max_ns = -600;
+  states[1].credit_extents = 7;
+  FlowFigures figures;
+  for (int i = 0; i < 3; ++i) figures.add(states[i]);  // the last has heard nothing yet
+  const rate::PathReport report = figures.report();
+  EXPECT_EQ(report.bytes_received, 1200U);
+  EXPECT_EQ(report.credit_extents, 7U);
+  EXPECT_TRUE(report.delay_known);
+  EXPECT_EQ(report.delay_min_ns, -900);
+  EXPECT_EQ(report.delay_max_ns, -500);
+  EXPECT_FALSE(FlowFigures().report().delay_known);
 }
 
 TEST(DigestHex, HasTheWidthOfItsKind) {

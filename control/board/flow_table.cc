@@ -16,19 +16,19 @@ void FlowTable::reset(const board::PortInfo& port) {
   }
 }
 
-std::optional<uint32_t> FlowTable::take_session() {
+std::optional<SessionSlotId> FlowTable::take_session() {
   for (uint32_t session = 0; session < board::kSessionsMax; ++session) {
     if (sessions_[session]) continue;
     sessions_[session] = true;
-    return session;
+    return SessionSlotId(session);
   }
   return std::nullopt;
 }
 
-void FlowTable::release_session(uint32_t session) { sessions_[session] = false; }
+void FlowTable::release_session(SessionSlotId session) { sessions_[session.value()] = false; }
 
 std::optional<std::vector<FlowGrant>> FlowTable::take_flows(uint32_t lanes) {
-  std::vector<uint32_t> slots;
+  std::vector<FlowSlotId> slots;
   std::set<uint16_t> ports;
   std::array<uint32_t, board::kWorkersMax> load{};
   for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
@@ -36,12 +36,12 @@ std::optional<std::vector<FlowGrant>> FlowTable::take_flows(uint32_t lanes) {
       ports.insert(flows_[slot].grant.local_port);
       ++load[flows_[slot].grant.worker];
     } else if (slots.size() < lanes) {
-      slots.push_back(slot);
+      slots.emplace_back(slot);
     }
   }
   if (port_.workers == 0 || slots.size() < lanes) return std::nullopt;
   std::vector<FlowGrant> grants;
-  for (const uint32_t slot : slots) {
+  for (const FlowSlotId slot : slots) {
     const auto worker =
         static_cast<uint32_t>(std::min_element(load.begin(), load.begin() + port_.workers) - load.begin());
     uint32_t port = port_.udp_port_base + worker;
@@ -49,9 +49,9 @@ std::optional<std::vector<FlowGrant>> FlowTable::take_flows(uint32_t lanes) {
     if (port > UINT16_MAX) return std::nullopt;
     ports.insert(static_cast<uint16_t>(port));
     ++load[worker];
-    grants.push_back({slot, worker, static_cast<uint16_t>(port)});
+    grants.push_back({.slot = slot, .worker = worker, .local_port = static_cast<uint16_t>(port)});
   }
-  for (const FlowGrant& grant : grants) flows_[grant.slot] = {.taken = true, .grant = grant};
+  for (const FlowGrant& grant : grants) flow(grant.slot) = {.taken = true, .grant = grant};
   return grants;
 }
 
@@ -70,10 +70,10 @@ std::optional<std::vector<uint32_t>> FlowTable::take_credit(const std::vector<Fl
     if (share[worker] * count[worker] > rx_free_[worker]) return std::nullopt;
   }
   std::vector<uint32_t> credit;
-  for (const FlowGrant& flow : flows) {
-    flows_[flow.slot].credit = share[flow.worker];
-    rx_free_[flow.worker] -= share[flow.worker];
-    credit.push_back(share[flow.worker]);
+  for (const FlowGrant& grant : flows) {
+    flow(grant.slot).credit = share[grant.worker];
+    rx_free_[grant.worker] -= share[grant.worker];
+    credit.push_back(share[grant.worker]);
   }
   return credit;
 }
@@ -83,34 +83,35 @@ bool FlowTable::take_buffers(const std::vector<FlowGrant>& flows) {
   for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker) {
     if (count[worker] * kTxExtentsPerFlow > tx_free_[worker]) return false;
   }
-  for (const FlowGrant& flow : flows) {
-    flows_[flow.slot].buffers = kTxExtentsPerFlow;
-    tx_free_[flow.worker] -= kTxExtentsPerFlow;
+  for (const FlowGrant& grant : flows) {
+    flow(grant.slot).buffers = kTxExtentsPerFlow;
+    tx_free_[grant.worker] -= kTxExtentsPerFlow;
   }
   return true;
 }
 
-void FlowTable::release_flow(uint32_t slot) {
-  Flow& flow = flows_[slot];
-  if (!flow.taken) return;
-  rx_free_[flow.grant.worker] += flow.credit;
-  tx_free_[flow.grant.worker] += flow.buffers;
-  flow = Flow();
+void FlowTable::release_flow(FlowSlotId slot) {
+  Flow& freed = flow(slot);
+  if (!freed.taken) return;
+  rx_free_[freed.grant.worker] += freed.credit;
+  tx_free_[freed.grant.worker] += freed.buffers;
+  freed = Flow();
 }
 
-bool FlowTable::adopt(uint32_t session, const std::vector<FlowGrant>& flows,
+bool FlowTable::adopt(SessionSlotId session, const std::vector<FlowGrant>& flows,
                       const std::vector<uint32_t>& credit) {
-  if (session >= board::kSessionsMax || sessions_[session] || flows.size() != credit.size()) return false;
+  if (session.value() >= board::kSessionsMax || session_taken(session) || flows.size() != credit.size())
+    return false;
   const bool receives =
       std::any_of(credit.begin(), credit.end(), [](uint32_t extents) { return extents != 0; });
   FlowTable before = *this;
   for (size_t i = 0; i < flows.size(); ++i) {
     const FlowGrant& grant = flows[i];
-    if (grant.slot >= board::kFlowsMax || flows_[grant.slot].taken || grant.worker >= port_.workers) {
+    if (grant.slot.value() >= board::kFlowsMax || flow(grant.slot).taken || grant.worker >= port_.workers) {
       *this = before;
       return false;
     }
-    Flow flow{.taken = true, .grant = grant};
+    Flow taken{.taken = true, .grant = grant};
     uint32_t& free = receives ? rx_free_[grant.worker] : tx_free_[grant.worker];
     const uint32_t wanted = receives ? credit[i] : kTxExtentsPerFlow;
     if (wanted > free) {
@@ -118,10 +119,10 @@ bool FlowTable::adopt(uint32_t session, const std::vector<FlowGrant>& flows,
       return false;
     }
     free -= wanted;
-    (receives ? flow.credit : flow.buffers) = wanted;
-    flows_[grant.slot] = flow;
+    (receives ? taken.credit : taken.buffers) = wanted;
+    flow(grant.slot) = taken;
   }
-  sessions_[session] = true;
+  sessions_[session.value()] = true;
   return true;
 }
 

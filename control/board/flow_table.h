@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
 
 namespace sluice::control {
@@ -21,7 +22,7 @@ inline constexpr uint32_t kTxExtentsPerFlow = 2;
 inline constexpr uint32_t kLanesMax = 16;
 
 struct FlowGrant {
-  uint32_t slot = 0;
+  FlowSlotId slot;
   uint32_t worker = 0;
   uint16_t local_port = 0;
 };
@@ -30,9 +31,9 @@ class FlowTable {
  public:
   void reset(const board::PortInfo& port);
 
-  std::optional<uint32_t> take_session();
-  void release_session(uint32_t session);
-  bool session_taken(uint32_t session) const { return sessions_[session]; }
+  std::optional<SessionSlotId> take_session();
+  void release_session(SessionSlotId session);
+  bool session_taken(SessionSlotId session) const { return sessions_[session.value()]; }
 
   // `lanes` flows, each on the worker with the fewest of them; nothing when slots or ports lack.
   std::optional<std::vector<FlowGrant>> take_flows(uint32_t lanes);
@@ -40,13 +41,13 @@ class FlowTable {
   // sessions find something: a newcomer gets at most half of what is free.
   std::optional<std::vector<uint32_t>> take_credit(const std::vector<FlowGrant>& flows);
   bool take_buffers(const std::vector<FlowGrant>& flows);  // tx
-  void release_flow(uint32_t slot);                        // with its credit or buffers
+  void release_flow(FlowSlotId slot);                      // with its credit or buffers
   // What a former control took, and its flows still use. False when that cannot be.
-  bool adopt(uint32_t session, const std::vector<FlowGrant>& flows, const std::vector<uint32_t>& credit);
+  bool adopt(SessionSlotId session, const std::vector<FlowGrant>& flows, const std::vector<uint32_t>& credit);
 
   // Lanes that a session can have when it is alone on the node.
   uint32_t lanes_max(board::Direction direction) const;
-  uint32_t worker_of(uint32_t slot) const { return flows_[slot].grant.worker; }
+  uint32_t worker_of(FlowSlotId slot) const { return flow(slot).grant.worker; }
   uint32_t free_credit(uint32_t worker) const { return rx_free_[worker]; }
 
  private:
@@ -56,6 +57,8 @@ class FlowTable {
     uint32_t credit = 0;
     uint32_t buffers = 0;
   };
+  Flow& flow(FlowSlotId slot) { return flows_[slot.value()]; }
+  const Flow& flow(FlowSlotId slot) const { return flows_[slot.value()]; }
   std::vector<uint32_t> flows_per_worker(const std::vector<FlowGrant>& flows) const;
 
   board::PortInfo port_{};

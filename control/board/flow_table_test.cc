@@ -99,19 +99,19 @@ TEST(FlowTable, RunsOutOfSlotsWithoutTakingAny) {
   table.reset(port_info(1, 32, 32));
   for (uint32_t i = 0; i < board::kFlowsMax / kLanesMax; ++i) EXPECT_TRUE(table.take_flows(kLanesMax));
   EXPECT_FALSE(table.take_flows(1));
-  table.release_flow(5);
+  table.release_flow(FlowSlotId(5));
   EXPECT_FALSE(table.take_flows(2));
   const auto one = table.take_flows(1);
   ASSERT_TRUE(one.has_value());
-  EXPECT_EQ(one->front().slot, 5U);
+  EXPECT_EQ(one->front().slot, FlowSlotId(5));
 }
 
 TEST(FlowTable, SessionSlotsAreUsedAgain) {
   FlowTable table;
-  for (uint32_t i = 0; i < board::kSessionsMax; ++i) EXPECT_EQ(table.take_session(), i);
+  for (uint32_t i = 0; i < board::kSessionsMax; ++i) EXPECT_EQ(table.take_session(), SessionSlotId(i));
   EXPECT_FALSE(table.take_session());
-  table.release_session(7);
-  EXPECT_EQ(table.take_session(), 7U);
+  table.release_session(SessionSlotId(7));
+  EXPECT_EQ(table.take_session(), SessionSlotId(7));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Destinations: a temporary file beside the final name, allocated in full, locked while somebody writes to
-// it, renamed when it is complete.
+// Destinations: a temporary file beside the final name, allocated in full, locked, renamed when complete.
 //
 // The lock (flock) belongs to the open file, so it lasts as long as any process holds the descriptor, and
 // ends with a crash. A temporary file that nobody holds is a leftover and is replaced.
@@ -174,7 +173,7 @@ const std::string& DestinationFile::final_path() const { return state_->path; }
 std::string DestinationFile::name_path() const { return state_->name_path; }
 void DestinationFile::keep() { state_->keep = true; }
 
-FileIdentity DestinationFile::identity() const {
+catalog::FileIdentity DestinationFile::identity() const {
   struct stat info {};
   if (::fstat(state_->fd.get(), &info) != 0) return {};
   return {.device = info.st_dev, .inode = info.st_ino};
@@ -233,9 +232,10 @@ Status DestinationFile::finish() {
 
 Status DestinationFile::commit() {
   State& s = *state_;
-  if (s.committed) return Error{ErrorCode::kInternal, s.path + ": committed twice"};
-  if (auto status = s.rename_to_final(); !status) return status;
-  s.committed = true;
+  if (!s.committed) {
+    if (auto status = s.rename_to_final(); !status) return status;
+    s.committed = true;
+  }
   if (::fsync(s.directory.get()) != 0) return storage(s.path, errno);
   return {};
 }
@@ -352,7 +352,7 @@ Result<Exports::Named> Exports::open_named(const std::string& name_path) const {
 }
 
 Result<std::optional<DestinationFile>> Exports::reopen_destination(const DestinationSpec& spec,
-                                                                   const FileIdentity& identity,
+                                                                   const catalog::FileIdentity& identity,
                                                                    UniqueFd fd) const {
   auto named = open_named(spec.path);
   if (!named) return named.error();
@@ -379,7 +379,8 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
   return std::optional<DestinationFile>(std::move(file));
 }
 
-Result<bool> Exports::is_committed(const std::string& name_path, const FileIdentity& identity) const {
+Result<bool> Exports::is_committed(const std::string& name_path,
+                                   const catalog::FileIdentity& identity) const {
   const auto named = open_named(name_path);
   if (!named) return named.error();
   const int at = named->directory.get();

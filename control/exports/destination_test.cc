@@ -188,7 +188,7 @@ TEST_P(DestinationTest, AWriterInAnotherProcessHoldsTheDestinationUntilItDies) {
 
 TEST_P(DestinationTest, AnUnfinishedFileIsFoundAgainByItsIdentity) {
   auto wanted = spec("data/new");
-  FileIdentity identity;
+  catalog::FileIdentity identity;
   {
     auto file = exports_.create_destination(wanted);
     ASSERT_TRUE(file);
@@ -221,7 +221,7 @@ TEST_P(DestinationTest, AnUnfinishedFileIsFoundAgainByItsIdentity) {
 
 TEST_P(DestinationTest, AnUnfinishedFileThatIsGoneIsNothing) {
   auto wanted = spec("data/new");
-  FileIdentity identity;
+  catalog::FileIdentity identity;
   {
     auto file = exports_.create_destination(wanted);
     ASSERT_TRUE(file);
@@ -236,7 +236,7 @@ TEST_P(DestinationTest, AnUnfinishedFileThatIsGoneIsNothing) {
 TEST_P(DestinationTest, TheLockComesBackWithADescriptorThatSomebodyKept) {
   auto wanted = spec("data/new");
   UniqueFd kept;
-  FileIdentity identity;
+  catalog::FileIdentity identity;
   {
     auto file = exports_.create_destination(wanted);
     ASSERT_TRUE(file);

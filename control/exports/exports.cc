@@ -106,8 +106,7 @@ Result<SourceFile> Exports::open_source(std::string_view path) const {
   file.size = static_cast<uint64_t>(info.st_size);
   file.mode = info.st_mode & 0777;
   file.mtime_ns = mtime_ns_of(info);
-  file.device = info.st_dev;
-  file.inode = info.st_ino;
+  file.identity = {.device = info.st_dev, .inode = info.st_ino};
   return file;
 }
 
@@ -116,7 +115,7 @@ Status Exports::check_unchanged(const SourceFile& file) {
   if (::fstat(file.fd.get(), &info) != 0)
     return Error{ErrorCode::kStorage, file.path + ": " + std::strerror(errno) + "; check the file system"};
   if (static_cast<uint64_t>(info.st_size) == file.size && mtime_ns_of(info) == file.mtime_ns &&
-      info.st_ino == file.inode && info.st_dev == file.device)
+      info.st_ino == file.identity.inode && info.st_dev == file.identity.device)
     return {};
   return Error{ErrorCode::kIntegrity,
                file.path + ": the source changed while it was sent; send it again when it is at rest"};

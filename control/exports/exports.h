@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/catalog/catalog.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
@@ -27,8 +28,7 @@ struct SourceFile {
   uint64_t size = 0;
   uint32_t mode = 0;  // permission bits
   int64_t mtime_ns = 0;
-  uint64_t device = 0;
-  uint64_t inode = 0;
+  catalog::FileIdentity identity;
 };
 
 struct DestinationSpec {
@@ -40,13 +40,6 @@ struct DestinationSpec {
   int64_t mtime_ns = 0;
   bool overwrite = false;
   uint32_t alignment = 4096;  // the preallocated size is rounded up to this
-};
-
-// Which file a descriptor means, across restarts.
-struct FileIdentity {
-  uint64_t device = 0;
-  uint64_t inode = 0;
-  bool operator==(const FileIdentity&) const = default;
 };
 
 // A file on its way: data goes to a temporary name beside the final one. Unless `commit` succeeded or `keep`
@@ -61,14 +54,15 @@ class DestinationFile {
   bool direct() const;
   const std::string& final_path() const;  // absolute, for people
   std::string name_path() const;          // absolute, the bytes of the name: for reopen_destination
-  FileIdentity identity() const;
+  catalog::FileIdentity identity() const;
   void keep();  // the file stays when this object goes: its session goes on later
   // fdatasync, and once the directory, so that the file is found after a loss of power. An error means:
   // nothing since the last good one is durable.
   Status sync();
   // Truncates to size, sets mode and mtime, fsyncs.
   Status finish();
-  // After finish: renames (RENAME_NOREPLACE unless overwriting), fsyncs the directory.
+  // After finish: renames (RENAME_NOREPLACE unless overwriting), fsyncs the directory. After an error it may
+  // be called again: what was done then is not done twice.
   Status commit();
 
  private:
@@ -96,9 +90,10 @@ class Exports {
   // The unfinished file of an earlier life of this daemon; spec.path is its name_path(). `fd`: its
   // descriptor, when somebody still had it, and with it the lock. Nothing when it is gone or is another file.
   Result<std::optional<DestinationFile>> reopen_destination(const DestinationSpec& spec,
-                                                            const FileIdentity& identity, UniqueFd fd) const;
+                                                            const catalog::FileIdentity& identity,
+                                                            UniqueFd fd) const;
   // Is this the file under its final name? Then the directory is synced, too.
-  Result<bool> is_committed(const std::string& name_path, const FileIdentity& identity) const;
+  Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
 
  private:
   struct Root {

@@ -7,22 +7,30 @@
 #include <mutex>
 #include <utility>
 
+#include "control/journal/codec.h"
+
 namespace sluice::journal {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
+constexpr int kVersionOldest = 1;         // which is brought up to date
 constexpr int kApplication = 0x534C4A31;  // "SLJ1"
 constexpr int kBusyMs = 5000;
 
 constexpr const char* kSchema =
     "CREATE TABLE session(id TEXT PRIMARY KEY, state INTEGER NOT NULL, started INTEGER NOT NULL,"
-    " record BLOB NOT NULL) WITHOUT ROWID;"
+    " record BLOB NOT NULL, request BLOB) WITHOUT ROWID;"
     "CREATE TABLE file(session TEXT NOT NULL, object INTEGER NOT NULL, record BLOB NOT NULL,"
     " PRIMARY KEY(session, object)) WITHOUT ROWID;"
     "CREATE TABLE block(session TEXT NOT NULL, object INTEGER NOT NULL, block INTEGER NOT NULL,"
     " content BLOB NOT NULL, PRIMARY KEY(session, object, block)) WITHOUT ROWID;";
 
+// Version 2: what was asked for has a column of its own, so that it is not written again with each record.
+constexpr const char* kUpgrade = "ALTER TABLE session ADD COLUMN request BLOB;PRAGMA user_version=2;";
+
 }  // namespace
+
+using transfer::Durability;
 
 struct Journal::State {
   std::filesystem::path path;
@@ -42,7 +50,9 @@ struct Journal::State {
   }
   Result<int> number(const char* pragma) const;
   Status set_up();
+  Status upgrade();
   Status prepare(Durability wanted);
+  Result<std::optional<transfer::Record>> session(const std::string& id) const;
 };
 
 namespace {
@@ -105,6 +115,22 @@ Error damaged(const std::filesystem::path& path, std::string what) {
                                    "(unfinished sessions start anew)"};
 }
 
+// Requests move out of the records, which are written again without them. A row that cannot be read stays as
+// it is, and whoever reads it hears so.
+bool move_requests(sqlite3* db) {
+  std::vector<std::pair<std::string, std::string>> requests;
+  Statement select(db, "SELECT id, record FROM session");
+  while (select.row()) {
+    const std::optional<transfer::Record> record = decode_record(select.bytes(1), "");
+    if (record && record->request) requests.emplace_back(select.bytes(0), encode(*record->request));
+  }
+  Statement put(db, "UPDATE session SET request=? WHERE id=?");
+  for (const auto& [id, request] : requests) {
+    if (!put.blob(1, request).text(2, id).run()) return false;
+  }
+  return !select.failed();
+}
+
 }  // namespace
 
 Result<int> Journal::State::number(const char* pragma) const {
@@ -133,12 +159,22 @@ Status Journal::State::set_up() {
   if (*application != kApplication)
     return Error{ErrorCode::kStorage,
                  "journal " + path.string() + ": is another program's database; move it away"};
+  if (*version == kVersionOldest) return upgrade();
   if (*version != kVersion)
     return Error{ErrorCode::kStorage, "journal " + path.string() + ": has version " +
                                           std::to_string(*version) + ", this sluice-control reads " +
                                           std::to_string(kVersion) +
                                           "; run the version that wrote it, or move it away"};
   return {};
+}
+
+Status Journal::State::upgrade() {
+  if (auto status = run("BEGIN IMMEDIATE"); !status) return status;
+  Status status = run(kUpgrade);
+  if (status && !move_requests(db)) status = error("writing");
+  if (status) status = run("COMMIT");
+  if (!status) (void)run("ROLLBACK");
+  return status;
 }
 
 Status Journal::State::prepare(Durability wanted) {
@@ -164,53 +200,57 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::filesystem::path& path
 
 namespace {
 
-bool write_blocks(sqlite3* db, const Batch& batch) {
-  Statement drop(db, "DELETE FROM block WHERE session=?");
-  for (const std::string& id : batch.end) {
-    if (!drop.text(1, id).run()) return false;
-  }
-  for (const std::string& id : batch.forget) {
-    if (!drop.text(1, id).run()) return false;
-  }
+bool drop(sqlite3* db, const char* table, const std::string& session) {
+  const std::string sql = std::string("DELETE FROM ") + table + " WHERE session=?";
+  return Statement(db, sql.c_str()).text(1, session).run();
+}
+
+bool write_blocks(sqlite3* db, const std::string& session, const transfer::Batch& batch) {
+  if (batch.drop_blocks && !drop(db, "block", session)) return false;
   Statement restart(db, "DELETE FROM block WHERE session=? AND object=?");
-  for (const auto& [id, object] : batch.restart) {
-    if (!restart.text(1, id).number(2, object).run()) return false;
+  for (const ObjectId object : batch.restart) {
+    if (!restart.text(1, session).number(2, object.value()).run()) return false;
   }
   Statement put(db, "INSERT OR REPLACE INTO block VALUES(?,?,?,?)");
-  for (const BlockRows& rows : batch.blocks) {
+  for (const transfer::BlockRows& rows : batch.blocks) {
     for (const recovery::Block& block : rows.blocks) {
-      put.text(1, rows.session).number(2, rows.object).number(3, static_cast<int64_t>(block.id.value()));
+      put.text(1, session).number(2, rows.object.value()).number(3, static_cast<int64_t>(block.id.value()));
       if (!put.blob(4, block.bytes).run()) return false;
     }
   }
   return true;
 }
 
-bool write_rows(sqlite3* db, const Batch& batch) {
-  Statement session(db, "INSERT OR REPLACE INTO session VALUES(?,?,?,?)");
-  for (const SessionRecord& record : batch.sessions) {
-    session.text(1, record.id()).number(2, record.state()).number(3, record.started_unix_ns());
-    if (!session.blob(4, record.SerializeAsString()).run()) return false;
-  }
-  Statement forget(db, "DELETE FROM file WHERE session=?");
-  for (const std::string& id : batch.forget) {
-    if (!forget.text(1, id).run()) return false;
-  }
+bool write_record(sqlite3* db, const transfer::Record& record) {
+  Statement put(
+      db,
+      "INSERT INTO session(id, state, started, record, request) VALUES(?,?,?,?,?) ON CONFLICT(id) DO "
+      "UPDATE SET state=excluded.state, started=excluded.started, record=excluded.record, "
+      "request=coalesce(excluded.request, request)");
+  put.text(1, record.id).number(2, static_cast<int64_t>(record.state)).number(3, record.started_unix_ns);
+  put.blob(4, encode(record));
+  if (record.request) put.blob(5, encode(*record.request));
+  return put.run();
+}
+
+bool write_rows(sqlite3* db, const std::string& session, const transfer::Batch& batch) {
+  if (batch.record && !write_record(db, *batch.record)) return false;
+  if (batch.drop_files && !drop(db, "file", session)) return false;
   Statement file(db, "INSERT OR REPLACE INTO file VALUES(?,?,?)");
-  for (const FileRow& row : batch.files) {
-    file.text(1, row.session).number(2, row.object);
-    if (!file.blob(3, row.record.SerializeAsString()).run()) return false;
+  for (const transfer::FileRow& row : batch.files) {
+    file.text(1, session).number(2, row.file.value());
+    if (!file.blob(3, encode(row.record)).run()) return false;
   }
-  return write_blocks(db, batch);
+  return write_blocks(db, session, batch);
 }
 
 }  // namespace
 
-Status Journal::write(const Batch& batch, Durability durability) {
+Status Journal::write(const std::string& session, const transfer::Batch& batch, Durability durability) {
   const std::scoped_lock lock(state_->mutex);
   if (auto status = state_->prepare(durability); !status) return status;
   if (auto status = state_->run("BEGIN IMMEDIATE"); !status) return status;
-  if (!write_rows(state_->db, batch)) {
+  if (!write_rows(state_->db, session, batch)) {
     const Error error = state_->error("writing");
     (void)state_->run("ROLLBACK");
     return error;
@@ -222,68 +262,72 @@ Status Journal::write(const Batch& batch, Durability durability) {
   return {};
 }
 
-Result<std::vector<SessionRecord>> Journal::sessions() {
+Result<std::vector<transfer::Record>> Journal::sessions() {
   const std::scoped_lock lock(state_->mutex);
-  std::vector<SessionRecord> sessions;
-  Statement select(state_->db, "SELECT id, record FROM session ORDER BY started, id");
+  std::vector<transfer::Record> sessions;
+  Statement select(state_->db, "SELECT id, record, request FROM session ORDER BY started, id");
   while (select.row()) {
-    SessionRecord record;
-    if (!record.ParseFromString(select.bytes(1)) || record.id() != select.bytes(0))
-      return damaged(state_->path, "session " + select.bytes(0));
-    sessions.push_back(std::move(record));
+    std::optional<transfer::Record> record = decode_record(select.bytes(1), select.bytes(2));
+    if (!record || record->id != select.bytes(0)) return damaged(state_->path, "session " + select.bytes(0));
+    sessions.push_back(std::move(*record));
   }
   if (select.failed()) return state_->error("reading");
   return sessions;
 }
 
-Result<std::optional<SessionRecord>> Journal::session(const std::string& id) {
+Result<std::optional<transfer::Record>> Journal::session(const std::string& id) {
   const std::scoped_lock lock(state_->mutex);
-  Statement select(state_->db, "SELECT record FROM session WHERE id=?");
-  SessionRecord record;
+  return state_->session(id);
+}
+
+Result<std::optional<transfer::Record>> Journal::State::session(const std::string& id) const {
+  Statement select(db, "SELECT record, request FROM session WHERE id=?");
   if (!select.text(1, id).row()) {
-    if (select.failed()) return state_->error("reading");
-    return std::optional<SessionRecord>();
+    if (select.failed()) return error("reading");
+    return std::optional<transfer::Record>();
   }
-  if (!record.ParseFromString(select.bytes(0)) || record.id() != id)
-    return damaged(state_->path, "session " + id);
-  return std::optional(std::move(record));
+  std::optional<transfer::Record> record = decode_record(select.bytes(0), select.bytes(1));
+  if (!record || record->id != id) return damaged(path, "session " + id);
+  return record;
 }
 
-Result<std::vector<FileRow>> Journal::files(const std::string& session) {
+Result<std::optional<transfer::Saved>> Journal::saved(const std::string& id, bool with_blocks) {
   const std::scoped_lock lock(state_->mutex);
-  std::vector<FileRow> files;
-  Statement select(state_->db, "SELECT object, record FROM file WHERE session=? ORDER BY object");
-  select.text(1, session);
-  while (select.row()) {
-    FileRow row{.session = session, .object = static_cast<uint32_t>(select.number(0))};
-    if (select.number(0) != static_cast<int64_t>(files.size()) ||
-        !row.record.ParseFromString(select.bytes(1)))
-      return damaged(state_->path, "file " + std::to_string(select.number(0)) + " of session " + session);
-    files.push_back(std::move(row));
+  Result<std::optional<transfer::Record>> record = state_->session(id);
+  if (!record) return record.error();
+  if (!record->has_value()) return std::optional<transfer::Saved>();
+  transfer::Saved saved{.record = std::move(**record)};
+  Statement files(state_->db, "SELECT object, record FROM file WHERE session=? ORDER BY object");
+  files.text(1, id);
+  while (files.row()) {
+    std::optional<catalog::File> file = decode_file(files.bytes(1));
+    if (!file || files.number(0) != static_cast<int64_t>(saved.files.size()))
+      return damaged(state_->path, "file " + std::to_string(files.number(0)) + " of session " + id);
+    saved.files.push_back(std::move(*file));
   }
-  if (select.failed()) return state_->error("reading");
-  return files;
-}
-
-Result<std::vector<recovery::Block>> Journal::blocks(const std::string& session, uint32_t object) {
-  const std::scoped_lock lock(state_->mutex);
-  std::vector<recovery::Block> blocks;
-  Statement select(state_->db,
-                   "SELECT block, content FROM block WHERE session=? AND object=? ORDER BY block");
-  select.text(1, session).number(2, object);
-  while (select.row()) {
-    blocks.push_back(
-        {.id = recovery::BlockId(static_cast<uint64_t>(select.number(0))), .bytes = select.bytes(1)});
+  if (files.failed()) return state_->error("reading");
+  saved.blocks.resize(saved.files.size());
+  if (!with_blocks) return std::optional(std::move(saved));
+  Statement blocks(state_->db,
+                   "SELECT object, block, content FROM block WHERE session=? ORDER BY object, block");
+  blocks.text(1, id);
+  while (blocks.row()) {
+    // Not yet an ObjectId, which has fewer bits: another object's number could come of it.
+    if (blocks.number(0) < 0 || blocks.number(0) >= static_cast<int64_t>(saved.files.size()))
+      return damaged(state_->path, "a block of session " + id);
+    saved.blocks[ObjectId(static_cast<uint32_t>(blocks.number(0)))].push_back(
+        {.id = recovery::BlockId(static_cast<uint64_t>(blocks.number(1))), .bytes = blocks.bytes(2)});
   }
-  if (select.failed()) return state_->error("reading");
-  return blocks;
+  if (blocks.failed()) return state_->error("reading");
+  return std::optional(std::move(saved));
 }
 
 Status Journal::forget_ended(size_t keep) {
   const std::scoped_lock lock(state_->mutex);
   Statement select(state_->db,
                    "SELECT id FROM session WHERE state>=? ORDER BY started DESC LIMIT -1 OFFSET ?");
-  select.number(1, SessionRecord::SUCCEEDED).number(2, static_cast<int64_t>(keep));
+  select.number(1, static_cast<int64_t>(transfer::RecordState::kSucceeded))
+      .number(2, static_cast<int64_t>(keep));
   std::vector<std::string> old;
   while (select.row()) old.push_back(select.bytes(0));
   if (select.failed()) return state_->error("reading");

@@ -1,49 +1,23 @@
-// The journal of sluice-control: sessions, their files, and the CRCs of extents that are certain. What a
+// The journal of sluice-control: transfers, their files, and the CRCs of extents that are certain. What a
 // restarted control knows, it knows from here.
 //
 // SQLite in WAL mode, one file per node. Blocking; any thread, one at a time (a mutex). A transaction is
 // whole or absent after any crash: written with kPower it also survives a loss of power, with kProcess the
-// death of the process. Order matters more than speed: data is synced before rows say so
-// (docs/ARCHITECTURE.md, "Durability").
+// death of the process. Order matters more than speed: data is synced before rows say so. What is kept is
+// transfer/records.h; how, journal.proto.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "control/proto/journal.pb.h"
-#include "control/recovery/extent_ledger.h"
+#include "control/transfer/records.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::journal {
-
-enum class Durability : uint8_t { kProcess, kPower };
-
-struct FileRow {
-  std::string session;
-  uint32_t object = 0;
-  FileRecord record;
-};
-
-struct BlockRows {
-  std::string session;
-  uint32_t object = 0;
-  std::vector<recovery::Block> blocks;
-};
-
-// One transaction.
-struct Batch {
-  std::vector<SessionRecord> sessions;                    // added or replaced
-  std::vector<FileRow> files;                             // added or replaced
-  std::vector<BlockRows> blocks;                          // added or replaced
-  std::vector<std::string> end;                           // of these sessions: drop all blocks
-  std::vector<std::string> forget;                        // of these sessions: drop all files and blocks
-  std::vector<std::pair<std::string, uint32_t>> restart;  // of these objects: drop all blocks
-};
 
 class Journal {
  public:
@@ -53,12 +27,13 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  Status write(const Batch& batch, Durability durability);
-  // Oldest first. A row that cannot be read is an error.
-  Result<std::vector<SessionRecord>> sessions();
-  Result<std::optional<SessionRecord>> session(const std::string& id);
-  Result<std::vector<FileRow>> files(const std::string& session);
-  Result<std::vector<recovery::Block>> blocks(const std::string& session, uint32_t object);
+  // One transaction, of one transfer. A record without a request leaves the request as it was.
+  Status write(const std::string& session, const transfer::Batch& batch, transfer::Durability durability);
+  // Oldest first, without files and blocks. A row that cannot be read is an error.
+  Result<std::vector<transfer::Record>> sessions();
+  Result<std::optional<transfer::Record>> session(const std::string& id);
+  // All of one; `with_blocks`: the CRCs of its extents as well. Nothing when there is none.
+  Result<std::optional<transfer::Saved>> saved(const std::string& id, bool with_blocks);
   // Forgets the oldest ended sessions but `keep`.
   Status forget_ended(size_t keep);
 

@@ -1,117 +1,275 @@
+// What a journal keeps, what a transaction changes, and what is refused. Crashes: journal_crash_test.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/journal/journal.h"
 
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <fstream>
+
+#include "control/journal/journal_fixture.h"
+#include "control/journal/records_for_test.h"
 
 namespace sluice::journal {
 namespace {
 
 namespace fs = std::filesystem;
+using catalog::FileId;
+using recovery::Block;
 using recovery::BlockId;
+using transfer::Batch;
+using transfer::Durability;
+using transfer::RecordState;
+using transfer::Saved;
 
-class JournalTest : public testing::Test {
- protected:
-  JournalTest() {
-    std::string name = fs::temp_directory_path() / "sluice-journal-XXXXXX";
-    directory_ = ::mkdtemp(name.data());
-    path_ = directory_ / "journal.sqlite";
+// A session with two files, each of two blocks.
+Batch session(const std::string& id, int64_t started, RecordState state = RecordState::kActive) {
+  Batch batch{.record = sample_record(id, started)};
+  batch.record->state = state;
+  for (uint32_t i = 0; i < 2; ++i) {
+    batch.files.push_back({.file = FileId(i), .record = sample_file("file" + std::to_string(i))});
+    batch.blocks.push_back({.object = ObjectId(i), .blocks = {{BlockId(7), "seven"}, {BlockId(3), "three"}}});
   }
-  ~JournalTest() override { fs::remove_all(directory_); }
+  return batch;
+}
 
-  std::unique_ptr<Journal> open() {
-    auto journal = Journal::open(path_);
-    EXPECT_TRUE(journal) << journal.error().message;
-    return journal ? std::move(*journal) : nullptr;
-  }
-  static SessionRecord session(const std::string& id, int64_t started,
-                               SessionRecord::State state = SessionRecord::ACTIVE) {
-    SessionRecord record;
-    record.set_id(id);
-    record.set_started_unix_ns(started);
-    record.set_state(state);
-    return record;
-  }
+Saved saved(Journal& journal, const std::string& id) {
+  const auto all = journal.saved(id, true);
+  EXPECT_TRUE(all) << all.error().message;
+  EXPECT_TRUE(!all || all->has_value());
+  return all && *all ? **all : Saved();
+}
 
-  fs::path directory_;
-  fs::path path_;
-};
+std::vector<std::string> ids(Journal& journal) {
+  std::vector<std::string> found;
+  const auto sessions = journal.sessions();
+  EXPECT_TRUE(sessions);
+  if (sessions) {
+    for (const transfer::Record& record : *sessions) found.push_back(record.id);
+  }
+  return found;
+}
+
+// The contents of an object's blocks, in order.
+std::string blocks_of(const Saved& saved, uint32_t object) {
+  std::string all;
+  for (const Block& block : saved.blocks[ObjectId(object)]) all += block.bytes + " ";
+  return all;
+}
 
 TEST_F(JournalTest, KeepsWhatWasWritten) {
+  const Batch batch = session("a", 1);
   {
     auto journal = open();
-    Batch batch;
-    batch.sessions = {session("b", 2), session("a", 1)};
-    batch.files.push_back({"a", 0, {}});
-    batch.files[0].record.set_name(std::string("na\0me", 5));
-    batch.blocks.push_back({"a", 0, {{BlockId(7), std::string("\0\1\2", 3)}, {BlockId(3), "x"}}});
-    ASSERT_TRUE(journal->write(batch, Durability::kPower));
-    ASSERT_TRUE(journal->write({.blocks = {{"a", 0, {{BlockId(3), "y"}}}}}, Durability::kProcess));
+    ASSERT_TRUE(journal->write("c", session("c", 2), Durability::kPower));
+    ASSERT_TRUE(journal->write("b", session("b", 2), Durability::kPower));
+    ASSERT_TRUE(journal->write("a", batch, Durability::kProcess));
   }
   auto journal = open();
-  const auto sessions = journal->sessions();
-  ASSERT_TRUE(sessions);
-  ASSERT_EQ(sessions->size(), 2U);
-  EXPECT_EQ((*sessions)[0].id(), "a");
-  EXPECT_EQ((*journal->session("b"))->started_unix_ns(), 2);
-  EXPECT_FALSE(journal->session("c")->has_value());
-  const auto files = journal->files("a");
-  ASSERT_TRUE(files);
-  EXPECT_EQ(files->at(0).record.name(), std::string("na\0me", 5));
-  const auto blocks = journal->blocks("a", 0);
-  ASSERT_TRUE(blocks);
-  ASSERT_EQ(blocks->size(), 2U);
-  EXPECT_EQ((*blocks)[0].id, BlockId(3));
-  EXPECT_EQ((*blocks)[0].bytes, "y");
-  EXPECT_EQ((*blocks)[1].bytes, std::string("\0\1\2", 3));
+  EXPECT_EQ(ids(*journal), (std::vector<std::string>{"a", "b", "c"})) << "oldest first";
+  const Saved all = saved(*journal, "a");
+  EXPECT_TRUE(fields::equal(all.record, *batch.record));
+  ASSERT_EQ(all.files.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(fields::equal(all.files[i], batch.files[i].record));
+  ASSERT_EQ(all.blocks.size(), 2U);
+  EXPECT_EQ(blocks_of(all, 0), "three seven ");
+  EXPECT_EQ(all.blocks[ObjectId(1)][0].id, BlockId(3));
+  EXPECT_EQ(all.blocks[ObjectId(1)][1].id, BlockId(7));
+
+  const auto without = journal->saved("a", false);
+  ASSERT_TRUE(without && *without);
+  EXPECT_EQ((*without)->files.size(), 2U);
+  ASSERT_EQ((*without)->blocks.size(), 2U);
+  EXPECT_TRUE((*without)->blocks[ObjectId(0)].empty());
+  EXPECT_TRUE(fields::equal(**journal->session("a"), *batch.record));
+  EXPECT_FALSE(journal->session("d")->has_value());
+  EXPECT_FALSE(journal->saved("d", true)->has_value());
 }
 
-TEST_F(JournalTest, AProcessThatIsKilledLosesNothingThatWasWritten) {
-  int pipe[2];
-  ASSERT_EQ(::pipe(pipe), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    auto journal = Journal::open(path_);
-    const bool good = journal && (*journal)->write({.sessions = {session("a", 1)}}, Durability::kProcess);
-    if (::write(pipe[1], good ? "y" : "n", 1) != 1) ::_exit(1);
-    for (;;) ::pause();
-  }
-  char byte = 'x';
-  ASSERT_EQ(::read(pipe[0], &byte, 1), 1);
-  EXPECT_EQ(byte, 'y');
-  ::kill(child, SIGKILL);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  const auto sessions = open()->sessions();
-  ASSERT_TRUE(sessions);
-  EXPECT_EQ(sessions->size(), 1U);
+TEST_F(JournalTest, ARecordIsReplacedAndKeepsItsRequestWhenItComesWithoutOne) {
+  auto journal = open();
+  ASSERT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
+  transfer::Record record = sample_record("a", 2);
+  record.state = RecordState::kCancelled;
+  record.error.reset();
+  record.request.reset();
+  record.legs.resize(1);
+  ASSERT_TRUE(journal->write("a", {.record = record}, Durability::kProcess));
+  record.request = sample_request();
+  Saved all = saved(*journal, "a");
+  EXPECT_TRUE(fields::equal(all.record, record));
+  EXPECT_EQ(all.files.size(), 2U) << "files stay";
+  EXPECT_EQ(blocks_of(all, 0), "three seven ");
+  record.request->destination = "elsewhere";
+  ASSERT_TRUE(journal->write("a", {.record = record}, Durability::kProcess));
+  EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
 }
 
-TEST_F(JournalTest, AnEndedSessionDropsItsBlocksAndTheOldestAreForgotten) {
+TEST_F(JournalTest, FilesAndBlocksAreAddedOrReplaced) {
+  auto journal = open();
+  ASSERT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
+  Batch batch;
+  batch.files = {{FileId(1), sample_file("other")}, {FileId(2), sample_file("third")}};
+  batch.blocks = {{ObjectId(1), {{BlockId(3), "new"}, {BlockId(~0ULL >> 1), "last"}}},
+                  {ObjectId(2), {{BlockId(0), "first"}}}};
+  ASSERT_TRUE(journal->write("a", batch, Durability::kProcess));
+  const Saved all = saved(*journal, "a");
+  ASSERT_EQ(all.files.size(), 3U);
+  EXPECT_EQ(all.files[0].name, "file0");
+  EXPECT_EQ(all.files[1].name, "other");
+  EXPECT_EQ(all.files[2].name, "third");
+  EXPECT_EQ(blocks_of(all, 0), "three seven ");
+  EXPECT_EQ(blocks_of(all, 1), "new seven last ");
+  EXPECT_EQ(blocks_of(all, 2), "first ");
+}
+
+TEST_F(JournalTest, RestartDropsTheBlocksOfItsObjectsBeforeNewOnesCome) {
+  auto journal = open();
+  ASSERT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
+  ASSERT_TRUE(journal->write("b", session("b", 1), Durability::kProcess));
+  ASSERT_TRUE(journal->write("a",
+                             {.blocks = {{ObjectId(1), {{BlockId(0), "new"}}}}, .restart = {ObjectId(1)}},
+                             Durability::kProcess));
+  EXPECT_EQ(blocks_of(saved(*journal, "a"), 0), "three seven ");
+  EXPECT_EQ(blocks_of(saved(*journal, "a"), 1), "new ");
+  ASSERT_TRUE(journal->write("a", {.restart = {ObjectId(0), ObjectId(1)}}, Durability::kProcess));
+  EXPECT_EQ(blocks_of(saved(*journal, "a"), 0) + blocks_of(saved(*journal, "a"), 1), "");
+  EXPECT_EQ(blocks_of(saved(*journal, "b"), 1), "three seven ") << "another session's stay";
+}
+
+TEST_F(JournalTest, AnEndedSessionDropsItsBlocksAndAForgottenOneItsFilesAsWell) {
+  auto journal = open();
+  for (const char* id : {"a", "b", "c"})
+    ASSERT_TRUE(journal->write(id, session(id, 1), Durability::kProcess));
+  ASSERT_TRUE(journal->write("a", {.drop_blocks = true}, Durability::kProcess));
+  EXPECT_EQ(saved(*journal, "a").files.size(), 2U);
+  EXPECT_EQ(blocks_of(saved(*journal, "a"), 0) + blocks_of(saved(*journal, "a"), 1), "");
+
+  ASSERT_TRUE(journal->write("b", {.drop_blocks = true, .drop_files = true}, Durability::kProcess));
+  EXPECT_TRUE(saved(*journal, "b").files.empty());
+  const Saved other = saved(*journal, "c");
+  EXPECT_EQ(other.files.size(), 2U);
+  EXPECT_EQ(blocks_of(other, 0), "three seven ");
+
+  // What comes in the same transaction is what there is afterwards.
+  ASSERT_TRUE(journal->write("c",
+                             {.files = {{FileId(0), sample_file("new")}},
+                              .blocks = {{ObjectId(0), {{BlockId(1), "one"}}}},
+                              .drop_blocks = true,
+                              .drop_files = true},
+                             Durability::kProcess));
+  const Saved anew = saved(*journal, "c");
+  ASSERT_EQ(anew.files.size(), 1U);
+  EXPECT_EQ(anew.files[0].name, "new");
+  EXPECT_EQ(blocks_of(anew, 0), "one ");
+}
+
+TEST_F(JournalTest, TheOldestEndedSessionsAreForgotten) {
   auto journal = open();
   for (int i = 0; i < 10; ++i) {
     const std::string id(1, static_cast<char>('a' + i));
-    Batch batch;
-    batch.sessions = {session(id, i, i < 8 ? SessionRecord::SUCCEEDED : SessionRecord::PAUSED)};
-    batch.files.push_back({id, 0, {}});
-    batch.blocks.push_back({id, 0, {{BlockId(0), "x"}}});
-    batch.blocks.push_back({id, 1, {{BlockId(0), "x"}}});
-    ASSERT_TRUE(journal->write(batch, Durability::kProcess));
+    const RecordState state = i == 1   ? RecordState::kActive
+                              : i == 2 ? RecordState::kPaused
+                                       : static_cast<RecordState>(2 + i % 3);
+    ASSERT_TRUE(journal->write(id, session(id, i, state), Durability::kProcess));
   }
-  ASSERT_TRUE(journal->write({.end = {"h"}, .restart = {{"g", 1}}}, Durability::kProcess));
-  EXPECT_TRUE(journal->blocks("h", 0)->empty());
-  EXPECT_EQ(journal->blocks("g", 0)->size(), 1U);
-  EXPECT_TRUE(journal->blocks("g", 1)->empty());
   ASSERT_TRUE(journal->forget_ended(3));
-  const auto sessions = journal->sessions();
-  ASSERT_TRUE(sessions);
-  ASSERT_EQ(sessions->size(), 5U);
-  EXPECT_EQ((*sessions)[0].id(), "f");
-  EXPECT_TRUE(journal->files("a")->empty());
-  EXPECT_TRUE(journal->blocks("a", 0)->empty());
+  EXPECT_EQ(ids(*journal), (std::vector<std::string>{"b", "c", "h", "i", "j"})) << "none that goes on";
+  EXPECT_EQ(blocks_of(saved(*journal, "b"), 1), "three seven ");
+  ASSERT_TRUE(journal->forget_ended(3));
+  EXPECT_EQ(ids(*journal).size(), 5U);
+  journal.reset();
+  EXPECT_EQ(ask("SELECT count(*) FROM file"), "10 ");
+  EXPECT_EQ(ask("SELECT count(*) FROM block"), "20 ");
+}
+
+TEST_F(JournalTest, WhatFailsInTheMiddleLeavesNothing) {
+  open();
+  sql("CREATE TRIGGER refuse BEFORE INSERT ON block WHEN NEW.content=CAST('refused' AS BLOB) "
+      "BEGIN SELECT RAISE(ABORT, 'no room'); END");
+  auto journal = open();
+  ASSERT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
+  Batch batch = session("a", 2);
+  batch.record->state = RecordState::kFailed;
+  batch.files[0].record.name = "other";
+  batch.files.push_back({FileId(2), sample_file("third")});
+  batch.drop_blocks = batch.drop_files = true;
+  batch.blocks[1].blocks.push_back({BlockId(9), "refused"});
+  const Status status = journal->write("a", batch, Durability::kPower);
+  ASSERT_FALSE(status);
+  expect_refused(status.error(), "no room");
+  const Saved all = saved(*journal, "a");
+  EXPECT_TRUE(fields::equal(all.record, *session("a", 1).record));
+  ASSERT_EQ(all.files.size(), 2U);
+  EXPECT_EQ(all.files[0].name, "file0");
+  EXPECT_EQ(blocks_of(all, 1), "three seven ");
+  batch.blocks[1].blocks.pop_back();
+  ASSERT_TRUE(journal->write("a", batch, Durability::kProcess)) << "and it goes on";
+  EXPECT_EQ(saved(*journal, "a").record.state, RecordState::kFailed);
+}
+
+// ---- what is refused ---------------------------------------------------------------------------
+
+class DamagedJournalTest : public JournalTest {
+ protected:
+  DamagedJournalTest() {
+    auto journal = open();
+    EXPECT_TRUE(journal->write("a", session("a", 1), Durability::kProcess));
+    EXPECT_TRUE(journal->write("b", session("b", 2), Durability::kProcess));
+  }
+  // Reading says what is damaged; the file stays as it is.
+  void expect_damaged(const std::string& how, const std::string& what) {
+    sql(how);
+    const std::string before = rows();
+    {
+      auto journal = open();
+      const auto read = journal->saved("a", true);
+      ASSERT_FALSE(read) << how;
+      expect_refused(read.error(), what + " cannot be read: the file is damaged");
+      const bool in_session = what == "session a";
+      EXPECT_EQ(static_cast<bool>(journal->sessions()), !in_session) << "none is left out in silence";
+      EXPECT_EQ(static_cast<bool>(journal->session("a")), !in_session);
+      EXPECT_EQ(blocks_of(saved(*journal, "b"), 0), "three seven ") << "others can be read";
+    }
+    EXPECT_EQ(rows(), before);
+  }
+};
+
+TEST_F(DamagedJournalTest, ARecordThatIsNone) {
+  expect_damaged("UPDATE session SET record=x'ffff' WHERE id='a'", "session a");
+}
+
+TEST_F(DamagedJournalTest, ARecordOfAnotherSession) {
+  expect_damaged("UPDATE session SET record=(SELECT record FROM session WHERE id='b') WHERE id='a'",
+                 "session a");
+}
+
+TEST_F(DamagedJournalTest, ARequestThatIsNone) {
+  expect_damaged("UPDATE session SET request=x'ffff' WHERE id='a'", "session a");
+}
+
+TEST_F(DamagedJournalTest, ARequestThatIsGone) {
+  expect_damaged("UPDATE session SET request=NULL WHERE id='a'", "session a");
+}
+
+TEST_F(DamagedJournalTest, AFileThatIsNone) {
+  expect_damaged("UPDATE file SET record=x'ffff' WHERE session='a' AND object=1", "file 1 of session a");
+}
+
+TEST_F(DamagedJournalTest, AFileThatIsMissing) {
+  expect_damaged("DELETE FROM file WHERE session='a' AND object=0", "file 1 of session a");
+}
+
+TEST_F(DamagedJournalTest, ABlockOfNoFile) {
+  expect_damaged("UPDATE block SET object=2 WHERE session='a' AND object=1", "a block of session a");
+}
+
+TEST_F(DamagedJournalTest, ABlockOfAFileWhoseNumberIsTooLarge) {
+  expect_damaged("INSERT INTO block VALUES('a', 4294967296, 1, 'x')", "a block of session a");
+}
+
+TEST_F(DamagedJournalTest, AnIdOfControlCharactersIsShownWithoutThem) {
+  sql("UPDATE session SET id='x'||char(10)||'y' WHERE id='a'");
+  const auto sessions = open()->sessions();
+  ASSERT_FALSE(sessions);
+  expect_refused(sessions.error(), "session x?y cannot be read");
 }
 
 TEST_F(JournalTest, SomethingElseIsRefusedAndLeftAlone) {
@@ -120,10 +278,33 @@ TEST_F(JournalTest, SomethingElseIsRefusedAndLeftAlone) {
   const auto size = fs::file_size(path_);
   const auto journal = Journal::open(path_);
   ASSERT_FALSE(journal);
-  EXPECT_EQ(journal.error().code, ErrorCode::kStorage);
-  EXPECT_NE(journal.error().message.find(path_.string()), std::string::npos);
+  expect_refused(journal.error(), "not a database");
   EXPECT_EQ(fs::file_size(path_), size);
   EXPECT_FALSE(Journal::open(directory_ / "missing" / "journal.sqlite"));
+}
+
+TEST_F(JournalTest, AnotherProgramsDatabaseIsRefusedAndLeftAlone) {
+  sql("CREATE TABLE theirs(x); INSERT INTO theirs VALUES(5); PRAGMA user_version=2");
+  const auto journal = Journal::open(path_);
+  ASSERT_FALSE(journal);
+  expect_refused(journal.error(), "another program's database");
+  EXPECT_EQ(ask("SELECT x FROM theirs"), "5 ");
+}
+
+TEST_F(JournalTest, ALaterVersionIsRefusedAndLeftAlone) {
+  ASSERT_TRUE(open()->write("a", session("a", 1), Durability::kPower));
+  for (const char* version : {"3", "0"}) {
+    sql(std::string("PRAGMA user_version=") + version);
+    const std::string before = rows();
+    const auto journal = Journal::open(path_);
+    ASSERT_FALSE(journal);
+    expect_refused(journal.error(), std::string("has version ") + version + ", this sluice-control reads 2");
+    EXPECT_NE(journal.error().message.find("run the version that wrote it"), std::string::npos);
+    EXPECT_EQ(rows(), before);
+    EXPECT_EQ(ask("PRAGMA user_version"), std::string(version) + " ");
+  }
+  sql("PRAGMA user_version=2");
+  EXPECT_EQ(blocks_of(saved(*open(), "a"), 0), "three seven ");
 }
 
 TEST_F(JournalTest, IsForItsOwnerOnly) {

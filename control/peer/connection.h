@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "control/identity/identity.h"
 #include "control/proto/peer.pb.h"
@@ -52,12 +52,14 @@ class Listener {
   virtual uint16_t port() const = 0;  // the bound port (for ":0" in tests)
 };
 
-// Calls `on_connection` on the io_context thread for every authenticated peer. `find_peer` is asked
-// at each handshake with the key's fingerprint, so that `sluice node trust` works without a restart;
-// it returns nullopt for a stranger. Strangers and slow handshakes are logged and dropped.
-Result<std::unique_ptr<Listener>> listen(
-    asio::io_context& io, const identity::Identity& self, const std::string& address,
-    std::function<std::optional<identity::Peer>(const std::string& fingerprint)> find_peer,
-    std::function<void(std::unique_ptr<Connection>)> on_connection);
+// Those whom this node trusts now. It may wait for that, e.g. for files to be read elsewhere.
+using TrustedPeers = std::function<asio::awaitable<std::vector<identity::Peer>>()>;
+
+// Calls `on_connection` on the io_context thread for every authenticated peer. `trusted` is asked before
+// each handshake, so that `sluice node trust` works without a restart. Strangers and slow handshakes are
+// logged and dropped.
+Result<std::unique_ptr<Listener>> listen(asio::io_context& io, const identity::Identity& self,
+                                         const std::string& address, TrustedPeers trusted,
+                                         std::function<void(std::unique_ptr<Connection>)> on_connection);
 
 }  // namespace sluice::peer

@@ -34,9 +34,11 @@ class ConnectionTest : public testing::Test {
     root_ = ::mkdtemp(name);
     alpha_ = make("alpha");
     beta_ = make("beta");
-    listener_ = start(beta_, [this](const std::string& fingerprint) -> std::optional<identity::Peer> {
-      if (fingerprint != trusted_by_beta_) return std::nullopt;
-      return identity::Peer{"alpha", "", fingerprint, ""};
+    listener_ = start(beta_, [this]() -> asio::awaitable<std::vector<identity::Peer>> {
+      std::vector<identity::Peer> trusted;
+      trusted.push_back(
+          {.name = "alpha", .address = "", .fingerprint = trusted_by_beta_, .certificate_pem = ""});
+      co_return trusted;
     });
     trusted_by_beta_ = alpha_.fingerprint;
   }
@@ -46,11 +48,9 @@ class ConnectionTest : public testing::Test {
     EXPECT_TRUE(identity::create(root_ / name, name));
     return *identity::load(root_ / name);
   }
-  std::unique_ptr<Listener> start(
-      const identity::Identity& self,
-      std::function<std::optional<identity::Peer>(const std::string& fingerprint)> find_peer) {
+  std::unique_ptr<Listener> start(const identity::Identity& self, TrustedPeers trusted) {
     auto listener = listen(
-        io_, self, "127.0.0.1:0", std::move(find_peer),
+        io_, self, "127.0.0.1:0", std::move(trusted),
         [this](std::unique_ptr<Connection> connection) { accepted_.push_back(std::move(connection)); });
     EXPECT_TRUE(listener) << listener.error().message;
     return std::move(*listener);
@@ -347,7 +347,8 @@ TEST_F(ConnectionTest, SixtyFourSilentCallersHoldUpTheNextUntilOneLeaves) {
 TEST_F(ConnectionTest, AnAddressInUseIsAConfigurationError) {
   const auto second = listen(
       io_, beta_, "127.0.0.1:" + std::to_string(listener_->port()),
-      [](const std::string&) { return std::nullopt; }, [](std::unique_ptr<Connection>) {});
+      []() -> asio::awaitable<std::vector<identity::Peer>> { co_return std::vector<identity::Peer>(); },
+      [](std::unique_ptr<Connection>) {});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ErrorCode::kConfiguration);
   EXPECT_NE(second.error().message.find("[control] listen"), std::string::npos);

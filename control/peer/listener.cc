@@ -53,7 +53,7 @@ struct State {
   unsigned handshakes = 0;
   bool stopped = false;
   LogBudget log;
-  std::function<std::optional<identity::Peer>(const std::string&)> find_peer;
+  TrustedPeers trusted;
   std::function<void(std::unique_ptr<Connection>)> on_connection;
 };
 
@@ -72,18 +72,21 @@ void log_refusal(State& state, const Stream& stream, bool expired, const asio::e
 
 asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Stream> stream) {
   std::optional<identity::Peer> peer;
-  stream->check.accept = [&](const std::string& fingerprint) {
-    if (!state->stopped) peer = state->find_peer(fingerprint);
-    return peer.has_value();
-  };
   bool expired = false;
   asio::error_code failure;
   {
     const Deadline deadline(stream->executor(), kHandshakeTimeoutMs, [stream] { stream->abort(); });
+    const std::vector<identity::Peer> trusted = co_await state->trusted();
+    stream->check.accept = [&](const std::string& fingerprint) {
+      for (const identity::Peer& one : trusted) {
+        if (one.fingerprint == fingerprint) peer = one;
+      }
+      return peer.has_value() && !state->stopped;
+    };
     failure = co_await stream->handshake(asio::ssl::stream_base::server);
     expired = deadline.expired();
+    stream->check.accept = nullptr;
   }
-  stream->check.accept = nullptr;
   --state->handshakes;
   state->slot_free.cancel();
   if (state->stopped || expired || failure || !peer) {
@@ -159,15 +162,14 @@ Status bind(asio::io_context& io, tcp::acceptor& acceptor, const std::string& ad
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> listen(
-    asio::io_context& io, const identity::Identity& self, const std::string& address,
-    std::function<std::optional<identity::Peer>(const std::string& fingerprint)> find_peer,
-    std::function<void(std::unique_ptr<Connection>)> on_connection) {
+Result<std::unique_ptr<Listener>> listen(asio::io_context& io, const identity::Identity& self,
+                                         const std::string& address, TrustedPeers trusted,
+                                         std::function<void(std::unique_ptr<Connection>)> on_connection) {
   const auto context = make_tls_context(self);
   if (!context) return context.error();
   const auto state = std::make_shared<State>(io, *context);
   if (auto status = bind(io, state->acceptor, address); !status) return status.error();
-  state->find_peer = std::move(find_peer);
+  state->trusted = std::move(trusted);
   state->on_connection = std::move(on_connection);
   asio::co_spawn(io, accept_loop(state), asio::detached);
   return std::unique_ptr<Listener>(std::make_unique<TlsListener>(state));

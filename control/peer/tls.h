@@ -1,6 +1,7 @@
 // TLS as Sluice uses it: version 1.3 only, both sides show a certificate, and the decision about the other
 // side is one function of its key's fingerprint. No authority, no host name, no validity dates, no
-// resumption. SPDX-License-Identifier: Apache-2.0
+// resumption.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <asio/error_code.hpp>

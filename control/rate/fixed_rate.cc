@@ -52,19 +52,22 @@ uint64_t FixedRate::step(const PathReport& report, uint64_t now_ns) {
   } else if (lossy_since_ns_ == 0 && fraction_ < 1.0) {
     fraction_ = std::min(1.0, fraction_ + kRecoveryPerSecond * static_cast<double>(elapsed_ns) * 1e-9);
   }
-  state_ = ramping_ ? State::kRamp : fraction_ < 1.0 ? State::kThrottled : State::kRun;
+  condition_ = ramping_ ? Condition::kRamping : fraction_ < 1.0 ? Condition::kYielding : Condition::kRunning;
 
   double factor = fraction_;
   const uint64_t heard_ns = std::max(report.last_peer_ns, started_ns_);
   const uint64_t silence_ns = now_ns > heard_ns ? now_ns - heard_ns : 0;
   if (silence_ns >= kStopNs) {
-    state_ = State::kStopped;
+    condition_ = Condition::kStopped;
     factor = 0;
   } else if (silence_ns > std::max(4 * report.rtt_ns, kSilenceMinNs)) {
-    state_ = State::kCrawl;
+    condition_ = Condition::kCrawling;
     factor = std::min(fraction_, kCrawlFraction);
   }
-  rate_bps_ = static_cast<uint64_t>(static_cast<double>(limit_bps_) * factor);
+  // A limit has more digits than a double: rounded up, it would be above the limit, or no number at all.
+  rate_bps_ = factor >= 1.0
+                  ? limit_bps_
+                  : std::min(limit_bps_, static_cast<uint64_t>(static_cast<double>(limit_bps_) * factor));
   return rate_bps_;
 }
 

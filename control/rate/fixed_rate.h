@@ -7,20 +7,12 @@
 
 #include <cstdint>
 
+#include "control/rate/controller.h"
+
 namespace sluice::rate {
 
-// Cumulative, of all lanes together.
-struct PathReport {
-  uint64_t sent = 0;          // chunks sent, retransmissions included
-  uint64_t lost = 0;          // of them learned as lost
-  uint64_t last_peer_ns = 0;  // when the peer was last heard; 0: not yet
-  uint64_t rtt_ns = 0;
-};
-
-class FixedRate {
+class FixedRate final : public Controller {
  public:
-  enum class State : uint8_t { kRamp, kRun, kThrottled, kCrawl, kStopped };
-
   static constexpr uint64_t kRampStepNs = 2'000'000;   // ten steps, 20 ms in all
   static constexpr uint64_t kWindowNs = 100'000'000;   // over which loss is judged
   static constexpr uint64_t kBreakNs = 1'000'000'000;  // loss for so long lowers the rate
@@ -34,9 +26,10 @@ class FixedRate {
 
   FixedRate(uint64_t limit_bps, uint64_t now_ns);
 
-  uint64_t step(const PathReport& report, uint64_t now_ns);  // the rate from now on, bit/s
-  State state() const { return state_; }
-  uint64_t rate_bps() const { return rate_bps_; }
+  uint64_t step(const PathReport& report, uint64_t now_ns) override;
+  Condition condition() const override { return condition_; }
+  uint64_t rate_bps() const override { return rate_bps_; }
+  uint64_t cap_bps() const override { return limit_bps_; }
   uint32_t cuts() const { return cuts_; }
 
  private:
@@ -44,7 +37,7 @@ class FixedRate {
 
   uint64_t limit_bps_;
   uint64_t rate_bps_;
-  State state_ = State::kRamp;
+  Condition condition_ = Condition::kRamping;
   double fraction_ = 0.1;  // of the limit, silence aside
   bool ramping_ = true;
   uint64_t started_ns_;

@@ -42,7 +42,7 @@ TEST(FixedRate, RampsFromTenPerCentInTenStepsOfTwoMilliseconds) {
     previous = path.control.rate_bps();
   }
   EXPECT_EQ(path.control.rate_bps(), kLimit);
-  EXPECT_EQ(path.control.state(), FixedRate::State::kRun);
+  EXPECT_EQ(path.control.condition(), Condition::kRunning);
 }
 
 TEST(FixedRate, HoldsTheLimitUnderLossBelowTwoPerCent) {
@@ -70,7 +70,7 @@ TEST(FixedRate, LastingLossLowersTheRateByAFifthEachSecondAndItRecoversSlowly) {
   path.run(1'100, 0.10);
   EXPECT_EQ(path.control.cuts(), 2U);
   EXPECT_NEAR(static_cast<double>(path.control.rate_bps()), 0.64 * kLimit, 0.01 * kLimit);
-  EXPECT_EQ(path.control.state(), FixedRate::State::kThrottled);
+  EXPECT_EQ(path.control.condition(), Condition::kYielding);
   path.run(1'000, 0);
   EXPECT_NEAR(static_cast<double>(path.control.rate_bps()), 0.69 * kLimit, 0.02 * kLimit);
   path.run(8'000, 0);
@@ -83,7 +83,7 @@ TEST(FixedRate, StopsTheRampWhereThePathOverflows) {
   const uint64_t reached = path.control.rate_bps();
   path.run(20, 0.3);
   EXPECT_LT(path.control.rate_bps(), kLimit / 2 + reached);
-  EXPECT_NE(path.control.state(), FixedRate::State::kRamp);
+  EXPECT_NE(path.control.condition(), Condition::kRamping);
 }
 
 TEST(FixedRate, CrawlsWhileThePeerIsSilentAndStopsAfterTenSeconds) {
@@ -92,10 +92,10 @@ TEST(FixedRate, CrawlsWhileThePeerIsSilentAndStopsAfterTenSeconds) {
   path.run(199, 0, false);
   EXPECT_EQ(path.control.rate_bps(), kLimit);
   path.run(5, 0, false);
-  EXPECT_EQ(path.control.state(), FixedRate::State::kCrawl);
+  EXPECT_EQ(path.control.condition(), Condition::kCrawling);
   EXPECT_EQ(path.control.rate_bps(), kLimit / 100);
   path.run(10'000, 0, false);
-  EXPECT_EQ(path.control.state(), FixedRate::State::kStopped);
+  EXPECT_EQ(path.control.condition(), Condition::kStopped);
   EXPECT_EQ(path.control.rate_bps(), 0U);
   path.run(2, 0);
   EXPECT_EQ(path.control.rate_bps(), kLimit) << "heard again";
@@ -106,9 +106,9 @@ TEST(FixedRate, LongRoundTripsLengthenTheSilenceThatIsTolerated) {
   path.report.rtt_ns = 200 * kMs;
   path.run(100, 0);
   path.run(790, 0, false);
-  EXPECT_EQ(path.control.state(), FixedRate::State::kRun);
+  EXPECT_EQ(path.control.condition(), Condition::kRunning);
   path.run(20, 0, false);
-  EXPECT_EQ(path.control.state(), FixedRate::State::kCrawl);
+  EXPECT_EQ(path.control.condition(), Condition::kCrawling);
 }
 
 TEST(FixedRate, FewSamplesGiveNoEvidenceOfLoss) {

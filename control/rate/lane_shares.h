@@ -1,5 +1,6 @@
 // How the lanes of a session share its rate: those with work equally; the others keep a little, for probes;
-// all together never more than the rate. Pure. SPDX-License-Identifier: Apache-2.0
+// all together never more than the rate. Pure.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -93,17 +93,15 @@ void LossDetector::settle(const WindowView& window, size_t room, std::vector<boa
   }
 }
 
-size_t detect_losses(LossDetector* detector, board::FlowSlot* flow, uint64_t now_ns) {
-  // The end is read before any bit: the worker publishes it after the bits below it.
-  const WindowView window(flow->window, board::kWindowBits,
-                          flow->state.highest_data_end.load(std::memory_order_acquire));
-  const LossDetector::Seen seen{.probe_end = flow->state.probe_end.load(std::memory_order_acquire),
-                                .late_chunks = flow->state.late_chunks.load(std::memory_order_acquire)};
+std::vector<board::Gap> find_losses(LossDetector* detector, const board::FlowSlot& flow, uint64_t now_ns) {
+  // The highest comes first: every bit below it was set before it was published.
+  const WindowView window(flow.window, board::kWindowBits,
+                          flow.state.highest_data_end.load(std::memory_order_acquire));
+  const LossDetector::Seen seen{.probe_end = flow.state.probe_end.load(std::memory_order_acquire),
+                                .late_chunks = flow.state.late_chunks.load(std::memory_order_acquire)};
   std::vector<board::Gap> lost;
-  detector->step(window, seen, now_ns, flow->gaps.room(), &lost);
-  for (const board::Gap& gap : lost) flow->gaps.push(gap);
-  flow->control.settled_below.store(detector->settled_below(), std::memory_order_release);
-  return lost.size();
+  detector->step(window, seen, now_ns, flow.gaps.room(), &lost);
+  return lost;
 }
 
 }  // namespace sluice::recovery

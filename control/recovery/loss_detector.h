@@ -84,7 +84,7 @@ class LossDetector {
   uint64_t fell_out_ = 0;
 };
 
-// One step for a flow on the board: what is lost goes into its ring of gaps. Returns the number of runs.
-size_t detect_losses(LossDetector* detector, board::FlowSlot* flow, uint64_t now_ns);
+// One step for a flow on the board: the runs that are lost now, as many as its ring of gaps has room for.
+std::vector<board::Gap> find_losses(LossDetector* detector, const board::FlowSlot& flow, uint64_t now_ns);
 
 }  // namespace sluice::recovery

@@ -33,6 +33,7 @@ void Receiver::start_attempt(uint32_t lanes, uint64_t now_ns) {
   lanes_ = lanes;
   now_ns_ = now_ns;
   adoption_.reset();
+  actions_ = {};  // of an attempt that is over
   for (Object& object : objects_) {
     object.planner = NeedPlanner();
     object.finishing = false;
@@ -105,10 +106,11 @@ void Receiver::finish_if_complete(ObjectId id) {
     actions_.differ.push_back(id);
     return;
   }
-  const bool small = object.ledger.map().set_extents() == 0 && !object.sync_under_way &&
-                     object.layout.size_bytes <= kDirectCommitBytes;
+  // What was synced is journalled and reported first; then this is asked again.
+  if (object.sync_under_way) return;
+  const bool small = object.ledger.map().set_extents() == 0 && object.layout.size_bytes <= kDirectCommitBytes;
   if (!small && !object.ledger.complete()) {
-    if (!object.sync_under_way) actions_.syncs.push_back(id);
+    actions_.syncs.push_back(id);
     return;
   }
   object.finishing = true;

@@ -89,7 +89,8 @@ class Receiver {
   // The number of extents taken; 0 when there is nothing to sync now.
   size_t begin_sync(ObjectId object);
   std::vector<Block> sync_succeeded(ObjectId object);
-  // Nothing since the last good sync is certain: it is missing again. False the second time: the disk is bad.
+  // Of a sync, or of the last one, which a file is finished with. Nothing since the last good sync is
+  // certain: it is missing again. False the second time: the disk is bad.
   bool sync_failed(ObjectId object);
   std::vector<Range> journalled(ObjectId object);
   // The journal could not be written: the attempt ends, and the batch counts as written only.

@@ -49,7 +49,7 @@ std::vector<Range> Receiver::journalled(ObjectId id) {
 
 bool Receiver::sync_failed(ObjectId id) {
   Object& object = objects_[id];
-  CHECK(object.sync_under_way, "what ends has begun");
+  CHECK(object.sync_under_way || object.finishing, "what ends has begun");
   // What was written while the sync ran is as uncertain: the error may be that of any write before its end.
   object.syncing.merge(object.unsynced);
   object.unsynced.clear();
@@ -68,8 +68,9 @@ bool Receiver::sync_failed(ObjectId id) {
     object.digest ^= shifted(object, extent, crc);
     object.written.clear(extent);
   }
-  object.sync_under_way = false;
+  object.sync_under_way = object.finishing = false;
   forget_and_need(id, std::move(extents));
+  finish_if_complete(id);  // of one whose last sync failed nothing may be missing
   return !std::exchange(object.failed_once, true);
 }
 

@@ -30,6 +30,7 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
   now_ns_ = now_ns;
   options_ = options;
   may_give_ = adopted_ = false;
+  actions_ = {};  // of an attempt that is over
   lanes_.assign(lanes, {});
   part_bytes_ = options.partition_bytes;
   // A small session is cut more finely, so that each lane gets its share.

@@ -93,6 +93,8 @@ Json verify_json(const std::vector<api::VerifyProgress>& verdicts) {
 Json live_json(const api::NodeReply& reply) {
   return {{"version", reply.version()},
           {"control_address", reply.control_address()},
+          {"longest_turn_ns", reply.longest_turn_ns()},
+          {"longest_turn", reply.longest_turn()},
           {"dataplane_attached", reply.dataplane_attached()},
           {"device", reply.device()},
           {"workers", reply.workers()},

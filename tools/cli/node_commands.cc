@@ -155,6 +155,10 @@ std::string live_text(const Result<api::NodeReply>& live) {
   if (!live) return "control      " + printable(live.error().message) + "\n";
   std::string text = fmt::format("control      running, version {}, listens on {}\n", live->version(),
                                  live->control_address());
+  if (live->longest_turn_ns() != 0) {
+    text += fmt::format("longest turn {:.1f} ms of its loop, by {}\n",
+                        static_cast<double>(live->longest_turn_ns()) * 1e-6, printable(live->longest_turn()));
+  }
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
   return text + fmt::format("dataplane    attached: {}, {} worker{}, {}, frames up to {} bytes\n",
                             printable(live->device()), live->workers(), live->workers() == 1 ? "" : "s",

@@ -104,7 +104,9 @@ def one_transfer(pair, chance, kills_left):
         assert process.returncode in (DAEMON, UNREACHABLE), process.stderr_text
         process = transfer.start()
         finish(process, 120)
-        end = ended_session(pair.a, transfer.session(), 120)
+        session = transfer.session()
+        assert session, f"status {process.returncode}: {process.stderr_text}"
+        end = ended_session(pair.a, session, 120)
     report |= {key: end[key] for key in ("state", "attempts", "bytes_resent", "error")}
     assert end["state"] == "succeeded", report
     transfer.check()

@@ -144,7 +144,7 @@ void Dataplane::step(uint32_t index) {
   const uint64_t due_ns = r.worker->next_due_ns(now_ns);
   const uint64_t idle_until_ns = now_ns + r.idle_ns;
   wake(index, due_ns > now_ns ? std::min(due_ns, idle_until_ns) : idle_until_ns);
-  r.idle_ns = std::min(std::max(r.idle_ns, kIdleNsFirst) * 2, flows_ > 0 ? kIdleNsMax : kIdleNsMaxNoFlow);
+  r.idle_ns = std::min(std::max(r.idle_ns, kIdleNsFirst) * 2, has_flows_ ? kIdleNsMax : kIdleNsMaxNoFlow);
 }
 
 void Dataplane::arrive(std::span<const uint8_t> frame) {
@@ -162,17 +162,10 @@ void Dataplane::arrive(std::span<const uint8_t> frame) {
   port_.queue(index).arrive(frame);
 }
 
-bool Dataplane::command(uint32_t worker, const board::Command& command) {
-  if (!board_.workers[worker].commands.push(command)) return false;
-  setup_.trace.add(setup_.scheduler.now_ns(), setup_.node, "command", static_cast<uint64_t>(command.kind),
-                   command.offset, command.length);
-  wake(worker, setup_.scheduler.now_ns());
-  return true;
-}
-
-void Dataplane::open_object(uint32_t id, uint32_t flags, int fd, uint64_t size) {
+bool Dataplane::open_object(SessionSlotId session, ObjectId id, uint32_t flags, int fd, uint64_t size) {
   auto object = std::make_unique<lane::Object>();
-  object->id = id;
+  object->session = session.value();
+  object->id = id.value();
   object->flags = flags;
   object->extent_bytes = setup_.plan.extent_bytes;
   object->size = size;
@@ -180,13 +173,22 @@ void Dataplane::open_object(uint32_t id, uint32_t flags, int fd, uint64_t size) 
   if ((flags & board::kObjectWrite) != 0) {
     object->written = std::make_unique<std::atomic<uint64_t>[]>(object->extent_count() / 64 + 1);
   }
-  if (!objects_->publish(std::move(object))) setup_.oracle.fail("an object is opened twice");
+  return objects_->publish(std::move(object));
 }
 
-bool Dataplane::close_object(uint32_t id) {
-  if (auto object = objects_->retract(0, id)) closing_.push_back(std::move(object));
+bool Dataplane::close_object(SessionSlotId session, ObjectId id) {
+  const uint32_t index = id.value() % board::kOpenObjectsMax;
+  if (auto object = objects_->retract(session.value(), index)) closing_.push_back(std::move(object));
   std::erase_if(closing_, [](const auto& object) { return object->extents_in_use == 0; });
-  return std::none_of(closing_.begin(), closing_.end(), [&](const auto& object) { return object->id == id; });
+  return std::none_of(closing_.begin(), closing_.end(), [&](const auto& object) {
+    return object->session == session.value() && object->id == id.value();
+  });
+}
+
+bool Dataplane::close_session(SessionSlotId session) {
+  for (uint32_t i = 0; i < setup_.plan.sizes.size(); ++i) (void)close_object(session, ObjectId(i));
+  return std::none_of(closing_.begin(), closing_.end(),
+                      [&](const auto& object) { return object->session == session.value(); });
 }
 
 std::string Dataplane::counters() const {
@@ -214,8 +216,10 @@ std::string Dataplane::counters() const {
 void Dataplane::check() const {
   uint64_t in_use = 0;
   for (uint32_t id = 0; id < setup_.plan.sizes.size(); ++id) {
-    const lane::Object* const object = objects_->find(0, id);
-    if (object != nullptr) in_use += object->extents_in_use.load();
+    for (uint32_t session = 0; session < 2; ++session) {
+      const lane::Object* const object = objects_->find(session, id);
+      if (object != nullptr) in_use += object->extents_in_use.load();
+    }
   }
   for (const auto& object : closing_) in_use += object->extents_in_use.load();
   const uint32_t each = setup_.node == kSource ? setup_.plan.tx_extents : setup_.plan.rx_extents;

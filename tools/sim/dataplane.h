@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/base/number.h"
 #include "dataplane/lane/worker.h"
 #include "tools/sim/disk.h"
 #include "tools/sim/port.h"
@@ -41,17 +42,22 @@ class Dataplane {
   board::Board& board() { return board_; }
   uint64_t generation() const { return setup_.generation; }
   void arrive(std::span<const uint8_t> frame);
-  bool command(uint32_t worker, const board::Command& command);
   void wake(uint32_t worker, uint64_t at_ns);
   void wake_all() {
     for (uint32_t i = 0; i < workers_.size(); ++i) wake(i, setup_.scheduler.now_ns());
   }
-  void flows(int more) { flows_ += more; }
 
-  // As the attach server does it. close_object: false while something of it is in use; ask again.
-  void open_object(uint32_t id, uint32_t flags, int fd, uint64_t size);
-  bool object_open(uint32_t id) const { return objects_->find(0, id) != nullptr; }
-  bool close_object(uint32_t id);
+  // Without flows a worker sleeps for longer.
+  void set_flows(bool any) { has_flows_ = any; }
+
+  // As the attach server does it. open_object: false when its number is taken. close_object: false while
+  // something of it is in use; ask again.
+  bool open_object(SessionSlotId session, ObjectId id, uint32_t flags, int fd, uint64_t size);
+  bool object_open(SessionSlotId session, ObjectId id) const {
+    return objects_->find(session.value(), id.value()) != nullptr;
+  }
+  bool close_object(SessionSlotId session, ObjectId id);
+  bool close_session(SessionSlotId session);
 
   // Counters add up, memory is within its bound.
   void check() const;
@@ -80,7 +86,7 @@ class Dataplane {
   std::unique_ptr<lane::WorkerShared> shared_;
   std::vector<Run> workers_;
   Random random_;
-  int flows_ = 0;
+  bool has_flows_ = false;
   uint64_t loops_ = 0;
 };
 

@@ -68,12 +68,10 @@ int SimDisk::finish(const storage::Operation& op) {
   DiskShared& s = shared_;
   if (s.faults && s.errors < s.plan.errors_max && s.random.chance(s.plan.error_per_million)) {
     ++s.errors;
-    s.oracle.allow(op.write ? End::kWriteFailed : End::kReadFailed);
     return EIO;
   }
   if (!op.write) return read(op, at->second);
   if (s.faults && s.plan.full && s.random.chance(20'000)) {
-    s.oracle.allow(End::kNoSpace);
     return ENOSPC;
   }
   write(op, at->second, asked(op));

@@ -1,4 +1,5 @@
-// What a simulated control finds on its node: its dataplane, its disk, its journal, its stream, and time.
+// What a simulated control finds on its node: its dataplane, its disk, its journal, its connections, and
+// time.
 //
 // Owns the control's operations that block: each takes its time and then has its effect; if the control dies
 // meanwhile, the effect may come about without it.
@@ -11,19 +12,13 @@
 
 #include "tools/sim/dataplane.h"
 #include "tools/sim/journal.h"
-#include "tools/sim/network.h"
+#include "tools/sim/streams.h"
 
 namespace sluice::sim {
 
-class Control {
- public:
-  virtual ~Control() = default;
-  virtual void tick() = 0;
-  virtual void connected() = 0;
-  virtual void lost() = 0;
-  virtual void message(const Message& message) = 0;
-  virtual End end() const = 0;
-};
+class Control;
+class Session;
+class Streams;
 
 struct Host {
   Host(const Plan& p, uint32_t n, Scheduler& s, Trace& t, Oracle& o)
@@ -64,10 +59,10 @@ struct Host {
     });
   }
   // One transaction at a time, in order.
-  void commit(Transaction transaction, std::function<void()> then) {
+  void commit(Transaction transaction, transfer::Durability durability, std::function<void()> then) {
     const uint64_t takes_ns = plan.disk[node].commit_ns + random.below(plan.disk[node].commit_ns + 1);
     committed_ns_ = std::max(committed_ns_, now_ns()) + takes_ns;
-    auto effect = [this, t = std::move(transaction)] { journal.commit(t); };
+    auto effect = [this, durability, t = std::move(transaction)] { journal.commit(t, durability); };
     operate(committed_ns_ - now_ns(), IfKilled::kTransaction, std::move(effect), std::move(then));
   }
   // Does this sync fail? At most as often as the plan says.
@@ -111,10 +106,12 @@ struct Host {
   Journal journal;
   DiskShared disk;
   Random random;
-  Stream* stream = nullptr;
+  Streams* streams = nullptr;
   std::function<void(Random&)> crash_here;
+  // Does another transfer of this node hold this unfinished file?
+  std::function<bool(uint64_t inode, const Session* asking)> locked;
   std::unique_ptr<Dataplane> dataplane;  // null: not running
-  std::unique_ptr<Control> control;
+  std::shared_ptr<Control> control;
   std::vector<Operation> operations;
   uint32_t sync_errors = 0;
 

@@ -5,71 +5,79 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "control/recovery/extent_ledger.h"
-#include "tools/sim/oracle.h"
+#include "control/transfer/records.h"
 #include "tools/sim/random.h"
 
 namespace sluice::sim {
 
-enum class Phase : uint8_t { kReceiving, kFinishing, kDone };
-
-struct FileRecord {
-  uint64_t inode = 0;  // 0: no file yet
-  Phase phase = Phase::kReceiving;
-  uint64_t digest = 0;
-};
-
-struct Records {
-  End end = End::kNone;
-  std::map<uint32_t, FileRecord> files;
-  std::map<std::pair<uint32_t, recovery::BlockId>, std::string> rows;  // (object, block) -> bytes
-};
-
 struct Transaction {
-  End end = End::kNone;
-  std::map<uint32_t, FileRecord> files;
-  std::vector<std::pair<uint32_t, recovery::Block>> rows;
-  std::vector<uint32_t> restart;  // drop all rows of these objects
-  bool power = true;
+  std::string session;
+  transfer::Batch batch;
 };
 
 class Journal {
  public:
-  const Records& records() const { return now_; }
-  void commit(const Transaction& t) {
+  using Sessions = std::map<std::string, transfer::Saved>;
+
+  const Sessions& sessions() const { return now_; }
+  void commit(const Transaction& t, transfer::Durability durability) {
     apply(t, &now_);
-    if (t.power) {
-      durable_ = now_;
-      unsynced_.clear();
-    } else {
-      unsynced_.push_back(t);
-    }
+    unsynced_.push_back(t);
+    if (durability == transfer::Durability::kPower) sync(unsynced_.size());
   }
   void lose_power(Random& random) {
-    const uint64_t survive = random.below(unsynced_.size() + 1);
-    for (uint64_t i = 0; i < survive; ++i) apply(unsynced_[i], &durable_);
+    sync(random.below(unsynced_.size() + 1));
     unsynced_.clear();
     now_ = durable_;
   }
 
  private:
-  static void apply(const Transaction& t, Records* to) {
-    if (t.end != End::kNone) to->end = t.end;
-    for (const auto& [object, record] : t.files) to->files[object] = record;
-    for (const uint32_t object : t.restart) {
-      std::erase_if(to->rows, [&](const auto& row) { return row.first.first == object; });
-    }
-    for (const auto& [object, block] : t.rows) to->rows[{object, block.id}] = block.bytes;
+  void sync(uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) apply(unsynced_[i], &durable_);
+    unsynced_.erase(unsynced_.begin(), unsynced_.begin() + static_cast<std::ptrdiff_t>(count));
   }
 
-  Records now_;
-  Records durable_;
+  // As control/journal does it with rows.
+  static void apply(const Transaction& t, Sessions* to) {
+    transfer::Saved& saved = (*to)[t.session];
+    const transfer::Batch& batch = t.batch;
+    if (batch.record) {
+      std::optional<transfer::Request> request = std::move(saved.record.request);
+      saved.record = *batch.record;
+      if (!saved.record.request) saved.record.request = std::move(request);
+    }
+    if (batch.drop_files) saved.files.clear();
+    for (const transfer::FileRow& row : batch.files) {
+      saved.files.resize(std::max<size_t>(saved.files.size(), row.file.value() + 1));
+      saved.files[row.file.value()] = row.record;
+    }
+    if (batch.drop_blocks) saved.blocks.clear();
+    saved.blocks.resize(std::max(saved.blocks.size(), saved.files.size()));
+    for (const ObjectId object : batch.restart) saved.blocks[object].clear();
+    for (const transfer::BlockRows& rows : batch.blocks) {
+      for (const recovery::Block& block : rows.blocks) put(&saved.blocks[rows.object], block);
+    }
+    if (batch.drop_files) saved.blocks.clear();
+  }
+
+  static void put(std::vector<recovery::Block>* blocks, const recovery::Block& block) {
+    const auto at =
+        std::find_if(blocks->begin(), blocks->end(), [&](const auto& each) { return each.id == block.id; });
+    if (at == blocks->end()) {
+      blocks->push_back(block);
+    } else {
+      *at = block;
+    }
+  }
+
+  Sessions now_;
+  Sessions durable_;
   std::vector<Transaction> unsynced_;
 };
 

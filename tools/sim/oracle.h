@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -20,7 +21,7 @@
 namespace sluice::sim {
 
 // How a session ends.
-enum class End : uint8_t { kNone, kDone, kReadFailed, kWriteFailed, kSyncFailed, kNoSpace, kIntegrity };
+enum class End : uint8_t { kNone, kDone, kIntegrity, kCancelled, kFailed };
 const char* end_name(End end);
 
 class Oracle {
@@ -41,13 +42,22 @@ class Oracle {
 
   // An end other than done is right only after a fault that causes it.
   void allow(End end) { allowed_.insert(end); }
-  void ended(End end, const std::string& reason);
+  bool may_end(End end) const { return allowed_.contains(end); }
+  void ended(End end);
+
+  // An operator of this node was told that the transfer is paused, or asked to continue it.
+  void paused(uint32_t node, bool yes) { paused_[node] = yes; }
+  bool is_paused(uint32_t node) const { return paused_[node]; }
 
   // The destination's disk and journal.
   void bind(uint64_t inode, uint32_t object) { objects_[inode] = object; }
   void written(uint64_t inode, uint64_t offset, const uint8_t* data, uint64_t length);
   void reported_durable(uint32_t object, uint64_t offset, uint64_t length);
   void reported_done(uint32_t object) { done_.insert(object); }
+  // The transfer has ended without success: its unfinished files go.
+  void given_up() {
+    std::erase_if(durable_, [this](const auto& each) { return !done_.contains(each.first); });
+  }
   bool was_reported_done(uint32_t object) const { return done_.contains(object); }
   // Written and not reported durable: what a crash of this moment makes the source send again, at most.
   uint64_t undurable_bytes() const;
@@ -69,7 +79,7 @@ class Oracle {
   uint64_t payload_bytes_sent() const { return payload_bytes_sent_; }
   uint64_t bytes_written() const { return bytes_written_; }
   static std::string final_name(uint32_t object) { return "file" + std::to_string(object); }
-  static std::string temporary_name(uint32_t object) { return ".file" + std::to_string(object) + ".part"; }
+  static std::string temporary_name(uint32_t object) { return "." + final_name(object) + ".part"; }
 
  private:
   uint64_t lane_burst() const;
@@ -83,6 +93,7 @@ class Oracle {
   bool changed_now_ = false;
   bool misread_ = false;
   std::set<End> allowed_;
+  std::array<bool, 2> paused_{};
   std::map<uint64_t, uint32_t> objects_;              // inode at the destination -> object
   std::map<uint32_t, std::vector<uint8_t>> durable_;  // reported, by 512 bytes
   std::map<uint32_t, std::vector<uint8_t>> restored_;

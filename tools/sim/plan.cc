@@ -28,6 +28,9 @@ constexpr BreakName kBreaks[] = {
     {Break::kNoDirectorySync, "no-directory-sync"},
     {Break::kDoubleRate, "double-rate"},
     {Break::kNoReread, "no-reread"},
+    {Break::kRenameBeforeSync, "rename-before-sync"},
+    {Break::kNoRenewal, "no-renewal"},
+    {Break::kLostPause, "lost-pause"},
 };
 
 double fraction(Random& r, uint64_t per_million_max) {
@@ -169,6 +172,35 @@ void make_crashes(Plan& p, Random& r) {
   }
 }
 
+// Drawn from a stream of its own: what came before stays as it was for each seed.
+void make_operators(Plan& p, Random& r) {
+  p.initiator = r.flip() ? kSource : kDestination;
+  if (r.flip()) {
+    p.open_objects_max = static_cast<uint32_t>(r.between(1, 4));
+    p.open_ahead = static_cast<uint32_t>(r.between(1, 3));
+  }
+  p.stall_timeout_ns = r.scale(kSecond, 10 * kSecond);
+  p.resume_timeout_ns = r.scale(3 * kSecond, 300 * kSecond);
+  const uint64_t busy_ns = std::min(p.safety_ns, 30 * kMs + p.bytes() * 16 * kSecond / p.rate_bps);
+  const auto act = [&](Act what) {
+    const uint64_t time_ns = r.flip() ? r.below(busy_ns) : r.scale(100'000, p.safety_ns);
+    p.actions.push_back({.time_ns = time_ns, .node = static_cast<uint32_t>(r.below(2)), .act = what});
+    return p.actions.back();
+  };
+  if (r.chance(200'000)) {
+    for (uint64_t i = r.between(1, 3); i > 0; --i) {
+      Action go_on = act(Act::kPause);
+      go_on.act = Act::kContinue;
+      go_on.time_ns += r.scale(kMs, 2 * kSecond);
+      if (r.chance(700'000)) p.actions.push_back(go_on);
+    }
+  }
+  if (r.chance(100'000)) {
+    for (uint64_t i = r.between(1, 3); i > 0; --i) act(Act::kStop);
+  }
+  if (r.chance(30'000)) act(Act::kCancel);
+}
+
 }  // namespace
 
 const char* crash_name(CrashKind kind) {
@@ -216,6 +248,8 @@ Plan make_plan(uint64_t seed) {
         std::none_of(p.crashes.begin(), p.crashes.end(), [](const Crash& c) { return c.node == kSource; });
     if (p.misread) p.crash_at_points_per_million = 0;
   }
+  Random operators(seed, 2);
+  make_operators(p, operators);
   return p;
 }
 
@@ -249,6 +283,12 @@ std::string Plan::text() const {
     out += fmt::format("crash {} of node {} at {} ns for {} ns\n", crash_name(c.kind), c.node, c.time_ns,
                        c.down_ns);
   }
+  constexpr const char* kActs[] = {"pause", "continue", "cancel", "stop"};
+  for (const Action& a : actions) {
+    out += fmt::format("{} at node {} at {} ns\n", kActs[static_cast<size_t>(a.act)], a.node, a.time_ns);
+  }
+  out += fmt::format("initiator {} open_objects_max {} open_ahead {} stall {} resume {} ns\n", initiator,
+                     open_objects_max, open_ahead, stall_timeout_ns, resume_timeout_ns);
   out += fmt::format("crash_at_points {}/1e6, source_changes_ns {}, misread {}, safety_ns {}\n",
                      crash_at_points_per_million, source_changes_ns, misread, safety_ns);
   return out;

@@ -18,6 +18,14 @@ inline constexpr uint32_t kSource = 0;
 inline constexpr uint32_t kDestination = 1;
 inline constexpr uint64_t kSourceVersion = 2;  // of a source file that did not change
 
+// What an operator does, to whatever the control of that node has under way.
+enum class Act : uint8_t { kPause, kContinue, kCancel, kStop };
+struct Action {
+  uint64_t time_ns = 0;
+  uint32_t node = 0;
+  Act act{};
+};
+
 enum class CrashKind : uint8_t { kDataplane, kControl, kMachine };
 const char* crash_name(CrashKind kind);
 
@@ -28,7 +36,7 @@ struct Crash {
   uint64_t down_ns = 0;
 };
 
-// Deliberate defects of the simulator's own control, to prove that its checks find them.
+// Deliberate defects of what performs a transfer's effects, to prove that the checks find them.
 enum class Break : uint8_t {
   kNone,
   kReportBeforeCommit,  // durable is reported before the journal has it
@@ -38,6 +46,9 @@ enum class Break : uint8_t {
   kNoDirectorySync,     // the final name is reported before its directory is synced
   kDoubleRate,          // lanes are given twice the rate
   kNoReread,            // a restarted source does not read again what it knows no CRC of
+  kRenameBeforeSync,    // a file gets its name before what it was cut to is synced
+  kNoRenewal,           // a control stream that was lost while data moved is not opened again
+  kLostPause,           // a pause is acknowledged, and the journal never hears of it
 };
 Break break_named(const std::string& name, bool* known);
 std::vector<std::string> break_names();
@@ -80,6 +91,12 @@ struct Plan {
   uint64_t sync_lag_ns = 100'000'000;
   uint64_t crc_lag_ns = 100'000'000;  // how often the source journals its CRCs
   uint64_t tick_ns = 1'000'000;       // of a control
+  uint32_t initiator = kSource;
+  uint32_t open_objects_max = 256;
+  uint32_t open_ahead = 16;
+  uint64_t stall_timeout_ns = 5'000'000'000;
+  uint64_t resume_timeout_ns = 60'000'000'000;
+  uint64_t keep_ns = 1'000'000'000'000;
 
   std::array<emulator::Settings, 2> path;  // by the node that sends
   std::array<uint64_t, 2> lost_frames{};   // bit n: the n-th UDP frame of that node is lost
@@ -97,12 +114,13 @@ struct Plan {
   uint64_t stall_ns = 0;
   std::array<DiskPlan, 2> disk;
   std::vector<Crash> crashes;
+  std::vector<Action> actions;
   uint64_t crash_at_points_per_million = 0;  // between the steps of a commit
   uint64_t source_changes_ns = 0;            // 0: never
   bool misread = false;                      // one repeated read at the source gives wrong bytes
 
   uint64_t safety_ns = 500'000'000;  // faults end then
-  uint64_t healed_ns_max = 60'000'000'000;
+  uint64_t healed_ns_max = 120'000'000'000;
 
   uint64_t bytes() const;
   std::string text() const;  // every knob, a line each

@@ -128,15 +128,15 @@ Totals in_processes(uint32_t jobs, const std::function<Totals(uint32_t job)>& wo
 
 int summary(const char* what, const Totals& t, double seconds, bool want_failure) {
   fmt::print(
-      "reached: {} attempts, {} of them found bytes, {} adoptions, {} needs, {} rereads, {} syncs, {} of "
-      "them "
-      "failed; traces {:016x}\n",
-      t.reached.attempts, t.reached.resumed, t.reached.adoptions, t.reached.needs, t.reached.rereads,
-      t.reached.syncs, t.reached.failed_syncs, t.hash);
+      "reached: {} attempts, {} objects resumed, {} adoptions, {} renewals, {} pauses, {} partings, {} "
+      "needs, "
+      "{} rereads, {} syncs ({} failed), {} read back; traces {:016x}\n",
+      t.reached.attempts, t.reached.resumed, t.reached.adoptions, t.reached.renewals, t.reached.pauses,
+      t.reached.partings, t.reached.needs, t.reached.rereads, t.reached.syncs, t.reached.failed_syncs,
+      t.reached.read_backs, t.hash);
   fmt::print(
       "{} {}: {:.0f}/min, {:.0f} s of virtual time, {} faults injected, {} crashes, {:.1f} MiB, {} ended "
-      "with a "
-      "named reason, {} failures\n",
+      "with a named reason, {} failures\n",
       t.runs, what, static_cast<double>(t.runs) / seconds * 60, static_cast<double>(t.virtual_ns) * 1e-9,
       t.faults, t.crashes, static_cast<double>(t.bytes) / (1 << 20), t.ended, t.failures);
   return (t.failures > 0) == want_failure ? 0 : 1;

@@ -91,13 +91,15 @@ TEST(FileSystem, ARenameIsUndoneUnlessItsDirectoryWasSynced) {
 TEST(Journal, APowerfulCommitMakesThoseBeforeItDurable) {
   Journal journal;
   Random random(1);
-  Transaction quick{.power = false};
-  quick.rows = {{0, {.id = recovery::BlockId(1), .bytes = "a"}}};
-  journal.commit(quick);
-  journal.commit({.end = End::kDone});
+  Transaction quick{.session = "a"};
+  quick.batch.files = {{.file = catalog::FileId(0), .record = {.name = "file"}}};
+  journal.commit(quick, transfer::Durability::kProcess);
+  Transaction end{.session = "a"};
+  end.batch.record = transfer::Record{.id = "a", .state = transfer::RecordState::kSucceeded};
+  journal.commit(end, transfer::Durability::kPower);
   journal.lose_power(random);
-  EXPECT_EQ(journal.records().end, End::kDone);
-  EXPECT_EQ(journal.records().rows.size(), 1U);
+  EXPECT_EQ(journal.sessions().at("a").record.state, transfer::RecordState::kSucceeded);
+  EXPECT_EQ(journal.sessions().at("a").files.size(), 1U);
 }
 
 TEST(Plan, OneSeedFixesEverything) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <string>
 
 #include "tools/sim/random.h"
@@ -21,7 +22,11 @@ struct Reached {
   uint64_t rereads = 0;
   uint64_t syncs = 0;
   uint64_t failed_syncs = 0;
-  uint64_t resumed = 0;  // attempts that found bytes of an earlier one
+  uint64_t resumed = 0;  // objects of which an attempt found bytes of an earlier one
+  uint64_t pauses = 0;
+  uint64_t renewals = 0;    // calls to renew a control stream while data moved
+  uint64_t read_backs = 0;  // of files whose disk had failed
+  uint64_t partings = 0;    // peers that were told of an end they had missed
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -31,6 +36,10 @@ struct Reached {
     syncs += o.syncs;
     failed_syncs += o.failed_syncs;
     resumed += o.resumed;
+    pauses += o.pauses;
+    renewals += o.renewals;
+    read_backs += o.read_backs;
+    partings += o.partings;
   }
 };
 
@@ -43,6 +52,13 @@ class Trace {
     hash_ = mix(hash_ ^ mix(now_ns + name) ^ (a + 3 * b + 7 * c + node));
     last_[count_++ % last_.size()] = {now_ns, node, what, a, b, c};
     if (print_) std::printf("%s\n", text(last_[(count_ - 1) % last_.size()]).c_str());
+  }
+  // A line of a log, for whoever reads.
+  void note(uint64_t now_ns, uint32_t node, const std::string& text) {
+    add(now_ns, node, "log", std::hash<std::string>()(text));
+    if (print_)
+      std::printf("%14.6f ms  %s  %s\n", static_cast<double>(now_ns) * 1e-6, node == 0 ? "src" : "dst",
+                  text.c_str());
   }
   void print(bool on) { print_ = on; }
   uint64_t hash() const { return hash_; }

@@ -3,11 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
-#include "tools/sim/destination_control.h"
-#include "tools/sim/source_control.h"
-
 namespace sluice::sim {
 
 World::World(const Plan& plan, bool print) : plan_(plan), oracle_(plan_), random_(plan.seed, 50) {
@@ -27,14 +22,20 @@ World::World(const Plan& plan, bool print) : plan_(plan), oracle_(plan_), random
                                    if (hosts_[node]->dataplane != nullptr)
                                      hosts_[node]->dataplane->arrive(frame);
                                  });
-  stream_ = std::make_unique<Stream>(
+  streams_ = std::make_unique<Streams>(
       plan_, scheduler_, trace_,
-      Stream::Ends{
+      Streams::Ends{
           .alive = [this](uint32_t node) { return hosts_[node]->control != nullptr; },
-          .connected = [this](uint32_t node) { hosts_[node]->control->connected(); },
-          .lost = [this](uint32_t node) { hosts_[node]->control->lost(); },
-          .message = [this](uint32_t node, const Message& m) { hosts_[node]->control->message(m); }});
-  for (auto& host : hosts_) host->stream = stream_.get();
+          .serves =
+              [this](uint32_t node) {
+                return hosts_[node]->control != nullptr && hosts_[node]->dataplane != nullptr;
+              },
+          .call_ended = [this](uint32_t node, Streams::Id id,
+                               bool open) { hosts_[node]->control->call_ended(id, open); },
+          .message = [this](uint32_t node, Streams::Id id,
+                            const transfer::Message& m) { hosts_[node]->control->message(id, m); },
+          .ended = [this](uint32_t node, Streams::Id id) { hosts_[node]->control->stream_ended(id); }});
+  for (auto& host : hosts_) host->streams = streams_.get();
   make_source();
 }
 
@@ -72,6 +73,7 @@ void World::start_dataplane(uint32_t node) {
   Host& host = *hosts_[node];
   if (host.dataplane != nullptr || scheduler_.now_ns() < down_[node].dataplane_ns) return;
   trace_.add(scheduler_.now_ns(), node, "dataplane starts");
+  streams_->started(node);
   host.dataplane = std::make_unique<Dataplane>(
       Dataplane::Setup{.plan = plan_,
                        .node = node,
@@ -87,11 +89,9 @@ void World::start_control(uint32_t node) {
   Host& host = *hosts_[node];
   if (host.control != nullptr || scheduler_.now_ns() < down_[node].control_ns) return;
   trace_.add(scheduler_.now_ns(), node, "control starts");
-  if (node == kSource) {
-    host.control = std::make_unique<SourceControl>(host);
-  } else {
-    host.control = std::make_unique<DestinationControl>(host);
-  }
+  streams_->started(node);
+  host.control = std::make_shared<Control>(host);
+  host.control->start();
   tick(node, ++down_[node].control_life);
 }
 
@@ -123,7 +123,7 @@ void World::kill_control(uint32_t node, uint64_t down_ns, bool power) {
   if (host.control != nullptr) {
     host.control_died(power);
     host.control.reset();
-    stream_->close(node);
+    streams_->died(node, power);
   }
   down_[node].control_ns = scheduler_.now_ns() + down_ns;
   scheduler_.after(down_ns, [this, node] { start_control(node); });
@@ -141,7 +141,7 @@ void World::check_lag() {
                            3 * (d.sync_ns + d.sync_jitter_ns) + 2 * commits * d.commit_ns;
   const auto in_that_time =
       static_cast<uint64_t>(static_cast<__uint128_t>(plan_.rate_bps) * wait_ns / 8 / 1'000'000'000);
-  const uint64_t window = uint64_t{plan_.lanes} * plan_.credit * plan_.extent_bytes;
+  const uint64_t window = uint64_t{plan_.rx_extents} * plan_.workers[kDestination] * plan_.extent_bytes;
   const uint64_t bound = plan_.sync_lag_bytes + in_that_time + 2 * window;
   if (oracle_.undurable_bytes() > bound) {
     oracle_.fail(fmt::format("{} bytes are written and not durable, at most {} were configured",
@@ -160,6 +160,58 @@ void World::crash(uint32_t node, CrashKind kind, uint64_t down_ns) {
   host.files.lose_power();
   host.journal.lose_power(random_);
   if (node == kDestination) oracle_.power_lost(host.files);
+}
+
+// ---- operators -----------------------------------------------------------------------------------
+
+void World::act(const Action& action) {
+  Host& host = *hosts_[action.node];
+  if (healed_ || host.control == nullptr) return;
+  trace_.add(scheduler_.now_ns(), action.node, "operator", static_cast<uint64_t>(action.act));
+  switch (action.act) {
+    case Act::kPause:
+      ++trace_.reached.pauses;
+      return host.control->pause();
+    case Act::kContinue:
+      return host.control->go_on();
+    case Act::kCancel:
+      oracle_.allow(End::kCancelled);
+      return host.control->cancel();
+    case Act::kStop:
+      host.control->stop();
+      return finish_stop(action.node);
+  }
+}
+
+// A control that ends in order waits for what is under way; then it is started again.
+void World::finish_stop(uint32_t node) {
+  Host& host = *hosts_[node];
+  if (host.control == nullptr) return;  // it was killed meanwhile
+  if (host.control->stopped()) return kill_control(node, 1'000'000, false);
+  scheduler_.after(1'000'000, [this, node, life = down_[node].control_life] {
+    if (down_[node].control_life == life) finish_stop(node);
+  });
+}
+
+// The initiator's operator asks again when that came to nothing before it began; once all is healed, both
+// continue what is held.
+void World::operate() {
+  constexpr uint64_t kOperatorNs = 50'000'000;
+  scheduler_.after(kOperatorNs, [this] { operate(); });
+  for (uint32_t node = 0; healed_ && node < 2; ++node) {
+    if (hosts_[node]->control != nullptr) hosts_[node]->control->go_on();
+  }
+  Host& host = *hosts_[plan_.initiator];
+  if (host.control == nullptr || !host.control->quiet() || host.control->stopped()) return;
+  const auto saved = host.journal.sessions().find(asked_id_);
+  const bool known = asked_ != 0 && saved != host.journal.sessions().end();
+  if (known && transfer::has_ended(saved->second.record.state)) {
+    const transfer::Record& record = saved->second.record;
+    const bool began = record.legs.front().agreement.has_value();
+    if (record.state != transfer::RecordState::kFailed || began) return;
+  }
+  asked_id_ = fmt::format("{:032x}", ++asked_ + (plan_.seed << 8));
+  host.control->ask(asked_id_);
 }
 
 // ---- the course of a run -----------------------------------------------------------------------------
@@ -188,8 +240,11 @@ void World::schedule() {
   }
   for (const uint64_t cut_ns : plan_.cuts) {
     scheduler_.at(started_ns_ + cut_ns, [this] {
-      if (!healed_) stream_->cut();
+      if (!healed_) streams_->cut();
     });
+  }
+  for (const Action& a : plan_.actions) {
+    scheduler_.at(started_ns_ + a.time_ns, [this, &a] { act(a); });
   }
   schedule_blackholes();
   if (plan_.source_changes_ns > 0) {
@@ -202,7 +257,7 @@ void World::heal() {
   healed_ = true;
   trace_.add(scheduler_.now_ns(), kSource, "healed");
   wire_->heal();
-  stream_->heal();
+  streams_->heal();
   for (uint32_t node = 0; node < 2; ++node) {
     hosts_[node]->disk.faults = false;
     down_[node].dataplane_ns = down_[node].control_ns = 0;
@@ -211,15 +266,29 @@ void World::heal() {
   }
 }
 
+// How the transfer that was asked for last has ended, as the node's journal has it.
+End World::end_of(uint32_t node) const {
+  const auto saved = hosts_[node]->journal.sessions().find(asked_id_);
+  if (saved == hosts_[node]->journal.sessions().end()) return End::kNone;
+  const transfer::Record& record = saved->second.record;
+  switch (record.state) {
+    case transfer::RecordState::kSucceeded:
+      return End::kDone;
+    case transfer::RecordState::kCancelled:
+      return End::kCancelled;
+    case transfer::RecordState::kFailed:
+      return record.error && record.error->code == ErrorCode::kIntegrity ? End::kIntegrity : End::kFailed;
+    default:
+      return End::kNone;
+  }
+}
+
+// Nothing is under way at either node: also no end that waits for one that is gone.
 bool World::over() const {
   if (!oracle_.failure().empty()) return true;
-  bool done = true;
-  for (const auto& host : hosts_) {
-    const End end = host->control == nullptr ? End::kNone : host->control->end();
-    if (end != End::kNone && end != End::kDone) return true;
-    done &= end == End::kDone;
-  }
-  return done;
+  if (end_of(plan_.initiator) == End::kNone || end_of(plan_.initiator) == End::kFailed) return false;
+  return std::all_of(hosts_.begin(), hosts_.end(),
+                     [](const auto& host) { return host->control != nullptr && host->control->quiet(); });
 }
 
 Outcome World::run() {
@@ -228,6 +297,7 @@ Outcome World::run() {
     start_control(node);
   }
   schedule();
+  operate();
   const uint64_t crawl_ns = plan_.bytes() * 8 * 1'000'000'000 / plan_.rate_bps * 100;
   const uint64_t deadline_ns = started_ns_ + plan_.safety_ns + plan_.healed_ns_max + crawl_ns;
   while (!over() && scheduler_.step(deadline_ns)) {
@@ -239,22 +309,30 @@ Outcome World::run() {
 }
 
 void World::judge(Outcome* out) {
-  for (uint32_t node = 0; node < 2; ++node) {
-    Host& host = *hosts_[node];
-    if (host.dataplane != nullptr) host.dataplane->check();
-    const End end = host.control == nullptr ? End::kNone : host.control->end();
-    if (end != End::kNone && end != End::kDone) out->end = end;
+  for (auto& host : hosts_) {
+    if (host->dataplane != nullptr) host->dataplane->check();
   }
-  if (out->end == End::kNone && oracle_.failure().empty()) {
-    out->end = End::kDone;
-    oracle_.check_files(hosts_[kDestination]->files);
+  out->end = end_of(plan_.initiator);
+  const End peers = end_of(1 - plan_.initiator);
+  if (oracle_.failure().empty()) {
+    oracle_.ended(out->end);
+    // A cancel may overtake the end of the other node, and an end may overtake it.
+    // A node that was called and agreed upon nothing keeps no record.
+    bool agree = peers == out->end || (peers == End::kNone && out->end != End::kDone);
+    // A source that has lost its CRCs cannot vouch for a copy once its files have changed.
+    agree |= oracle_.may_end(End::kIntegrity) && out->end != End::kNone && peers != End::kNone;
+    if (!agree && !oracle_.may_end(End::kCancelled)) {
+      oracle_.fail(
+          fmt::format("the nodes ended differently: {} and {}", end_name(out->end), end_name(peers)));
+    }
+    if (out->end == End::kDone || peers == End::kDone) oracle_.check_files(hosts_[kDestination]->files);
   }
   out->failure = oracle_.failure();
   out->hash = trace_.hash();
   out->events = trace_.count();
   out->virtual_ns = scheduler_.now_ns() - started_ns_;
   out->crashes = crashes_;
-  out->faults = wire_->faults() + stream_->cuts() + hosts_[0]->disk.errors + hosts_[1]->disk.errors +
+  out->faults = wire_->faults() + streams_->cuts() + hosts_[0]->disk.errors + hosts_[1]->disk.errors +
                 hosts_[1]->sync_errors + crashes_;
   out->reached = trace_.reached;
   out->frames = wire_->frames();
@@ -262,6 +340,9 @@ void World::judge(Outcome* out) {
   out->bytes_sent = oracle_.payload_bytes_sent();
   if (out->failure.empty()) return;
   out->tail = trace_.tail(60);
+  for (const auto& host : hosts_) {
+    if (host->control != nullptr) out->tail += host->control->describe();
+  }
   for (const auto& host : hosts_) {
     if (host->dataplane != nullptr) out->tail += host->dataplane->counters();
   }

@@ -9,7 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "tools/sim/host.h"
+#include "tools/sim/control.h"
+#include "tools/sim/network.h"
 
 namespace sluice::sim {
 
@@ -52,8 +53,12 @@ class World {
   void start_dataplane(uint32_t node);
   void start_control(uint32_t node);
   void tick(uint32_t node, uint64_t life);
+  void act(const Action& action);
+  void finish_stop(uint32_t node);
+  void operate();  // what the operators do by themselves: ask, ask again, and continue what was held
   void heal();
   bool over() const;
+  End end_of(uint32_t node) const;
   void judge(Outcome* out);
 
   const Plan plan_;
@@ -64,9 +69,11 @@ class World {
   std::array<std::unique_ptr<Host>, 2> hosts_;
   std::array<Down, 2> down_;
   std::unique_ptr<Wire> wire_;
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Streams> streams_;
   uint64_t started_ns_ = 0;
   uint64_t crashes_ = 0;
+  uint64_t asked_ = 0;    // how often the initiator's operator asked for the transfer
+  std::string asked_id_;  // the last time
   bool healed_ = false;
 };
 

@@ -1,7 +1,7 @@
 // Damage to frames, of kinds that different checks catch. Pure.
 //
 // The kinds that leave the Internet checksum right are there because that is what slips through real
-// networks (001_be14f81b229ddade.txt, section 3): only an end-to-end CRC finds them.
+// networks (Phatpackets, section 3; docs/SOURCES.md): only an end-to-end CRC finds them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // How long a frame is on its way. Pure.
 //
-// The exponential part with mean 1024/ln(L) ms is HIPSTER's channel (004_cd46b36ee2b94d18.txt, section 3).
+// The exponential part with mean 1024/ln(L) ms is HIPSTER's channel (docs/SOURCES.md; section 3).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,7 +1,7 @@
 // Which frames are lost. Pure.
 //
 // All models that are on draw for every frame; the first that says so, in the order of LossReason, is the
-// reason. The length law is HIPSTER's channel, 1 - exp(-L/1024) (004_cd46b36ee2b94d18.txt, section 3).
+// reason. The length law is HIPSTER's channel, 1 - exp(-L/1024) (docs/SOURCES.md; section 3).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -31,8 +31,9 @@ struct Node {
   std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port"
   std::string log_level = "info";
   uint32_t sessions_max = 32;
-  uint32_t stall_timeout_s = 60;         // no progress for so long ends an attempt
-  uint32_t resume_timeout_s = 86400;     // an interrupted session tries for so long to go on by itself
+  uint32_t stall_timeout_s = 60;      // no progress for so long ends an attempt
+  uint32_t resume_timeout_s = 86400;  // an interrupted session tries for so long to go on by itself
+  uint32_t keep_timeout_s = 604800;   // a session of another node that does not go on with it is kept so long
   uint32_t sync_lag_bytes = 256U << 20;  // written but unsynced bytes before a sync begins
   uint32_t sync_lag_ms = 1000;
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/api/convert.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr double kPerNs = 1e-9;
+
+api::Session::State to_api(transfer::ViewState state) {
+  switch (state) {
+    case transfer::ViewState::kQueued:
+      return api::Session::QUEUED;
+    case transfer::ViewState::kConnecting:
+      return api::Session::CONNECTING;
+    case transfer::ViewState::kNegotiating:
+      return api::Session::NEGOTIATING;
+    case transfer::ViewState::kTransferring:
+      return api::Session::TRANSFERRING;
+    case transfer::ViewState::kFinishing:
+      return api::Session::FINISHING;
+    case transfer::ViewState::kWaiting:
+      return api::Session::WAITING;
+    case transfer::ViewState::kPaused:
+      return api::Session::PAUSED;
+    case transfer::ViewState::kSucceeded:
+      return api::Session::SUCCEEDED;
+    case transfer::ViewState::kFailed:
+      return api::Session::FAILED;
+    case transfer::ViewState::kCancelled:
+      return api::Session::CANCELLED;
+  }
+  return api::Session::STATE_UNSPECIFIED;
+}
+
+std::string direction_of(const transfer::View& view) {
+  const bool sends = view.role == transfer::Role::kSource;
+  if (view.initiator) return sends ? "send" : "get";
+  return sends ? "serve-send" : "serve-receive";
+}
+
+void add_file(const transfer::FileView& file, api::Session* session) {
+  api::FileProgress* const progress = session->add_files();
+  progress->set_object(file.object);
+  progress->set_source(file.source);
+  progress->set_destination(file.destination);
+  progress->set_size(file.size_bytes);
+  progress->set_bytes_done(file.bytes_done);
+  progress->set_done(file.done);
+  progress->set_digest_source(file.digest_source);
+  progress->set_digest_destination(file.digest_destination);
+}
+
+void add_summary(const transfer::Summary& summary, api::Session* session) {
+  session->set_bytes_done(summary.bytes_done);
+  session->set_bytes_sent(summary.bytes_sent);
+  session->set_chunks(summary.chunks);
+  session->set_retransmits(summary.retransmits);
+  session->set_duplicates(summary.duplicates);
+  session->set_crc_errors(summary.crc_errors);
+  session->set_lost(summary.lost);
+  session->set_rtt_us(static_cast<double>(summary.rtt_ns) * 1e-3);
+  session->set_elapsed_s(static_cast<double>(summary.elapsed_ns) * kPerNs);
+  const double data_s = static_cast<double>(summary.data_elapsed_ns) * kPerNs;
+  session->set_data_elapsed_s(data_s);
+  if (data_s > 0) session->set_goodput_bps(static_cast<double>(summary.bytes_done) * 8 / data_s);
+  session->set_attempts(static_cast<uint32_t>(summary.attempts));
+  session->set_bytes_resent(summary.bytes_resent);
+  session->set_wire(summary.device);
+}
+
+template <typename Request>
+node::Wishes wishes_of_any(const Request& request) {
+  const api::TransferOptions& options = request.options();
+  return {.peer = request.peer(),
+          .sources = {request.sources().begin(), request.sources().end()},
+          .destination = request.destination(),
+          .lanes = options.lanes(),
+          .rate_bps = options.rate_bps(),
+          .crc = options.crc(),
+          .overwrite = options.overwrite(),
+          .ip = options.ip(),
+          .chunk_bytes = options.chunk_bytes()};
+}
+
+}  // namespace
+
+api::Session to_api(const transfer::View& view) {
+  api::Session session;
+  session.set_id(view.id);
+  session.set_state(to_api(view.state));
+  session.set_direction(direction_of(view));
+  session.set_peer(view.peer);
+  for (const transfer::FileView& file : view.files) add_file(file, &session);
+  session.set_bytes_total(view.bytes_total);
+  add_summary(view.summary, &session);
+  session.set_rate_bps(view.rate_bps);
+  session.set_lanes(view.lanes);
+  session.set_chunk_bytes(view.chunk_bytes);
+  session.set_crc(view.crc);
+  session.set_rate_limit_bps(view.rate_limit_bps);
+  session.set_started_unix_ns(view.started_unix_ns);
+  session.set_waiting_for(view.waiting_for);
+  if (view.error) {
+    session.set_error_code(static_cast<uint32_t>(view.error->code));
+    session.set_error(view.error->message);
+    session.set_error_name(std::string(error_code_name(view.error->code)));
+  }
+  return session;
+}
+
+node::Wishes wishes_of(const api::SendRequest& request) { return wishes_of_any(request); }
+node::Wishes wishes_of(const api::GetRequest& request) { return wishes_of_any(request); }
+
+}  // namespace sluice::control

@@ -1,0 +1,17 @@
+// What control knows, in the terms of api.proto, and back. The only place where the two meet.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "control/node/options.h"
+#include "control/proto/api.pb.h"
+#include "control/transfer/view.h"
+
+namespace sluice::control {
+
+api::Session to_api(const transfer::View& view);
+node::Wishes wishes_of(const api::SendRequest& request);
+node::Wishes wishes_of(const api::GetRequest& request);
+
+}  // namespace sluice::control

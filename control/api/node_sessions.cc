@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/api/node_sessions.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sluice::control {
+namespace {
+
+Result<api::Session> answer(const Result<transfer::View>& view) {
+  if (!view) return view.error();
+  return control::to_api(*view);
+}
+
+api::VerifyProgress message_of(const node::VerifyProgress& progress) {
+  api::VerifyProgress message;
+  message.set_file(progress.file);
+  message.set_bytes_checked(progress.bytes_checked);
+  message.set_bytes_total(progress.bytes_total);
+  message.set_done(progress.done);
+  message.set_good(progress.good);
+  message.set_problem(progress.problem);
+  message.set_digest(progress.digest);
+  return message;
+}
+
+std::string ip_text(const uint8_t* ip, bool ip4) {
+  if (std::all_of(ip, ip + 16, [](uint8_t byte) { return byte == 0; })) return "";
+  char text[INET6_ADDRSTRLEN] = {};
+  return ::inet_ntop(ip4 ? AF_INET : AF_INET6, ip4 ? ip + 12 : ip, text, sizeof text) != nullptr ? text : "";
+}
+
+}  // namespace
+
+// ---- sessions ----------------------------------------------------------------------------------
+
+asio::awaitable<Result<std::string>> NodeSessions::send(api::SendRequest request) {
+  return manager_.send(wishes_of(request));
+}
+
+asio::awaitable<Result<std::string>> NodeSessions::get(api::GetRequest request) {
+  return manager_.get(wishes_of(request));
+}
+
+std::vector<api::Session> NodeSessions::list() const {
+  std::vector<api::Session> all;
+  for (const transfer::View& view : manager_.list()) all.push_back(to_api(view));
+  return all;
+}
+
+Result<api::Session> NodeSessions::show(const std::string& id) const { return answer(manager_.show(id)); }
+Result<api::Session> NodeSessions::cancel(const std::string& id) { return answer(manager_.cancel(id)); }
+asio::awaitable<Result<api::Session>> NodeSessions::pause(std::string id) {
+  const Result<transfer::View> view = co_await manager_.pause(std::move(id));
+  co_return answer(view);
+}
+
+asio::awaitable<Result<api::Session>> NodeSessions::go_on(std::string id) {
+  const Result<transfer::View> view = co_await manager_.go_on(std::move(id));
+  co_return answer(view);
+}
+
+asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id) {
+  Result<std::vector<node::VerifyFile>> files = co_await manager_.verification(std::move(id));
+  if (!files) co_return files.error();
+  co_return Verification([&exports = manager_.exports(),
+                          files = std::move(*files)](const VerifyReport& report) {
+    node::verify(exports, files,
+                 [&report](const node::VerifyProgress& progress) { return report(message_of(progress)); });
+  });
+}
+
+// ---- the node ----------------------------------------------------------------------------------
+
+asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
+  const Result<node::NodeInfo> info = co_await manager_.info();
+  if (!info) co_return info.error();
+  api::NodeReply reply;
+  reply.set_name(info->name);
+  reply.set_fingerprint(info->fingerprint);
+  reply.set_version(SLUICE_VERSION);
+  reply.set_dataplane_attached(info->dataplane_attached);
+  reply.set_data_ip4(ip_text(info->port.ip4, true));
+  reply.set_data_ip6(ip_text(info->port.ip6, false));
+  reply.set_device(std::string(info->port.device));
+  reply.set_frame_bytes_max(info->port.frame_bytes_max);
+  reply.set_workers(info->port.workers);
+  reply.set_hugepages(info->port.hugepages != 0);
+  for (const config::Export& root : info->exports) {
+    reply.add_exports(fmt::format("{} {} {}{}", root.name, root.path.string(), root.read ? "r" : "",
+                                  root.write ? "w" : ""));
+  }
+  for (const identity::Peer& known : info->peers) {
+    api::Peer* const peer = reply.add_peers();
+    peer->set_name(known.name);
+    peer->set_address(known.address);
+    peer->set_fingerprint(known.fingerprint);
+  }
+  reply.set_control_address(info->control_address);
+  reply.set_longest_turn_ns(info->longest_turn_ns);
+  reply.set_longest_turn(info->longest_turn);
+  co_return reply;
+}
+
+api::CountersReply NodeSessions::counters() const {
+  api::CountersReply reply;
+  for (const node::CounterValue& value : manager_.counters()) {
+    api::CountersReply::Counter* const counter = reply.add_counters();
+    counter->set_name(value.name);
+    counter->set_unit(value.unit);
+    counter->set_help(value.help);
+    counter->set_value(value.value);
+  }
+  return reply;
+}
+
+}  // namespace sluice::control

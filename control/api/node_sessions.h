@@ -1,0 +1,35 @@
+// The node as the API shows it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "control/api/convert.h"
+#include "control/api/session_manager.h"
+#include "control/node/manager.h"
+
+namespace sluice::control {
+
+class NodeSessions final : public SessionManager {
+ public:
+  explicit NodeSessions(node::Manager& manager) : manager_(manager) {}
+
+  asio::awaitable<Result<std::string>> send(api::SendRequest request) override;
+  asio::awaitable<Result<std::string>> get(api::GetRequest request) override;
+  std::vector<api::Session> list() const override;
+  Result<api::Session> show(const std::string& id) const override;
+  Result<api::Session> cancel(const std::string& id) override;
+  asio::awaitable<Result<api::Session>> pause(std::string id) override;
+  asio::awaitable<Result<api::Session>> go_on(std::string id) override;
+  asio::awaitable<Result<Verification>> verification(std::string id) override;
+  void when_ended(std::function<void()> news) override { manager_.when_ended(std::move(news)); }
+  asio::awaitable<Result<api::NodeReply>> node() override;
+  api::CountersReply counters() const override;
+
+ private:
+  node::Manager& manager_;
+};
+
+}  // namespace sluice::control

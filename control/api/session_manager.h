@@ -1,0 +1,39 @@
+// What the API's server stands in front of, in the API's own terms: the node (node_sessions.h), or a test.
+//
+// All methods run on control's one io_context thread, and none of them blocks it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "control/proto/api.pb.h"
+#include "dataplane/base/error.h"
+
+namespace sluice::control {
+
+// Told about each file now and then, and once with `done`; returns false to stop.
+using VerifyReport = std::function<bool(const api::VerifyProgress&)>;
+// Blocks; for a thread of the caller's own.
+using Verification = std::function<void(const VerifyReport&)>;
+
+class SessionManager {
+ public:
+  virtual ~SessionManager() = default;
+
+  virtual asio::awaitable<Result<std::string>> send(api::SendRequest request) = 0;  // -> session id
+  virtual asio::awaitable<Result<std::string>> get(api::GetRequest request) = 0;
+  virtual std::vector<api::Session> list() const = 0;
+  virtual Result<api::Session> show(const std::string& id) const = 0;
+  virtual Result<api::Session> cancel(const std::string& id) = 0;
+  virtual asio::awaitable<Result<api::Session>> pause(std::string id) = 0;
+  virtual asio::awaitable<Result<api::Session>> go_on(std::string id) = 0;
+  virtual asio::awaitable<Result<Verification>> verification(std::string id) = 0;
+  virtual void when_ended(std::function<void()> news) = 0;
+  virtual asio::awaitable<Result<api::NodeReply>> node() = 0;
+  virtual api::CountersReply counters() const = 0;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,42 @@
+// A board that control is attached to: what can be done with it can be done only while there is one.
+//
+// On the io_context thread. Made by BoardClient at each attach, and gone with the dataplane: whoever holds it
+// across a wait holds a shared_ptr and finds `lost()` afterwards.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "control/attach/link.h"
+#include "control/board/board_flows.h"
+
+namespace sluice::control {
+
+class AttachedBoard : public std::enable_shared_from_this<AttachedBoard> {
+ public:
+  explicit AttachedBoard(std::shared_ptr<BoardLink> link);
+
+  bool lost() const { return link_->closed(); }
+  BoardLink& link() { return *link_; }
+  board::Board& board() { return *link_->board().get(); }
+  BoardFlows& flows() { return flows_; }
+  const board::PortInfo& port() const { return flows_.port(); }
+  uint64_t generation() const { return link_->board()->generation; }
+  uint64_t counter(board::Counter counter) const;  // all workers together
+
+  // ---- objects ----
+  asio::awaitable<Status> open_object(board::AttachRequest request, int fd, bool may_exist);
+  asio::awaitable<void> close_object(SessionSlotId session, ObjectId object);
+  asio::awaitable<Result<UniqueFd>> fetch_object(SessionSlotId session, ObjectId object);
+  // Closes the slot's objects and frees it. False: a flow of it has not ended yet.
+  asio::awaitable<bool> close_session(SessionSlotId session);
+  // Of a former control, which no transfer goes on with.
+  asio::awaitable<void> close_leftover_sessions();
+
+ private:
+  const std::shared_ptr<BoardLink> link_;
+  BoardFlows flows_;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,268 @@
+// A real socket and a real board; the dataplane behind them is a few lines that answer as a test wants.
+// One thread, and nothing waits for time to pass: the bound in run() only ends a hanging test.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/attach/attached.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace sluice::control {
+namespace {
+
+namespace fs = std::filesystem;
+using board::AttachKind;
+using board::AttachRequest;
+
+// Takes one connection and answers what it is asked.
+class FakeDataplane {
+ public:
+  explicit FakeDataplane(const fs::path& path)
+      : listening_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
+        memfd_(::memfd_create("board-test", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path.c_str());
+    EXPECT_EQ(::bind(listening_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listening_.get(), 1), 0);
+    EXPECT_EQ(::ftruncate(memfd_.get(), sizeof(board::Board)), 0);
+    EXPECT_EQ(::fcntl(memfd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    void* const memory =
+        ::mmap(nullptr, sizeof(board::Board), PROT_READ | PROT_WRITE, MAP_SHARED, memfd_.get(), 0);
+    board_ = static_cast<board::Board*>(memory);
+    board_->magic = board::kMagic;
+    board_->version = board::kVersion;
+    board_->board_bytes = sizeof(board::Board);
+    board_->generation = 77;
+    board_->port.workers = 2;
+    board_->port.extent_bytes_max = 1U << 20;
+    board_->port.rx_extents = board_->port.tx_extents = 32;
+    board_->port.udp_port_base = 47000;
+  }
+  ~FakeDataplane() { ::munmap(board_, sizeof(board::Board)); }
+
+  board::Board& board() { return *board_; }
+  void end() { connection_->close(); }
+
+  asio::awaitable<void> serve(asio::io_context& io) {
+    // The client has connected, or will have when it waits for its first answer.
+    asio::posix::stream_descriptor listening(io, ::dup(listening_.get()));
+    co_await listening.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    connection_.emplace(io, ::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    for (;;) {
+      asio::error_code error;
+      co_await connection_->async_wait(asio::posix::stream_descriptor::wait_read,
+                                       asio::redirect_error(asio::use_awaitable, error));
+      AttachRequest request;
+      if (error || ::recv(connection_->native_handle(), &request, sizeof request, 0) != sizeof request)
+        co_return;
+      if (request.kind == AttachKind::kHello) {
+        answer(request.kind, 0, memfd_.get());
+        continue;
+      }
+      requests.push_back(request);
+      if (request.kind == end_at) co_return end();
+      answer(request.kind, status, request.kind == AttachKind::kFetchObject && with_fd ? memfd_.get() : -1);
+    }
+  }
+
+  int status = 0;  // of the answers to come
+  bool with_fd = true;
+  std::optional<AttachKind> end_at;  // ends instead of answering
+  std::vector<AttachRequest> requests;
+
+ private:
+  void answer(AttachKind kind, int its_status, int fd) {
+    board::AttachReply reply{.kind = kind, .status = its_status};
+    iovec part{&reply, sizeof reply};
+    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (fd >= 0) {
+      message.msg_control = space;
+      message.msg_controllen = sizeof space;
+      cmsghdr* const c = CMSG_FIRSTHDR(&message);
+      c->cmsg_level = SOL_SOCKET;
+      c->cmsg_type = SCM_RIGHTS;
+      c->cmsg_len = CMSG_LEN(sizeof(int));
+      std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    }
+    EXPECT_GT(::sendmsg(connection_->native_handle(), &message, MSG_NOSIGNAL), 0);
+  }
+
+  const UniqueFd listening_;
+  const UniqueFd memfd_;
+  board::Board* board_ = nullptr;
+  std::optional<asio::posix::stream_descriptor> connection_;
+};
+
+class AttachedTest : public testing::Test {
+ protected:
+  AttachedTest() : folder_(make_folder()), dataplane_(folder_ / "socket") {
+    asio::co_spawn(io_, dataplane_.serve(io_), asio::detached);
+    const auto link = run(BoardLink::attach(io_, folder_ / "socket"));
+    EXPECT_TRUE(link) << link.error().message;
+    if (link) board_ = std::make_shared<AttachedBoard>(*link);
+  }
+  ~AttachedTest() override {
+    if (board_) board_->link().close();
+    io_.poll();
+    fs::remove_all(folder_);
+  }
+  static fs::path make_folder() {
+    std::string name = fs::temp_directory_path() / "sluice-attached-XXXXXX";
+    return ::mkdtemp(name.data());
+  }
+
+  template <typename T>
+  static asio::awaitable<void> keep(asio::awaitable<T> what, std::optional<T>* result) {
+    result->emplace(co_await std::move(what));
+  }
+  static asio::awaitable<bool> and_end(asio::awaitable<void> what) {
+    co_await std::move(what);
+    co_return true;
+  }
+  template <typename T>
+  T run(asio::awaitable<T> what) {
+    std::optional<T> result;
+    asio::co_spawn(io_, keep(std::move(what), &result), asio::detached);
+    io_.restart();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!result && std::chrono::steady_clock::now() < deadline) io_.run_one_for(std::chrono::seconds(1));
+    EXPECT_TRUE(result) << "it hangs";
+    return std::move(result.value());
+  }
+  void run(asio::awaitable<void> what) { EXPECT_TRUE(run(and_end(std::move(what)))); }
+  Status open_object(int status, bool may_exist) {
+    dataplane_.status = status;
+    const AttachRequest request{.session = 3, .object = 300, .size = 9};
+    return run(board_->open_object(request, -1, may_exist));
+  }
+
+  const fs::path folder_;
+  asio::io_context io_;
+  FakeDataplane dataplane_;
+  std::shared_ptr<AttachedBoard> board_;
+};
+
+TEST_F(AttachedTest, SaysWhatTheBoardSays) {
+  EXPECT_FALSE(board_->lost());
+  EXPECT_EQ(board_->generation(), 77U);
+  EXPECT_EQ(board_->port().udp_port_base, 47000);
+  constexpr auto kCounter = static_cast<board::Counter>(0);
+  for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker)
+    dataplane_.board().workers[worker].counters[0] = 10 + worker;
+  EXPECT_EQ(board_->counter(kCounter), 21U) << "of the two workers that there are";
+}
+
+TEST_F(AttachedTest, OpensObjects) {
+  EXPECT_TRUE(open_object(0, false));
+  ASSERT_EQ(dataplane_.requests.size(), 1U);
+  EXPECT_EQ(dataplane_.requests[0].kind, AttachKind::kOpenObject);
+  EXPECT_EQ(dataplane_.requests[0].session, 3U);
+  EXPECT_EQ(dataplane_.requests[0].object, 300U);
+  EXPECT_EQ(dataplane_.requests[0].size, 9U);
+}
+
+TEST_F(AttachedTest, AnObjectMayBeThereOnlyWhenItWasOpenedBefore) {
+  EXPECT_TRUE(open_object(EEXIST, true));
+  const Status status = open_object(EEXIST, false);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kInternal);
+  EXPECT_NE(status.error().message.find("object 300"), std::string::npos);
+}
+
+TEST_F(AttachedTest, WhatLacksIsToldFromWhatIsWrong) {
+  EXPECT_EQ(open_object(ENOMEM, true).error().code, ErrorCode::kResources);
+  EXPECT_EQ(open_object(ENOBUFS, true).error().code, ErrorCode::kResources);
+  EXPECT_EQ(open_object(EINVAL, true).error().code, ErrorCode::kInternal);
+  EXPECT_FALSE(board_->lost());
+}
+
+TEST_F(AttachedTest, ADataplaneThatEndsInsteadOfAnsweringIsLost) {
+  dataplane_.end_at = AttachKind::kOpenObject;
+  EXPECT_EQ(open_object(0, true).error().code, ErrorCode::kDaemonNotRunning);
+  EXPECT_TRUE(board_->lost());
+  EXPECT_EQ(open_object(0, true).error().code, ErrorCode::kDaemonNotRunning);
+  EXPECT_EQ(run(board_->fetch_object(SessionSlotId(3), ObjectId(1))).error().code,
+            ErrorCode::kDaemonNotRunning);
+}
+
+TEST_F(AttachedTest, FetchesADescriptorOrNothing) {
+  const auto fetch = [this] { return run(board_->fetch_object(SessionSlotId(3), ObjectId(8))); };
+  const auto fetched = fetch();
+  ASSERT_TRUE(fetched) << fetched.error().message;
+  EXPECT_EQ(::lseek(fetched->get(), 0, SEEK_END), static_cast<off_t>(sizeof(board::Board)));
+  EXPECT_EQ(dataplane_.requests[0].kind, AttachKind::kFetchObject);
+  EXPECT_EQ(dataplane_.requests[0].object, 8U);
+  dataplane_.status = ENOENT;
+  EXPECT_FALSE(fetch());
+  dataplane_.status = 0;
+  dataplane_.with_fd = false;
+  EXPECT_FALSE(fetch()) << "an answer without a descriptor";
+}
+
+TEST_F(AttachedTest, AClosedSessionsSlotIsFree) {
+  const SessionSlotId session = *board_->flows().table().take_session();
+  EXPECT_TRUE(run(board_->close_session(session)));
+  EXPECT_EQ(dataplane_.requests.back().kind, AttachKind::kCloseSession);
+  EXPECT_EQ(dataplane_.requests.back().session, session.value());
+  EXPECT_FALSE(board_->flows().table().session_taken(session));
+}
+
+TEST_F(AttachedTest, ASessionInUseKeepsItsSlot) {
+  const SessionSlotId session = *board_->flows().table().take_session();
+  dataplane_.status = EBUSY;
+  EXPECT_FALSE(run(board_->close_session(session)));
+  EXPECT_TRUE(board_->flows().table().session_taken(session));
+  dataplane_.status = 0;
+  EXPECT_TRUE(run(board_->close_session(session)));
+}
+
+// Asking would hold up the dataplane.
+TEST_F(AttachedTest, ASessionWithAnOpenFlowIsNotAskedFor) {
+  const SessionSlotId session = *board_->flows().table().take_session();
+  const board::FlowConfig config{.flow_id = 5, .session = session.value(), .local_port = 47000};
+  board_->flows().open_flow(FlowSlotId(2), config, nullptr);
+  EXPECT_FALSE(run(board_->close_session(session)));
+  EXPECT_TRUE(dataplane_.requests.empty());
+  ASSERT_TRUE(dataplane_.board().workers[0].events.push({.kind = board::EventKind::kFlowClosed, .flow = 2}));
+  board_->flows().drain();
+  EXPECT_TRUE(run(board_->close_session(session)));
+}
+
+TEST_F(AttachedTest, AClosedSessionOfALostDataplaneIsClosed) {
+  const SessionSlotId session = *board_->flows().table().take_session();
+  dataplane_.end_at = AttachKind::kCloseSession;
+  EXPECT_TRUE(run(board_->close_session(session)));
+  EXPECT_TRUE(board_->lost());
+}
+
+TEST_F(AttachedTest, SessionsThatNobodyGoesOnWithAreClosed) {
+  const SessionSlotId mine = *board_->flows().table().take_session();
+  run(board_->close_leftover_sessions());
+  ASSERT_EQ(dataplane_.requests.size(), board::kSessionsMax - 1);
+  for (const AttachRequest& request : dataplane_.requests) {
+    EXPECT_EQ(request.kind, AttachKind::kCloseSession);
+    EXPECT_NE(request.session, mine.value());
+  }
+}
+
+TEST_F(AttachedTest, ClosingLeftoversEndsWithTheDataplane) {
+  dataplane_.end_at = AttachKind::kCloseSession;
+  run(board_->close_leftover_sessions());
+  EXPECT_EQ(dataplane_.requests.size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/attach/client.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+
+namespace sluice::control {
+namespace {
+
+constexpr auto kRetryInterval = std::chrono::milliseconds(200);
+constexpr auto kBusyTick = std::chrono::milliseconds(1);
+constexpr auto kIdleTick = std::chrono::milliseconds(50);
+constexpr auto kAtOnce = std::chrono::nanoseconds(0);
+constexpr auto kCloseInterval = std::chrono::seconds(1);
+constexpr uint64_t kLeftoverTimeoutNs = 2'000'000'000;
+constexpr uint64_t kTickNs = 1'000'000;
+
+}  // namespace
+
+uint64_t monotonic_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+BoardClient::BoardClient(asio::io_context& io, const config::Node& node, std::shared_ptr<TurnMeter> turns)
+    : io_(io), socket_(node.dataplane_socket()), turns_(std::move(turns)), wake_(io) {}
+
+void BoardClient::start() { asio::co_spawn(io_, run(shared_from_this()), asio::detached); }
+
+void BoardClient::stop() {
+  stopped_ = true;
+  if (attached_) attached_->link().close();
+  wake_.notify();
+}
+
+// ---- users -------------------------------------------------------------------------------------
+
+void BoardClient::join(BoardUser* user) {
+  users_.push_back(user);
+  if (attached_) user->on_attached(*attached_);
+}
+
+void BoardClient::leave(BoardUser* user) {
+  std::erase(users_, user);
+  std::erase(ticking_, user);
+  std::erase_if(claims_, [user](const auto& claim) { return claim.first == user; });
+  if (attached_) attached_->flows().forget(user);
+}
+
+void BoardClient::claim(BoardUser* user, Claim claim) { claims_.emplace_back(user, std::move(claim)); }
+
+void BoardClient::start_ticking(BoardUser* user) {
+  ticking_.push_back(user);
+  wake_.notify();
+}
+
+void BoardClient::stop_ticking(BoardUser* user) { std::erase(ticking_, user); }
+
+void BoardClient::when_drained(std::function<void()> then) {
+  when_drained_.push_back(std::move(then));
+  wake_.notify();
+}
+
+// ---- attaching ---------------------------------------------------------------------------------
+
+asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
+  bool told = false;
+  while (!stopped_) {
+    Result<std::shared_ptr<BoardLink>> link = co_await BoardLink::attach(io_, socket_);
+    if (stopped_) {
+      if (link) (*link)->close();
+      break;
+    }
+    if (!link) {
+      if (!told) spdlog::warn("{}; trying again until it does", link.error().message);
+      told = true;
+      co_await wake_.wait_for(kRetryInterval);
+      continue;
+    }
+    told = false;
+    const auto board = std::make_shared<AttachedBoard>(*link);
+    last_port_ = board->port();
+    if (last_generation_ != 0 && last_generation_ != board->generation())
+      spdlog::info("the dataplane was restarted");
+    last_generation_ = board->generation();
+    take_claims(*board);
+    co_await close_leftovers(board);
+    if (!board->lost()) {
+      attached_ = board;
+      spdlog::info("attached to the dataplane: {}, {} worker(s)", last_port_.device, last_port_.workers);
+      const std::vector<BoardUser*> users = users_;
+      for (BoardUser* user : users) user->on_attached(*board);
+      co_await poll();
+    }
+    lost();
+  }
+}
+
+void BoardClient::lost() {
+  if (attached_ && !stopped_) spdlog::warn("the dataplane ended; its sessions wait for it");
+  if (attached_) attached_->link().close();
+  attached_.reset();
+  ticking_.clear();
+  const std::vector<BoardUser*> users = users_;
+  for (BoardUser* user : users) user->on_board_lost();
+  for (const auto& then : std::exchange(when_drained_, {})) then();
+}
+
+void BoardClient::take_claims(AttachedBoard& board) {
+  for (auto& [user, claim] : std::exchange(claims_, {})) {
+    const bool there =
+        claim.board_generation == board.generation() &&
+        board.flows().adopt(user, claim.session, claim.flows, claim.flow_ids, claim.credit_extents);
+    if (there) ticking_.push_back(user);
+    user->on_claimed(there);
+  }
+}
+
+// What a former control left and no transfer goes on with is closed.
+asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard> board) {
+  const bool had_control = board->board().control_alive_ns.load(std::memory_order_acquire) != 0;
+  const uint32_t left = board->flows().close_leftovers();
+  if (left != 0) spdlog::info("closing {} flow(s) that a former sluice-control left", left);
+  const uint64_t deadline_ns = monotonic_ns() + kLeftoverTimeoutNs;
+  while (board->flows().leftovers() != 0 && !stopped_ && !board->lost() && monotonic_ns() < deadline_ns) {
+    board->flows().push_commands();
+    (void)board->flows().drain();
+    co_await wake_.wait_for(kBusyTick);
+  }
+  if (const uint32_t stuck = board->flows().leftovers(); stuck != 0)
+    spdlog::warn("{} flow(s) of a former sluice-control did not close", stuck);
+  board->flows().forget_leftovers();
+  if (had_control) co_await board->close_leftover_sessions();
+}
+
+// ---- driving the board -------------------------------------------------------------------------
+
+asio::awaitable<void> BoardClient::poll() {
+  while (!stopped_ && !attached_->lost()) {
+    const bool more = turn(monotonic_ns());
+    co_await wake_.wait_for(more ? kAtOnce
+                                 : std::chrono::nanoseconds(ticking_.empty() ? kIdleTick : kBusyTick));
+  }
+}
+
+bool BoardClient::turn(uint64_t now_ns) {
+  const TurnMeter::Scope scope(*turns_, "the board");
+  AttachedBoard& board = *attached_;
+  board.board().control_alive_ns.store(now_ns, std::memory_order_release);
+  board.flows().push_commands();
+  const bool more = board.flows().drain();
+  if (!more) {
+    for (const auto& then : std::exchange(when_drained_, {})) then();
+  }
+  // Many events do not keep ticks away for longer than a tick lasts.
+  if (more && now_ns - ticked_ns_ < kTickNs) return true;
+  ticked_ns_ = now_ns;
+  const std::vector<BoardUser*> users = ticking_;
+  for (BoardUser* user : users) {
+    if (std::find(ticking_.begin(), ticking_.end(), user) != ticking_.end()) user->on_tick(now_ns);
+  }
+  board.flows().push_commands();
+  return more;
+}
+
+asio::awaitable<void> BoardClient::close_session(std::shared_ptr<AttachedBoard> board,
+                                                 SessionSlotId session) {
+  const bool closed = co_await board->close_session(session);
+  if (!closed) asio::co_spawn(io_, close_session_later(shared_from_this(), board, session), asio::detached);
+}
+
+asio::awaitable<void> BoardClient::close_session_later(std::shared_ptr<BoardClient> /*self*/,
+                                                       std::shared_ptr<AttachedBoard> board,
+                                                       SessionSlotId session) {
+  spdlog::warn("session slot {} is still in use at the dataplane; closing it later", session.value());
+  while (!stopped_ && !board->lost()) {
+    co_await wake_.wait_for(kCloseInterval);
+    if (stopped_ || board->lost()) co_return;
+    const bool closed = co_await board->close_session(session);
+    if (closed) co_return;
+  }
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,39 @@
+// The board as control sees it: mapped, and checked before anything in it is believed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "dataplane/base/error.h"
+#include "dataplane/board/board.h"
+
+namespace sluice::control {
+
+class BoardMap {
+ public:
+  // Maps the memfd (which may be closed afterwards) and checks magic, version, size, seals and PortInfo.
+  static Result<BoardMap> map(int fd);
+  BoardMap(BoardMap&& other) noexcept : board_(std::exchange(other.board_, nullptr)), port_(other.port_) {}
+  BoardMap& operator=(BoardMap&& other) noexcept {
+    std::swap(board_, other.board_);
+    port_ = other.port_;
+    return *this;
+  }
+  ~BoardMap();
+
+  board::Board* operator->() const { return board_; }
+  board::Board* get() const { return board_; }
+  const board::PortInfo& port() const { return port_; }  // a copy, checked
+
+ private:
+  explicit BoardMap(board::Board* board) : board_(board) {}
+
+  board::Board* board_ = nullptr;
+  board::PortInfo port_{};
+};
+
+Status check_port(const board::PortInfo& port);
+
+}  // namespace sluice::control

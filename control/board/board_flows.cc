@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/board/board_flows.h"
+
+#include <algorithm>
+
+namespace sluice::control {
+namespace {
+
+Waiter waiter_of(BoardUser* user) { return reinterpret_cast<uintptr_t>(user); }
+BoardUser* user_of(Waiter waiter) { return reinterpret_cast<BoardUser*>(static_cast<uintptr_t>(waiter)); }
+
+}  // namespace
+
+BoardFlows::BoardFlows(board::Board& board, const board::PortInfo& port,
+                       std::function<void(uint32_t worker)> doorbell)
+    : board_(board), port_(port), doorbell_(std::move(doorbell)) {
+  table_.reset(port);
+}
+
+// ---- slots and buffers -------------------------------------------------------------------------
+
+void BoardFlows::ask_flows(BoardUser* user, uint32_t lanes, bool may_wait) {
+  admission_.ask_flows(waiter_of(user), lanes, may_wait);
+  grant();
+}
+
+void BoardFlows::ask_buffers(BoardUser* user, board::Direction direction, std::vector<FlowGrant> flows) {
+  admission_.ask_buffers(waiter_of(user), direction, std::move(flows));
+  grant();
+}
+
+void BoardFlows::give_up(BoardUser* user) {
+  admission_.give_up(waiter_of(user));
+  grant();
+}
+
+void BoardFlows::release_session(SessionSlotId session) {
+  table_.release_session(session);
+  grant();
+}
+
+bool BoardFlows::session_has_flows(SessionSlotId session) {
+  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    if (flows_[slot].open && flow(FlowSlotId(slot)).config.session == session.value()) return true;
+  }
+  return false;
+}
+
+void BoardFlows::grant() {
+  for (const Admitted& admitted : admission_.grant()) user_of(admitted.waiter)->on_admitted(admitted);
+}
+
+bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowGrant> flows,
+                       const std::vector<uint64_t>& flow_ids, const std::vector<uint32_t>& credit_extents) {
+  if (flows.empty() || flows.size() != flow_ids.size() || port_.workers == 0) return false;
+  for (size_t i = 0; i < flows.size(); ++i) {
+    if (flows[i].slot.value() >= board::kFlowsMax) return false;
+    const board::FlowConfig& config = flow(flows[i].slot).config;
+    if (config.flow_id == 0 || config.flow_id != flow_ids[i] || config.session != session.value() ||
+        config.local_port != flows[i].local_port) {
+      return false;
+    }
+    flows[i].worker = worker_of(config);
+  }
+  if (!table_.adopt(session, flows, credit_extents)) return false;
+  for (const FlowGrant& grant : flows) flows_[grant.slot.value()] = {.user = user, .open = true};
+  return true;
+}
+
+// ---- flows -------------------------------------------------------------------------------------
+
+uint32_t BoardFlows::worker_of(const board::FlowConfig& config) const {
+  return static_cast<uint32_t>(config.local_port - port_.udp_port_base) % port_.workers;
+}
+
+void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user) {
+  board::FlowSlot& flow_slot = flow(slot);
+  flow_slot.config = config;
+  flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);
+  flow_slot.control.settled_below.store(0, std::memory_order_release);
+  flow_slot.gaps.reset();
+  flows_[slot.value()] = {.user = user, .open = true};
+  command({.kind = board::CommandKind::kOpenFlow, .flow = slot.value()});
+}
+
+void BoardFlows::close_flow(FlowSlotId slot) {
+  if (flows_[slot.value()].open) command({.kind = board::CommandKind::kCloseFlow, .flow = slot.value()});
+}
+
+void BoardFlows::release_flow(FlowSlotId slot) {
+  Flow& released = flows_[slot.value()];
+  released.user = nullptr;
+  released.released = true;
+  if (released.open) return;
+  released = Flow();
+  table_.release_flow(slot);
+  grant();
+}
+
+void BoardFlows::handle(const board::Event& event) {
+  const FlowSlotId slot(event.flow);
+  Flow& its = flows_[event.flow];
+  if (event.kind == board::EventKind::kFlowClosed) {
+    // First: the user may give the slot back within the call, and somebody else open a flow in it.
+    its.open = false;
+    flow(slot).config.flow_id = 0;
+    if (its.released) return release_flow(slot);
+  }
+  if (its.user != nullptr) its.user->on_event(event, flow(slot).state);
+}
+
+bool BoardFlows::drain() {
+  bool more = false;
+  for (uint32_t worker = 0; worker < port_.workers; ++worker) {
+    board::Event event;
+    uint32_t taken = 0;
+    while (taken < kEventsPerTurn && board_.workers[worker].events.pop(&event)) {
+      ++taken;
+      if (event.flow < board::kFlowsMax) handle(event);
+    }
+    more |= taken == kEventsPerTurn;
+  }
+  return more;
+}
+
+void BoardFlows::command(const board::Command& command) {
+  const uint32_t worker = worker_of(flow(FlowSlotId(command.flow)).config);
+  backlog_[worker].push_back(command);
+  push_commands();
+}
+
+void BoardFlows::push_commands() {
+  for (uint32_t worker = 0; worker < port_.workers; ++worker) {
+    std::deque<board::Command>& queue = backlog_[worker];
+    bool pushed = false;
+    while (!queue.empty() && board_.workers[worker].commands.push(queue.front())) {
+      queue.pop_front();
+      pushed = true;
+    }
+    if (pushed) doorbell_(worker);
+  }
+}
+
+size_t BoardFlows::backlog() const {
+  size_t waiting = 0;
+  for (const auto& queue : backlog_) waiting += queue.size();
+  return waiting;
+}
+
+void BoardFlows::forget(BoardUser* user) {
+  admission_.give_up(waiter_of(user));
+  for (Flow& each : flows_) {
+    if (each.user == user) each.user = nullptr;
+  }
+  grant();  // it may have been the first of those who wait
+}
+
+// ---- what a former control left ----------------------------------------------------------------
+
+uint32_t BoardFlows::close_leftovers() {
+  uint32_t left = 0;
+  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    const board::FlowConfig& config = flow(FlowSlotId(slot)).config;
+    if (config.flow_id == 0 || config.local_port < port_.udp_port_base || flows_[slot].user != nullptr)
+      continue;
+    ++left;
+    flows_[slot].open = true;
+    command({.kind = board::CommandKind::kCloseFlow, .flow = slot});
+  }
+  return left;
+}
+
+uint32_t BoardFlows::leftovers() const {
+  return static_cast<uint32_t>(std::count_if(flows_.begin(), flows_.end(), [](const Flow& flow) {
+    return flow.open && flow.user == nullptr && !flow.released;
+  }));
+}
+
+void BoardFlows::forget_leftovers() {
+  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    if (flows_[slot].user != nullptr) continue;
+    flow(FlowSlotId(slot)).config.flow_id = 0;
+    flows_[slot].open = false;
+  }
+}
+
+}  // namespace sluice::control

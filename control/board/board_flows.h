@@ -1,0 +1,83 @@
+// The flows of a board, as control has them: who has which slot, what goes to the workers, what comes from
+// them.
+//
+// Pure: it works on a board in memory. The daemon's AttachedBoard and the simulator both use it. Whoever
+// drives it calls push_commands and drain, about once a millisecond while there are flows.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "control/board/admission.h"
+#include "control/board/flow_table.h"
+#include "control/board/user.h"
+#include "dataplane/board/board.h"
+
+namespace sluice::control {
+
+// Events of a worker that are handled in one turn of control's loop, at most. The rest waits for the next,
+// which comes at once.
+inline constexpr uint32_t kEventsPerTurn = 512;
+
+class BoardFlows {
+ public:
+  // `doorbell`: a command was put into this worker's ring.
+  BoardFlows(board::Board& board, const board::PortInfo& port, std::function<void(uint32_t worker)> doorbell);
+
+  const board::PortInfo& port() const { return port_; }
+  FlowTable& table() { return table_; }
+  const FlowTable& table() const { return table_; }
+
+  // ---- slots and buffers ----
+  void ask_flows(BoardUser* user, uint32_t lanes, bool may_wait);
+  void ask_buffers(BoardUser* user, board::Direction direction, std::vector<FlowGrant> flows);
+  void give_up(BoardUser* user);
+  void release_session(SessionSlotId session);
+  // What a former control took, and its flows still use: they are the user's. False when that cannot be.
+  bool adopt(BoardUser* user, SessionSlotId session, std::vector<FlowGrant> flows,
+             const std::vector<uint64_t>& flow_ids, const std::vector<uint32_t>& credit_extents);
+
+  // ---- flows ----
+  board::FlowSlot& flow(FlowSlotId slot) { return board_.flows[slot.value()]; }
+  void open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user);
+  void close_flow(FlowSlotId slot);
+  // Frees the slot: at once when its flow is closed or was never opened, else when the worker says so.
+  void release_flow(FlowSlotId slot);
+  bool session_has_flows(SessionSlotId session);
+  // Never fails: a full ring is tried again at the next turn.
+  void command(const board::Command& command);
+  size_t backlog() const;  // commands that wait for room
+  void push_commands();
+  // Hands at most kEventsPerTurn events of each worker to their users, in order. True: there may be more.
+  bool drain();
+  void forget(BoardUser* user);  // no calls to it any more; its slots stay as they are
+
+  // Before users come: flows that a former control left and nobody goes on with are closed.
+  uint32_t close_leftovers();  // how many there are
+  uint32_t leftovers() const;  // that have not ended yet
+  void forget_leftovers();     // they have ended, or been waited for long enough
+
+ private:
+  struct Flow {
+    BoardUser* user = nullptr;
+    bool open = false;      // kOpenFlow was given, kFlowClosed not yet seen
+    bool released = false;  // nobody waits for it any more
+  };
+  void handle(const board::Event& event);
+  void grant();
+  uint32_t worker_of(const board::FlowConfig& config) const;
+
+  board::Board& board_;
+  const board::PortInfo port_;
+  const std::function<void(uint32_t)> doorbell_;
+  FlowTable table_;
+  Admission admission_{table_};
+  std::array<Flow, board::kFlowsMax> flows_;
+  std::array<std::deque<board::Command>, board::kWorkersMax> backlog_;
+};
+
+}  // namespace sluice::control

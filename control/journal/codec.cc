@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/journal/codec.h"
+
+#include <algorithm>
+
+#include "control/proto/journal.pb.h"
+
+namespace sluice::journal {
+namespace {
+
+constexpr uint32_t kCrcKindMax = static_cast<uint32_t>(wire::CrcKind::kCrc64Ecma);
+constexpr uint32_t kFamilyMax = static_cast<uint32_t>(transfer::IpFamily::kIp6);
+
+// ---- to rows -------------------------------------------------------------------------------------
+
+void put(const transfer::Agreement& from, Agreement* to) {
+  to->set_lanes(from.lanes);
+  to->set_chunk_bytes(from.chunk_bytes);
+  to->set_extent_bytes(from.extent_bytes);
+  to->set_partition_bytes(from.partition_bytes);
+  to->set_crc_kind(static_cast<uint32_t>(from.crc_kind));
+  to->set_rate_bps(from.rate_bps);
+  to->set_udp_checksum(from.udp_checksum);
+  to->set_discard(from.discard);
+  to->set_local_ip(from.local_ip.data(), from.local_ip.size());
+  to->set_peer_ip(from.peer_ip.data(), from.peer_ip.size());
+  for (const uint16_t port : from.peer_ports) to->add_peer_ports(port);
+}
+
+void put(const transfer::LegRecord& from, Leg* to) {
+  to->set_peer(from.peer);
+  if (from.agreement) put(*from.agreement, to->mutable_agreement());
+  for (const transfer::FlowRecord& flow : from.flows) {
+    Flow* one = to->add_flows();
+    one->set_slot(flow.slot.value());
+    one->set_flow_id(flow.flow_id);
+    one->set_credit(flow.credit_extents);
+    one->set_local_port(flow.local_port);
+  }
+  to->set_board_generation(from.board_generation);
+  to->set_board_session(from.board_session.value());
+  to->set_peer_unaware(from.peer_unaware);
+}
+
+void put(const transfer::Summary& from, Summary* to) {
+  to->set_bytes_done(from.bytes_done);
+  to->set_bytes_sent(from.bytes_sent);
+  to->set_chunks(from.chunks);
+  to->set_retransmits(from.retransmits);
+  to->set_duplicates(from.duplicates);
+  to->set_crc_errors(from.crc_errors);
+  to->set_lost(from.lost);
+  to->set_rtt_ns(from.rtt_ns);
+  to->set_elapsed_ns(from.elapsed_ns);
+  to->set_data_elapsed_ns(from.data_elapsed_ns);
+  to->set_attempts(from.attempts);
+  to->set_bytes_resent(from.bytes_resent);
+  to->set_device(from.device);
+}
+
+// ---- from rows -----------------------------------------------------------------------------------
+
+std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
+  if (from.crc_kind() > kCrcKindMax) return std::nullopt;
+  transfer::Agreement to;
+  to.lanes = from.lanes();
+  to.chunk_bytes = from.chunk_bytes();
+  to.extent_bytes = from.extent_bytes();
+  to.partition_bytes = from.partition_bytes();
+  to.crc_kind = static_cast<wire::CrcKind>(from.crc_kind());
+  to.rate_bps = from.rate_bps();
+  to.udp_checksum = from.udp_checksum();
+  to.discard = from.discard();
+  const auto copy = [](const std::string& bytes, std::array<uint8_t, 16>* ip) {
+    if (bytes.size() == ip->size()) std::copy(bytes.begin(), bytes.end(), ip->begin());
+  };
+  copy(from.local_ip(), &to.local_ip);
+  copy(from.peer_ip(), &to.peer_ip);
+  for (const uint32_t port : from.peer_ports()) to.peer_ports.push_back(static_cast<uint16_t>(port));
+  return to;
+}
+
+template <typename Flows>
+std::vector<transfer::FlowRecord> flows_of(const Flows& flows) {
+  std::vector<transfer::FlowRecord> all;
+  for (const Flow& flow : flows) {
+    all.push_back({.slot = FlowSlotId(flow.slot()),
+                   .flow_id = flow.flow_id(),
+                   .credit_extents = flow.credit(),
+                   .local_port = static_cast<uint16_t>(flow.local_port())});
+  }
+  return all;
+}
+
+std::optional<transfer::LegRecord> leg_of(const Leg& from) {
+  transfer::LegRecord to{.peer = from.peer(),
+                         .flows = flows_of(from.flows()),
+                         .board_generation = from.board_generation(),
+                         .board_session = SessionSlotId(from.board_session()),
+                         .peer_unaware = from.peer_unaware()};
+  if (from.has_agreement()) {
+    to.agreement = agreement_of(from.agreement());
+    if (!to.agreement) return std::nullopt;
+  }
+  return to;
+}
+
+// As versions before 0.2 wrote it.
+Leg only_leg_of(const SessionRecord& record) {
+  Leg leg;
+  leg.set_peer(record.peer());
+  if (record.has_agreement()) *leg.mutable_agreement() = record.agreement();
+  *leg.mutable_flows() = record.flows();
+  leg.set_board_generation(record.board_generation());
+  leg.set_board_session(record.board_session());
+  leg.set_peer_unaware(record.peer_unaware());
+  return leg;
+}
+
+std::optional<transfer::Request> request_of(const Request& from) {
+  if (from.crc_kind() > kCrcKindMax || from.family() > kFamilyMax) return std::nullopt;
+  transfer::Request to;
+  to.options.lanes = std::max(1U, from.lanes());
+  to.options.rate_bps = from.rate_bps();
+  to.options.crc_kind = static_cast<wire::CrcKind>(from.crc_kind());
+  to.options.overwrite = from.overwrite();
+  to.options.family = static_cast<transfer::IpFamily>(from.family());
+  to.options.chunk_bytes = from.chunk_bytes();
+  to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
+  to.destination = from.destination();
+  return to;
+}
+
+transfer::Summary summary_of(const Summary& from) {
+  return {.bytes_done = from.bytes_done(),
+          .bytes_sent = from.bytes_sent(),
+          .chunks = from.chunks(),
+          .retransmits = from.retransmits(),
+          .duplicates = from.duplicates(),
+          .crc_errors = from.crc_errors(),
+          .lost = from.lost(),
+          .rtt_ns = from.rtt_ns(),
+          .elapsed_ns = from.elapsed_ns(),
+          .data_elapsed_ns = from.data_elapsed_ns(),
+          .attempts = from.attempts(),
+          .bytes_resent = from.bytes_resent(),
+          .device = from.device()};
+}
+
+}  // namespace
+
+std::string encode(const transfer::Record& record) {
+  SessionRecord to;
+  to.set_id(record.id);
+  to.set_initiator(record.initiator);
+  to.set_source(record.role == transfer::Role::kSource);
+  to.set_role_known(record.role != transfer::Role::kUnknown);
+  to.set_state(static_cast<SessionRecord::State>(record.state));
+  if (record.error) {
+    to.set_error_code(static_cast<uint32_t>(record.error->code));
+    to.set_error(record.error->message);
+  }
+  to.set_started_unix_ns(record.started_unix_ns);
+  to.set_files_left(record.files_left);
+  for (const transfer::LegRecord& leg : record.legs) put(leg, to.add_legs());
+  put(record.summary, to.mutable_summary());
+  return to.SerializeAsString();
+}
+
+std::string encode(const transfer::Request& request) {
+  Request to;
+  for (const std::string& path : request.source_paths) to.add_source_paths(path);
+  to.set_destination(request.destination);
+  to.set_lanes(request.options.lanes);
+  to.set_rate_bps(request.options.rate_bps);
+  to.set_crc_kind(static_cast<uint32_t>(request.options.crc_kind));
+  to.set_overwrite(request.options.overwrite);
+  to.set_family(static_cast<uint32_t>(request.options.family));
+  to.set_chunk_bytes(request.options.chunk_bytes);
+  return to.SerializeAsString();
+}
+
+std::string encode(const catalog::File& file) {
+  FileRecord to;
+  to.set_state(static_cast<FileRecord::State>(file.state));
+  to.set_name(file.name);
+  to.set_shown(file.shown);
+  to.set_path(file.path);
+  to.set_size(file.size_bytes);
+  to.set_mode(file.mode);
+  to.set_mtime_ns(file.mtime_ns);
+  to.set_device(file.identity.device);
+  to.set_inode(file.identity.inode);
+  to.set_digest(file.digest);
+  to.set_overwrite(file.overwrite);
+  to.set_peer_path(file.peer_path);
+  to.set_suspect(file.suspect);
+  return to.SerializeAsString();
+}
+
+std::optional<transfer::Record> decode_record(const std::string& bytes, const std::string& request) {
+  SessionRecord from;
+  if (!from.ParseFromString(bytes)) return std::nullopt;
+  if (!SessionRecord::State_IsValid(from.state())) return std::nullopt;
+  transfer::Record to;
+  to.id = from.id();
+  to.initiator = from.initiator();
+  const bool role_known = from.role_known() || from.legs_size() == 0;
+  to.role = !role_known     ? transfer::Role::kUnknown
+            : from.source() ? transfer::Role::kSource
+                            : transfer::Role::kDestination;
+  to.state = static_cast<transfer::RecordState>(from.state());
+  if (from.error_code() != 0) {
+    const bool known = from.error_code() <= static_cast<uint32_t>(ErrorCode::kResources);
+    to.error = Error{known ? static_cast<ErrorCode>(from.error_code()) : ErrorCode::kInternal, from.error()};
+  }
+  to.started_unix_ns = from.started_unix_ns();
+  to.files_left = from.files_left();
+  if (from.legs_size() == 0) *from.add_legs() = only_leg_of(from);
+  for (const Leg& leg : from.legs()) {
+    std::optional<transfer::LegRecord> one = leg_of(leg);
+    if (!one) return std::nullopt;
+    to.legs.push_back(std::move(*one));
+  }
+  to.summary = summary_of(from.summary());
+  Request asked;
+  if (!request.empty() && !asked.ParseFromString(request)) return std::nullopt;
+  if (!request.empty() || from.has_request()) {
+    to.request = request_of(request.empty() ? from.request() : asked);
+    if (!to.request) return std::nullopt;
+  }
+  if (to.initiator && !to.request) return std::nullopt;
+  return to;
+}
+
+std::optional<catalog::File> decode_file(const std::string& bytes) {
+  FileRecord from;
+  if (!from.ParseFromString(bytes) || !FileRecord::State_IsValid(from.state())) return std::nullopt;
+  return catalog::File{.name = from.name(),
+                       .shown = from.shown(),
+                       .path = from.path(),
+                       .peer_path = from.peer_path(),
+                       .size_bytes = from.size(),
+                       .mode = from.mode(),
+                       .mtime_ns = from.mtime_ns(),
+                       .identity = {.device = from.device(), .inode = from.inode()},
+                       .digest = from.digest(),
+                       .state = static_cast<catalog::FileState>(from.state()),
+                       .overwrite = from.overwrite(),
+                       .suspect = from.suspect()};
+}
+
+}  // namespace sluice::journal

@@ -1,0 +1,108 @@
+// Samples of what a journal keeps, with no field left out, for its tests and its fuzzer.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "control/transfer/records.h"
+#include "dataplane/base/fields_for_test.h"
+
+namespace sluice::fields {
+
+// clang-format off
+template <> struct Count<Error> : Fields<2> {};
+template <> struct Count<catalog::File> : Fields<12> {};
+template <> struct Count<catalog::FileIdentity> : Fields<2> {};
+template <> struct Count<recovery::Block> : Fields<2> {};
+template <> struct Count<transfer::Agreement> : Fields<11> {};
+template <> struct Count<transfer::FlowRecord> : Fields<4> {};
+template <> struct Count<transfer::LegRecord> : Fields<6> {};
+template <> struct Count<transfer::Options> : Fields<6> {};
+template <> struct Count<transfer::Record> : Fields<10> {};
+template <> struct Count<transfer::Request> : Fields<3> {};
+template <> struct Count<transfer::Saved> : Fields<3> {};
+template <> struct Count<transfer::Summary> : Fields<13> {};
+// clang-format on
+
+}  // namespace sluice::fields
+
+namespace sluice::journal {
+
+inline transfer::Agreement sample_agreement() {
+  return {.lanes = 2,
+          .chunk_bytes = 8896,
+          .extent_bytes = 1U << 20,
+          .partition_bytes = 64U << 20,
+          .crc_kind = wire::CrcKind::kCrc32c,
+          .rate_bps = 10'000'000'000,
+          .udp_checksum = true,
+          .discard = true,
+          .local_ip = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+          .peer_ip = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
+          .peer_ports = {47000, 65535}};
+}
+
+inline transfer::Request sample_request() {
+  return {.options = {.lanes = 3,
+                      .rate_bps = 5'000'000'000,
+                      .crc_kind = wire::CrcKind::kCrc32c,
+                      .overwrite = true,
+                      .family = transfer::IpFamily::kIp6,
+                      .chunk_bytes = 4096},
+          .source_paths = {"/export/a", "/export/b"},
+          .destination = "incoming/"};
+}
+
+inline transfer::Summary sample_summary() {
+  return {.bytes_done = 1,
+          .bytes_sent = 2,
+          .chunks = 3,
+          .retransmits = 4,
+          .duplicates = 5,
+          .crc_errors = 6,
+          .lost = 7,
+          .rtt_ns = 8,
+          .elapsed_ns = 9,
+          .data_elapsed_ns = 10,
+          .attempts = 11,
+          .bytes_resent = 12,
+          .device = "net_memif0"};
+}
+
+inline transfer::Record sample_record(const std::string& id, int64_t started_unix_ns) {
+  const transfer::LegRecord leg{
+      .peer = "beta",
+      .agreement = sample_agreement(),
+      .flows = {{.slot = FlowSlotId(7), .flow_id = 1ULL << 63, .credit_extents = 16, .local_port = 47001},
+                {.slot = FlowSlotId(127), .flow_id = 99, .credit_extents = 2, .local_port = 65535}},
+      .board_generation = 1ULL << 62,
+      .board_session = SessionSlotId(63),
+      .peer_unaware = true};
+  return {.id = id,
+          .initiator = true,
+          .role = transfer::Role::kSource,
+          .state = transfer::RecordState::kPaused,
+          .error = Error{ErrorCode::kNoSpace, "/export: no space; make some"},
+          .started_unix_ns = started_unix_ns,
+          .files_left = true,
+          .request = sample_request(),
+          .legs = {leg, leg},
+          .summary = sample_summary()};
+}
+
+inline catalog::File sample_file(const std::string& name) {
+  return {.name = name,
+          .shown = "/export/" + name,
+          .path = std::string("/export/\0\xff", 10) + name,
+          .peer_path = "/incoming/" + name,
+          .size_bytes = 1ULL << 59,
+          .mode = 0600,
+          .mtime_ns = -5,
+          .identity = {.device = ~0ULL, .inode = 1ULL << 63},
+          .digest = 0xFEDCBA9876543210,
+          .state = catalog::FileState::kDone,
+          .overwrite = true,
+          .suspect = true};
+}
+
+}  // namespace sluice::journal

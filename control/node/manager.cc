@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/node/manager.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <random>
+
+namespace sluice::node {
+namespace {
+
+std::string new_session_id() {
+  static std::random_device random;
+  std::string id;
+  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
+  return id;
+}
+
+int64_t unix_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// A transfer may hold thousands of files open.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) spdlog::warn("cannot raise the limit of open files");
+}
+
+// May this node begin something with it?
+Status check_peer(const config::Node& node, const std::string& name) {
+  const Result<std::vector<identity::Peer>> peers = identity::load_peers(node.directory);
+  if (!peers) return peers.error();
+  for (const identity::Peer& peer : *peers) {
+    if (peer.name != name) continue;
+    if (!peer.address.empty()) return {};
+    return Error{
+        ErrorCode::kConfiguration,
+        fmt::format("node {} is trusted, but its address is not known: use 'sluice node trust' with one",
+                    name)};
+  }
+  return Error{ErrorCode::kPeerUntrusted,
+               fmt::format("node \"{}\" is not trusted here: use 'sluice node trust' first", name)};
+}
+
+asio::awaitable<std::vector<identity::Peer>> trusted_peers(std::shared_ptr<runtime::Services> services) {
+  auto load = [services] { return identity::load_peers(services->node.directory); };
+  Result<std::vector<identity::Peer>> peers = co_await services->pool.wait_for(std::move(load));
+  if (peers) co_return std::move(*peers);
+  spdlog::warn("{}", peers.error().message);
+  co_return std::vector<identity::Peer>();
+}
+
+Status check_wishes(transfer::Role role, const Wishes& wishes) {
+  const bool sends = role == transfer::Role::kSource;
+  if (wishes.destination.empty())
+    return Error{ErrorCode::kUsage, sends ? "no destination: use NODE:PATH or NODE:null:"
+                                          : "no destination: name a path, or null:"};
+  if (!sends && wishes.sources.empty())
+    return Error{ErrorCode::kUsage, "no source given: name at least one file of the peer"};
+  return {};
+}
+
+}  // namespace
+
+Manager::Manager(asio::io_context& io, const config::Node& node, identity::Identity identity,
+                 exports::Exports exports, std::unique_ptr<journal::Journal> journal)
+    : services_(std::make_shared<runtime::Services>(io, node, std::move(identity), std::move(exports),
+                                                    std::move(journal))) {}
+
+Manager::~Manager() { *alive_ = false; }
+
+Status Manager::start() {
+  raise_descriptor_limit();
+  if (const Status status = restore(); !status) return status;
+  const auto take = [this, alive = alive_](std::unique_ptr<peer::Connection> connection) {
+    if (*alive) asio::co_spawn(services_->io, serve(alive, std::move(connection)), asio::detached);
+  };
+  Result<std::unique_ptr<peer::Listener>> listener = peer::listen(
+      services_->io, services_->identity, services_->node.listen,
+      [services = services_] { return trusted_peers(services); }, take);
+  if (!listener) return listener.error();
+  listener_ = std::move(*listener);
+  services_->board->start();
+  return {};
+}
+
+void Manager::stop() {
+  stopping_ = true;
+  listener_.reset();
+  const std::vector<Task> tasks = tasks_;
+  for (const Task& task : tasks) task->post(transfer::Detach{});
+  if (tasks_.empty()) services_->board->stop();
+}
+
+// ---- what an operator asks for -----------------------------------------------------------------
+
+Status Manager::check_room() const {
+  if (stopping_) return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+  if (!services_->board->attached()) {
+    return Error{ErrorCode::kDaemonNotRunning,
+                 fmt::format("sluice-dataplane of this node does not run ({}): start it",
+                             services_->node.dataplane_socket().string())};
+  }
+  const auto count =
+      std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task->transfer().ended(); });
+  if (static_cast<uint64_t>(count) < services_->node.sessions_max) return {};
+  return Error{
+      ErrorCode::kResources,
+      fmt::format("node {} has {} sessions already: wait for one to end, or raise control.sessions_max",
+                  services_->node.name, count)};
+}
+
+asio::awaitable<Result<std::string>> Manager::send(Wishes wishes) {
+  return begin(transfer::Role::kSource, std::move(wishes));
+}
+
+asio::awaitable<Result<std::string>> Manager::get(Wishes wishes) {
+  return begin(transfer::Role::kDestination, std::move(wishes));
+}
+
+asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes wishes) {
+  const std::shared_ptr<bool> alive = alive_;
+  const std::shared_ptr<runtime::Services> services = services_;
+  if (const Status status = check_room(); !status) co_return status.error();
+  auto known = [services, peer = wishes.peer] { return check_peer(services->node, peer); };
+  const Status trusted = co_await services->pool.wait_for(std::move(known));
+  if (!trusted) co_return trusted.error();
+  if (const Status status = check_wishes(role, wishes); !status) co_return status.error();
+  const Result<transfer::Options> options = parse_options(wishes, services->node);
+  if (!options) co_return options.error();
+  runtime::OpenSources sources;
+  if (role == transfer::Role::kSource) {
+    auto open = [services, paths = wishes.sources] {
+      return runtime::open_sources(services->exports, paths);
+    };
+    Result<runtime::OpenSources> opened = co_await services->pool.wait_for(std::move(open));
+    if (!opened) co_return opened.error();
+    sources = std::move(*opened);
+  }
+  if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+  if (const Status status = check_room(); !status) co_return status.error();
+  co_return begin_now(role, std::move(wishes), *options, std::move(sources));
+}
+
+std::string Manager::begin_now(transfer::Role role, Wishes wishes, transfer::Options options,
+                               runtime::OpenSources sources) {
+  std::string id = new_session_id();
+  const bool sends = role == transfer::Role::kSource;
+  spdlog::info("session {}: {} {} file(s) {} {}, asked for by an operator", id.substr(0, 8),
+               sends ? "send" : "get", wishes.sources.size(), sends ? "to" : "from", wishes.peer);
+  transfer::Request request{.options = options,
+                            .source_paths = std::move(wishes.sources),
+                            .destination = std::move(wishes.destination)};
+  std::optional<std::vector<catalog::File>> files;
+  if (sends) files = std::move(sources.files);
+  add(std::make_unique<transfer::Transfer>(services_->settings, id, std::move(wishes.peer), role,
+                                           std::move(request), std::move(files), unix_ns(),
+                                           control::monotonic_ns()),
+      std::move(sources));
+  return id;
+}
+
+// ---- transfers ---------------------------------------------------------------------------------
+
+Manager::Task Manager::add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources) {
+  const auto task =
+      std::make_shared<runtime::TransferTask>(services_, std::move(transfer), std::move(sources),
+                                              [this, alive = alive_](runtime::TransferTask& changed_one) {
+                                                if (*alive) changed(changed_one);
+                                              });
+  tasks_.push_back(task);
+  task->start();
+  return task;
+}
+
+void Manager::changed(runtime::TransferTask& task) {
+  if (task.transfer().ended()) remember(task.transfer().view(control::monotonic_ns()));
+  if (task.over()) std::erase_if(tasks_, [&task](const Task& each) { return each.get() == &task; });
+  news_();
+  if (stopping_ && tasks_.empty()) services_->board->stop();
+}
+
+void Manager::remember(transfer::View view) {
+  const auto same = std::find_if(ended_.begin(), ended_.end(),
+                                 [&view](const transfer::View& each) { return each.id == view.id; });
+  if (same != ended_.end()) return;
+  ++ended_count_;
+  ended_.push_back(std::move(view));
+  if (ended_.size() > kEndedKept) ended_.pop_front();
+}
+
+Manager::Task Manager::active(const std::string& id) const {
+  for (const Task& task : tasks_) {
+    if (task->transfer().id() == id && !task->transfer().ended()) return task;
+  }
+  return nullptr;
+}
+
+std::vector<transfer::View> Manager::list() const {
+  std::vector<transfer::View> all(ended_.begin(), ended_.end());
+  for (const Task& task : tasks_) {
+    if (!task->transfer().ended()) all.push_back(task->transfer().view(control::monotonic_ns()));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const transfer::View& a, const transfer::View& b) {
+    return a.started_unix_ns < b.started_unix_ns;
+  });
+  return all;
+}
+
+Result<transfer::View> Manager::find(const std::string& id) const {
+  const auto matches = [&](const std::string& candidate) { return !id.empty() && candidate.starts_with(id); };
+  std::vector<transfer::View> found;
+  for (const transfer::View& view : ended_) {
+    if (matches(view.id)) found.push_back(view);
+  }
+  for (const Task& task : tasks_) {
+    if (matches(task->transfer().id()) && !task->transfer().ended())
+      found.push_back(task->transfer().view(control::monotonic_ns()));
+  }
+  if (found.size() == 1) return std::move(found.front());
+  if (found.empty())
+    return Error{ErrorCode::kUsage, fmt::format("no session \"{}\": see 'sluice session list'", id)};
+  return Error{ErrorCode::kUsage,
+               fmt::format("\"{}\" begins {} session ids: give more of it", id, found.size())};
+}
+
+Result<transfer::View> Manager::show(const std::string& id) const { return find(id); }
+
+Result<Manager::Task> Manager::find_active(const std::string& id) const {
+  const Result<transfer::View> found = find(id);
+  if (!found) return found.error();
+  if (Task task = active(found->id)) return task;
+  return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", found->id)};
+}
+
+Result<transfer::View> Manager::cancel(const std::string& id) {
+  const Result<Task> task = find_active(id);
+  if (!task) return task.error();
+  (*task)->post(transfer::Cancel{});
+  return (*task)->transfer().view(control::monotonic_ns());
+}
+
+asio::awaitable<Result<transfer::View>> Manager::pause(std::string id) {
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  if (const Status status = (*task)->transfer().may_pause(); !status) co_return status.error();
+  (*task)->post(transfer::PauseAsked{});
+  co_await (*task)->journal_settled();
+  co_return (*task)->transfer().view(control::monotonic_ns());
+}
+
+asio::awaitable<Result<transfer::View>> Manager::go_on(std::string id) {
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  if (const Status status = (*task)->transfer().may_continue(); !status) co_return status.error();
+  (*task)->post(transfer::ContinueAsked{});
+  co_await (*task)->journal_settled();
+  co_return (*task)->transfer().view(control::monotonic_ns());
+}
+
+// ---- what is said about the node ---------------------------------------------------------------
+
+asio::awaitable<Result<NodeInfo>> Manager::info() {
+  const std::shared_ptr<bool> alive = alive_;
+  const std::shared_ptr<runtime::Services> services = services_;
+  auto load = [services] { return identity::load_peers(services->node.directory); };
+  Result<std::vector<identity::Peer>> peers = co_await services->pool.wait_for(std::move(load));
+  NodeInfo info{.name = services->node.name,
+                .fingerprint = services->identity.fingerprint,
+                .dataplane_attached = services->board->attached() != nullptr,
+                .port = services->board->last_port(),
+                .exports = services->node.exports,
+                .peers = {},
+                .control_address = services->node.listen,
+                .longest_turn_ns = services->turns->longest_ns(),
+                .longest_turn = services->turns->longest_name()};
+  if (peers) info.peers = std::move(*peers);
+  co_return info;
+}
+
+std::vector<CounterValue> Manager::counters() const {
+  std::vector<CounterValue> values;
+  const auto board = services_->board->attached();
+  const board::CounterInfo* table = board::counter_table();
+  for (uint32_t i = 0; i < board::kCounters; ++i) {
+    values.push_back({.name = table[i].name,
+                      .unit = table[i].unit,
+                      .help = table[i].help,
+                      .value = board ? board->counter(static_cast<board::Counter>(i)) : 0});
+  }
+  return values;
+}
+
+}  // namespace sluice::node

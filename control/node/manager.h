@@ -1,0 +1,111 @@
+// The transfers of this node: what an operator asked for here, what peers asked for, and what a former
+// control left in the journal.
+//
+// All methods run on control's one io_context thread and none blocks it but start(), before the loop runs.
+// A transfer always ends in success, in failure with a reason, or stays in a visible named wait.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/node/options.h"
+#include "control/node/verify.h"
+#include "control/peer/connection.h"
+#include "control/runtime/transfer_task.h"
+#include "control/transfer/reception.h"
+#include "control/transfer/view.h"
+
+namespace sluice::node {
+
+struct NodeInfo {
+  std::string name;
+  std::string fingerprint;
+  bool dataplane_attached = false;
+  board::PortInfo port{};  // of the last attach
+  std::vector<config::Export> exports;
+  std::vector<identity::Peer> peers;
+  std::string control_address;
+  uint64_t longest_turn_ns = 0;  // of control's loop
+  std::string longest_turn;      // what it did
+};
+
+struct CounterValue {
+  std::string name;
+  std::string unit;
+  std::string help;
+  uint64_t value = 0;
+};
+
+class Manager {
+ public:
+  Manager(asio::io_context& io, const config::Node& node, identity::Identity identity,
+          exports::Exports exports, std::unique_ptr<journal::Journal> journal);
+  ~Manager();  // before `io`
+  Manager(const Manager&) = delete;
+  Manager& operator=(const Manager&) = delete;
+
+  // Finds what the journal has, then listens for peers and looks for the dataplane. An error is final.
+  Status start();
+  // Lets go of every transfer (flows and files stay for the next control), then leaves the loop without work,
+  // so that its run() returns. The caller may stop the loop earlier if that takes too long.
+  void stop();
+
+  // Checks what can be checked at once (peer known, sources readable, options valid); the rest the transfer
+  // tells. Returns its id.
+  asio::awaitable<Result<std::string>> send(Wishes wishes);
+  asio::awaitable<Result<std::string>> get(Wishes wishes);
+  std::vector<transfer::View> list() const;  // newest last; ended ones are kept (256)
+  Result<transfer::View> show(const std::string& id) const;
+  Result<transfer::View> cancel(const std::string& id);
+  // Once the journal has it.
+  asio::awaitable<Result<transfer::View>> pause(std::string id);
+  asio::awaitable<Result<transfer::View>> go_on(std::string id);
+  // What `sluice verify` reads back; verify() is for a thread of the caller's own.
+  asio::awaitable<Result<std::vector<VerifyFile>>> verification(std::string id);
+  const exports::Exports& exports() const { return services_->exports; }
+  // `news` is called whenever a transfer has ended; one listener.
+  void when_ended(std::function<void()> news) { news_ = std::move(news); }
+  asio::awaitable<Result<NodeInfo>> info();
+  std::vector<CounterValue> counters() const;
+
+ private:
+  using Task = std::shared_ptr<runtime::TransferTask>;
+  static constexpr size_t kEndedKept = 256;
+
+  Status check_room() const;
+  asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
+  std::string begin_now(transfer::Role role, Wishes wishes, transfer::Options options,
+                        runtime::OpenSources sources);
+  Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
+  void changed(runtime::TransferTask& task);
+  void remember(transfer::View view);
+  // The one whose id begins with `id`.
+  Result<transfer::View> find(const std::string& id) const;
+  Result<Task> find_active(const std::string& id) const;
+  Task active(const std::string& id) const;  // nothing: none, or it has ended
+
+  // restore.cc: what a former control left
+  Status restore();
+
+  // reception.cc: connections of peers
+  asio::awaitable<void> serve(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection);
+  asio::awaitable<void> receive(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection,
+                                transfer::Hello hello);
+  void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello);
+
+  const std::shared_ptr<runtime::Services> services_;
+  std::function<void()> news_ = [] {};
+  std::unique_ptr<peer::Listener> listener_;
+  std::vector<Task> tasks_;
+  std::deque<transfer::View> ended_;
+  uint64_t ended_count_ = 0;
+  bool stopping_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // coroutines may outlive this object
+};
+
+}  // namespace sluice::node

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/node/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/board/flow_table.h"
+
+namespace sluice::node {
+namespace {
+
+Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
+
+}  // namespace
+
+Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node& node) {
+  using transfer::IpFamily;
+  const bool discard = wishes.destination == transfer::kNullDestination;
+  transfer::Options result;
+  result.lanes = wishes.lanes != 0 ? wishes.lanes : node.lanes;
+  if (result.lanes > control::kLanesMax)
+    return usage(fmt::format("lanes = {}: 1 to {} are possible", result.lanes, control::kLanesMax));
+  result.rate_bps = wishes.rate_bps != 0 ? wishes.rate_bps : node.rate_bps;
+  result.rate_bps = std::min(result.rate_bps, node.port_rate_bps);
+  const std::string& crc = wishes.crc.empty() ? node.crc : wishes.crc;
+  if (crc == "crc64") {
+    result.crc_kind = wire::CrcKind::kCrc64Ecma;
+  } else if (crc == "crc32c") {
+    result.crc_kind = wire::CrcKind::kCrc32c;
+  } else if (crc == "none") {
+    if (!discard)
+      return usage("crc = \"none\": only into null:, files are always checked: use crc64 or crc32c");
+    result.crc_kind = wire::CrcKind::kNone;
+  } else {
+    return usage(fmt::format("crc = \"{}\": use crc64, crc32c, or none into null:", crc));
+  }
+  if (wishes.ip == "4") {
+    result.family = IpFamily::kIp4;
+  } else if (wishes.ip == "6") {
+    result.family = IpFamily::kIp6;
+  } else if (!wishes.ip.empty()) {
+    return usage(fmt::format("ip = \"{}\": use 4 or 6", wishes.ip));
+  }
+  result.chunk_bytes = wishes.chunk_bytes != 0 ? wishes.chunk_bytes
+                       : node.chunk_bytes != 0 ? node.chunk_bytes
+                                               : kChunkBytesDefault;
+  if (result.chunk_bytes < wire::kChunkBytesMin || result.chunk_bytes > wire::kChunkBytesMax ||
+      result.chunk_bytes % wire::kChunkBytesStep != 0) {
+    return usage(fmt::format("chunk_bytes = {}: a multiple of {}, {} to {}", result.chunk_bytes,
+                             wire::kChunkBytesStep, wire::kChunkBytesMin, wire::kChunkBytesMax));
+  }
+  result.overwrite = wishes.overwrite;
+  return result;
+}
+
+}  // namespace sluice::node

@@ -1,0 +1,33 @@
+// What an operator asked for, checked and with the node's defaults filled in.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/transfer/terms.h"
+#include "dataplane/base/config/config.h"
+#include "dataplane/base/error.h"
+
+namespace sluice::node {
+
+// Zero or empty: the node's configuration decides.
+struct Wishes {
+  std::string peer;
+  std::vector<std::string> sources;
+  std::string destination;
+  uint32_t lanes = 0;
+  uint64_t rate_bps = 0;
+  std::string crc;  // "crc64", "crc32c", "none"
+  bool overwrite = false;
+  std::string ip;  // "4", "6"
+  uint32_t chunk_bytes = 0;
+};
+
+inline constexpr uint32_t kChunkBytesDefault = 8192;
+
+// kUsage names the option, what was found and what is allowed.
+Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node& node);
+
+}  // namespace sluice::node

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/node/options.h"
+
+#include <gtest/gtest.h>
+
+#include "control/board/flow_table.h"
+#include "control/runtime/sources.h"
+
+namespace sluice::node {
+namespace {
+
+TEST(Options, NameWhatIsWrongAndFillInTheNodesDefaults) {
+  config::Node node;
+  Wishes asked;
+  auto options = parse_options(asked, node);
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->lanes, node.lanes);
+  EXPECT_EQ(options->chunk_bytes, 8192U);
+  asked.crc = "none";
+  EXPECT_EQ(parse_options(asked, node).error().code, ErrorCode::kUsage);
+  asked.destination = transfer::kNullDestination;
+  EXPECT_TRUE(parse_options(asked, node));
+  asked.destination.clear();
+  asked.crc = "md5";
+  EXPECT_FALSE(parse_options(asked, node));
+  asked.crc = "crc32c";
+  asked.lanes = control::kLanesMax + 1;
+  EXPECT_FALSE(parse_options(asked, node));
+  asked.lanes = 2;
+  asked.ip = "5";
+  EXPECT_FALSE(parse_options(asked, node));
+  asked.ip = "6";
+  asked.chunk_bytes = 1001;
+  EXPECT_FALSE(parse_options(asked, node));
+  asked.chunk_bytes = 1024;
+  EXPECT_EQ(parse_options(asked, node)->chunk_bytes, 1024U);
+}
+
+TEST(Options, MemorySourcesHaveASize) {
+  EXPECT_FALSE(runtime::parse_memory_source("/data/x")->has_value());
+  EXPECT_EQ(**runtime::parse_memory_source("memory:1GiB"), 1ULL << 30);
+  EXPECT_FALSE(runtime::parse_memory_source("memory:lots"));
+  EXPECT_FALSE(runtime::parse_memory_source("memory:"));
+}
+
+}  // namespace
+}  // namespace sluice::node

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/node/verify.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "control/board/figures.h"
+#include "control/exports/read_back.h"
+
+namespace sluice::node {
+namespace {
+
+constexpr auto kReportInterval = std::chrono::milliseconds(500);
+
+class Reader {
+ public:
+  Reader(const VerifyFile& file, const VerifyReport& report) : file_(file), report_(report) {
+    progress_.file = file.shown;
+  }
+
+  // False: the caller of verify() has had enough.
+  bool run(const exports::Exports& exports) {
+    std::string problem = file_.problem;
+    if (problem.empty()) {
+      auto opened = exports.open_source(file_.path);
+      if (!opened) {
+        problem = opened.error().message;
+      } else {
+        fd_ = std::move(opened->fd);
+        problem = file_.whole ? check_whole(opened->size) : check_known();
+      }
+    }
+    if (stopped_) return false;
+    progress_.done = true;
+    progress_.good = problem.empty();
+    progress_.problem = problem;
+    return report_(progress_);
+  }
+
+ private:
+  std::string check_whole(uint64_t size) {
+    progress_.bytes_total = file_.layout.size_bytes;
+    if (size != file_.layout.size_bytes)
+      return fmt::format("has {} bytes, the journal knows {}", size, file_.layout.size_bytes);
+    uint64_t crc = 0;
+    std::string problem = read(0, size, &crc);
+    if (!problem.empty() || stopped_) return problem;
+    progress_.digest = control::digest_hex(file_.layout.crc_kind, crc);
+    if (crc == file_.digest) return "";
+    return fmt::format("its digest is {}, the journal knows {}", progress_.digest,
+                       control::digest_hex(file_.layout.crc_kind, file_.digest));
+  }
+
+  // Blocks of the journal, or single extents of those that are not full.
+  std::string check_known() {
+    const recovery::ExtentLedger& ledger = file_.ledger;
+    const recovery::ExtentMap& map = ledger.map();
+    progress_.bytes_total = map.set_bytes();
+    for (recovery::BlockId block; block < ledger.end_id() && !stopped_; ++block) {
+      if (const auto digest = ledger.block_digest(block)) {
+        std::string problem = compare(ledger.range_of(block), *digest);
+        if (!problem.empty()) return problem;
+        continue;
+      }
+      for (ExtentId extent = ledger.first_of(block); extent < ledger.end_of(block) && !stopped_; ++extent) {
+        const auto crc = ledger.extent_crc(extent);
+        std::string problem = crc ? compare(map.range_of(extent), *crc) : std::string();
+        if (!problem.empty()) return problem;
+      }
+    }
+    return "";
+  }
+
+  std::string compare(recovery::Range range, uint64_t expected) {
+    uint64_t crc = 0;
+    std::string problem = read(range.offset, range.length, &crc);
+    if (!problem.empty() || stopped_ || crc == expected) return problem;
+    return fmt::format("bytes {} to {} are not those that the journal knows", range.offset, range.end());
+  }
+
+  std::string read(uint64_t offset, uint64_t length, uint64_t* crc) {
+    const auto note = [this](uint64_t bytes) { return progressed(bytes); };
+    const Result<uint64_t> found = control::read_crc(fd_.get(), file_.layout.crc_kind, offset, length, note);
+    if (!found) return found.error().message;
+    *crc = *found;
+    return "";
+  }
+
+  bool progressed(uint64_t bytes) {
+    progress_.bytes_checked += bytes;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - reported_ < kReportInterval) return true;
+    reported_ = now;
+    stopped_ = !report_(progress_);
+    return !stopped_;
+  }
+
+  const VerifyFile& file_;
+  const VerifyReport& report_;
+  UniqueFd fd_;
+  VerifyProgress progress_;
+  std::chrono::steady_clock::time_point reported_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+namespace {
+
+std::string unfinished_path(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return path.substr(0, slash + 1) + exports::temporary_name(path.substr(slash + 1));
+}
+
+VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const catalog::File& known) {
+  const transfer::Record& record = saved.record;
+  const transfer::Agreement& agreement = *record.legs.front().agreement;
+  VerifyFile file{.shown = known.shown, .path = known.path, .problem = {}};
+  file.layout = {
+      .size_bytes = known.size_bytes, .extent_bytes = agreement.extent_bytes, .crc_kind = agreement.crc_kind};
+  file.whole = known.state == catalog::FileState::kDone;
+  file.digest = known.digest;
+  if (known.path.empty()) {
+    file.problem = "is no file: nothing to read back";
+  } else if (!file.whole) {
+    file.ledger = recovery::ExtentLedger(file.layout);
+    for (const recovery::Block& block : saved.blocks[object]) {
+      if (const Status status = file.ledger.restore(block); !status) file.problem = status.error().message;
+    }
+    if (record.role == transfer::Role::kDestination) file.path = unfinished_path(known.path);
+    if (transfer::has_ended(record.state)) file.problem = "was not finished: nothing of it is kept";
+  }
+  return file;
+}
+
+}  // namespace
+
+Result<std::vector<VerifyFile>> files_to_verify(const transfer::Saved& saved) {
+  const transfer::Record& record = saved.record;
+  const std::optional<transfer::Agreement>& agreement = record.legs.front().agreement;
+  if (!agreement || agreement->extent_bytes == 0 || saved.files.empty()) {
+    return Error{
+        ErrorCode::kUsage,
+        fmt::format("session {}: the journal knows no file of it that could be verified", record.id)};
+  }
+  std::vector<VerifyFile> files;
+  ObjectId object;
+  for (const catalog::File& known : saved.files) files.push_back(file_to_verify(saved, object++, known));
+  return files;
+}
+
+void verify(const exports::Exports& exports, const std::vector<VerifyFile>& files,
+            const VerifyReport& report) {
+  for (const VerifyFile& file : files) {
+    if (!Reader(file, report).run(exports)) return;
+  }
+}
+
+}  // namespace sluice::node

@@ -1,0 +1,46 @@
+// Reading files back and comparing them with what the journal says: `sluice verify`.
+//
+// Blocking; on a thread of the caller's own, since a file may take hours. The disk is read past the page
+// cache where the file system allows that.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "control/exports/exports.h"
+#include "control/recovery/extent_ledger.h"
+#include "control/transfer/records.h"
+
+namespace sluice::node {
+
+// Of one file.
+struct VerifyProgress {
+  std::string file;
+  uint64_t bytes_checked = 0;
+  uint64_t bytes_total = 0;  // as far as the journal knows CRCs
+  bool done = false;         // the last of this file
+  bool good = false;         // with `done`
+  std::string problem;       // with `done`, not good: what and where
+  std::string digest;        // with `done`, of a whole file: hex
+};
+// Told about each file now and then, and once with `done`; returns false to stop.
+using VerifyReport = std::function<bool(const VerifyProgress&)>;
+
+struct VerifyFile {
+  std::string shown;
+  std::string path;     // of the file that is read: final, source, or unfinished
+  std::string problem;  // why it cannot be checked, if so
+  recovery::Layout layout;
+  bool whole = false;  // `digest` is that of all of it; otherwise what `ledger` knows is compared
+  uint64_t digest = 0;
+  recovery::ExtentLedger ledger;
+};
+
+// What can be checked of a transfer, from what the journal has of it. kUsage: nothing.
+Result<std::vector<VerifyFile>> files_to_verify(const transfer::Saved& saved);
+void verify(const exports::Exports& exports, const std::vector<VerifyFile>& files,
+            const VerifyReport& report);
+
+}  // namespace sluice::node

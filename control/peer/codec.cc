@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/peer/codec.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace sluice::peer {
+namespace {
+
+constexpr size_t kIdBytes = 16;
+
+using RangeField = google::protobuf::RepeatedPtrField<ByteRange>;
+
+void set_range(ByteRange* to, const recovery::Range& range) {
+  to->set_offset(range.offset);
+  to->set_length(range.length);
+}
+
+void set_ranges(RangeField* to, const std::vector<recovery::Range>& ranges) {
+  to->Reserve(static_cast<int>(ranges.size()));
+  for (const recovery::Range& range : ranges) set_range(to->Add(), range);
+}
+
+std::vector<recovery::Range> ranges_of(const RangeField& field) {
+  std::vector<recovery::Range> ranges;
+  ranges.reserve(static_cast<size_t>(field.size()));
+  for (const ByteRange& range : field) ranges.push_back({.offset = range.offset(), .length = range.length()});
+  return ranges;
+}
+
+template <typename Field>
+auto list_of(const Field& field) {
+  return std::vector<typename Field::value_type>(field.begin(), field.end());
+}
+
+// ---- to the wire: one function for each message --------------------------------------------------
+
+void put(const transfer::Hello& m, PeerMessage* wire) {
+  Hello* to = wire->mutable_hello();
+  to->set_protocol_version_min(m.version_min);
+  to->set_protocol_version_max(m.version_max);
+  to->set_software(m.software);
+  to->set_session_id(session_id_bytes(m.session_id));
+  to->set_known(m.known);
+  for (const uint64_t id : m.flow_ids) to->add_flow_ids(id);
+  to->set_ended(m.ended);
+}
+
+void put(const transfer::Specification& m, PeerMessage* wire) {
+  Specification* to = wire->mutable_specification();
+  to->set_role(m.role == transfer::OfferedRole::kSource        ? Specification::ROLE_SOURCE
+               : m.role == transfer::OfferedRole::kDestination ? Specification::ROLE_DESTINATION
+                                                               : Specification::ROLE_UNSPECIFIED);
+  to->set_lanes_max(m.lanes_max);
+  to->set_data_ip4(m.data_ip4);
+  to->set_data_ip6(m.data_ip6);
+  to->set_chunk_bytes_max_ip4(m.chunk_bytes_max_ip4);
+  to->set_chunk_bytes_max_ip6(m.chunk_bytes_max_ip6);
+  to->set_extent_bytes_max(m.extent_bytes_max);
+  for (const uint32_t kind : m.crc_kinds) to->add_crc_kinds(static_cast<CrcKind>(kind));
+  to->set_rate_bps_max(m.rate_bps_max);
+  to->set_udp_checksum_needed(m.udp_checksum_needed);
+  to->set_prefer_ip6(m.prefer_ip6);
+  to->set_discard(m.discard);
+  for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
+}
+
+void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
+  SpecificationSet* to = wire->mutable_specification_set();
+  to->set_lanes(m.lanes);
+  to->set_chunk_bytes(m.chunk_bytes);
+  to->set_extent_bytes(m.extent_bytes);
+  to->set_partition_bytes(m.partition_bytes);
+  to->set_crc_kind(static_cast<CrcKind>(m.crc_kind));
+  to->set_rate_bps(m.rate_bps);
+  to->set_udp_checksum(m.udp_checksum);
+  to->set_data_ip(m.data_ip);
+  for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
+}
+
+void put(const transfer::TransferRequest& m, PeerMessage* wire) {
+  for (const std::string& path : m.source_paths) wire->mutable_transfer_request()->add_source_paths(path);
+  wire->mutable_transfer_request();
+}
+
+void put(const transfer::TransferOffer& m, PeerMessage* wire) {
+  TransferOffer* to = wire->mutable_transfer_offer();
+  for (const transfer::OfferedFile& file : m.files) {
+    File* one = to->add_files();
+    one->set_object(file.number);
+    one->set_path(file.name);
+    one->set_size(file.size_bytes);
+    one->set_mode(file.mode);
+    one->set_mtime_ns(file.mtime_ns);
+  }
+  to->set_destination(m.destination);
+  to->set_destination_is_directory(m.into_directory);
+  to->set_overwrite(m.overwrite);
+  to->set_more(m.more);
+}
+
+void put(const transfer::TransferReady& m, PeerMessage* wire) {
+  TransferReady* to = wire->mutable_transfer_ready();
+  for (const uint64_t id : m.flow_ids) to->add_flow_ids(id);
+  for (const uint32_t credit : m.credit_extents) to->add_credit_extents(credit);
+  for (const std::string& path : m.final_paths) to->add_final_paths(path);
+}
+
+void put(const transfer::ObjectState& m, PeerMessage* wire) {
+  ObjectState* to = wire->mutable_object_state();
+  to->set_object(m.object.value());
+  set_ranges(to->mutable_held(), m.held);
+  to->set_done(m.done);
+  to->set_digest(m.digest);
+  to->set_end(m.end);
+}
+
+void put(const transfer::PartitionSent& m, PeerMessage* wire) {
+  PartitionSent* to = wire->mutable_partition_sent();
+  to->set_object(m.object.value());
+  set_range(to->mutable_range(), m.range);
+  to->set_lane(m.lane.value());
+}
+
+void put(const transfer::PartitionDone& m, PeerMessage* wire) {
+  wire->mutable_partition_done()->set_object(m.object.value());
+  set_ranges(wire->mutable_partition_done()->mutable_ranges(), m.ranges);
+}
+
+void put(const transfer::Need& m, PeerMessage* wire) {
+  Need* to = wire->mutable_need();
+  to->set_object(m.object.value());
+  set_ranges(to->mutable_ranges(), m.ranges);
+  if (m.lane) to->set_lane(m.lane->value());
+}
+
+void put(const transfer::FileDigest& m, PeerMessage* wire) {
+  FileDigest* to = wire->mutable_file_digest();
+  to->set_object(m.object.value());
+  to->set_size(m.size_bytes);
+  to->set_digest(m.digest);
+}
+
+void put(const transfer::FileDone& m, PeerMessage* wire) {
+  wire->mutable_file_done()->set_object(m.object.value());
+  wire->mutable_file_done()->set_digest(m.digest);
+}
+
+void put(const transfer::SessionDone& m, PeerMessage* wire) {
+  wire->mutable_session_done()->set_files(m.files);
+  wire->mutable_session_done()->set_bytes(m.bytes);
+}
+
+void put(const transfer::Heartbeat&, PeerMessage* wire) { wire->mutable_heartbeat(); }
+
+void put(const transfer::Failure& m, PeerMessage* wire) {
+  wire->mutable_failure()->set_code(m.code);
+  wire->mutable_failure()->set_message(m.message);
+}
+
+void put(const transfer::Pause& m, PeerMessage* wire) { wire->mutable_pause()->set_node(m.node); }
+
+// ---- from the wire -------------------------------------------------------------------------------
+
+transfer::Hello take(const Hello& m) {
+  return {.version_min = m.protocol_version_min(),
+          .version_max = m.protocol_version_max(),
+          .software = m.software(),
+          .session_id = session_id_text(m.session_id()),
+          .known = m.known(),
+          .flow_ids = list_of(m.flow_ids()),
+          .ended = m.ended()};
+}
+
+transfer::Specification take(const Specification& m) {
+  return {.role = m.role() == Specification::ROLE_SOURCE        ? transfer::OfferedRole::kSource
+                  : m.role() == Specification::ROLE_DESTINATION ? transfer::OfferedRole::kDestination
+                                                                : transfer::OfferedRole::kUnspecified,
+          .lanes_max = m.lanes_max(),
+          .data_ip4 = m.data_ip4(),
+          .data_ip6 = m.data_ip6(),
+          .chunk_bytes_max_ip4 = m.chunk_bytes_max_ip4(),
+          .chunk_bytes_max_ip6 = m.chunk_bytes_max_ip6(),
+          .extent_bytes_max = m.extent_bytes_max(),
+          .crc_kinds = std::vector<uint32_t>(m.crc_kinds().begin(), m.crc_kinds().end()),
+          .rate_bps_max = m.rate_bps_max(),
+          .udp_checksum_needed = m.udp_checksum_needed(),
+          .prefer_ip6 = m.prefer_ip6(),
+          .discard = m.discard(),
+          .udp_ports = list_of(m.udp_ports())};
+}
+
+transfer::SpecificationSet take(const SpecificationSet& m) {
+  return {.lanes = m.lanes(),
+          .chunk_bytes = m.chunk_bytes(),
+          .extent_bytes = m.extent_bytes(),
+          .partition_bytes = m.partition_bytes(),
+          .crc_kind = static_cast<uint32_t>(m.crc_kind()),
+          .rate_bps = m.rate_bps(),
+          .udp_checksum = m.udp_checksum(),
+          .data_ip = m.data_ip(),
+          .udp_ports = list_of(m.udp_ports())};
+}
+
+transfer::TransferOffer take(const TransferOffer& m) {
+  transfer::TransferOffer offer{.destination = m.destination(),
+                                .into_directory = m.destination_is_directory(),
+                                .overwrite = m.overwrite(),
+                                .more = m.more()};
+  for (const File& file : m.files()) {
+    offer.files.push_back({.number = file.object(),
+                           .name = file.path(),
+                           .size_bytes = file.size(),
+                           .mode = file.mode(),
+                           .mtime_ns = file.mtime_ns()});
+  }
+  return offer;
+}
+
+transfer::TransferReady take(const TransferReady& m) {
+  return {.flow_ids = list_of(m.flow_ids()),
+          .credit_extents = list_of(m.credit_extents()),
+          .final_paths = list_of(m.final_paths())};
+}
+
+transfer::ObjectState take(const ObjectState& m) {
+  return {.object = ObjectId(m.object()),
+          .held = ranges_of(m.held()),
+          .done = m.done(),
+          .digest = m.digest(),
+          .end = m.end()};
+}
+
+transfer::PartitionSent take(const PartitionSent& m) {
+  return {.object = ObjectId(m.object()),
+          .range = {.offset = m.range().offset(), .length = m.range().length()},
+          .lane = LaneId(m.lane())};
+}
+
+transfer::Need take(const Need& m) {
+  return {.object = ObjectId(m.object()),
+          .ranges = ranges_of(m.ranges()),
+          .lane = m.has_lane() ? std::optional(LaneId(m.lane())) : std::nullopt};
+}
+
+}  // namespace
+
+PeerMessage to_wire(const transfer::Message& message) {
+  PeerMessage wire;
+  std::visit([&](const auto& m) { put(m, &wire); }, message);
+  return wire;
+}
+
+std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
+  switch (wire.body_case()) {
+    case PeerMessage::kHello:
+      return take(wire.hello());
+    case PeerMessage::kSpecification:
+      return take(wire.specification());
+    case PeerMessage::kSpecificationSet:
+      return take(wire.specification_set());
+    case PeerMessage::kTransferRequest:
+      return transfer::TransferRequest{.source_paths = list_of(wire.transfer_request().source_paths())};
+    case PeerMessage::kTransferOffer:
+      return take(wire.transfer_offer());
+    case PeerMessage::kTransferReady:
+      return take(wire.transfer_ready());
+    case PeerMessage::kObjectState:
+      return take(wire.object_state());
+    case PeerMessage::kPartitionSent:
+      return take(wire.partition_sent());
+    case PeerMessage::kPartitionDone:
+      return transfer::PartitionDone{.object = ObjectId(wire.partition_done().object()),
+                                     .ranges = ranges_of(wire.partition_done().ranges())};
+    case PeerMessage::kNeed:
+      return take(wire.need());
+    case PeerMessage::kFileDigest:
+      return transfer::FileDigest{.object = ObjectId(wire.file_digest().object()),
+                                  .size_bytes = wire.file_digest().size(),
+                                  .digest = wire.file_digest().digest()};
+    case PeerMessage::kFileDone:
+      return transfer::FileDone{.object = ObjectId(wire.file_done().object()),
+                                .digest = wire.file_done().digest()};
+    case PeerMessage::kSessionDone:
+      return transfer::SessionDone{.files = wire.session_done().files(),
+                                   .bytes = wire.session_done().bytes()};
+    case PeerMessage::kHeartbeat:
+      return transfer::Heartbeat{};
+    case PeerMessage::kFailure:
+      return transfer::Failure{.code = wire.failure().code(), .message = wire.failure().message()};
+    case PeerMessage::kPause:
+      return transfer::Pause{.node = wire.pause().node()};
+    case PeerMessage::BODY_NOT_SET:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string session_id_text(const std::string& bytes) {
+  std::string text;
+  if (bytes.size() != kIdBytes) return text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<uint8_t>(c));
+  return text;
+}
+
+std::string session_id_bytes(const std::string& text) {
+  std::string bytes;
+  if (text.size() != 2 * kIdBytes) return bytes;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    uint8_t byte = 0;  // stays so where a damaged journal has no hex digits: the peer knows no such session
+    (void)std::from_chars(text.data() + i, text.data() + i + 2, byte, 16);
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+}  // namespace sluice::peer

@@ -1,0 +1,102 @@
+// Messages there and back. docs/WIRE.md, section 2.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/peer/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "control/peer/messages_for_test.h"
+
+namespace sluice::peer {
+namespace {
+
+using transfer::Message;
+
+// As it travels: through bytes.
+std::optional<Message> again(const Message& message) {
+  PeerMessage wire;
+  EXPECT_TRUE(wire.ParseFromString(to_wire(message).SerializeAsString()));
+  return from_wire(wire);
+}
+
+TEST(PeerCodec, EveryFieldOfEveryMessageComesBack) {
+  std::set<size_t> kinds;
+  for (const Message& message : transfer::sample_messages()) {
+    const std::string name(transfer::message_name(message));
+    EXPECT_TRUE(kinds.insert(message.index()).second) << name;
+    EXPECT_TRUE(transfer::all_set(message)) << name << ": the sample leaves a field out";
+    const auto back = again(message);
+    ASSERT_TRUE(back) << name;
+    EXPECT_TRUE(transfer::equal_messages(*back, message)) << name;
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Message>) << "a message without a sample";
+}
+
+template <size_t... kKinds>
+void expect_empty_ones(std::index_sequence<kKinds...> /*kinds*/) {
+  const auto expect = [](const Message& message) {
+    const auto back = again(message);
+    ASSERT_TRUE(back) << transfer::message_name(message);
+    EXPECT_TRUE(transfer::equal_messages(*back, message)) << transfer::message_name(message);
+  };
+  (expect(std::variant_alternative_t<kKinds, Message>()), ...);
+}
+
+TEST(PeerCodec, AMessageWithNothingInItStaysWhatItIs) {
+  expect_empty_ones(std::make_index_sequence<std::variant_size_v<Message>>());
+}
+
+// Zero is a lane; no lane is none.
+TEST(PeerCodec, ALaneOfANeedMayBeMissing) {
+  transfer::Need need{.object = ObjectId(1)};
+  EXPECT_FALSE(std::get<transfer::Need>(*again(need)).lane);
+  need.lane = LaneId(0);
+  EXPECT_EQ(std::get<transfer::Need>(*again(need)).lane, LaneId(0));
+}
+
+TEST(PeerCodec, BothRolesAndNoneComeBack) {
+  using transfer::OfferedRole;
+  for (const OfferedRole role : {OfferedRole::kUnspecified, OfferedRole::kSource, OfferedRole::kDestination})
+    EXPECT_EQ(std::get<transfer::Specification>(*again(transfer::Specification{.role = role})).role, role);
+}
+
+TEST(PeerCodec, ARoleOfALaterVersionIsNone) {
+  PeerMessage wire;
+  wire.mutable_specification()->set_role(static_cast<Specification::Role>(3));
+  EXPECT_EQ(std::get<transfer::Specification>(*from_wire(wire)).role, transfer::OfferedRole::kUnspecified);
+}
+
+// Whoever negotiates passes over what it does not know, and may still find something in common.
+TEST(PeerCodec, ACrcKindOfALaterVersionIsHandedOn) {
+  const transfer::Specification offer{.crc_kinds = {77, 2}};
+  EXPECT_EQ(std::get<transfer::Specification>(*again(offer)).crc_kinds, offer.crc_kinds);
+}
+
+TEST(PeerCodec, WhatIsNoMessageOfThisVersionIsRefused) {
+  EXPECT_FALSE(from_wire(PeerMessage()));
+  PeerMessage later;
+  ASSERT_TRUE(later.ParseFromString(std::string("\xaa\x06\x02\x08\x01", 5))) << "field 101, a message";
+  EXPECT_FALSE(from_wire(later));
+}
+
+TEST(PeerCodec, ASessionsIdIsSixteenBytesOrNothing) {
+  const std::string text = "00ff0123456789abcdef0123456789ab";
+  const std::string bytes("\x00\xff\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab", 16);
+  EXPECT_EQ(session_id_bytes(text), bytes);
+  EXPECT_EQ(session_id_text(bytes), text);
+  for (const size_t length : {0, 1, 2, 31}) EXPECT_EQ(session_id_bytes(text.substr(0, length)), "") << length;
+  EXPECT_EQ(session_id_bytes(text + "0"), "");
+  EXPECT_EQ(session_id_bytes(text + "00"), "");
+  for (const size_t length : {0, 1, 15}) EXPECT_EQ(session_id_text(bytes.substr(0, length)), "") << length;
+  EXPECT_EQ(session_id_text(bytes + "x"), "");
+}
+
+// A damaged journal: the peer knows no such session, and that is all.
+TEST(PeerCodec, AnIdOfNoHexDigitsIsOneAsWell) {
+  EXPECT_EQ(session_id_bytes(std::string(32, 'x')), std::string(16, '\0'));
+  EXPECT_EQ(session_id_bytes("-1" + std::string(30, '0')), std::string(16, '\0'));
+}
+
+}  // namespace
+}  // namespace sluice::peer

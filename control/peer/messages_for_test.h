@@ -1,0 +1,109 @@
+// How many fields each message of a transfer has, and a sample of each with none left out.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/transfer/messages.h"
+#include "dataplane/base/fields_for_test.h"
+
+namespace sluice::fields {
+
+// clang-format off
+template <> struct Count<recovery::Range> : Fields<2> {};
+template <> struct Count<transfer::FileDigest> : Fields<3> {};
+template <> struct Count<transfer::FileDone> : Fields<2> {};
+template <> struct Count<transfer::Failure> : Fields<2> {};
+template <> struct Count<transfer::Heartbeat> : Fields<0> {};
+template <> struct Count<transfer::Hello> : Fields<7> {};
+template <> struct Count<transfer::Need> : Fields<3> {};
+template <> struct Count<transfer::ObjectState> : Fields<5> {};
+template <> struct Count<transfer::OfferedFile> : Fields<5> {};
+template <> struct Count<transfer::PartitionDone> : Fields<2> {};
+template <> struct Count<transfer::PartitionSent> : Fields<3> {};
+template <> struct Count<transfer::Pause> : Fields<1> {};
+template <> struct Count<transfer::SessionDone> : Fields<2> {};
+template <> struct Count<transfer::Specification> : Fields<13> {};
+template <> struct Count<transfer::SpecificationSet> : Fields<9> {};
+template <> struct Count<transfer::TransferOffer> : Fields<5> {};
+template <> struct Count<transfer::TransferReady> : Fields<3> {};
+template <> struct Count<transfer::TransferRequest> : Fields<1> {};
+// clang-format on
+
+}  // namespace sluice::fields
+
+namespace sluice::transfer {
+
+inline bool equal_messages(const Message& one, const Message& other) {
+  if (one.index() != other.index()) return false;
+  return std::visit(
+      [&](const auto& m) { return fields::equal(m, std::get<std::decay_t<decltype(m)>>(other)); }, one);
+}
+
+inline bool all_set(const Message& message) {
+  return std::visit([](const auto& m) { return fields::all_set(m); }, message);
+}
+
+// One of each kind.
+inline std::vector<Message> sample_messages() {
+  const std::vector<recovery::Range> ranges = {{.offset = 1ULL << 60, .length = 5},
+                                               {.offset = ~0ULL, .length = ~0ULL}};
+  const std::string ip4("\x0a\x00\x00\xff", 4);
+  const std::string ip6("\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 16);
+  return {
+      Hello{.version_min = 1,
+            .version_max = 2,
+            .software = "sluice 0.1.0",
+            .session_id = "00ff0123456789abcdef0123456789ab",
+            .known = true,
+            .flow_ids = {1, ~0ULL},
+            .ended = true},
+      Specification{.role = OfferedRole::kDestination,
+                    .lanes_max = 16,
+                    .data_ip4 = ip4,
+                    .data_ip6 = ip6,
+                    .chunk_bytes_max_ip4 = 8904,
+                    .chunk_bytes_max_ip6 = 8880,
+                    .extent_bytes_max = 1U << 22,
+                    .crc_kinds = {2, 1},
+                    .rate_bps_max = 1ULL << 40,
+                    .udp_checksum_needed = true,
+                    .prefer_ip6 = true,
+                    .discard = true,
+                    .udp_ports = {47000, 65535}},
+      SpecificationSet{.lanes = 2,
+                       .chunk_bytes = 8192,
+                       .extent_bytes = 1U << 20,
+                       .partition_bytes = 1ULL << 33,
+                       .crc_kind = 1,
+                       .rate_bps = 1ULL << 41,
+                       .udp_checksum = true,
+                       .data_ip = ip6,
+                       .udp_ports = {47002, 47003}},
+      TransferRequest{.source_paths = {"/export/a", "/export/\xc3\xbc"}},
+      TransferOffer{.files = {{.number = 4095,
+                               .name = "\xe6\x95\xb0",
+                               .size_bytes = 1ULL << 59,
+                               .mode = 0640,
+                               .mtime_ns = -9}},
+                    .destination = "incoming/",
+                    .into_directory = true,
+                    .overwrite = true,
+                    .more = true},
+      TransferReady{
+          .flow_ids = {5, 1ULL << 63}, .credit_extents = {16, 2}, .final_paths = {"/incoming/a", "/b"}},
+      ObjectState{.object = ObjectId(3), .held = ranges, .done = true, .digest = ~0ULL, .end = true},
+      PartitionSent{.object = ObjectId(~0U), .range = ranges[0], .lane = LaneId(15)},
+      PartitionDone{.object = ObjectId(1), .ranges = ranges},
+      Need{.object = ObjectId(2), .ranges = ranges, .lane = LaneId(1)},
+      FileDigest{.object = ObjectId(4), .size_bytes = 1ULL << 58, .digest = 7},
+      FileDone{.object = ObjectId(5), .digest = 1ULL << 63},
+      SessionDone{.files = 4096, .bytes = 1ULL << 62},
+      Heartbeat{},
+      Failure{.code = 17, .message = "this node has no free flow slot(s): try again later"},
+      Pause{.node = "beta"},
+  };
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,199 @@
+// The files of a destination: created, found again after a restart, synced, finished, named.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/exports/read_back.h"
+#include "control/runtime/transfer_files.h"
+
+namespace sluice::runtime {
+namespace {
+
+using Files = std::vector<std::shared_ptr<exports::DestinationFile>>;
+using transfer::Recovered;
+
+exports::DestinationSpec spec_of(const catalog::File& file) {
+  return {.path = file.path,
+          .is_directory = false,
+          .name = file.name,
+          .size = file.size_bytes,
+          .mode = file.mode & 07777,
+          .mtime_ns = file.mtime_ns,
+          .overwrite = file.overwrite};
+}
+
+struct Created {
+  Files open;
+  std::vector<catalog::File> files;
+};
+
+// Creates all files, or none: those made before an error are removed by their destructors.
+Result<Created> create_files(const exports::Exports& exports, const transfer::CreateFiles& wanted) {
+  Created created{.open = {}, .files = wanted.files};
+  for (catalog::File& file : created.files) {
+    exports::DestinationSpec spec = spec_of(file);
+    spec.path = wanted.destination;
+    spec.is_directory = wanted.into_directory;
+    Result<exports::DestinationFile> one = exports.create_destination(spec);
+    if (!one) return one.error();
+    file.shown = one->final_path();
+    file.path = one->name_path();
+    file.identity = one->identity();
+    created.open.push_back(std::make_shared<exports::DestinationFile>(std::move(*one)));
+  }
+  return created;
+}
+
+struct Found {
+  Recovered what = Recovered::kAway;
+  std::shared_ptr<exports::DestinationFile> file;
+};
+
+// What is held here from now on, no other transfer can take. The dataplane may still have it: then it is
+// away.
+Found find_again(const exports::Exports& exports, const catalog::File& file) {
+  if (file.state == catalog::FileState::kDone) return {.what = Recovered::kNamed, .file = nullptr};
+  // The rename may have come through before the former control could say so.
+  if (file.state == catalog::FileState::kFinishing) {
+    const Result<bool> named = exports.is_committed(file.path, file.identity);
+    if (named && *named) return {.what = Recovered::kNamed, .file = nullptr};
+  }
+  Result<std::optional<exports::DestinationFile>> reopened =
+      exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
+  if (!reopened || !reopened->has_value()) return {};
+  return {.what = Recovered::kHeld,
+          .file = std::make_shared<exports::DestinationFile>(std::move(**reopened))};
+}
+
+}  // namespace
+
+TransferFiles::Destination& TransferFiles::destination(ObjectId object) {
+  if (destinations_.size() <= object.value()) destinations_.resize(transfer_.job().catalog()->object_count());
+  return destinations_[object.value()];
+}
+
+void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
+  if (fetched_.size() <= object.value()) fetched_.resize(object.value() + 1);
+  fetched_[object.value()] = std::make_shared<UniqueFd>(std::move(fd));
+}
+
+void TransferFiles::perform(const transfer::CreateFiles& effect) {
+  services_->pool.run([services = services_, effect] { return create_files(services->exports, effect); },
+                      [self = shared_from_this()](Result<Created> created) {
+                        if (!created) return self->post(transfer::FilesCreated{created.error()});
+                        self->destinations_ = std::move(created->open);
+                        self->post(transfer::FilesCreated{std::move(created->files)});
+                      });
+}
+
+void TransferFiles::perform(const transfer::RecoverFiles&) {
+  const auto& files = transfer_.job().catalog()->files();
+  services_->pool.run(
+      [services = services_, files = std::vector<catalog::File>(files.begin(), files.end())] {
+        std::vector<Found> found;
+        for (const catalog::File& file : files) found.push_back(find_again(services->exports, file));
+        return found;
+      },
+      [self = shared_from_this()](std::vector<Found> found) {
+        transfer::FilesRecovered recovered;
+        self->destinations_.clear();
+        for (Found& one : found) {
+          recovered.objects.push_back(one.what);
+          self->destinations_.push_back(std::move(one.file));
+        }
+        self->post(std::move(recovered));
+      });
+}
+
+void TransferFiles::perform(const transfer::ReopenFile& effect) {
+  std::shared_ptr<UniqueFd> fd = std::make_shared<UniqueFd>();
+  if (effect.object.value() < fetched_.size() && fetched_[effect.object.value()])
+    fd = std::exchange(fetched_[effect.object.value()], nullptr);
+  services_->pool.run(
+      [services = services_, known = file(effect.object), fd] {
+        return services->exports.reopen_destination(spec_of(known), known.identity, std::move(*fd));
+      },
+      [self = shared_from_this(), effect](Result<std::optional<exports::DestinationFile>> reopened) {
+        transfer::FileReopened answer{.object = effect.object, .found = false};
+        if (!reopened) answer.found = reopened.error();
+        if (reopened && reopened->has_value()) {
+          self->destination(effect.object) =
+              std::make_shared<exports::DestinationFile>(std::move(**reopened));
+          answer.found = true;
+        }
+        self->post(std::move(answer));
+      });
+}
+
+void TransferFiles::perform(const transfer::RecreateFile& effect) {
+  services_->pool.run(
+      [services = services_, known = file(effect.object)] {
+        return services->exports.create_destination(spec_of(known));
+      },
+      [self = shared_from_this(), effect](Result<exports::DestinationFile> created) {
+        transfer::FileRecreated answer{.object = effect.object, .identity = catalog::FileIdentity()};
+        if (created) {
+          self->destination(effect.object) = std::make_shared<exports::DestinationFile>(std::move(*created));
+          answer.identity = self->destination(effect.object)->identity();
+        } else {
+          answer.identity = created.error();
+        }
+        self->post(std::move(answer));
+      });
+}
+
+// ---- the steps of the commit -------------------------------------------------------------------
+
+template <typename Answer>
+void TransferFiles::run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work) {
+  const Destination file = destination(object);
+  services_->pool.run(
+      [file, work = std::move(work)] {
+        // What is discarded has no file.
+        return file ? work(*file) : Status();
+      },
+      [self = shared_from_this(), object](Status status) {
+        self->post(Answer{.object = object, .status = std::move(status)});
+      });
+}
+
+void TransferFiles::perform(const transfer::SyncObject& effect) {
+  run_on_file<transfer::ObjectSynced>(effect.object,
+                                      [](exports::DestinationFile& file) { return file.sync(); });
+}
+
+void TransferFiles::perform(const transfer::FinishObject& effect) {
+  run_on_file<transfer::ObjectFinished>(effect.object,
+                                        [](exports::DestinationFile& file) { return file.finish(); });
+}
+
+void TransferFiles::perform(const transfer::NameObject& effect) {
+  Destination file = destination(effect.object);
+  services_->pool.run(
+      [file] { return file ? file->commit() : Status(); },
+      [self = shared_from_this(), effect](Status status) {
+        if (status) self->let_go(effect.object);
+        self->post(transfer::ObjectNamed{.object = effect.object, .status = std::move(status)});
+      });
+}
+
+// Closing may take its time on a file system that is far away.
+void TransferFiles::let_go(ObjectId object) {
+  services_->pool.run(
+      [file = std::exchange(destination(object), nullptr)]() mutable {
+        file.reset();
+        return 0;
+      },
+      [](int) {});
+}
+
+void TransferFiles::perform(const transfer::ReadBackObject& effect) {
+  const Destination open = destination(effect.object);
+  const wire::CrcKind kind = transfer_.job().terms->crc_kind;
+  services_->pool.run(
+      [open, kind, bytes = file(effect.object).size_bytes] {
+        return control::read_back_crc(open->fd(), kind, bytes);
+      },
+      [self = shared_from_this(), effect](Result<uint64_t> crc) {
+        self->post(transfer::ObjectReadBack{.object = effect.object, .crc = std::move(crc)});
+      });
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,19 @@
+// Where those who perform effects put what has come of them: the transfer's queue.
+//
+// On the loop's thread. They hold it weakly: what ends after the transfer is of no interest.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "control/transfer/events.h"
+
+namespace sluice::runtime {
+
+class EventQueue {
+ public:
+  virtual ~EventQueue() = default;
+  virtual void post(transfer::Event event) = 0;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/leg_flows.h"
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <random>
+
+namespace sluice::runtime {
+namespace {
+
+constexpr uint32_t kStatusIntervalNs = 1'000'000;
+
+uint64_t random_bits() {
+  static std::random_device random;
+  return static_cast<uint64_t>(random()) << 32 | random();
+}
+
+Error no_dataplane() { return {ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node does not run"}; }
+
+void post_to(const std::weak_ptr<EventQueue>& queue, transfer::Event event) {
+  if (const auto alive = queue.lock()) alive->post(std::move(event));
+}
+
+}  // namespace
+
+LegFlows::LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
+                   std::shared_ptr<TransferFiles> files)
+    : services_(std::move(services)), queue_(std::move(queue)), leg_(leg), files_(std::move(files)) {}
+
+LegFlows::~LegFlows() { services_->board->leave(this); }
+
+void LegFlows::join() { services_->board->join(this); }
+
+control::BoardFlows* LegFlows::flows() const {
+  const auto board = services_->board->attached();
+  return board ? &board->flows() : nullptr;
+}
+
+void LegFlows::post(transfer::Event event) const { post_to(queue_, std::move(event)); }
+
+// ---- the board's words -------------------------------------------------------------------------
+
+void LegFlows::on_attached(control::AttachedBoard& board) {
+  const control::FlowTable& table = board.flows().table();
+  post(transfer::BoardAttached{.dataplane = {.port = board.port(),
+                                             .generation = board.generation(),
+                                             .tx_lanes_max = table.lanes_max(board::Direction::kTx),
+                                             .rx_lanes_max = table.lanes_max(board::Direction::kRx)}});
+}
+
+void LegFlows::on_board_lost() {
+  flows_.clear();
+  const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node ended"};
+  if (std::exchange(asked_flows_, false)) post(transfer::FlowsReserved{.leg = leg_, .status = gone});
+  if (std::exchange(asked_buffers_, false)) post(transfer::BuffersReserved{.leg = leg_, .status = gone});
+  post(transfer::BoardLost{});
+}
+
+void LegFlows::on_event(const board::Event& event, const board::FlowState& flow) {
+  const std::optional<LaneId> lane = flows_.lane_of(FlowSlotId(event.flow));
+  if (lane) post(transfer::FlowEvent{.leg = leg_, .lane = *lane, .event = event, .state = &flow});
+}
+
+void LegFlows::on_tick(uint64_t) {
+  control::BoardFlows* const board = flows();
+  if (board == nullptr || flows_.size() == 0) return;
+  std::vector<const board::FlowSlot*> lanes;
+  for (uint32_t lane = 0; lane < flows_.size(); ++lane)
+    lanes.push_back(&board->flow(flows_.slot(LaneId(lane))));
+  post(transfer::Tick{.leg = leg_, .lanes = lanes, .command_backlog = board->backlog()});
+}
+
+// ---- slots and buffers -------------------------------------------------------------------------
+
+void LegFlows::perform(const transfer::ClaimFlows& effect) {
+  claim_ = effect;
+  control::Claim claim{.board_generation = effect.record.board_generation,
+                       .session = effect.record.board_session,
+                       .flows = {},
+                       .flow_ids = {},
+                       .credit_extents = {}};
+  for (const transfer::FlowRecord& flow : effect.record.flows) {
+    claim.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
+    claim.flow_ids.push_back(flow.flow_id);
+    claim.credit_extents.push_back(effect.receives ? flow.credit_extents : 0);
+  }
+  services_->board->claim(this, std::move(claim));
+}
+
+void LegFlows::on_claimed(bool adopted) {
+  if (adopted) {
+    control::FlowsGranted granted{.session = claim_->record.board_session, .flows = {}};
+    for (const transfer::FlowRecord& flow : claim_->record.flows)
+      granted.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
+    flows_.granted(granted);
+  }
+  claim_.reset();
+  post(transfer::FlowsClaimed{
+      .leg = leg_, .adopted = adopted, .random = static_cast<uint32_t>(random_bits())});
+}
+
+void LegFlows::perform(const transfer::ReserveFlows& effect) {
+  control::BoardFlows* const board = flows();
+  if (board == nullptr) return post(transfer::FlowsReserved{.leg = leg_, .status = no_dataplane()});
+  asked_flows_ = true;
+  board->ask_flows(this, effect.lanes, effect.may_wait);
+}
+
+void LegFlows::perform(const transfer::ReserveBuffers& effect) {
+  control::BoardFlows* const board = flows();
+  if (board == nullptr) return post(transfer::BuffersReserved{.leg = leg_, .status = no_dataplane()});
+  asked_buffers_ = true;
+  board->ask_buffers(this, effect.direction, flows_.grants());
+}
+
+void LegFlows::on_admitted(const control::Admitted& admitted) {
+  if (const auto* buffers = std::get_if<control::BuffersGranted>(&admitted.what)) {
+    asked_buffers_ = false;
+    return post(transfer::BuffersReserved{.leg = leg_, .credit_extents = buffers->credit_extents});
+  }
+  asked_flows_ = false;
+  if (const auto* error = std::get_if<Error>(&admitted.what))
+    return post(transfer::FlowsReserved{.leg = leg_, .status = *error});
+  granted(std::get<control::FlowsGranted>(admitted.what));
+}
+
+void LegFlows::granted(const control::FlowsGranted& granted) {
+  flows_.granted(granted);
+  services_->board->start_ticking(this);
+  transfer::FlowsReserved reserved{.leg = leg_, .session = granted.session};
+  for (const control::FlowGrant& grant : granted.flows)
+    reserved.grants.push_back({.slot = grant.slot, .local_port = grant.local_port, .random = random_bits()});
+  post(std::move(reserved));
+}
+
+void LegFlows::perform(const transfer::ShrinkLanes& effect) {
+  for (const FlowSlotId slot : flows_.shrink(effect.lanes)) {
+    if (control::BoardFlows* const board = flows()) board->release_flow(slot);
+  }
+}
+
+// Flows, buffers and the slot, of which objects may still be in use for a while.
+void LegFlows::perform(const transfer::ReleaseFlows& effect) {
+  const Error given_up{ErrorCode::kCancelled, "given up"};
+  if (std::exchange(asked_flows_, false)) post(transfer::FlowsReserved{.leg = leg_, .status = given_up});
+  if (std::exchange(asked_buffers_, false)) post(transfer::BuffersReserved{.leg = leg_, .status = given_up});
+  services_->board->stop_ticking(this);
+  const std::optional<SessionSlotId> session = flows_.session();
+  const std::vector<FlowSlotId> slots = flows_.shrink(0);
+  flows_.clear();
+  if (flows() == nullptr) return post(transfer::FlowsReleased{effect.leg});
+  flows()->give_up(this);
+  for (const FlowSlotId slot : slots) flows()->release_flow(slot);
+  if (!session) return post(transfer::FlowsReleased{effect.leg});
+  asio::co_spawn(services_->io,
+                 release(services_, queue_, services_->board->attached(), *session, effect.leg),
+                 asio::detached);
+}
+
+asio::awaitable<void> LegFlows::release(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
+                                        std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
+                                        transfer::LegId leg) {
+  co_await services->board->close_session(board, session);
+  post_to(queue, transfer::FlowsReleased{leg});
+}
+
+// ---- flows -------------------------------------------------------------------------------------
+
+void LegFlows::perform(const transfer::OpenFlow& effect) {
+  if (flows() == nullptr || !flows_.contains(effect.lane)) return;
+  board::FlowConfig config = effect.config;
+  config.session = flows_.session()->value();
+  config.status_interval_ns = kStatusIntervalNs;
+  flows()->open_flow(flows_.slot(effect.lane), config, this);
+}
+
+void LegFlows::perform(const transfer::CloseFlow& effect) {
+  if (flows() != nullptr && flows_.contains(effect.lane)) flows()->close_flow(flows_.slot(effect.lane));
+}
+
+void LegFlows::perform(const transfer::CommandLane& effect) {
+  if (flows() != nullptr && flows_.contains(effect.command.lane))
+    flows()->command(flows_.command(effect.command));
+}
+
+void LegFlows::perform(const transfer::SetRate& effect) {
+  if (flows() == nullptr || !flows_.contains(effect.lane)) return;
+  flows()->flow(flows_.slot(effect.lane)).control.rate_bps.store(effect.rate_bps, std::memory_order_relaxed);
+}
+
+void LegFlows::perform(const transfer::SettleLane& effect) {
+  if (flows() == nullptr || !flows_.contains(effect.lane)) return;
+  board::FlowSlot& flow = flows()->flow(flows_.slot(effect.lane));
+  for (const board::Gap& gap : effect.gaps) flow.gaps.push(gap);
+  flow.control.settled_below.store(effect.settled_below, std::memory_order_release);
+}
+
+void LegFlows::perform(const transfer::DrainEvents& effect) {
+  if (flows() == nullptr) return post(transfer::EventsDrained{.leg = effect.leg});
+  services_->board->when_drained(
+      [queue = queue_, leg = effect.leg] { post_to(queue, transfer::EventsDrained{.leg = leg}); });
+}
+
+// ---- objects -----------------------------------------------------------------------------------
+
+void LegFlows::perform(const transfer::OpenObject& effect) {
+  if (flows() == nullptr || !flows_.session())
+    return post(transfer::ObjectOpened{.object = effect.object, .status = no_dataplane()});
+  asio::co_spawn(services_->io, open(queue_, services_->board->attached(), files_, *flows_.session(), effect),
+                 asio::detached);
+}
+
+asio::awaitable<void> LegFlows::open(std::weak_ptr<EventQueue> queue,
+                                     std::shared_ptr<control::AttachedBoard> board,
+                                     std::shared_ptr<TransferFiles> files, SessionSlotId session,
+                                     transfer::OpenObject effect) {
+  const TransferFiles::Descriptor file = files->descriptor(effect.object);
+  const board::AttachRequest request{
+      .session = session.value(),
+      .object = effect.object.value(),
+      .flags = effect.flags | (file.direct ? uint32_t{board::kObjectDirect} : 0U),
+      .size = effect.size_bytes,
+      .extent_bytes = effect.extent_bytes};
+  Status status = co_await board->open_object(request, file.fd, effect.may_exist);
+  post_to(queue, transfer::ObjectOpened{.object = effect.object, .status = std::move(status)});
+}
+
+void LegFlows::perform(const transfer::CloseObject& effect) {
+  if (flows() == nullptr || !flows_.session()) return post(transfer::ObjectClosed{effect.object});
+  asio::co_spawn(services_->io, close(queue_, services_->board->attached(), *flows_.session(), effect.object),
+                 asio::detached);
+}
+
+asio::awaitable<void> LegFlows::close(std::weak_ptr<EventQueue> queue,
+                                      std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
+                                      ObjectId object) {
+  co_await board->close_object(session, object);
+  post_to(queue, transfer::ObjectClosed{object});
+}
+
+void LegFlows::perform(const transfer::FetchObject& effect) {
+  if (flows() == nullptr || !flows_.session())
+    return post(transfer::ObjectFetched{.object = effect.object, .found = false});
+  asio::co_spawn(services_->io,
+                 fetch(queue_, services_->board->attached(), files_, *flows_.session(), effect.object),
+                 asio::detached);
+}
+
+asio::awaitable<void> LegFlows::fetch(std::weak_ptr<EventQueue> queue,
+                                      std::shared_ptr<control::AttachedBoard> board,
+                                      std::shared_ptr<TransferFiles> files, SessionSlotId session,
+                                      ObjectId object) {
+  Result<UniqueFd> fetched = co_await board->fetch_object(session, object);
+  const bool found = static_cast<bool>(fetched);
+  if (found) files->fetched(object, std::move(*fetched));
+  post_to(queue, transfer::ObjectFetched{.object = object, .found = found});
+}
+
+}  // namespace sluice::runtime

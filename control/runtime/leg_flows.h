@@ -1,0 +1,82 @@
+// The flows and objects of one leg on the real board.
+//
+// On the loop's thread. What is asked for while there is no dataplane is answered so.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "control/board/flow_set.h"
+#include "control/board/user.h"
+#include "control/runtime/events.h"
+#include "control/runtime/services.h"
+#include "control/runtime/transfer_files.h"
+
+namespace sluice::runtime {
+
+class LegFlows final : public control::BoardUser {
+ public:
+  LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
+           std::shared_ptr<TransferFiles> files);
+  ~LegFlows();
+  LegFlows(const LegFlows&) = delete;
+  LegFlows& operator=(const LegFlows&) = delete;
+  void join();  // the board's users: events come from here on
+
+  void perform(const transfer::ClaimFlows& effect);
+  void perform(const transfer::ReserveFlows& effect);
+  void perform(const transfer::ReserveBuffers& effect);
+  void perform(const transfer::ShrinkLanes& effect);
+  void perform(const transfer::OpenFlow& effect);
+  void perform(const transfer::CloseFlow& effect);
+  void perform(const transfer::CommandLane& effect);
+  void perform(const transfer::SetRate& effect);
+  void perform(const transfer::SettleLane& effect);
+  void perform(const transfer::DrainEvents& effect);
+  void perform(const transfer::ReleaseFlows& effect);
+  void perform(const transfer::OpenObject& effect);
+  void perform(const transfer::CloseObject& effect);
+  void perform(const transfer::FetchObject& effect);
+
+  // ---- BoardUser ----
+  void on_attached(control::AttachedBoard& board) override;
+  void on_event(const board::Event& event, const board::FlowState& flow) override;
+  void on_tick(uint64_t now_ns) override;
+  void on_admitted(const control::Admitted& admitted) override;
+  void on_board_lost() override;
+  void on_claimed(bool adopted) override;
+
+ private:
+  control::BoardFlows* flows() const;  // nothing while there is no dataplane
+  void post(transfer::Event event) const;
+  void granted(const control::FlowsGranted& granted);
+  // Coroutines outlive this object: they take what they need with them.
+  static asio::awaitable<void> release(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
+                                       std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
+                                       transfer::LegId leg);
+  static asio::awaitable<void> open(std::weak_ptr<EventQueue> queue,
+                                    std::shared_ptr<control::AttachedBoard> board,
+                                    std::shared_ptr<TransferFiles> files, SessionSlotId session,
+                                    transfer::OpenObject effect);
+  static asio::awaitable<void> close(std::weak_ptr<EventQueue> queue,
+                                     std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
+                                     ObjectId object);
+  static asio::awaitable<void> fetch(std::weak_ptr<EventQueue> queue,
+                                     std::shared_ptr<control::AttachedBoard> board,
+                                     std::shared_ptr<TransferFiles> files, SessionSlotId session,
+                                     ObjectId object);
+
+  const std::shared_ptr<Services> services_;
+  const std::weak_ptr<EventQueue> queue_;
+  const transfer::LegId leg_;
+  const std::shared_ptr<TransferFiles> files_;
+  control::FlowSet flows_;
+  std::optional<transfer::ClaimFlows> claim_;
+  bool asked_flows_ = false;
+  bool asked_buffers_ = false;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/leg_stream.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "control/peer/codec.h"
+
+namespace sluice::runtime {
+namespace {
+
+constexpr auto kFlushTimeout = std::chrono::seconds(2);
+
+Result<identity::Peer> find_peer(const Services& services, const std::string& name) {
+  Result<std::vector<identity::Peer>> peers = identity::load_peers(services.node.directory);
+  if (!peers) return peers.error();
+  for (identity::Peer& peer : *peers) {
+    if (peer.name == name) return std::move(peer);
+  }
+  return Error{
+      ErrorCode::kPeerUntrusted,
+      fmt::format("node \"{}\" is not trusted here any more: use 'sluice node trust' to go on", name)};
+}
+
+}  // namespace
+
+asio::awaitable<void> hang_up(asio::io_context& io, std::shared_ptr<peer::Connection> connection) {
+  auto timer = std::make_shared<asio::steady_timer>(io, kFlushTimeout);
+  timer->async_wait([connection, timer](const asio::error_code& error) {
+    if (!error) connection->close();
+  });
+  co_await connection->flush();
+  timer->cancel();
+  connection->close();
+}
+
+LegStream::LegStream(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
+                     std::string peer_name)
+    : services_(std::move(services)), queue_(std::move(queue)), leg_(leg), peer_name_(std::move(peer_name)) {}
+
+LegStream::~LegStream() {
+  *self_ = nullptr;
+  end(stream_);
+  end(call_);
+}
+
+void LegStream::post(transfer::Event event) {
+  if (const auto queue = queue_.lock()) queue->post(std::move(event));
+}
+
+// ---- connections -------------------------------------------------------------------------------
+
+LegStream::LinePtr LegStream::begin(std::shared_ptr<peer::Connection> connection, Use use) {
+  auto line = std::make_shared<Line>(Line{.connection = std::move(connection), .use = use, .unread = {}});
+  asio::co_spawn(services_->io, read(self_, line), asio::detached);
+  return line;
+}
+
+void LegStream::end(LinePtr& line) {
+  if (!line) return;
+  line->use = Use::kGone;
+  line->unread.clear();
+  asio::co_spawn(services_->io, hang_up(services_->io, line->connection), asio::detached);
+  line.reset();
+}
+
+asio::awaitable<void> LegStream::read(std::shared_ptr<LegStream*> self, LinePtr line) {
+  const std::shared_ptr<peer::Connection> connection = line->connection;
+  for (;;) {
+    Result<peer::PeerMessage> received = co_await connection->receive();
+    if (line->use == Use::kGone || *self == nullptr) {
+      if (!received) co_return;
+      continue;  // read and dropped, so that our last words are not lost to a reset
+    }
+    if (!(*self)->handle(line, std::move(received))) co_return;
+  }
+}
+
+bool LegStream::handle(const LinePtr& line, Result<peer::PeerMessage> received) {
+  if (!received) {
+    const bool waited = line->use == Use::kCall;
+    line->use = Use::kGone;
+    if (line == call_) call_.reset();
+    if (line == stream_) stream_.reset();
+    if (waited) {
+      post(transfer::CallLost{.leg = leg_});
+    } else {
+      post(transfer::StreamEnded{.leg = leg_, .reason = received.error().message});
+    }
+    return false;
+  }
+  std::optional<transfer::Message> message = peer::from_wire(*received);
+  if (!message) {
+    spdlog::debug("{} said something that this version does not know", peer_name_);
+    return true;
+  }
+  if (line->use == Use::kStream) {
+    post(transfer::Received{.leg = leg_, .message = std::move(*message)});
+  } else if (line->unread.size() < kUnreadMax) {
+    line->unread.push_back(std::move(*message));
+  } else {
+    line->connection->close();
+  }
+  return true;
+}
+
+void LegStream::peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello) {
+  end(call_);
+  call_ = begin(std::move(connection), Use::kCall);
+  post(transfer::PeerCalled{.leg = leg_, .hello = hello});
+}
+
+// ---- effects -----------------------------------------------------------------------------------
+
+void LegStream::perform(const transfer::Call&) {
+  calling_ = ++calls_;
+  asio::co_spawn(services_->io, call(services_, self_, peer_name_, calling_), asio::detached);
+}
+
+asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
+                                      std::string peer_name, uint64_t number) {
+  auto work = [services, peer_name] { return find_peer(*services, peer_name); };
+  const Result<identity::Peer> peer = co_await services->pool.wait_for(std::move(work));
+  if (!peer) {
+    if (*self != nullptr) (*self)->called(number, peer.error());
+    co_return;
+  }
+  Result<std::unique_ptr<peer::Connection>> connected =
+      co_await peer::connect(services->identity, *peer, kConnectTimeoutMs);
+  if (*self != nullptr) (*self)->called(number, std::move(connected));
+}
+
+void LegStream::called(uint64_t number, Result<std::unique_ptr<peer::Connection>> connected) {
+  if (number != calling_) return;  // hung up meanwhile, and answered
+  calling_ = 0;
+  if (connected) stream_ = begin(std::move(*connected), Use::kStream);
+  post(transfer::CallEnded{.leg = leg_, .status = connected ? Status() : Status(connected.error())});
+}
+
+void LegStream::perform(const transfer::TakeCall&) {
+  end(stream_);
+  stream_ = std::exchange(call_, nullptr);
+  if (!stream_) return post(transfer::StreamEnded{.leg = leg_, .reason = "the call has ended"});
+  stream_->use = Use::kStream;
+  for (transfer::Message& message : std::exchange(stream_->unread, {}))
+    post(transfer::Received{.leg = leg_, .message = std::move(message)});
+}
+
+void LegStream::perform(const transfer::RefuseCall& effect) {
+  if (!call_) return;
+  (void)call_->connection->send(peer::to_wire(effect.word));
+  end(call_);
+}
+
+void LegStream::perform(const transfer::Send& effect) {
+  if (!stream_) return;
+  const Status sent = stream_->connection->send(peer::to_wire(effect.message));
+  // The reader hears of it.
+  if (!sent && sent.error().code == ErrorCode::kResources) {
+    spdlog::warn("{}", sent.error().message);
+    stream_->connection->close();
+  }
+}
+
+void LegStream::perform(const transfer::HangUp& effect) {
+  end(stream_);
+  if (std::exchange(calling_, 0) == 0) return;
+  post(transfer::CallEnded{.leg = effect.leg, .status = Error{ErrorCode::kPeerUnreachable, "hung up"}});
+}
+
+}  // namespace sluice::runtime

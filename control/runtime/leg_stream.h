@@ -1,0 +1,75 @@
+// The control stream of one leg on a real connection: calls, takes the peer's call, reads, sends, hangs up.
+//
+// On the loop's thread. A connection has one reader from its first message to its end, which hands messages
+// over while the connection is the leg's, keeps them while it is a call that waits, and drops them after it
+// was hung up on.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "control/peer/connection.h"
+#include "control/runtime/events.h"
+#include "control/runtime/services.h"
+
+namespace sluice::runtime {
+
+// Within how long a call is answered, and its handshake done.
+inline constexpr uint32_t kConnectTimeoutMs = 5000;
+
+// Lets what was sent leave, for a bounded time, then closes.
+asio::awaitable<void> hang_up(asio::io_context& io, std::shared_ptr<peer::Connection> connection);
+
+class LegStream {
+ public:
+  LegStream(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
+            std::string peer_name);
+  ~LegStream();
+  LegStream(const LegStream&) = delete;
+  LegStream& operator=(const LegStream&) = delete;
+
+  void perform(const transfer::Call& effect);
+  void perform(const transfer::TakeCall& effect);
+  void perform(const transfer::RefuseCall& effect);
+  void perform(const transfer::Send& effect);
+  void perform(const transfer::HangUp& effect);
+  // The peer has called with this Hello. An earlier call of it that still waits is ended.
+  void peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello);
+
+ private:
+  // More than these in a call that waits, and it is no peer of ours.
+  static constexpr size_t kUnreadMax = 1024;
+
+  enum class Use : uint8_t { kCall, kStream, kGone };
+  struct Line {
+    std::shared_ptr<peer::Connection> connection;
+    Use use = Use::kCall;
+    std::deque<transfer::Message> unread;  // of a call
+  };
+  using LinePtr = std::shared_ptr<Line>;
+
+  static asio::awaitable<void> call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
+                                    std::string peer_name, uint64_t number);
+  static asio::awaitable<void> read(std::shared_ptr<LegStream*> self, LinePtr line);
+  void called(uint64_t number, Result<std::unique_ptr<peer::Connection>> connected);
+  bool handle(const LinePtr& line, Result<peer::PeerMessage> received);  // false: nothing more is read
+  LinePtr begin(std::shared_ptr<peer::Connection> connection, Use use);
+  void end(LinePtr& line);
+  void post(transfer::Event event);
+
+  const std::shared_ptr<Services> services_;
+  const std::weak_ptr<EventQueue> queue_;
+  const transfer::LegId leg_;
+  const std::string peer_name_;
+  // Coroutines outlive this object: they find nothing here then.
+  const std::shared_ptr<LegStream*> self_ = std::make_shared<LegStream*>(this);
+  LinePtr stream_;
+  LinePtr call_;  // of the peer, that waits
+  uint64_t calling_ = 0;
+  uint64_t calls_ = 0;
+};
+
+}  // namespace sluice::runtime

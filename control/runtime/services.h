@@ -1,0 +1,44 @@
+// What all transfers of a node share. Lives as long as the last of them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <memory>
+#include <utility>
+
+#include "control/async/pool.h"
+#include "control/async/turns.h"
+#include "control/attach/client.h"
+#include "control/exports/exports.h"
+#include "control/identity/identity.h"
+#include "control/journal/journal.h"
+#include "control/transfer/terms.h"
+#include "dataplane/base/config/config.h"
+
+namespace sluice::runtime {
+
+transfer::Settings settings_of(const config::Node& node);
+
+struct Services {
+  Services(asio::io_context& context, config::Node n, identity::Identity i, exports::Exports e,
+           std::unique_ptr<journal::Journal> j)
+      : io(context),
+        node(std::move(n)),
+        settings(settings_of(node)),
+        identity(std::move(i)),
+        exports(std::move(e)),
+        journal(std::move(j)),
+        board(std::make_shared<control::BoardClient>(context, node, turns)) {}
+
+  asio::io_context& io;
+  const config::Node node;
+  const transfer::Settings settings;
+  const identity::Identity identity;
+  const exports::Exports exports;                   // blocking; any thread
+  const std::unique_ptr<journal::Journal> journal;  // blocking; any thread
+  const std::shared_ptr<control::TurnMeter> turns = std::make_shared<control::TurnMeter>();
+  const std::shared_ptr<control::BoardClient> board;
+  control::Pool pool{io};
+};
+
+}  // namespace sluice::runtime

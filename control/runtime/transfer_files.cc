@@ -1,0 +1,122 @@
+// Files of a source, and what both roles have. Those of a destination are in destination_files.cc.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/transfer_files.h"
+
+#include <algorithm>
+
+#include "control/exports/read_back.h"
+#include "dataplane/crc/crc.h"
+
+namespace sluice::runtime {
+namespace {
+
+// Of the bytes that the dataplane generates, which are zeros.
+uint64_t crc_of_generated(wire::CrcKind kind, uint64_t length) {
+  static const std::vector<uint8_t> zeros(1U << 20);
+  uint64_t crc = 0;
+  for (uint64_t left = length; left > 0;) {
+    const uint64_t bytes = std::min<uint64_t>(left, zeros.size());
+    crc = crc::compute(kind, crc, zeros.data(), bytes);
+    left -= bytes;
+  }
+  return crc;
+}
+
+}  // namespace
+
+TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
+                             const transfer::Transfer& transfer, OpenSources sources)
+    : services_(std::move(services)),
+      queue_(std::move(queue)),
+      transfer_(transfer),
+      sources_(std::move(sources.open)) {}
+
+void TransferFiles::post(transfer::Event event) const {
+  if (const auto queue = queue_.lock()) queue->post(std::move(event));
+}
+
+const catalog::File& TransferFiles::file(ObjectId object) const {
+  return transfer_.job().catalog()->files_of(object).front();
+}
+
+TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
+  const size_t i = object.value();
+  if (i < sources_.size() && sources_[i])
+    return {.fd = sources_[i]->fd.get(), .direct = sources_[i]->direct, .owner = sources_[i]};
+  if (i < destinations_.size() && destinations_[i])
+    return {.fd = destinations_[i]->fd(), .direct = destinations_[i]->direct(), .owner = destinations_[i]};
+  return {};
+}
+
+// ---- a source ----------------------------------------------------------------------------------
+
+void TransferFiles::perform(const transfer::OpenSources& effect) {
+  services_->pool.run(
+      [services = services_, paths = effect.paths] { return open_sources(services->exports, paths); },
+      [self = shared_from_this()](Result<OpenSources> opened) {
+        if (!opened) return self->post(transfer::SourcesOpened{opened.error()});
+        self->sources_ = std::move(opened->open);
+        self->post(transfer::SourcesOpened{std::move(opened->files)});
+      });
+}
+
+void TransferFiles::perform(const transfer::ReopenSources&) {
+  OpenSources known;
+  const auto& files = transfer_.job().catalog()->files();
+  known.files.assign(files.begin(), files.end());
+  sources_.resize(files.size());
+  known.open = sources_;
+  services_->pool.run(
+      [services = services_, known = std::move(known)]() mutable {
+        return reopen_sources(services->exports, std::move(known));
+      },
+      [self = shared_from_this()](Result<OpenSources> opened) {
+        if (!opened) return self->post(transfer::SourcesReopened{opened.error()});
+        self->sources_ = std::move(opened->open);
+        self->post(transfer::SourcesReopened{});
+      });
+}
+
+void TransferFiles::perform(const transfer::CheckSource& effect) {
+  const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
+  services_->pool.run(
+      [source] { return source ? exports::Exports::check_unchanged(*source) : Status(); },
+      [self = shared_from_this(), effect](Status status) {
+        self->post(transfer::SourceChecked{
+            .object = effect.object, .status = std::move(status), .otherwise = effect.otherwise});
+      });
+}
+
+void TransferFiles::perform(const transfer::ReadExtent& effect) {
+  const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
+  const wire::CrcKind kind = transfer_.job().terms->crc_kind;
+  services_->pool.run(
+      [source, kind, range = effect.range]() -> Result<uint64_t> {
+        if (!source) return crc_of_generated(kind, range.length);
+        return control::read_crc(source->fd.get(), kind, range.offset, range.length);
+      },
+      [self = shared_from_this(), effect](Result<uint64_t> crc) {
+        self->post(
+            transfer::ExtentRead{.object = effect.object, .extent = effect.extent, .crc = std::move(crc)});
+      });
+}
+
+// ---- both --------------------------------------------------------------------------------------
+
+// Removing a large unfinished file takes its time.
+void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
+  services_->pool.run(
+      [sources = std::exchange(sources_, {}), destinations = std::exchange(destinations_, {}),
+       fetched = std::exchange(fetched_, {}), keep = effect.keep]() mutable {
+        for (const Destination& destination : destinations) {
+          if (keep && destination) destination->keep();
+        }
+        destinations.clear();
+        sources.clear();
+        fetched.clear();
+        return 0;
+      },
+      [self = shared_from_this()](int) { self->post(transfer::FilesReleased{}); });
+}
+
+}  // namespace sluice::runtime

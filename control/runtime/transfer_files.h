@@ -1,0 +1,72 @@
+// The files of one transfer: opened, created, found again, synced, named, let go of, on the pool.
+//
+// On the loop's thread; what blocks runs elsewhere and answers into the transfer's queue. Whatever is under
+// way holds this object, and the files it works upon.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "control/runtime/events.h"
+#include "control/runtime/services.h"
+#include "control/runtime/sources.h"
+#include "control/transfer/transfer.h"
+
+namespace sluice::runtime {
+
+class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
+ public:
+  // `transfer` is read only while an effect of it is performed.
+  TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
+                const transfer::Transfer& transfer, OpenSources sources);
+
+  // What the dataplane is given of an object; -1: there is no file. `owner` keeps the descriptor open.
+  struct Descriptor {
+    int fd = -1;
+    bool direct = false;
+    std::shared_ptr<const void> owner;
+  };
+  Descriptor descriptor(ObjectId object) const;
+  // The dataplane still had the descriptor of an unfinished file: ReopenFile takes it.
+  void fetched(ObjectId object, UniqueFd fd);
+
+  // Of a source
+  void perform(const transfer::OpenSources& effect);
+  void perform(const transfer::ReopenSources& effect);
+  void perform(const transfer::CheckSource& effect);
+  void perform(const transfer::ReadExtent& effect);
+  // Of a destination
+  void perform(const transfer::CreateFiles& effect);
+  void perform(const transfer::RecoverFiles& effect);
+  void perform(const transfer::ReopenFile& effect);
+  void perform(const transfer::RecreateFile& effect);
+  void perform(const transfer::SyncObject& effect);
+  void perform(const transfer::FinishObject& effect);
+  void perform(const transfer::ReadBackObject& effect);
+  void perform(const transfer::NameObject& effect);
+  // Of both
+  void perform(const transfer::ReleaseFiles& effect);
+
+ private:
+  using Destination = std::shared_ptr<exports::DestinationFile>;
+
+  void post(transfer::Event event) const;
+  const catalog::File& file(ObjectId object) const;
+  Destination& destination(ObjectId object);
+  void let_go(ObjectId object);  // its descriptors
+  // Answers with what `work` finds of the object's unfinished file.
+  template <typename Answer>
+  void run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work);
+
+  const std::shared_ptr<Services> services_;
+  const std::weak_ptr<EventQueue> queue_;
+  const transfer::Transfer& transfer_;
+  std::vector<std::shared_ptr<exports::SourceFile>> sources_;  // by object, as the next
+  std::vector<Destination> destinations_;
+  std::vector<std::shared_ptr<UniqueFd>> fetched_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/transfer_task.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+
+namespace sluice::runtime {
+
+transfer::Settings settings_of(const config::Node& node) {
+  return {.node_name = node.name,
+          .udp_checksum_always = node.udp_checksum == "always",
+          .partition_bytes = node.partition_bytes,
+          .sync_lag_bytes = node.sync_lag_bytes,
+          .sync_lag_ns = node.sync_lag_ms * transfer::kMillisecondNs,
+          .stall_timeout_ns = node.stall_timeout_s * transfer::kSecondNs,
+          .resume_timeout_ns = node.resume_timeout_s * transfer::kSecondNs,
+          .keep_ns = node.keep_timeout_s * transfer::kSecondNs};
+}
+
+TransferTask::TransferTask(std::shared_ptr<Services> services, std::unique_ptr<transfer::Transfer> transfer,
+                           OpenSources sources, OnChange changed)
+    : services_(std::move(services)),
+      transfer_(std::move(transfer)),
+      changed_(std::move(changed)),
+      sources_(std::move(sources)),
+      journal_(services_->pool.serial()),
+      timer_(services_->io) {}
+
+TransferTask::~TransferTask() = default;
+
+void TransferTask::start() {
+  files_ = std::make_shared<TransferFiles>(services_, weak_from_this(), *transfer_, std::move(sources_));
+  for (uint32_t i = 0; i < transfer_->legs(); ++i) {
+    const transfer::LegId id(i);
+    legs_.push_back({.stream = std::make_unique<LegStream>(services_, weak_from_this(), id,
+                                                           transfer_->leg(id).peer_name()),
+                     .flows = std::make_unique<LegFlows>(services_, weak_from_this(), id, files_)});
+  }
+  // What a former control left is claimed with the first step, before the board is heard of.
+  post(transfer::Begin{});
+  for (const Leg& leg : legs_) {
+    if (!over_) leg.flows->join();
+  }
+}
+
+void TransferTask::peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello) {
+  legs_.front().stream->peer_called(std::move(connection), hello);
+}
+
+// ---- events in, effects out --------------------------------------------------------------------
+
+void TransferTask::post(transfer::Event event) {
+  if (over_) return;
+  events_.push_back(std::move(event));
+  if (!stepping_) run();
+}
+
+void TransferTask::run() {
+  const auto self = shared_from_this();  // whoever hears of the change may let go of it
+  const control::TurnMeter::Scope scope(*services_->turns, "a transfer");
+  stepping_ = true;
+  while (!events_.empty() && !over_) {
+    const transfer::Event event = std::move(events_.front());
+    events_.pop_front();
+    for (const transfer::Effect& effect : transfer_->step(event, control::monotonic_ns())) dispatch(effect);
+  }
+  stepping_ = false;
+  arm();
+  if (over_ || transfer_->ended() != told_ended_) {
+    told_ended_ = transfer_->ended();
+    changed_(*this);
+  }
+}
+
+void TransferTask::arm() {
+  const uint64_t due_ns = transfer_->due_ns();
+  if (over_) {
+    timer_.cancel();
+    return;
+  }
+  if (due_ns == timer_ns_) return;
+  timer_ns_ = due_ns;
+  if (due_ns == UINT64_MAX) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(due_ns)));
+  timer_.async_wait([weak = weak_from_this(), due_ns](const asio::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || self->timer_ns_ != due_ns) return;
+    self->timer_ns_ = UINT64_MAX;
+    self->post(transfer::TimerDue{});
+  });
+}
+
+void TransferTask::dispatch(const transfer::Effect& effect) {
+  std::visit(
+      [this](const auto& e) {
+        using E = std::decay_t<decltype(e)>;
+        if constexpr (std::is_same_v<E, transfer::Over>) {
+          over_ = true;
+        } else if constexpr (std::is_same_v<E, transfer::WriteJournal> || std::is_same_v<E, transfer::Log>) {
+          perform(e);
+        } else if constexpr (requires(TransferFiles & files) { files.perform(e); }) {
+          files_->perform(e);
+        } else if constexpr (requires(LegStream & stream) { stream.perform(e); }) {
+          legs_[e.leg.value()].stream->perform(e);
+        } else if constexpr (requires { e.leg; }) {
+          legs_[e.leg.value()].flows->perform(e);
+        } else {
+          legs_.front().flows->perform(e);  // objects are opened with the first leg's flows
+        }
+      },
+      effect);
+}
+
+void TransferTask::perform(const transfer::WriteJournal& effect) {
+  services_->pool.run_on(
+      journal_,
+      [services = services_, id = transfer_->id(), batch = effect.batch, durability = effect.durability] {
+        return services->journal->write(id, batch, durability);
+      },
+      [self = shared_from_this(), entry = effect.entry, object = effect.object](Status status) {
+        self->post(transfer::JournalWritten{.entry = entry, .object = object, .status = std::move(status)});
+      });
+}
+
+asio::awaitable<void> TransferTask::journal_settled() {
+  const auto self = shared_from_this();
+  const auto settled = std::make_shared<bool>(false);
+  const auto done = std::make_shared<control::Notify>(services_->io);
+  services_->pool.run_on(
+      journal_, [] { return true; },
+      [settled, done](bool) {
+        *settled = true;
+        done->notify();
+      });
+  while (!*settled) co_await done->wait();
+}
+
+void TransferTask::perform(const transfer::Log& effect) const {
+  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
+                                                   spdlog::level::warn, spdlog::level::err};
+  spdlog::log(kLevels[static_cast<size_t>(effect.level)], "{}: {}", transfer_->log_name(), effect.text);
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,68 @@
+// One transfer of the daemon: runs the pure state machine (control/transfer) over sockets, board, files and
+// journal.
+//
+// Whatever happens becomes an event in a queue; each is stepped in its turn, and the effects that come of it
+// are performed at once. On the loop's thread; nothing here blocks. The owner keeps it until it is over.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "control/runtime/leg_flows.h"
+#include "control/runtime/leg_stream.h"
+#include "control/runtime/transfer_files.h"
+#include "control/transfer/transfer.h"
+
+namespace sluice::runtime {
+
+class TransferTask final : public EventQueue, public std::enable_shared_from_this<TransferTask> {
+ public:
+  using OnChange = std::function<void(TransferTask&)>;
+
+  // `changed` is called after steps in which the transfer has ended, or is over.
+  TransferTask(std::shared_ptr<Services> services, std::unique_ptr<transfer::Transfer> transfer,
+               OpenSources sources, OnChange changed);
+  ~TransferTask() override;
+
+  void start();
+  void post(transfer::Event event) override;
+  void peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello);
+
+  // What was asked of the journal so far has been answered: an operator who is told of it may build on it.
+  asio::awaitable<void> journal_settled();
+
+  const transfer::Transfer& transfer() const { return *transfer_; }
+  bool over() const { return over_; }
+
+ private:
+  struct Leg {
+    std::unique_ptr<LegStream> stream;
+    std::unique_ptr<LegFlows> flows;
+  };
+
+  void run();
+  void arm();
+  void dispatch(const transfer::Effect& effect);
+  void perform(const transfer::WriteJournal& effect);
+  void perform(const transfer::Log& effect) const;
+
+  const std::shared_ptr<Services> services_;
+  const std::unique_ptr<transfer::Transfer> transfer_;
+  const OnChange changed_;
+  OpenSources sources_;  // until start()
+  std::shared_ptr<TransferFiles> files_;
+  std::vector<Leg> legs_;
+  control::Pool::Serial journal_;  // one write after the other
+  asio::steady_timer timer_;
+  uint64_t timer_ns_ = UINT64_MAX;
+  std::deque<transfer::Event> events_;
+  bool stepping_ = false;
+  bool over_ = false;
+  bool told_ended_ = false;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,39 @@
+// What follows when an attempt has ended with an error, and when the next one is due.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/error.h"
+
+namespace sluice::transfer {
+
+enum class Remedy : uint8_t {
+  kTime,      // it may be well later
+  kOperator,  // somebody must do something; what has arrived is kept
+  kNone,      // the transfer ends
+};
+Remedy remedy_of(ErrorCode code);
+
+// Waits between attempts: each longer than the one before, until something moves.
+class Backoff {
+ public:
+  static constexpr uint64_t kMinNs = 200'000'000;
+  static constexpr uint64_t kMaxNs = 5'000'000'000;
+
+  // An attempt ended at `now_ns`. `peer_is_well`: it said itself that it waits.
+  void interrupted(uint64_t now_ns, bool peer_is_well);
+  void moved() { since_ns_ = wait_ns_ = next_ns_ = 0; }
+  uint64_t next_ns() const { return next_ns_; }  // of the next attempt
+  // Since when no attempt got anywhere; 0: data moves.
+  uint64_t since_ns() const { return since_ns_; }
+
+ private:
+  uint64_t since_ns_ = 0;
+  uint64_t wait_ns_ = 0;
+  uint64_t next_ns_ = 0;
+};
+
+}  // namespace sluice::transfer

@@ -1,0 +1,198 @@
+// A receiving end's way to durability and to the final names: what Commit says, asked for; what came of it,
+// told.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "control/transfer/destination_end.h"
+#include "control/transfer/range_messages.h"
+
+namespace sluice::transfer {
+
+// Takes what was written until now. A file that is not open yet will be due again.
+void DestinationEnd::begin_sync(ObjectId object, Effects& out) {
+  if (!files_.held(object) || receiver_->begin_sync(object) == 0) return;
+  if (files_.discards()) {  // as certain as it will ever be; the journal need not know
+    (void)receiver_->sync_succeeded(object);
+    report_durable(object, out);
+    return;
+  }
+  (void)commit(object, CommitEvent::kSyncDue, {}, out);  // only an end can bring an error
+}
+
+// `status`: how what was under way has ended.
+Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& status, Effects& out) {
+  if (event == CommitEvent::kFinishDue && files_.discards()) return named(object, out);
+  switch (commits_[object].step(event)) {
+    case CommitAction::kSync:
+      ask(SyncObject{object}, out);
+      return {};
+    case CommitAction::kNoteSuspect:
+      sync_errors_.insert_or_assign(object, status.error());
+      out.log(LogLevel::kWarn,
+              fmt::format("{}; asking for what is not certain again", status.error().message));
+      journal_suspect(object, Entry::kSuspect, out);
+      return {};
+    case CommitAction::kForget: {
+      const Error error = sync_errors_.extract(object).mapped();
+      if (!receiver_->sync_failed(object)) return error;
+      return follow_receiver(out);
+    }
+    case CommitAction::kJournal:
+      journal_extents(object, out);
+      return {};
+    case CommitAction::kTakeBack:
+      receiver_->not_journalled(object);
+      return status;
+    case CommitAction::kReport:
+      report_durable(object, out);
+      return follow_receiver(out);
+    case CommitAction::kFinish:
+      ask(FinishObject{object}, out);
+      return {};
+    case CommitAction::kReadBack:
+      out.log(LogLevel::kInfo,
+              fmt::format("{}: reading it back, since its disk failed meanwhile", catalog().shown(object)));
+      ask(ReadBackObject{object}, out);
+      return {};
+    case CommitAction::kRecord:
+      journal_state(object, Entry::kFinishing, catalog::FileState::kFinishing, Durability::kPower, out);
+      return {};
+    case CommitAction::kName:
+      ask(NameObject{object}, out);
+      return {};
+    case CommitAction::kNote:
+      files_.let_go(object);
+      journal_state(object, Entry::kNamed, catalog::FileState::kDone, Durability::kProcess, out);
+      return {};
+    case CommitAction::kTell:
+      return named(object, out);
+    case CommitAction::kFail:
+      return status;
+  }
+  return {};
+}
+
+// A disk that failed once may have lost more than it said, even of what it had called certain: the file
+// system's own blocks are written without anybody waiting for them.
+void DestinationEnd::journal_suspect(ObjectId object, Entry entry, Effects& out) {
+  Batch batch;
+  const catalog::Object& its = catalog().object(object);
+  for (uint32_t i = 0; i < its.file_count; ++i) {
+    catalog::File& file = files_.catalog().file(its.first_file.plus(i));
+    file.suspect = true;
+    batch.files.push_back({.file = its.first_file.plus(i), .record = file});
+  }
+  ask(
+      WriteJournal{
+          .entry = entry, .object = object, .batch = std::move(batch), .durability = Durability::kPower},
+      out);
+}
+
+void DestinationEnd::journal_extents(ObjectId object, Effects& out) {
+  Batch batch;
+  batch.blocks.push_back({.object = object, .blocks = receiver_->sync_succeeded(object)});
+  ask(WriteJournal{.entry = Entry::kExtents,
+                   .object = object,
+                   .batch = std::move(batch),
+                   .durability = Durability::kPower},
+      out);
+}
+
+void DestinationEnd::journal_state(ObjectId object, Entry entry, catalog::FileState state,
+                                   Durability durability, Effects& out) {
+  Batch batch;
+  const catalog::Object& its = catalog().object(object);
+  for (uint32_t i = 0; i < its.file_count; ++i) {
+    catalog::File& file = files_.catalog().file(its.first_file.plus(i));
+    file.state = state;
+    file.digest = receiver_->digest(object);
+    batch.files.push_back({.file = its.first_file.plus(i), .record = file});
+  }
+  ask(WriteJournal{.entry = entry, .object = object, .batch = std::move(batch), .durability = durability},
+      out);
+}
+
+void DestinationEnd::report_durable(ObjectId object, Effects& out) {
+  in_parts(receiver_->journalled(object), [&](std::vector<recovery::Range> ranges) {
+    say(PartitionDone{.object = object, .ranges = std::move(ranges)}, out);
+  });
+}
+
+Status DestinationEnd::named(ObjectId object, Effects& out) {
+  ++steps_;
+  receiver_->set_done(object, receiver_->digest(object));
+  for (catalog::File& file : files_.catalog().files_of(object)) file.digest = receiver_->digest(object);
+  files_.done(object, out);
+  say(FileDone{.object = object, .digest = receiver_->digest(object)}, out);
+  return follow_receiver(out);
+}
+
+// ---- what came of it ---------------------------------------------------------------------------
+
+Status DestinationEnd::on(const FilesCreated& event, Effects& out) {
+  Status status = files_.on(event, out);
+  if (status && !receiver_) make_receiver();
+  return status;
+}
+
+Status DestinationEnd::on(const FilesRecovered& event, Effects& out) {
+  for (uint32_t i = 0; i < event.objects.size(); ++i) {
+    const ObjectId object(i);
+    if (event.objects[object] != Recovered::kNamed || receiver_->done(object)) continue;
+    receiver_->set_done(object, catalog().files_of(object).front().digest);
+    commits_[object].found_named();
+  }
+  return files_.on(event, out);
+}
+
+Status DestinationEnd::on(const FileRecreated& event, Effects& out) {
+  if (event.identity) receiver_->begin_anew(event.object);
+  return files_.on(event, out);
+}
+
+Status DestinationEnd::on(const ObjectSynced& event, Effects& out) {
+  answered();
+  ++steps_;
+  return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);
+}
+
+Status DestinationEnd::on(const ObjectFinished& event, Effects& out) {
+  answered();
+  ++steps_;
+  const bool suspect = catalog().files_of(event.object).front().suspect;
+  const CommitEvent good = suspect ? CommitEvent::kGoodSuspect : CommitEvent::kGood;
+  return commit(event.object, event.status ? good : CommitEvent::kBad, event.status, out);
+}
+
+Status DestinationEnd::on(const ObjectReadBack& event, Effects& out) {
+  answered();
+  ++steps_;
+  const std::string& shown = catalog().shown(event.object);
+  Status status;
+  if (!event.crc) {
+    status = Error{event.crc.error().code, shown + ": " + event.crc.error().message};
+  } else if (*event.crc != receiver_->digest(event.object)) {
+    status =
+        Error{ErrorCode::kIntegrity,
+              fmt::format("{}: its disk failed meanwhile, and now gives back other bytes than were written: "
+                          "nothing was stored; check the disk and its file system, then send it again",
+                          shown)};
+  }
+  return commit(event.object, status ? CommitEvent::kGood : CommitEvent::kBad, status, out);
+}
+
+Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
+  answered();
+  return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);
+}
+
+Status DestinationEnd::on(const JournalWritten& event, Effects& out) {
+  if (event.entry == Entry::kAnew) return files_.on(event, out);
+  answered();
+  if (event.entry == Entry::kNoted) return {};
+  const bool needed = event.entry == Entry::kExtents || event.entry == Entry::kFinishing;
+  if (!event.status && !needed) out.log(LogLevel::kWarn, event.status.error().message);
+  return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);
+}
+
+}  // namespace sluice::transfer

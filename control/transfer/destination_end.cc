@@ -1,0 +1,230 @@
+// What a receiving end is told by the source and by the board, and what it tells them.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/destination_end.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "control/transfer/range_messages.h"
+
+namespace sluice::transfer {
+
+DestinationEnd::DestinationEnd(const Settings& settings, const Agreement& agreement,
+                               const std::vector<catalog::File>& files)
+    : settings_(settings), agreement_(agreement), files_(settings, agreement.discard, files) {}
+
+Result<DestinationEnd> DestinationEnd::restore(const Settings& settings, const Agreement& agreement,
+                                               const Saved& saved) {
+  DestinationEnd end(settings, agreement, saved.files);
+  end.make_receiver();
+  for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (!saved.blocks.contains(object)) continue;
+    for (const recovery::Block& block : saved.blocks[object]) {
+      const Status status = end.receiver_->restore(object, block);
+      if (!status)
+        return Error{ErrorCode::kStorage, end.catalog().shown(object) + ": " + status.error().message};
+    }
+  }
+  end.receiver_->finish_restore();
+  for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    const catalog::File& file = end.catalog().files_of(object).front();
+    if (file.state != catalog::FileState::kDone) continue;
+    end.receiver_->set_done(object, file.digest);
+    end.commits_[object].found_named();
+    end.files_.mark_done(object);
+  }
+  return end;
+}
+
+void DestinationEnd::make_receiver() {
+  Indexed<ObjectId, recovery::Layout> layouts;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    layouts.push_back({.size_bytes = catalog().object(ObjectId(i)).size_bytes,
+                       .extent_bytes = agreement_.extent_bytes,
+                       .crc_kind = agreement_.crc_kind});
+  }
+  commits_.assign(layouts.size(), {});
+  receiver_.emplace(layouts, 0,
+                    recovery::Receiver::Options{.sync_lag_bytes = settings_.sync_lag_bytes,
+                                                .sync_lag_ns = settings_.sync_lag_ns});
+}
+
+// ---- an attempt --------------------------------------------------------------------------------
+
+void DestinationEnd::prepare(Effects& out) {
+  files_.prepare(out);
+  if (files_.agreed() && !receiver_) make_receiver();
+}
+
+TransferReady DestinationEnd::ready(std::vector<uint64_t> flow_ids,
+                                    std::vector<uint32_t> credit_extents) const {
+  TransferReady ready{.flow_ids = std::move(flow_ids), .credit_extents = std::move(credit_extents)};
+  for (const catalog::File& file : catalog().files()) ready.final_paths.push_back(file.shown);
+  return ready;
+}
+
+void DestinationEnd::start_attempt(ControlStream& stream, size_t lanes, uint64_t now_ns) {
+  stream_ = &stream;
+  peer_ended_ = false;
+  detectors_.assign(lanes, {});
+  receiver_->start_attempt(static_cast<uint32_t>(lanes), now_ns);
+}
+
+void DestinationEnd::adopt_work(ControlStream& stream, std::span<const board::FlowSlot* const> lanes,
+                                uint64_t now_ns, Effects& out) {
+  stream_ = &stream;
+  peer_ended_ = false;
+  detectors_.clear();
+  for (const board::FlowSlot* lane : lanes) {
+    detectors_.push_back(recovery::LossDetector(lane->control.settled_below.load(std::memory_order_acquire)));
+  }
+  std::vector<ObjectId> open;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    if (files_.is_open(ObjectId(i))) open.emplace_back(i);
+  }
+  receiver_->adopt(static_cast<uint32_t>(lanes.size()), open, now_ns);
+  (void)follow_receiver(out);  // nothing of the source has been heard that could differ
+}
+
+void DestinationEnd::send_states(Effects& out) const {
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (receiver_->done(object)) {
+      say(ObjectState{.object = object, .done = true, .digest = receiver_->digest(object)}, out);
+      continue;
+    }
+    in_parts(receiver_->held(object), [&](std::vector<recovery::Range> ranges) {
+      say(ObjectState{.object = object, .held = std::move(ranges)}, out);
+    });
+  }
+  say(ObjectState{.end = true}, out);
+}
+
+void DestinationEnd::settle(Effects& out) {
+  for (uint32_t i = 0; receiver_ && i < catalog().object_count(); ++i) begin_sync(ObjectId(i), out);
+  if (receiver_) (void)follow_receiver(out);
+}
+
+void DestinationEnd::attempt_over() {
+  CHECK(pending_ == 0, "an attempt is over when everything was answered");
+  for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
+  stream_ = nullptr;
+  files_.attempt_over();
+}
+
+// ---- the source --------------------------------------------------------------------------------
+
+Status DestinationEnd::on_message(const Message& message, uint64_t /*now_ns*/, Effects& out) {
+  if (const auto* sent = std::get_if<PartitionSent>(&message)) {
+    if (detectors_.contains(sent->lane) && receiver_->partition_sent(sent->object, sent->lane, sent->range))
+      return {};
+    return Error{ErrorCode::kIncompatible, "the peer reports a partition of no file or lane"};
+  }
+  if (const auto* digest = std::get_if<FileDigest>(&message)) {
+    if (receiver_->file_digest(digest->object, {.size_bytes = digest->size_bytes, .digest = digest->digest}))
+      return follow_receiver(out);
+    return Error{ErrorCode::kIncompatible, "the peer sends the digest of no file, or of another size"};
+  }
+  if (std::holds_alternative<SessionDone>(message)) {
+    peer_ended_ = true;
+    if (complete()) return {};
+    return Error{ErrorCode::kIncompatible, "the source ended the session before its files were done"};
+  }
+  return Error{ErrorCode::kIncompatible,
+               fmt::format("the peer sent {} to a destination", message_name(message))};
+}
+
+// ---- the board ---------------------------------------------------------------------------------
+
+Status DestinationEnd::on(const FlowEvent& event, Effects& out) {
+  if (!receiver_ || !catalog().contains(ObjectId(event.event.object))) return {};
+  if (event.event.kind == board::EventKind::kExtentFailed) return extent_failed(event.event, out);
+  receiver_->on_event(event.event);
+  return follow_receiver(out);
+}
+
+Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
+  const int error = static_cast<int>(event.value);
+  const ObjectId object(event.object);
+  journal_suspect(object, Entry::kNoted, out);
+  if (error == ENOSPC || error == EDQUOT) {
+    return Error{ErrorCode::kNoSpace, catalog().shown(object) + ": the file system became full: free space"};
+  }
+  return Error{ErrorCode::kStorage, fmt::format("{}: writing at byte {} failed: {}: check the disk",
+                                                catalog().shown(object), event.offset, std::strerror(error))};
+}
+
+Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
+  const size_t lanes = std::min(detectors_.size(), event.lanes.size());
+  for (uint32_t i = 0; i < lanes; ++i) {
+    const LaneId lane(i);
+    const uint64_t before = detectors_[lane].settled_below();
+    std::vector<board::Gap> gaps = recovery::find_losses(&detectors_[lane], *event.lanes[i], now_ns);
+    const uint64_t settled_below = detectors_[lane].settled_below();
+    if (gaps.empty() && settled_below == before) continue;
+    out.add(SettleLane{
+        .leg = stream_->leg(), .lane = lane, .gaps = std::move(gaps), .settled_below = settled_below});
+  }
+  receiver_->tick(now_ns);
+  return follow_receiver(out);
+}
+
+Status DestinationEnd::follow_receiver(Effects& out) {
+  if (stream_ == nullptr) return {};  // between attempts it wants nothing that is still right later
+  recovery::Receiver::Actions wants = receiver_->take_actions();
+  for (const recovery::LaneCommand& command : wants.commands) out.add(CommandLane{stream_->leg(), command});
+  for (recovery::Need& need : wants.needs) {
+    in_parts(need.ranges, [&](std::vector<recovery::Range> ranges) {
+      say(Need{.object = need.object, .ranges = std::move(ranges), .lane = need.lane}, out);
+    });
+  }
+  for (const ObjectId object : wants.syncs) begin_sync(object, out);
+  for (const ObjectId object : wants.finished) {
+    const Status status = commit(object, CommitEvent::kFinishDue, {}, out);
+    if (!status) return status;
+  }
+  if (!wants.differ.empty()) return differs(wants.differ.front());
+  return {};
+}
+
+Error DestinationEnd::differs(ObjectId object) const {
+  const wire::CrcKind kind = agreement_.crc_kind;
+  return {ErrorCode::kIntegrity,
+          fmt::format("{}: digest {} was sent, {} was received: nothing was stored, send it again",
+                      catalog().shown(object), control::digest_hex(kind, *receiver_->source_digest(object)),
+                      control::digest_hex(kind, receiver_->digest(object)))};
+}
+
+// ---- what it knows -----------------------------------------------------------------------------
+
+uint64_t DestinationEnd::bytes_done(ObjectId object) const {
+  return receiver_->done(object) ? catalog().object(object).size_bytes
+                                 : receiver_->written(object).set_bytes();
+}
+
+std::optional<uint64_t> DestinationEnd::digest(ObjectId object) const {
+  if (!receiver_->done(object) && !receiver_->written(object).complete()) return std::nullopt;
+  return receiver_->digest(object);
+}
+
+std::string DestinationEnd::waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                                        uint64_t now_ns) const {
+  constexpr uint64_t kSilenceNs = 500'000'000;
+  if (pending_ != 0 && now.bytes == before.bytes) return "fsync";
+  if (bytes_done() == catalog().bytes_total()) return "";
+  if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";
+  if (now.no_buffer_drops != before.no_buffer_drops) return "disk";
+  return "";
+}
+
+void DestinationEnd::answered() {
+  CHECK(pending_ != 0, "what is answered was asked for");
+  --pending_;
+}
+
+}  // namespace sluice::transfer

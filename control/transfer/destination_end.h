@@ -1,0 +1,114 @@
+// The receiving end of a transfer: what arrived, what is durable, which file has its name, and what the
+// source is told of it. What is missing, due or complete is decided by recovery::Receiver, the order of
+// durability by Commit, the files by DestinationFiles.
+//
+// Pure. An error that a function returns ends the attempt; it is the only way in which one is told.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/board/figures.h"
+#include "control/recovery/loss_detector.h"
+#include "control/recovery/receiver.h"
+#include "control/transfer/commit.h"
+#include "control/transfer/control_stream.h"
+#include "control/transfer/destination_files.h"
+
+namespace sluice::transfer {
+
+class DestinationEnd {
+ public:
+  // Extent size, CRC kind and whether bytes are only counted are those of the first agreement, for ever.
+  DestinationEnd(const Settings& settings, const Agreement& agreement,
+                 const std::vector<catalog::File>& files = {});
+  // From the journal: kStorage when its rows make no sense. recover() comes next.
+  static Result<DestinationEnd> restore(const Settings& settings, const Agreement& agreement,
+                                        const Saved& saved);
+
+  DestinationFiles& files() { return files_; }
+  const DestinationFiles& files() const { return files_; }
+
+  // ---- an attempt ----
+  void prepare(Effects& out);  // the offer is agreed upon: files, then objects
+  TransferReady ready(std::vector<uint64_t> flow_ids, std::vector<uint32_t> credit_extents) const;
+  void start_attempt(ControlStream& stream, size_t lanes, uint64_t now_ns);
+  // Flows of an earlier life of this control: their workers are asked what they have.
+  void adopt_work(ControlStream& stream, std::span<const board::FlowSlot* const> lanes, uint64_t now_ns,
+                  Effects& out);
+  bool adopting() const { return receiver_ && receiver_->adopting(); }
+  void send_states(Effects& out) const;  // what the source need not send
+  void halt() { files_.halt(); }
+  void settle(Effects& out);  // flows have ended: what they have brought becomes durable
+  void attempt_over();
+
+  // ---- what is told ----
+  Status on_message(const Message& message, uint64_t now_ns, Effects& out);
+  Status on(const FlowEvent& event, Effects& out);
+  Status on(const Tick& event, uint64_t now_ns, Effects& out);
+  Status on(const FilesRecovered& event, Effects& out);
+  Status on(const FilesCreated& event, Effects& out);
+  Status on(const FileRecreated& event, Effects& out);
+  Status on(const ObjectSynced& event, Effects& out);
+  Status on(const ObjectFinished& event, Effects& out);
+  Status on(const ObjectReadBack& event, Effects& out);
+  Status on(const ObjectNamed& event, Effects& out);
+  Status on(const JournalWritten& event, Effects& out);
+
+  // ---- what it knows ----
+  bool complete() const { return receiver_ && receiver_->all_done(); }
+  bool peer_ended() const { return peer_ended_; }
+  uint32_t pending() const { return files_.pending() + pending_; }
+  const catalog::Catalog& catalog() const { return files_.catalog(); }
+  const Agreement& agreement() const { return agreement_; }
+  uint64_t bytes_done() const { return receiver_ ? receiver_->bytes_written() : 0; }
+  uint64_t bytes_done(ObjectId object) const;
+  std::vector<recovery::Range> held(ObjectId object) const { return receiver_->held(object); }
+  bool done(ObjectId object) const { return receiver_->done(object); }
+  std::optional<uint64_t> source_digest(ObjectId object) const { return receiver_->source_digest(object); }
+  std::optional<uint64_t> digest(ObjectId object) const;    // once all is there
+  uint64_t steps() const { return steps_ + bytes_done(); }  // changes with every step forward
+  std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                          uint64_t now_ns) const;
+
+ private:
+  void make_receiver();
+  Status follow_receiver(Effects& out);
+  void begin_sync(ObjectId object, Effects& out);
+  Status commit(ObjectId object, CommitEvent event, const Status& status, Effects& out);
+  void journal_extents(ObjectId object, Effects& out);
+  void journal_state(ObjectId object, Entry entry, catalog::FileState state, Durability durability,
+                     Effects& out);
+  void journal_suspect(ObjectId object, Entry entry, Effects& out);
+  void report_durable(ObjectId object, Effects& out);
+  void tell_done(ObjectId object, Effects& out);
+  Status named(ObjectId object, Effects& out);
+  Error differs(ObjectId object) const;
+  Status extent_failed(const board::Event& event, Effects& out);
+  void say(Message message, Effects& out) const {
+    if (stream_ != nullptr) stream_->say(std::move(message), out);
+  }
+  template <typename E>
+  void ask(E effect, Effects& out) {
+    ++pending_;
+    out.add(std::move(effect));
+  }
+  void answered();
+
+  const Settings& settings_;
+  Agreement agreement_;
+  DestinationFiles files_;
+  ControlStream* stream_ = nullptr;  // of the attempt
+  std::optional<recovery::Receiver> receiver_;
+  Indexed<ObjectId, Commit> commits_;
+  Indexed<LaneId, recovery::LossDetector> detectors_;
+  std::map<ObjectId, Error> sync_errors_;  // of failed syncs, while the journal is told
+  uint64_t steps_ = 0;
+  uint32_t pending_ = 0;  // effects that have still to be answered
+  bool peer_ended_ = false;
+};
+
+}  // namespace sluice::transfer

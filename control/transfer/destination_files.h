@@ -1,0 +1,121 @@
+// The files of a receiving end: agreed upon, created or found again, open at the dataplane in their turn.
+//
+// Pure: it asks for what it needs (effects.h) and is told how that ended. One file after the other is
+// prepared; `prepared()` tells when flows may be opened. The dataplane takes object numbers modulo
+// open_objects_max, so object n is opened when n - open_objects_max is done.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/transfer/effects.h"
+#include "control/transfer/events.h"
+#include "control/transfer/phase.h"
+#include "control/transfer/terms.h"
+
+namespace sluice::transfer {
+
+// What is being waited for, of the file that is being prepared.
+enum class FilesPhase : uint8_t {
+  kIdle,
+  kOffer,       // parts of it have come
+  kRecovering,  // after a restart: what is there?
+  kCreating,
+  kFetching,
+  kReopening,
+  kRecreating,
+  kNoting,  // that one of them begins anew
+  kOpening,
+  kReady,
+};
+bool allowed(FilesPhase from, FilesPhase to);
+
+class DestinationFiles {
+ public:
+  // Where an operator of this node wants the files: it overrides what the peer says.
+  struct Wish {
+    std::string destination;
+    bool into_directory = false;
+    bool overwrite = false;
+  };
+
+  // `files`: from the journal, or none yet.
+  DestinationFiles(const Settings& settings, bool discard, const std::vector<catalog::File>& files);
+
+  // A part of the offer. True once it was the last one, and the whole of it is right: then prepare(). The
+  // first time an error means that nothing may be sent; later the offer must be the same as before.
+  Result<bool> take_offer(const TransferOffer& part, const Wish* wish, uint32_t extent_bytes);
+  // Creates the files, or reopens those that are not held; then opens the first objects.
+  void prepare(Effects& out);
+  // As prepare(), for flows of an earlier life of this control: descriptors come from the dataplane.
+  void adopt(Effects& out);
+  void recover(Effects& out);  // once, after a restart, before anything else
+  // The attempt ends: what is under way ends, and nothing new is begun.
+  void halt() { halted_ = true; }
+  // It has ended: nothing is under way, or open at the dataplane.
+  void attempt_over();
+
+  // What was asked for has ended. An error ends the attempt.
+  Status on(const FilesCreated& event, Effects& out);
+  Status on(const FilesRecovered& event, Effects& out);
+  Status on(const ObjectFetched& event, Effects& out);
+  Status on(const FileReopened& event, Effects& out);
+  Status on(const FileRecreated& event, Effects& out);
+  Status on(const JournalWritten& event, Effects& out);  // Entry::kAnew
+  Status on(const ObjectOpened& event, Effects& out);
+  void on(const ObjectClosed& event, Effects& out);
+
+  // The object is done: its number may be used again before the source hears of it.
+  void done(ObjectId object, Effects& out);
+  void mark_done(ObjectId object);  // found so after a restart
+  // Its descriptor is gone: it has its name.
+  void let_go(ObjectId object) { places_[object].held = false; }
+  void released();  // every descriptor
+
+  bool agreed() const { return catalog_.object_count() != 0; }
+  bool prepared() const { return phase_ == FilesPhase::kReady; }
+  bool recovered() const { return phase_ != FilesPhase::kRecovering; }
+  bool held(ObjectId object) const { return discard_ || places_[object].held; }
+  bool is_open(ObjectId object) const { return places_[object].open; }
+  bool discards() const { return discard_; }
+  uint32_t pending() const { return pending_; }
+  FilesPhase phase() const { return phase_; }
+  const catalog::Catalog& catalog() const { return catalog_; }
+  catalog::Catalog& catalog() { return catalog_; }
+
+ private:
+  struct Place {
+    bool held = false;     // there is a descriptor of its file
+    bool fetched = false;  // adopting: the dataplane was asked for it
+    bool open = false;     // at the dataplane
+    bool opening = false;  // OpenObject was asked for
+    bool done = false;
+  };
+
+  Status check(const TransferOffer& offer, uint32_t extent_bytes) const;
+  Status check_same() const;
+  void walk(Effects& out);
+  bool turn(ObjectId object) const;
+  void open(ObjectId object, Effects& out);
+  template <typename E>
+  void ask(E effect, Effects& out) {
+    ++pending_;
+    out.add(std::move(effect));
+  }
+  void answered();
+
+  const Settings& settings_;
+  bool discard_ = false;
+  Phase<FilesPhase> phase_{FilesPhase::kIdle};
+  TransferOffer offer_;  // of this attempt, as far as it has come
+  catalog::Catalog catalog_;
+  Indexed<ObjectId, Place> places_;
+  ObjectId at_;  // the file that is being prepared
+  bool adopting_ = false;
+  bool halted_ = false;
+  uint32_t pending_ = 0;  // effects that have still to be answered
+  uint32_t extent_bytes_ = 0;
+};
+
+}  // namespace sluice::transfer

@@ -1,0 +1,216 @@
+// What a transfer wants done, as plain data. Whoever performs it answers with the event that is named beside
+// it (events.h), once, however it ended; effects without one are not answered.
+//
+// Pure. control/runtime performs them on sockets, files and the board, tools/sim in its virtual world. They
+// are performed in the order in which they come. What is asked for may be answered in any order.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "control/recovery/receiver.h"
+#include "control/transfer/messages.h"
+#include "control/transfer/records.h"
+#include "dataplane/board/board.h"
+
+namespace sluice::transfer {
+
+// ---- the control stream ------------------------------------------------------------------------
+
+struct Call {  // opens a stream to the leg's node -> CallEnded
+  LegId leg;
+};
+struct TakeCall {  // the call of the peer that waits (PeerCalled) is the leg's stream from now on
+  LegId leg;
+};
+struct RefuseCall {  // says `word` to the call that waits and ends it
+  LegId leg;
+  Message word;
+};
+struct Send {  // in order; dropped when the stream has ended
+  LegId leg;
+  Message message;
+};
+struct HangUp {  // what was sent still leaves, within a bound; nothing more is heard of this stream
+  LegId leg;
+};
+
+// ---- the board ---------------------------------------------------------------------------------
+
+struct ClaimFlows {  // of an earlier life of this control, by the leg's record -> FlowsClaimed
+  LegId leg;
+  LegRecord record;
+  bool receives = false;
+};
+struct ReserveFlows {  // a session slot, and so many flows -> FlowsReserved
+  LegId leg;
+  board::Direction direction{};
+  uint32_t lanes = 0;
+  bool may_wait = false;  // in turn, until there are as many; otherwise kResources at once
+};
+struct ReserveBuffers {  // credit or read buffers for the reserved flows, in turn -> BuffersReserved
+  LegId leg;
+  board::Direction direction{};
+};
+struct ShrinkLanes {  // gives back the reserved flows behind the first `lanes`
+  LegId leg;
+  uint32_t lanes = 0;
+};
+struct OpenFlow {  // the session's slot is filled in by the performer -> FlowEvent kFlowOpened
+  LegId leg;
+  LaneId lane;
+  board::FlowConfig config;
+};
+struct CloseFlow {  // -> FlowEvent kFlowClosed
+  LegId leg;
+  LaneId lane;
+};
+struct CommandLane {  // never fails; its answers are FlowEvents
+  LegId leg;
+  recovery::LaneCommand command;
+};
+struct SetRate {
+  LegId leg;
+  LaneId lane;
+  uint64_t rate_bps = 0;
+};
+struct SettleLane {  // runs of lost tx_seq for the worker's next statuses (there is room for them), and what
+                     // is settled
+  LegId leg;
+  LaneId lane;
+  std::vector<board::Gap> gaps;
+  uint64_t settled_below = 0;
+};
+struct DrainEvents {  // every event that waits on the board comes first -> EventsDrained
+  LegId leg;
+};
+struct ReleaseFlows {  // flows, buffers, objects and the slot are given back -> FlowsReleased
+  LegId leg;
+};
+
+struct OpenObject {  // at the dataplane -> ObjectOpened
+  ObjectId object;
+  uint32_t flags = 0;  // board::ObjectFlags; kObjectDirect is added by the performer, who knows the file
+  uint64_t size_bytes = 0;
+  uint32_t extent_bytes = 0;
+  bool may_exist = false;  // an earlier life of this control may have opened it
+};
+struct CloseObject {  // -> ObjectClosed
+  ObjectId object;
+};
+struct FetchObject {  // the descriptor that the dataplane holds, for ReopenFile -> ObjectFetched
+  ObjectId object;
+};
+
+// ---- files of a source -------------------------------------------------------------------------
+
+struct OpenSources {  // -> SourcesOpened
+  std::vector<std::string> paths;
+};
+struct ReopenSources {  // those that are not open; each must be the file that is known -> SourcesReopened
+};
+struct CheckSource {  // is it still as it was? -> SourceChecked
+  ObjectId object;
+  std::optional<Error> otherwise;  // what is wrong if it is, handed back
+};
+struct ReadExtent {  // -> ExtentRead
+  ObjectId object;
+  ExtentId extent;
+  recovery::Range range;
+};
+
+// ---- files of a destination --------------------------------------------------------------------
+
+struct CreateFiles {  // all or none -> FilesCreated
+  std::string destination;
+  bool into_directory = false;
+  std::vector<catalog::File> files;
+};
+struct RecoverFiles {  // after a restart: which stand under their names, which can be held -> FilesRecovered
+};
+struct ReopenFile {  // the unfinished file, by its identity; with what FetchObject brought -> FileReopened
+  ObjectId object;
+};
+struct RecreateFile {  // its unfinished file is gone -> FileRecreated
+  ObjectId object;
+};
+struct SyncObject {  // what was written before now is durable, found after a loss of power -> ObjectSynced
+  ObjectId object;
+};
+struct FinishObject {  // cut to size, mode and times set, synced -> ObjectFinished
+  ObjectId object;
+};
+struct ReadBackObject {  // past the cache where the file system allows that -> ObjectReadBack
+  ObjectId object;
+};
+struct NameObject {  // its final name, and the directory synced -> ObjectNamed
+  ObjectId object;
+};
+struct ReleaseFiles {  // of either role: lets go of every descriptor -> FilesReleased
+  bool keep = false;   // unfinished files stay; otherwise they are removed
+};
+
+// ---- the journal -------------------------------------------------------------------------------
+
+// Why something is written: what follows depends on it.
+enum class Entry : uint8_t {
+  kRequest,    // an operator asked for it
+  kAgreed,     // files were agreed upon: from here it can go on after anything
+  kFlows,      // which flows are open, or that none is
+  kHeld,       // paused, or continued
+  kForgotten,  // nothing of the files was moved: the next attempt begins with a handshake
+  kAnew,       // one file begins anew
+  kExtents,    // CRCs of extents that were sent, or are durable
+  kSuspect,    // the sync of a file failed
+  kNoted,      // something of a file that nothing waits for
+  kFinishing,
+  kNamed,
+  kComplete,  // every file stands at the peer, who will hear that this node knows
+  kEnded,
+  kCleaned,  // unfinished files of an ended transfer are gone
+  kAware,    // the peer knows that it ended
+};
+struct WriteJournal {  // -> JournalWritten
+  Entry entry{};
+  ObjectId object;  // of kExtents (destination), kSuspect, kAnew, kFinishing, kNamed
+  Batch batch;
+  Durability durability = Durability::kProcess;
+};
+
+// ---- the rest ----------------------------------------------------------------------------------
+
+enum class LogLevel : uint8_t { kDebug, kInfo, kWarn, kError };
+struct Log {
+  LogLevel level{};
+  std::string text;
+};
+struct Over {  // nothing more comes of this transfer
+};
+
+using Effect =
+    std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, ReserveFlows, ReserveBuffers,
+                 ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate, SettleLane, DrainEvents,
+                 ReleaseFlows, OpenObject, CloseObject, FetchObject, OpenSources, ReopenSources, CheckSource,
+                 ReadExtent, CreateFiles, RecoverFiles, ReopenFile, RecreateFile, SyncObject, FinishObject,
+                 ReadBackObject, NameObject, ReleaseFiles, WriteJournal, Log, Over>;
+
+// Where the parts of a transfer put what they want done.
+class Effects {
+ public:
+  template <typename E>
+  void add(E effect) {
+    list_.emplace_back(std::move(effect));
+  }
+  void log(LogLevel level, std::string text) { add(Log{level, std::move(text)}); }
+  std::vector<Effect> drain() { return std::exchange(list_, {}); }
+  bool empty() const { return list_.empty(); }
+
+ private:
+  std::vector<Effect> list_;
+};
+
+}  // namespace sluice::transfer

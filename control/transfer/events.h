@@ -1,0 +1,177 @@
+// What a transfer is told: by the operator, by its peers, by the board, and by whoever performs its effects
+// (effects.h). An event that answers an effect comes exactly once for each, in any order.
+//
+// Pure. No event may be dropped for the phase that a transfer is in: what has happened has happened.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "control/transfer/effects.h"
+
+namespace sluice::transfer {
+
+// ---- the operator, and this control itself -----------------------------------------------------
+
+struct Begin {};  // first, once
+struct Cancel {};
+struct PauseAsked {};
+struct ContinueAsked {};
+struct Detach {};  // this control stops: flows, unfinished files and journal stay for the next one
+
+// ---- the control stream ------------------------------------------------------------------------
+
+struct CallEnded {  // answers Call; on success the stream is open
+  LegId leg;
+  Status status;
+};
+struct PeerCalled {  // the peer opened a stream and said hello; one that waited before is gone
+  LegId leg;
+  Hello hello;
+};
+struct CallLost {  // the call that waits has ended
+  LegId leg;
+};
+struct Received {
+  LegId leg;
+  Message message;
+};
+struct StreamEnded {  // not after HangUp
+  LegId leg;
+  std::string reason;
+};
+
+// ---- the board ---------------------------------------------------------------------------------
+
+struct BoardAttached {
+  Dataplane dataplane;
+};
+struct BoardLost {};  // with all flows, objects, buffers and the slot; what was asked of it is still answered
+struct FlowsClaimed {  // answers ClaimFlows, once a dataplane is attached
+  LegId leg;
+  bool adopted = false;
+  uint32_t random = 0;  // tells answers to this control from those to another
+};
+struct Grant {
+  FlowSlotId slot;
+  uint16_t local_port = 0;
+  uint64_t random = 0;  // for the flow's id, which datagrams of a former life must not know
+};
+struct FlowsReserved {  // answers ReserveFlows
+  LegId leg;
+  Status status;
+  SessionSlotId session;
+  std::vector<Grant> grants;
+};
+struct BuffersReserved {  // answers ReserveBuffers
+  LegId leg;
+  Status status;
+  std::vector<uint32_t> credit_extents;  // of each lane, when receiving
+};
+struct FlowEvent {  // of a flow of this leg; `state` is valid during the call
+  LegId leg;
+  LaneId lane;
+  board::Event event;
+  const board::FlowState* state = nullptr;
+};
+struct EventsDrained {  // answers DrainEvents
+  LegId leg;
+};
+struct FlowsReleased {  // answers ReleaseFlows
+  LegId leg;
+};
+struct Tick {  // about once a millisecond while there are flows; the slots are valid during the call
+  LegId leg;
+  std::span<const board::FlowSlot* const> lanes;
+  size_t command_backlog = 0;  // commands of this node that the workers have not taken
+};
+
+struct ObjectOpened {
+  ObjectId object;
+  Status status;
+};
+struct ObjectClosed {
+  ObjectId object;
+};
+struct ObjectFetched {
+  ObjectId object;
+  bool found = false;
+};
+
+// ---- files -------------------------------------------------------------------------------------
+
+struct SourcesOpened {
+  Result<std::vector<catalog::File>> files;
+};
+struct SourcesReopened {  // kIntegrity: one of them is another file now
+  Status status;
+};
+struct SourceChecked {  // kIntegrity: it changed
+  ObjectId object;
+  Status status;
+  std::optional<Error> otherwise;
+};
+struct ExtentRead {
+  ObjectId object;
+  ExtentId extent;
+  Result<uint64_t> crc;
+};
+
+struct FilesCreated {  // where they will stand, and which they are; in the order of the offer
+  Result<std::vector<catalog::File>> files;
+};
+enum class Recovered : uint8_t {
+  kNamed,  // under its final name, and that is durable
+  kHeld,   // the unfinished file is open and locked
+  kAway,   // not found, or somebody else holds it: the dataplane may
+};
+struct FilesRecovered {
+  Indexed<ObjectId, Recovered> objects;
+};
+struct FileReopened {  // false: it is gone, or another file
+  ObjectId object;
+  Result<bool> found;
+};
+struct FileRecreated {
+  ObjectId object;
+  Result<catalog::FileIdentity> identity;
+};
+struct ObjectSynced {
+  ObjectId object;
+  Status status;
+};
+struct ObjectFinished {
+  ObjectId object;
+  Status status;
+};
+struct ObjectReadBack {
+  ObjectId object;
+  Result<uint64_t> crc;
+};
+struct ObjectNamed {
+  ObjectId object;
+  Status status;
+};
+struct FilesReleased {};
+
+struct JournalWritten {
+  Entry entry{};
+  ObjectId object;
+  Status status;
+};
+
+// The time has come that Transfer::due_ns() named.
+struct TimerDue {};
+
+using Event =
+    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, Detach, CallEnded, PeerCalled, CallLost, Received,
+                 StreamEnded, BoardAttached, BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved,
+                 FlowEvent, EventsDrained, FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched,
+                 SourcesOpened, SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered,
+                 FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack, ObjectNamed,
+                 FilesReleased, JournalWritten, TimerDue>;
+
+}  // namespace sluice::transfer

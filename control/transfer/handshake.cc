@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/handshake.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sluice::transfer {
+namespace {
+
+using P = HandshakePhase;
+
+}  // namespace
+
+void Handshake::enter(P phase, uint64_t now_ns) {
+  phase_.change(phase);
+  entered_ns_ = now_ns;
+}
+
+void Handshake::end() {
+  CHECK(pending_ == 0, "an attempt is over when everything was answered");
+  phase_.change(P::kIdle);
+  inbox_.clear();
+  agreed_ = settling_ = halted_ = contacted_ = false;
+}
+
+bool Handshake::queued() const {
+  return phase_ == P::kFlows || phase_ == P::kCredit || phase_ == P::kReadBuffers;
+}
+
+std::string Handshake::waiting_for() const { return std::string(handshake_wait(phase_).name); }
+
+uint64_t Handshake::due_ns() const {
+  switch (handshake_wait(phase_).limit) {
+    case WaitLimit::kStall:
+      return entered_ns_ + around_.settings.stall_timeout_ns;
+    case WaitLimit::kOpen:
+      return entered_ns_ + kOpenTimeoutNs;
+    case WaitLimit::kNone:
+      return UINT64_MAX;
+  }
+  return UINT64_MAX;
+}
+
+void Handshake::answered() {
+  CHECK(pending_ != 0, "what is answered was asked for");
+  --pending_;
+}
+
+// ---- messages, in their turn -------------------------------------------------------------------
+
+Status Handshake::on_message(Message message, uint64_t now_ns, Effects& out) {
+  if (inbox_.size() >= kInboxMax && !std::holds_alternative<ObjectState>(message)) {
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("{} sends more than was asked for", around_.peer_name)};
+  }
+  inbox_.push_back(std::move(message));
+  return read_inbox(now_ns, out);
+}
+
+Status Handshake::read_inbox(uint64_t now_ns, Effects& out) {
+  while (!inbox_.empty() && !handshake_wait(phase_).message.empty()) {
+    Message message = std::move(inbox_.front());
+    inbox_.pop_front();
+    if (message_name(message) != handshake_wait(phase_).message) {
+      return Error{ErrorCode::kIncompatible,
+                   fmt::format("{} sent {} where {} was due: run one version on both nodes",
+                               around_.peer_name, message_name(message), handshake_wait(phase_).message)};
+    }
+    if (Status status = handle(std::move(message), now_ns, out); !status) return status;
+  }
+  return {};
+}
+
+Status Handshake::handle(Message message, uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  if (const auto* answer = std::get_if<Hello>(&message)) return hello(*answer, now_ns, out);
+  if (const auto* wishes = std::get_if<Specification>(&message)) return specification(*wishes, now_ns, out);
+  if (const auto* set = std::get_if<SpecificationSet>(&message)) return take_answer(*set, now_ns, out);
+  if (const auto* request = std::get_if<TransferRequest>(&message)) {
+    find_sources(request->source_paths, now_ns, out);
+    return {};
+  }
+  if (const auto* offer = std::get_if<TransferOffer>(&message)) return take_offer(*offer, now_ns, out);
+  const auto& ready = std::get<TransferReady>(message);
+  if (Status status = job.source()->take_ready(ready, around_.lanes.size()); !status) return status;
+  around_.lanes.name_flows(ready.flow_ids);
+  agreed_ = true;
+  enter(P::kJournal, now_ns);
+  return {};
+}
+
+// ---- the initiator -----------------------------------------------------------------------------
+
+Status Handshake::call(const Dataplane& dataplane, uint64_t now_ns, Effects& out) {
+  dataplane_ = dataplane;
+  const bool source = around_.job.role == Role::kSource;
+  const uint32_t lanes =
+      std::min(around_.job.request->options.lanes, source ? dataplane.tx_lanes_max : dataplane.rx_lanes_max);
+  if (lanes == 0) {
+    return Error{ErrorCode::kResources,
+                 "no lane is possible: raise dataplane.extents_per_worker in node.toml"};
+  }
+  reserve(lanes, true, now_ns, out);
+  return {};
+}
+
+Status Handshake::stream_open(uint64_t now_ns, Effects& out) {
+  if (phase_ != P::kCalling) return {};
+  Hello hello = make_hello(around_.job.id);
+  hello.known = around_.job.began;
+  around_.stream.send(std::move(hello), out);
+  enter(P::kHello, now_ns);
+  return read_inbox(now_ns, out);
+}
+
+Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
+  const Job& job = around_.job;
+  if (Status status = check_hello(hello); !status) return status;
+  if (hello.session_id != job.id) {
+    return Error{ErrorCode::kIncompatible, fmt::format("{} answers for another session", around_.peer_name)};
+  }
+  around_.stream.greeted();
+  contacted_ = true;
+  if (hello.ended) {
+    settle(now_ns, out);
+    return {};
+  }
+  Options options = job.request->options;
+  Abilities able = abilities();
+  if (job.began) {  // what is there was cut and checked so
+    able.port.extent_bytes_max = job.terms->extent_bytes;
+    options.crc_kind = job.terms->crc_kind;
+  }
+  Result<Specification> wishes =
+      make_specification(able, options, job.role, job.request->discards(), around_.lanes.local_ports());
+  if (!wishes) return wishes.error();
+  specification_ = std::move(*wishes);
+  around_.stream.send(specification_, out);
+  enter(P::kAnswer, now_ns);
+  return {};
+}
+
+Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out) {
+  if (Status status = agree_upon(specification_, set, out); !status) return status;
+  const Request& request = *around_.job.request;
+  if (around_.job.role == Role::kSource) {
+    find_sources(request.source_paths, now_ns, out);
+  } else {
+    around_.stream.send(TransferRequest{.source_paths = request.source_paths}, out);
+    await_offer(now_ns, out);
+  }
+  return {};
+}
+
+// The other node will say how it ended: no flows are needed to hear it. What the source does not know the CRC
+// of is read again before it believes a digest.
+void Handshake::settle(uint64_t now_ns, Effects& out) {
+  settling_ = true;
+  around_.lanes.shrink(0, out);
+  if (SourceEnd* const source = around_.job.source()) {
+    source->files().reopen(out);
+    return enter(P::kSources, now_ns);
+  }
+  start(now_ns, out);
+}
+
+// ---- the other node ----------------------------------------------------------------------------
+
+Status Handshake::answer_call(const Dataplane& dataplane, uint64_t now_ns, Effects& out) {
+  dataplane_ = dataplane;
+  around_.stream.take(now_ns, out);
+  around_.stream.greeted();
+  contacted_ = true;
+  Hello answer = make_hello(around_.job.id);
+  answer.known = around_.job.began;
+  around_.stream.send(std::move(answer), out);
+  enter(P::kSpecification, now_ns);
+  return {};
+}
+
+void Handshake::hear_of_end(uint64_t now_ns, Effects& out) {
+  around_.stream.take(now_ns, out);
+  around_.stream.greeted();
+  contacted_ = true;
+  settle(now_ns, out);
+}
+
+Status Handshake::specification(const Specification& wishes, uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  const Role role = wishes.role == OfferedRole::kDestination ? Role::kSource : Role::kDestination;
+  const bool source = role == Role::kSource;
+  const Result<uint32_t> lanes =
+      lanes_for(wishes, source ? dataplane_.tx_lanes_max : dataplane_.rx_lanes_max);
+  if (!lanes) return lanes.error();
+  if (job.began && job.role != role) {
+    return Error{ErrorCode::kIncompatible, fmt::format("{} changed sides of the session", around_.peer_name)};
+  }
+  job.role = role;
+  specification_ = wishes;
+  reserve(*lanes, false, now_ns, out);
+  return {};
+}
+
+Status Handshake::answer_specification(uint64_t now_ns, Effects& out) {
+  const Result<SpecificationSet> set =
+      answer(specification_, abilities(), around_.settings.partition_bytes, around_.lanes.local_ports());
+  if (!set) return set.error();
+  if (Status status = agree_upon(specification_, *set, out); !status) return status;
+  around_.stream.send(*set, out);
+  if (around_.job.role == Role::kSource) {
+    enter(P::kRequest, now_ns);
+  } else {
+    await_offer(now_ns, out);
+  }
+  return read_inbox(now_ns, out);
+}
+
+// ---- both --------------------------------------------------------------------------------------
+
+Abilities Handshake::abilities() const {
+  return {.port = dataplane_.port, .udp_checksum_always = around_.settings.udp_checksum_always};
+}
+
+Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet& set, Effects& out) {
+  Job& job = around_.job;
+  Result<Agreement> agreement = agree(wishes, set, abilities(), job.initiator);
+  if (!agreement) return agreement.error();
+  if (!job.began) {
+    job.terms = *agreement;
+  } else if (agreement->extent_bytes != job.terms->extent_bytes ||
+             agreement->crc_kind != job.terms->crc_kind || agreement->discard != job.terms->discard) {
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("the session was cut into extents of {} bytes with {}, which {} does not take any "
+                    "more: configure it as before, or begin another session",
+                    job.terms->extent_bytes, wire::crc_kind_name(job.terms->crc_kind), around_.peer_name)};
+  }
+  around_.agreement = std::move(*agreement);
+  around_.lanes.shrink(around_.agreement.lanes, out);
+  return {};
+}
+
+// A session that waits for credit may hold nothing that another could wait for while holding credit: flows
+// first, then credit, then a source's buffers, at both nodes. So two nodes cannot deadlock.
+void Handshake::reserve(uint32_t lanes, bool may_wait, uint64_t now_ns, Effects& out) {
+  const bool source = around_.job.role == Role::kSource;
+  enter(P::kFlows, now_ns);
+  ask(ReserveFlows{.leg = leg_,
+                   .direction = source ? board::Direction::kTx : board::Direction::kRx,
+                   .lanes = lanes,
+                   .may_wait = may_wait},
+      out);
+}
+
+Status Handshake::on(const FlowsReserved& event, uint64_t now_ns, Effects& out) {
+  answered();
+  if (!event.status) return event.status;
+  around_.lanes.reserved(event.session, event.grants);
+  if (halted_) return {};
+  if (around_.job.role == Role::kSource) return reserved(now_ns, out);
+  enter(P::kCredit, now_ns);
+  ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kRx}, out);
+  return {};
+}
+
+Status Handshake::on(const BuffersReserved& event, uint64_t now_ns, Effects& out) {
+  answered();
+  if (!event.status) return event.status;
+  around_.lanes.credited(event.credit_extents);
+  if (halted_) return {};
+  if (phase_ == P::kCredit) return reserved(now_ns, out);
+  const Job& job = around_.job;
+  for (TransferOffer& part : job.source()->offer(job.initiator ? &*job.request : nullptr)) {
+    around_.stream.send(std::move(part), out);
+  }
+  enter(P::kReady, now_ns);
+  return read_inbox(now_ns, out);
+}
+
+Status Handshake::reserved(uint64_t now_ns, Effects& out) {
+  if (!around_.job.initiator) return answer_specification(now_ns, out);
+  enter(P::kCalling, now_ns);
+  around_.stream.call(out);
+  return {};
+}
+
+// Those of the session, if it has any; else those that were opened for it; else what the paths name.
+void Handshake::find_sources(const std::vector<std::string>& paths, uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  enter(P::kSources, now_ns);
+  if (job.source() == nullptr && job.sources) {
+    job.end.emplace<SourceEnd>(around_.settings, *job.terms, *std::exchange(job.sources, std::nullopt));
+  }
+  if (job.source() != nullptr) return job.source()->files().reopen(out);
+  ask(OpenSources{paths}, out);
+}
+
+Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& out) {
+  answered();
+  if (!event.files) return event.files.error();
+  Job& job = around_.job;
+  job.end.emplace<SourceEnd>(around_.settings, *job.terms, *event.files);
+  if (!halted_) job.source()->files().reopen(out);
+  return {};
+}
+
+void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
+  Job& job = around_.job;
+  if (job.destination() == nullptr) job.end.emplace<DestinationEnd>(around_.settings, *job.terms);
+  enter(P::kOffer, now_ns);
+}
+
+Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  std::optional<DestinationFiles::Wish> wish;
+  if (job.initiator) {
+    wish = {.destination = job.request->destination,
+            .into_directory = job.request->into_directory(),
+            .overwrite = job.request->options.overwrite};
+  }
+  const Result<bool> whole =
+      job.destination()->files().take_offer(offer, wish ? &*wish : nullptr, job.terms->extent_bytes);
+  if (!whole) return whole.error();
+  if (!*whole) return {};
+  enter(P::kFiles, now_ns);
+  job.destination()->prepare(out);
+  return {};
+}
+
+void Handshake::journal_agreed(uint64_t now_ns, Effects& out) {
+  if (phase_ != P::kJournal || halted_) return;
+  Job& job = around_.job;
+  if (job.role == Role::kDestination) around_.lanes.invent_names();
+  enter(P::kOpening, now_ns);
+  around_.lanes.open(around_.agreement, job.role, out);
+}
+
+Status Handshake::go_on(uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  if (phase_ == P::kSources && job.source() != nullptr && job.source()->files().prepared()) {
+    if (settling_) {
+      start(now_ns, out);
+      return {};
+    }
+    enter(P::kReadBuffers, now_ns);
+    ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kTx}, out);
+  }
+  if (phase_ == P::kFiles && job.destination()->files().prepared()) {
+    agreed_ = true;
+    enter(P::kJournal, now_ns);
+  }
+  if (phase_ == P::kOpening) {
+    if (Status status = around_.lanes.refused(); !status) return status;
+    if (around_.lanes.all_open()) start(now_ns, out);
+  }
+  if (now_ns < due_ns()) return {};
+  if (phase_ == P::kOpening) {
+    return Error{ErrorCode::kDaemonNotRunning, "the dataplane did not open a flow (no answer): see its log"};
+  }
+  return Error{ErrorCode::kStalled,
+               fmt::format("{} did not send {} within {} s", around_.peer_name, handshake_wait(phase_).name,
+                           around_.settings.stall_timeout_ns / kSecondNs)};
+}
+
+void Handshake::start(uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  enter(settling_ ? P::kSettled : P::kDone, now_ns);
+  if (SourceEnd* const source = job.source()) {
+    source->start_attempt(around_.stream, around_.agreement, around_.lanes.size(), now_ns, out);
+  } else if (DestinationEnd* const destination = job.destination()) {
+    destination->start_attempt(around_.stream, around_.lanes.size(), now_ns);
+    if (settling_) return;
+    around_.stream.send(destination->ready(around_.lanes.flow_ids(), around_.lanes.credit_extents()), out);
+    destination->send_states(out);
+  }
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,77 @@
+// What all legs of a transfer share: what is to be moved, which way, and its data end.
+//
+// Pure. The end is made when files are agreed upon, or comes from the journal.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "control/transfer/destination_end.h"
+#include "control/transfer/source_end.h"
+
+namespace sluice::transfer {
+
+struct Job {
+  std::string id;  // 32 hex digits
+  bool initiator = false;
+  Role role = Role::kUnknown;
+  std::optional<Request> request;                     // initiator
+  std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
+  std::optional<Agreement> terms;                     // the first one: how what is there was cut and checked
+  bool began = false;                                 // files are agreed upon: it can go on after anything
+  std::variant<std::monostate, SourceEnd, DestinationEnd> end;
+
+  SourceEnd* source() { return std::get_if<SourceEnd>(&end); }
+  const SourceEnd* source() const { return std::get_if<SourceEnd>(&end); }
+  DestinationEnd* destination() { return std::get_if<DestinationEnd>(&end); }
+  const DestinationEnd* destination() const { return std::get_if<DestinationEnd>(&end); }
+  bool has_end() const { return !std::holds_alternative<std::monostate>(end); }
+
+  bool complete() const {
+    return source() != nullptr ? source()->complete() : destination() != nullptr && destination()->complete();
+  }
+  bool peer_ended() const {
+    return source() != nullptr ? source()->peer_ended()
+                               : destination() != nullptr && destination()->peer_ended();
+  }
+  uint32_t pending() const {
+    if (source() != nullptr) return source()->pending();
+    return destination() != nullptr ? destination()->pending() : 0;
+  }
+  uint64_t steps() const {
+    if (source() != nullptr) return source()->steps();
+    return destination() != nullptr ? destination()->steps() : 0;
+  }
+  const catalog::Catalog* catalog() const {
+    if (source() != nullptr) return &source()->catalog();
+    return destination() != nullptr ? &destination()->catalog() : nullptr;
+  }
+  uint64_t bytes_total() const { return catalog() == nullptr ? 0 : catalog()->bytes_total(); }
+  uint64_t bytes_done(const control::FlowFigures& figures) const {
+    if (source() != nullptr) return source()->bytes_done(figures);
+    return destination() != nullptr ? destination()->bytes_done() : 0;
+  }
+  std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                          uint64_t interval_ns, uint64_t now_ns) const {
+    if (source() != nullptr) return source()->waiting_for(before, now, interval_ns, now_ns);
+    return destination() != nullptr ? destination()->waiting_for(before, now, now_ns) : "";
+  }
+  void halt() {
+    if (source() != nullptr) source()->halt();
+    if (destination() != nullptr) destination()->halt();
+  }
+  void settle(Effects& out) {
+    if (source() != nullptr) source()->settle(out);
+    if (destination() != nullptr) destination()->settle(out);
+  }
+  void attempt_over() {
+    if (source() != nullptr) source()->attempt_over();
+    if (destination() != nullptr) destination()->attempt_over();
+  }
+};
+
+}  // namespace sluice::transfer

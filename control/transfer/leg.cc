@@ -1,0 +1,377 @@
+// An attempt's way: from the own dataplane to moving data, and to its end.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/leg.h"
+
+#include <fmt/format.h>
+
+namespace sluice::transfer {
+
+using P = LegPhase;
+
+bool allowed(P from, P to) {
+  switch (to) {
+    case P::kIdle:
+      return from == P::kReleasing || from == P::kClosing || from == P::kParting;
+    case P::kDataplane:
+      return from == P::kIdle;
+    case P::kPeer:
+      return from == P::kDataplane || from == P::kForgetting;
+    case P::kForgetting:
+      return from == P::kPeer;
+    case P::kHandshake:
+      return from == P::kDataplane || from == P::kPeer;
+    case P::kAdopting:
+      return from == P::kDataplane;
+    case P::kMoving:
+      return from == P::kHandshake || from == P::kAdopting;
+    case P::kFarewell:
+      return from == P::kMoving;
+    case P::kClosing:
+      return from != P::kIdle && from < P::kClosing;
+    case P::kSettling:
+      return from == P::kClosing;
+    case P::kReleasing:
+      return from == P::kSettling;
+    case P::kParting:
+      return from == P::kIdle;
+  }
+  return false;
+}
+
+Leg::Leg(LegId id, std::string peer_name, const Settings& settings, Job& job)
+    : id_(id),
+      peer_name_(std::move(peer_name)),
+      settings_(settings),
+      job_(job),
+      stream_(id),
+      lanes_(id),
+      handshake_(id, {.settings = settings_,
+                      .peer_name = peer_name_,
+                      .job = job_,
+                      .stream = stream_,
+                      .lanes = lanes_,
+                      .agreement = agreement_}) {}
+
+void Leg::restore(const LegRecord& record, bool claim, Effects& out) {
+  if (record.agreement) agreement_ = *record.agreement;
+  if (record.flows.empty() || !claim) return;
+  lanes_.restore(record);
+  agreement_.lanes = static_cast<uint32_t>(record.flows.size());
+  claim_ = Claim::kAsked;
+  out.add(ClaimFlows{.leg = id_, .record = record, .receives = job_.role == Role::kDestination});
+}
+
+void Leg::enter(P phase, uint64_t now_ns) {
+  phase_.change(phase);
+  entered_ns_ = now_ns;
+}
+
+Error Leg::unreachable(std::string what) const { return {ErrorCode::kPeerUnreachable, std::move(what)}; }
+
+// The one way in which an error ends an attempt.
+void Leg::judge(const Status& status, uint64_t now_ns, Effects& out) {
+  if (!status) stop(status.error(), LastWord::kFailure, now_ns, out);
+}
+
+// ---- the beginning -----------------------------------------------------------------------------
+
+void Leg::begin_attempt(uint64_t now_ns, Effects& /*out*/) {
+  attempt_ = {};
+  stream_.reset(now_ns);
+  enter(P::kDataplane, now_ns);
+}
+
+// The dataplane first, then either the flows of an earlier life of this control, or new ones.
+void Leg::leave_dataplane(uint64_t now_ns, Effects& out) {
+  if (told_of_end() && claim_ == Claim::kNone) return enter(P::kPeer, now_ns);  // that needs no dataplane
+  if (!dataplane_ || claim_ == Claim::kAsked) return;
+  if (std::exchange(claim_, Claim::kNone) == Claim::kAdopted) return adopt(now_ns, out);
+  if (!job_.initiator) return enter(P::kPeer, now_ns);
+  enter(P::kHandshake, now_ns);
+  judge(handshake_.call(*dataplane_, now_ns, out), now_ns, out);
+}
+
+void Leg::take_call(uint64_t now_ns, Effects& out) {
+  if (!waiting_call_ || (!dataplane_ && !told_of_end())) return;
+  if (job_.has_end() && !waiting_call_->known && !waiting_call_->ended) {
+    // It never came to know what was agreed upon: no data was sent.
+    forget_ = forgetting_ = true;
+    return enter(P::kForgetting, now_ns);
+  }
+  const Hello hello = *std::exchange(waiting_call_, std::nullopt);
+  attempt_.told_of_end = hello.ended;
+  enter(P::kHandshake, now_ns);
+  if (hello.ended) return handshake_.hear_of_end(now_ns, out);
+  judge(handshake_.answer_call(*dataplane_, now_ns, out), now_ns, out);
+}
+
+void Leg::forgotten(uint64_t now_ns, Effects& out) {
+  forgetting_ = false;
+  if (phase_ != P::kForgetting) return;
+  enter(P::kPeer, now_ns);
+  take_call(now_ns, out);
+}
+
+void Leg::adopt(uint64_t now_ns, Effects& out) {
+  enter(P::kAdopting, now_ns);
+  out.log(LogLevel::kInfo, fmt::format("going on with {} open flow(s)", lanes_.size()));
+  if (!lanes_.all_open()) {
+    return stop({ErrorCode::kStalled, "a former sluice-control closed the flows: opening new ones"},
+                LastWord::kNone, now_ns, out);
+  }
+  if (SourceEnd* const source = job_.source()) source->files().adopt(out);
+  if (DestinationEnd* const destination = job_.destination()) destination->files().adopt(out);
+}
+
+void Leg::on(const FlowsClaimed& event) {
+  CHECK(claim_ == Claim::kAsked, "what is answered was asked for");
+  claim_ = event.adopted ? Claim::kAdopted : Claim::kNone;
+  work_tag_ = event.random;
+  if (!event.adopted) lanes_.drop();
+}
+
+void Leg::start_moving(uint64_t now_ns) {
+  enter(P::kMoving, now_ns);
+  watch_.start(job_, lanes_.figures(), now_ns);
+  flows_changed_ = true;
+}
+
+void Leg::on(const BoardAttached& event, uint64_t /*now_ns*/) { dataplane_ = event.dataplane; }
+
+void Leg::on(const BoardLost&, uint64_t now_ns, Effects& out) {
+  dataplane_.reset();
+  if (phase_ == P::kIdle || phase_ <= P::kForgetting) {
+    // Nothing was on that board but flows of an earlier life, of which the claim has told, or will.
+    if (claim_ != Claim::kAsked) {
+      claim_ = Claim::kNone;
+      lanes_.drop();
+    }
+    return;
+  }
+  attempt_.board_lost = true;
+  stop({ErrorCode::kDaemonNotRunning,
+        fmt::format("sluice-dataplane of node {} ended: start it", settings_.node_name)},
+       LastWord::kFailure, now_ns, out);
+}
+
+// ---- going on ----------------------------------------------------------------------------------
+
+void Leg::advance(uint64_t now_ns, Effects& out) {
+  if (!stream_.keep_alive(now_ns, out)) {
+    stream_.hang_up(now_ns, out);
+    if (phase_ == P::kHandshake) {
+      stop(unreachable(fmt::format("{} does not answer any more: see that it runs, then repeat the transfer",
+                                   peer_name_)),
+           LastWord::kNone, now_ns, out);
+    }
+  }
+  while (step(now_ns, out)) {
+  }
+}
+
+bool Leg::step(uint64_t now_ns, Effects& out) {
+  const P before = phase_;
+  switch (before) {
+    case P::kIdle:
+    case P::kForgetting:
+      break;
+    case P::kDataplane:
+      leave_dataplane(now_ns, out);
+      break;
+    case P::kPeer:
+      take_call(now_ns, out);
+      if (phase_ != P::kPeer || now_ns - entered_ns_ < settings_.stall_timeout_ns) break;
+      stop(unreachable(fmt::format("node {} does not call", peer_name_)), LastWord::kNone, now_ns, out);
+      break;
+    case P::kHandshake:
+      judge(handshake_.go_on(now_ns, out), now_ns, out);
+      if (phase_ == P::kHandshake && handshake_.done()) start_moving(now_ns);
+      break;
+    case P::kAdopting:
+      if (attempt_.work_asked &&
+          !(job_.source() != nullptr ? job_.source()->adopting() : job_.destination()->adopting())) {
+        start_moving(now_ns);
+      } else if (now_ns - entered_ns_ >= kAdoptTimeoutNs && job_.pending() == 0) {
+        stop({ErrorCode::kDaemonNotRunning, "the dataplane does not say what it has: opening new flows"},
+             LastWord::kNone, now_ns, out);
+      }
+      break;
+    case P::kMoving:
+      keep_moving(now_ns, out);
+      break;
+    case P::kFarewell:
+      bid_farewell(now_ns, out);
+      break;
+    case P::kClosing:
+    case P::kSettling:
+    case P::kReleasing:
+      finish_closing(now_ns, out);
+      break;
+    case P::kParting:
+      keep_parting(now_ns, out);
+      break;
+  }
+  return phase_ != before;
+}
+
+void Leg::keep_moving(uint64_t now_ns, Effects& out) {
+  for (const Message& message : handshake_.take_inbox()) {
+    deliver(message, now_ns, out);
+    if (phase_ != P::kMoving) return;
+  }
+  if (job_.complete()) {
+    enter(P::kFarewell, now_ns);
+    if (job_.role == Role::kDestination) say_done(out);
+    return;
+  }
+  if (lanes_.empty()) {  // nobody ticks without flows
+    on(Tick{.leg = id_}, now_ns, out);
+    if (phase_ != P::kMoving) return;
+  }
+  keep_stream(now_ns, out);
+  if (phase_ != P::kMoving) return;
+  if (watch_.look(job_, lanes_.figures(), now_ns)) backoff_.moved();
+  if (watch_.still_ns(now_ns) < settings_.stall_timeout_ns) return;
+  stop(
+      {ErrorCode::kStalled, fmt::format("no progress with {} for {} s, node {} is waiting for {}", peer_name_,
+                                        settings_.stall_timeout_ns / kSecondNs, settings_.node_name,
+                                        watch_.waiting_for().empty() ? "the peer" : watch_.waiting_for())},
+      LastWord::kFailure, now_ns, out);
+}
+
+// The destination has said its last word before; now the source says its own. If it was called, nobody will
+// call again once the destination has heard it: so its journal must know first.
+void Leg::bid_farewell(uint64_t now_ns, Effects& out) {
+  const bool over = !stream_.up() || now_ns - entered_ns_ >= kFarewellNs;
+  if (!over && !job_.peer_ended()) return;
+  if (job_.role == Role::kSource && !over && !job_.initiator) {
+    if (!attempt_.completion_asked) completion_ = attempt_.completion_asked = true;
+    return;
+  }
+  if (job_.role == Role::kSource && job_.initiator) say_done(out);
+  close(now_ns, out);
+}
+
+void Leg::completion_noted(uint64_t now_ns, Effects& out) {
+  if (phase_ != P::kFarewell) return;
+  say_done(out);
+  close(now_ns, out);
+}
+
+void Leg::say_done(Effects& out) {
+  const catalog::Catalog& catalog = *job_.catalog();
+  stream_.say(SessionDone{.files = catalog.file_count(), .bytes = catalog.bytes_total()}, out);
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+void Leg::stop(Error error, LastWord word, uint64_t now_ns, Effects& out) {
+  if (phase_ == P::kIdle || phase_ >= P::kClosing) return;  // the first reason stays
+  if (word != LastWord::kNone && stream_.open()) {
+    if (word == LastWord::kPause) {
+      stream_.send(Pause{.node = settings_.node_name}, out);
+    } else {
+      stream_.send(failure_of(error), out);
+    }
+  }
+  attempt_.paused = word == LastWord::kPause;
+  attempt_.error = std::move(error);
+  close(now_ns, out);
+}
+
+void Leg::close(uint64_t now_ns, Effects& out) {
+  stream_.hang_up(now_ns, out);
+  handshake_.halt();
+  job_.halt();
+  if (attempt_.board_lost) {
+    lanes_.drop();
+  } else {
+    lanes_.close(out);
+  }
+  enter(P::kClosing, now_ns);
+}
+
+// A control that stops says nothing: the peer looks for the next one.
+void Leg::detach(uint64_t now_ns) {
+  attempt_.detached = true;
+  if (phase_ == P::kIdle || phase_ >= P::kClosing) return;
+  attempt_.error =
+      Error{ErrorCode::kDaemonNotRunning,
+            fmt::format("sluice-control of node {} was stopped: the session goes on when it runs "
+                        "again",
+                        settings_.node_name)};
+  handshake_.halt();
+  job_.halt();
+  enter(P::kClosing, now_ns);
+}
+
+void Leg::finish_closing(uint64_t now_ns, Effects& out) {
+  const bool flows_ended =
+      attempt_.board_lost || lanes_.all_closed() || now_ns - entered_ns_ >= kCloseTimeoutNs;
+  if (phase_ == P::kClosing) {
+    if (attempt_.detached) {
+      if (job_.pending() == 0 && !forgetting_) attempt_over(now_ns);
+    } else if (flows_ended && job_.pending() == 0) {
+      enter(P::kSettling, now_ns);
+      job_.settle(out);
+    }
+  } else if (phase_ == P::kSettling) {
+    if (job_.pending() != 0) return;
+    enter(P::kReleasing, now_ns);
+    out.add(ReleaseFlows{id_});
+  } else if (attempt_.released && handshake_.pending() == 0 && !stream_.call_pending() &&
+             job_.pending() == 0 && !forgetting_) {
+    attempt_over(now_ns);
+  }
+}
+
+void Leg::on(const FlowsReleased&) { attempt_.released = true; }
+
+void Leg::attempt_over(uint64_t now_ns) {
+  end_ = AttemptEnd{.error = attempt_.error,
+                    .paused = attempt_.paused,
+                    .peer_paused = attempt_.peer_paused,
+                    .peer_ended = attempt_.peer_ended,
+                    .contacted = handshake_.contacted(),
+                    .board_lost = attempt_.board_lost};
+  flows_changed_ = !attempt_.detached;
+  if (!attempt_.detached) {
+    handshake_.end();
+    job_.attempt_over();
+    lanes_.drop();
+  }
+  enter(P::kIdle, now_ns);
+}
+
+// ---- after the end of the transfer ---------------------------------------------------------------
+
+void Leg::part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out) {
+  last_words_ = std::move(words);
+  part_until_ns_ = until_ns;
+  backoff_.moved();
+  stream_.reset(now_ns);
+  enter(P::kParting, now_ns);
+  keep_parting(now_ns, out);
+}
+
+// Until the peer says that it has ended there as well: what was said may be lost with a process that heard
+// it.
+void Leg::keep_parting(uint64_t now_ns, Effects& out) {
+  if (now_ns >= part_until_ns_) return parted(now_ns, out);
+  if (stream_.phase() == StreamPhase::kGreeting) {
+    stream_.greeted();
+    for (const Message& word : last_words_) stream_.send(word, out);
+  }
+  if (stream_.phase() != StreamPhase::kDown || now_ns < backoff_.next_ns()) return;
+  backoff_.interrupted(now_ns, false);
+  stream_.call(out);
+}
+
+void Leg::parted(uint64_t now_ns, Effects& out) {
+  stream_.hang_up(now_ns, out);
+  last_words_.clear();
+  parted_ = true;
+  enter(P::kIdle, now_ns);
+}
+
+}  // namespace sluice::transfer

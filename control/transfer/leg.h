@@ -1,0 +1,184 @@
+// One peer of a transfer: attempts to move data with it, the stream beside them, and how each attempt ends.
+//
+// An attempt goes from the own dataplane over a handshake, or over the flows of an earlier life of this
+// control, to moving data, and from there, whatever happened, over the end of its flows to nothing: it gives
+// back all that it took. While data moves the stream may be lost and is renewed. Between attempts the leg is
+// idle: the transfer decides whether there is another (transfer.h).
+//
+// Pure. Whatever is asked for is answered, and no attempt is over before that.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "control/transfer/backoff.h"
+#include "control/transfer/handshake.h"
+#include "control/transfer/watch.h"
+
+namespace sluice::transfer {
+
+enum class LegPhase : uint8_t {
+  kIdle,
+  kDataplane,   // of this node
+  kPeer,        // until it calls
+  kForgetting,  // it knows nothing of what was agreed upon
+  kHandshake,
+  kAdopting,  // going on with the flows of an earlier life of this control
+  kMoving,
+  kFarewell,   // everything is done; the peer's last word
+  kClosing,    // flows end, and what was under way
+  kSettling,   // what they have brought becomes durable
+  kReleasing,  // slots and buffers are given back
+  kParting,    // the transfer has ended, and the peer is told
+};
+bool allowed(LegPhase from, LegPhase to);
+
+enum class LastWord : uint8_t { kNone, kFailure, kPause };
+
+// How an attempt ended.
+struct AttemptEnd {
+  std::optional<Error> error;
+  bool paused = false;       // by an operator of this node
+  bool peer_paused = false;  // by its operator
+  bool peer_ended = false;   // there the transfer has ended so: nothing else will come of it
+  bool contacted = false;    // the peer has said hello
+  bool board_lost = false;
+};
+
+class Leg {
+ public:
+  static constexpr uint64_t kCloseTimeoutNs = 5 * kSecondNs;
+  static constexpr uint64_t kAdoptTimeoutNs = 5 * kSecondNs;
+  static constexpr uint64_t kFarewellNs = 5 * kSecondNs;
+
+  Leg(LegId id, std::string peer_name, const Settings& settings, Job& job);
+  Leg(const Leg&) = delete;
+  Leg& operator=(const Leg&) = delete;
+  // From the journal. Flows that it names are claimed, if wanted.
+  void restore(const LegRecord& record, bool claim, Effects& out);
+
+  // ---- attempts ----
+  void begin_attempt(uint64_t now_ns, Effects& out);
+  void stop(Error error, LastWord word, uint64_t now_ns, Effects& out);
+  // This control stops: the attempt ends, and its flows go on without it.
+  void detach(uint64_t now_ns);
+  // Tells the peer, as often as it takes within `until_ns`, that the transfer has ended: `words` begin with a
+  // Hello.
+  void part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out);
+  void forgotten(uint64_t now_ns, Effects& out);  // wants_forgetting() was done
+  void journal_agreed(uint64_t now_ns, Effects& out) { handshake_.journal_agreed(now_ns, out); }
+  void completion_noted(uint64_t now_ns, Effects& out);  // what take_completion() told of is in the journal
+  // Goes on where what was waited for has come about, or where time is over.
+  void advance(uint64_t now_ns, Effects& out);
+
+  // ---- what is told ----
+  void on(const BoardAttached& event, uint64_t now_ns);
+  void on(const BoardLost& event, uint64_t now_ns, Effects& out);
+  void on(const FlowsClaimed& event);
+  void on(const CallEnded& event, uint64_t now_ns, Effects& out);
+  void on(const PeerCalled& event, uint64_t now_ns, Effects& out);
+  void on(const CallLost&) { waiting_call_.reset(); }
+  void on(const Received& event, uint64_t now_ns, Effects& out);
+  void on(const StreamEnded& event, uint64_t now_ns, Effects& out);
+  void on(const FlowsReserved& event, uint64_t now_ns, Effects& out);
+  void on(const BuffersReserved& event, uint64_t now_ns, Effects& out);
+  void on(const SourcesOpened& event, uint64_t now_ns, Effects& out);
+  void on(const FlowEvent& event, uint64_t now_ns, Effects& out);
+  void on(const EventsDrained& event, uint64_t now_ns, Effects& out);
+  void on(const FlowsReleased& event);
+  void on(const Tick& event, uint64_t now_ns, Effects& out);
+
+  // ---- what the transfer asks ----
+  bool idle() const { return phase_ == LegPhase::kIdle; }
+  LegPhase phase() const { return phase_; }
+  HandshakePhase handshake_phase() const { return handshake_.phase(); }
+  std::optional<AttemptEnd> take_end() { return std::exchange(end_, std::nullopt); }
+  bool take_agreed() { return handshake_.take_agreed(); }
+  bool take_flows_changed() { return std::exchange(flows_changed_, false); }
+  // Everything stands at the peer, who must not hear so before the journal of this node knows.
+  bool take_completion() { return std::exchange(completion_, false); }
+  bool take_forgetting() { return std::exchange(forget_, false); }
+  bool take_parted() { return std::exchange(parted_, false); }
+  bool call_waits() const { return waiting_call_.has_value(); }
+  bool told_of_end() const { return waiting_call_ && waiting_call_->ended; }  // at the peer
+  void refuse_call(Message word, Effects& out);
+  Backoff& backoff() { return backoff_; }
+  const std::string& peer_name() const { return peer_name_; }
+  const Agreement& agreement() const { return agreement_; }
+  const LaneSet& lanes() const { return lanes_; }
+  const ControlStream& stream() const { return stream_; }
+  const Watch& watch() const { return watch_; }
+  bool moving() const { return phase_ == LegPhase::kMoving || phase_ == LegPhase::kFarewell; }
+  bool queued() const { return phase_ == LegPhase::kHandshake && handshake_.queued(); }
+  std::string waiting_for() const;
+  uint64_t due_ns() const;
+  LegRecord record(bool with_flows) const;
+  bool attached() const { return dataplane_.has_value(); }
+  const std::optional<Dataplane>& dataplane() const { return dataplane_; }
+
+ private:
+  enum class Claim : uint8_t { kNone, kAsked, kAdopted };
+  struct Attempt {
+    std::optional<Error> error;
+    bool paused = false;
+    bool peer_paused = false;
+    bool told_of_end = false;  // by a Hello: what the peer says next is how it ended
+    bool peer_ended = false;
+    bool board_lost = false;
+    bool detached = false;
+    bool work_asked = false;  // adopting: the workers are asked
+    bool released = false;
+    bool completion_asked = false;
+  };
+
+  void enter(LegPhase phase, uint64_t now_ns);
+  void judge(const Status& status, uint64_t now_ns, Effects& out);
+  void close(uint64_t now_ns, Effects& out);
+  bool step(uint64_t now_ns, Effects& out);  // true: the phase has changed
+  void leave_dataplane(uint64_t now_ns, Effects& out);
+  void adopt(uint64_t now_ns, Effects& out);
+  void start_moving(uint64_t now_ns);
+  void keep_moving(uint64_t now_ns, Effects& out);
+  void keep_stream(uint64_t now_ns, Effects& out);
+  void take_call(uint64_t now_ns, Effects& out);
+  void deliver(const Message& message, uint64_t now_ns, Effects& out);
+  void greet(const Hello& hello, uint64_t now_ns, Effects& out);
+  void stream_renewed(uint64_t now_ns, Effects& out);
+  void bid_farewell(uint64_t now_ns, Effects& out);
+  void say_done(Effects& out);
+  void finish_closing(uint64_t now_ns, Effects& out);
+  void attempt_over(uint64_t now_ns);
+  void keep_parting(uint64_t now_ns, Effects& out);
+  void parted(uint64_t now_ns, Effects& out);
+  Hello hello() const;
+  Error unreachable(std::string what) const;
+
+  const LegId id_;
+  const std::string peer_name_;
+  const Settings& settings_;
+  Job& job_;
+  ControlStream stream_;
+  LaneSet lanes_;
+  Agreement agreement_;
+  Handshake handshake_;
+  Watch watch_;
+  Backoff backoff_;
+  Phase<LegPhase> phase_{LegPhase::kIdle};
+  std::optional<Dataplane> dataplane_;
+  std::optional<Hello> waiting_call_;
+  Attempt attempt_;
+  std::optional<AttemptEnd> end_;
+  Claim claim_ = Claim::kNone;
+  uint32_t work_tag_ = 0;
+  uint64_t entered_ns_ = 0;  // the phase
+  std::vector<Message> last_words_;
+  uint64_t part_until_ns_ = 0;
+  bool flows_changed_ = false;
+  bool forget_ = false;
+  bool forgetting_ = false;  // that was asked for, and is not done
+  bool completion_ = false;
+  bool parted_ = false;
+};
+
+}  // namespace sluice::transfer

@@ -1,0 +1,260 @@
+// What a leg is told, and what others see of it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/transfer/leg.h"
+
+namespace sluice::transfer {
+
+// ---- the stream --------------------------------------------------------------------------------
+
+Hello Leg::hello() const {
+  Hello hello = make_hello(job_.id);
+  hello.known = job_.began;
+  hello.flow_ids = lanes_.flow_ids();
+  return hello;
+}
+
+void Leg::on(const CallEnded& event, uint64_t now_ns, Effects& out) {
+  stream_.call_ended(static_cast<bool>(event.status), now_ns);
+  if (phase_ == LegPhase::kHandshake) {
+    if (!event.status) return stop(event.status.error(), LastWord::kNone, now_ns, out);
+    judge(handshake_.stream_open(now_ns, out), now_ns, out);
+  } else if (phase_ == LegPhase::kMoving && stream_.open()) {
+    stream_.send(hello(), out);
+  }
+}
+
+void Leg::on(const PeerCalled& event, uint64_t now_ns, Effects& out) {
+  waiting_call_ = event.hello;
+  if (phase_ == LegPhase::kHandshake) {
+    stop(unreachable(fmt::format("{} opens the session anew", peer_name_)), LastWord::kNone, now_ns, out);
+  } else if (moving()) {
+    // The peer has given the old stream up.
+    stream_.hang_up(now_ns, out);
+    keep_stream(now_ns, out);
+  }
+}
+
+void Leg::on(const StreamEnded& event, uint64_t now_ns, Effects& out) {
+  const bool was_up = stream_.up();
+  stream_.ended(now_ns);
+  if (phase_ == LegPhase::kHandshake && handshake_.settling()) return;  // the peer has said all
+  if (phase_ == LegPhase::kHandshake) {
+    stop(unreachable(
+             fmt::format("the connection to {} was lost ({}): see that it runs, then repeat the transfer",
+                         peer_name_, event.reason)),
+         LastWord::kNone, now_ns, out);
+  } else if (phase_ == LegPhase::kMoving && was_up) {
+    out.log(LogLevel::kInfo, fmt::format("no control stream to {}; data goes on meanwhile", peer_name_));
+  }
+}
+
+// While data moves: a stream that is lost is opened again.
+void Leg::keep_stream(uint64_t now_ns, Effects& out) {
+  if (handshake_.settled()) {
+    // What the peer said of the end was not enough: it is asked, or says it, again.
+    if (stream_.open() || job_.pending() != 0) return;
+    return stop(unreachable(fmt::format("the connection to {} was lost", peer_name_)), LastWord::kNone,
+                now_ns, out);
+  }
+  if (stream_.open() || stream_.phase() == StreamPhase::kCalling) return;
+  if (waiting_call_ && !job_.initiator) {
+    const bool told_of_end = waiting_call_->ended;
+    if (!told_of_end && !lanes_.same_flows(waiting_call_->flow_ids)) {
+      return stop(unreachable(fmt::format("{} opens the session anew", peer_name_)), LastWord::kNone, now_ns,
+                  out);
+    }
+    waiting_call_.reset();
+    attempt_.told_of_end = told_of_end;
+    stream_.take(now_ns, out);
+    if (told_of_end) return stream_.greeted();
+    stream_.send(hello(), out);
+    return stream_renewed(now_ns, out);
+  }
+  if (now_ns - stream_.down_since_ns() > settings_.stall_timeout_ns) {
+    return stop(unreachable(fmt::format("no control stream to {} for {} s: see that its sluice-control runs",
+                                        peer_name_, settings_.stall_timeout_ns / kSecondNs)),
+                LastWord::kNone, now_ns, out);
+  }
+  if (job_.initiator && stream_.may_call(now_ns)) stream_.call(out);
+}
+
+// The answer to the Hello with which this node renews the stream.
+void Leg::greet(const Hello& hello, uint64_t now_ns, Effects& out) {
+  if (const Status status = check_hello(hello); !status) return judge(status, now_ns, out);
+  if (hello.session_id != job_.id) {
+    return judge(Error{ErrorCode::kIncompatible, fmt::format("{} answers for another session", peer_name_)},
+                 now_ns, out);
+  }
+  if (!hello.ended && !lanes_.same_flows(hello.flow_ids)) {
+    return stop(unreachable(fmt::format("the flows to {} are gone: opening others", peer_name_)),
+                LastWord::kNone, now_ns, out);
+  }
+  stream_renewed(now_ns, out);
+}
+
+void Leg::stream_renewed(uint64_t now_ns, Effects& out) {
+  out.log(LogLevel::kInfo, fmt::format("control stream to {} renewed after {:.1f} s", peer_name_,
+                                       static_cast<double>(now_ns - stream_.down_since_ns()) * 1e-9));
+  stream_.greeted();
+  // An extent that the source's worker has seen completed must stand in the states: its event comes before.
+  if (job_.destination() != nullptr) out.add(DrainEvents{id_});
+}
+
+void Leg::on(const EventsDrained&, uint64_t now_ns, Effects& out) {
+  if (!moving() || !stream_.up() || job_.destination() == nullptr) return;
+  job_.destination()->send_states(out);
+  if (phase_ != LegPhase::kFarewell) return;
+  say_done(out);
+  entered_ns_ = now_ns;
+}
+
+void Leg::on(const Received& event, uint64_t now_ns, Effects& out) {
+  stream_.heard(now_ns);
+  if (const auto* answer = std::get_if<Hello>(&event.message);
+      phase_ == LegPhase::kParting && answer != nullptr && answer->ended) {
+    out.log(LogLevel::kInfo, fmt::format("{} knows that it ended", peer_name_));
+    return parted(now_ns, out);
+  }
+  if (phase_ >= LegPhase::kClosing || std::holds_alternative<Heartbeat>(event.message)) return;
+  if (const auto* hello = std::get_if<Hello>(&event.message)) attempt_.told_of_end |= hello->ended;
+  if (const auto* failure = std::get_if<Failure>(&event.message)) {
+    attempt_.peer_ended = attempt_.told_of_end;
+    return stop(error_of(peer_name_, *failure), LastWord::kNone, now_ns, out);
+  }
+  if (std::holds_alternative<Pause>(event.message)) {
+    attempt_.peer_paused = true;
+    return stop(unreachable(fmt::format("paused by an operator of node {}", peer_name_)), LastWord::kNone,
+                now_ns, out);
+  }
+  if (phase_ == LegPhase::kHandshake)
+    return judge(handshake_.on_message(event.message, now_ns, out), now_ns, out);
+  if (!moving()) return;
+  if (!stream_.up()) {
+    if (const auto* answer = std::get_if<Hello>(&event.message)) return greet(*answer, now_ns, out);
+    return judge(Error{ErrorCode::kIncompatible, fmt::format("{} sent {} where Hello was due", peer_name_,
+                                                             message_name(event.message))},
+                 now_ns, out);
+  }
+  deliver(event.message, now_ns, out);
+}
+
+// To the data end, of a stream on which the Hellos were exchanged.
+void Leg::deliver(const Message& message, uint64_t now_ns, Effects& out) {
+  if (SourceEnd* const source = job_.source()) {
+    judge(source->on_message(message, out), now_ns, out);
+  } else if (DestinationEnd* const destination = job_.destination()) {
+    judge(destination->on_message(message, now_ns, out), now_ns, out);
+  }
+}
+
+void Leg::refuse_call(Message word, Effects& out) {
+  waiting_call_.reset();
+  out.add(RefuseCall{.leg = id_, .word = std::move(word)});
+}
+
+// ---- the board ---------------------------------------------------------------------------------
+
+void Leg::on(const FlowsReserved& event, uint64_t now_ns, Effects& out) {
+  judge(handshake_.on(event, now_ns, out), now_ns, out);
+}
+
+void Leg::on(const BuffersReserved& event, uint64_t now_ns, Effects& out) {
+  judge(handshake_.on(event, now_ns, out), now_ns, out);
+}
+
+void Leg::on(const SourcesOpened& event, uint64_t now_ns, Effects& out) {
+  judge(handshake_.on(event, now_ns, out), now_ns, out);
+}
+
+// Whatever the phase: what a worker has written, sent or closed has happened.
+void Leg::on(const FlowEvent& event, uint64_t now_ns, Effects& out) {
+  const bool expected = lanes_.on(event);
+  if (event.event.kind == board::EventKind::kFlowClosed && !expected && phase_ < LegPhase::kClosing &&
+      phase_ > LegPhase::kDataplane) {
+    return stop({ErrorCode::kStalled, "a former sluice-control closed the flows: opening new ones"},
+                LastWord::kFailure, now_ns, out);
+  }
+  if (SourceEnd* const source = job_.source()) judge(source->on(event, out), now_ns, out);
+  if (DestinationEnd* const destination = job_.destination()) judge(destination->on(event, out), now_ns, out);
+}
+
+void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
+  if (!event.lanes.empty()) lanes_.read(event);
+  SourceEnd* const source = job_.source();
+  DestinationEnd* const destination = job_.destination();
+  if (phase_ == LegPhase::kAdopting && !attempt_.work_asked) {
+    if (source != nullptr && source->files().prepared()) {
+      attempt_.work_asked = true;
+      source->adopt_work(stream_, agreement_, lanes_.size(), work_tag_, now_ns, out);
+    } else if (destination != nullptr && destination->files().prepared()) {
+      attempt_.work_asked = true;
+      destination->adopt_work(stream_, event.lanes, now_ns, out);
+    }
+    entered_ns_ = now_ns;  // the workers are waited for from when they are asked
+  }
+  if (!moving() && !(phase_ == LegPhase::kAdopting && attempt_.work_asked)) return;
+  if (source != nullptr) judge(source->on(event, now_ns, out), now_ns, out);
+  if (destination != nullptr) judge(destination->on(event, now_ns, out), now_ns, out);
+}
+
+// ---- what others see ---------------------------------------------------------------------------
+
+std::string Leg::waiting_for() const {
+  switch (phase_) {
+    case LegPhase::kDataplane:
+      return "sluice-dataplane of this node";
+    case LegPhase::kPeer:
+      return dataplane_ ? "node " + peer_name_ : "sluice-dataplane of this node";
+    case LegPhase::kHandshake:
+      return handshake_.waiting_for();
+    case LegPhase::kMoving:
+      return watch_.waiting_for();
+    case LegPhase::kClosing:
+    case LegPhase::kSettling:
+    case LegPhase::kReleasing:
+      return attempt_.error ? "cleaning up" : "";
+    default:
+      return "";
+  }
+}
+
+uint64_t Leg::due_ns() const {
+  uint64_t due_ns = stream_.open() ? stream_.due_ns() : UINT64_MAX;
+  switch (phase_) {
+    case LegPhase::kPeer:
+      return entered_ns_ + settings_.stall_timeout_ns;
+    case LegPhase::kHandshake:
+      return std::min(due_ns, handshake_.due_ns());
+    case LegPhase::kAdopting:  // what is still to be answered is waited for, however long that takes
+      return job_.pending() == 0 ? std::min(due_ns, entered_ns_ + kAdoptTimeoutNs) : due_ns;
+    case LegPhase::kMoving:
+      if (stream_.phase() == StreamPhase::kDown && job_.initiator && !handshake_.settled())
+        due_ns = stream_.due_ns();
+      return std::min(due_ns, watch_.due_ns());
+    case LegPhase::kFarewell:
+      return std::min(due_ns, entered_ns_ + kFarewellNs);
+    case LegPhase::kClosing:
+      return job_.pending() == 0 ? std::min(due_ns, entered_ns_ + kCloseTimeoutNs) : due_ns;
+    case LegPhase::kParting:
+      if (stream_.phase() == StreamPhase::kDown) due_ns = backoff_.next_ns();
+      return std::min(due_ns, part_until_ns_);
+    default:
+      return due_ns;
+  }
+}
+
+LegRecord Leg::record(bool with_flows) const {
+  LegRecord record{.peer = peer_name_};
+  if (job_.began) record.agreement = agreement_;
+  if (!with_flows) return record;
+  record.flows = lanes_.records();
+  record.board_session = lanes_.session();
+  if (dataplane_) record.board_generation = dataplane_->generation;
+  return record;
+}
+
+}  // namespace sluice::transfer

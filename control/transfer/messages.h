@@ -1,0 +1,155 @@
+// What two nodes say to each other about a transfer: the messages of docs/WIRE.md, section 2, as plain data.
+//
+// Pure. control/peer turns them into the bytes of the control stream and back; the simulator hands them over
+// as they are. What is in a message came from a peer: whoever uses it checks it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "control/recovery/extent_map.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/number.h"
+#include "dataplane/core/wire.h"
+
+namespace sluice::transfer {
+
+inline constexpr size_t kRangesPerMessage = 4096;
+inline constexpr size_t kFilesPerOffer = 1024;
+
+struct Hello {
+  uint32_t version_min = 0;
+  uint32_t version_max = 0;
+  std::string software;            // for logs only
+  std::string session_id;          // 32 hex digits here, 16 bytes on the wire
+  bool known = false;              // files were agreed upon, as far as the sender of this knows
+  std::vector<uint64_t> flow_ids;  // open and fit to go on, in the order of the lanes
+  bool ended = false;              // the session has ended at that node
+};
+
+enum class OfferedRole : uint8_t { kUnspecified, kSource, kDestination };
+
+struct Specification {
+  OfferedRole role = OfferedRole::kUnspecified;  // of the initiator
+  uint32_t lanes_max = 0;
+  std::string data_ip4;  // 4 bytes or empty
+  std::string data_ip6;  // 16 bytes or empty
+  uint32_t chunk_bytes_max_ip4 = 0;
+  uint32_t chunk_bytes_max_ip6 = 0;
+  uint32_t extent_bytes_max = 0;
+  std::vector<uint32_t> crc_kinds;  // wire::CrcKind, in order of preference
+  uint64_t rate_bps_max = 0;
+  bool udp_checksum_needed = false;
+  bool prefer_ip6 = false;
+  bool discard = false;
+  std::vector<uint32_t> udp_ports;
+};
+
+struct SpecificationSet {
+  uint32_t lanes = 0;
+  uint32_t chunk_bytes = 0;
+  uint32_t extent_bytes = 0;
+  uint64_t partition_bytes = 0;
+  uint32_t crc_kind = 0;
+  uint64_t rate_bps = 0;
+  bool udp_checksum = false;
+  std::string data_ip;  // of the answering node; 4 or 16 bytes
+  std::vector<uint32_t> udp_ports;
+};
+
+struct TransferRequest {
+  std::vector<std::string> source_paths;
+};
+
+struct OfferedFile {
+  uint32_t number = 0;  // from 0, in order, through all parts of an offer
+  std::string name;
+  uint64_t size_bytes = 0;
+  uint32_t mode = 0;
+  int64_t mtime_ns = 0;
+};
+
+// An offer may come in several messages; all but the last say that there is more.
+struct TransferOffer {
+  std::vector<OfferedFile> files;
+  std::string destination;
+  bool into_directory = false;
+  bool overwrite = false;
+  bool more = false;
+};
+
+struct TransferReady {
+  std::vector<uint64_t> flow_ids;
+  std::vector<uint32_t> credit_extents;
+  std::vector<std::string> final_paths;
+};
+
+struct ObjectState {
+  ObjectId object;
+  std::vector<recovery::Range> held;
+  bool done = false;
+  uint64_t digest = 0;
+  bool end = false;
+};
+
+struct PartitionSent {
+  ObjectId object;
+  recovery::Range range;
+  LaneId lane;
+};
+
+struct PartitionDone {
+  ObjectId object;
+  std::vector<recovery::Range> ranges;
+};
+
+struct Need {
+  ObjectId object;
+  std::vector<recovery::Range> ranges;
+  std::optional<LaneId> lane;
+};
+
+struct FileDigest {
+  ObjectId object;
+  uint64_t size_bytes = 0;
+  uint64_t digest = 0;
+};
+
+struct FileDone {
+  ObjectId object;
+  uint64_t digest = 0;
+};
+
+struct SessionDone {
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+};
+
+struct Heartbeat {};
+
+struct Failure {
+  uint32_t code = 0;  // sluice::ErrorCode, if it is one
+  std::string message;
+};
+
+struct Pause {
+  std::string node;
+};
+
+using Message = std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer,
+                             TransferReady, ObjectState, PartitionSent, PartitionDone, Need, FileDigest,
+                             FileDone, SessionDone, Heartbeat, Failure, Pause>;
+
+// As docs/WIRE.md calls it, for errors and logs.
+std::string_view message_name(const Message& message);
+
+// What a peer's Failure means here: its code if it is a known one, its text bounded and on one line.
+Error error_of(const std::string& peer_name, const Failure& failure);
+Failure failure_of(const Error& error);
+
+}  // namespace sluice::transfer

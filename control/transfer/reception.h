@@ -1,0 +1,42 @@
+// A peer calls with a Hello: which session does it mean, and what is it told?
+//
+// Pure: the node asks, before any transfer hears of the call.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/transfer/messages.h"
+#include "control/transfer/records.h"
+
+namespace sluice::transfer {
+
+enum class Reception : uint8_t {
+  kRefused,  // with an error
+  kEnded,    // here: ended_answer() says how
+  kKnown,    // a transfer of this node takes the call (PeerCalled)
+  kNew,      // one begins with it
+  kNothing,  // it tells of the end of a session that nobody here waits for: nothing_answer()
+};
+
+// What the node has under the id of a Hello.
+struct UnderId {
+  const Record* record = nullptr;  // in the journal
+  bool active = false;
+  bool initiator = false;  // the active one
+  std::string peer;        // of the active one
+};
+
+struct Decision {
+  Reception reception{};
+  std::optional<Error> error;
+};
+Decision receive_call(const std::string& peer, const Hello& hello, const UnderId& known);
+
+std::vector<Message> nothing_answer(const Hello& hello);
+// What a peer is told that missed the end of a session: what became of each file, or why it failed.
+std::vector<Message> ended_answer(const Saved& saved);
+
+}  // namespace sluice::transfer

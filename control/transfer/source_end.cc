@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/source_end.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "control/rate/fixed_rate.h"
+#include "control/rate/lane_shares.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr size_t kRepairBacklogMax = 65536;
+
+Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>& files,
+                                               const Agreement& agreement) {
+  Indexed<ObjectId, recovery::Layout> layouts;
+  for (const catalog::File& file : files) {
+    layouts.push_back({.size_bytes = file.size_bytes,
+                       .extent_bytes = agreement.extent_bytes,
+                       .crc_kind = agreement.crc_kind});
+  }
+  return layouts;
+}
+
+recovery::Sender::Options options_of(const Agreement& agreement) {
+  return {.partition_bytes = agreement.partition_bytes,
+          .lane_rate_bps = agreement.rate_bps / std::max(1U, agreement.lanes)};
+}
+
+// More would hold up everything else; a destination cuts what it has to say.
+Status check_count(const std::vector<recovery::Range>& ranges) {
+  if (ranges.size() <= kRangesPerMessage) return {};
+  return Error{ErrorCode::kIncompatible, fmt::format("the peer sent {} ranges in one message: at most {}",
+                                                     ranges.size(), kRangesPerMessage)};
+}
+
+}  // namespace
+
+SourceEnd::SourceEnd(const Settings& settings, const Agreement& agreement,
+                     const std::vector<catalog::File>& files)
+    : settings_(settings),
+      files_(settings, files),
+      extent_bytes_(agreement.extent_bytes),
+      crc_kind_(agreement.crc_kind),
+      sender_(layouts_of(files, agreement), agreement.lanes, options_of(agreement)) {}
+
+Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& agreement,
+                                     const Saved& saved) {
+  SourceEnd end(settings, agreement, saved.files);
+  for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (!saved.blocks.contains(object)) continue;
+    for (const recovery::Block& block : saved.blocks[object]) {
+      const Status status = end.sender_.restore(object, block);
+      if (!status)
+        return Error{ErrorCode::kStorage, end.catalog().shown(object) + ": " + status.error().message};
+    }
+  }
+  return end;
+}
+
+// ---- an attempt --------------------------------------------------------------------------------
+
+std::vector<TransferOffer> SourceEnd::offer(const Request* request) const {
+  std::vector<TransferOffer> parts(1);
+  uint32_t number = 0;
+  for (const catalog::File& file : catalog().files()) {
+    if (parts.back().files.size() == kFilesPerOffer) {
+      parts.back().more = true;
+      parts.emplace_back();
+    }
+    parts.back().files.push_back({.number = number++,
+                                  .name = file.name,
+                                  .size_bytes = file.size_bytes,
+                                  .mode = file.mode,
+                                  .mtime_ns = file.mtime_ns});
+  }
+  for (TransferOffer& part : parts) {
+    if (request != nullptr) part.destination = request->destination;
+    part.into_directory = catalog().file_count() > 1 || part.destination.ends_with('/');
+    part.overwrite = request != nullptr && request->options.overwrite;
+  }
+  return parts;
+}
+
+Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
+  if (ready.flow_ids.size() != lanes || ready.credit_extents.size() != lanes) {
+    return Error{ErrorCode::kIncompatible, "the peer is ready with another number of flows than agreed"};
+  }
+  if (std::count(ready.flow_ids.begin(), ready.flow_ids.end(), 0U) != 0) {
+    return Error{ErrorCode::kIncompatible, "the peer gave a flow no id"};
+  }
+  for (uint32_t i = 0; i < ready.final_paths.size() && i < catalog().file_count(); ++i) {
+    files_.catalog().file(catalog::FileId(i)).peer_path = ready.final_paths[i];
+  }
+  return {};
+}
+
+void SourceEnd::begin(ControlStream& stream, const Agreement& agreement, size_t lanes, uint64_t now_ns) {
+  stream_ = &stream;
+  peer_ended_ = false;
+  rate_ = std::make_unique<rate::FixedRate>(agreement.rate_bps, now_ns);
+  lane_rates_.assign(lanes, UINT64_MAX);
+  journal_due_ns_ = now_ns + settings_.sync_lag_ns;
+  sender_.start_attempt(static_cast<uint32_t>(lanes), options_of(agreement), now_ns);
+  held_at_start_ = sender_.bytes_held();
+}
+
+void SourceEnd::start_attempt(ControlStream& stream, const Agreement& agreement, size_t lanes,
+                              uint64_t now_ns, Effects& out) {
+  begin(stream, agreement, lanes, now_ns);
+  open_next(out);
+}
+
+void SourceEnd::adopt_work(ControlStream& stream, const Agreement& agreement, size_t lanes, uint32_t tag,
+                           uint64_t now_ns, Effects& out) {
+  begin(stream, agreement, lanes, now_ns);
+  work_tag_ = tag;
+  work_answers_ = static_cast<uint32_t>(lanes);
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    out.add(
+        CommandLane{.leg = stream_->leg(),
+                    .command = {.kind = board::CommandKind::kQueryWork, .lane = LaneId(lane), .tag = tag}});
+  }
+}
+
+void SourceEnd::attempt_over() {
+  CHECK(pending_ == 0, "an attempt is over when everything was answered");
+  work_answers_ = 0;
+  rate_.reset();
+  files_.attempt_over();
+  stream_ = nullptr;
+}
+
+// ---- the peer ----------------------------------------------------------------------------------
+
+Status SourceEnd::on_message(const Message& message, Effects& out) {
+  if (const auto* need = std::get_if<Need>(&message)) {
+    if (const Status status = check_count(need->ranges); !status) return status;
+    if (command_backlog_ > kRepairBacklogMax) return {};  // it will be asked for again
+    sender_.peer_needs(need->object, need->lane, need->ranges);
+  } else if (const auto* state = std::get_if<ObjectState>(&message)) {
+    return object_state(*state, out);
+  } else if (const auto* durable = std::get_if<PartitionDone>(&message)) {
+    if (const Status status = check_count(durable->ranges); !status) return status;
+    sender_.peer_has(durable->object, durable->ranges);
+  } else if (const auto* done = std::get_if<FileDone>(&message)) {
+    (void)sender_.file_done(done->object, done->digest);
+  } else if (std::holds_alternative<SessionDone>(message)) {
+    peer_ended_ = true;
+  } else {
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("the peer sent {} to a source", message_name(message))};
+  }
+  return follow_sender(out);
+}
+
+Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
+  if (const Status status = check_count(state.held); !status) return status;
+  if (state.end) {
+    held_at_start_ = std::max(held_at_start_, sender_.bytes_held());
+    sender_.report_again();
+    sender_.peer_said_all();
+  } else if (state.done) {
+    (void)sender_.file_done(state.object, state.digest);
+  } else {
+    sender_.peer_has(state.object, state.held);
+  }
+  return follow_sender(out);
+}
+
+Status SourceEnd::follow_sender(Effects& out) {
+  if (stream_ == nullptr) return {};  // between attempts it wants nothing that is still right later
+  const recovery::Sender::Actions wants = sender_.take_actions();
+  for (const recovery::LaneCommand& command : wants.commands) out.add(CommandLane{stream_->leg(), command});
+  for (const recovery::Sender::SentRange& sent : wants.sent) {
+    say(PartitionSent{.object = sent.object, .range = sent.range, .lane = sent.lane}, out);
+  }
+  for (const ObjectId object : wants.digests) check_source(object, std::nullopt, out);
+  for (const ObjectId object : wants.differ) check_source(object, differs(object), out);
+  for (const ObjectId object : wants.done) {
+    for (catalog::File& file : files_.catalog().files_of(object)) {
+      file.state = catalog::FileState::kDone;
+      file.digest = sender_.digest(object);
+    }
+  }
+  open_next(out);  // what is done makes room
+  if (wants.changed.empty()) return {};
+  return Error{ErrorCode::kIntegrity,
+               catalog().shown(wants.changed.front()) +
+                   ": changed while it was sent: nothing of it is stored, send it again"};
+}
+
+// An attempt without flows only hears how the transfer has ended: nothing is read for it.
+void SourceEnd::open_next(Effects& out) {
+  if (!lane_rates_.empty()) files_.open_next(extent_bytes_, &sender_, out);
+}
+
+Error SourceEnd::differs(ObjectId object) const {
+  return {ErrorCode::kIntegrity,
+          fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, send it again",
+                      catalog().shown(object), control::digest_hex(crc_kind_, sender_.digest(object)),
+                      control::digest_hex(crc_kind_, *sender_.peer_digest(object)))};
+}
+
+// ---- the files ---------------------------------------------------------------------------------
+
+// Without `otherwise` all of it was read: the peer is told its digest, if it is still the same file.
+void SourceEnd::check_source(ObjectId object, std::optional<Error> otherwise, Effects& out) {
+  ask(CheckSource{.object = object, .otherwise = std::move(otherwise)}, out);
+}
+
+Status SourceEnd::on(const SourceChecked& event, Effects& out) {
+  answered();
+  if (!event.status) return event.status;
+  if (event.otherwise) return *event.otherwise;
+  say(FileDigest{.object = event.object,
+                 .size_bytes = catalog().object(event.object).size_bytes,
+                 .digest = sender_.digest(event.object)},
+      out);
+  return {};
+}
+
+Status SourceEnd::on(const ObjectOpened& event, Effects& out) {
+  const Status status = files_.on(event, &sender_, out);
+  if (!status) return status;
+  return follow_sender(out);
+}
+
+Status SourceEnd::on(const ObjectClosed& event, Effects& out) {
+  files_.on(event, &sender_, out);
+  return follow_sender(out);
+}
+
+// An extent that the peer has and whose CRC is not known here is read again, one after the other.
+void SourceEnd::reread(Effects& out) {
+  if (rereading_ || files_.halted()) return;
+  const auto next = sender_.take_unknown();
+  if (!next) return;
+  const auto [object, extent] = *next;
+  rereading_ = true;
+  ask(ReadExtent{.object = object, .extent = extent, .range = sender_.ledger(object).map().range_of(extent)},
+      out);
+}
+
+Status SourceEnd::on(const ExtentRead& event, Effects& out) {
+  answered();
+  rereading_ = false;
+  if (!event.crc) {
+    check_source(
+        event.object,
+        Error{event.crc.error().code, catalog().shown(event.object) + ": " + event.crc.error().message}, out);
+    return {};
+  }
+  sender_.reread({.object = event.object, .extent = event.extent}, *event.crc);
+  const Status status = follow_sender(out);
+  if (status) reread(out);
+  return status;
+}
+
+// ---- the board ---------------------------------------------------------------------------------
+
+Status SourceEnd::on(const FlowEvent& event, Effects& out) {
+  switch (event.event.kind) {
+    case board::EventKind::kQueued:
+    case board::EventKind::kHeld:
+      if (work_answers_ != 0 && event.event.tag == work_tag_) sender_.adopt(event.event, event.lane);
+      return {};
+    case board::EventKind::kWorkEnd:
+      if (work_answers_ != 0 && event.event.tag == work_tag_) --work_answers_;
+      return {};
+    case board::EventKind::kExtentFailed: {
+      const ObjectId object(event.event.object);
+      if (!catalog().contains(object)) return {};
+      check_source(
+          object,
+          Error{ErrorCode::kStorage,
+                fmt::format("{}: reading at byte {} failed: {}: check the disk", catalog().shown(object),
+                            event.event.offset, std::strerror(static_cast<int>(event.event.value)))},
+          out);
+      return {};
+    }
+    default:
+      sender_.on_event(event.event, event.lane);
+      return follow_sender(out);
+  }
+}
+
+Status SourceEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
+  command_backlog_ = event.command_backlog;
+  sender_.tick(now_ns);
+  if (!event.lanes.empty()) control_rate(event, now_ns, out);
+  reread(out);
+  if (now_ns >= journal_due_ns_) {
+    journal_due_ns_ = now_ns + settings_.sync_lag_ns;
+    journal_extents(out);
+  }
+  return follow_sender(out);
+}
+
+void SourceEnd::control_rate(const Tick& event, uint64_t now_ns, Effects& out) {
+  control::FlowFigures figures;
+  Indexed<LaneId, bool> busy;
+  for (uint32_t i = 0; i < event.lanes.size(); ++i) {
+    const board::FlowState& state = event.lanes[i]->state;
+    figures.add(state);
+    busy.push_back(sender_.has_work(LaneId(i), state));
+  }
+  const rate::Condition before = rate_->condition();
+  const uint64_t rate_bps = rate_->step(figures.report(), now_ns);
+  if (rate_->condition() != before && rate_->condition() > rate::Condition::kRunning) {
+    out.log(LogLevel::kWarn, fmt::format("{}: {:.2f} Gbit/s", rate::condition_name(rate_->condition()),
+                                         static_cast<double>(rate_bps) * 1e-9));
+  }
+  const Indexed<LaneId, uint64_t> shares = rate::lane_shares(rate_bps, busy);
+  for (uint32_t i = 0; i < shares.size(); ++i) {
+    const LaneId lane(i);
+    if (std::exchange(lane_rates_[lane], shares[lane]) == shares[lane]) continue;
+    out.add(SetRate{.leg = stream_->leg(), .lane = lane, .rate_bps = shares[lane]});
+  }
+}
+
+// What was sent, with its CRCs, now and then: what is lost must be read again, not trusted.
+void SourceEnd::journal_extents(Effects& out) {
+  if (journalling_) return;
+  Batch batch;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    std::vector<recovery::Block> blocks = sender_.take_changed(ObjectId(i));
+    if (!blocks.empty()) batch.blocks.push_back({.object = ObjectId(i), .blocks = std::move(blocks)});
+  }
+  if (batch.blocks.empty()) return;
+  journalling_ = true;
+  ask(WriteJournal{.entry = Entry::kExtents, .batch = std::move(batch), .durability = Durability::kProcess},
+      out);
+}
+
+Status SourceEnd::on(const JournalWritten& event, Effects& /*out*/) {
+  answered();
+  journalling_ = false;
+  return event.status;
+}
+
+// ---- what it knows -----------------------------------------------------------------------------
+
+uint64_t SourceEnd::bytes_done(const control::FlowFigures& figures) const {
+  const uint64_t total = catalog().bytes_total();
+  if (complete()) return total;
+  return std::min(total, std::max(sender_.bytes_held(), held_at_start_ + figures.bytes_done));
+}
+
+uint64_t SourceEnd::bytes_done(ObjectId object) const {
+  return sender_.done(object) ? catalog().object(object).size_bytes : sender_.bytes_held(object);
+}
+
+std::optional<uint64_t> SourceEnd::digest(ObjectId object) const {
+  return sender_.digest_known(object) ? std::optional(sender_.digest(object)) : std::nullopt;
+}
+
+std::optional<uint64_t> SourceEnd::peer_digest(ObjectId object) const {
+  return sender_.done(object) ? sender_.peer_digest(object) : std::nullopt;
+}
+
+std::string SourceEnd::waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                                   uint64_t interval_ns, uint64_t now_ns) const {
+  if (rereading_) return "source disk (reading again what the journal does not know)";
+  const std::string wait = control::sender_wait(before, now, interval_ns, now_ns);
+  if (!wait.empty()) return wait;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    if (!sender_.digest_known(ObjectId(i))) return "";
+  }
+  return "peer's disk (sync)";
+}
+
+void SourceEnd::answered() {
+  CHECK(pending_ != 0, "what is answered was asked for");
+  --pending_;
+}
+
+}  // namespace sluice::transfer

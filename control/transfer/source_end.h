@@ -1,0 +1,110 @@
+// The sending end of a transfer: what is given to which lane, how fast, what the peer has, and what of it all
+// the journal keeps. What to send is decided by recovery::Sender, how fast by a rate::Controller, the files
+// by SourceFiles.
+//
+// Pure. An error that a function returns ends the attempt; it is the only way in which one is told.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/board/figures.h"
+#include "control/rate/controller.h"
+#include "control/recovery/sender.h"
+#include "control/transfer/control_stream.h"
+#include "control/transfer/source_files.h"
+
+namespace sluice::transfer {
+
+class SourceEnd {
+ public:
+  // Extent size and CRC kind are those of the first agreement, for ever.
+  SourceEnd(const Settings& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
+  // From the journal: kStorage when its rows make no sense.
+  static Result<SourceEnd> restore(const Settings& settings, const Agreement& agreement, const Saved& saved);
+
+  SourceFiles& files() { return files_; }
+  const SourceFiles& files() const { return files_; }
+
+  // ---- an attempt ----
+  std::vector<TransferOffer> offer(const Request* request) const;  // in parts
+  Status take_ready(const TransferReady& ready, size_t lanes);
+  void start_attempt(ControlStream& stream, const Agreement& agreement, size_t lanes, uint64_t now_ns,
+                     Effects& out);
+  // Flows of an earlier life of this control: their workers are asked what they still have. `tag` tells their
+  // answers from those to another control.
+  void adopt_work(ControlStream& stream, const Agreement& agreement, size_t lanes, uint32_t tag,
+                  uint64_t now_ns, Effects& out);
+  bool adopting() const { return work_answers_ != 0; }
+  void halt() { files_.halt(); }
+  void settle(Effects& out) { journal_extents(out); }
+  void attempt_over();
+
+  // ---- what is told ----
+  Status on_message(const Message& message, Effects& out);
+  Status on(const FlowEvent& event, Effects& out);
+  Status on(const Tick& event, uint64_t now_ns, Effects& out);
+  Status on(const ObjectOpened& event, Effects& out);
+  Status on(const ObjectClosed& event, Effects& out);
+  Status on(const SourceChecked& event, Effects& out);
+  Status on(const ExtentRead& event, Effects& out);
+  Status on(const JournalWritten& event, Effects& out);
+
+  // ---- what it knows ----
+  bool complete() const { return sender_.all_done(); }
+  bool peer_ended() const { return peer_ended_; }
+  uint32_t pending() const { return files_.pending() + pending_; }
+  const catalog::Catalog& catalog() const { return files_.catalog(); }
+  uint64_t bytes_done(const control::FlowFigures& figures) const;
+  uint64_t bytes_done(ObjectId object) const;
+  bool done(ObjectId object) const { return sender_.done(object); }
+  std::optional<uint64_t> digest(ObjectId object) const;
+  std::optional<uint64_t> peer_digest(ObjectId object) const;
+  uint64_t steps() const { return sender_.steps(); }  // changes with every step forward
+  const rate::Controller* rate() const { return rate_.get(); }
+  std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                          uint64_t interval_ns, uint64_t now_ns) const;
+
+ private:
+  Status object_state(const ObjectState& state, Effects& out);
+  void open_next(Effects& out);
+  Status follow_sender(Effects& out);
+  void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
+  Error differs(ObjectId object) const;
+  void control_rate(const Tick& event, uint64_t now_ns, Effects& out);
+  void reread(Effects& out);
+  void journal_extents(Effects& out);
+  void begin(ControlStream& stream, const Agreement& agreement, size_t lanes, uint64_t now_ns);
+  void say(Message message, Effects& out) const {
+    if (stream_ != nullptr) stream_->say(std::move(message), out);
+  }
+  template <typename E>
+  void ask(E effect, Effects& out) {
+    ++pending_;
+    out.add(std::move(effect));
+  }
+  void answered();
+
+  const Settings& settings_;
+  SourceFiles files_;
+  uint32_t extent_bytes_ = 0;
+  wire::CrcKind crc_kind_{};
+  ControlStream* stream_ = nullptr;  // of the attempt
+  recovery::Sender sender_;
+  std::unique_ptr<rate::Controller> rate_;
+  Indexed<LaneId, uint64_t> lane_rates_;  // as they were set
+  uint64_t held_at_start_ = 0;            // by the peer, before this attempt
+  uint64_t journal_due_ns_ = 0;
+  size_t command_backlog_ = 0;
+  uint32_t work_answers_ = 0;  // lanes that have still to say what they hold
+  uint32_t work_tag_ = 0;
+  uint32_t pending_ = 0;  // effects that have still to be answered
+  bool journalling_ = false;
+  bool rereading_ = false;
+  bool peer_ended_ = false;
+};
+
+}  // namespace sluice::transfer

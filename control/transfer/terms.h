@@ -1,0 +1,95 @@
+// What a transfer was asked to do, what both nodes agreed upon, and what this node allows.
+//
+// Pure. Rates are bit/s, times nanoseconds of a monotonic clock.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/base/number.h"
+#include "dataplane/board/board.h"
+#include "dataplane/core/wire.h"
+
+namespace sluice::transfer {
+
+inline constexpr uint32_t kProtocolVersion = 2;  // of docs/WIRE.md
+inline constexpr std::string_view kNullDestination = "null:";
+inline constexpr std::string_view kMemoryPrefix = "memory:";
+inline constexpr uint64_t kExtentsMax = 1ULL << 28;  // of one transfer: each costs a bit, and a byte
+inline constexpr uint64_t kSecondNs = 1'000'000'000;
+inline constexpr uint64_t kMillisecondNs = 1'000'000;
+
+// A peer of this transfer; there is one, until a file may come from several nodes.
+using LegId = Number<struct LegTag, uint32_t>;
+
+enum class Role : uint8_t { kUnknown, kSource, kDestination };  // unknown: the caller has not said yet
+enum class IpFamily : uint8_t { kAny, kIp4, kIp6 };
+
+// What an operator chose, with the node's defaults filled in.
+struct Options {
+  uint32_t lanes = 1;
+  uint64_t rate_bps = 0;
+  wire::CrcKind crc_kind = wire::CrcKind::kCrc64Ecma;
+  bool overwrite = false;
+  IpFamily family = IpFamily::kAny;
+  uint32_t chunk_bytes = 8192;
+};
+
+// What an operator of this node asked for. The other node has none.
+struct Request {
+  Options options;
+  std::vector<std::string> source_paths;
+  std::string destination;
+
+  bool discards() const { return destination == kNullDestination; }
+  bool into_directory() const { return destination.ends_with('/') || source_paths.size() > 1; }
+};
+
+// What both ends of a leg use, from the specification handshake (MCDTP, section 3.1.1).
+struct Agreement {
+  uint32_t lanes = 0;
+  uint32_t chunk_bytes = 0;
+  uint32_t extent_bytes = 0;
+  uint64_t partition_bytes = 0;
+  wire::CrcKind crc_kind = wire::CrcKind::kCrc64Ecma;
+  uint64_t rate_bps = 0;
+  bool udp_checksum = false;
+  bool discard = false;
+  std::array<uint8_t, 16> local_ip{};  // IPv4 as ::ffff:a.b.c.d
+  std::array<uint8_t, 16> peer_ip{};
+  std::vector<uint16_t> peer_ports;  // one per lane
+};
+
+// This node, as far as a transfer needs to know it. Constant while control runs.
+struct Settings {
+  std::string node_name;
+  bool udp_checksum_always = false;
+  uint64_t partition_bytes = 64U << 20;
+  uint64_t sync_lag_bytes = 64U << 20;
+  uint64_t sync_lag_ns = kSecondNs;
+  uint64_t stall_timeout_ns = 30 * kSecondNs;
+  uint64_t resume_timeout_ns = 86400 * kSecondNs;  // for a peer that this node called
+  uint64_t keep_ns = 7 * 86400 * kSecondNs;        // for one that called, and has not since
+  // Objects that are open at the dataplane at a time, and objects of a source opened before their turn. The
+  // simulator takes small ones, so that few files reach what thousands do.
+  uint32_t open_objects_max = board::kOpenObjectsMax;
+  uint32_t open_ahead = 16;
+};
+
+// The dataplane that control is attached to.
+struct Dataplane {
+  board::PortInfo port{};
+  uint64_t generation = 0;    // another at every start of it
+  uint32_t tx_lanes_max = 0;  // that a transfer can have when it is alone on the node
+  uint32_t rx_lanes_max = 0;
+};
+
+inline std::string_view role_name(Role role) {
+  return role == Role::kSource ? "source" : role == Role::kDestination ? "destination" : "unknown";
+}
+
+}  // namespace sluice::transfer

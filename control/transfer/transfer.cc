@@ -1,0 +1,283 @@
+// What happens to a transfer: events, and what an operator asks for. Where it goes from there stands in
+// transfer_course.cc.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sluice::transfer {
+
+using P = TransferPhase;
+
+bool allowed(P from, P to) {
+  switch (to) {
+    case P::kNew:
+      return false;
+    case P::kNoting:
+    case P::kRecovering:
+      return from == P::kNew;
+    case P::kActive:
+      return from == P::kNew || from == P::kNoting || from == P::kRecovering || from == P::kActive ||
+             from == P::kResting || from == P::kPaused;
+    case P::kResting:
+      return from == P::kActive || from == P::kForgetting;
+    case P::kForgetting:
+      return from == P::kActive;
+    case P::kPaused:
+      return from == P::kRecovering || from == P::kActive || from == P::kResting || from == P::kForgetting ||
+             from == P::kNew;
+    case P::kEnding:
+      return from != P::kOver && from < P::kEnding;
+    case P::kReleasing:
+      return from == P::kEnding || from == P::kRecovering;
+    case P::kCleaning:
+      return from == P::kReleasing;
+    case P::kParting:
+      return from == P::kReleasing || from == P::kCleaning || from == P::kNew;
+    case P::kAware:
+      return from == P::kParting;
+    case P::kLeaving:
+      return from < P::kEnding;
+    case P::kOver:
+      return from >= P::kReleasing && from != P::kOver;
+  }
+  return false;
+}
+
+Transfer::Transfer(const Settings& settings, std::string id, std::string peer, Role role, Request request,
+                   std::optional<std::vector<catalog::File>> sources, int64_t started_unix_ns,
+                   uint64_t now_ns)
+    : Transfer(settings, std::move(id), std::move(peer), started_unix_ns, now_ns) {
+  job_.initiator = true;
+  job_.role = role;
+  job_.request = std::move(request);
+  job_.sources = std::move(sources);
+}
+
+Transfer::Transfer(const Settings& settings, std::string id, std::string peer, int64_t started_unix_ns,
+                   uint64_t now_ns)
+    : settings_(settings) {
+  job_.id = std::move(id);
+  times_ = {.started_unix_ns = started_unix_ns, .started_ns = now_ns};
+  legs_.push_back(std::make_unique<Leg>(LegId(0), std::move(peer), settings_, job_));
+}
+
+Transfer::~Transfer() = default;
+
+std::string Transfer::log_name() const { return fmt::format("session {}", job_.id.substr(0, 8)); }
+
+// ---- events ------------------------------------------------------------------------------------
+
+std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
+  const auto to_leg = [&](const auto& e) { legs_[e.leg.value()]->on(e, now_ns, out_); };
+  // What is told of a file or an object belongs to the data end, whatever the phase.
+  const auto to_end = [&](const auto& status) {
+    if (!status) fail_attempt(status.error(), now_ns);
+  };
+  std::visit(
+      [&](const auto& e) {
+        using E = std::decay_t<decltype(e)>;
+        if constexpr (std::is_same_v<E, BoardAttached>) {
+          device_ = e.dataplane.port.device;
+          for (auto& leg : legs_) leg->on(e, now_ns);
+        } else if constexpr (std::is_same_v<E, BoardLost>) {
+          for (auto& leg : legs_) leg->on(e, now_ns, out_);
+        } else if constexpr (std::is_same_v<E, FlowsClaimed> || std::is_same_v<E, FlowsReleased> ||
+                             std::is_same_v<E, CallLost>) {
+          legs_[e.leg.value()]->on(e);
+        } else if constexpr (std::is_same_v<E, SourcesOpened>) {
+          legs_.front()->on(e, now_ns, out_);
+        } else if constexpr (requires { e.leg; }) {
+          to_leg(e);
+        } else if constexpr (std::is_same_v<E, ObjectOpened> || std::is_same_v<E, ObjectFetched>) {
+          if (job_.source() != nullptr) {
+            if constexpr (std::is_same_v<E, ObjectOpened>) to_end(job_.source()->on(e, out_));
+            if constexpr (std::is_same_v<E, ObjectFetched>) to_end(job_.source()->files().on(e, out_));
+          } else {
+            to_end(job_.destination()->files().on(e, out_));
+          }
+        } else if constexpr (std::is_same_v<E, ObjectClosed>) {
+          if (job_.source() != nullptr) {
+            to_end(job_.source()->on(e, out_));
+          } else {
+            job_.destination()->files().on(e, out_);
+          }
+        } else if constexpr (std::is_same_v<E, SourcesReopened>) {
+          to_end(job_.source()->files().on(e, out_));
+        } else if constexpr (std::is_same_v<E, SourceChecked> || std::is_same_v<E, ExtentRead>) {
+          to_end(job_.source()->on(e, out_));
+        } else if constexpr (std::is_same_v<E, FileReopened>) {
+          to_end(job_.destination()->files().on(e, out_));
+        } else if constexpr (std::is_same_v<E, TimerDue>) {
+        } else if constexpr (requires { job_.destination()->on(e, out_); } &&
+                             !std::is_same_v<E, FilesRecovered> && !std::is_same_v<E, JournalWritten>) {
+          to_end(job_.destination()->on(e, out_));
+        } else {
+          on(e, now_ns);
+        }
+      },
+      event);
+  advance(now_ns);
+  return out_.drain();
+}
+
+uint64_t Transfer::due_ns() const {
+  uint64_t due_ns = UINT64_MAX;
+  for (const auto& leg : legs_) due_ns = std::min(due_ns, leg->due_ns());
+  if (phase_ != P::kResting) return due_ns;
+  Backoff& backoff = legs_.front()->backoff();
+  if (job_.initiator && legs_.front()->attached()) due_ns = std::min(due_ns, backoff.next_ns());
+  return std::min(due_ns,
+                  backoff.since_ns() + (job_.initiator ? settings_.resume_timeout_ns : settings_.keep_ns));
+}
+
+void Transfer::fail_attempt(const Error& error, uint64_t now_ns) {
+  for (auto& leg : legs_) leg->stop(error, LastWord::kFailure, now_ns, out_);
+}
+
+// ---- the beginning -----------------------------------------------------------------------------
+
+void Transfer::on(const Begin&, uint64_t now_ns) {
+  if (outcome_) {  // it ended in an earlier life of this control
+    if (files_left_) {
+      phase_.change(P::kRecovering);
+      return job_.destination()->files().recover(out_);
+    }
+    return part(now_ns);
+  }
+  if (error_) return end_with(error_, now_ns);
+  if (job_.destination() != nullptr) {
+    phase_.change(P::kRecovering);
+    return job_.destination()->files().recover(out_);
+  }
+  if (job_.initiator && !job_.began && !contacted_) {
+    phase_.change(P::kNoting);
+    // Should this node lose power, the peer must not be left with a session that nobody calls for.
+    return write_record(Entry::kRequest, Durability::kPower, now_ns);
+  }
+  recovered(now_ns);
+}
+
+void Transfer::on(const FilesRecovered& event, uint64_t now_ns) {
+  const Status status = job_.destination()->on(event, out_);
+  CHECK(status, "there is nothing in this that could fail");
+  if (outcome_) {
+    phase_.change(P::kReleasing);
+    release_ = Release::kEnd;
+    return out_.add(ReleaseFiles{.keep = false});
+  }
+  recovered(now_ns);
+}
+
+void Transfer::recovered(uint64_t now_ns) {
+  if (job_.has_end() && job_.complete()) {
+    peer_unaware_ = job_.initiator && job_.role == Role::kDestination;
+    return end_with(std::nullopt, now_ns);
+  }
+  if (cancelled_) return end_with(error_, now_ns);
+  if (detached_) return leave();
+  if (paused_) {
+    phase_.change(P::kPaused);
+  } else {
+    begin_attempts(now_ns);
+  }
+}
+
+void Transfer::begin_attempts(uint64_t now_ns) {
+  phase_.change(P::kActive);
+  begun_ = true;
+  for (auto& leg : legs_) leg->begin_attempt(now_ns, out_);
+}
+
+// ---- the journal -------------------------------------------------------------------------------
+
+void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
+  const Status& status = event.status;
+  switch (event.entry) {
+    case Entry::kRequest:
+      if (!status) return end_with(status.error(), now_ns);
+      return recovered(now_ns);
+    case Entry::kAgreed:
+      if (!status) return fail_attempt(status.error(), now_ns);
+      for (auto& leg : legs_) leg->journal_agreed(now_ns, out_);
+      return;
+    case Entry::kComplete:
+      if (!status) return fail_attempt(status.error(), now_ns);
+      for (auto& leg : legs_) leg->completion_noted(now_ns, out_);
+      return;
+    case Entry::kFlows:
+      if (!status) fail_attempt(status.error(), now_ns);
+      return;
+    case Entry::kHeld:
+      if (!status) out_.log(LogLevel::kError, status.error().message);
+      return;
+    case Entry::kForgotten:
+      if (!status) out_.log(LogLevel::kError, status.error().message);
+      return forgotten(now_ns);
+    case Entry::kEnded:
+      if (!status) out_.log(LogLevel::kError, status.error().message);
+      return release_ended(now_ns);
+    case Entry::kCleaned:
+      return part_or_over(now_ns);
+    case Entry::kAware:
+      return over();
+    default:  // of a file, or of an object
+      const Status told =
+          job_.source() != nullptr ? job_.source()->on(event, out_) : job_.destination()->on(event, out_);
+      if (!told) fail_attempt(told.error(), now_ns);
+  }
+}
+
+// ---- the operator ------------------------------------------------------------------------------
+
+Status Transfer::may_pause() const {
+  if (phase_ >= P::kEnding || cancelled_ || job_.complete())
+    return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", job_.id)};
+  if (paused_) return Error{ErrorCode::kUsage, fmt::format("session {} is paused already", job_.id)};
+  if (job_.began) return {};
+  return Error{ErrorCode::kUsage,
+               fmt::format("session {} has not begun to move data: cancel it, or wait", job_.id)};
+}
+
+Status Transfer::may_continue() const {
+  if (phase_ >= P::kEnding || cancelled_ || job_.complete())
+    return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", job_.id)};
+  if (paused_) return {};
+  return Error{ErrorCode::kUsage, fmt::format("session {} is not paused here", job_.id)};
+}
+
+void Transfer::on(const Cancel&, uint64_t now_ns) {
+  if (phase_ >= P::kEnding || cancelled_) return;
+  cancelled_ = true;
+  error_ =
+      Error{ErrorCode::kCancelled, fmt::format("cancelled by an operator of node {}", settings_.node_name)};
+  fail_attempt(*error_, now_ns);
+}
+
+void Transfer::on(const PauseAsked&, uint64_t now_ns) {
+  if (!may_pause()) return;
+  paused_ = true;
+  held_.reset();
+  // At once, not when the attempt is over: an operator who was told must find it so after a crash.
+  write_record(Entry::kHeld, Durability::kPower, now_ns);
+  const Error error{ErrorCode::kCancelled,
+                    fmt::format("paused by an operator of node {}", settings_.node_name)};
+  for (auto& leg : legs_) leg->stop(error, LastWord::kPause, now_ns, out_);
+}
+
+void Transfer::on(const ContinueAsked&, uint64_t now_ns) {
+  if (!may_continue()) return;
+  paused_ = false;
+  held_.reset();
+  for (auto& leg : legs_) leg->backoff().moved();
+  write_record(Entry::kHeld, Durability::kPower, now_ns);
+}
+
+void Transfer::on(const Detach&, uint64_t now_ns) {
+  detached_ = true;
+  for (auto& leg : legs_) leg->detach(now_ns);
+}
+
+}  // namespace sluice::transfer

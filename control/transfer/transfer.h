@@ -1,0 +1,162 @@
+// One transfer at one node: what an operator asked for, until it is done, given up or cancelled.
+//
+// Pure: `step` takes an event and the time and answers with effects. It is what sluice-control runs
+// (control/runtime performs its effects on sockets, files and the board) and what the simulator runs
+// (tools/sim performs them in its virtual world); there is no other. A transfer has a leg for each peer, and
+// one data end that all legs share. It lives through attempts (leg.h); between them it rests, is paused, or
+// ends. What it must not forget is in the journal before anything builds on it.
+//
+// One thread. The caller steps it with every event, with TimerDue at due_ns(), and performs the effects in
+// order.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/transfer/events.h"
+#include "control/transfer/job.h"
+#include "control/transfer/leg.h"
+#include "control/transfer/view.h"
+
+namespace sluice::transfer {
+
+enum class TransferPhase : uint8_t {
+  kNew,
+  kNoting,      // the journal is told what was asked for
+  kRecovering,  // after a restart: what is there of its files?
+  kActive,      // an attempt is under way
+  kResting,     // between two attempts
+  kForgetting,  // nothing was moved: files go, the next attempt begins with a handshake
+  kPaused,      // until an operator continues it
+  kEnding,      // the journal is told how
+  kReleasing,   // unfinished files are removed
+  kCleaning,    // the journal is told that they are
+  kParting,     // a peer that does not know of the end is told
+  kAware,       // the journal is told that it knows
+  kLeaving,     // this control stops: descriptors are let go of
+  kOver,
+};
+bool allowed(TransferPhase from, TransferPhase to);
+
+class Transfer {
+ public:
+  // An operator of this node asked for it. `sources`: what is to be sent, if the caller has opened it
+  // already.
+  Transfer(const Settings& settings, std::string id, std::string peer, Role role, Request request,
+           std::optional<std::vector<catalog::File>> sources, int64_t started_unix_ns, uint64_t now_ns);
+  // A peer asked for it; PeerCalled follows.
+  Transfer(const Settings& settings, std::string id, std::string peer, int64_t started_unix_ns,
+           uint64_t now_ns);
+  // From the journal. `trouble`: why it cannot go on, as far as the caller knows.
+  Transfer(const Settings& settings, const Saved& saved, std::optional<Error> trouble, uint64_t now_ns);
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+  ~Transfer();
+
+  std::vector<Effect> step(const Event& event, uint64_t now_ns);
+  // TimerDue is due then; events may come earlier. UINT64_MAX: never.
+  uint64_t due_ns() const;
+
+  // What an operator may ask for now; otherwise kUsage says why not.
+  Status may_pause() const;
+  Status may_continue() const;
+  bool pausing() const { return paused_; }
+
+  View view(uint64_t now_ns) const;
+  const std::string& id() const { return job_.id; }
+  const std::string& peer() const { return legs_.front()->peer_name(); }
+  bool initiator() const { return job_.initiator; }
+  Role role() const { return job_.role; }
+  const Job& job() const { return job_; }
+  TransferPhase phase() const { return phase_; }
+  bool ended() const { return outcome_.has_value(); }  // and the journal knows
+  const std::optional<Error>& error() const { return error_; }
+  const Leg& leg(LegId leg) const { return *legs_[leg.value()]; }
+  size_t legs() const { return legs_.size(); }
+  std::string log_name() const;
+
+ private:
+  enum class Release : uint8_t { kNone, kForget, kEnd, kLeave };
+
+  // What happens to it
+  void on(const Begin& event, uint64_t now_ns);
+  void on(const Cancel& event, uint64_t now_ns);
+  void on(const PauseAsked& event, uint64_t now_ns);
+  void on(const ContinueAsked& event, uint64_t now_ns);
+  void on(const Detach& event, uint64_t now_ns);
+  void on(const JournalWritten& event, uint64_t now_ns);
+  void on(const FilesRecovered& event, uint64_t now_ns);
+  void on(const FilesReleased& event, uint64_t now_ns);
+  void recovered(uint64_t now_ns);
+  void fail_attempt(const Error& error, uint64_t now_ns);
+
+  // Where it goes from there
+  void advance(uint64_t now_ns);
+  void follow_legs(uint64_t now_ns);
+  void begin_attempts(uint64_t now_ns);
+  void attempt_ended(const AttemptEnd& end, uint64_t now_ns);
+  void follow_remedy(const Error& error, const AttemptEnd& end, uint64_t now_ns);
+  void rest(const Error& error, bool peer_is_well, uint64_t now_ns);
+  void keep_resting(uint64_t now_ns);
+  void hold(const std::optional<Error>& error, uint64_t now_ns);
+  void keep_paused(uint64_t now_ns);
+  void forget();
+  void forgotten(uint64_t now_ns);
+  void end_with(std::optional<Error> error, uint64_t now_ns);
+  void release_ended(uint64_t now_ns);
+  void report_end(uint64_t now_ns);
+  void part_or_over(uint64_t now_ns);
+  void part(uint64_t now_ns);
+  void leave();
+  void over();
+
+  // The journal
+  Record record(uint64_t now_ns, RecordState state) const;
+  RecordState record_state() const;
+  void write(Entry entry, Batch batch, Durability durability);
+  void write_record(Entry entry, Durability durability, uint64_t now_ns);
+  std::vector<FileRow> file_rows() const;
+
+  // What others see
+  Summary summary(uint64_t now_ns) const;
+  ViewState view_state() const;
+  std::string waiting_for() const;
+  std::vector<FileView> file_views() const;
+
+  const Settings& settings_;
+  Job job_;
+  std::vector<std::unique_ptr<Leg>> legs_;
+  Phase<TransferPhase> phase_{TransferPhase::kNew};
+  Effects out_;
+  std::optional<Error> error_;  // why it ends; nothing: success
+  std::optional<Error> held_;   // why it is paused, or rests until its peer's operator acts
+  struct Rest {
+    Error error;
+    std::string name;  // for the operator
+  };
+  std::optional<Rest> rest_;  // why there is no attempt just now
+  std::optional<RecordState> outcome_;
+  Release release_ = Release::kNone;
+  bool paused_ = false;  // by an operator of this node, or held by an error
+  bool cancelled_ = false;
+  bool detached_ = false;
+  bool contacted_ = false;  // the peer has said hello once: worth another attempt
+  bool peer_unaware_ = false;
+  bool files_left_ = false;
+  bool begun_ = false;  // an attempt, in this step
+  struct Times {
+    int64_t started_unix_ns = 0;
+    uint64_t started_ns = 0;
+    uint64_t ended_ns = 0;
+    uint64_t data_started_ns = 0;
+    uint64_t data_ended_ns = 0;
+  } times_;
+  uint64_t attempts_ = 0;
+  uint64_t saved_bytes_done_ = 0;
+  std::string device_;
+};
+
+}  // namespace sluice::transfer

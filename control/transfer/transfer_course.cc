@@ -1,0 +1,275 @@
+// Where a transfer goes from there: attempts, rests, pauses, its end, and who is told of it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/transfer/reception.h"
+#include "control/transfer/transfer.h"
+
+namespace sluice::transfer {
+
+using P = TransferPhase;
+
+// ---- going on ----------------------------------------------------------------------------------
+
+void Transfer::advance(uint64_t now_ns) {
+  for (TransferPhase before = phase_;; before = phase_) {
+    switch (before) {
+      case P::kActive:
+      case P::kForgetting:
+        follow_legs(now_ns);
+        break;
+      case P::kResting:
+        keep_resting(now_ns);
+        break;
+      case P::kPaused:
+        keep_paused(now_ns);
+        break;
+      case P::kParting:
+        for (auto& leg : legs_) leg->advance(now_ns, out_);
+        if (detached_) {
+          over();
+        } else if (legs_.front()->take_parted()) {
+          phase_.change(P::kAware);
+          peer_unaware_ = false;
+          write_record(Entry::kAware, Durability::kProcess, now_ns);
+        }
+        break;
+      default:
+        break;
+    }
+    // An attempt that follows another at once is in the same phase, and has somewhere to go.
+    if (phase_ == before && !std::exchange(begun_, false)) return;
+  }
+}
+
+void Transfer::follow_legs(uint64_t now_ns) {
+  for (auto& leg : legs_) {
+    leg->advance(now_ns, out_);
+    if (leg->moving() && times_.data_started_ns == 0) times_.data_started_ns = now_ns;
+    if (leg->take_agreed()) {
+      job_.began = true;
+      ++attempts_;
+      Batch batch;
+      batch.record = record(now_ns, record_state());
+      batch.files = file_rows();
+      // Before data moves: a node that does not know of it makes the other forget what has arrived.
+      write(Entry::kAgreed, std::move(batch), Durability::kPower);
+    }
+    if (leg->take_flows_changed() && job_.began && !job_.complete())
+      write_record(Entry::kFlows, Durability::kProcess, now_ns);
+    if (leg->take_completion()) {
+      Batch batch;
+      batch.record = record(now_ns, RecordState::kSucceeded);
+      write(Entry::kComplete, std::move(batch), Durability::kPower);
+    }
+    if (leg->take_forgetting()) forget();
+    if (std::optional<AttemptEnd> end = leg->take_end()) return attempt_ended(*end, now_ns);
+  }
+}
+
+// Files go, and what is known of them: nothing of them was moved.
+void Transfer::forget() {
+  release_ = Release::kForget;
+  out_.add(ReleaseFiles{.keep = false});
+}
+
+void Transfer::on(const FilesReleased&, uint64_t now_ns) {
+  const Release what = std::exchange(release_, Release::kNone);
+  Batch batch;
+  if (what == Release::kLeave) return over();
+  if (what == Release::kForget) {
+    const bool began = std::exchange(job_.began, false);
+    job_.end.emplace<std::monostate>();
+    job_.terms.reset();
+    if (!began) return forgotten(now_ns);
+    batch.drop_files = batch.drop_blocks = true;
+    batch.record = record(now_ns, record_state());
+    return write(Entry::kForgotten, std::move(batch), Durability::kPower);
+  }
+  CHECK(what == Release::kEnd, "what is answered was asked for");
+  if (!std::exchange(files_left_, false)) return part_or_over(now_ns);
+  phase_.change(P::kCleaning);
+  batch.drop_blocks = true;
+  batch.record = record(now_ns, *outcome_);
+  write(Entry::kCleaned, std::move(batch), Durability::kProcess);
+}
+
+void Transfer::forgotten(uint64_t now_ns) {
+  if (phase_ == P::kForgetting) return rest(Error(rest_->error), false, now_ns);
+  for (auto& leg : legs_) leg->forgotten(now_ns, out_);
+}
+
+// ---- between attempts --------------------------------------------------------------------------
+
+void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
+  contacted_ |= end.contacted;
+  saved_bytes_done_ = std::max(saved_bytes_done_, job_.bytes_done(legs_.front()->lanes().figures()));
+  if (job_.has_end() && job_.complete()) {
+    // A source that was called hears from nobody else that its files have arrived.
+    peer_unaware_ = job_.initiator && job_.role == Role::kDestination && !job_.peer_ended();
+    return end_with(std::nullopt, now_ns);
+  }
+  if (cancelled_) return end_with(error_, now_ns);
+  if (end.peer_ended) return end_with(end.error, now_ns);
+  if (detached_) return leave();
+  const Error error = end.error.value_or(Error{ErrorCode::kInternal, "the attempt ended without a reason"});
+  if (!job_.began) {
+    // As with any tool, an error at the beginning is the end, unless somebody just fell over.
+    const bool fell = error.code == ErrorCode::kPeerUnreachable || error.code == ErrorCode::kDaemonNotRunning;
+    const bool again =
+        legs_.front()->call_waits() || (fell && job_.initiator && (contacted_ || end.board_lost));
+    if (!again) return end_with(error, now_ns);
+    if (job_.has_end()) {
+      phase_.change(P::kForgetting);
+      rest_ = Rest{.error = error};
+      return forget();
+    }
+    return rest(error, end.peer_paused, now_ns);
+  }
+  follow_remedy(error, end, now_ns);
+}
+
+void Transfer::follow_remedy(const Error& error, const AttemptEnd& end, uint64_t now_ns) {
+  if (end.paused && !paused_) return begin_attempts(now_ns);  // continued meanwhile
+  const Remedy remedy = remedy_of(error.code);
+  if (remedy == Remedy::kNone && !end.paused) return end_with(error, now_ns);
+  if (paused_) return hold(std::nullopt, now_ns);
+  out_.log(LogLevel::kWarn,
+           fmt::format("with {} is interrupted: {}", legs_.front()->peer_name(), error.message));
+  if (remedy == Remedy::kOperator && job_.initiator) return hold(error, now_ns);
+  if (remedy == Remedy::kOperator) held_ = error;  // the initiator's operator will have it go on
+  rest(error, end.peer_paused, now_ns);
+}
+
+void Transfer::rest(const Error& error, bool peer_is_well, uint64_t now_ns) {
+  const std::string node = "node " + legs_.front()->peer_name();
+  rest_ = Rest{.error = error,
+               .name = peer_is_well     ? node + " (paused by its operator)"
+                       : job_.initiator ? error.message
+                                        : node};
+  legs_.front()->backoff().interrupted(now_ns, peer_is_well);
+  phase_.change(P::kResting);
+}
+
+void Transfer::keep_resting(uint64_t now_ns) {
+  Leg& leg = *legs_.front();
+  if (cancelled_) return end_with(error_, now_ns);
+  if (detached_) return leave();
+  if (paused_) return hold(std::nullopt, now_ns);
+  if (job_.initiator && now_ns >= leg.backoff().since_ns() + settings_.resume_timeout_ns) {
+    return hold(rest_->error, now_ns);
+  }
+  if (!job_.initiator && now_ns >= leg.backoff().since_ns() + settings_.keep_ns) {
+    return end_with(Error{ErrorCode::kPeerUnreachable,
+                          fmt::format("node {} has not called for {} s: its unfinished session is given up",
+                                      leg.peer_name(), settings_.keep_ns / kSecondNs)},
+                    now_ns);
+  }
+  if (!leg.attached() && !leg.told_of_end()) return;
+  if (job_.initiator ? now_ns < leg.backoff().next_ns() : !leg.call_waits()) return;
+  held_.reset();
+  rest_.reset();
+  begin_attempts(now_ns);
+}
+
+// Without an error an operator asked for it.
+void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
+  if (error) {
+    paused_ = true;
+    held_ = Error{error->code, fmt::format("{}; what has arrived is kept: remedy that, then 'sluice session "
+                                           "continue {}'",
+                                           error->message, job_.id.substr(0, 8))};
+    write_record(Entry::kHeld, Durability::kPower, now_ns);
+  }
+  out_.log(LogLevel::kInfo, fmt::format("is paused{}", held_ ? ": " + held_->message : " by an operator"));
+  phase_.change(P::kPaused);
+}
+
+void Transfer::keep_paused(uint64_t now_ns) {
+  Leg& leg = *legs_.front();
+  if (leg.call_waits() && !leg.told_of_end()) leg.refuse_call(Pause{.node = settings_.node_name}, out_);
+  if (cancelled_) return end_with(error_, now_ns);
+  if (detached_) return leave();
+  if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard while it is paused
+  if (!paused_) begin_attempts(now_ns);
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
+  error_ = std::move(error);
+  phase_.change(P::kEnding);
+  times_.ended_ns = now_ns;
+  if (times_.data_started_ns != 0) times_.data_ended_ns = now_ns;
+  // What the peer was told may be lost with a process that heard it: it is told until it says that it knows.
+  // It may have agreed, and hold files, where this node never heard so.
+  if (error_) peer_unaware_ = job_.initiator && (job_.began || contacted_);
+  files_left_ =
+      error_ && job_.began && job_.destination() != nullptr && !job_.destination()->files().discards();
+  if (!job_.began && !job_.initiator) return release_ended(now_ns);  // the peer may begin it once more
+  Batch batch;
+  batch.record = record(now_ns, record_state());
+  batch.files = file_rows();
+  batch.drop_blocks = !files_left_;
+  // An end in success is found again from what is durable anyway.
+  write(Entry::kEnded, std::move(batch), error_ ? Durability::kPower : Durability::kProcess);
+}
+
+// The end is certain: descriptors and unfinished files go.
+void Transfer::release_ended(uint64_t now_ns) {
+  outcome_ = record_state();
+  report_end(now_ns);
+  phase_.change(P::kReleasing);
+  release_ = Release::kEnd;
+  out_.add(ReleaseFiles{.keep = false});
+}
+
+void Transfer::report_end(uint64_t now_ns) {
+  const std::string& peer = legs_.front()->peer_name();
+  if (error_) {
+    return out_.log(LogLevel::kWarn, fmt::format("with {} ended: {} ({})", peer, error_->message,
+                                                 error_code_name(error_->code)));
+  }
+  const Summary figures = summary(now_ns);
+  const double data_s = static_cast<double>(figures.data_elapsed_ns) * 1e-9;
+  const double gbps = data_s > 0 ? static_cast<double>(figures.bytes_done) * 8e-9 / data_s : 0;
+  out_.log(LogLevel::kInfo,
+           fmt::format(
+               "with {} succeeded: {} file(s), {} bytes in {:.3f} s, {:.2f} Gbit/s, {} chunk(s) sent again",
+               peer, job_.has_end() ? job_.catalog()->file_count() : 0, job_.bytes_total(),
+               static_cast<double>(figures.elapsed_ns) * 1e-9, gbps, figures.retransmits));
+}
+
+void Transfer::part_or_over(uint64_t now_ns) {
+  Leg& leg = *legs_.front();
+  if (leg.call_waits()) {
+    leg.refuse_call(failure_of({ErrorCode::kPeerUnreachable, "the session has just ended here: ask again"}),
+                    out_);
+  }
+  if (!peer_unaware_ || detached_) return over();
+  part(now_ns);
+}
+
+void Transfer::part(uint64_t now_ns) {
+  phase_.change(P::kParting);
+  Saved saved{.record = record(now_ns, *outcome_)};
+  if (job_.catalog() != nullptr)
+    saved.files = {job_.catalog()->files().begin(), job_.catalog()->files().end()};
+  legs_.front()->part(ended_answer(saved), now_ns + settings_.resume_timeout_ns, now_ns, out_);
+}
+
+// The next control goes on: flows, unfinished files and journal stay.
+void Transfer::leave() {
+  phase_.change(P::kLeaving);
+  release_ = Release::kLeave;
+  out_.add(ReleaseFiles{.keep = true});
+}
+
+void Transfer::over() {
+  phase_.change(P::kOver);
+  out_.add(Over{});
+}
+
+}  // namespace sluice::transfer

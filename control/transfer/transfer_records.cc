@@ -1,0 +1,311 @@
+// What of a transfer is in the journal, how it comes back from there, and how others see it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/board/flow_table.h"
+#include "control/transfer/transfer.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr uint32_t kExtentBytesMin = 64U << 10;
+
+// Whether a record makes sense: it may come from a damaged or edited file.
+bool makes_sense(const Saved& saved) {
+  const LegRecord& leg = saved.record.legs.front();
+  if (leg.flows.size() > control::kLanesMax || saved.files.size() > catalog::kFilesMax) return false;
+  if (saved.files.empty()) return true;
+  if (!leg.agreement || saved.record.role == Role::kUnknown) return false;
+  const Agreement& agreement = *leg.agreement;
+  const uint32_t extent_bytes = agreement.extent_bytes;
+  if (extent_bytes < kExtentBytesMin || extent_bytes > wire::kExtentBytesMax ||
+      (extent_bytes & (extent_bytes - 1)) != 0 || agreement.partition_bytes < extent_bytes ||
+      agreement.crc_kind > wire::CrcKind::kCrc64Ecma) {
+    return false;
+  }
+  uint64_t extents = 0;
+  for (const catalog::File& file : saved.files) {
+    if (file.size_bytes > catalog::kFileBytesMax) return false;
+    extents += file.size_bytes / extent_bytes;
+  }
+  return extents <= kExtentsMax;
+}
+
+void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* view) {
+  std::optional<uint64_t> source;
+  std::optional<uint64_t> destination;
+  if (job.source() != nullptr) {
+    source = job.source()->digest(object);
+    destination = job.source()->peer_digest(object);
+  } else {
+    source = job.destination()->source_digest(object);
+    destination = job.destination()->digest(object);
+  }
+  if (source) view->digest_source = control::digest_hex(kind, *source);
+  if (destination) view->digest_destination = control::digest_hex(kind, *destination);
+}
+
+}  // namespace
+
+Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<Error> trouble,
+                   uint64_t now_ns)
+    : Transfer(settings, saved.record.id, saved.record.legs.front().peer, saved.record.started_unix_ns,
+               now_ns) {
+  const Record& record = saved.record;
+  const LegRecord& leg = record.legs.front();
+  job_.initiator = record.initiator;
+  job_.role = record.role;
+  job_.request = record.request;
+  saved_bytes_done_ = record.summary.bytes_done;
+  contacted_ = true;
+  paused_ = record.state == RecordState::kPaused;
+  if (has_ended(record.state)) {
+    outcome_ = record.state;
+    files_left_ = record.files_left;
+    peer_unaware_ = leg.peer_unaware;
+    error_ = record.error;
+  } else if (paused_) {
+    held_ = record.error;
+  }
+  if (!makes_sense(saved)) {
+    trouble = Error{ErrorCode::kStorage, "the journal's record of this session is damaged: begin another"};
+  }
+  if (trouble) {
+    if (!outcome_) error_ = std::move(trouble);
+    files_left_ = false;
+    return;
+  }
+  if (saved.files.empty() || job_.role == Role::kSource) files_left_ = false;  // whatever the record says
+  if (saved.files.empty()) return;
+  job_.began = true;
+  job_.terms = leg.agreement;
+  Status status;
+  if (job_.role == Role::kSource) {
+    Result<SourceEnd> end = SourceEnd::restore(settings_, *job_.terms, saved);
+    if (end) job_.end.emplace<SourceEnd>(std::move(*end));
+    if (!end) status = end.error();
+  } else {
+    Result<DestinationEnd> end = DestinationEnd::restore(settings_, *job_.terms, saved);
+    if (end) job_.end.emplace<DestinationEnd>(std::move(*end));
+    if (!end) status = end.error();
+  }
+  if (status) {
+    // Flows of a transfer that is paused are not gone on with: they end as those of nobody.
+    if (!outcome_) legs_.front()->restore(leg, !paused_, out_);
+  } else {
+    if (!outcome_) error_ = status.error();
+    files_left_ = false;
+  }
+}
+
+// ---- the journal -------------------------------------------------------------------------------
+
+RecordState Transfer::record_state() const {
+  if (phase_ < TransferPhase::kEnding || phase_ == TransferPhase::kLeaving)
+    return paused_ ? RecordState::kPaused : RecordState::kActive;
+  if (!error_) return RecordState::kSucceeded;
+  return error_->code == ErrorCode::kCancelled ? RecordState::kCancelled : RecordState::kFailed;
+}
+
+Record Transfer::record(uint64_t now_ns, RecordState state) const {
+  Record record;
+  record.id = job_.id;
+  record.initiator = job_.initiator;
+  record.role = job_.role;
+  record.state = state;
+  record.error = has_ended(state) ? error_ : held_;
+  record.started_unix_ns = times_.started_unix_ns;
+  record.files_left = files_left_;
+  record.request = job_.request;
+  for (const auto& leg : legs_) {
+    record.legs.push_back(leg->record(!has_ended(state)));
+    record.legs.back().peer_unaware = peer_unaware_;
+  }
+  record.summary = summary(now_ns);
+  return record;
+}
+
+void Transfer::write(Entry entry, Batch batch, Durability durability) {
+  out_.add(WriteJournal{.entry = entry, .batch = std::move(batch), .durability = durability});
+}
+
+void Transfer::write_record(Entry entry, Durability durability, uint64_t now_ns) {
+  Batch batch;
+  batch.record = record(now_ns, outcome_.value_or(record_state()));
+  write(entry, std::move(batch), durability);
+}
+
+std::vector<FileRow> Transfer::file_rows() const {
+  std::vector<FileRow> rows;
+  if (!job_.began || !job_.has_end()) return rows;
+  catalog::FileId id;
+  for (const catalog::File& file : job_.catalog()->files()) rows.push_back({.file = id++, .record = file});
+  return rows;
+}
+
+// ---- what others see ---------------------------------------------------------------------------
+
+Summary Transfer::summary(uint64_t now_ns) const {
+  const Leg& leg = *legs_.front();
+  const control::FlowFigures all = leg.lanes().all_figures();
+  Summary summary;
+  summary.bytes_done = job_.bytes_done(leg.lanes().figures());
+  const bool certain = phase_ >= TransferPhase::kEnding || (leg.moving() && job_.role == Role::kDestination);
+  if (!certain) summary.bytes_done = std::max(summary.bytes_done, saved_bytes_done_);
+  summary.bytes_sent = all.bytes;
+  summary.chunks = all.chunks;
+  summary.retransmits = all.retransmitted_chunks;
+  summary.duplicates = all.duplicate_chunks;
+  summary.crc_errors = all.crc_errors;
+  summary.lost = all.gaps;
+  summary.rtt_ns = all.rtt_ns;
+  const uint64_t until_ns = times_.ended_ns != 0 ? times_.ended_ns : now_ns;
+  summary.elapsed_ns = until_ns - times_.started_ns;
+  if (times_.data_started_ns != 0) {
+    const uint64_t data_until_ns = times_.data_ended_ns != 0 ? times_.data_ended_ns : now_ns;
+    summary.data_elapsed_ns = data_until_ns - times_.data_started_ns;
+  }
+  summary.attempts = attempts_;
+  if (job_.source() != nullptr) {
+    const uint64_t sent = all.bytes + all.retransmitted_chunks * leg.agreement().chunk_bytes;
+    summary.bytes_resent = sent - std::min(sent, job_.bytes_total());
+  }
+  summary.device = device_;
+  return summary;
+}
+
+ViewState Transfer::view_state() const {
+  const Leg& leg = *legs_.front();
+  if (outcome_) {
+    return *outcome_ == RecordState::kSucceeded   ? ViewState::kSucceeded
+           : *outcome_ == RecordState::kCancelled ? ViewState::kCancelled
+                                                  : ViewState::kFailed;
+  }
+  switch (phase_) {
+    case TransferPhase::kPaused:
+      return ViewState::kPaused;
+    case TransferPhase::kResting:
+    case TransferPhase::kRecovering:
+    case TransferPhase::kForgetting:
+      return ViewState::kWaiting;
+    case TransferPhase::kEnding:
+      return ViewState::kFinishing;
+    case TransferPhase::kActive:
+      break;
+    default:
+      return ViewState::kNegotiating;
+  }
+  switch (leg.phase()) {
+    case LegPhase::kDataplane:
+    case LegPhase::kPeer:
+    case LegPhase::kForgetting:
+      return ViewState::kWaiting;
+    case LegPhase::kMoving:
+      return ViewState::kTransferring;
+    case LegPhase::kHandshake:
+      if (leg.queued()) return ViewState::kQueued;
+      return leg.handshake_phase() == HandshakePhase::kCalling ? ViewState::kConnecting
+                                                               : ViewState::kNegotiating;
+    case LegPhase::kAdopting:
+      return ViewState::kNegotiating;
+    default:
+      return ViewState::kFinishing;
+  }
+}
+
+std::string Transfer::waiting_for() const {
+  const Leg& leg = *legs_.front();
+  switch (phase_) {
+    case TransferPhase::kPaused:
+      return "an operator: 'sluice session continue " + job_.id.substr(0, 8) + "'";
+    case TransferPhase::kResting:
+      if (!leg.attached()) return "sluice-dataplane of this node";
+      return rest_->name;
+    case TransferPhase::kActive:
+      return leg.waiting_for();
+    default:
+      return "";
+  }
+}
+
+std::vector<FileView> Transfer::file_views() const {
+  std::vector<FileView> views;
+  const catalog::Catalog* const catalog = job_.catalog();
+  for (uint32_t i = 0; catalog != nullptr && i < catalog->object_count(); ++i) {
+    const ObjectId object(i);
+    const bool source = job_.source() != nullptr;
+    for (const catalog::File& file : catalog->files_of(object)) {
+      FileView view{.object = i, .size_bytes = file.size_bytes};
+      view.source = source ? file.shown : file.name;
+      view.destination = source ? file.peer_path : file.shown;
+      view.bytes_done = source ? job_.source()->bytes_done(object) : job_.destination()->bytes_done(object);
+      view.done = source ? job_.source()->done(object) : job_.destination()->done(object);
+      add_digests(job_, object, job_.terms->crc_kind, &view);
+      views.push_back(std::move(view));
+    }
+  }
+  return views;
+}
+
+View Transfer::view(uint64_t now_ns) const {
+  const Leg& leg = *legs_.front();
+  View view;
+  view.id = job_.id;
+  view.state = view_state();
+  view.initiator = job_.initiator;
+  view.role = job_.role;
+  view.peer = leg.peer_name();
+  view.files = file_views();
+  view.bytes_total = job_.bytes_total();
+  view.summary = summary(now_ns);
+  view.rate_bps = leg.moving() ? leg.watch().rate_bps() : 0;
+  view.lanes = leg.agreement().lanes;
+  view.chunk_bytes = leg.agreement().chunk_bytes;
+  if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
+  view.rate_limit_bps = leg.agreement().rate_bps;
+  view.started_unix_ns = times_.started_unix_ns;
+  view.waiting_for = waiting_for();
+  view.error = error_ && phase_ >= TransferPhase::kEnding ? error_ : held_;
+  return view;
+}
+
+View view_of(const Saved& saved) {
+  const Record& record = saved.record;
+  View view;
+  view.id = record.id;
+  view.state = record.state == RecordState::kSucceeded   ? ViewState::kSucceeded
+               : record.state == RecordState::kCancelled ? ViewState::kCancelled
+                                                         : ViewState::kFailed;
+  view.initiator = record.initiator;
+  view.role = record.role;
+  const LegRecord& leg = record.legs.front();
+  view.peer = leg.peer;
+  const bool source = record.role == Role::kSource;
+  uint32_t object = 0;
+  for (const catalog::File& file : saved.files) {
+    const bool done = file.state == catalog::FileState::kDone;
+    FileView one{.object = object++, .size_bytes = file.size_bytes, .done = done};
+    one.source = source ? file.shown : file.name;
+    one.destination = source ? file.peer_path : file.shown;
+    one.bytes_done = done ? file.size_bytes : 0;
+    if (done && leg.agreement) {
+      one.digest_source = one.digest_destination = control::digest_hex(leg.agreement->crc_kind, file.digest);
+    }
+    view.bytes_total += file.size_bytes;
+    view.files.push_back(std::move(one));
+  }
+  view.summary = record.summary;
+  if (leg.agreement) {
+    view.lanes = leg.agreement->lanes;
+    view.chunk_bytes = leg.agreement->chunk_bytes;
+    view.crc = wire::crc_kind_name(leg.agreement->crc_kind);
+    view.rate_limit_bps = leg.agreement->rate_bps;
+  }
+  view.started_unix_ns = record.started_unix_ns;
+  view.error = record.error;
+  return view;
+}
+
+}  // namespace sluice::transfer

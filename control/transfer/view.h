@@ -1,0 +1,62 @@
+// A transfer as an operator sees it.
+//
+// Plain data; control/api turns it into messages of its own.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/transfer/records.h"
+
+namespace sluice::transfer {
+
+enum class ViewState : uint8_t {
+  kQueued,  // for something of this node that others have
+  kConnecting,
+  kNegotiating,
+  kTransferring,
+  kFinishing,
+  kWaiting,  // goes on by itself; `waiting_for` says for what
+  kPaused,   // until an operator continues it; `error` says why, if no operator paused it
+  kSucceeded,
+  kFailed,
+  kCancelled,
+};
+
+struct FileView {
+  uint32_t object = 0;
+  std::string source;
+  std::string destination;
+  uint64_t size_bytes = 0;
+  uint64_t bytes_done = 0;
+  bool done = false;
+  std::string digest_source;  // hex, empty until known
+  std::string digest_destination;
+};
+
+struct View {
+  std::string id;
+  ViewState state = ViewState::kNegotiating;
+  bool initiator = false;
+  Role role = Role::kUnknown;
+  std::string peer;
+  std::vector<FileView> files;
+  uint64_t bytes_total = 0;
+  Summary summary;
+  double rate_bps = 0;  // payload over the last second
+  uint32_t lanes = 0;
+  uint32_t chunk_bytes = 0;
+  std::string crc;
+  uint64_t rate_limit_bps = 0;
+  int64_t started_unix_ns = 0;
+  std::string waiting_for;
+  std::optional<Error> error;
+};
+
+// Of a transfer that has ended, from what the journal has of it.
+View view_of(const Saved& saved);
+
+}  // namespace sluice::transfer

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/watch.h"
+
+namespace sluice::transfer {
+
+void Watch::start(const Job& job, const control::FlowFigures& figures, uint64_t now_ns) {
+  meter_ = {};
+  meter_.sample(job.bytes_done(figures), now_ns);
+  before_ = figures;
+  waiting_for_.clear();
+  moved_ns_ = looked_ns_ = now_ns;
+}
+
+bool Watch::look(const Job& job, const control::FlowFigures& figures, uint64_t now_ns) {
+  if (now_ns - looked_ns_ < kIntervalNs) return false;
+  meter_.sample(job.bytes_done(figures), now_ns);
+  waiting_for_ = job.waiting_for(before_, figures, now_ns - looked_ns_, now_ns);
+  before_ = figures;
+  looked_ns_ = now_ns;
+  const uint64_t mark = figures.bytes + figures.bytes_done + job.steps();
+  if (mark == mark_) return false;
+  mark_ = mark;
+  moved_ns_ = now_ns;
+  return true;
+}
+
+}  // namespace sluice::transfer

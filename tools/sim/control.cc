@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/control.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/transfer/reception.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr uint64_t kLeftoverNs = 2'000'000'000;
+constexpr uint32_t kSlots = 4;  // of sessions, that are ever used here
+
+std::string node_name(uint32_t node) { return node == kSource ? "src" : "dst"; }
+
+transfer::Settings settings_of(const Plan& plan, uint32_t node) {
+  return {.node_name = node_name(node),
+          .udp_checksum_always = plan.udp_checksum,
+          .partition_bytes = plan.partition_bytes,
+          .sync_lag_bytes = plan.sync_lag_bytes,
+          .sync_lag_ns = node == kSource ? plan.crc_lag_ns : plan.sync_lag_ns,
+          .stall_timeout_ns = plan.stall_timeout_ns,
+          .resume_timeout_ns = plan.resume_timeout_ns,
+          .keep_ns = plan.keep_ns,
+          .open_objects_max = plan.open_objects_max,
+          .open_ahead = plan.open_ahead};
+}
+
+}  // namespace
+
+Control::Control(Host& host) : host_(host), settings_(settings_of(host.plan, host.node)) {
+  host_.locked = [this](uint64_t inode, const Session* asking) {
+    return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& each) {
+      return each.get() != asking && !each->over() && each->holds(inode);
+    });
+  };
+}
+Control::~Control() = default;
+
+std::shared_ptr<Session> Control::add(std::unique_ptr<transfer::Transfer> transfer) {
+  sessions_.push_back(std::make_shared<Session>(host_, settings_, std::move(transfer)));
+  return sessions_.back();
+}
+
+void Control::start() {
+  for (const auto& [id, saved] : host_.journal.sessions()) {
+    const transfer::Record& record = saved.record;
+    const bool ended = transfer::has_ended(record.state);
+    if (ended && !record.files_left && !record.legs.front().peer_unaware) continue;
+    add(std::make_unique<transfer::Transfer>(settings_, saved, std::nullopt, host_.now_ns()));
+  }
+  for (const auto& session : sessions()) session->post(transfer::Begin{});
+}
+
+// ---- the operator --------------------------------------------------------------------------------
+
+void Control::ask(const std::string& id) {
+  transfer::Request request;
+  request.options = {.lanes = host_.plan.lanes,
+                     .rate_bps = host_.plan.rate_bps,
+                     .crc_kind = host_.plan.crc,
+                     .chunk_bytes = host_.plan.chunk_bytes};
+  request.destination = "files/";
+  for (uint32_t i = 0; i < host_.plan.sizes.size(); ++i)
+    request.source_paths.push_back(Oracle::final_name(i));
+  const transfer::Role role = host_.node == kSource ? transfer::Role::kSource : transfer::Role::kDestination;
+  const auto session = add(std::make_unique<transfer::Transfer>(
+      settings_, id, node_name(1 - host_.node), role, std::move(request), std::nullopt,
+      static_cast<int64_t>(host_.now_ns()), host_.now_ns()));
+  if (attached_) session->set_board(flows_.get(), generation_);
+  session->post(transfer::Begin{});
+}
+
+void Control::pause() {
+  for (const auto& session : sessions()) {
+    if (!session->over() && session->transfer().may_pause()) session->post(transfer::PauseAsked{});
+  }
+}
+
+void Control::go_on() {
+  for (const auto& session : sessions()) {
+    if (session->over() || !session->transfer().may_continue()) continue;
+    host_.oracle.paused(host_.node, false);
+    session->post(transfer::ContinueAsked{});
+  }
+}
+
+void Control::cancel() {
+  for (const auto& session : sessions()) {
+    if (!session->over()) session->post(transfer::Cancel{});
+  }
+}
+
+void Control::stop() {
+  stopping_ = true;
+  for (const auto& session : sessions()) session->post(transfer::Detach{});
+}
+
+bool Control::quiet() const {
+  return std::all_of(sessions_.begin(), sessions_.end(), [](const auto& session) { return session->over(); });
+}
+
+std::string Control::describe() const {
+  std::string out;
+  for (const auto& session : sessions_) {
+    if (session->over()) continue;
+    const transfer::View view = session->transfer().view(host_.now_ns());
+    out += fmt::format(
+        "{}: transfer phase {} leg phase {} handshake {} waiting for '{}' error '{}' done {} of {}\n",
+        node_name(host_.node), static_cast<int>(session->transfer().phase()),
+        static_cast<int>(session->transfer().leg(transfer::LegId(0)).phase()),
+        static_cast<int>(session->transfer().leg(transfer::LegId(0)).handshake_phase()), view.waiting_for,
+        view.error ? view.error->message : "", view.summary.bytes_done, view.bytes_total);
+  }
+  return out;
+}
+
+// ---- the dataplane -------------------------------------------------------------------------------
+
+void Control::check_dataplane() {
+  const bool there = host_.dataplane != nullptr;
+  if (flows_ && (!there || host_.dataplane->generation() != generation_)) {
+    flows_.reset();
+    attached_ = false;
+    for (const auto& session : sessions()) session->set_board(nullptr, 0);
+  }
+  if (there && !flows_) attach();
+  if (flows_ && !attached_ && (flows_->leftovers() == 0 || host_.now_ns() >= leftovers_until_ns_))
+    finish_attach();
+}
+
+// As sluice-control does: claimed flows are taken over, others of an earlier life are closed; then it serves.
+void Control::attach() {
+  Dataplane& dataplane = *host_.dataplane;
+  generation_ = dataplane.generation();
+  flows_ = std::make_unique<control::BoardFlows>(
+      dataplane.board(), dataplane.board().port, [&host = host_, generation = generation_](uint32_t worker) {
+        if (host.dataplane != nullptr && host.dataplane->generation() == generation)
+          host.dataplane->wake(worker, host.now_ns());
+      });
+  for (const auto& session : sessions()) session->take_claim(flows_.get(), generation_);
+  flows_->close_leftovers();
+  leftovers_until_ns_ = host_.now_ns() + kLeftoverNs;
+}
+
+void Control::finish_attach() {
+  flows_->forget_leftovers();
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    if (!flows_->table().session_taken(SessionSlotId(slot)))
+      (void)host_.dataplane->close_session(SessionSlotId(slot));
+  }
+  attached_ = true;
+  for (const auto& session : sessions()) {
+    if (!session->over()) session->set_board(flows_.get(), generation_);
+  }
+}
+
+void Control::tick() {
+  check_dataplane();
+  if (flows_) {
+    host_.dataplane->board().control_alive_ns = host_.now_ns();
+    flows_->push_commands();
+    (void)flows_->drain();
+    host_.dataplane->set_flows(std::any_of(sessions_.begin(), sessions_.end(),
+                                           [](const auto& session) { return session->has_flows(); }));
+  }
+  if (attached_) {
+    for (const auto& session : sessions()) {
+      if (!session->over()) session->tick();
+    }
+  }
+  std::erase_if(sessions_, [&](const auto& session) {
+    if (session->over() && flows_) flows_->forget(session.get());
+    return session->over();
+  });
+}
+
+// ---- the connections -----------------------------------------------------------------------------
+
+bool Control::owns(Streams::Id id) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [id](const auto& each) { return each->owns(id); });
+}
+
+void Control::call_ended(Streams::Id id, bool open) {
+  for (const auto& session : sessions()) {
+    if (session->owns(id)) return session->call_ended(id, open);
+  }
+}
+
+void Control::stream_ended(Streams::Id id) {
+  for (const auto& session : sessions()) {
+    if (session->owns(id)) return session->stream_ended(id);
+  }
+}
+
+void Control::message(Streams::Id id, const transfer::Message& message) {
+  for (const auto& session : sessions()) {
+    if (session->owns(id)) return session->message(id, message);
+  }
+  if (const auto* hello = std::get_if<transfer::Hello>(&message)) receive(id, *hello);
+}
+
+void Control::receive(Streams::Id id, const transfer::Hello& hello) {
+  if (stopping_) return host_.streams->hang_up(host_.node, id);
+  std::shared_ptr<Session> session;
+  transfer::UnderId known;
+  for (const auto& each : sessions_) {
+    if (each->over() || each->transfer().id() != hello.session_id || each->transfer().ended()) continue;
+    session = each;
+    known.active = true;
+    known.initiator = each->transfer().initiator();
+    known.peer = each->transfer().peer();
+  }
+  const auto saved = host_.journal.sessions().find(hello.session_id);
+  if (saved != host_.journal.sessions().end()) known.record = &saved->second.record;
+  const std::string peer = node_name(1 - host_.node);
+  const transfer::Decision decision = transfer::receive_call(peer, hello, known);
+  switch (decision.reception) {
+    case transfer::Reception::kRefused:
+      host_.streams->send(host_.node, id, transfer::failure_of(*decision.error));
+      break;
+    case transfer::Reception::kEnded:
+      for (transfer::Message& word : transfer::ended_answer(saved->second))
+        host_.streams->send(host_.node, id, std::move(word));
+      break;
+    case transfer::Reception::kNothing:
+      for (transfer::Message& word : transfer::nothing_answer(hello))
+        host_.streams->send(host_.node, id, std::move(word));
+      break;
+    case transfer::Reception::kNew:
+      session = add(std::make_unique<transfer::Transfer>(
+          settings_, hello.session_id, peer, static_cast<int64_t>(host_.now_ns()), host_.now_ns()));
+      if (attached_) session->set_board(flows_.get(), generation_);
+      session->post(transfer::Begin{});
+      [[fallthrough]];
+    case transfer::Reception::kKnown:
+      return session->peer_called(id, hello);
+  }
+  host_.streams->hang_up(host_.node, id);
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,394 @@
+// The control stream and the board of a simulated transfer.
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/session.h"
+
+#include <algorithm>
+
+#include "control/transfer/negotiation.h"
+#include "dataplane/board/attach.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr uint64_t kAttachNs = 100'000;  // a question to the dataplane's main thread
+constexpr uint64_t kPollNs = 1'000'000;
+
+}  // namespace
+
+Session::Session(Host& host, const transfer::Settings& settings, std::unique_ptr<transfer::Transfer> transfer)
+    : host_(host), settings_(settings), transfer_(std::move(transfer)) {}
+
+Session::~Session() = default;
+
+// ---- events in, effects out ----------------------------------------------------------------------
+
+void Session::post(const transfer::Event& event) {
+  if (over_) return;
+  events_.push_back(event);
+  if (!stepping_) run();
+}
+
+void Session::run() {
+  stepping_ = true;
+  while (!events_.empty() && !over_) {
+    const transfer::Event event = std::move(events_.front());
+    events_.pop_front();
+    if (std::holds_alternative<transfer::FilesRecovered>(event)) tell_oracle_what_is_known();
+    for (const transfer::Effect& effect : transfer_->step(event, host_.now_ns())) {
+      std::visit([this](const auto& e) { perform(e); }, effect);
+    }
+  }
+  stepping_ = false;
+  arm();
+}
+
+void Session::arm() {
+  const uint64_t due_ns = transfer_->due_ns();
+  if (over_ || due_ns == UINT64_MAX || due_ns == timer_ns_) return;
+  timer_ns_ = due_ns;
+  host_.scheduler.at(due_ns, [weak = weak_from_this(), due_ns] {
+    const auto self = weak.lock();
+    if (!self || self->over_ || self->timer_ns_ != due_ns) return;
+    self->timer_ns_ = UINT64_MAX;
+    self->post(transfer::TimerDue{});
+  });
+}
+
+void Session::later(uint64_t takes_ns, Host::IfKilled if_killed, std::function<void()> effect,
+                    std::function<void()> then) {
+  // If the control is killed meanwhile, nobody hears how it ended.
+  host_.operate(takes_ns, if_killed, std::move(effect), [weak = weak_from_this(), then = std::move(then)] {
+    if (const auto self = weak.lock()) then();
+  });
+}
+
+void Session::answer(transfer::Event event, uint64_t after_ns) {
+  host_.scheduler.after(after_ns, [weak = weak_from_this(), event = std::move(event)] {
+    if (const auto self = weak.lock()) self->post(event);
+  });
+}
+
+void Session::perform(const transfer::Log& e) { host_.trace.note(host_.now_ns(), host_.node, e.text); }
+
+void Session::perform(const transfer::Over&) { over_ = true; }
+
+// ---- the stream ----------------------------------------------------------------------------------
+
+void Session::perform(const transfer::Call& e) {
+  // A forgotten renewal: while data moves nobody calls.
+  if (broken(Break::kNoRenewal) && transfer_->leg(e.leg).moving()) {
+    return answer(transfer::CallEnded{.leg = e.leg, .status = Error{}}, 300'000'000);
+  }
+  if (transfer_->leg(e.leg).moving()) ++host_.trace.reached.renewals;
+  calling_ = host_.streams->call(host_.node);
+}
+
+void Session::call_ended(Streams::Id id, bool open) {
+  if (id != calling_) return;
+  calling_ = 0;
+  if (open) stream_ = id;
+  post(transfer::CallEnded{
+      .leg = transfer::LegId(0),
+      .status = open ? Status() : Status(Error{ErrorCode::kPeerUnreachable, "nobody answers"})});
+}
+
+void Session::peer_called(Streams::Id id, const transfer::Hello& hello) {
+  if (waiting_ != 0) host_.streams->hang_up(host_.node, waiting_);
+  waiting_ = id;
+  unread_.clear();
+  post(transfer::PeerCalled{.leg = transfer::LegId(0), .hello = hello});
+}
+
+void Session::perform(const transfer::TakeCall&) {
+  if (stream_ != 0) host_.streams->hang_up(host_.node, stream_);
+  stream_ = std::exchange(waiting_, 0);
+  for (const transfer::Message& message : std::exchange(unread_, {})) {
+    post(transfer::Received{.leg = transfer::LegId(0), .message = message});
+  }
+}
+
+void Session::perform(const transfer::RefuseCall& e) {
+  host_.streams->send(host_.node, waiting_, e.word);
+  host_.streams->hang_up(host_.node, std::exchange(waiting_, 0));
+}
+
+void Session::perform(const transfer::Send& e) {
+  if (stream_ == 0) return;
+  if (std::holds_alternative<transfer::Need>(e.message)) ++host_.trace.reached.needs;
+  if (const auto* state = std::get_if<transfer::ObjectState>(&e.message); state && !state->held.empty())
+    ++host_.trace.reached.resumed;
+  tell_oracle_what_is_said(e.message);
+  host_.streams->send(host_.node, stream_, e.message);
+}
+
+void Session::perform(const transfer::HangUp& e) {
+  if (stream_ != 0) host_.streams->hang_up(host_.node, std::exchange(stream_, 0));
+  if (calling_ == 0) return;
+  host_.streams->hang_up(host_.node, std::exchange(calling_, 0));
+  answer(transfer::CallEnded{.leg = e.leg, .status = Error{ErrorCode::kPeerUnreachable, "hung up"}});
+}
+
+void Session::message(Streams::Id id, const transfer::Message& message) {
+  if (id == waiting_) unread_.push_back(message);
+  if (id == stream_) post(transfer::Received{.leg = transfer::LegId(0), .message = message});
+}
+
+void Session::stream_ended(Streams::Id id) {
+  if (id == calling_) return call_ended(id, false);
+  if (id == waiting_) {
+    waiting_ = 0;
+    post(transfer::CallLost{.leg = transfer::LegId(0)});
+  } else if (id == stream_) {
+    stream_ = 0;
+    post(transfer::StreamEnded{.leg = transfer::LegId(0), .reason = "closed by the peer"});
+  }
+}
+
+// ---- the board -----------------------------------------------------------------------------------
+
+control::BoardFlows* Session::board() const {
+  const bool alive = host_.dataplane != nullptr && host_.dataplane->generation() == board_generation_;
+  return alive ? flows_of_board_ : nullptr;
+}
+
+void Session::set_board(control::BoardFlows* flows, uint64_t generation) {
+  flows_of_board_ = flows;
+  board_generation_ = generation;
+  if (flows == nullptr) {
+    flows_.clear();
+    // What was asked of it is still answered.
+    const Error gone{ErrorCode::kDaemonNotRunning, "the dataplane ended"};
+    if (std::exchange(asked_flows_, false))
+      answer(transfer::FlowsReserved{.leg = transfer::LegId(0), .status = gone});
+    if (std::exchange(asked_buffers_, false))
+      answer(transfer::BuffersReserved{.leg = transfer::LegId(0), .status = gone});
+    return post(transfer::BoardLost{});
+  }
+  post(transfer::BoardAttached{
+      .dataplane = {.port = flows->port(),
+                    .generation = generation,
+                    .tx_lanes_max = flows->table().lanes_max(board::Direction::kTx),
+                    .rx_lanes_max = flows->table().lanes_max(board::Direction::kRx)}});
+}
+
+void Session::perform(const transfer::ClaimFlows& e) { claim_ = e; }
+
+void Session::take_claim(control::BoardFlows* flows, uint64_t generation) {
+  flows_of_board_ = flows;
+  board_generation_ = generation;
+  if (!claim_) return;
+  const transfer::LegRecord& record = claim_->record;
+  std::vector<control::FlowGrant> grants;
+  std::vector<uint64_t> flow_ids;
+  std::vector<uint32_t> credit;
+  for (const transfer::FlowRecord& flow : record.flows) {
+    grants.push_back({.slot = flow.slot, .local_port = flow.local_port});
+    flow_ids.push_back(flow.flow_id);
+    credit.push_back(claim_->receives ? flow.credit_extents : 0);
+  }
+  on_claimed(record.board_generation == generation &&
+             flows->adopt(this, record.board_session, grants, flow_ids, credit));
+}
+
+void Session::on_claimed(bool adopted) {
+  const transfer::LegRecord& record = claim_->record;
+  if (adopted) {
+    ++host_.trace.reached.adoptions;
+    if (host_.oracle.is_paused(host_.node)) host_.oracle.fail("a pause that was acknowledged is forgotten");
+    control::FlowsGranted granted{.session = record.board_session};
+    for (const transfer::FlowRecord& flow : record.flows) {
+      granted.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
+    }
+    flows_.granted(granted);
+  }
+  post(transfer::FlowsClaimed{.leg = std::exchange(claim_, std::nullopt)->leg,
+                              .adopted = adopted,
+                              .random = static_cast<uint32_t>(host_.random.next())});
+}
+
+void Session::perform(const transfer::ReserveFlows& e) {
+  if (board() == nullptr) {
+    return answer(
+        transfer::FlowsReserved{.leg = e.leg, .status = Error{ErrorCode::kDaemonNotRunning, "no dataplane"}});
+  }
+  asked_flows_ = true;
+  board()->ask_flows(this, e.lanes, e.may_wait);
+}
+
+void Session::perform(const transfer::ReserveBuffers& e) {
+  if (board() == nullptr) {
+    return answer(transfer::BuffersReserved{.leg = e.leg,
+                                            .status = Error{ErrorCode::kDaemonNotRunning, "no dataplane"}});
+  }
+  asked_buffers_ = true;
+  board()->ask_buffers(this, e.direction, flows_.grants());
+}
+
+void Session::on_admitted(const control::Admitted& admitted) {
+  const transfer::LegId leg(0);
+  if (const auto* error = std::get_if<Error>(&admitted.what)) {
+    asked_flows_ = false;
+    return post(transfer::FlowsReserved{.leg = leg, .status = *error});
+  }
+  if (const auto* buffers = std::get_if<control::BuffersGranted>(&admitted.what)) {
+    asked_buffers_ = false;
+    return post(transfer::BuffersReserved{.leg = leg, .credit_extents = buffers->credit_extents});
+  }
+  asked_flows_ = false;
+  const auto& granted = std::get<control::FlowsGranted>(admitted.what);
+  flows_.granted(granted);
+  transfer::FlowsReserved reserved{.leg = leg, .session = granted.session};
+  for (const control::FlowGrant& grant : granted.flows) {
+    reserved.grants.push_back(
+        {.slot = grant.slot, .local_port = grant.local_port, .random = host_.random.next()});
+  }
+  post(reserved);
+}
+
+void Session::perform(const transfer::ShrinkLanes& e) {
+  for (const FlowSlotId slot : flows_.shrink(e.lanes)) {
+    if (board() != nullptr) board()->release_flow(slot);
+  }
+}
+
+void Session::perform(const transfer::OpenFlow& e) {
+  if (board() == nullptr || !flows_.contains(e.lane)) return;
+  board::FlowConfig config = e.config;
+  config.session = flows_.session()->value();
+  config.status_interval_ns = host_.plan.status_interval_ns;
+  board()->open_flow(flows_.slot(e.lane), config, this);
+  host_.trace.add(host_.now_ns(), host_.node, "open flow", e.lane.value(), config.flow_id);
+  if (e.lane == LaneId(0)) ++host_.trace.reached.attempts;
+  if (host_.oracle.is_paused(host_.node)) host_.oracle.fail("a pause that was acknowledged is forgotten");
+  if (host_.node == kSource) host_.oracle.share_changed();
+}
+
+void Session::perform(const transfer::CloseFlow& e) {
+  if (board() != nullptr && flows_.contains(e.lane)) board()->close_flow(flows_.slot(e.lane));
+}
+
+void Session::perform(const transfer::CommandLane& e) {
+  if (board() == nullptr || !flows_.contains(e.command.lane)) return;
+  const board::Command command = flows_.command(e.command);
+  host_.trace.add(host_.now_ns(), host_.node, "command", static_cast<uint64_t>(command.kind), command.offset,
+                  command.length);
+  board()->command(command);
+}
+
+void Session::perform(const transfer::SetRate& e) {
+  if (board() == nullptr || !flows_.contains(e.lane)) return;
+  const uint64_t rate_bps = broken(Break::kDoubleRate) ? 2 * e.rate_bps : e.rate_bps;
+  const uint64_t before_bps = board()->flow(flows_.slot(e.lane)).control.rate_bps.exchange(rate_bps);
+  const uint64_t change_bps = rate_bps > before_bps ? rate_bps - before_bps : before_bps - rate_bps;
+  // What it owes, and what it may catch up, is of its old share.
+  if (flows_.size() > 1 && change_bps > before_bps / 20) host_.oracle.share_changed();
+}
+
+void Session::perform(const transfer::SettleLane& e) {
+  if (board() == nullptr || !flows_.contains(e.lane)) return;
+  board::FlowSlot& flow = board()->flow(flows_.slot(e.lane));
+  for (const board::Gap& gap : e.gaps) flow.gaps.push(gap);
+  flow.control.settled_below.store(e.settled_below, std::memory_order_release);
+  if (!e.gaps.empty()) host_.dataplane->wake_all();
+}
+
+void Session::perform(const transfer::DrainEvents& e) {
+  while (board() != nullptr && board()->drain()) {
+  }
+  answer(transfer::EventsDrained{.leg = e.leg});
+}
+
+void Session::on_event(const board::Event& event, const board::FlowState& flow) {
+  const std::optional<LaneId> lane = flows_.lane_of(FlowSlotId(event.flow));
+  if (!lane) return;
+  host_.trace.add(host_.now_ns(), host_.node, "event", static_cast<uint64_t>(event.kind), event.offset,
+                  event.length);
+  post(transfer::FlowEvent{.leg = transfer::LegId(0), .lane = *lane, .event = event, .state = &flow});
+}
+
+// A control stream that is lost while data moves is opened again, as soon as both controls are there.
+void Session::check_renewal() {
+  constexpr uint64_t kBoundNs = 2'500'000'000;
+  if (!transfer_->initiator()) return;  // who may have ended and forgotten
+  const transfer::Leg& leg = transfer_->leg(transfer::LegId(0));
+  const uint64_t since_ns = std::max(leg.stream().down_since_ns(), host_.streams->disturbed_ns());
+  if (leg.phase() != transfer::LegPhase::kMoving || leg.stream().up() || since_ns > host_.now_ns()) return;
+  if (host_.now_ns() - since_ns > kBoundNs)
+    host_.oracle.fail("data moves, both controls are there, and nobody renews the control stream");
+}
+
+void Session::tick() {
+  check_renewal();
+  if (board() == nullptr || flows_.size() == 0) return;
+  std::vector<const board::FlowSlot*> lanes;
+  for (uint32_t i = 0; i < flows_.size(); ++i) {
+    const board::FlowSlot& flow = board()->flow(flows_.slot(LaneId(i)));
+    lanes.push_back(&flow);
+    if (host_.node == kSource && flow.state.opened_extents > flow.state.credit_extents &&
+        flow.state.credit_extents > 0 && flow.config.flow_id != 0) {
+      host_.oracle.fail("a flow has opened more extents than its credit");
+    }
+  }
+  post(transfer::Tick{.leg = transfer::LegId(0), .lanes = lanes, .command_backlog = board()->backlog()});
+}
+
+void Session::perform(const transfer::ReleaseFlows& e) {
+  const Error given_up{ErrorCode::kCancelled, "given up"};
+  if (std::exchange(asked_flows_, false)) answer(transfer::FlowsReserved{.leg = e.leg, .status = given_up});
+  if (std::exchange(asked_buffers_, false))
+    answer(transfer::BuffersReserved{.leg = e.leg, .status = given_up});
+  if (board() == nullptr) return answer(transfer::FlowsReleased{e.leg});
+  board()->give_up(this);
+  for (const FlowSlotId slot : flows_.shrink(0)) board()->release_flow(slot);
+  const std::optional<SessionSlotId> session = flows_.session();
+  flows_.clear();
+  if (!session) return answer(transfer::FlowsReleased{e.leg});
+  release(e.leg, *session, board_generation_);
+}
+
+// The slot is free again when none of its objects is in use; a flow that cannot end yet holds it up.
+void Session::release(transfer::LegId leg, SessionSlotId session, uint64_t generation) {
+  if (board() == nullptr || board_generation_ != generation) return answer(transfer::FlowsReleased{leg});
+  if (!board()->session_has_flows(session) && host_.dataplane->close_session(session)) {
+    board()->release_session(session);
+    return answer(transfer::FlowsReleased{leg});
+  }
+  host_.scheduler.after(kPollNs, [weak = weak_from_this(), leg, session, generation] {
+    if (const auto self = weak.lock()) self->release(leg, session, generation);
+  });
+}
+
+// ---- objects -------------------------------------------------------------------------------------
+
+void Session::perform(const transfer::OpenObject& e) {
+  transfer::ObjectOpened opened{.object = e.object};
+  if (board() == nullptr || !flows_.session()) {
+    opened.status = Error{ErrorCode::kDaemonNotRunning, "no dataplane"};
+    return answer(opened);
+  }
+  const uint64_t inode = inode_of(e.object);
+  if (host_.node == kDestination) host_.oracle.bind(inode, e.object.value());
+  const uint32_t direct = host_.plan.direct ? uint32_t{board::kObjectDirect} : 0;
+  if (!host_.dataplane->open_object(*flows_.session(), e.object, e.flags | direct, host_.disk.open(inode),
+                                    e.size_bytes)) {
+    host_.oracle.fail("an object is opened twice");
+  }
+  answer(opened, kAttachNs);
+}
+
+void Session::perform(const transfer::CloseObject& e) {
+  if (board() == nullptr || !flows_.session() || host_.dataplane->close_object(*flows_.session(), e.object)) {
+    return answer(transfer::ObjectClosed{e.object}, kAttachNs);
+  }
+  host_.scheduler.after(kPollNs, [weak = weak_from_this(), e] {
+    if (const auto self = weak.lock()) self->perform(e);
+  });
+}
+
+void Session::perform(const transfer::FetchObject& e) {
+  const bool found =
+      board() != nullptr && flows_.session() && host_.dataplane->object_open(*flows_.session(), e.object);
+  answer(transfer::ObjectFetched{.object = e.object, .found = found}, kAttachNs);
+}
+
+}  // namespace sluice::sim

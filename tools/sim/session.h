@@ -1,0 +1,131 @@
+// One transfer of a simulated control: performs what the production's state machine asks for, in this world.
+//
+// Nothing is decided here. Each effect takes its time, may fail as the plan says, and is answered once.
+// Deliberate defects (--break) stand here: what is asked for is then not done, or done in another order.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "control/board/board_flows.h"
+#include "control/board/flow_set.h"
+#include "control/transfer/transfer.h"
+#include "tools/sim/host.h"
+
+namespace sluice::sim {
+
+class Session final : public control::BoardUser, public std::enable_shared_from_this<Session> {
+ public:
+  Session(Host& host, const transfer::Settings& settings, std::unique_ptr<transfer::Transfer> transfer);
+  ~Session();
+
+  void post(const transfer::Event& event);
+  // The board that control is attaching to: flows of an earlier life are taken over, if there are such.
+  void take_claim(control::BoardFlows* flows, uint64_t generation);
+  // The board that control is attached to; nothing: it is gone.
+  void set_board(control::BoardFlows* flows, uint64_t generation);
+  void tick();  // the board's, while it has flows; and timers
+  // A connection of this transfer: the peer's call, or ours.
+  void peer_called(Streams::Id id, const transfer::Hello& hello);
+  bool owns(Streams::Id id) const { return id == stream_ || id == calling_ || id == waiting_; }
+  void call_ended(Streams::Id id, bool open);
+  void message(Streams::Id id, const transfer::Message& message);
+  void stream_ended(Streams::Id id);
+
+  const transfer::Transfer& transfer() const { return *transfer_; }
+  bool over() const { return over_; }
+  bool holds(uint64_t inode) const;  // an unfinished file
+  bool has_flows() const { return flows_.size() != 0; }
+
+  // ---- BoardUser ----
+  void on_attached(control::AttachedBoard&) override {}
+  void on_event(const board::Event& event, const board::FlowState& flow) override;
+  void on_tick(uint64_t) override {}
+  void on_admitted(const control::Admitted& admitted) override;
+  void on_board_lost() override {}
+  void on_claimed(bool adopted) override;
+
+ private:
+  Host& host_;
+  const transfer::Settings& settings_;
+  std::unique_ptr<transfer::Transfer> transfer_;
+  std::deque<transfer::Event> events_;
+  bool stepping_ = false;
+  bool over_ = false;
+  uint64_t timer_ns_ = UINT64_MAX;
+
+  control::BoardFlows* flows_of_board_ = nullptr;  // of the dataplane that control is attached to
+  uint64_t board_generation_ = 0;
+  control::FlowSet flows_;
+  std::optional<transfer::ClaimFlows> claim_;
+  bool asked_flows_ = false;
+  bool asked_buffers_ = false;
+
+  Streams::Id stream_ = 0;
+  Streams::Id calling_ = 0;
+  Streams::Id waiting_ = 0;                // the peer's call
+  std::vector<transfer::Message> unread_;  // of that
+
+  bool directory_synced_ = false;
+  bool sources_open_ = false;
+  uint32_t holding_ = 0;  // writes under way of a pause, or of its end
+
+  void run();
+  void arm();
+  // The board, if its dataplane still lives: its death is noticed at the next tick.
+  control::BoardFlows* board() const;
+  void later(uint64_t takes_ns, Host::IfKilled if_killed, std::function<void()> effect,
+             std::function<void()> then);
+  void answer(transfer::Event event, uint64_t after_ns = 0);
+  bool broken(Break what) const { return host_.plan.broken == what; }
+
+  // The stream, the board
+  void perform(const transfer::Call& e);
+  void perform(const transfer::TakeCall& e);
+  void perform(const transfer::RefuseCall& e);
+  void perform(const transfer::Send& e);
+  void perform(const transfer::HangUp& e);
+  void perform(const transfer::ClaimFlows& e);
+  void perform(const transfer::ReserveFlows& e);
+  void perform(const transfer::ReserveBuffers& e);
+  void perform(const transfer::ShrinkLanes& e);
+  void perform(const transfer::OpenFlow& e);
+  void perform(const transfer::CloseFlow& e);
+  void perform(const transfer::CommandLane& e);
+  void perform(const transfer::SetRate& e);
+  void perform(const transfer::SettleLane& e);
+  void perform(const transfer::DrainEvents& e);
+  void perform(const transfer::ReleaseFlows& e);
+  void perform(const transfer::OpenObject& e);
+  void perform(const transfer::CloseObject& e);
+  void perform(const transfer::FetchObject& e);
+  void release(transfer::LegId leg, SessionSlotId session, uint64_t generation);
+  void check_renewal();
+
+  // Files, the journal (session_files.cc)
+  void perform(const transfer::OpenSources& e);
+  void perform(const transfer::ReopenSources& e);
+  void perform(const transfer::CheckSource& e);
+  void perform(const transfer::ReadExtent& e);
+  void perform(const transfer::CreateFiles& e);
+  void perform(const transfer::RecoverFiles& e);
+  void perform(const transfer::ReopenFile& e);
+  void perform(const transfer::RecreateFile& e);
+  void perform(const transfer::SyncObject& e);
+  void perform(const transfer::FinishObject& e);
+  void perform(const transfer::ReadBackObject& e);
+  void perform(const transfer::NameObject& e);
+  void perform(const transfer::ReleaseFiles& e);
+  void perform(const transfer::WriteJournal& e);
+  void perform(const transfer::Log& e);
+  void perform(const transfer::Over& e);
+  Result<catalog::FileIdentity> create(const catalog::File& file);
+  uint64_t inode_of(ObjectId object) const;
+  void tell_oracle_what_is_known();
+  void tell_oracle_what_is_said(const transfer::Message& message);
+};
+
+}  // namespace sluice::sim

@@ -1,0 +1,297 @@
+// The files and the journal of a simulated transfer.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "dataplane/crc/crc.h"
+#include "tools/sim/session.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr uint64_t kFileNs = 50'000;  // opening, creating, asking what there is
+
+Error bad_disk() { return {ErrorCode::kStorage, "the disk failed"}; }
+
+std::string temporary_of(const std::string& path) { return "." + path + ".part"; }
+
+}  // namespace
+
+uint64_t Session::inode_of(ObjectId object) const {
+  const catalog::Catalog& catalog = *transfer_->job().catalog();
+  return catalog.files_of(object).front().identity.inode;
+}
+
+bool Session::holds(uint64_t inode) const {
+  const transfer::DestinationEnd* const end = transfer_->job().destination();
+  if (end == nullptr) return false;
+  const auto& files = end->catalog().files();
+  return std::any_of(files.begin(), files.end(),
+                     [inode](const catalog::File& file) { return file.identity.inode == inode; });
+}
+
+// ---- a source ------------------------------------------------------------------------------------
+
+void Session::perform(const transfer::OpenSources& e) {
+  std::vector<catalog::File> files;
+  for (const std::string& path : e.paths) {
+    const uint64_t number = host_.files.find(path);
+    const FileSystem::Inode& inode = *host_.files.inode(number);
+    files.push_back({.name = path,
+                     .shown = path,
+                     .path = path,
+                     .size_bytes = inode.now.size(),
+                     .mtime_ns = static_cast<int64_t>(inode.version),
+                     .identity = {.inode = number}});
+  }
+  sources_open_ = true;
+  answer(transfer::SourcesOpened{std::move(files)}, kFileNs);
+}
+
+void Session::perform(const transfer::ReopenSources&) {
+  transfer::SourcesReopened reopened;
+  for (const catalog::File& file : transfer_->job().catalog()->files()) {
+    const FileSystem::Inode* const inode = host_.files.inode(host_.files.find(file.path));
+    if (sources_open_ || (inode != nullptr && static_cast<int64_t>(inode->version) == file.mtime_ns))
+      continue;
+    reopened.status = Error{ErrorCode::kIntegrity, "the source changed"};
+  }
+  sources_open_ = true;
+  answer(reopened, kFileNs);
+}
+
+void Session::perform(const transfer::CheckSource& e) {
+  transfer::SourceChecked checked{.object = e.object, .otherwise = e.otherwise};
+  const catalog::File& file = transfer_->job().catalog()->files_of(e.object).front();
+  if (static_cast<int64_t>(host_.files.inode(file.identity.inode)->version) != file.mtime_ns) {
+    checked.status = Error{ErrorCode::kIntegrity, "the source changed"};
+  }
+  answer(checked, kFileNs);
+}
+
+void Session::perform(const transfer::ReadExtent& e) {
+  if (broken(Break::kNoReread)) return;
+  later(
+      host_.disk.latency_ns(), Host::IfKilled::kFate, [] {},
+      [this, e] {
+        const std::vector<uint8_t>& bytes = host_.files.inode(inode_of(e.object))->now;
+        const wire::CrcKind kind = transfer_->job().terms->crc_kind;
+        ++host_.trace.reached.rereads;
+        post(transfer::ExtentRead{
+            .object = e.object,
+            .extent = e.extent,
+            .crc = crc::compute(kind, 0, bytes.data() + e.range.offset, e.range.length)});
+      });
+}
+
+// ---- a destination -------------------------------------------------------------------------------
+
+Result<catalog::FileIdentity> Session::create(const catalog::File& file) {
+  if (host_.files.find(file.path) != 0) {
+    return Error{ErrorCode::kDestinationExists, file.path + ": exists"};
+  }
+  const std::string temporary = temporary_of(file.path);
+  const uint64_t there = host_.files.find(temporary);
+  if (there != 0 && host_.locked(there, this)) {
+    return Error{ErrorCode::kDestinationExists, "another transfer writes to " + temporary};
+  }
+  if (there != 0) host_.files.remove(temporary);  // nobody knows what it is
+  const uint64_t inode = host_.files.create(temporary);
+  host_.files.resize(inode, (file.size_bytes + 4095) / 4096 * 4096);
+  directory_synced_ = false;
+  return catalog::FileIdentity{.inode = inode};
+}
+
+void Session::perform(const transfer::CreateFiles& e) {
+  later(
+      kFileNs, Host::IfKilled::kFate, [] {},
+      [this, e] {
+        std::vector<catalog::File> files = e.files;
+        for (catalog::File& file : files) {
+          file.shown = file.path = file.name;
+          const Result<catalog::FileIdentity> identity = create(file);
+          if (!identity) return post(transfer::FilesCreated{identity.error()});
+          file.identity = *identity;
+        }
+        host_.point();
+        post(transfer::FilesCreated{std::move(files)});
+      });
+}
+
+void Session::perform(const transfer::RecoverFiles&) {
+  // The rename may have come through before the former control could say so: then its directory is synced.
+  const auto sync = [this] { host_.files.sync_directory(); };
+  later(host_.sync_ns() / 4, Host::IfKilled::kFate, sync, [this] {
+    transfer::FilesRecovered recovered;
+    const catalog::Catalog& catalog = *transfer_->job().catalog();
+    for (uint32_t i = 0; i < catalog.object_count(); ++i) {
+      const catalog::File& file = catalog.files_of(ObjectId(i)).front();
+      const bool may_be_named = file.state != catalog::FileState::kOpen;
+      const uint64_t named = host_.files.find(file.path);
+      const uint64_t unfinished = host_.files.find(temporary_of(file.path));
+      recovered.objects.push_back(file.state == catalog::FileState::kDone        ? transfer::Recovered::kNamed
+                                  : may_be_named && named == file.identity.inode ? transfer::Recovered::kNamed
+                                  : unfinished == file.identity.inode && host_.random.flip()
+                                      ? transfer::Recovered::kHeld
+                                      : transfer::Recovered::kAway);
+    }
+    post(recovered);
+  });
+}
+
+void Session::perform(const transfer::ReopenFile& e) {
+  const catalog::File& file = transfer_->job().catalog()->files_of(e.object).front();
+  const bool found = host_.files.find(temporary_of(file.path)) == file.identity.inode;
+  answer(transfer::FileReopened{.object = e.object, .found = found}, kFileNs);
+}
+
+void Session::perform(const transfer::RecreateFile& e) {
+  later(
+      kFileNs, Host::IfKilled::kFate, [] {},
+      [this, e] {
+        const catalog::File& file = transfer_->job().catalog()->files_of(e.object).front();
+        post(transfer::FileRecreated{.object = e.object, .identity = create(file)});
+      });
+}
+
+void Session::perform(const transfer::SyncObject& e) {
+  if (broken(Break::kCommitBeforeSync)) return answer(transfer::ObjectSynced{.object = e.object});
+  const bool good = !host_.sync_fails() || broken(Break::kNoForget);
+  const bool really = good && !(broken(Break::kNoForget) && host_.sync_fails());
+  const uint64_t sync = host_.files.begin_sync(inode_of(e.object));
+  if (!std::exchange(directory_synced_, true)) host_.files.sync_directory();
+  host_.trace.add(host_.now_ns(), host_.node, "sync", e.object.value());
+  ++host_.trace.reached.syncs;
+  if (!good) ++host_.trace.reached.failed_syncs;
+  host_.point();
+  later(
+      host_.sync_ns(), Host::IfKilled::kStillDone,
+      [this, sync, really] { host_.files.end_sync(sync, really); },
+      [this, e, good] {
+        host_.point();
+        post(transfer::ObjectSynced{.object = e.object, .status = good ? Status() : Status(bad_disk())});
+      });
+}
+
+void Session::perform(const transfer::FinishObject& e) {
+  const catalog::File& file = transfer_->job().catalog()->files_of(e.object).front();
+  host_.files.resize(file.identity.inode, file.size_bytes);
+  if (broken(Break::kRenameBeforeSync)) return answer(transfer::ObjectFinished{.object = e.object});
+  const bool good = !host_.sync_fails();
+  const uint64_t sync = host_.files.begin_sync(file.identity.inode);
+  host_.trace.add(host_.now_ns(), host_.node, "finish", e.object.value());
+  host_.point();
+  later(
+      host_.sync_ns(), Host::IfKilled::kStillDone, [this, sync, good] { host_.files.end_sync(sync, good); },
+      [this, e, good] {
+        host_.point();
+        post(transfer::ObjectFinished{.object = e.object, .status = good ? Status() : Status(bad_disk())});
+      });
+}
+
+void Session::perform(const transfer::ReadBackObject& e) {
+  later(
+      host_.disk.latency_ns(), Host::IfKilled::kFate, [] {},
+      [this, e] {
+        const std::vector<uint8_t>& bytes = host_.files.inode(inode_of(e.object))->now;
+        ++host_.trace.reached.read_backs;
+        post(transfer::ObjectReadBack{
+            .object = e.object,
+            .crc = crc::compute(transfer_->job().terms->crc_kind, 0, bytes.data(), bytes.size())});
+      });
+}
+
+void Session::perform(const transfer::NameObject& e) {
+  const catalog::File& file = transfer_->job().catalog()->files_of(e.object).front();
+  const uint64_t inode = file.identity.inode;
+  // It may have its name already, if only the directory could not be synced the last time.
+  if (host_.files.find(file.path) != inode && !host_.files.rename(temporary_of(file.path), file.path)) {
+    host_.oracle.fail("a file cannot be given its name");
+  }
+  host_.trace.add(host_.now_ns(), host_.node, "name", e.object.value());
+  host_.point();
+  const bool good = !host_.sync_fails();
+  const bool late_sync = broken(Break::kRenameBeforeSync);
+  const auto effect = [this, good, inode, late_sync] {
+    if (good && !broken(Break::kNoDirectorySync)) host_.files.sync_directory();
+    if (late_sync) host_.files.end_sync(host_.files.begin_sync(inode), true);
+  };
+  later(host_.sync_ns() / 4, Host::IfKilled::kFate, effect, [this, e, good] {
+    host_.point();
+    post(transfer::ObjectNamed{.object = e.object, .status = good ? Status() : Status(bad_disk())});
+  });
+}
+
+void Session::perform(const transfer::ReleaseFiles& e) {
+  sources_open_ = false;
+  if (host_.node == kDestination && !e.keep && transfer_->job().catalog() != nullptr) {
+    for (const catalog::File& file : transfer_->job().catalog()->files()) {
+      const std::string temporary = temporary_of(file.path);
+      if (file.identity.inode != 0 && host_.files.find(temporary) == file.identity.inode)
+        host_.files.remove(temporary);
+    }
+  }
+  answer(transfer::FilesReleased{}, kFileNs);
+}
+
+// ---- the journal ---------------------------------------------------------------------------------
+
+void Session::perform(const transfer::WriteJournal& e) {
+  const transfer::JournalWritten written{.entry = e.entry, .object = e.object};
+  // Unfinished files may go from here on.
+  const bool gives_up = host_.node == kDestination && e.entry == transfer::Entry::kEnded &&
+                        e.batch.record->state != transfer::RecordState::kSucceeded;
+  if (e.entry == transfer::Entry::kHeld) ++holding_;
+  if (e.entry == transfer::Entry::kAware) ++host_.trace.reached.partings;
+  const auto then = [this, written, gives_up] {
+    host_.point();
+    // An operator is told once the journal has all that was asked of it.
+    const bool held = written.entry == transfer::Entry::kHeld && --holding_ == 0;
+    if (held && transfer_->pausing()) host_.oracle.paused(host_.node, true);
+    if (gives_up) host_.oracle.given_up();
+    post(written);
+  };
+  if (broken(Break::kLostPause) && e.entry == transfer::Entry::kHeld) {
+    return later(
+        kFileNs, Host::IfKilled::kFate, [] {}, then);
+  }
+  Transaction transaction{.session = transfer_->id(), .batch = e.batch};
+  if (broken(Break::kReportBeforeCommit) && e.entry == transfer::Entry::kExtents) {
+    host_.commit(std::move(transaction), e.durability, [] {});
+    return answer(written);
+  }
+  host_.commit(std::move(transaction), e.durability, [weak = weak_from_this(), then] {
+    if (const auto self = weak.lock()) then();
+  });
+}
+
+// ---- what the judge hears ------------------------------------------------------------------------
+
+// A destination's control has started: this much it still knows to be durable.
+void Session::tell_oracle_what_is_known() {
+  const transfer::DestinationEnd* const end = transfer_->job().destination();
+  if (end == nullptr) return;
+  host_.oracle.begin_restored();
+  for (uint32_t i = 0; i < end->catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    const catalog::File& file = end->catalog().files_of(object).front();
+    const bool named = host_.files.find(file.path) == file.identity.inode;
+    if (named || end->done(object)) host_.oracle.restored(i, 0, file.size_bytes);
+    for (const recovery::Range& range : end->held(object))
+      host_.oracle.restored(i, range.offset, range.length);
+  }
+  host_.oracle.end_restored();
+}
+
+void Session::tell_oracle_what_is_said(const transfer::Message& message) {
+  if (host_.node != kDestination) return;
+  host_.point();
+  if (const auto* durable = std::get_if<transfer::PartitionDone>(&message)) {
+    for (const recovery::Range& range : durable->ranges)
+      host_.oracle.reported_durable(durable->object.value(), range.offset, range.length);
+  } else if (const auto* done = std::get_if<transfer::FileDone>(&message)) {
+    host_.oracle.reported_done(done->object.value());
+    host_.oracle.reported_durable(done->object.value(), 0, host_.plan.sizes[done->object.value()]);
+  }
+}
+
+}  // namespace sluice::sim

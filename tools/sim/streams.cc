@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/streams.h"
+
+#include <algorithm>
+
+namespace sluice::sim {
+
+Streams::Streams(const Plan& plan, Scheduler& scheduler, Trace& trace, Ends ends)
+    : plan_(plan), scheduler_(scheduler), trace_(trace), ends_(std::move(ends)), random_(plan.seed, 7) {}
+
+uint64_t Streams::latency_ns() {
+  const uint64_t jitter_ns = healed_ ? 0 : plan_.stream_jitter_ns;
+  return plan_.stream_latency_ns + (jitter_ns > 0 ? random_.below(jitter_ns) : 0);
+}
+
+Streams::Id Streams::call(uint32_t node) {
+  const Id id = next_++;
+  connections_[id] = {.caller = node};
+  connections_[id].open[node] = true;
+  scheduler_.after(3 * latency_ns(), [this, node, id] {
+    const auto at = connections_.find(id);
+    if (at == connections_.end() || !at->second.open[node]) return;
+    const bool open = ends_.alive(1 - node) && !at->second.cut;
+    at->second.open[1 - node] = open;
+    at->second.arrives_ns = {scheduler_.now_ns(), scheduler_.now_ns()};
+    trace_.add(scheduler_.now_ns(), node, open ? "connected" : "not connected", id);
+    if (!open) connections_.erase(at);
+    ends_.call_ended(node, id, open);
+  });
+  return id;
+}
+
+void Streams::send(uint32_t node, Id id, transfer::Message message) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || !at->second.open[node]) return;
+  trace_.add(scheduler_.now_ns(), node, message_name(message).data(), id);
+  if (!at->second.open[1 - node] &&
+      ends_.alive(1 - node)) {  // a machine that was away knows of no connection
+    scheduler_.after(latency_ns(), [this, node, id] { end(node, id); });
+    return;
+  }
+  uint64_t& arrives = at->second.arrives_ns[node];
+  arrives = std::max(arrives, scheduler_.now_ns() + latency_ns());
+  scheduler_.at(arrives, [this, id, to = 1 - node, m = std::move(message)] {
+    const auto found = connections_.find(id);
+    if (found == connections_.end() || found->second.cut || !found->second.open[to]) return;
+    if (ends_.alive(to)) ends_.message(to, id, m);
+  });
+}
+
+// This end of the connection is over; when both are, it is forgotten.
+void Streams::end(uint32_t node, Id id) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || !at->second.open[node]) return;
+  at->second.open[node] = false;
+  if (!at->second.open[1 - node]) connections_.erase(at);
+  if (ends_.alive(node)) ends_.ended(node, id);
+}
+
+void Streams::hang_up(uint32_t node, Id id) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || !at->second.open[node]) return;
+  at->second.open[node] = false;
+  if (!at->second.open[1 - node]) {
+    connections_.erase(at);
+    return;
+  }
+  const uint64_t arrives = std::max(at->second.arrives_ns[node], scheduler_.now_ns() + latency_ns());
+  scheduler_.at(arrives, [this, id, other = 1 - node] { end(other, id); });
+}
+
+void Streams::cut() {
+  disturbed_ns_ = scheduler_.now_ns();
+  for (auto& [id, connection] : connections_) {
+    if (connection.cut) continue;
+    connection.cut = true;
+    ++cuts_;
+    trace_.add(scheduler_.now_ns(), kSource, "cut", id);
+    for (uint32_t node = 0; node < 2; ++node) {
+      const uint64_t notice_ns = plan_.cut_notice_ns > 0 ? random_.below(plan_.cut_notice_ns) : 0;
+      scheduler_.after(1000 + notice_ns, [this, node, id] { end(node, id); });
+    }
+  }
+}
+
+// What it had said may be lost with it. Of a machine nobody hears, until it is back or missed.
+void Streams::died(uint32_t node, bool silently) {
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    auto& [id, connection] = *at++;
+    if (!connection.open[node]) continue;
+    if (silently || random_.flip()) connection.cut = true;
+    if (!silently) {
+      hang_up(node, id);
+      continue;
+    }
+    connection.open[node] = false;
+    if (!connection.open[1 - node]) connections_.erase(id);
+  }
+}
+
+}  // namespace sluice::sim

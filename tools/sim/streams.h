@@ -1,0 +1,67 @@
+// The control connections between the two nodes.
+//
+// Pure. A connection is ordered and reliable while it lives; cut, it loses what is on its way, and its ends
+// learn of it later. A process that dies takes its connections with it; a machine that dies says nothing at
+// all.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+
+#include "control/transfer/messages.h"
+#include "tools/sim/plan.h"
+#include "tools/sim/random.h"
+#include "tools/sim/scheduler.h"
+#include "tools/sim/trace.h"
+
+namespace sluice::sim {
+
+class Streams {
+ public:
+  using Id = uint64_t;
+  struct Ends {
+    std::function<bool(uint32_t node)> alive;
+    std::function<bool(uint32_t node)> serves;  // with its dataplane
+    std::function<void(uint32_t node, Id id, bool open)> call_ended;
+    std::function<void(uint32_t node, Id id, const transfer::Message& message)> message;
+    std::function<void(uint32_t node, Id id)> ended;
+  };
+  Streams(const Plan& plan, Scheduler& scheduler, Trace& trace, Ends ends);
+
+  Id call(uint32_t node);  // call_ended() comes later
+  void send(uint32_t node, Id id, transfer::Message message);
+  void hang_up(uint32_t node, Id id);  // what was sent still arrives
+  void cut();                          // all of them: both ends learn of it after a while
+  void died(uint32_t node, bool silently);
+  void started(uint32_t /*node*/) { disturbed_ns_ = scheduler_.now_ns(); }
+  // The last time when something happened for which a connection may be missing: both nodes serve since then.
+  uint64_t disturbed_ns() const { return ends_.serves(0) && ends_.serves(1) ? disturbed_ns_ : UINT64_MAX; }
+  void heal() { healed_ = true; }
+  uint64_t cuts() const { return cuts_; }
+
+ private:
+  struct Connection {
+    uint32_t caller = 0;
+    bool cut = false;
+    std::array<bool, 2> open{};            // as that node sees it
+    std::array<uint64_t, 2> arrives_ns{};  // its last message
+  };
+  uint64_t latency_ns();
+  void end(uint32_t node, Id id);
+
+  const Plan& plan_;
+  Scheduler& scheduler_;
+  Trace& trace_;
+  Ends ends_;
+  Random random_;
+  std::map<Id, Connection> connections_;
+  Id next_ = 1;
+  uint64_t cuts_ = 0;
+  uint64_t disturbed_ns_ = 0;
+  bool healed_ = false;
+};
+
+}  // namespace sluice::sim
