@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/destination_files.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "dataplane/board/attach.h"
+
+namespace sluice::transfer {
+namespace {
+
+using P = FilesPhase;
+constexpr uint32_t kExtent = 65536;
+
+std::vector<catalog::File> known_files(size_t count) {
+  std::vector<catalog::File> files;
+  for (size_t i = 0; i < count; ++i) {
+    files.push_back({.name = "f" + std::to_string(i), .shown = "in/f" + std::to_string(i), .size_bytes = 1});
+  }
+  return files;
+}
+
+TransferOffer offer_of(size_t count) {
+  TransferOffer offer{.destination = "in/", .into_directory = true};
+  for (size_t i = 0; i < count; ++i) {
+    offer.files.push_back(
+        {.number = static_cast<uint32_t>(i), .name = "f" + std::to_string(i), .size_bytes = 1});
+  }
+  return offer;
+}
+
+// Files of which at most four are open at a time, and what they ask for.
+class Files : public testing::Test {
+ protected:
+  Files() { settings_.open_objects_max = 4; }
+
+  void known(size_t count, bool discard = false) {
+    files_ = std::make_unique<DestinationFiles>(settings_, discard, known_files(count));
+  }
+  // The only thing that is asked for now.
+  template <typename E>
+  E asked() {
+    std::vector<Effect> all = out_.drain();
+    std::erase_if(all, [](const Effect& effect) { return std::holds_alternative<Log>(effect); });
+    EXPECT_EQ(all.size(), 1U);
+    if (all.size() == 1 && std::holds_alternative<E>(all[0])) return std::get<E>(all[0]);
+    ADD_FAILURE() << "something else was asked for";
+    return {};
+  }
+  void open_all() {
+    while (!files_->prepared()) {
+      ASSERT_TRUE(files_->on(ObjectOpened{.object = asked<OpenObject>().object}, out_));
+    }
+  }
+
+  Settings settings_;
+  Effects out_;
+  std::unique_ptr<DestinationFiles> files_ =
+      std::make_unique<DestinationFiles>(settings_, false, known_files(0));
+};
+
+TEST(FilesPhases, FromEachOnlyTheseFollow) {
+  const std::set<P> prepared{P::kReopening, P::kFetching, P::kOpening, P::kReady};
+  std::map<P, std::set<P>> next = {
+      {P::kIdle, {P::kOffer, P::kRecovering, P::kFetching, P::kReopening, P::kReady}},
+      {P::kOffer, {P::kCreating, P::kReopening, P::kOpening, P::kReady}},
+      {P::kRecovering, {}},
+      {P::kCreating, {P::kOpening, P::kReady}},
+      {P::kFetching, prepared},
+      {P::kReopening, prepared},
+      {P::kRecreating, {P::kNoting}},
+      {P::kNoting, prepared},
+      {P::kOpening, {P::kOpening, P::kReady}},
+      {P::kReady, {}},
+  };
+  next[P::kReopening].insert(P::kRecreating);
+  for (const auto& [from, expected] : next) {
+    for (const auto& [to, unused] : next) {
+      EXPECT_EQ(allowed(from, to), to == P::kIdle || expected.contains(to))
+          << static_cast<int>(from) << " to " << static_cast<int>(to);
+    }
+  }
+}
+
+TEST_F(Files, AreCreatedAllAtOnceAndThenOpenedOneAfterTheOther) {
+  ASSERT_TRUE(*files_->take_offer(offer_of(3), nullptr, kExtent));
+  files_->prepare(out_);
+  EXPECT_EQ(files_->phase(), P::kCreating);
+  EXPECT_EQ(asked<CreateFiles>().files.size(), 3U);
+  ASSERT_TRUE(files_->on(FilesCreated{known_files(3)}, out_));
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(files_->phase(), P::kOpening);
+    EXPECT_EQ(files_->pending(), 1U);
+    const OpenObject open = asked<OpenObject>();
+    EXPECT_EQ(open.object, ObjectId(i));
+    EXPECT_EQ(open.flags, uint32_t{board::kObjectWrite});
+    EXPECT_EQ(open.extent_bytes, kExtent);
+    ASSERT_TRUE(files_->on(ObjectOpened{.object = open.object}, out_));
+  }
+  EXPECT_TRUE(files_->prepared());
+  EXPECT_EQ(files_->pending(), 0U);
+}
+
+TEST_F(Files, ThoseThatAreDiscardedAreNowhere) {
+  files_ = std::make_unique<DestinationFiles>(settings_, true, known_files(0));
+  TransferOffer offer = offer_of(1);
+  offer.destination = kNullDestination;
+  ASSERT_TRUE(*files_->take_offer(offer, nullptr, kExtent));
+  files_->prepare(out_);
+  EXPECT_EQ(asked<OpenObject>().flags, board::kObjectWrite | board::kObjectDiscard);
+  EXPECT_TRUE(files_->held(ObjectId(0)));
+}
+
+TEST_F(Files, OnlySoManyAreOpenAtATimeAndEachMakesRoomForOne) {
+  known(10);
+  files_->recover(out_);
+  (void)asked<RecoverFiles>();
+  ASSERT_TRUE(files_->on(FilesRecovered{Indexed<ObjectId, Recovered>(10, Recovered::kHeld)}, out_));
+  ASSERT_TRUE(*files_->take_offer(offer_of(10), nullptr, kExtent));
+  files_->prepare(out_);
+  uint32_t opened = 0;
+  while (!files_->prepared()) {
+    ASSERT_TRUE(files_->on(ObjectOpened{.object = asked<OpenObject>().object}, out_));
+    ++opened;
+  }
+  EXPECT_EQ(opened, 4U);
+  files_->done(ObjectId(1), out_);
+  EXPECT_EQ(asked<CloseObject>().object, ObjectId(1)) << "its number is used again";
+  files_->on(ObjectClosed{ObjectId(1)}, out_);
+  EXPECT_EQ(asked<OpenObject>().object, ObjectId(5));
+  files_->done(ObjectId(0), out_);
+  (void)asked<CloseObject>();
+  files_->halt();
+  files_->on(ObjectClosed{ObjectId(0)}, out_);
+  EXPECT_TRUE(out_.empty()) << "nothing new when the attempt ends";
+}
+
+TEST_F(Files, ThatWereNotHeldAreOpenedAgainOrBeginAnew) {
+  known(2);
+  ASSERT_TRUE(*files_->take_offer(offer_of(2), nullptr, kExtent));
+  files_->prepare(out_);
+  EXPECT_EQ(asked<ReopenFile>().object, ObjectId(0));
+  ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(0), .found = true}, out_));
+  EXPECT_EQ(asked<ReopenFile>().object, ObjectId(1));
+  ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(1), .found = false}, out_));
+  EXPECT_EQ(asked<RecreateFile>().object, ObjectId(1));
+  ASSERT_TRUE(files_->on(
+      FileRecreated{.object = ObjectId(1), .identity = catalog::FileIdentity{.device = 1, .inode = 55}},
+      out_));
+  const WriteJournal note = asked<WriteJournal>();
+  EXPECT_EQ(note.entry, Entry::kAnew);
+  EXPECT_EQ(note.durability, Durability::kPower);
+  EXPECT_EQ(note.batch.restart, std::vector<ObjectId>{ObjectId(1)});
+  EXPECT_EQ(note.batch.files.front().record.identity.inode, 55U);
+  ASSERT_TRUE(files_->on(JournalWritten{.entry = Entry::kAnew, .object = ObjectId(1)}, out_));
+  EXPECT_EQ(files_->phase(), P::kOpening);
+}
+
+TEST_F(Files, OfAnEarlierLifeAreFetchedFromTheDataplane) {
+  known(2);
+  files_->adopt(out_);
+  EXPECT_EQ(asked<FetchObject>().object, ObjectId(0));
+  ASSERT_TRUE(files_->on(ObjectFetched{.object = ObjectId(0), .found = true}, out_));
+  (void)asked<ReopenFile>();
+  ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(0), .found = true}, out_));
+  EXPECT_TRUE(files_->is_open(ObjectId(0)));
+  (void)asked<FetchObject>();
+  ASSERT_TRUE(files_->on(ObjectFetched{.object = ObjectId(1), .found = false}, out_));
+  (void)asked<ReopenFile>();
+  ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(1), .found = true}, out_));
+  EXPECT_EQ(asked<OpenObject>().object, ObjectId(1));
+}
+
+TEST_F(Files, ThatAreDoneNeedNothing) {
+  known(3);
+  files_->recover(out_);
+  (void)asked<RecoverFiles>();
+  EXPECT_FALSE(files_->recovered());
+  ASSERT_TRUE(files_->on(FilesRecovered{{Recovered::kNamed, Recovered::kHeld, Recovered::kNamed}}, out_));
+  EXPECT_EQ(files_->catalog().file(catalog::FileId(0)).state, catalog::FileState::kDone);
+  ASSERT_TRUE(*files_->take_offer(offer_of(3), nullptr, kExtent));
+  files_->prepare(out_);
+  EXPECT_EQ(asked<OpenObject>().object, ObjectId(1));
+}
+
+TEST_F(Files, AnErrorOfEachStepIsToldAndTheNextAttemptBeginsAnew) {
+  const Error error{ErrorCode::kStorage, "bad"};
+  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr, kExtent));
+  files_->prepare(out_);
+  EXPECT_EQ(files_->on(FilesCreated{error}, out_).error().code, ErrorCode::kStorage);
+  files_->attempt_over();
+  EXPECT_FALSE(files_->agreed());
+  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr, kExtent));
+  files_->prepare(out_);
+  (void)out_.drain();
+  ASSERT_TRUE(files_->on(FilesCreated{known_files(1)}, out_));
+  EXPECT_FALSE(files_->on(ObjectOpened{.object = ObjectId(0), .status = error}, out_));
+  files_->attempt_over();
+  files_->released();
+  (void)out_.drain();
+  for (const bool recreated : {false, true}) {
+    ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr, kExtent));
+    files_->prepare(out_);
+    (void)asked<ReopenFile>();
+    if (recreated) {
+      ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(0), .found = false}, out_));
+      EXPECT_FALSE(files_->on(FileRecreated{.object = ObjectId(0), .identity = error}, out_));
+    } else {
+      EXPECT_FALSE(files_->on(FileReopened{.object = ObjectId(0), .found = error}, out_));
+    }
+    files_->attempt_over();
+    (void)out_.drain();
+  }
+  EXPECT_EQ(files_->phase(), P::kIdle);
+  EXPECT_EQ(files_->pending(), 0U);
+}
+
+TEST_F(Files, AreAgreedUponOnceAndOfferedAgainAsTheyWere) {
+  known(2);
+  EXPECT_TRUE(files_->take_offer(offer_of(2), nullptr, kExtent));
+  files_->attempt_over();
+  EXPECT_EQ(files_->take_offer(offer_of(3), nullptr, kExtent).error().code, ErrorCode::kIntegrity);
+  files_->attempt_over();
+  TransferOffer part = offer_of(1);
+  part.more = true;
+  EXPECT_FALSE(*files_->take_offer(part, nullptr, kExtent));
+  files_->attempt_over();
+  EXPECT_TRUE(*files_->take_offer(offer_of(2), nullptr, kExtent))
+      << "parts of an attempt that is over are gone";
+}
+
+TEST_F(Files, AreAsManyAsATransferMayHaveAndNoMore) {
+  EXPECT_TRUE(*files_->take_offer(offer_of(catalog::kFilesMax), nullptr, kExtent));
+  files_->attempt_over();
+  EXPECT_EQ(files_->take_offer(offer_of(catalog::kFilesMax + 1), nullptr, kExtent).error().code,
+            ErrorCode::kIncompatible);
+}
+
+TEST_F(Files, SeveralNeedADirectoryAndADestination) {
+  TransferOffer offer = offer_of(2);
+  offer.into_directory = false;
+  EXPECT_EQ(files_->take_offer(offer, nullptr, kExtent).error().code, ErrorCode::kUsage);
+  files_->attempt_over();
+  offer.into_directory = true;
+  offer.destination.clear();
+  EXPECT_EQ(files_->take_offer(offer, nullptr, kExtent).error().code, ErrorCode::kUsage);
+}
+
+}  // namespace
+}  // namespace sluice::transfer

@@ -1,0 +1,366 @@
+// How an attempt comes to open flows: each phase, each wait, and each word that a peer may get wrong.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/handshake.h"
+
+#include <gtest/gtest.h>
+
+#include "control/transfer/scenes_for_test.h"
+
+namespace sluice::transfer::test {
+namespace {
+
+using P = HandshakePhase;
+
+// ---- the tables ------------------------------------------------------------------------------------------
+
+TEST(HandshakePhases, FromEachOnlyTheseFollow) {
+  const std::map<P, std::set<P>> next = {
+      {P::kIdle, {P::kFlows, P::kSpecification, P::kSources, P::kSettled}},
+      {P::kFlows, {P::kCredit, P::kCalling, P::kRequest}},
+      {P::kCredit, {P::kCalling, P::kOffer}},
+      {P::kCalling, {P::kHello}},
+      {P::kHello, {P::kAnswer, P::kSources, P::kSettled}},
+      {P::kSpecification, {P::kFlows}},
+      {P::kAnswer, {P::kSources, P::kOffer}},
+      {P::kRequest, {P::kSources}},
+      {P::kSources, {P::kReadBuffers, P::kSettled}},
+      {P::kReadBuffers, {P::kReady}},
+      {P::kReady, {P::kJournal}},
+      {P::kOffer, {P::kFiles}},
+      {P::kFiles, {P::kJournal}},
+      {P::kJournal, {P::kOpening}},
+      {P::kOpening, {P::kDone}},
+      {P::kDone, {}},
+      {P::kSettled, {}},
+  };
+  for (const auto& [from, expected] : next) {
+    for (const auto& [to, unused] : next) {
+      EXPECT_EQ(allowed(from, to), to == P::kIdle || expected.contains(to))
+          << "from " << static_cast<int>(from) << " to " << static_cast<int>(to);
+    }
+  }
+}
+
+TEST(HandshakePhases, EachHasItsOwnRowOfWaits) {
+  for (int phase = 0; phase <= static_cast<int>(P::kSettled); ++phase) {
+    EXPECT_EQ(handshake_wait(static_cast<P>(phase)).phase, static_cast<P>(phase));
+  }
+}
+
+// ---- the way ---------------------------------------------------------------------------------------------
+
+// Where each answer is held back in turn, the phases stand one after the other.
+std::vector<P> way_of(const Scene& scene) {
+  std::vector<P> way;
+  World whole(scene);
+  whole.start();
+  for (size_t n = 0; n < whole.answers; ++n) {
+    World world(scene);
+    world.hold_answer(n);
+    world.start();
+    const P phase = world.handshake_phase();
+    if (!way.empty() && (way.back() == phase || phase == P::kIdle)) continue;
+    way.push_back(phase);
+  }
+  return way;
+}
+
+TEST(Handshake, EachRoleTakesFlowsThenCreditThenReadBuffersAndTellsTheJournalBeforeItOpensFlows) {
+  EXPECT_EQ(way_of(source()), (std::vector<P>{P::kIdle, P::kFlows, P::kCalling, P::kSources, P::kReadBuffers,
+                                              P::kJournal, P::kOpening, P::kDone}));
+  EXPECT_EQ(way_of(called(source())),
+            (std::vector<P>{P::kFlows, P::kSources, P::kReadBuffers, P::kJournal, P::kOpening, P::kDone}));
+  EXPECT_EQ(way_of(destination()), (std::vector<P>{P::kIdle, P::kFlows, P::kCredit, P::kCalling, P::kFiles,
+                                                   P::kJournal, P::kOpening, P::kDone}));
+  EXPECT_EQ(way_of(called(destination())),
+            (std::vector<P>{P::kFlows, P::kCredit, P::kFiles, P::kJournal, P::kOpening, P::kDone}));
+}
+
+TEST(Handshake, FilesThatTheCallerHasOpenedAreNotOpenedAgain) {
+  Scene scene = source();
+  scene.opened = true;
+  World world(scene);
+  world.start();
+  EXPECT_EQ(world.count<OpenSources>(), 0U);
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+}
+
+TEST(Handshake, SeveralLanesAreShrunkToWhatThePeerTakes) {
+  Scene scene = source();
+  scene.lanes = 4;
+  World world(scene);
+  world.twist = [](Message& word) {
+    if (auto* const set = std::get_if<SpecificationSet>(&word)) {
+      set->lanes = 2;
+      set->udp_ports.resize(2);
+    }
+    if (auto* const ready = std::get_if<TransferReady>(&word)) {
+      ready->flow_ids.resize(2);
+      ready->credit_extents.resize(2);
+    }
+  };
+  world.start();
+  EXPECT_EQ(world.count<ShrinkLanes>(), 1U);
+  EXPECT_EQ(world.count<OpenFlow>(), 2U);
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+}
+
+// ---- offers in parts -------------------------------------------------------------------------------------
+
+Scene many_files(Scene scene, size_t files) {
+  scene.sizes.assign(files, 1);
+  return scene;
+}
+
+TEST(Handshake, AnOfferOfManyFilesComesInParts) {
+  World sends(many_files(source(), 2 * kFilesPerOffer + 1));
+  sends.start();
+  const std::vector<TransferOffer> parts = sends.said<TransferOffer>();
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_TRUE(parts[0].more && parts[1].more && !parts[2].more);
+  EXPECT_EQ(parts[1].files.front().number, kFilesPerOffer);
+  EXPECT_EQ(parts[2].files.size(), 1U);
+}
+
+// The peer's offer of `files` files, cut into parts of `part`.
+std::unique_ptr<World> offered(size_t files, size_t part) {
+  auto world = std::make_unique<World>(many_files(called(destination()), 3));
+  world->mute = {"TransferOffer"};
+  world->data = false;
+  world->start();
+  EXPECT_EQ(world->handshake_phase(), P::kOffer);
+  for (size_t at = 0; at < files && !world->over; at += part) {
+    TransferOffer offer{.destination = "in/", .into_directory = true, .more = at + part < files};
+    for (size_t i = at; i < std::min(files, at + part); ++i) {
+      offer.files.push_back({.number = static_cast<uint32_t>(i), .name = "f" + std::to_string(i)});
+    }
+    world->hear(offer);
+  }
+  return world;
+}
+
+TEST(Handshake, PartsOfAnOfferAreOneOffer) {
+  const auto world = offered(kFilesPerOffer + 5, 100);
+  EXPECT_EQ(world->count<CreateFiles>(), 1U);
+  EXPECT_EQ(world->journal.files.size(), kFilesPerOffer + 5);
+}
+
+TEST(Handshake, AnOfferOfTooManyFilesIsRefused) {
+  const auto world = offered(catalog::kFilesMax + 1, 1000);
+  EXPECT_EQ(world->error(), ErrorCode::kIncompatible);
+  EXPECT_EQ(world->count<CreateFiles>(), 0U);
+}
+
+TEST(Handshake, AnEndlessOfferOfNothingIsRefused) {
+  World world(called(destination()));
+  world.mute = {"TransferOffer"};
+  world.start();
+  world.hear(TransferOffer{.more = true});
+  EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
+}
+
+// ---- what a peer may get wrong ---------------------------------------------------------------------------
+
+// The peer's first word of kind M, changed.
+template <typename M>
+std::optional<ErrorCode> with(const Scene& scene, std::function<void(M&)> change) {
+  World world(scene);
+  world.twist = [&](Message& word) {
+    if (auto* const it = std::get_if<M>(&word)) change(*it);
+  };
+  world.start();
+  EXPECT_EQ(world.count<OpenFlow>(), 0U);
+  return world.error();
+}
+
+TEST(Handshake, AWrongAnswerOfThePeerIsRefused) {
+  EXPECT_EQ(with<Hello>(source(), [](Hello& h) { h.session_id = std::string(32, 'b'); }),
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(with<Hello>(source(), [](Hello& h) { h.version_min = 99; }), ErrorCode::kIncompatible);
+  EXPECT_EQ(with<SpecificationSet>(source(), [](SpecificationSet& s) { s.lanes = 2; }),
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(with<SpecificationSet>(destination(), [](SpecificationSet& s) { s.extent_bytes = 1; }),
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(with<TransferReady>(source(), [](TransferReady& r) { r.flow_ids.push_back(9); }),
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(with<TransferReady>(source(), [](TransferReady& r) { r.credit_extents.clear(); }),
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(with<TransferReady>(source(), [](TransferReady& r) { r.flow_ids = {0}; }),
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(with<Specification>(called(source()), [](Specification& s) { s.rate_bps_max = 0; }),
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(with<Specification>(called(source()), [](Specification& s) { s.role = OfferedRole(7); }),
+            ErrorCode::kIncompatible);
+}
+
+TEST(Handshake, AWrongOfferIsRefusedBeforeAnyFileIsMade) {
+  const std::vector<std::function<void(TransferOffer&)>> changes = {
+      [](TransferOffer& o) { o.files.clear(); },
+      [](TransferOffer& o) { o.files[1].number = 5; },
+      [](TransferOffer& o) { o.files[0].name = ""; },
+      [](TransferOffer& o) { o.files[0].name = "."; },
+      [](TransferOffer& o) { o.files[0].name = ".."; },
+      [](TransferOffer& o) { o.files[0].name = "a/b"; },
+      [](TransferOffer& o) { o.files[0].name = std::string("a\0b", 3); },
+      [](TransferOffer& o) { o.files[0].size_bytes = UINT64_MAX; },
+      [](TransferOffer& o) { o.files[0].size_bytes = catalog::kFileBytesMax + 1; },
+      [](TransferOffer& o) {
+        for (OfferedFile& file : o.files) file.size_bytes = catalog::kFileBytesMax;  // too many extents
+      },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    for (const Scene& scene : {destination(), called(destination())}) {
+      World world(scene);
+      world.twist = [&](Message& word) {
+        if (auto* const offer = std::get_if<TransferOffer>(&word)) changes[i](*offer);
+      };
+      world.start();
+      EXPECT_EQ(world.error(), i + 1 < changes.size() ? ErrorCode::kIncompatible : ErrorCode::kResources)
+          << i;
+      EXPECT_EQ(world.count<CreateFiles>(), 0U);
+    }
+  }
+}
+
+TEST(Handshake, WhereAnOperatorHereSaidWhereToThePeersWordDoesNotCount) {
+  World world(destination());
+  world.twist = [](Message& word) {
+    if (auto* const offer = std::get_if<TransferOffer>(&word)) {
+      offer->destination = "/etc/";
+      offer->overwrite = true;
+    }
+  };
+  world.start();
+  for (const Effect& effect : world.effects) {
+    const auto* const create = std::get_if<CreateFiles>(&effect);
+    if (create == nullptr) continue;
+    EXPECT_EQ(create->destination, "in/");
+    EXPECT_FALSE(create->files.front().overwrite);
+  }
+}
+
+TEST(Handshake, APeerThatSaysTheWrongThingIsNamedWithIt) {
+  World world(source());
+  world.mute = {"SpecificationSet"};
+  world.start();
+  ASSERT_EQ(world.handshake_phase(), P::kAnswer);
+  world.hear(TransferReady{});
+  EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
+  EXPECT_NE(world.transfer().error()->message.find("TransferReady where SpecificationSet"),
+            std::string::npos);
+}
+
+TEST(Handshake, MoreThanWasAskedForIsRefused) {
+  World world(source());
+  world.hold<OpenSources>();
+  world.start();
+  for (size_t i = 0; i < Handshake::kInboxMax; ++i) world.hear(Need{});
+  EXPECT_EQ(world.leg_phase(), LegPhase::kHandshake);
+  world.hear(Need{});
+  world.release();
+  EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
+}
+
+// ---- waits -----------------------------------------------------------------------------------------------
+
+TEST(Handshake, APeerThatDoesNotAnswerIsWaitedForNoLongerThanTheStallTimeout) {
+  struct Case {
+    Scene scene;
+    std::string muted;
+    P phase;
+  };
+  for (const Case& each :
+       {Case{source(), "Hello", P::kHello}, Case{called(source()), "Specification", P::kSpecification},
+        Case{called(source()), "TransferRequest", P::kRequest}}) {
+    World world(each.scene);
+    world.mute = {each.muted};
+    world.scene.settings.stall_timeout_ns = 5 * kSecondNs;
+    world.start();
+    EXPECT_EQ(world.handshake_phase(), each.phase);
+    world.pass(4 * kSecondNs);
+    EXPECT_FALSE(world.over);
+    world.pass(2 * kSecondNs);
+    EXPECT_EQ(world.error(), ErrorCode::kStalled) << each.muted;
+  }
+}
+
+TEST(Handshake, APeerThatWaitsForItsBuffersIsWaitedForAsLongAsItBeats) {
+  World world(source());
+  world.mute = {"SpecificationSet"};
+  world.start();
+  for (int i = 0; i < 100; ++i) {
+    world.pass(kSecondNs);
+    world.hear(Heartbeat{});
+  }
+  EXPECT_EQ(world.handshake_phase(), P::kAnswer);
+  world.pass(ControlStream::kSilenceNs + 2 * kSecondNs);
+  EXPECT_TRUE(world.phases.contains(TransferPhase::kResting));
+}
+
+TEST(Handshake, ADataplaneThatDoesNotOpenFlowsIsTriedAgain) {
+  World world(source());
+  world.hold<OpenFlow>();
+  world.start();
+  world.pass(Handshake::kOpenTimeoutNs + kMillisecondNs);
+  EXPECT_TRUE(world.phases.contains(TransferPhase::kResting)) << "it may be slow, and files are agreed upon";
+  EXPECT_FALSE(world.error());
+}
+
+TEST(Handshake, WhoWaitsForThisNodesSlotsIsQueued) {
+  World world(destination());
+  world.hold<ReserveBuffers>();
+  world.start();
+  EXPECT_EQ(world.state(), ViewState::kQueued);
+  EXPECT_EQ(world.transfer().view(world.now_ns).waiting_for, "extent buffers");
+  world.pass(1000 * kSecondNs);
+  EXPECT_FALSE(world.over) << "however long that takes";
+}
+
+// ---- again -----------------------------------------------------------------------------------------------
+
+TEST(Handshake, TheSecondOfferMustBeThatOfTheFirst) {
+  const std::vector<std::function<void(OfferedFile&)>> changes = {
+      [](OfferedFile& f) { f.name = "other"; },
+      [](OfferedFile& f) { ++f.size_bytes; },
+      [](OfferedFile& f) { ++f.mtime_ns; },
+  };
+  for (const auto& change : changes) {
+    World world(called(destination()));
+    world.data = false;
+    world.start();
+    world.hear(transfer::Pause{});
+    world.twist = [&](Message& word) {
+      if (auto* const offer = std::get_if<TransferOffer>(&word)) change(offer->files.front());
+    };
+    world.peer_calls();
+    EXPECT_EQ(world.error(), ErrorCode::kIntegrity);
+    EXPECT_TRUE(world.over);
+  }
+}
+
+TEST(Handshake, WhatThereIsStaysCutAndCheckedAsItWas) {
+  World world(called(destination()));
+  world.data = false;
+  world.start();
+  world.hear(transfer::Pause{});
+  world.twist = [&](Message& word) {
+    if (auto* const wishes = std::get_if<Specification>(&word)) wishes->crc_kinds = {1};
+  };
+  world.peer_calls();
+  EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
+}
+
+TEST(Handshake, APeerThatChangesSidesIsRefused) {
+  World world(called(destination()));
+  world.data = false;
+  world.start();
+  world.hear(transfer::Pause{});
+  world.twist = [&](Message& word) {
+    if (auto* const wishes = std::get_if<Specification>(&word)) wishes->role = OfferedRole::kDestination;
+  };
+  world.peer_calls();
+  EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
+}
+
+}  // namespace
+}  // namespace sluice::transfer::test

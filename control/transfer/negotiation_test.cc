@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/negotiation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "control/board/flow_table.h"
+
+namespace sluice::transfer {
+namespace {
+
+Abilities node_with(bool ip4, bool ip6, uint8_t last = 1) {
+  Abilities node;
+  node.port.workers = 1;
+  node.port.extent_bytes_max = 1U << 20;
+  node.port.rate_bps_max = 100'000'000'000;
+  if (ip4) {
+    const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 77, 0, last};
+    std::memcpy(node.port.ip4, ip, 16);
+    node.port.chunk_bytes_max_ip4 = 8896;
+  }
+  if (ip6) {
+    node.port.ip6[0] = 0xFD;
+    node.port.ip6[15] = last;
+    node.port.chunk_bytes_max_ip6 = 8872;
+  }
+  return node;
+}
+
+Options wishes() {
+  Options options;
+  options.rate_bps = 10'000'000'000;
+  return options;
+}
+
+struct Outcome {
+  Agreement initiator;
+  Agreement other;
+};
+
+Result<Outcome> negotiate(const Abilities& a, const Abilities& b, const Options& options, uint32_t offered,
+                          uint32_t possible, bool discard = false) {
+  std::vector<uint16_t> ports_a;
+  for (uint32_t i = 0; i < offered; ++i) ports_a.push_back(static_cast<uint16_t>(47000 + i));
+  auto spec = make_specification(a, options, Role::kSource, discard, ports_a);
+  if (!spec) return spec.error();
+  auto lanes = lanes_for(*spec, possible);
+  if (!lanes) return lanes.error();
+  std::vector<uint16_t> ports_b;
+  for (uint32_t i = 0; i < *lanes; ++i) ports_b.push_back(static_cast<uint16_t>(48000 + i));
+  auto set = answer(*spec, b, 64ULL << 20, ports_b);
+  if (!set) return set.error();
+  auto initiator = agree(*spec, *set, a, true);
+  if (!initiator) return initiator.error();
+  auto other = agree(*spec, *set, b, false);
+  if (!other) return other.error();
+  return Outcome{*initiator, *other};
+}
+
+TEST(Negotiation, TakesTheSmallerNumberOfLanesAndCrossesThePorts) {
+  const auto outcome = negotiate(node_with(true, false, 1), node_with(true, false, 2), wishes(), 4, 2);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->initiator.lanes, 2U);
+  EXPECT_EQ(outcome->initiator.peer_ports, (std::vector<uint16_t>{48000, 48001}));
+  EXPECT_EQ(outcome->other.peer_ports, (std::vector<uint16_t>{47000, 47001}));
+  EXPECT_EQ(outcome->initiator.local_ip, outcome->other.peer_ip);
+  EXPECT_EQ(outcome->initiator.peer_ip, outcome->other.local_ip);
+  EXPECT_EQ(outcome->initiator.peer_ip[15], 2);
+}
+
+TEST(Negotiation, ChunksFitBothPortsAndAreMultiplesOfTheStep) {
+  Abilities small = node_with(true, false);
+  small.port.chunk_bytes_max_ip4 = 1403;
+  const auto outcome = negotiate(node_with(true, false), small, wishes(), 1, 1);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->initiator.chunk_bytes, 1400U);
+  small.port.chunk_bytes_max_ip4 = 252;
+  EXPECT_EQ(negotiate(node_with(true, false), small, wishes(), 1, 1).error().code, ErrorCode::kIncompatible);
+}
+
+TEST(Negotiation, ChoosesAFamilyThatBothHave) {
+  const auto family_is_4 = [](const Agreement& a) { return a.peer_ip[10] == 0xFF; };
+  auto both = negotiate(node_with(true, true), node_with(true, true), wishes(), 1, 1);
+  ASSERT_TRUE(both);
+  EXPECT_TRUE(family_is_4(both->initiator));
+  auto only6 = negotiate(node_with(true, true), node_with(false, true), wishes(), 1, 1);
+  ASSERT_TRUE(only6);
+  EXPECT_FALSE(family_is_4(only6->initiator));
+  Options six = wishes();
+  six.family = IpFamily::kIp6;
+  auto forced = negotiate(node_with(true, true), node_with(true, true), six, 1, 1);
+  ASSERT_TRUE(forced);
+  EXPECT_FALSE(family_is_4(forced->initiator));
+  EXPECT_EQ(negotiate(node_with(true, true), node_with(true, false), six, 1, 1).error().code,
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(negotiate(node_with(true, false), node_with(true, true), six, 1, 1).error().code,
+            ErrorCode::kConfiguration);
+}
+
+TEST(Negotiation, NoCrcOnlyIntoADiscardSink) {
+  Options none = wishes();
+  none.crc_kind = wire::CrcKind::kNone;
+  EXPECT_EQ(negotiate(node_with(true, false), node_with(true, false), none, 1, 1).error().code,
+            ErrorCode::kIncompatible);
+  const auto outcome = negotiate(node_with(true, false), node_with(true, false), none, 1, 1, true);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->other.crc_kind, wire::CrcKind::kNone);
+}
+
+TEST(Negotiation, UdpChecksumWhenEitherSideNeedsIt) {
+  Abilities always = node_with(true, false);
+  always.udp_checksum_always = true;
+  EXPECT_FALSE(negotiate(node_with(true, false), node_with(true, false), wishes(), 1, 1)->other.udp_checksum);
+  EXPECT_TRUE(negotiate(node_with(true, false), always, wishes(), 1, 1)->initiator.udp_checksum);
+  EXPECT_TRUE(negotiate(always, node_with(true, false), wishes(), 1, 1)->other.udp_checksum);
+}
+
+TEST(Negotiation, RateIsTheSmallerLimit) {
+  Abilities slow = node_with(true, false);
+  slow.port.rate_bps_max = 1'000'000'000;
+  EXPECT_EQ(negotiate(node_with(true, false), slow, wishes(), 1, 1)->initiator.rate_bps, 1'000'000'000U);
+  EXPECT_EQ(negotiate(slow, node_with(true, false), wishes(), 1, 1)->other.rate_bps, 1'000'000'000U);
+}
+
+TEST(Negotiation, AnAnswerBeyondTheOfferIsRefused) {
+  const Abilities node = node_with(true, false);
+  const auto spec = make_specification(node, wishes(), Role::kSource, false, {47000, 47001});
+  const auto good = answer(*spec, node, 64ULL << 20, {48000, 48001});
+  ASSERT_TRUE(agree(*spec, *good, node, true));
+  const auto refused = [&](auto change) {
+    SpecificationSet set = *good;
+    change(set);
+    const auto result = agree(*spec, set, node, true);
+    return !result && result.error().code == ErrorCode::kIncompatible;
+  };
+  EXPECT_TRUE(refused([](auto& s) { s.lanes = 3; }));
+  EXPECT_TRUE(refused([](auto& s) { s.lanes = 0; }));
+  EXPECT_TRUE(refused([](auto& s) { s.chunk_bytes = 16384; }));
+  EXPECT_TRUE(refused([](auto& s) { s.chunk_bytes = 1001; }));
+  EXPECT_TRUE(refused([](auto& s) { s.extent_bytes = 3U << 18; }));
+  EXPECT_TRUE(refused([](auto& s) { s.extent_bytes = 1U << 21; }));
+  EXPECT_TRUE(refused([](auto& s) { s.partition_bytes = 5; }));
+  EXPECT_TRUE(refused([](auto& s) { s.crc_kind = 0; }));
+  EXPECT_TRUE(refused([](auto& s) { s.rate_bps = 20'000'000'000; }));
+  EXPECT_TRUE(refused([](auto& s) { s.data_ip = "abc"; }));
+  EXPECT_TRUE(refused([](auto& s) { s.data_ip = std::string(16, 1); }));
+  EXPECT_TRUE(refused([](auto& s) { s.udp_ports[0] = 70000; }));
+}
+
+TEST(Negotiation, BadSpecificationsAreRefused) {
+  const Abilities node = node_with(true, false);
+  const auto good = make_specification(node, wishes(), Role::kSource, false, {47000});
+  const auto refused = [&](auto change) {
+    Specification spec = *good;
+    change(spec);
+    return !lanes_for(spec, 4) || !answer(spec, node, 64ULL << 20, {48000});
+  };
+  EXPECT_FALSE(refused([](auto&) {}));
+  EXPECT_TRUE(refused([](auto& s) { s.role = OfferedRole::kUnspecified; }));
+  EXPECT_TRUE(refused([](auto& s) { s.lanes_max = 0; }));
+  EXPECT_TRUE(refused([](auto& s) { s.lanes_max = 2; }));
+  EXPECT_TRUE(refused([](auto& s) { s.data_ip4 = "12345"; }));
+  EXPECT_TRUE(refused([](auto& s) { s.udp_ports[0] = 0; }));
+  EXPECT_TRUE(refused([](auto& s) { s.rate_bps_max = 0; }));
+  EXPECT_TRUE(refused([](auto& s) { s.crc_kinds.clear(); }));
+  EXPECT_TRUE(refused([](auto& s) { s.extent_bytes_max = 1024; }));
+}
+
+TEST(Negotiation, WhatThePeerOffersBesidesIsCutToWhatThisNodeHas) {
+  const Abilities node = node_with(true, true);
+  auto spec = *make_specification(node, wishes(), Role::kDestination, false, {47000, 47001, 47002});
+  spec.lanes_max = 3;
+  EXPECT_EQ(*lanes_for(spec, 2), 2U);
+  EXPECT_EQ(*lanes_for(spec, 100), 3U);
+  EXPECT_EQ(lanes_for(spec, 0).error().code, ErrorCode::kResources);
+  spec.lanes_max = UINT32_MAX;
+  EXPECT_EQ(lanes_for(spec, 100).error().code, ErrorCode::kIncompatible) << "without a port for each";
+  spec.udp_ports.assign(100, 47000);
+  spec.lanes_max = 100;
+  EXPECT_EQ(*lanes_for(spec, 100), control::kLanesMax);
+}
+
+TEST(Negotiation, TheFirstCrcKindThatThisNodeKnowsIsTaken) {
+  const Abilities node = node_with(true, false);
+  Specification spec = *make_specification(node, wishes(), Role::kSource, false, {47000});
+  spec.crc_kinds = {99, 0, 1, 2};
+  EXPECT_EQ(answer(spec, node, 64ULL << 20, {48000})->crc_kind, 1U);
+  spec.crc_kinds = {99, 0};
+  EXPECT_EQ(answer(spec, node, 64ULL << 20, {48000}).error().code, ErrorCode::kIncompatible);
+}
+
+TEST(Negotiation, HelloNeedsACommonVersionAndASessionId) {
+  Hello hello = make_hello(std::string(32, 'x'));
+  hello.version_min = 1;
+  hello.version_max = 3;
+  EXPECT_TRUE(check_hello(hello));
+  hello.version_min = kProtocolVersion + 1;
+  EXPECT_EQ(check_hello(hello).error().code, ErrorCode::kIncompatible);
+  hello.version_min = hello.version_max = kProtocolVersion - 1;
+  EXPECT_EQ(check_hello(hello).error().code, ErrorCode::kIncompatible);
+  hello.version_max = kProtocolVersion;
+  for (const size_t digits : {0U, 5U, 31U, 33U}) {
+    hello.session_id = std::string(digits, 'x');
+    EXPECT_FALSE(check_hello(hello)) << digits;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::transfer

@@ -1,0 +1,244 @@
+// The other node of a transfer under test, as an honest one behaves, and the bytes that both know. For tests.
+//
+// It knows nothing of time, and answers each message at once: what a test does not want to be said it takes
+// out on the way (transfer_fixture.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/recovery/extent_ledger.h"
+#include "control/transfer/messages.h"
+#include "control/transfer/negotiation.h"
+#include "control/transfer/reception.h"
+
+namespace sluice::transfer::test {
+
+inline constexpr uint32_t kExtent = 64U << 10;
+inline const std::string kId(32, 'a');
+
+// Files whose bytes are known by the CRCs of their extents.
+struct Content {
+  std::vector<uint64_t> sizes;
+
+  static uint64_t crc(ObjectId object, ExtentId extent) {
+    return (object.value() + 1) * 0x9E3779B97F4A7C15U ^ (extent.value() + 1) * 0xC2B2AE3D27D4EB4FU;
+  }
+  recovery::Layout layout(ObjectId object) const {
+    return {
+        .size_bytes = sizes[object.value()], .extent_bytes = kExtent, .crc_kind = wire::CrcKind::kCrc64Ecma};
+  }
+  recovery::Range all(ObjectId object) const { return {.offset = 0, .length = sizes[object.value()]}; }
+  recovery::ExtentLedger ledger(ObjectId object) const {
+    recovery::ExtentLedger ledger(layout(object));
+    for (ExtentId extent; extent < ledger.map().end_id(); ++extent) ledger.add(extent, crc(object, extent));
+    return ledger;
+  }
+  uint64_t digest(ObjectId object) const { return ledger(object).digest(); }
+  ObjectId end_id() const { return ObjectId(static_cast<uint32_t>(sizes.size())); }
+};
+
+// A data port at 10.0.0.`last` whose dataplane has 16 lanes.
+inline Dataplane dataplane_at(uint8_t last, uint64_t generation = 1) {
+  Dataplane dataplane{.generation = generation, .tx_lanes_max = 16, .rx_lanes_max = 16};
+  dataplane.port.ip4[10] = dataplane.port.ip4[11] = 0xFF;
+  dataplane.port.ip4[12] = 10;
+  dataplane.port.ip4[15] = last;
+  dataplane.port.chunk_bytes_max_ip4 = 8192;
+  dataplane.port.extent_bytes_max = kExtent;
+  dataplane.port.workers = 1;
+  return dataplane;
+}
+
+class HonestPeer {
+ public:
+  struct Wanted {
+    ObjectId object;
+    recovery::Range range;
+  };
+
+  HonestPeer() = default;
+  HonestPeer(Role role, bool initiator, Content content)
+      : role_(role), initiator_(initiator), content_(std::move(content)) {}
+
+  // Before the transfer hears anything of it.
+  std::map<ObjectId, std::vector<recovery::Range>> holds;  // a destination's, from an earlier attempt
+  std::vector<Message> last_words;                         // the transfer has ended here: what it says of it
+  bool known = false;                                      // files were agreed upon
+
+  // Its own Hello, when it is the one who calls. With `renew` its flows are still there.
+  Hello call(bool renew = false) {
+    renewing_ = renew;
+    return hello(renew);
+  }
+
+  std::vector<Message> hear(const Message& message) {
+    std::vector<Message> answer;
+    if (const auto* hello = std::get_if<Hello>(&message)) return greeted(*hello);
+    if (const auto* wishes = std::get_if<Specification>(&message)) {
+      const auto lanes = lanes_for(*wishes, 16);
+      if (lanes) lanes_ = *lanes;
+      const auto set = transfer::answer(*wishes, abilities(), 64U << 20, ports(lanes ? *lanes : 1));
+      if (set) answer.emplace_back(*set);
+    } else if (std::holds_alternative<SpecificationSet>(message)) {
+      lanes_ = std::get<SpecificationSet>(message).lanes;
+      if (role_ == Role::kSource) return {offer()};
+      answer.emplace_back(TransferRequest{.source_paths = {"wanted"}});
+    } else if (std::holds_alternative<TransferRequest>(message)) {
+      return {offer()};
+    } else if (const auto* offered = std::get_if<TransferOffer>(&message)) {
+      if (!offered->more) return ready();
+    } else if (const auto* is_ready = std::get_if<TransferReady>(&message)) {
+      known = true;
+      flow_ids_ = is_ready->flow_ids;
+    } else {
+      return hear_of_data(message);
+    }
+    return answer;
+  }
+
+  // As a source: what the transfer lacks now, as far as it has said.
+  std::vector<Wanted> take_wanted() { return std::exchange(wanted_, {}); }
+  bool take_leave() { return std::exchange(leaves_, false); }  // it hangs up
+  bool take_asked() { return std::exchange(asked_, false); }   // also for nothing
+  // What a source says once everything has left.
+  std::vector<Message> all_was_sent() const {
+    std::vector<Message> words;
+    for (ObjectId object; object < content_.end_id(); ++object) {
+      if (content_.sizes[object.value()] != 0)
+        words.emplace_back(PartitionSent{.object = object, .range = content_.all(object)});
+      words.emplace_back(FileDigest{
+          .object = object, .size_bytes = content_.sizes[object.value()], .digest = content_.digest(object)});
+    }
+    return words;
+  }
+  TransferOffer offer() const {
+    TransferOffer offer{.destination = "in/", .into_directory = true};
+    for (uint32_t i = 0; i < content_.sizes.size(); ++i) {
+      offer.files.push_back(
+          {.number = i, .name = "f" + std::to_string(i), .size_bytes = content_.sizes[i], .mode = 0644});
+    }
+    return offer;
+  }
+  Specification specification() const {
+    const Options options{.rate_bps = 1'000'000'000};
+    return *make_specification(abilities(), options, role_, false, ports(lanes_));
+  }
+  const std::vector<uint64_t>& flow_ids() const { return flow_ids_; }
+
+ private:
+  static Abilities abilities() { return {.port = dataplane_at(2).port}; }
+  static std::vector<uint16_t> ports(uint32_t lanes) {
+    std::vector<uint16_t> ports;
+    for (uint32_t i = 0; i < lanes; ++i) ports.push_back(static_cast<uint16_t>(48000 + i));
+    return ports;
+  }
+
+  Hello hello(bool renew) const {
+    Hello hello = make_hello(kId);
+    hello.known = known;
+    if (renew) hello.flow_ids = flow_ids_;
+    return hello;
+  }
+
+  std::vector<Message> greeted(const Hello& theirs) {
+    std::vector<Message> answer;
+    if (!last_words.empty()) return last_words;
+    if (theirs.ended) return nothing_answer(theirs);  // it has heard how
+    const bool renewed = initiator_ ? renewing_ : known && !theirs.flow_ids.empty();
+    if (initiator_ && renewed && theirs.flow_ids != flow_ids_) {  // they are gone: others are opened
+      leaves_ = true;
+      return {};
+    }
+    if (!renewed) {  // of this attempt nothing was asked for yet
+      wanted_.clear();
+      asked_ = false;
+      if (!known) done_.clear();
+    }
+    if (!initiator_) answer.emplace_back(hello(renewed));
+    if (renewed && role_ == Role::kDestination) {
+      tell_states(answer);
+    } else if (!renewed && initiator_) {
+      answer.emplace_back(specification());
+    }
+    return answer;
+  }
+
+  std::vector<Message> ready() {
+    known = true;
+    flow_ids_.clear();
+    TransferReady ready{.credit_extents = std::vector<uint32_t>(lanes_, 4)};
+    for (uint32_t i = 0; i < lanes_; ++i) flow_ids_.push_back((1ULL << 63) + i + 1);
+    ready.flow_ids = flow_ids_;
+    for (ObjectId object; object < content_.end_id(); ++object) ready.final_paths.emplace_back("there");
+    std::vector<Message> answer{ready};
+    tell_states(answer);
+    return answer;
+  }
+
+  void tell_states(std::vector<Message>& answer) const {
+    for (const auto& [object, ranges] : holds) {
+      answer.emplace_back(ObjectState{.object = object, .held = ranges});
+    }
+    for (const auto& [object, digest] : done_) {
+      answer.emplace_back(ObjectState{.object = object, .done = true, .digest = digest});
+    }
+    answer.emplace_back(ObjectState{.end = true});
+    if (done_.size() == content_.sizes.size()) answer.emplace_back(session_done());
+  }
+
+  std::vector<Message> hear_of_data(const Message& message) {
+    std::vector<Message> answer;
+    if (const auto* state = std::get_if<ObjectState>(&message)) {
+      if (!state->end) {
+        holds[state->object] = state->done ? std::vector{content_.all(state->object)} : state->held;
+      } else {
+        want_the_rest();
+      }
+    } else if (const auto* need = std::get_if<Need>(&message)) {
+      for (const recovery::Range& range : need->ranges) wanted_.push_back({need->object, range});
+    } else if (const auto* sent = std::get_if<PartitionSent>(&message)) {
+      answer.emplace_back(PartitionDone{.object = sent->object, .ranges = {sent->range}});
+    } else if (const auto* digest = std::get_if<FileDigest>(&message)) {
+      done_[digest->object] = digest->digest;
+      answer.emplace_back(FileDone{.object = digest->object, .digest = digest->digest});
+      if (done_.size() == content_.sizes.size()) answer.emplace_back(session_done());
+    } else if (std::holds_alternative<SessionDone>(message) && role_ == Role::kSource) {
+      answer.emplace_back(session_done());
+    }
+    return answer;
+  }
+
+  SessionDone session_done() const { return {.files = content_.sizes.size()}; }
+
+  void want_the_rest() {
+    for (ObjectId object; object < content_.end_id(); ++object) {
+      recovery::ExtentMap held(content_.layout(object));
+      for (const recovery::Range& range : holds[object]) {
+        for (uint64_t at = range.offset; at < range.end(); at += kExtent) held.set(held.extent_at(at));
+      }
+      for (const recovery::Range& range : held.missing(content_.all(object), SIZE_MAX)) {
+        wanted_.push_back({object, range});
+      }
+    }
+    holds.clear();
+    asked_ = true;
+  }
+
+  Role role_ = Role::kDestination;
+  bool initiator_ = false;
+  Content content_;
+  uint32_t lanes_ = 1;
+  bool renewing_ = false;
+  std::vector<uint64_t> flow_ids_;
+  std::vector<Wanted> wanted_;
+  bool asked_ = false;
+  bool leaves_ = false;
+  std::map<ObjectId, uint64_t> done_;  // a destination's
+};
+
+}  // namespace sluice::transfer::test

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/reception.h"
+
+#include <gtest/gtest.h>
+
+#include "control/transfer/negotiation.h"
+
+namespace sluice::transfer {
+namespace {
+
+const std::string kId(32, 'c');
+
+Record record_with(RecordState state, Role role = Role::kDestination) {
+  return {.id = kId, .role = role, .state = state, .legs = {{.peer = "there"}}};
+}
+
+Hello hello(bool ended = false) {
+  Hello hello = make_hello(kId);
+  hello.ended = ended;
+  return hello;
+}
+
+Reception of(const UnderId& known, bool ended = false, const std::string& peer = "there") {
+  const Decision decision = receive_call(peer, hello(ended), known);
+  EXPECT_EQ(decision.error.has_value(), decision.reception == Reception::kRefused);
+  EXPECT_TRUE(!decision.error || decision.error->code == ErrorCode::kIncompatible);
+  return decision.reception;
+}
+
+TEST(Reception, AHelloThatNobodyUnderstandsIsRefused) {
+  Hello old = hello();
+  old.version_max = old.version_min = kProtocolVersion + 1;
+  EXPECT_EQ(receive_call("there", old, {}).reception, Reception::kRefused);
+  EXPECT_EQ(receive_call("there", make_hello("short"), {}).reception, Reception::kRefused);
+}
+
+TEST(Reception, AnUnknownSessionIsNewUnlessItHasEnded) {
+  EXPECT_EQ(of({}), Reception::kNew);
+  EXPECT_EQ(of({}, true), Reception::kNothing);
+}
+
+TEST(Reception, AnActiveOneTakesTheCallOfItsPeerOnly) {
+  const UnderId active{.active = true, .peer = "there"};
+  EXPECT_EQ(of(active), Reception::kKnown);
+  EXPECT_EQ(of(active, true), Reception::kKnown);
+  EXPECT_EQ(of(active, false, "elsewhere"), Reception::kRefused);
+  EXPECT_EQ(of(active, true, "elsewhere"), Reception::kRefused);
+  EXPECT_EQ(of({.active = true, .initiator = true, .peer = "there"}), Reception::kRefused)
+      << "whoever began it calls";
+}
+
+TEST(Reception, OneInTheJournalOnlyIsThatOfItsPeerToo) {
+  for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
+                                  RecordState::kFailed, RecordState::kCancelled}) {
+    Record record = record_with(state);
+    EXPECT_EQ(of({.record = &record}), has_ended(state) ? Reception::kEnded : Reception::kNew);
+    EXPECT_EQ(of({.record = &record}, true), has_ended(state) ? Reception::kEnded : Reception::kNothing);
+    EXPECT_EQ(of({.record = &record}, false, "elsewhere"), Reception::kRefused);
+    record.initiator = true;
+    EXPECT_EQ(of({.record = &record}), Reception::kRefused);
+  }
+}
+
+TEST(EndedAnswer, OfADestinationThatSucceededTellsOfEachFileThenOfTheEnd) {
+  Saved saved{.record = record_with(RecordState::kSucceeded)};
+  saved.files = {{.name = "a", .digest = 11}, {.name = "b", .digest = 22}};
+  const std::vector<Message> answer = ended_answer(saved);
+  ASSERT_EQ(answer.size(), 5U);
+  EXPECT_TRUE(std::get<Hello>(answer[0]).ended);
+  EXPECT_EQ(std::get<Hello>(answer[0]).session_id, kId);
+  EXPECT_EQ(std::get<ObjectState>(answer[1]).digest, 11U);
+  EXPECT_TRUE(std::get<ObjectState>(answer[2]).done);
+  EXPECT_EQ(std::get<ObjectState>(answer[2]).object, ObjectId(1));
+  EXPECT_TRUE(std::get<ObjectState>(answer[3]).end);
+  EXPECT_EQ(std::get<SessionDone>(answer[4]).files, 2U);
+}
+
+TEST(EndedAnswer, OfASourceThatSucceededIsItsLastWord) {
+  const std::vector<Message> answer =
+      ended_answer({.record = record_with(RecordState::kSucceeded, Role::kSource)});
+  ASSERT_EQ(answer.size(), 2U);
+  EXPECT_TRUE(std::holds_alternative<SessionDone>(answer[1]));
+}
+
+TEST(EndedAnswer, OfAFailureSaysWhy) {
+  for (const RecordState state : {RecordState::kFailed, RecordState::kCancelled}) {
+    Saved saved{.record = record_with(state)};
+    EXPECT_TRUE(std::holds_alternative<Failure>(ended_answer(saved)[1])) << "also where the journal lost it";
+    saved.record.error = Error{ErrorCode::kIntegrity, "other bytes"};
+    const std::vector<Message> answer = ended_answer(saved);
+    ASSERT_EQ(answer.size(), 2U);
+    EXPECT_EQ(std::get<Failure>(answer[1]).code, static_cast<uint32_t>(ErrorCode::kIntegrity));
+    EXPECT_EQ(std::get<Failure>(answer[1]).message, "other bytes");
+  }
+}
+
+TEST(NothingAnswer, SaysThatItHasEndedHereToo) {
+  const std::vector<Message> answer = nothing_answer(hello(true));
+  ASSERT_EQ(answer.size(), 1U);
+  EXPECT_TRUE(std::get<Hello>(answer[0]).ended);
+  EXPECT_EQ(std::get<Hello>(answer[0]).session_id, kId);
+}
+
+TEST(Failures, OfAPeerAreCleanBoundedAndOfAKnownKind) {
+  const Error error = error_of("there", {.code = 9999, .message = "a\nb" + std::string(5000, 'x')});
+  EXPECT_EQ(error.code, ErrorCode::kInternal);
+  EXPECT_EQ(error.message.find('\n'), std::string::npos);
+  EXPECT_LT(error.message.size(), 1100U);
+  EXPECT_EQ(error_of("there", {.code = 0}).code, ErrorCode::kInternal);
+  EXPECT_EQ(error_of("there", failure_of({ErrorCode::kStalled, "x"})).code, ErrorCode::kStalled);
+}
+
+}  // namespace
+}  // namespace sluice::transfer

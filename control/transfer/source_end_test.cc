@@ -1,0 +1,151 @@
+// A sending end with the words of its destination: whatever they are, they end the attempt or are cut to what
+// there is.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/source_end.h"
+
+#include <gtest/gtest.h>
+
+#include "control/transfer/peer_fixture.h"
+
+namespace sluice::transfer::test {
+namespace {
+
+// An end on one lane, whose peer has nothing of its three files yet.
+class Sending : public testing::Test {
+ protected:
+  explicit Sending(size_t files = 3) : content_{std::vector<uint64_t>(files, 4 * kExtent)} {
+    settings_.open_objects_max = 2;
+    std::vector<catalog::File> all;
+    for (const uint64_t size : content_.sizes) {
+      all.push_back({.name = "f", .shown = "/from/f", .path = "/from/f", .size_bytes = size});
+    }
+    end_ = std::make_unique<SourceEnd>(settings_, agreement_, all);
+    stream_.call(out_);
+    stream_.call_ended(true, 1);
+    stream_.greeted();
+    end_->files().reopen(out_);
+    EXPECT_TRUE(end_->files().on(SourcesReopened{}, out_));
+    end_->start_attempt(stream_, agreement_, 1, 1, out_);
+    EXPECT_EQ(asked<OpenObject>().size(), 1U);
+    EXPECT_TRUE(end_->on(ObjectOpened{.object = ObjectId(0)}, out_));
+    EXPECT_EQ(asked<OpenObject>().size(), 1U);
+  }
+  Status hear(const Message& message) { return end_->on_message(message, out_); }
+  void say_all() { EXPECT_TRUE(hear(ObjectState{.end = true})); }
+  template <typename E>
+  std::vector<E> asked() {
+    std::vector<E> found;
+    for (const Effect& effect : out_.drain()) {
+      if (const E* each = std::get_if<E>(&effect)) found.push_back(*each);
+    }
+    return found;
+  }
+
+  Settings settings_;
+  Agreement agreement_{.lanes = 1,
+                       .chunk_bytes = 8192,
+                       .extent_bytes = kExtent,
+                       .partition_bytes = 2 * kExtent,
+                       .rate_bps = 1};
+  Content content_;
+  ControlStream stream_{LegId(0)};
+  Effects out_;
+  std::unique_ptr<SourceEnd> end_;
+};
+
+TEST_F(Sending, NothingLeavesBeforeThePeerHasSaidWhatItHas) {
+  EXPECT_TRUE(asked<CommandLane>().empty());
+  say_all();
+  EXPECT_GE(asked<CommandLane>().size(), 1U);
+}
+
+TEST_F(Sending, WhatThePeerHasIsNotSent) {
+  EXPECT_TRUE(hear(ObjectState{.object = ObjectId(0), .held = {{.offset = 0, .length = 3 * kExtent}}}));
+  say_all();
+  const std::vector<CommandLane> commands = asked<CommandLane>();
+  ASSERT_GE(commands.size(), 1U);
+  EXPECT_EQ(commands[0].command.range, (recovery::Range{.offset = 3 * kExtent, .length = kExtent}));
+}
+
+TEST_F(Sending, MoreRangesThanAMessageMayHaveEndTheAttempt) {
+  const std::vector<recovery::Range> many(kRangesPerMessage + 1, {.offset = 0, .length = kExtent});
+  for (const Message& message : {Message(Need{.ranges = many}), Message(PartitionDone{.ranges = many}),
+                                 Message(ObjectState{.held = many})}) {
+    const Status status = hear(message);
+    ASSERT_FALSE(status) << message_name(message);
+    EXPECT_EQ(status.error().code, ErrorCode::kIncompatible);
+  }
+}
+
+TEST_F(Sending, WordsThatNoDestinationSaysEndTheAttempt) {
+  const std::vector<Message> wrong = {Hello{},         Specification{}, SpecificationSet{}, TransferRequest{},
+                                      TransferOffer{}, TransferReady{}, PartitionSent{},    FileDigest{}};
+  for (const Message& message : wrong) {
+    EXPECT_FALSE(hear(message)) << message_name(message);
+  }
+}
+
+TEST_F(Sending, RangesBeyondWhatThereIsAreCutOrIgnored) {
+  say_all();
+  (void)out_.drain();
+  const std::vector<recovery::Range> odd = {{.offset = UINT64_MAX, .length = 2},
+                                            {.offset = 4 * kExtent, .length = 1},
+                                            {.offset = 0, .length = 0},
+                                            {.offset = 5, .length = UINT64_MAX}};
+  for (const ObjectId object : {ObjectId(0), ObjectId(2), ObjectId(99)}) {
+    for (const LaneId lane : {LaneId(0), LaneId(77)}) {
+      EXPECT_TRUE(hear(Need{.object = object, .ranges = odd, .lane = lane}));
+    }
+    EXPECT_TRUE(hear(PartitionDone{.object = object, .ranges = odd}));
+    EXPECT_TRUE(hear(ObjectState{.object = object, .held = odd}));
+  }
+  for (const CommandLane& command : asked<CommandLane>()) {
+    EXPECT_EQ(command.command.lane, LaneId(0));
+    EXPECT_LE(command.command.range.end(), 4 * kExtent);
+    EXPECT_NE(command.command.range.length, 0U);
+  }
+}
+
+TEST_F(Sending, DoneBeforeItsBytesWereReadHereIsNotBelieved) {
+  say_all();
+  EXPECT_TRUE(hear(FileDone{.object = ObjectId(0), .digest = 1}));
+  EXPECT_TRUE(hear(FileDone{.object = ObjectId(99), .digest = 1}));
+  EXPECT_FALSE(end_->done(ObjectId(0)));
+  (void)out_.drain();
+  // Its bytes are read again, and are others than the peer says that it has.
+  for (ExtentId extent; extent < ExtentId(4); ++extent) {
+    ASSERT_TRUE(end_->on(Tick{}, 2, out_));
+    ASSERT_EQ(asked<ReadExtent>().size(), extent == ExtentId(0) ? 1U : 0U);
+    ASSERT_TRUE(end_->on(
+        ExtentRead{.object = ObjectId(0), .extent = extent, .crc = Content::crc(ObjectId(0), extent)}, out_));
+    if (extent == ExtentId(3)) break;
+    EXPECT_EQ(asked<ReadExtent>().size(), 1U);
+  }
+  const std::vector<CheckSource> checks = asked<CheckSource>();
+  ASSERT_EQ(checks.size(), 1U);
+  ASSERT_TRUE(checks[0].otherwise.has_value());
+  EXPECT_EQ(checks[0].otherwise->code, ErrorCode::kIntegrity);
+  EXPECT_FALSE(end_->done(ObjectId(0)));
+}
+
+TEST_F(Sending, APeerThatNeedsMoreThanWorkersTakeIsAskedToAskAgain) {
+  say_all();
+  ASSERT_TRUE(end_->on(Tick{.command_backlog = 1U << 20}, 2, out_));
+  (void)out_.drain();
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(hear(Need{.object = ObjectId(0), .ranges = {{.offset = 1, .length = 5}}}));
+  }
+  EXPECT_TRUE(asked<CommandLane>().empty());
+  ASSERT_TRUE(end_->on(Tick{}, 3, out_));
+  (void)out_.drain();
+  EXPECT_TRUE(hear(Need{.object = ObjectId(0), .ranges = {{.offset = 1, .length = 5}}}));
+  EXPECT_EQ(asked<CommandLane>().size(), 1U);
+}
+
+TEST_F(Sending, NoMoreObjectsAreOpenThanTheDataplaneKnows) {
+  EXPECT_TRUE(end_->on(ObjectOpened{.object = ObjectId(1)}, out_));
+  EXPECT_TRUE(asked<OpenObject>().empty()) << "until the first is done";
+}
+
+}  // namespace
+}  // namespace sluice::transfer::test

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/source_files.h"
+
+#include <gtest/gtest.h>
+
+#include "dataplane/board/attach.h"
+
+namespace sluice::transfer {
+namespace {
+
+using P = SourcesPhase;
+constexpr uint32_t kExtent = 65536;
+
+// Files of one extent each. Four may be open at a time, two before their turn.
+class Sources : public testing::Test {
+ protected:
+  void have(size_t count, bool generated = false) {
+    settings_.open_objects_max = 4;
+    settings_.open_ahead = 2;
+    std::vector<catalog::File> files;
+    Indexed<ObjectId, recovery::Layout> layouts;
+    for (size_t i = 0; i < count; ++i) {
+      files.push_back({.name = "f", .path = generated ? "" : "/f", .size_bytes = kExtent});
+      layouts.push_back(
+          {.size_bytes = kExtent, .extent_bytes = kExtent, .crc_kind = wire::CrcKind::kCrc64Ecma});
+    }
+    files_ = std::make_unique<SourceFiles>(settings_, files);
+    sender_ = std::make_unique<recovery::Sender>(
+        layouts, 1, recovery::Sender::Options{.partition_bytes = kExtent, .lane_rate_bps = 1'000'000});
+    sender_->peer_said_all();
+  }
+  template <typename E>
+  std::vector<E> asked() {
+    std::vector<E> found;
+    for (const Effect& effect : out_.drain()) {
+      if (const E* each = std::get_if<E>(&effect)) found.push_back(*each);
+    }
+    return found;
+  }
+  void reopen() {
+    files_->reopen(out_);
+    ASSERT_EQ(asked<ReopenSources>().size(), 1U);
+    ASSERT_TRUE(files_->on(SourcesReopened{}, out_));
+    EXPECT_TRUE(files_->prepared());
+  }
+  // Opens what is asked for until nothing is, and tells how many that were.
+  size_t open_what_is_due() {
+    size_t opened = 0;
+    files_->open_next(kExtent, sender_.get(), out_);
+    for (;;) {
+      const std::vector<Effect> effects = out_.drain();
+      if (effects.empty()) return opened;
+      EXPECT_EQ(effects.size(), 1U) << "one after the other";
+      if (const auto* open = std::get_if<OpenObject>(&effects[0])) {
+        ++opened;
+        EXPECT_TRUE(files_->on(ObjectOpened{.object = open->object}, sender_.get(), out_));
+      } else {
+        files_->on(ObjectClosed{std::get<CloseObject>(effects[0]).object}, sender_.get(), out_);
+      }
+    }
+  }
+
+  Settings settings_;
+  Effects out_;
+  std::unique_ptr<SourceFiles> files_;
+  std::unique_ptr<recovery::Sender> sender_;
+};
+
+TEST(SourcesPhases, FromEachOnlyTheseFollow) {
+  for (const P from : {P::kClosed, P::kReopening, P::kFetching, P::kReady}) {
+    EXPECT_TRUE(allowed(from, P::kClosed));
+    EXPECT_EQ(allowed(from, P::kReopening), from == P::kClosed);
+    EXPECT_EQ(allowed(from, P::kFetching), from == P::kReopening || from == P::kFetching);
+    EXPECT_EQ(allowed(from, P::kReady), from == P::kReopening || from == P::kFetching);
+  }
+}
+
+TEST_F(Sources, AreOpenedAheadOfTheirTurnWithinBounds) {
+  have(10);
+  reopen();
+  const size_t opened = open_what_is_due();
+  EXPECT_GE(opened, 2U);
+  EXPECT_LE(opened, 4U) << "the dataplane knows no more numbers";
+  size_t all = opened;
+  for (uint32_t i = 0; i < 10; ++i) {
+    (void)sender_->take_actions();
+    sender_->on_event({.kind = board::EventKind::kExtentSent, .object = i, .length = kExtent, .digest = 5},
+                      LaneId(0));
+    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent}, LaneId(0));
+    EXPECT_TRUE(sender_->file_done(ObjectId(i), sender_->digest(ObjectId(i))));
+    all += open_what_is_due();
+    EXPECT_LE(all, i + 5 + 1);
+  }
+  EXPECT_EQ(all, 10U);
+  EXPECT_TRUE(sender_->all_done());
+}
+
+TEST_F(Sources, AnErrorIsToldAndNothingMoreIsOpened) {
+  have(3);
+  reopen();
+  files_->open_next(kExtent, sender_.get(), out_);
+  ASSERT_EQ(asked<OpenObject>().size(), 1U);
+  EXPECT_FALSE(files_->on(ObjectOpened{.object = ObjectId(0), .status = Error{}}, sender_.get(), out_));
+  EXPECT_TRUE(out_.empty());
+  files_->attempt_over();
+  files_->reopen(out_);
+  EXPECT_EQ(files_->on(SourcesReopened{Error{ErrorCode::kIntegrity, "another"}}, out_).error().code,
+            ErrorCode::kIntegrity);
+  files_->attempt_over();
+  EXPECT_EQ(files_->pending(), 0U);
+}
+
+TEST_F(Sources, ThatHaltOpenNothingMore) {
+  have(3);
+  reopen();
+  files_->open_next(kExtent, sender_.get(), out_);
+  (void)out_.drain();
+  files_->halt();
+  EXPECT_TRUE(files_->on(ObjectOpened{.object = ObjectId(0)}, sender_.get(), out_));
+  EXPECT_TRUE(out_.empty());
+  EXPECT_EQ(files_->pending(), 0U);
+}
+
+TEST_F(Sources, OfAnEarlierLifeThatAreOpenAreNotOpenedAgain) {
+  have(2);
+  files_->adopt(out_);
+  (void)out_.drain();
+  ASSERT_TRUE(files_->on(SourcesReopened{}, out_));
+  for (uint32_t i = 0; i < 2; ++i) {
+    EXPECT_FALSE(files_->prepared());
+    ASSERT_EQ(asked<FetchObject>().size(), 1U);
+    ASSERT_TRUE(files_->on(ObjectFetched{.object = ObjectId(i), .found = i == 0}, out_));
+  }
+  EXPECT_TRUE(files_->prepared());
+  files_->open_next(kExtent, sender_.get(), out_);
+  const std::vector<OpenObject> opens = asked<OpenObject>();
+  ASSERT_EQ(opens.size(), 1U);
+  EXPECT_EQ(opens[0].object, ObjectId(1));
+}
+
+TEST_F(Sources, GeneratedBytesHaveNoDescriptorToAskFor) {
+  have(2, true);
+  files_->adopt(out_);
+  (void)out_.drain();
+  ASSERT_TRUE(files_->on(SourcesReopened{}, out_));
+  EXPECT_TRUE(files_->prepared());
+  files_->open_next(kExtent, sender_.get(), out_);
+  const std::vector<OpenObject> opens = asked<OpenObject>();
+  ASSERT_EQ(opens.size(), 1U);
+  EXPECT_EQ(opens[0].flags, uint32_t{board::kObjectGenerate});
+  EXPECT_TRUE(opens[0].may_exist);
+}
+
+}  // namespace
+}  // namespace sluice::transfer

@@ -1,0 +1,189 @@
+// What the board, files, workers and the journal of a test make of what a transfer asks of them
+// (transfer_fixture.h).
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+
+#include "control/transfer/transfer_fixture.h"
+
+namespace sluice::transfer::test {
+namespace {
+
+constexpr LegId kLeg(0);
+
+}  // namespace
+
+std::optional<Event> World::answer_of_board(const Effect& effect, const Status& status) {
+  if (const auto* claim = std::get_if<ClaimFlows>(&effect)) {
+    claim_ = *claim;
+  } else if (const auto* wish = std::get_if<ReserveFlows>(&effect)) {
+    FlowsReserved reserved{.leg = kLeg, .status = status, .session = SessionSlotId(3)};
+    for (uint32_t i = 0; status && i < wish->lanes; ++i) {
+      slots_.push_back(std::make_unique<board::FlowSlot>());
+      reserved.grants.push_back(
+          {.slot = FlowSlotId(i), .local_port = static_cast<uint16_t>(47000 + i), .random = 99});
+    }
+    return reserved;
+  } else if (std::holds_alternative<ReserveBuffers>(effect)) {
+    return BuffersReserved{
+        .leg = kLeg, .status = status, .credit_extents = std::vector<uint32_t>(slots_.size(), 4)};
+  } else if (const auto* shrink = std::get_if<ShrinkLanes>(&effect)) {
+    slots_.resize(std::min<size_t>(slots_.size(), shrink->lanes));
+  } else if (const auto* flow = std::get_if<OpenFlow>(&effect)) {
+    const uint64_t refusal = status ? 0 : EINVAL;
+    return flow_event(board::EventKind::kFlowOpened, flow->lane, {.value = refusal});
+  } else if (const auto* close = std::get_if<CloseFlow>(&effect)) {
+    return flow_event(board::EventKind::kFlowClosed, close->lane);
+  } else if (std::holds_alternative<DrainEvents>(effect)) {
+    return EventsDrained{kLeg};
+  } else if (std::holds_alternative<ReleaseFlows>(effect)) {
+    slots_.clear();
+    return FlowsReleased{kLeg};
+  } else if (const auto* open = std::get_if<OpenObject>(&effect)) {
+    return ObjectOpened{.object = open->object, .status = status};
+  } else if (const auto* shut = std::get_if<CloseObject>(&effect)) {
+    return ObjectClosed{shut->object};
+  } else if (const auto* fetch = std::get_if<FetchObject>(&effect)) {
+    return ObjectFetched{.object = fetch->object, .found = fetched_found};
+  }
+  return std::nullopt;
+}
+
+std::optional<Event> World::answer_of_files(const Effect& effect, const Status& status) {
+  const auto or_error = [&](auto value) {
+    return status ? Result<decltype(value)>(std::move(value)) : Result<decltype(value)>(status.error());
+  };
+  if (std::holds_alternative<OpenSources>(effect)) return SourcesOpened{or_error(source_files())};
+  if (std::holds_alternative<ReopenSources>(effect)) return SourcesReopened{status};
+  if (const auto* check = std::get_if<CheckSource>(&effect)) {
+    return SourceChecked{.object = check->object, .status = status, .otherwise = check->otherwise};
+  }
+  if (const auto* read = std::get_if<ReadExtent>(&effect)) {
+    return ExtentRead{.object = read->object,
+                      .extent = read->extent,
+                      .crc = or_error(Content::crc(read->object, read->extent))};
+  }
+  if (const auto* create = std::get_if<CreateFiles>(&effect)) {
+    std::vector<catalog::File> files = create->files;
+    uint64_t inode = 100;
+    for (catalog::File& file : files) {
+      file.path = file.shown = create->destination + file.name;
+      file.identity.inode = inode++;
+    }
+    return FilesCreated{or_error(std::move(files))};
+  }
+  if (std::holds_alternative<RecoverFiles>(effect)) {
+    return FilesRecovered{
+        Indexed<ObjectId, Recovered>(transfer_->job().catalog()->object_count(), recovered)};
+  }
+  if (const auto* reopen = std::get_if<ReopenFile>(&effect)) {
+    return FileReopened{.object = reopen->object, .found = or_error(bool{reopened_found})};
+  }
+  if (const auto* recreate = std::get_if<RecreateFile>(&effect)) {
+    return FileRecreated{.object = recreate->object, .identity = or_error(catalog::FileIdentity{1, 900})};
+  }
+  if (const auto* sync = std::get_if<SyncObject>(&effect)) return ObjectSynced{sync->object, status};
+  if (const auto* finish = std::get_if<FinishObject>(&effect)) return ObjectFinished{finish->object, status};
+  if (const auto* back = std::get_if<ReadBackObject>(&effect)) {
+    return ObjectReadBack{.object = back->object, .crc = or_error(content.digest(back->object))};
+  }
+  if (const auto* name = std::get_if<NameObject>(&effect)) return ObjectNamed{name->object, status};
+  if (std::holds_alternative<ReleaseFiles>(effect)) return FilesReleased{};
+  return std::nullopt;
+}
+
+// ---- data --------------------------------------------------------------------------------------
+
+FlowEvent World::flow_event(board::EventKind kind, LaneId lane, const board::Event& about) {
+  FlowEvent event{.leg = kLeg, .lane = lane, .event = about};
+  event.event.kind = kind;
+  return event;
+}
+
+// What a worker makes of a command.
+void World::work(const recovery::LaneCommand& command) {
+  const auto tell = [&](board::EventKind kind, recovery::Range range, uint64_t digest = 0) {
+    events_.push_back(flow_event(kind, command.lane,
+                                 {.object = command.object.value(),
+                                  .tag = command.tag,
+                                  .offset = range.offset,
+                                  .length = range.length,
+                                  .digest = digest}));
+  };
+  const recovery::ExtentMap map(content.layout(command.object));
+  if (command.kind == board::CommandKind::kPartition && data) {
+    for (uint64_t at = command.range.offset; at < command.range.end(); at += kExtent) {
+      const ExtentId extent = map.extent_at(at);
+      tell(board::EventKind::kExtentSent, map.range_of(extent), Content::crc(command.object, extent));
+    }
+    tell(board::EventKind::kPartitionSent, command.range);
+  }
+  if (!workers_answer) return;
+  if (command.kind == board::CommandKind::kQueryWork) tell(board::EventKind::kWorkEnd, {});
+  if (command.kind != board::CommandKind::kQueryMissing &&
+      command.kind != board::CommandKind::kQueryUnwritten) {
+    return;
+  }
+  // Nothing of it has come.
+  if (command.range.length != 0) tell(board::EventKind::kMissing, command.range);
+  tell(board::EventKind::kMissingEnd, {});
+}
+
+// What the peer sends comes at once, and is written.
+void World::arrive() {
+  const std::vector<HonestPeer::Wanted> wanted = peer.take_wanted();
+  const bool asked = peer.take_asked();
+  if (scene.role != Role::kDestination || (wanted.empty() && !asked)) return;
+  for (const auto& [object, range] : wanted) {
+    const recovery::ExtentMap map(content.layout(object));
+    for (uint64_t at = range.offset; at < range.end(); at += kExtent) {
+      const ExtentId extent = map.extent_at(at);
+      events_.push_back(flow_event(board::EventKind::kExtentWritten, LaneId(0),
+                                   {.object = object.value(),
+                                    .offset = map.range_of(extent).offset,
+                                    .length = map.range_of(extent).length,
+                                    .digest = Content::crc(object, extent)}));
+    }
+  }
+  say(peer.all_was_sent());
+}
+
+std::vector<catalog::File> World::source_files() const {
+  std::vector<catalog::File> files;
+  for (size_t i = 0; i < scene.sizes.size(); ++i) {
+    const std::string name = "f" + std::to_string(i);
+    files.push_back({.name = name,
+                     .shown = "/from/" + name,
+                     .path = "/from/" + name,
+                     .size_bytes = scene.sizes[i],
+                     .identity = {.device = 1, .inode = i + 1}});
+  }
+  return files;
+}
+
+// ---- the journal -------------------------------------------------------------------------------
+
+void World::write(const Batch& batch) {
+  if (batch.record) journal.record = *batch.record;
+  if (batch.record) journal_empty = false;
+  if (batch.drop_blocks) journal.blocks.clear();
+  if (batch.drop_files) journal.files.clear();
+  for (const FileRow& row : batch.files) {
+    if (journal.files.size() <= row.file.value()) journal.files.resize(row.file.value() + 1);
+    journal.files[row.file.value()] = row.record;
+  }
+  const auto blocks_of = [&](ObjectId object) -> std::vector<recovery::Block>& {
+    if (!journal.blocks.contains(object)) journal.blocks.resize(object.value() + 1);
+    return journal.blocks[object];
+  };
+  for (const ObjectId object : batch.restart) blocks_of(object).clear();
+  for (const BlockRows& rows : batch.blocks) {
+    std::vector<recovery::Block>& known = blocks_of(rows.object);
+    for (const recovery::Block& block : rows.blocks) {
+      std::erase_if(known, [&](const recovery::Block& other) { return other.id == block.id; });
+      known.push_back(block);
+    }
+  }
+}
+
+}  // namespace sluice::transfer::test
