@@ -1,5 +1,5 @@
 // Files that live in memory (tmpfs): no device would read or write them, so they are mapped, and their bytes
-// are moved by the worker itself, without a copy in between (docs/decisions/0007 and 0009).
+// are moved by the worker itself, without a copy in between (docs/decisions/0009-memory-in-huge-pages.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

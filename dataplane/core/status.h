@@ -3,7 +3,7 @@
 // Pure. WIRE.md, "Status". Completed extents are numbered in the order of completion and repeated
 // until the sender has echoed their number (Header::done_seen), so none is ever lost; gaps (runs of
 // lost tx_seq) are repeated in three statuses, and NEED over the control stream is behind them.
-// Positive and negative acknowledgement together: Phatpackets, section 2.2.
+// Positive and negative acknowledgement together: Phatpackets (docs/SOURCES.md), section 2.2.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

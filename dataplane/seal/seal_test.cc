@@ -1,5 +1,6 @@
 // Every kind, both ways: what was sealed opens, what was damaged does not, and nothing is written before it
-// is known to be right where that was asked. SPDX-License-Identifier: Apache-2.0
+// is known to be right where that was asked.
+// SPDX-License-Identifier: Apache-2.0
 #include "dataplane/seal/seal.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // sluice-bench: Google Benchmark's own main, which also says which CPU it ran on and fails when a benchmark
-// does. SPDX-License-Identifier: Apache-2.0
+// does.
+// SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
 #include <fstream>

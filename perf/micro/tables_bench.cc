@@ -1,5 +1,6 @@
 // What a worker keeps per flow and per extent: chunk maps, the sequence window, the sent ring, the table and
-// the pool of extents. SPDX-License-Identifier: Apache-2.0
+// the pool of extents.
+// SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
 #include <atomic>

@@ -1,10 +1,11 @@
 // The pacing ladder: five ways to decide whether a frame may leave now, from none to ours.
 //
-// FMFT (shared/seeds/000, section 4) climbed it: send continuously; a second's budget at once; a
+// FMFT climbed it (section 4 of the paper, docs/SOURCES.md): send continuously; a second's budget at once; a
 // millisecond's; at every event, look at the last second and send what is missing. `Bucket` is the product's
 // own pacer. Pure functions of (state, now), nanoseconds of one monotonic clock; one owner. All have the
 // shape in which dataplane/lane/tx_pump.cc uses the pacer: ready(now), then sent(now) for each frame of a
-// burst. SPDX-License-Identifier: Apache-2.0
+// burst.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>

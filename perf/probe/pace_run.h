@@ -6,7 +6,8 @@
 // Times are the sender's: a frame leaves when the device has taken the burst it is in, read from the TSC
 // behind tx_flush. That instant is what a wire would see; the receiver's arrival times are read once per
 // burst and shift whenever its CPU is taken away, so what they say about the queue is given beside, not
-// instead. SPDX-License-Identifier: Apache-2.0
+// instead.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

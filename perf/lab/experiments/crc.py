@@ -1,7 +1,7 @@
 # What the checksum costs: crc64, crc32c and none at every chunk size, memory to discard.
 #
 # The tax of a kind is the fraction of goodput that it loses against `none` of the same chunk size in the same
-# round; the summary has the median over the rounds, for crc64. FMFT (shared/seeds/000, Figure 2) lost 37 % at
+# round; the summary has the median over the rounds, for crc64. FMFT (docs/SOURCES.md; Figure 2) lost 37 % at
 # 900 bytes and 5 % above 2400. Chunks come in steps of 8 bytes from a least size: a size between two steps is
 # rounded down, one below the least is a row with an error.
 # SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-# One session over 1, 2, 4 and 8 lanes, memory to discard. In MCDTP (shared/seeds/003, chapter 5) eight channels
+# One session over 1, 2, 4 and 8 lanes, memory to discard. In MCDTP (docs/SOURCES.md; chapter 5) eight channels
 # brought nothing through; here more lanes must never make it worse.
 # SPDX-License-Identifier: Apache-2.0
 from ..bench import bytes_for

@@ -1,4 +1,4 @@
-# Time to download 10 MB and 1 GiB by size of the datagram: Phatpackets (shared/seeds/001), Figures 1 and 2.
+# Time to download 10 MB and 1 GiB by size of the datagram: Phatpackets (docs/SOURCES.md), Figures 1 and 2.
 #
 # The wire takes the largest size of all, the rest are set by --chunk-bytes: an IP packet of N bytes carries
 # N - 92, rounded down to a step of 8. Source is generated memory and the sink discards, so that nothing but the

@@ -1,4 +1,4 @@
-# The packaged peers: how each is served and called. Commands: shared/design/peers.md, section 9.
+# The packaged peers: how each is served and called, with the commands of their Debian packages.
 #
 # Data always goes from end a to end b. A peer's servers run from start() to stop(), through all rounds; copy()
 # is what the clock is on.
