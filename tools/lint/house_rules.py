@@ -1,4 +1,4 @@
-# The house's own rules, where a program can hold them: purity, arrows, documents, size, licence.
+# The house's own rules, where a program can hold them: purity, arrows, references, size, licence.
 #
 # Plain functions of (root, files), so that the tests can hand them a small tree of their own.
 # SPDX-License-Identifier: Apache-2.0
@@ -7,12 +7,24 @@ import pathlib
 import re
 import subprocess
 
+import cxx
+
 LINES_MAX = 400
+MEMBERS_MAX = 25  # data members of a class or struct in product code
+MEMBERS_EXEMPT = {
+    "dataplane/base/config/config.h:Node": "one member for each key of node.toml, read and never changed",
+    "dataplane/board/board.h:FlowState": "a format: the figures of one flow in shared memory, each read by itself",
+}
 SOURCE_SUFFIXES = {".cc", ".h", ".def", ".proto", ".py", ".sh", ".cmake"}
 SOURCE_NAMES = {"CMakeLists.txt", "dev", "run", ".clang-tidy", ".editorconfig"}
 # Where a path in a document begins if it means a file of this repository.
 TOP_LEVEL = ("dataplane", "storage", "control", "tools", "perf", "docs", ".ci")
+# A folder that stands beside some checkouts: nobody else has what it holds, so nothing here may point at it.
+NOT_OURS = ("shared",)
 
+PRODUCT = ("control/", "dataplane/", "storage/")
+
+_SPDX = re.compile(r"^\W*SPDX-License-Identifier: Apache-2\.0\W*$", re.MULTILINE)
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 # dataplane/core is a function of its arguments: no device, ring, socket, thread, clock or chance.
@@ -22,17 +34,28 @@ CORE_NEVER = ("rte_*", "liburing*", "liburing/*", "sys/socket.h", "netinet/*", "
               "random", "iostream", "fstream")  # fmt: skip
 CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 
+# What decides in control is a function of its arguments as well: the simulator and the fuzzers run it.
+# dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
+CONTROL_PURE = ("control/board/", "control/catalog/", "control/rate/", "control/recovery/", "control/transfer/")
+CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
+                              "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
+                              "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",
+                              "barrier")  # fmt: skip
+CONTROL_TEST_MAY = CORE_TEST_MAY + ("unistd.h", "csignal", "cstdio", "cstdlib", "filesystem")
+
 # Of dataplane/net the lanes see datagrams, so that something else than a device can carry them. Their tests and
 # fuzzers make frames.
 LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
 
 # Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
-# way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core.
+# way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core. Within
+# control: api -> node -> runtime -> what performs (attach, exports, journal, peer) -> transfer -> what it
+# decides by (board, catalog, rate, recovery).
 _BASE = {"dataplane/base", "dataplane/base/config"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
-_CONTROL = {"control/proto", "control/async", "control/board", "control/identity", "control/exports",
-            "control/recovery", "control/rate", "control/peer", "control/session", "control/api",
-            "control/journal"}  # fmt: skip
+_DECIDES = {"control/board", "control/catalog", "control/rate", "control/recovery"}
+_PERFORMS = {"control/async", "control/attach", "control/exports", "control/identity", "control/journal",
+             "control/peer"}  # fmt: skip
 ARROWS = {
     "dataplane/base": set(),
     "dataplane/base/config": {"dataplane/base", "dataplane/core"},
@@ -49,19 +72,28 @@ ARROWS = {
                          "storage"},
     "control/proto": set(),
     "control/async": {"dataplane/base"},
-    "control/board": _PLAIN | {"control/async"},
-    "control/identity": _BASE | {"dataplane/core"},
-    "control/exports": _PLAIN - {"dataplane/board"},
-    "control/recovery": _PLAIN - {"dataplane/base/config"},
+    "control/catalog": {"dataplane/base"},
     "control/rate": {"dataplane/base", "dataplane/core"},
-    "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/recovery"},
-    "control/peer": _BASE | {"dataplane/core", "control/identity", "control/proto"},
-    "control/session": _PLAIN | _CONTROL - {"control/api"},
-    "control/api": {"dataplane/base", "dataplane/core", "control/proto", "control/session"},
-    "control": _PLAIN | _CONTROL,
+    "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
+    "control/board": {"dataplane/base", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
+    "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,
+    "control/attach": _PLAIN | {"control/async", "control/board"},
+    "control/identity": _BASE | {"dataplane/core"},
+    "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog"},
+    "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer"},
+    "control/peer": _BASE | {"dataplane/core", "control/identity", "control/proto", "control/transfer"},
+    "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,
+    "control/node": _PLAIN | {"control/transfer", "control/runtime"} | _DECIDES | _PERFORMS,
+    "control/api": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer", "control/node"},
+    "control": _PLAIN | {"control/proto", "control/transfer", "control/runtime", "control/node", "control/api"}
+               | _DECIDES | _PERFORMS,
     "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api"},
     "tools": None,  # anything
     "perf": None,
+}  # fmt: skip
+# What tests and fuzzers of a folder may include besides.
+ARROWS_OF_TESTS = {
+    "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
 }
 
 
@@ -100,6 +132,10 @@ def _matches(header, patterns):
     return any(fnmatch.fnmatchcase(header, pattern) for pattern in patterns)
 
 
+def _is_test(name):
+    return re.search(r"_(test|fuzz|bench)\.cc$|_(for_test|for_fuzz|fixture)\.h$", name) is not None
+
+
 def check_includes(root, files):
     for name in files:
         if not name.endswith((".cc", ".h", ".def")):
@@ -115,6 +151,9 @@ def _include_problem(name, bracket, header):
     if name.startswith("dataplane/core/") and _matches(header, CORE_NEVER):
         if not (name.endswith("_test.cc") and header in CORE_TEST_MAY):
             return f"dataplane/core includes {header}; core is pure: pass what it needs as an argument"
+    if name.startswith(CONTROL_PURE) and _matches(header, CONTROL_NEVER):
+        if not (_is_test(name) and header in CONTROL_TEST_MAY):
+            return f"{name.rsplit('/', 1)[0]} includes {header}; it is pure: ask with an effect, be told with an event"
     if header.startswith("rte_") and not name.startswith(("dataplane/dpdk/", "perf/")):
         return f"includes {header} outside dataplane/dpdk; use the spans of dataplane/net/frame_queue.h"
     if name.startswith("dataplane/lane/") and header.startswith("dataplane/net/") and "_test." not in name:
@@ -123,7 +162,7 @@ def _include_problem(name, bracket, header):
     here, there = _folder(name), _folder(header)
     if bracket == "<" or here is None or there is None or here == there or ARROWS[here] is None:
         return None
-    if there not in ARROWS[here]:
+    if there not in ARROWS[here] and not (_is_test(name) and there in ARROWS_OF_TESTS.get(here, ())):
         return f"{here} includes {header}; arrows run one way (ARROWS in tools/lint/house_rules.py)"
     return None
 
@@ -138,40 +177,69 @@ def check_sizes(root, files):
 
 def check_licence(root, files):
     for name in files:
-        if _is_source(name) and "SPDX-License-Identifier: Apache-2.0" not in _read(root, name)[:3000]:
-            yield f"{name}: no SPDX line; add 'SPDX-License-Identifier: Apache-2.0' to its head comment"
+        if _is_source(name) and not _SPDX.search(_read(root, name)[:3000]):
+            yield f"{name}: no SPDX line; add 'SPDX-License-Identifier: Apache-2.0' as a line of its head comment"
+
+
+def check_members(root, files):
+    """What has more data than this has more than one purpose."""
+    for name in files:
+        if not name.startswith(PRODUCT) or not name.endswith((".cc", ".h")) or _is_test(name):
+            continue
+        text = _read(root, name)
+        for position, of, members in cxx.classes(text):
+            if len(members) > MEMBERS_MAX and f"{name}:{of}" not in MEMBERS_EXEMPT:
+                yield (f"{name}:{_line(text, position)}: {of} has {len(members)} data members, at most {MEMBERS_MAX}; "
+                       "give those that change together a type of their own")  # fmt: skip
 
 
 _CODE = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_DOCUMENT = re.compile(r"(?<![\w./-])docs/[\w./-]+\.md")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_PATH = re.compile(r"(?<![\w./<-])(?:" + "|".join(re.escape(top) for top in TOP_LEVEL + NOT_OURS) + r")/[\w./*{},-]*[\w*}/]")
+_REMARK = re.compile(r"^(?:(?!# )[^\n])*", re.MULTILINE)
 
 
 def check_documents(root, files):
-    """Every repository path that a document names exists; so does every document that a source names."""
+    """Every repository path that a document or a comment names exists."""
     known = set(files)
     known.update(str(folder) for name in files for folder in pathlib.PurePosixPath(name).parents)
     for name in files:
+        if not name.endswith(".md") and not _is_source(name):
+            continue
         text = _read(root, name)
+        found = set()
         if name.endswith(".md"):
             text = _FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
-            for position, path in _named_paths(text, pathlib.PurePosixPath(name).parent):
-                if not _exists(path, known):
-                    yield f"{name}:{_line(text, position)}: names {path}, which is not there"
-        elif _is_source(name) and not name.endswith("house_rules_test.py"):
-            for match in _DOCUMENT.finditer(text):
-                if match[0] not in known:
-                    yield f"{name}:{_line(text, match.start())}: names {match[0]}, which is not there"
+            found.update(_named_paths(text, pathlib.PurePosixPath(name).parent))
+        found.update(_paths_of(_remarks(name, text)))
+        for position, path in sorted(found):
+            if not _exists(path, known):
+                yield f"{name}:{_line(text, position)}: names {path}, which is not there"
+
+
+def _remarks(name, text):
+    """What is said in words: a document, or the comments of a source; positions stay."""
+    if name.endswith(".md"):
+        return text
+    if name.endswith((".cc", ".h", ".def", ".proto")):
+        return cxx.comments(text)
+    return _REMARK.sub(lambda code: " " * len(code[0]), text)
+
+
+def _paths_of(text):
+    for match in _PATH.finditer(text):
+        for path in _expand(match[0]):
+            yield match.start(), path
 
 
 def _named_paths(text, folder):
     for match in _CODE.finditer(text):
         for path in _expand(match[1].strip()):
             if path.startswith(tuple(top + "/" for top in TOP_LEVEL)) and re.fullmatch(r"[\w./*-]+", path):
-                yield match.start(), path
+                yield match.start(1), path
             elif re.fullmatch(r"[\w-]+\.md", path):
-                yield match.start(), path
+                yield match.start(1), path
     for match in _LINK.finditer(text):
         target = match[1].split("#")[0]
         if target and not re.match(r"[a-z]+:", target):
@@ -203,7 +271,7 @@ def _exists(path, known):
     return path in known
 
 
-RULES = (check_includes, check_sizes, check_licence, check_documents)
+RULES = (check_includes, check_sizes, check_members, check_licence, check_documents)
 
 
 def check(root, files):

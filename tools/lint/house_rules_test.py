@@ -6,6 +6,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import cxx  # noqa: E402
 import house_rules  # noqa: E402
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -42,6 +43,28 @@ def test_core_may_include_the_plain_library_and_its_tests_may_be_random(tree):
     )
 
 
+@pytest.mark.parametrize("header", ["<asio.hpp>", "<asio/io_context.hpp>", "<spdlog/spdlog.h>", "<sqlite3.h>", "<unistd.h>",
+                                    "<fcntl.h>", "<sys/stat.h>", "<thread>", "<chrono>", "<mutex>", "<filesystem>",
+                                    "<google/protobuf/message.h>", '"control/proto/peer.pb.h"'])  # fmt: skip
+@pytest.mark.parametrize("folder", ["board", "catalog", "rate", "recovery", "transfer"])
+def test_what_decides_in_control_is_pure(tree, folder, header):
+    source = f"control/{folder}/a.cc"
+    problems = tree(house_rules.check_includes, **{source: SPDX + f"#include {header}\n"})
+    assert len(problems) == 1 and problems[0].startswith(f"{source}:2: ")
+
+
+def test_tests_of_what_is_pure_may_be_random_and_what_performs_may_do_anything(tree):
+    assert not tree(
+        house_rules.check_includes,
+        **{
+            "control/transfer/a.h": "#include <vector>\n#include <fmt/format.h>\n",
+            "control/transfer/a_test.cc": "#include <random>\n#include <unistd.h>\n",
+            "control/runtime/a.cc": "#include <unistd.h>\n#include <asio/post.hpp>\n",
+        },
+    )
+    assert tree(house_rules.check_includes, **{"control/transfer/a_test.cc": "#include <asio/post.hpp>\n"})
+
+
 def test_only_one_folder_knows_dpdk(tree):
     text = "#include <rte_ethdev.h>\n"
     problems = tree(house_rules.check_includes, **{"dataplane/dpdk/p.cc": text, "dataplane/lane/l.cc": text})
@@ -66,14 +89,22 @@ def test_lanes_know_datagrams_and_no_frames(tree):
     ("source", "header"),
     [
         ("dataplane/core/a.cc", "dataplane/board/board.h"),
-        ("dataplane/board/a.cc", "control/session/session_manager.h"),
+        ("dataplane/board/a.cc", "control/board/flow_table.h"),
         ("storage/a.cc", "dataplane/net/port.h"),
         ("dataplane/net/a.cc", "dataplane/memif/rings.h"),
         ("dataplane/memif/a.cc", "dataplane/dpdk/eal.h"),
         ("dataplane/lane/a.cc", "dataplane/dpdk/eal.h"),
-        ("control/session/a.cc", "dataplane/net/port.h"),
-        ("control/session/a.cc", "storage/ring.h"),
-        ("control/rate/a.cc", "control/session/session_manager.h"),
+        ("control/runtime/a.cc", "dataplane/net/port.h"),
+        ("control/runtime/a.cc", "storage/ring.h"),
+        ("control/rate/a.cc", "control/transfer/transfer.h"),
+        ("control/transfer/a.cc", "control/runtime/transfer_task.h"),
+        ("control/transfer/a.cc", "control/attach/client.h"),
+        ("control/transfer/a.cc", "control/journal/journal.h"),
+        ("control/board/a.cc", "control/attach/link.h"),
+        ("control/journal/a.cc", "control/runtime/services.h"),
+        ("control/runtime/a.cc", "control/node/manager.h"),
+        ("control/node/a.cc", "control/api/server.h"),
+        ("control/api/a.cc", "control/runtime/sources.h"),
         ("control/main.cc", "tools/cli/output.h"),
         ("tools/cli/a.cc", "dataplane/lane/worker.h"),
     ],
@@ -89,8 +120,11 @@ def test_arrows_do_not_run_backwards(tree, source, header):
         ("dataplane/lane/a.cc", "storage/ring.h"),
         ("dataplane/main.cc", "dataplane/lane/worker.h"),
         ("storage/a.cc", "dataplane/crc/crc.h"),
-        ("control/session/a.cc", "dataplane/board/board.h"),
-        ("tools/sim/a.cc", "control/recovery/loss.h"),
+        ("control/transfer/a.cc", "dataplane/board/board.h"),
+        ("control/transfer/a.cc", "control/recovery/sender.h"),
+        ("control/runtime/a.cc", "control/attach/client.h"),
+        ("control/api/a_fuzz.cc", "control/runtime/sources.h"),
+        ("tools/sim/a.cc", "control/transfer/transfer.h"),
     ],
 )
 def test_arrows_run_forwards(tree, source, header):
@@ -104,9 +138,65 @@ def test_long_files_are_named(tree):
 
 def test_every_source_names_its_licence(tree):
     problems = tree(
-        house_rules.check_licence, **{"a.cc": SPDX, "b.py": "print()\n", "CMakeLists.txt": "", "data.json": ""}
+        house_rules.check_licence,
+        **{
+            "a.cc": SPDX,
+            "b.py": "print()\n",
+            "c.h": "// What it is. SPDX-License-Identifier: Apache-2.0\n",
+            "d.h": "// What it is. SPDX-License-Identifier:\n// Apache-2.0\n",
+            "CMakeLists.txt": "",
+            "data.json": "",
+        },
     )
-    assert [problem.split(":")[0] for problem in problems] == ["CMakeLists.txt", "b.py"]
+    assert [problem.split(":")[0] for problem in problems] == ["CMakeLists.txt", "b.py", "c.h", "d.h"]
+
+
+_BIG = "class Big {\n public:\n  int f() { return 1; }\n\n private:\n" + "".join(f"  int m{n}_ = 0;\n" for n in range(26)) + "};\n"
+
+
+def test_a_class_has_no_more_data_than_one_purpose_needs(tree):
+    problems = tree(
+        house_rules.check_members,
+        **{
+            "control/a.h": "\n" + _BIG,
+            "control/b.h": _BIG.replace("  int m3_ = 0;\n", ""),
+            "control/a_test.cc": _BIG,
+            "tools/sim/plan.h": _BIG,
+            "dataplane/base/config/config.h": _BIG.replace("Big", "Node"),
+        },
+    )
+    assert [problem.split(";")[0] for problem in problems] == ["control/a.h:2: Big has 26 data members, at most 25"]
+
+
+def test_members_are_told_from_everything_else():
+    text = """
+// class Comment { int a_; };
+enum class Colour : uint8_t { kRed, kGreen };
+class alignas(64) Fifo final : public Base<int> {
+ public:
+  using T = int;
+  explicit Fifo(int a) : a_(a), b_{a} { c_ = "{;"; }
+  Fifo& operator=(const Fifo&) = delete;
+  bool operator==(const Fifo&) const = default;
+  [[nodiscard]] std::pair<int, int> both() const { return {a_, b_}; }
+  static constexpr int kMax = 3;
+  friend class Other;
+  enum class Inner : int { kA, kB };
+  struct Part { int x; int y; };
+
+ private:
+  const int a_;
+  int b_{1};
+  std::map<std::string, std::pair<int, int>> c_;  // no; data
+  mutable std::atomic<int> d_{0};
+  int e_[4] = {1, 2}, f_ = 2;
+  uint8_t g_ : 3;
+  struct { int z; } h_;
+  Part* i_ = nullptr;
+};
+"""
+    found = {name: members for _, name, members in cxx.classes(text)}
+    assert found == {"Fifo": ["a_", "b_", "c_", "d_", "e_", "f_", "g_", "h_", "i_"], "Part": ["x", "y"]}
 
 
 def test_documents_name_no_missing_file(tree):
@@ -124,6 +214,27 @@ def test_documents_name_no_missing_file(tree):
     ]
 
 
-def test_sources_name_no_missing_document(tree):
-    problems = tree(house_rules.check_documents, **{"a.h": "// docs/WIRE.md\n// docs/GONE.md\n", "docs/WIRE.md": ""})
-    assert problems == ["a.h:2: names docs/GONE.md, which is not there"]
+def test_comments_name_no_missing_path(tree):
+    code = (
+        "// docs/WIRE.md, docs/GONE.md; control/board/ (control/gone), control/{board,lost}/a.h.\n"
+        '#include "control/proto/made.pb.h"\n'
+        "/* see shared/design/notes.md */ int a; // https://example.org/docs/x.md a/docs/y.md\n"
+    )
+    script = "#" " docs/GONE.md\nprint('tools/made')\nprint()  #" " tools/gone\n"
+    problems = tree(
+        house_rules.check_documents,
+        **{
+            "control/board/a.h": code,
+            "a.py": script,
+            "docs/WIRE.md": "See shared/seeds/1 and control/board, not `x`.\n",
+        },
+    )
+    assert sorted(problems) == [
+        "a.py:1: names docs/GONE.md, which is not there",
+        "a.py:3: names tools/gone, which is not there",
+        "control/board/a.h:1: names control/gone, which is not there",
+        "control/board/a.h:1: names control/lost/a.h, which is not there",
+        "control/board/a.h:1: names docs/GONE.md, which is not there",
+        "control/board/a.h:3: names shared/design/notes.md, which is not there",
+        "docs/WIRE.md:1: names shared/seeds/1, which is not there",
+    ]
