@@ -24,7 +24,7 @@ Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& 
   if (event == CommitEvent::kFinishDue && files_.discards()) return named(object, out);
   switch (commits_[object].step(event)) {
     case CommitAction::kSync:
-      ask(SyncObject{object}, out);
+      pending_.ask(SyncObject{object}, out);
       return {};
     case CommitAction::kNoteSuspect:
       sync_errors_.insert_or_assign(object, status.error());
@@ -47,18 +47,18 @@ Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& 
       report_durable(object, out);
       return follow_receiver(out);
     case CommitAction::kFinish:
-      ask(FinishObject{object}, out);
+      pending_.ask(FinishObject{object}, out);
       return {};
     case CommitAction::kReadBack:
       out.log(LogLevel::kInfo,
               fmt::format("{}: reading it back, since its disk failed meanwhile", catalog().shown(object)));
-      ask(ReadBackObject{object}, out);
+      pending_.ask(ReadBackObject{object}, out);
       return {};
     case CommitAction::kRecord:
       journal_state(object, Entry::kFinishing, catalog::FileState::kFinishing, Durability::kPower, out);
       return {};
     case CommitAction::kName:
-      ask(NameObject{object}, out);
+      pending_.ask(NameObject{object}, out);
       return {};
     case CommitAction::kNote:
       files_.let_go(object);
@@ -82,7 +82,7 @@ void DestinationEnd::journal_suspect(ObjectId object, Entry entry, Effects& out)
     file.suspect = true;
     batch.files.push_back({.file = its.first_file.plus(i), .record = file});
   }
-  ask(
+  pending_.ask(
       WriteJournal{
           .entry = entry, .object = object, .batch = std::move(batch), .durability = Durability::kPower},
       out);
@@ -91,11 +91,11 @@ void DestinationEnd::journal_suspect(ObjectId object, Entry entry, Effects& out)
 void DestinationEnd::journal_extents(ObjectId object, Effects& out) {
   Batch batch;
   batch.blocks.push_back({.object = object, .blocks = receiver_->sync_succeeded(object)});
-  ask(WriteJournal{.entry = Entry::kExtents,
-                   .object = object,
-                   .batch = std::move(batch),
-                   .durability = Durability::kPower},
-      out);
+  pending_.ask(WriteJournal{.entry = Entry::kExtents,
+                            .object = object,
+                            .batch = std::move(batch),
+                            .durability = Durability::kPower},
+               out);
 }
 
 void DestinationEnd::journal_state(ObjectId object, Entry entry, catalog::FileState state,
@@ -108,7 +108,8 @@ void DestinationEnd::journal_state(ObjectId object, Entry entry, catalog::FileSt
     file.digest = receiver_->digest(object);
     batch.files.push_back({.file = its.first_file.plus(i), .record = file});
   }
-  ask(WriteJournal{.entry = entry, .object = object, .batch = std::move(batch), .durability = durability},
+  pending_.ask(
+      WriteJournal{.entry = entry, .object = object, .batch = std::move(batch), .durability = durability},
       out);
 }
 
@@ -151,13 +152,13 @@ Status DestinationEnd::on(const FileRecreated& event, Effects& out) {
 }
 
 Status DestinationEnd::on(const ObjectSynced& event, Effects& out) {
-  answered();
+  pending_.answered();
   ++steps_;
   return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);
 }
 
 Status DestinationEnd::on(const ObjectFinished& event, Effects& out) {
-  answered();
+  pending_.answered();
   ++steps_;
   const bool suspect = catalog().files_of(event.object).front().suspect;
   const CommitEvent good = suspect ? CommitEvent::kGoodSuspect : CommitEvent::kGood;
@@ -165,7 +166,7 @@ Status DestinationEnd::on(const ObjectFinished& event, Effects& out) {
 }
 
 Status DestinationEnd::on(const ObjectReadBack& event, Effects& out) {
-  answered();
+  pending_.answered();
   ++steps_;
   const std::string& shown = catalog().shown(event.object);
   Status status;
@@ -182,13 +183,13 @@ Status DestinationEnd::on(const ObjectReadBack& event, Effects& out) {
 }
 
 Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
-  answered();
+  pending_.answered();
   return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);
 }
 
 Status DestinationEnd::on(const JournalWritten& event, Effects& out) {
   if (event.entry == Entry::kAnew) return files_.on(event, out);
-  answered();
+  pending_.answered();
   if (event.entry == Entry::kNoted) return {};
   const bool needed = event.entry == Entry::kExtents || event.entry == Entry::kFinishing;
   if (!event.status && !needed) out.log(LogLevel::kWarn, event.status.error().message);

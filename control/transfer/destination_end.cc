@@ -111,7 +111,7 @@ void DestinationEnd::settle(Effects& out) {
 }
 
 void DestinationEnd::attempt_over() {
-  CHECK(pending_ == 0, "an attempt is over when everything was answered");
+  pending_.check_none();
   for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
   stream_ = nullptr;
   files_.attempt_over();
@@ -215,16 +215,11 @@ std::optional<uint64_t> DestinationEnd::digest(ObjectId object) const {
 std::string DestinationEnd::waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
                                         uint64_t now_ns) const {
   constexpr uint64_t kSilenceNs = 500'000'000;
-  if (pending_ != 0 && now.bytes == before.bytes) return "fsync";
+  if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
   if (bytes_done() == catalog().bytes_total()) return "";
   if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";
   if (now.no_buffer_drops != before.no_buffer_drops) return "disk";
   return "";
-}
-
-void DestinationEnd::answered() {
-  CHECK(pending_ != 0, "what is answered was asked for");
-  --pending_;
 }
 
 }  // namespace sluice::transfer

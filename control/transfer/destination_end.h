@@ -17,6 +17,7 @@
 #include "control/transfer/commit.h"
 #include "control/transfer/control_stream.h"
 #include "control/transfer/destination_files.h"
+#include "control/transfer/pending.h"
 
 namespace sluice::transfer {
 
@@ -61,7 +62,7 @@ class DestinationEnd {
   // ---- what it knows ----
   bool complete() const { return receiver_ && receiver_->all_done(); }
   bool peer_ended() const { return peer_ended_; }
-  uint32_t pending() const { return files_.pending() + pending_; }
+  uint32_t pending() const { return files_.pending() + pending_.count(); }
   const catalog::Catalog& catalog() const { return files_.catalog(); }
   const Agreement& agreement() const { return agreement_; }
   uint64_t bytes_done() const { return receiver_ ? receiver_->bytes_written() : 0; }
@@ -84,19 +85,12 @@ class DestinationEnd {
                      Effects& out);
   void journal_suspect(ObjectId object, Entry entry, Effects& out);
   void report_durable(ObjectId object, Effects& out);
-  void tell_done(ObjectId object, Effects& out);
   Status named(ObjectId object, Effects& out);
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);
   void say(Message message, Effects& out) const {
     if (stream_ != nullptr) stream_->say(std::move(message), out);
   }
-  template <typename E>
-  void ask(E effect, Effects& out) {
-    ++pending_;
-    out.add(std::move(effect));
-  }
-  void answered();
 
   const Settings& settings_;
   Agreement agreement_;
@@ -107,7 +101,7 @@ class DestinationEnd {
   Indexed<LaneId, recovery::LossDetector> detectors_;
   std::map<ObjectId, Error> sync_errors_;  // of failed syncs, while the journal is told
   uint64_t steps_ = 0;
-  uint32_t pending_ = 0;  // effects that have still to be answered
+  Pending pending_;
   bool peer_ended_ = false;
 };
 

@@ -139,11 +139,11 @@ Status DestinationFiles::check_same() const {
 
 void DestinationFiles::recover(Effects& out) {
   phase_.change(FilesPhase::kRecovering);
-  ask(RecoverFiles{}, out);
+  pending_.ask(RecoverFiles{}, out);
 }
 
 Status DestinationFiles::on(const FilesRecovered& event, Effects& /*out*/) {
-  answered();
+  pending_.answered();
   for (uint32_t i = 0; i < event.objects.size(); ++i) {
     const ObjectId object(i);
     if (event.objects[object] == Recovered::kNamed) mark_done(object);
@@ -160,15 +160,11 @@ void DestinationFiles::prepare(Effects& out) {
   std::vector<catalog::File> files;
   for (const OfferedFile& offered : offer_.files) files.push_back(file_of(offered, offer_));
   phase_.change(FilesPhase::kCreating);
-  if (discard_) {
-    ++pending_;
-    (void)on(FilesCreated{.files = std::move(files)}, out);
-    return;
-  }
-  ask(CreateFiles{.destination = offer_.destination,
-                  .into_directory = offer_.into_directory,
-                  .files = std::move(files)},
-      out);
+  if (discard_) return created(files, out);
+  pending_.ask(CreateFiles{.destination = offer_.destination,
+                           .into_directory = offer_.into_directory,
+                           .files = std::move(files)},
+               out);
 }
 
 void DestinationFiles::adopt(Effects& out) {
@@ -191,11 +187,11 @@ void DestinationFiles::walk(Effects& out) {
     if (discard_ || place.done) continue;
     if (adopting_ && !place.fetched) {
       phase_.change(FilesPhase::kFetching);
-      return ask(FetchObject{at_}, out);
+      return pending_.ask(FetchObject{at_}, out);
     }
     if (place.held) continue;
     phase_.change(FilesPhase::kReopening);
-    return ask(ReopenFile{at_}, out);
+    return pending_.ask(ReopenFile{at_}, out);
   }
   for (uint32_t i = 0; i < places_.size(); ++i) {
     const ObjectId object(i);
@@ -208,18 +204,22 @@ void DestinationFiles::walk(Effects& out) {
 }
 
 Status DestinationFiles::on(const FilesCreated& event, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.files) return event.files.error();
-  for (const catalog::File& file : *event.files) {
+  created(*event.files, out);
+  return {};
+}
+
+void DestinationFiles::created(const std::vector<catalog::File>& files, Effects& out) {
+  for (const catalog::File& file : files) {
     catalog_.add(file);
     places_.push_back({.held = !discard_});
   }
   walk(out);
-  return {};
 }
 
 Status DestinationFiles::on(const ObjectFetched& event, Effects& out) {
-  answered();
+  pending_.answered();
   places_[event.object].open = event.found;
   places_[event.object].fetched = true;
   walk(out);
@@ -227,7 +227,7 @@ Status DestinationFiles::on(const ObjectFetched& event, Effects& out) {
 }
 
 Status DestinationFiles::on(const FileReopened& event, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.found) return event.found.error();
   places_[event.object].held = *event.found;
   if (halted_) return {};
@@ -238,12 +238,12 @@ Status DestinationFiles::on(const FileReopened& event, Effects& out) {
   out.log(LogLevel::kWarn,
           fmt::format("{}: its unfinished file is gone; it begins anew", catalog_.shown(event.object)));
   phase_.change(FilesPhase::kRecreating);
-  ask(RecreateFile{event.object}, out);
+  pending_.ask(RecreateFile{event.object}, out);
   return {};
 }
 
 Status DestinationFiles::on(const FileRecreated& event, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.identity) return event.identity.error();
   places_[event.object].held = true;
   Batch batch;
@@ -255,16 +255,16 @@ Status DestinationFiles::on(const FileRecreated& event, Effects& out) {
   batch.files.push_back({.file = first, .record = file});
   if (!halted_) phase_.change(FilesPhase::kNoting);
   // Also when the attempt is over: what the journal says of the file that is gone is worth nothing.
-  ask(WriteJournal{.entry = Entry::kAnew,
-                   .object = event.object,
-                   .batch = std::move(batch),
-                   .durability = Durability::kPower},
-      out);
+  pending_.ask(WriteJournal{.entry = Entry::kAnew,
+                            .object = event.object,
+                            .batch = std::move(batch),
+                            .durability = Durability::kPower},
+               out);
   return {};
 }
 
 Status DestinationFiles::on(const JournalWritten& event, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.status) return event.status;
   walk(out);
   return {};
@@ -279,15 +279,15 @@ bool DestinationFiles::turn(ObjectId object) const {
 
 void DestinationFiles::open(ObjectId object, Effects& out) {
   places_[object].opening = true;
-  ask(OpenObject{.object = object,
-                 .flags = board::kObjectWrite | (discard_ ? board::kObjectDiscard : 0U),
-                 .size_bytes = catalog_.object(object).size_bytes,
-                 .extent_bytes = extent_bytes_},
-      out);
+  pending_.ask(OpenObject{.object = object,
+                          .flags = board::kObjectWrite | (discard_ ? board::kObjectDiscard : 0U),
+                          .size_bytes = catalog_.object(object).size_bytes,
+                          .extent_bytes = extent_bytes_},
+               out);
 }
 
 Status DestinationFiles::on(const ObjectOpened& event, Effects& out) {
-  answered();
+  pending_.answered();
   places_[event.object].opening = false;
   if (!event.status) return event.status;
   places_[event.object].open = true;
@@ -305,15 +305,18 @@ void DestinationFiles::done(ObjectId object, Effects& out) {
   mark_done(object);
   const ObjectId next = object.plus(settings_.open_objects_max);
   if (halted_ || phase_ != FilesPhase::kReady || !places_.contains(next)) return;
-  if (places_[object].open) return ask(CloseObject{object}, out);
-  ++pending_;
-  on(ObjectClosed{object}, out);
+  if (places_[object].open) return pending_.ask(CloseObject{object}, out);
+  open_in_place_of(object, out);
 }
 
 void DestinationFiles::on(const ObjectClosed& event, Effects& out) {
-  answered();
+  pending_.answered();
   places_[event.object].open = false;
-  const ObjectId next = event.object.plus(settings_.open_objects_max);
+  open_in_place_of(event.object, out);
+}
+
+void DestinationFiles::open_in_place_of(ObjectId object, Effects& out) {
+  const ObjectId next = object.plus(settings_.open_objects_max);
   if (halted_ || places_[next].done || places_[next].open || places_[next].opening) return;
   if (catalog_.object(next).size_bytes == 0) return;
   open(next, out);
@@ -322,18 +325,13 @@ void DestinationFiles::on(const ObjectClosed& event, Effects& out) {
 // ---- the end -----------------------------------------------------------------------------------
 
 void DestinationFiles::attempt_over() {
-  CHECK(pending_ == 0, "an attempt is over when everything was answered");
+  pending_.check_none();
   phase_.change(FilesPhase::kIdle);
   for (Place& place : places_) place.open = place.opening = place.fetched = false;
 }
 
 void DestinationFiles::released() {
   for (Place& place : places_) place.held = false;
-}
-
-void DestinationFiles::answered() {
-  CHECK(pending_ != 0, "what is answered was asked for");
-  --pending_;
 }
 
 }  // namespace sluice::transfer

@@ -11,6 +11,7 @@
 
 #include "control/transfer/effects.h"
 #include "control/transfer/events.h"
+#include "control/transfer/pending.h"
 #include "control/transfer/phase.h"
 #include "control/transfer/terms.h"
 
@@ -79,7 +80,7 @@ class DestinationFiles {
   bool held(ObjectId object) const { return discard_ || places_[object].held; }
   bool is_open(ObjectId object) const { return places_[object].open; }
   bool discards() const { return discard_; }
-  uint32_t pending() const { return pending_; }
+  uint32_t pending() const { return pending_.count(); }
   FilesPhase phase() const { return phase_; }
   const catalog::Catalog& catalog() const { return catalog_; }
   catalog::Catalog& catalog() { return catalog_; }
@@ -95,15 +96,11 @@ class DestinationFiles {
 
   Status check(const TransferOffer& offer, uint32_t extent_bytes) const;
   Status check_same() const;
+  void created(const std::vector<catalog::File>& files, Effects& out);
+  void open_in_place_of(ObjectId object, Effects& out);  // that is closed: the one whose turn has come
   void walk(Effects& out);
   bool turn(ObjectId object) const;
   void open(ObjectId object, Effects& out);
-  template <typename E>
-  void ask(E effect, Effects& out) {
-    ++pending_;
-    out.add(std::move(effect));
-  }
-  void answered();
 
   const Settings& settings_;
   bool discard_ = false;
@@ -114,7 +111,7 @@ class DestinationFiles {
   ObjectId at_;  // the file that is being prepared
   bool adopting_ = false;
   bool halted_ = false;
-  uint32_t pending_ = 0;  // effects that have still to be answered
+  Pending pending_;
   uint32_t extent_bytes_ = 0;
 };
 

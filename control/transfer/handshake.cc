@@ -18,7 +18,7 @@ void Handshake::enter(P phase, uint64_t now_ns) {
 }
 
 void Handshake::end() {
-  CHECK(pending_ == 0, "an attempt is over when everything was answered");
+  pending_.check_none();
   phase_.change(P::kIdle);
   inbox_.clear();
   agreed_ = settling_ = halted_ = contacted_ = false;
@@ -40,11 +40,6 @@ uint64_t Handshake::due_ns() const {
       return UINT64_MAX;
   }
   return UINT64_MAX;
-}
-
-void Handshake::answered() {
-  CHECK(pending_ != 0, "what is answered was asked for");
-  --pending_;
 }
 
 // ---- messages, in their turn -------------------------------------------------------------------
@@ -246,26 +241,26 @@ Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet
 void Handshake::reserve(uint32_t lanes, bool may_wait, uint64_t now_ns, Effects& out) {
   const bool source = around_.job.role == Role::kSource;
   enter(P::kFlows, now_ns);
-  ask(ReserveFlows{.leg = leg_,
-                   .direction = source ? board::Direction::kTx : board::Direction::kRx,
-                   .lanes = lanes,
-                   .may_wait = may_wait},
-      out);
+  pending_.ask(ReserveFlows{.leg = leg_,
+                            .direction = source ? board::Direction::kTx : board::Direction::kRx,
+                            .lanes = lanes,
+                            .may_wait = may_wait},
+               out);
 }
 
 Status Handshake::on(const FlowsReserved& event, uint64_t now_ns, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.status) return event.status;
   around_.lanes.reserved(event.session, event.grants);
   if (halted_) return {};
   if (around_.job.role == Role::kSource) return reserved(now_ns, out);
   enter(P::kCredit, now_ns);
-  ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kRx}, out);
+  pending_.ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kRx}, out);
   return {};
 }
 
 Status Handshake::on(const BuffersReserved& event, uint64_t now_ns, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.status) return event.status;
   around_.lanes.credited(event.credit_extents);
   if (halted_) return {};
@@ -293,11 +288,11 @@ void Handshake::find_sources(const std::vector<std::string>& paths, uint64_t now
     job.end.emplace<SourceEnd>(around_.settings, *job.terms, *std::exchange(job.sources, std::nullopt));
   }
   if (job.source() != nullptr) return job.source()->files().reopen(out);
-  ask(OpenSources{paths}, out);
+  pending_.ask(OpenSources{paths}, out);
 }
 
 Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.files) return event.files.error();
   Job& job = around_.job;
   job.end.emplace<SourceEnd>(around_.settings, *job.terms, *event.files);
@@ -344,7 +339,7 @@ Status Handshake::go_on(uint64_t now_ns, Effects& out) {
       return {};
     }
     enter(P::kReadBuffers, now_ns);
-    ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kTx}, out);
+    pending_.ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kTx}, out);
   }
   if (phase_ == P::kFiles && job.destination()->files().prepared()) {
     agreed_ = true;

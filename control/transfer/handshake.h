@@ -14,6 +14,7 @@
 #include "control/transfer/job.h"
 #include "control/transfer/lanes.h"
 #include "control/transfer/negotiation.h"
+#include "control/transfer/pending.h"
 
 namespace sluice::transfer {
 
@@ -60,7 +61,7 @@ class Handshake {
   std::string waiting_for() const;
   uint64_t due_ns() const;
   // Effects that were asked for and are not answered.
-  uint32_t pending() const { return pending_; }
+  uint32_t pending() const { return pending_.count(); }
   std::deque<Message> take_inbox() { return std::exchange(inbox_, {}); }
   // Files were agreed upon, and the journal must know before flows are opened.
   bool take_agreed() { return std::exchange(agreed_, false); }
@@ -82,12 +83,6 @@ class Handshake {
   void await_offer(uint64_t now_ns, Effects& out);
   Status take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out);
   Abilities abilities() const;
-  template <typename E>
-  void ask(E effect, Effects& out) {
-    ++pending_;
-    out.add(std::move(effect));
-  }
-  void answered();
 
   const LegId leg_;
   const Around around_;
@@ -96,7 +91,7 @@ class Handshake {
   Specification specification_;  // the initiator's
   std::deque<Message> inbox_;
   uint64_t entered_ns_ = 0;  // the phase
-  uint32_t pending_ = 0;
+  Pending pending_;
   bool contacted_ = false;
   bool agreed_ = false;
   bool settling_ = false;  // towards kSettled

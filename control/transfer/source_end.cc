@@ -128,7 +128,7 @@ void SourceEnd::adopt_work(ControlStream& stream, const Agreement& agreement, si
 }
 
 void SourceEnd::attempt_over() {
-  CHECK(pending_ == 0, "an attempt is over when everything was answered");
+  pending_.check_none();
   work_answers_ = 0;
   rate_.reset();
   files_.attempt_over();
@@ -210,11 +210,11 @@ Error SourceEnd::differs(ObjectId object) const {
 
 // Without `otherwise` all of it was read: the peer is told its digest, if it is still the same file.
 void SourceEnd::check_source(ObjectId object, std::optional<Error> otherwise, Effects& out) {
-  ask(CheckSource{.object = object, .otherwise = std::move(otherwise)}, out);
+  pending_.ask(CheckSource{.object = object, .otherwise = std::move(otherwise)}, out);
 }
 
 Status SourceEnd::on(const SourceChecked& event, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.status) return event.status;
   if (event.otherwise) return *event.otherwise;
   say(FileDigest{.object = event.object,
@@ -242,12 +242,13 @@ void SourceEnd::reread(Effects& out) {
   if (!next) return;
   const auto [object, extent] = *next;
   rereading_ = true;
-  ask(ReadExtent{.object = object, .extent = extent, .range = sender_.ledger(object).map().range_of(extent)},
+  pending_.ask(
+      ReadExtent{.object = object, .extent = extent, .range = sender_.ledger(object).map().range_of(extent)},
       out);
 }
 
 Status SourceEnd::on(const ExtentRead& event, Effects& out) {
-  answered();
+  pending_.answered();
   rereading_ = false;
   if (!event.crc) {
     check_source(
@@ -333,12 +334,13 @@ void SourceEnd::journal_extents(Effects& out) {
   }
   if (batch.blocks.empty()) return;
   journalling_ = true;
-  ask(WriteJournal{.entry = Entry::kExtents, .batch = std::move(batch), .durability = Durability::kProcess},
+  pending_.ask(
+      WriteJournal{.entry = Entry::kExtents, .batch = std::move(batch), .durability = Durability::kProcess},
       out);
 }
 
 Status SourceEnd::on(const JournalWritten& event, Effects& /*out*/) {
-  answered();
+  pending_.answered();
   journalling_ = false;
   return event.status;
 }
@@ -372,11 +374,6 @@ std::string SourceEnd::waiting_for(const control::FlowFigures& before, const con
     if (!sender_.digest_known(ObjectId(i))) return "";
   }
   return "peer's disk (sync)";
-}
-
-void SourceEnd::answered() {
-  CHECK(pending_ != 0, "what is answered was asked for");
-  --pending_;
 }
 
 }  // namespace sluice::transfer

@@ -15,6 +15,7 @@
 #include "control/rate/controller.h"
 #include "control/recovery/sender.h"
 #include "control/transfer/control_stream.h"
+#include "control/transfer/pending.h"
 #include "control/transfer/source_files.h"
 
 namespace sluice::transfer {
@@ -56,7 +57,7 @@ class SourceEnd {
   // ---- what it knows ----
   bool complete() const { return sender_.all_done(); }
   bool peer_ended() const { return peer_ended_; }
-  uint32_t pending() const { return files_.pending() + pending_; }
+  uint32_t pending() const { return files_.pending() + pending_.count(); }
   const catalog::Catalog& catalog() const { return files_.catalog(); }
   uint64_t bytes_done(const control::FlowFigures& figures) const;
   uint64_t bytes_done(ObjectId object) const;
@@ -81,12 +82,6 @@ class SourceEnd {
   void say(Message message, Effects& out) const {
     if (stream_ != nullptr) stream_->say(std::move(message), out);
   }
-  template <typename E>
-  void ask(E effect, Effects& out) {
-    ++pending_;
-    out.add(std::move(effect));
-  }
-  void answered();
 
   const Settings& settings_;
   SourceFiles files_;
@@ -101,7 +96,7 @@ class SourceEnd {
   size_t command_backlog_ = 0;
   uint32_t work_answers_ = 0;  // lanes that have still to say what they hold
   uint32_t work_tag_ = 0;
-  uint32_t pending_ = 0;  // effects that have still to be answered
+  Pending pending_;
   bool journalling_ = false;
   bool rereading_ = false;
   bool peer_ended_ = false;

@@ -29,7 +29,7 @@ SourceFiles::SourceFiles(const Settings& settings, const std::vector<catalog::Fi
 void SourceFiles::reopen(Effects& out) {
   halted_ = adopting_ = false;
   phase_.change(SourcesPhase::kReopening);
-  ask(ReopenSources{}, out);
+  pending_.ask(ReopenSources{}, out);
 }
 
 void SourceFiles::adopt(Effects& out) {
@@ -38,7 +38,7 @@ void SourceFiles::adopt(Effects& out) {
 }
 
 Status SourceFiles::on(const SourcesReopened& event, Effects& out) {
-  answered();
+  pending_.answered();
   if (!event.status) return event.status;
   next_ = ObjectId(0);
   if (adopting_) {
@@ -54,14 +54,14 @@ void SourceFiles::fetch_next(Effects& out) {
   while (next_ < open_.end_id() && generated(next_)) ++next_;
   if (next_ < open_.end_id() && !halted_) {
     phase_.change(SourcesPhase::kFetching);
-    return ask(FetchObject{next_}, out);
+    return pending_.ask(FetchObject{next_}, out);
   }
   next_ = ObjectId(0);
   phase_.change(SourcesPhase::kReady);
 }
 
 Status SourceFiles::on(const ObjectFetched& event, Effects& out) {
-  answered();
+  pending_.answered();
   open_[event.object] = event.found;
   ++next_;
   fetch_next(out);
@@ -91,25 +91,25 @@ void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Eff
     opening_ = true;
     const uint32_t ahead = settings_.open_objects_max;
     const ObjectId before(next_.value() - std::min(next_.value(), ahead));
-    if (next_.value() >= ahead && open_[before]) return ask(CloseObject{before}, out);
-    ask(OpenObject{.object = next_,
-                   .flags = generated(next_) ? uint32_t{board::kObjectGenerate} : 0,
-                   .size_bytes = catalog_.object(next_).size_bytes,
-                   .extent_bytes = extent_bytes,
-                   .may_exist = adopting_ && generated(next_)},
-        out);
+    if (next_.value() >= ahead && open_[before]) return pending_.ask(CloseObject{before}, out);
+    pending_.ask(OpenObject{.object = next_,
+                            .flags = generated(next_) ? uint32_t{board::kObjectGenerate} : 0,
+                            .size_bytes = catalog_.object(next_).size_bytes,
+                            .extent_bytes = extent_bytes,
+                            .may_exist = adopting_ && generated(next_)},
+                 out);
   }
 }
 
 void SourceFiles::on(const ObjectClosed& event, recovery::Sender* sender, Effects& out) {
-  answered();
+  pending_.answered();
   open_[event.object] = false;
   opening_ = false;
   open_next(extent_bytes_, sender, out);
 }
 
 Status SourceFiles::on(const ObjectOpened& event, recovery::Sender* sender, Effects& out) {
-  answered();
+  pending_.answered();
   opening_ = false;
   if (!event.status) return event.status;
   open_[event.object] = true;
@@ -118,16 +118,11 @@ Status SourceFiles::on(const ObjectOpened& event, recovery::Sender* sender, Effe
 }
 
 void SourceFiles::attempt_over() {
-  CHECK(pending_ == 0, "an attempt is over when everything was answered");
+  pending_.check_none();
   phase_.change(SourcesPhase::kClosed);
   open_.assign(open_.size(), false);
   next_ = ObjectId(0);
   opening_ = false;
-}
-
-void SourceFiles::answered() {
-  CHECK(pending_ != 0, "what is answered was asked for");
-  --pending_;
 }
 
 }  // namespace sluice::transfer

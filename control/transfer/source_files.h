@@ -11,6 +11,7 @@
 #include "control/recovery/sender.h"
 #include "control/transfer/effects.h"
 #include "control/transfer/events.h"
+#include "control/transfer/pending.h"
 #include "control/transfer/phase.h"
 #include "control/transfer/terms.h"
 
@@ -47,19 +48,13 @@ class SourceFiles {
   bool halted() const { return halted_; }
   bool prepared() const { return phase_ == SourcesPhase::kReady; }
   bool generated(ObjectId object) const { return catalog_.files_of(object).front().path.empty(); }
-  uint32_t pending() const { return pending_; }
+  uint32_t pending() const { return pending_.count(); }
   const catalog::Catalog& catalog() const { return catalog_; }
   catalog::Catalog& catalog() { return catalog_; }
 
  private:
   void fetch_next(Effects& out);
   bool due(const recovery::Sender& sender) const;
-  template <typename E>
-  void ask(E effect, Effects& out) {
-    ++pending_;
-    out.add(std::move(effect));
-  }
-  void answered();
 
   const Settings& settings_;
   catalog::Catalog catalog_;
@@ -67,7 +62,7 @@ class SourceFiles {
   Indexed<ObjectId, bool> open_;  // at the dataplane
   ObjectId next_;                 // to be opened, or fetched
   uint32_t extent_bytes_ = 0;
-  uint32_t pending_ = 0;  // effects that have still to be answered
+  Pending pending_;
   bool opening_ = false;  // one object is being opened, or the one before it closed
   bool adopting_ = false;
   bool halted_ = false;
