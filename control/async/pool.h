@@ -49,6 +49,10 @@ class Pool {
   // temporary with captures twice when it is an argument of an awaited coroutine.
   template <typename Work>
   asio::awaitable<std::invoke_result_t<Work&>> wait_for(Work work) {
+    return wait_on(threads_.get_executor(), std::move(work));
+  }
+  template <typename Executor, typename Work>
+  asio::awaitable<std::invoke_result_t<Work&>> wait_on(Executor executor, Work work) {
     using R = std::invoke_result_t<Work&>;
     // The caller's frame may be gone before the thread is done, when the loop is torn down.
     struct State {
@@ -57,7 +61,7 @@ class Pool {
       std::optional<R> result;
     };
     const auto state = std::make_shared<State>(io_);
-    run(std::move(work), [state](R result) {
+    run_on(executor, std::move(work), [state](R result) {
       state->result.emplace(std::move(result));
       state->done.notify();
     });

@@ -20,12 +20,6 @@ constexpr uint64_t kTickNs = 1'000'000;
 
 }  // namespace
 
-uint64_t monotonic_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
-
 BoardClient::BoardClient(asio::io_context& io, const config::Node& node, std::shared_ptr<TurnMeter> turns)
     : io_(io), socket_(node.dataplane_socket()), turns_(std::move(turns)), wake_(io) {}
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/async/clock.h"
 #include "control/async/turns.h"
 #include "control/attach/attached.h"
 #include "dataplane/base/config/config.h"
@@ -26,8 +27,6 @@ struct Claim {
   std::vector<uint64_t> flow_ids;
   std::vector<uint32_t> credit_extents;  // as granted to the peer; zeros at a source
 };
-
-uint64_t monotonic_ns();
 
 class BoardClient : public std::enable_shared_from_this<BoardClient> {
  public:

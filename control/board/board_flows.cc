@@ -141,6 +141,12 @@ void BoardFlows::push_commands() {
   }
 }
 
+void BoardFlows::settle(FlowSlotId slot, const std::vector<board::Gap>& gaps, uint64_t settled_below) {
+  board::FlowSlot& its = flow(slot);
+  for (const board::Gap& gap : gaps) its.gaps.push(gap);
+  its.control.settled_below.store(settled_below, std::memory_order_release);
+}
+
 size_t BoardFlows::backlog() const {
   size_t waiting = 0;
   for (const auto& queue : backlog_) waiting += queue.size();

@@ -50,6 +50,8 @@ class BoardFlows {
   bool session_has_flows(SessionSlotId session);
   // Never fails: a full ring is tried again at the next turn.
   void command(const board::Command& command);
+  // What control knows of a receiving flow, for its worker: these did not arrive, below that all is said.
+  void settle(FlowSlotId slot, const std::vector<board::Gap>& gaps, uint64_t settled_below);
   size_t backlog() const;  // commands that wait for room
   void push_commands();
   // Hands at most kEventsPerTurn events of each worker to their users, in order. True: there may be more.

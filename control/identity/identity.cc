@@ -165,6 +165,16 @@ Result<std::vector<Peer>> load_peers(const fs::path& node_directory) {
   return peers;
 }
 
+Result<Peer> find_peer(const fs::path& node_directory, const std::string& name) {
+  Result<std::vector<Peer>> peers = load_peers(node_directory);
+  if (!peers) return peers.error();
+  for (Peer& peer : *peers) {
+    if (peer.name == name) return std::move(peer);
+  }
+  return Error{ErrorCode::kPeerUntrusted,
+               "node \"" + name + "\" is not trusted here: use 'sluice node trust' first"};
+}
+
 Result<Peer> trust(const fs::path& node_directory, const std::string& name, const std::string& address,
                    const std::string& certificate_pem, bool replace) {
   if (auto status = check_name(name); !status) return status.error();

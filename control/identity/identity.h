@@ -37,6 +37,8 @@ Status create(const std::filesystem::path& node_directory, const std::string& na
 Result<Identity> load(const std::filesystem::path& node_directory);
 // Sorted by name; empty when nobody is trusted yet.
 Result<std::vector<Peer>> load_peers(const std::filesystem::path& node_directory);
+// kPeerUntrusted when there is none of that name.
+Result<Peer> find_peer(const std::filesystem::path& node_directory, const std::string& name);
 // Pins a peer. kConfiguration when the name is taken by another key (unless `replace`), when the
 // key is already trusted under another name, or is this node's own. Pinning the same key again changes
 // its address; an empty address keeps the known one.

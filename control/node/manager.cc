@@ -20,12 +20,6 @@ std::string new_session_id() {
   return id;
 }
 
-int64_t unix_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 // A transfer may hold thousands of files open.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -36,23 +30,22 @@ void raise_descriptor_limit() {
 
 // May this node begin something with it?
 Status check_peer(const config::Node& node, const std::string& name) {
-  const Result<std::vector<identity::Peer>> peers = identity::load_peers(node.directory);
-  if (!peers) return peers.error();
-  for (const identity::Peer& peer : *peers) {
-    if (peer.name != name) continue;
-    if (!peer.address.empty()) return {};
-    return Error{
-        ErrorCode::kConfiguration,
-        fmt::format("node {} is trusted, but its address is not known: use 'sluice node trust' with one",
-                    name)};
-  }
-  return Error{ErrorCode::kPeerUntrusted,
-               fmt::format("node \"{}\" is not trusted here: use 'sluice node trust' first", name)};
+  const Result<identity::Peer> peer = identity::find_peer(node.directory, name);
+  if (!peer) return peer.error();
+  if (!peer->address.empty()) return {};
+  return Error{
+      ErrorCode::kConfiguration,
+      fmt::format("node {} is trusted, but its address is not known: use 'sluice node trust' with one",
+                  name)};
+}
+
+asio::awaitable<Result<std::vector<identity::Peer>>> load_peers(std::shared_ptr<runtime::Services> services) {
+  auto load = [services] { return identity::load_peers(services->node.directory); };
+  co_return co_await services->pool.wait_for(std::move(load));
 }
 
 asio::awaitable<std::vector<identity::Peer>> trusted_peers(std::shared_ptr<runtime::Services> services) {
-  auto load = [services] { return identity::load_peers(services->node.directory); };
-  Result<std::vector<identity::Peer>> peers = co_await services->pool.wait_for(std::move(load));
+  Result<std::vector<identity::Peer>> peers = co_await load_peers(services);
   if (peers) co_return std::move(*peers);
   spdlog::warn("{}", peers.error().message);
   co_return std::vector<identity::Peer>();
@@ -162,7 +155,7 @@ std::string Manager::begin_now(transfer::Role role, Wishes wishes, transfer::Opt
   std::optional<std::vector<catalog::File>> files;
   if (sends) files = std::move(sources.files);
   add(std::make_unique<transfer::Transfer>(services_->settings, id, std::move(wishes.peer), role,
-                                           std::move(request), std::move(files), unix_ns(),
+                                           std::move(request), std::move(files), control::unix_ns(),
                                            control::monotonic_ns()),
       std::move(sources));
   return id;
@@ -271,8 +264,7 @@ asio::awaitable<Result<transfer::View>> Manager::go_on(std::string id) {
 asio::awaitable<Result<NodeInfo>> Manager::info() {
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
-  auto load = [services] { return identity::load_peers(services->node.directory); };
-  Result<std::vector<identity::Peer>> peers = co_await services->pool.wait_for(std::move(load));
+  Result<std::vector<identity::Peer>> peers = co_await load_peers(services);
   NodeInfo info{.name = services->node.name,
                 .fingerprint = services->identity.fingerprint,
                 .dataplane_attached = services->board->attached() != nullptr,

@@ -87,12 +87,9 @@ void Manager::take_call(const std::shared_ptr<peer::Connection>& connection, con
     const std::string& peer = connection->peer().name;
     spdlog::info("{} ({}) opens session {}", peer, connection->remote_address(),
                  hello.session_id.substr(0, 8));
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    task =
-        add(std::make_unique<transfer::Transfer>(
-                services_->settings, hello.session_id, peer,
-                std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(), control::monotonic_ns()),
-            {});
+    task = add(std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
+                                                    control::unix_ns(), control::monotonic_ns()),
+               {});
   }
   task->peer_called(connection, hello);
 }

@@ -80,7 +80,6 @@ class Sender {
   // The next extent that must be read again to know its CRC; the caller answers with reread().
   std::optional<ObjectExtent> take_unknown();
   void reread(const ObjectExtent& extent, uint64_t crc);
-  bool has_unknown() const { return !unknown_.empty(); }
   std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
 
   size_t objects() const { return objects_.size(); }

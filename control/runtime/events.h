@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "control/transfer/events.h"
 
@@ -15,5 +16,9 @@ class EventQueue {
   virtual ~EventQueue() = default;
   virtual void post(transfer::Event event) = 0;
 };
+
+inline void post_to(const std::weak_ptr<EventQueue>& queue, transfer::Event event) {
+  if (const auto alive = queue.lock()) alive->post(std::move(event));
+}
 
 }  // namespace sluice::runtime

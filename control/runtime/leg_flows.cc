@@ -17,10 +17,6 @@ uint64_t random_bits() {
 
 Error no_dataplane() { return {ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node does not run"}; }
 
-void post_to(const std::weak_ptr<EventQueue>& queue, transfer::Event event) {
-  if (const auto alive = queue.lock()) alive->post(std::move(event));
-}
-
 }  // namespace
 
 LegFlows::LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
@@ -189,10 +185,8 @@ void LegFlows::perform(const transfer::SetRate& effect) {
 }
 
 void LegFlows::perform(const transfer::SettleLane& effect) {
-  if (flows() == nullptr || !flows_.contains(effect.lane)) return;
-  board::FlowSlot& flow = flows()->flow(flows_.slot(effect.lane));
-  for (const board::Gap& gap : effect.gaps) flow.gaps.push(gap);
-  flow.control.settled_below.store(effect.settled_below, std::memory_order_release);
+  if (flows() != nullptr && flows_.contains(effect.lane))
+    flows()->settle(flows_.slot(effect.lane), effect.gaps, effect.settled_below);
 }
 
 void LegFlows::perform(const transfer::DrainEvents& effect) {

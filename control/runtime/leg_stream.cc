@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/leg_stream.h"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <asio/co_spawn.hpp>
@@ -14,17 +13,6 @@ namespace sluice::runtime {
 namespace {
 
 constexpr auto kFlushTimeout = std::chrono::seconds(2);
-
-Result<identity::Peer> find_peer(const Services& services, const std::string& name) {
-  Result<std::vector<identity::Peer>> peers = identity::load_peers(services.node.directory);
-  if (!peers) return peers.error();
-  for (identity::Peer& peer : *peers) {
-    if (peer.name == name) return std::move(peer);
-  }
-  return Error{
-      ErrorCode::kPeerUntrusted,
-      fmt::format("node \"{}\" is not trusted here any more: use 'sluice node trust' to go on", name)};
-}
 
 }  // namespace
 
@@ -48,9 +36,7 @@ LegStream::~LegStream() {
   end(call_);
 }
 
-void LegStream::post(transfer::Event event) {
-  if (const auto queue = queue_.lock()) queue->post(std::move(event));
-}
+void LegStream::post(transfer::Event event) { post_to(queue_, std::move(event)); }
 
 // ---- connections -------------------------------------------------------------------------------
 
@@ -123,7 +109,7 @@ void LegStream::perform(const transfer::Call&) {
 
 asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
                                       std::string peer_name, uint64_t number) {
-  auto work = [services, peer_name] { return find_peer(*services, peer_name); };
+  auto work = [services, peer_name] { return identity::find_peer(services->node.directory, peer_name); };
   const Result<identity::Peer> peer = co_await services->pool.wait_for(std::move(work));
   if (!peer) {
     if (*self != nullptr) (*self)->called(number, peer.error());

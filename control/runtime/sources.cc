@@ -3,20 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
+#include "control/async/clock.h"
 #include "control/transfer/terms.h"
 
 namespace sluice::runtime {
 namespace {
 
 Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
-
-int64_t unix_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 catalog::File file_of(const std::string& path, const exports::SourceFile& opened) {
   return {.name = opened.name,
@@ -50,7 +43,7 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
     if (generated_bytes->has_value()) {
       catalog::File file{.name = fmt::format("memory-{}", **generated_bytes), .shown = path};
       file.size_bytes = **generated_bytes;
-      file.mtime_ns = unix_ns();
+      file.mtime_ns = control::unix_ns();
       sources.files.push_back(std::move(file));
       sources.open.push_back(nullptr);
       continue;

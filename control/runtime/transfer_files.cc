@@ -31,9 +31,7 @@ TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<E
       transfer_(transfer),
       sources_(std::move(sources.open)) {}
 
-void TransferFiles::post(transfer::Event event) const {
-  if (const auto queue = queue_.lock()) queue->post(std::move(event));
-}
+void TransferFiles::post(transfer::Event event) const { post_to(queue_, std::move(event)); }
 
 const catalog::File& TransferFiles::file(ObjectId object) const {
   return transfer_.job().catalog()->files_of(object).front();

@@ -128,15 +128,8 @@ void TransferTask::perform(const transfer::WriteJournal& effect) {
 
 asio::awaitable<void> TransferTask::journal_settled() {
   const auto self = shared_from_this();
-  const auto settled = std::make_shared<bool>(false);
-  const auto done = std::make_shared<control::Notify>(services_->io);
-  services_->pool.run_on(
-      journal_, [] { return true; },
-      [settled, done](bool) {
-        *settled = true;
-        done->notify();
-      });
-  while (!*settled) co_await done->wait();
+  auto work = [] { return true; };
+  co_await services_->pool.wait_on(journal_, std::move(work));
 }
 
 void TransferTask::perform(const transfer::Log& effect) const {

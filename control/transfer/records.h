@@ -69,7 +69,8 @@ struct Record {
   int64_t started_unix_ns = 0;
   // It ended, and its unfinished files may still be there: whoever finds this removes them.
   bool files_left = false;
-  std::optional<Request> request;  // initiator
+  // Of the initiator. Only Entry::kRequest carries it: a record without one leaves what the journal has.
+  std::optional<Request> request;
   std::vector<LegRecord> legs;
   Summary summary;
 };

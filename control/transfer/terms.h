@@ -88,8 +88,4 @@ struct Dataplane {
   uint32_t rx_lanes_max = 0;
 };
 
-inline std::string_view role_name(Role role) {
-  return role == Role::kSource ? "source" : role == Role::kDestination ? "destination" : "unknown";
-}
-
 }  // namespace sluice::transfer

@@ -164,7 +164,11 @@ std::vector<catalog::File> World::source_files() const {
 // ---- the journal -------------------------------------------------------------------------------
 
 void World::write(const Batch& batch) {
-  if (batch.record) journal.record = *batch.record;
+  if (batch.record) {
+    std::optional<Request> request = std::move(journal.record.request);
+    journal.record = *batch.record;
+    if (!journal.record.request) journal.record.request = std::move(request);
+  }
   if (batch.record) journal_empty = false;
   if (batch.drop_blocks) journal.blocks.clear();
   if (batch.drop_files) journal.files.clear();

@@ -49,7 +49,8 @@ std::vector<Event> reverse(std::vector<Event> events) {
 }  // namespace
 
 std::string name_of(const Scene& scene) {
-  return std::string(role_name(scene.role)) + (scene.initiator ? " that calls" : " that is called");
+  return std::string(scene.role == Role::kSource ? "source" : "destination") +
+         (scene.initiator ? " that calls" : " that is called");
 }
 
 std::vector<Scene> every_scene() {

@@ -22,7 +22,7 @@ bool makes_sense(const Saved& saved) {
   const uint32_t extent_bytes = agreement.extent_bytes;
   if (extent_bytes < kExtentBytesMin || extent_bytes > wire::kExtentBytesMax ||
       (extent_bytes & (extent_bytes - 1)) != 0 || agreement.partition_bytes < extent_bytes ||
-      agreement.crc_kind > wire::CrcKind::kCrc64Ecma) {
+      agreement.crc_kind > wire::CrcKind::kCrc64Ecma || agreement.lanes > control::kLanesMax) {
     return false;
   }
   uint64_t extents = 0;
@@ -31,6 +31,12 @@ bool makes_sense(const Saved& saved) {
     extents += file.size_bytes / extent_bytes;
   }
   return extents <= kExtentsMax;
+}
+
+ViewState view_of_end(RecordState state) {
+  return state == RecordState::kSucceeded   ? ViewState::kSucceeded
+         : state == RecordState::kCancelled ? ViewState::kCancelled
+                                            : ViewState::kFailed;
 }
 
 void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* view) {
@@ -118,7 +124,6 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.error = has_ended(state) ? error_ : held_;
   record.started_unix_ns = times_.started_unix_ns;
   record.files_left = files_left_;
-  record.request = job_.request;
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
     record.legs.back().peer_unaware = peer_unaware_;
@@ -134,6 +139,7 @@ void Transfer::write(Entry entry, Batch batch, Durability durability) {
 void Transfer::write_record(Entry entry, Durability durability, uint64_t now_ns) {
   Batch batch;
   batch.record = record(now_ns, outcome_.value_or(record_state()));
+  if (entry == Entry::kRequest) batch.record->request = job_.request;
   write(entry, std::move(batch), durability);
 }
 
@@ -178,11 +184,7 @@ Summary Transfer::summary(uint64_t now_ns) const {
 
 ViewState Transfer::view_state() const {
   const Leg& leg = *legs_.front();
-  if (outcome_) {
-    return *outcome_ == RecordState::kSucceeded   ? ViewState::kSucceeded
-           : *outcome_ == RecordState::kCancelled ? ViewState::kCancelled
-                                                  : ViewState::kFailed;
-  }
+  if (outcome_) return view_of_end(*outcome_);
   switch (phase_) {
     case TransferPhase::kPaused:
       return ViewState::kPaused;
@@ -275,9 +277,7 @@ View view_of(const Saved& saved) {
   const Record& record = saved.record;
   View view;
   view.id = record.id;
-  view.state = record.state == RecordState::kSucceeded   ? ViewState::kSucceeded
-               : record.state == RecordState::kCancelled ? ViewState::kCancelled
-                                                         : ViewState::kFailed;
+  view.state = view_of_end(record.state);
   view.initiator = record.initiator;
   view.role = record.role;
   const LegRecord& leg = record.legs.front();

@@ -286,9 +286,7 @@ void Session::perform(const transfer::SetRate& e) {
 
 void Session::perform(const transfer::SettleLane& e) {
   if (board() == nullptr || !flows_.contains(e.lane)) return;
-  board::FlowSlot& flow = board()->flow(flows_.slot(e.lane));
-  for (const board::Gap& gap : e.gaps) flow.gaps.push(gap);
-  flow.control.settled_below.store(e.settled_below, std::memory_order_release);
+  board()->settle(flows_.slot(e.lane), e.gaps, e.settled_below);
   if (!e.gaps.empty()) host_.dataplane->wake_all();
 }
 
