@@ -28,8 +28,9 @@ std::vector<uint8_t> datagram(const Header& header) {
   return bytes;
 }
 
-// The golden bytes of docs/WIRE.md, "Header".
-TEST(Wire, EncodesTheDocumentedBytes) {
+// Every field at its place. Whole datagrams, as docs/WIRE.md shows them, are in
+// dataplane/seal/golden_test.cc.
+TEST(Wire, PutsEveryFieldAtItsPlace) {
   const std::array<uint8_t, kHeaderBytes> expected = {
       0x01, 0x00, 0x01, 0x40, 0x00, 0x00, 0x00, 0x00,  // version type flags header_bytes epoch reserved
       0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x00, 0x07,  // flow id

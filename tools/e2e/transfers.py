@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import itertools
+import random
 
 from harness import HarnessError, find_binaries, wait_until
 from harness.system import random_file, same_bytes
@@ -62,6 +63,20 @@ def pull(pair, source, *options, name=None):
 
 def last_session(node):
     return node.sessions()[-1]
+
+
+class Lossy:
+    """A UDP socket that loses one datagram in `one_in` on its way out."""
+
+    def __init__(self, inner, one_in, seed):
+        self._inner, self._one_in, self._chance = inner, one_in, random.Random(seed)
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def sendto(self, data, address):
+        if self._chance.randrange(self._one_in) != 0:
+            self._inner.sendto(data, address)
 
 
 ENDED = ("succeeded", "failed", "cancelled")

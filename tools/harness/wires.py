@@ -3,6 +3,8 @@
 #
 # Only the dataplanes live in the namespaces; the controls stay outside and meet on 127.0.0.1.
 # SPDX-License-Identifier: Apache-2.0
+import concurrent.futures
+import ctypes
 import itertools
 import json
 import os
@@ -13,6 +15,7 @@ from .process import Daemon
 from .system import HarnessError, find_binaries, is_root, run, wait_until
 
 _serial = itertools.count(1)
+_CLONE_NEWNET = 0x40000000
 # Frames of 9000 bytes and their headers fit; framesz must not exceed the mbuf's data room.
 _AF_PACKET_ARGUMENTS = "blocksz=36864,framesz=9216,framecnt=2048,qdisc_bypass=1"
 
@@ -261,3 +264,17 @@ class VethWire(Wire):
     def enter(self, side):
         """Prefix of a command that shall run in the namespace of this side."""
         return self._enter(self._namespaces[side])
+
+    def inside(self, side, make):
+        """Calls `make` in the namespace of this side: a socket that it makes belongs there for good."""
+        libc = ctypes.CDLL(None, use_errno=True)
+
+        def there():
+            # Of this thread alone, which ends with the call.
+            with open(f"/run/netns/{self._namespaces[side]}", "rb") as namespace:
+                if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+                    raise HarnessError(f"setns: {os.strerror(ctypes.get_errno())}")
+            return make()
+
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            return thread.submit(there).result()

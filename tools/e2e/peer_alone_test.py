@@ -1,0 +1,118 @@
+# The small peer of tools/peer by itself: its arithmetic, the golden datagrams of docs/WIRE.md, and whole sessions
+# with another one of its kind over loopback.
+# SPDX-License-Identifier: Apache-2.0
+import concurrent.futures
+import os
+import re
+import subprocess
+
+import pytest
+from harness.system import REPOSITORY, free_ports
+from transfers import Lossy
+
+import peer
+from peer import wire
+
+
+def documented(name):
+    """The block of hex digits behind <!-- golden: NAME -->."""
+    text = (REPOSITORY / "docs/WIRE.md").read_text()
+    return bytes.fromhex(re.search(rf"<!-- golden: {name} -->\n+```\n(.*?)```", text, re.DOTALL).group(1))
+
+
+FLOW = 0x8000112233440007
+STATUS = wire.Status(0x0102030405060708, 1000, 7, 20, 36009, -5, 300, 3, [(2, 300)], [(2, 1), (4, 2)])
+DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.RETRANSMISSION, 300 * 65536, 2, 3)
+
+
+@pytest.mark.parametrize("name, datagram, crc", [
+    ("data", DATA, wire.CRC64),
+    ("data, CRC-32C", DATA, wire.CRC32C),
+    ("status", wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack()), wire.CRC64),
+    ("probe", wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, done_seen=4), wire.CRC64),
+])  # fmt: skip
+def test_golden_datagrams(name, datagram, crc):
+    frame = documented(name)
+    assert wire.seal(datagram, crc) == frame
+    assert wire.open_sealed(frame, crc) == datagram
+    for at in range(len(frame)):
+        damaged = frame[:at] + bytes([frame[at] ^ 0x10]) + frame[at + 1 :]
+        with pytest.raises(wire.Invalid):
+            wire.open_sealed(damaged, crc)
+
+
+def test_status_reads_what_it_says():
+    assert wire.Status.unpack(STATUS.pack()) == STATUS
+    for end in range(len(STATUS.pack())):
+        with pytest.raises(wire.Invalid):
+            wire.Status.unpack(STATUS.pack()[:end])
+
+
+@pytest.mark.parametrize("crc, check", [(wire.CRC64, 0x995DC9BBDF1939FA), (wire.CRC32C, 0xE3069283)])
+def test_crc(crc, check):
+    assert crc.of(b"123456789") == check
+    assert crc.of(b"6789", crc.of(b"12345")) == check
+    assert crc.joined(crc.of(b"12345"), crc.of(b"6789"), 4) == check
+    data = bytes(range(256)) * 40
+    assert crc.joined(crc.of(data[:3000]), crc.of(data[3000:]), len(data) - 3000) == crc.of(data)
+
+
+@pytest.fixture(params=[False, True], ids=["clean", "lossy"])
+def two(request, tmp_path):
+    for name in ("a", "b"):
+        peer.make_identity(tmp_path / name)
+        (tmp_path / f"{name}-data").mkdir()
+
+    def open_socket(address, port):
+        own = peer.udp_socket(address, port)
+        return Lossy(own, 10, port) if request.param else own
+
+    def node(name, other, address):
+        abilities = peer.Abilities(address4=address, lanes=2, ports=[46100, 46101])
+        identity = peer.Identity(tmp_path / name, [tmp_path / other / "cert.pem"])
+        return peer.Node(identity, abilities, tmp_path / f"{name}-data", open_socket)
+
+    return node("a", "b", "127.0.0.1"), node("b", "a", "127.0.0.2")
+
+
+@pytest.mark.parametrize("gives", [True, False], ids=["send", "get"])
+def test_two_of_them(two, gives):
+    caller, called = two
+    giver, taker = two if gives else two[::-1]
+    names = []
+    for size in (0, 1, 5000, 700_001):
+        names.append(f"file{size}")
+        (giver.folder / names[-1]).write_bytes(os.urandom(size))
+    listener = peer.Listener(("127.0.0.1", 0), called.identity)
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        answered = thread.submit(called.serve, listener)
+        if gives:
+            caller.send(listener.address, [giver.folder / name for name in names], "data/")
+        else:
+            caller.get(listener.address, [f"data/{name}" for name in names])
+        answered.result()
+    listener.close()
+    for name in names:
+        assert (giver.folder / name).read_bytes() == (taker.folder / name).read_bytes()
+    assert sorted(path.name for path in taker.folder.iterdir()) == sorted(names)
+
+
+def test_commands(tmp_path):
+    def start(*arguments):
+        return subprocess.Popen([REPOSITORY / "tools/peer/main.py", *arguments], text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+
+    def common(name, other, address):
+        return ["--identity", tmp_path / name, "--trust", tmp_path / other / "cert.pem", "--data4", address,
+                "--ports", "46200", "--folder", tmp_path / name]  # fmt: skip
+
+    port = free_ports(1)[0]
+    for name in ("a", "b"):
+        assert start("identity", tmp_path / name).wait(60) == 0
+    source = tmp_path / "file"
+    source.write_bytes(os.urandom(5000))
+    with start("serve", *common("b", "a", "127.0.0.2"), f"127.0.0.1:{port}") as server:
+        with start("send", *common("a", "b", "127.0.0.1"), f"127.0.0.1:{port}", source, "data/") as sender:
+            assert sender.wait(60) == 0, sender.stdout.read()
+        assert server.wait(60) == 0, server.stdout.read()
+    assert (tmp_path / "b/file").read_bytes() == source.read_bytes()

@@ -1,0 +1,317 @@
+# The destination of the data: says what it holds and what it lacks, and names a file once it is proven.
+# docs/WIRE.md, 1.5, 1.6, 2.3.
+# SPDX-License-Identifier: Apache-2.0
+import os
+import secrets
+import time
+
+from . import wire
+from .session import MAX_RANGES, Lane, Session, fold, ranges_of
+
+MS = 1_000_000
+CREDIT = 16  # extents that a lane may have open
+INTEGRITY = 11
+
+
+class Incoming:
+    """One file: its temporary name, and the CRC of each extent that is written."""
+
+    def __init__(self, offered, folder, final):
+        self.size, self.mode, self.mtime_ns = offered.size, offered.mode, offered.mtime_ns
+        self.name, self.final = offered.path, final
+        self.temporary = folder / f".{offered.path}.{secrets.token_hex(4)}"
+        self.fd = os.open(self.temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        os.truncate(self.fd, self.size)
+        self.crcs = {}  # extent -> CRC: what is held
+        self.durable = set()
+        self.reported = set()  # extents whose first pass the source says has left
+        self.digest = None  # as the source says
+        self.done = False
+
+    def discard(self):
+        if not self.done:
+            os.close(self.fd)
+            self.temporary.unlink(missing_ok=True)
+
+
+class ReceivingLane(Lane):
+    """The numbers of one flow: which tx_seq came, which are lost, which extents are complete."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.partial = {}  # (object, extent) -> {offset: CRC of the chunk}
+        self._received_end = 0
+        self._missing = {}  # tx_seq -> datagrams that had come when it was missed
+        self._gaps = {}  # lost tx_seq -> statuses that shall still name it
+        self._datagrams = self._bytes = 0
+        self._completed = []  # every extent of this flow, in order
+        self._done_seen = 0
+        self._echo, self._echo_at = 0, 0
+        self._delays = []
+        self._statuses, self._status_ns = 0, 0
+        self.wants_status = True
+
+    def fresh(self, tx_seq):
+        return tx_seq >= self._received_end or tx_seq in self._missing or tx_seq in self._gaps
+
+    def heard(self, datagram, now):
+        """Of every datagram of the flow, probes included."""
+        self._echo, self._echo_at = datagram.send_time, now
+        self._done_seen = datagram.done_seen
+        if datagram.type == wire.PROBE:
+            # Everything below its number was sent. What is missing is lost.
+            self._miss_up_to(datagram.tx_seq)
+            self._gaps.update(dict.fromkeys(self._missing, 3))
+            self._missing.clear()
+            self.wants_status = True
+
+    def record(self, datagram, now):
+        """A chunk that was taken: its number is used up."""
+        self._miss_up_to(datagram.tx_seq)
+        self._received_end = max(self._received_end, datagram.tx_seq + 1)
+        self._missing.pop(datagram.tx_seq, None)
+        self._gaps.pop(datagram.tx_seq, None)
+        self._datagrams += 1
+        self._bytes += len(datagram.payload)
+        self._delays.append(now - datagram.send_time)
+        for tx_seq in [each for each, then in self._missing.items() if self._datagrams - then > 3]:
+            del self._missing[tx_seq]
+            self._gaps[tx_seq] = 3
+            self.wants_status = True
+
+    def _miss_up_to(self, end):
+        for tx_seq in range(max(self._received_end, end - 131072), end):
+            if tx_seq not in self._missing and tx_seq not in self._gaps:
+                self._missing[tx_seq] = self._datagrams
+
+    def complete(self, number, extent):
+        self.partial.pop((number, extent), None)
+        self._completed.append((number, extent))
+
+    def say_status(self, now):
+        """Every 10 ms, every millisecond while data comes, and at once when something is new."""
+        if not self.wants_status and now - self._status_ns < (MS if self._delays else 10 * MS):
+            return
+        # Of the 32-bit number that the source echoes we need how far it is behind our own.
+        behind = (len(self._completed) - self._done_seen) % (1 << 32)
+        first = len(self._completed) - behind if behind <= len(self._completed) else len(self._completed)
+        status = wire.Status(self._echo, now - self._echo_at if self._echo else 0, self._received_end,
+                             len(self._completed) + CREDIT, self._bytes, min(self._delays, default=0),
+                             max(self._delays, default=0), first % (1 << 32), self._completed[first : first + 64],
+                             self._gap_list())  # fmt: skip
+        self.send(wire.Datagram(wire.STATUS, self.flow_id, self._statuses, now, status.pack()))
+        self._statuses += 1
+        self._status_ns, self._delays, self.wants_status = now, [], False
+
+    def _gap_list(self):
+        """Runs of lost numbers, at most 64 of them; each number stands in three statuses."""
+        runs = []
+        for tx_seq in sorted(self._gaps):
+            if runs and runs[-1][0] + runs[-1][1] == tx_seq:
+                runs[-1][1] += 1
+            elif len(runs) < 64:
+                runs.append([tx_seq, 1])
+            else:
+                break
+            self._gaps[tx_seq] -= 1
+        self._gaps = {tx_seq: left for tx_seq, left in self._gaps.items() if left > 0}
+        return runs
+
+
+class Destination(Session):
+    role = 2
+
+    def __init__(self, node, session_id, initiator, paths=()):
+        super().__init__(node, session_id, initiator)
+        self.files = []
+        self._paths = list(paths)
+        self._last_data_ns = self._last_need_ns = 0
+        self._said_done_ns = 0
+        self.needs_sent = 0
+
+    def forget(self):
+        for file in self.files:
+            file.discard()
+        self.files, self.known = [], False
+
+    # ---- steps 4 to 6 -----------------------------------------------------------------------------
+
+    def agree_on_files(self):
+        if self.initiator:
+            self.stream.send("transfer_request", source_paths=self._paths)
+        offered, first = [], None
+        while first is None or offer.more:
+            _, offer = self.stream.expect("transfer_offer", timeout_s=None)
+            first = first or offer
+            offered += offer.files
+        if self.files:
+            same = [(each.path, each.size, each.mtime_ns) for each in offered]
+            if same != [(file.name, file.size, file.mtime_ns) for file in self.files]:
+                self.stream.fail(7, "the offer is not what it was")
+        else:
+            finals = self.node.places(self, first, offered)
+            self.files = [Incoming(each, final.parent, final) for each, final in zip(offered, finals)]
+        self.known = True
+        flow_ids = [secrets.randbits(63) + 1 for _ in range(self.terms.lanes)]
+        self.make_lanes(flow_ids, ReceivingLane)
+        self.stream.send("transfer_ready", flow_ids=flow_ids, credit_extents=[CREDIT] * len(flow_ids),
+                         final_paths=[str(file.final) for file in self.files])  # fmt: skip
+
+    def begin(self, goes_on):
+        self._said_done_ns = 0
+        if not goes_on:
+            for file in self.files:
+                file.reported.clear()
+        extent_bytes = self.terms.extent_bytes
+        for number, file in enumerate(self.files):
+            file.digest = None
+            held = ranges_of(file.crcs, extent_bytes)
+            if file.done:
+                self.stream.send("object_state", object=number, done=True, digest=self._digest(file))
+            for at in range(0, 0 if file.done else len(held), MAX_RANGES):
+                self.stream.send("object_state", object=number, held=held[at : at + MAX_RANGES])
+        self.stream.send("object_state", end=True)
+
+    # ---- what the source says ---------------------------------------------------------------------
+
+    def on_partition_sent(self, message):
+        file = self._file(message.object)
+        extent_bytes, range_ = self.terms.extent_bytes, message.range
+        end = range_.offset + range_.length
+        if message.lane >= len(self.lanes) or range_.length == 0 or end > file.size:
+            self.stream.fail(15, "a partition of no lane, or beyond its file")
+        file.reported |= set(range(range_.offset // extent_bytes, -(-end // extent_bytes)))
+        self._last_data_ns = time.monotonic_ns()
+
+    def on_file_digest(self, message):
+        file = self._file(message.object)
+        if message.size != file.size:
+            self.stream.fail(15, f"{file.name}: offered with {file.size} bytes, digest of {message.size}")
+        file.digest = message.digest
+
+    def on_session_done(self, _message):
+        if not self._said_done_ns:
+            self.stream.fail(15, "SessionDone before all files are done")
+        self.ended = True
+
+    def _file(self, number):
+        if number >= len(self.files):
+            self.stream.fail(15, f"there is no object {number}")
+        return self.files[number]
+
+    # ---- datagrams that come: data and probes -----------------------------------------------------
+
+    def on_datagram(self, lane, datagram):
+        now = time.monotonic_ns()
+        if datagram.type == wire.STATUS or (datagram.type == wire.DATA and not self._fits(datagram)):
+            lane.dropped += 1
+            return
+        lane.heard(datagram, now)
+        if datagram.type == wire.DATA and lane.fresh(datagram.tx_seq):
+            lane.record(datagram, now)
+            self._take(lane, datagram)
+            self._last_data_ns = now
+
+    def _fits(self, datagram):
+        """A whole chunk, where chunks are."""
+        if datagram.object >= len(self.files):
+            return False
+        file, extent_bytes = self.files[datagram.object], self.terms.extent_bytes
+        extent, within = divmod(datagram.offset, extent_bytes)
+        if extent >= self.extents_of(file) or within % self.terms.chunk_bytes:
+            return False
+        return len(datagram.payload) == min(self.terms.chunk_bytes, self.extent_length(file, extent) - within) > 0
+
+    def _take(self, lane, datagram):
+        file = self.files[datagram.object]
+        extent = datagram.offset // self.terms.extent_bytes
+        if extent in file.crcs or file.done:
+            return
+        chunks = lane.partial.setdefault((datagram.object, extent), {})
+        if datagram.offset in chunks:
+            return
+        os.pwrite(file.fd, datagram.payload, datagram.offset)
+        chunks[datagram.offset] = datagram.chunk_crc
+        length = self.extent_length(file, extent)
+        if len(chunks) < -(-length // self.terms.chunk_bytes):
+            return
+        crc, left = 0, length
+        for offset in sorted(chunks):
+            count = min(self.terms.chunk_bytes, left)
+            crc, left = self.terms.crc.joined(crc, chunks[offset], count), left - count
+        file.crcs[extent] = crc
+        lane.complete(datagram.object, extent)
+
+    # ---- what is due ------------------------------------------------------------------------------
+
+    def tick(self, now):
+        for lane in self.lanes:
+            lane.say_status(now)
+        for number, file in enumerate(self.files):
+            if not file.done:
+                self._sync(number, file, now)
+        if now - self._last_data_ns > 100 * MS and now - self._last_need_ns > 100 * MS:
+            self._last_need_ns = now
+            self._ask()
+        if all(file.done for file in self.files):
+            self._say_done(now)
+
+    def _sync(self, number, file, now):
+        whole = len(file.crcs) == self.extents_of(file)
+        unsynced = set(file.crcs) - file.durable
+        if unsynced and (whole or len(unsynced) >= 64 or now - self._last_data_ns > 50 * MS):
+            os.fsync(file.fd)
+            file.durable |= unsynced
+            ranges = ranges_of(unsynced, self.terms.extent_bytes)
+            for at in range(0, len(ranges), MAX_RANGES):
+                self.stream.send("partition_done", object=number, ranges=ranges[at : at + MAX_RANGES])
+        if whole and file.digest is not None:
+            self._commit(number, file)
+
+    def _commit(self, number, file):
+        """Digests are compared, then the file gets its name, and that is made durable."""
+        digest = self._digest(file)
+        if digest != file.digest:
+            self.stream.fail(INTEGRITY, f"{file.name}: the digests differ")
+        os.fchmod(file.fd, file.mode)
+        os.utime(file.fd, ns=(file.mtime_ns, file.mtime_ns))
+        os.fsync(file.fd)
+        os.close(file.fd)
+        os.rename(file.temporary, file.final)
+        folder = os.open(file.final.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+        file.done = True
+        self.stream.send("file_done", object=number, digest=digest)
+
+    def _digest(self, file):
+        return fold(file, file.crcs, self.terms.extent_bytes, self.terms.crc)
+
+    def _ask(self):
+        """NEED: of what the source says it has sent, what is not here."""
+        for number, file in enumerate(self.files):
+            lacking = file.reported - set(file.crcs)
+            for at, lane in enumerate(self.lanes):
+                for extent in [extent for extent in lacking if (number, extent) in lane.partial]:
+                    lacking.discard(extent)
+                    self._need(number, self._holes(file, extent, lane.partial[number, extent]), lane=at)
+            self._need(number, ranges_of(lacking, self.terms.extent_bytes))
+
+    def _holes(self, file, extent, chunks):
+        begin = extent * self.terms.extent_bytes
+        for offset in range(begin, begin + self.extent_length(file, extent), self.terms.chunk_bytes):
+            if offset not in chunks:
+                yield {"offset": offset, "length": self.terms.chunk_bytes}
+
+    def _need(self, number, ranges, **lane):
+        ranges = list(ranges)[:MAX_RANGES]
+        if ranges:
+            self.needs_sent += 1
+            self.stream.send("need", object=number, ranges=ranges, **lane)
+
+    def _say_done(self, now):
+        if not self._said_done_ns:
+            self._said_done_ns = now
+            self.stream.send("session_done", files=len(self.files), bytes=sum(file.size for file in self.files))
+        elif now - self._said_done_ns > 5_000 * MS:
+            self.ended = True  # every file is named, and the source can ask

@@ -1,0 +1,144 @@
+# A node: who we are, the folder that we give and take files in, and the sessions that we remember.
+# docs/WIRE.md, 2, 2.1.1 and 2.1.2.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import dataclasses
+import os
+import pathlib
+import time
+
+from .control import INCOMPATIBLE, Failed, Gone, Held, Identity, connect
+from .destination import Destination
+from .session import VERSION, Abilities, udp_socket
+from .source import Source
+
+
+@dataclasses.dataclass
+class Node:
+    identity: Identity
+    abilities: Abilities
+    folder: pathlib.Path
+    open_socket: object = udp_socket  # (address, port); tests lose datagrams here
+    source: type = Source  # tests put liars here
+    destination: type = Destination
+    sessions: dict = dataclasses.field(default_factory=dict)
+
+    # ---- names: EXPORT/PATH, where our folder is the export `data` ----------------------------------
+
+    def beneath(self, stream, text):
+        path = (self.folder / text.removeprefix("data").lstrip("/")).resolve()
+        if text.split("/")[0] != "data" or not path.is_relative_to(self.folder.resolve()):
+            stream.fail(8, f"{text}: outside of what this node shares")
+        return path
+
+    def named(self, stream, paths):
+        """The files that a TransferRequest asks for, in its order."""
+        found = [self.beneath(stream, each) for each in paths]
+        for path in found:
+            if not path.is_file():
+                stream.fail(7, f"{path.name}: no such file here")
+        return found
+
+    def places(self, session, offer, offered):
+        """Where the files of an offer will stand. offer: its first part."""
+        names = [each.path for each in offered]
+        if not names or any(name in ("", ".", "..") or "/" in name or "\0" in name for name in names):
+            session.stream.fail(INCOMPATIBLE, "an offer with a name that is none")
+        if [each.object for each in offered] != list(range(len(offered))):
+            session.stream.fail(INCOMPATIBLE, "files are not numbered from 0 in order")
+        # Where we are the caller, what our operator asked for counts: into our folder.
+        place = self.folder if session.initiator else self.beneath(session.stream, offer.destination)
+        if session.initiator or offer.destination_is_directory or place.is_dir():
+            finals = [place / name for name in names]
+        elif len(names) == 1:
+            finals = [place]
+        else:
+            session.stream.fail(INCOMPATIBLE, "several files and no directory")
+        for final in finals:
+            if final.exists() and not offer.overwrite and not session.initiator:
+                session.stream.fail(9, f"{final.name}: exists")
+        return finals
+
+    # ---- sessions that we begin -------------------------------------------------------------------
+
+    def send(self, address, paths, destination, **options):
+        return self.run(self.source(self, os.urandom(16), True, paths, destination, **options), address)
+
+    def get(self, address, paths):
+        return self.run(self.destination(self, os.urandom(16), True, paths), address)
+
+    def run(self, session, address, patience_s=60):
+        """Calls until the session has ended. Waits between the calls: 0.2 s, doubled up to 5 s."""
+        self.sessions[session.id] = session
+        wait_s, end = 0.2, time.monotonic() + patience_s
+        while not session.ended:
+            try:
+                with contextlib.closing(connect(address, self.identity)) as stream:
+                    session.attempt(stream)
+            except (Gone, Held):
+                if time.monotonic() > end:
+                    raise
+                time.sleep(wait_s)
+                wait_s = min(2 * wait_s, 5)
+        return session
+
+    # ---- sessions that others begin ---------------------------------------------------------------
+
+    def serve(self, listener):
+        """Takes calls, one after another, until a session has ended, and returns that."""
+        while True:
+            with contextlib.suppress(Gone):
+                session = self.take_one(listener)
+                if session and session.ended:
+                    return session
+
+    def take_one(self, listener):
+        with contextlib.closing(listener.accept()) as stream:
+            return self.take(stream)
+
+    def take(self, stream):
+        """One call: its Hello says which session. Gone leaves the session to the next call."""
+        _, hello = stream.expect("hello", timeout_s=10)
+        if not hello.protocol_version_min <= VERSION <= hello.protocol_version_max:
+            stream.fail(INCOMPATIBLE, f"this peer speaks version {VERSION}")
+        session = self.sessions.get(hello.session_id)
+        if hello.ended or (session and session.ended):
+            self._tell_the_end(stream, hello, session)
+            return session
+        if session is None:
+            session = self._new_session(stream, hello)
+        elif session.initiator:
+            stream.fail(INCOMPATIBLE, "this session is ours to continue")
+        else:
+            session.attempt(stream, hello)
+        return session
+
+    def _new_session(self, stream, hello):
+        """The role comes with the Specification, so R says Hello before it knows which half it is."""
+        early = self.source(self, hello.session_id, False)
+        early.stream = stream
+        early.say_hello()
+        _, asked = stream.expect("specification")
+        kind = {1: self.destination, 2: self.source}.get(asked.role)
+        if kind is None:
+            stream.fail(INCOMPATIBLE, "a Specification without a role")
+        session = self.sessions[hello.session_id] = kind(self, hello.session_id, False)
+        session.specification = asked
+        session.attempt(stream)
+        return session
+
+    @staticmethod
+    def _tell_the_end(stream, hello, session):
+        """It has ended here, or we do not know it and it has ended there: both say so."""
+        stream.send("hello", protocol_version_min=VERSION, protocol_version_max=VERSION,
+                    software="reference peer", session_id=hello.session_id, ended=True)  # fmt: skip
+        if session is None:
+            return
+        if hello.ended and not session.ended:
+            with contextlib.suppress(Failed, Gone):
+                session.stream = stream
+                session.hear_the_end()
+        elif session.failure:
+            stream.send("failure", code=session.failure[0], message=session.failure[1])
+        else:
+            session.say_the_end(stream)

@@ -1,0 +1,310 @@
+# What both ends of a session share: Hello, what is agreed, the lanes, and the loop that moves data.
+# docs/WIRE.md, 2.1 and 2.2.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import dataclasses
+import ipaddress
+import select
+import socket
+import time
+
+from . import wire
+from .control import INCOMPATIBLE, Failed, Gone
+
+VERSION = 2
+MIN_EXTENT, MAX_EXTENT = 64 << 10, 1 << 20
+MAX_RANGES = 4096  # of a message
+
+
+def udp_socket(address, port):
+    """An ordinary UDP socket; its datagrams are never fragmented."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    one = socket.socket(family, socket.SOCK_DGRAM)
+    if family == socket.AF_INET:
+        one.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO: DF is set
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+    one.bind((address, port))
+    one.setblocking(False)
+    return one
+
+
+@dataclasses.dataclass
+class Abilities:
+    """What this node can do and wishes: its Specification, and its half of a SpecificationSet."""
+
+    address4: str = ""
+    address6: str = ""
+    ports: list = dataclasses.field(default_factory=lambda: [46000])
+    mtu: int = 9000
+    extent_bytes: int = 256 << 10
+    crc_kinds: list = dataclasses.field(default_factory=lambda: [2, 1])
+    rate_bps: int = 80_000_000
+    prefer_ip6: bool = False
+    discard: bool = False
+    lanes: int = 1
+
+    def addresses(self):
+        """For data, as bytes: IPv4, IPv6; empty where there is none."""
+        return [ipaddress.ip_address(each).packed if each else b"" for each in (self.address4, self.address6)]
+
+    def chunk_bytes(self):
+        """The largest for IPv4 and IPv6: IP, UDP and our header leave so much of a packet, in whole fours."""
+        return [(self.mtu - ip - 8 - wire.HEADER_BYTES) // 4 * 4 for ip in (20, 40)]
+
+
+@dataclasses.dataclass
+class Terms:
+    """What both use."""
+
+    lanes: int
+    chunk_bytes: int
+    extent_bytes: int
+    partition_bytes: int
+    crc_kind: int
+    rate_bps: int
+    peer_ip: bytes
+    peer_ports: list
+    discard: bool
+
+    @property
+    def crc(self):
+        return wire.CRC_OF_KIND[self.crc_kind]
+
+
+class Lane:
+    """One flow: our UDP socket, and where the other end of it is."""
+
+    def __init__(self, own, peer, flow_id, data_crc):
+        self.socket, self.flow_id, self._peer, self._data_crc = own, flow_id, peer, data_crc
+        self.dropped = 0
+
+    def fileno(self):
+        return self.socket.fileno()
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, datagram, crc=wire.CRC64):
+        with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
+            self.socket.sendto(wire.seal(datagram, crc), self._peer)
+
+    def receive(self):
+        """What has come from the other end of this flow and is whole. All else is dropped and counted."""
+        for _ in range(64):
+            try:
+                frame, sender = self.socket.recvfrom(1 << 16)
+            except (BlockingIOError, ConnectionRefusedError):
+                return
+            try:
+                datagram = wire.open_sealed(frame, self._data_crc)
+                if sender[:2] != self._peer or datagram.flow_id != self.flow_id:
+                    raise wire.Invalid("not of this flow")
+                yield datagram
+            except wire.Invalid:
+                self.dropped += 1
+
+
+class Session:
+    """Outlives its connections: `attempt` is called with one stream after another until `ended`. A real node
+    keeps on disk what is kept here in memory. Source and Destination are the two halves."""
+
+    role = 0
+
+    def __init__(self, node, session_id, initiator):
+        self.node, self.id, self.initiator = node, session_id, initiator
+        self.stream, self.terms, self.lanes, self.sockets = None, None, [], []
+        self.known = False  # step 6 was reached: files are agreed upon
+        self.ended = False
+        self.failure = None  # (code, text) if it ended so
+        self.specification = None  # of this attempt, if we are R
+
+    # ---- one connection ---------------------------------------------------------------------------
+
+    def attempt(self, stream, hello=None):
+        """From Hello to the end of the session, or of the stream (Gone). hello: the caller's, if we are R."""
+        self.stream = stream
+        try:
+            goes_on = self.greet() if self.initiator else self.answer(hello)
+            if self.ended:
+                return
+            if not goes_on:
+                self.drop_lanes()
+                self.agree()
+                self.agree_on_files()
+            self.begin(goes_on)
+            while not self.ended:
+                self.turn()
+            self.drop_lanes()
+        except Failed as error:
+            self.drop_lanes()
+            if error.code in (4, 6, 14, 17) and self.known:
+                raise Gone(str(error)) from None  # "later": a new attempt
+            self.ended, self.failure = True, (error.code, str(error))
+            raise
+
+    def flow_ids(self):
+        return [lane.flow_id for lane in self.lanes]
+
+    def say_hello(self, **more):
+        self.stream.send("hello", protocol_version_min=VERSION, protocol_version_max=VERSION,
+                         software="reference peer", session_id=self.id, **more)  # fmt: skip
+
+    def greet(self):
+        """I: our Hello and R's. Whether the flows go on."""
+        self.say_hello(known=self.known, flow_ids=self.flow_ids())
+        _, hello = self.stream.expect("hello", timeout_s=10)
+        if hello.session_id != self.id:
+            self.stream.fail(INCOMPATIBLE, "that is not our session")
+        if hello.ended:
+            self.hear_the_end()
+            return False
+        if self.lanes and list(hello.flow_ids) != self.flow_ids():
+            self.drop_lanes()
+            raise Gone("the flows do not go on; the next call names none")
+        return bool(self.lanes)
+
+    def answer(self, hello):
+        """R: our Hello. Whether the flows go on. Of a new session Hello and Specification were heard already."""
+        if hello is None:
+            return False
+        self.specification = None
+        if not hello.known:
+            self.forget()
+        goes_on = bool(self.lanes) and list(hello.flow_ids) == self.flow_ids()
+        if not goes_on:
+            self.drop_lanes()
+        self.say_hello(known=self.known, flow_ids=self.flow_ids())
+        return goes_on
+
+    # ---- 2.1.1 It has ended at the other side -----------------------------------------------------
+
+    def hear_the_end(self):
+        """After a Hello with `ended`: Failure, which is raised, or, of a success, what S or D says last."""
+        while True:
+            name, message = self.stream.expect("object_state", "session_done")
+            if name == "session_done":
+                break
+            if self.role == 1 and not message.end:
+                self.on_object_state(message)
+        self.drop_lanes()
+        self.ended = True
+
+    def say_the_end(self, stream):
+        """After our Hello with `ended`, of a success."""
+        for number, file in enumerate(self.files if self.role == 2 else []):
+            stream.send("object_state", object=number, done=True, digest=self._digest(file))
+        if self.role == 2:
+            stream.send("object_state", end=True)
+        stream.send("session_done", files=len(self.files), bytes=sum(file.size for file in self.files))
+
+    # ---- 2.2 What is agreed -----------------------------------------------------------------------
+
+    def agree(self):
+        own = self.node.abilities
+        if self.initiator:
+            self.stream.send("specification", role=self.role, lanes_max=own.lanes, data_ip4=own.addresses()[0],
+                             data_ip6=own.addresses()[1], chunk_bytes_max_ip4=own.chunk_bytes()[0],
+                             chunk_bytes_max_ip6=own.chunk_bytes()[1], extent_bytes_max=own.extent_bytes,
+                             crc_kinds=own.crc_kinds, rate_bps_max=own.rate_bps, prefer_ip6=own.prefer_ip6,
+                             udp_checksum_needed=bool(own.address6), discard=own.discard,
+                             udp_ports=own.ports[: own.lanes])  # fmt: skip
+            _, agreed = self.stream.expect("specification_set", timeout_s=None)
+            self._check(agreed)
+            self.terms = Terms(agreed.lanes, agreed.chunk_bytes, agreed.extent_bytes, agreed.partition_bytes,
+                               agreed.crc_kind, agreed.rate_bps, agreed.data_ip, list(agreed.udp_ports),
+                               own.discard)  # fmt: skip
+        else:
+            if self.specification is None:
+                _, self.specification = self.stream.expect("specification")
+            self._choose()
+        address = own.address6 if len(self.terms.peer_ip) == 16 else own.address4
+        self.sockets = [self.node.open_socket(address, port) for port in own.ports[: self.terms.lanes]]
+
+    def _check(self, agreed):
+        """I: an answer that goes beyond what we offered."""
+        own = self.node.abilities
+        family = {4: 0, 16: 1}.get(len(agreed.data_ip))
+        if not (family is not None and own.addresses()[family]
+                and 1 <= agreed.lanes <= own.lanes and agreed.lanes == len(agreed.udp_ports)
+                and 256 <= agreed.chunk_bytes <= own.chunk_bytes()[family] and agreed.chunk_bytes % 4 == 0
+                and MIN_EXTENT <= agreed.extent_bytes <= own.extent_bytes
+                and agreed.extent_bytes & (agreed.extent_bytes - 1) == 0
+                and agreed.partition_bytes and agreed.partition_bytes % agreed.extent_bytes == 0
+                and 0 < agreed.rate_bps <= own.rate_bps and agreed.crc_kind in own.crc_kinds):  # fmt: skip
+            self.stream.fail(INCOMPATIBLE, "the SpecificationSet goes beyond the Specification")
+
+    def _choose(self):
+        """R: the smaller of each."""
+        own, asked = self.node.abilities, self.specification
+        theirs, mine = [asked.data_ip4, asked.data_ip6], own.addresses()
+        both = [bool(theirs[i] and mine[i]) for i in (0, 1)]
+        if not any(both):
+            self.stream.fail(INCOMPATIBLE, "no family of addresses in common")
+        family = 1 if both[1] and (asked.prefer_ip6 or not both[0]) else 0
+        kinds = [kind for kind in asked.crc_kinds if kind in own.crc_kinds and (kind or asked.discard)]
+        extent = min(asked.extent_bytes_max, own.extent_bytes, MAX_EXTENT)
+        chunk = min([asked.chunk_bytes_max_ip4, asked.chunk_bytes_max_ip6][family], own.chunk_bytes()[family], 32768)
+        lanes = min(asked.lanes_max, own.lanes, len(asked.udp_ports), 16)
+        if not kinds or extent < MIN_EXTENT or chunk < 256 or lanes < 1 or not asked.rate_bps_max:
+            self.stream.fail(INCOMPATIBLE, "no CRC, extent, chunk, lane or rate in common")
+        extent = 1 << (extent.bit_length() - 1)
+        self.terms = Terms(lanes, chunk // 4 * 4, extent, 16 * extent, kinds[0], min(asked.rate_bps_max, own.rate_bps),
+                           theirs[family], list(asked.udp_ports)[:lanes], asked.discard)  # fmt: skip
+        self.stream.send("specification_set", lanes=lanes, chunk_bytes=chunk // 4 * 4, extent_bytes=extent,
+                         partition_bytes=self.terms.partition_bytes, crc_kind=kinds[0], rate_bps=self.terms.rate_bps,
+                         udp_checksum=asked.udp_checksum_needed or family == 1, data_ip=mine[family],
+                         udp_ports=own.ports[:lanes])  # fmt: skip
+
+    # ---- lanes ------------------------------------------------------------------------------------
+
+    def make_lanes(self, flow_ids, kind):
+        peer = str(ipaddress.ip_address(self.terms.peer_ip))
+        self.lanes = [kind(own, (peer, port), flow_id, self.terms.crc)
+                      for own, port, flow_id in zip(self.sockets, self.terms.peer_ports, flow_ids)]  # fmt: skip
+        self.sockets = []
+
+    def drop_lanes(self):
+        for each in [*self.lanes, *self.sockets]:
+            each.close()
+        self.lanes, self.sockets = [], []
+
+    # ---- data moves -------------------------------------------------------------------------------
+
+    def turn(self):
+        """What has come is heard; then what is due is said."""
+        select.select([self.stream, *self.lanes], [], [], 0.001)
+        for name, message in self.stream.poll():
+            handler = getattr(self, "on_" + name, None)
+            if handler is None:
+                self.stream.fail(INCOMPATIBLE, f"{name} while data moves")
+            handler(message)
+        for lane in self.lanes:
+            for datagram in lane.receive():
+                self.on_datagram(lane, datagram)
+        self.tick(time.monotonic_ns())
+
+    def extents_of(self, file):
+        return -(-file.size // self.terms.extent_bytes)
+
+    def extent_length(self, file, extent):
+        return min(self.terms.extent_bytes, file.size - extent * self.terms.extent_bytes)
+
+
+def ranges_of(extents, extent_bytes):
+    """Extent numbers as (offset, length), neighbours joined."""
+    out = []
+    for extent in sorted(extents):
+        if out and out[-1][0] + out[-1][1] == extent * extent_bytes:
+            out[-1][1] += extent_bytes
+        else:
+            out.append([extent * extent_bytes, extent_bytes])
+    return [{"offset": offset, "length": length} for offset, length in out]
+
+
+def fold(file, crcs, extent_bytes, crc):
+    """The digest of a file, of the CRCs of its extents in any order."""
+    digest = 0
+    for extent, value in crcs.items():
+        behind = max(0, file.size - (extent + 1) * extent_bytes)
+        digest ^= crc.shift(value, behind)
+    return digest

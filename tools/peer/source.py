@@ -1,0 +1,319 @@
+# The source of the data: offers files, sends chunks, repeats what was lost. docs/WIRE.md, 1.5 to 1.7, 2.3.
+# SPDX-License-Identifier: Apache-2.0
+import collections
+import os
+import time
+
+from . import wire
+from .session import Lane, Session, fold
+
+MS = 1_000_000
+INTEGRITY = 11
+
+
+class Outgoing:
+    """One file, and what is known of it at both ends."""
+
+    def __init__(self, path):
+        self.path = path
+        self.fd = os.open(path, os.O_RDONLY)
+        self.stat = os.fstat(self.fd)
+        self.size = self.stat.st_size
+        self.crcs = {}  # extent -> CRC of what we read there
+        self.held = set()  # extents that the destination has said it has
+        self.sent = set()  # extents whose first pass has left
+        self.digest_told = self.done = False
+
+    def unchanged(self):
+        now = os.fstat(self.fd)
+        return (now.st_size, now.st_mtime_ns) == (self.stat.st_size, self.stat.st_mtime_ns)
+
+
+class SendingLane(Lane):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.tx_seq = 0
+        self.credit = 0
+        self.opened = set()  # (object, extent): as many as the credit allows
+        self.done_seen = 0
+        self.carried = {}  # tx_seq -> (object, offset): what a gap would mean
+        self.repeats = collections.deque()  # (object, offset, flags)
+        self.partition = None  # (object, first extent, extents) of which we send the first pass
+        self.said_sent = 0  # so many extents of it were reported by PartitionSent
+        self.extents = collections.deque()  # of it, not opened yet
+        self.chunks = collections.deque()  # of the extent that is being sent: (object, offset)
+        self.extent_crc = 0  # of what has left of it
+        self.heard_ns = time.monotonic_ns()  # the opening counts as a first status
+        self.sent_ns = self.chunk_ns = 0
+        self.rtt_ns = 0
+        self.probe_ns = MS
+
+    def rate_share(self, now):
+        """The full rate while statuses come; a crawl, then nothing, without."""
+        silent = now - self.heard_ns
+        if silent > 10_000 * MS:
+            return 0
+        return 1 if silent < max(200 * MS, 4 * self.rtt_ns) else 0.01
+
+
+class Source(Session):
+    role = 1
+
+    def __init__(self, node, session_id, initiator, paths=(), destination="", is_directory=False, overwrite=False):
+        super().__init__(node, session_id, initiator)
+        self.files = [Outgoing(path) for path in paths]
+        self._offer = {"destination": destination, "overwrite": overwrite,
+                       "destination_is_directory": is_directory or len(self.files) > 1}  # fmt: skip
+        self._partitions = collections.deque()
+        self._may_send = False
+        self._allowance_bits, self._last_ns = 0, time.monotonic_ns()
+        self.chunks_sent = self.repairs_sent = 0
+
+    def forget(self):
+        """The peer knows nothing of this session: begin with all."""
+        for file in self.files:
+            file.held.clear()
+            file.digest_told = file.done = False
+
+    # ---- steps 4 to 6 -----------------------------------------------------------------------------
+
+    def agree_on_files(self):
+        if not self.initiator:
+            _, request = self.stream.expect("transfer_request")
+            if not self.files:
+                self.files = [Outgoing(path) for path in self.node.named(self.stream, request.source_paths)]
+        offers = [{"object": number, "path": os.path.basename(file.path), "size": file.size,
+                   "mode": file.stat.st_mode & 0o777, "mtime_ns": file.stat.st_mtime_ns}
+                  for number, file in enumerate(self.files)]  # fmt: skip
+        for at in range(0, len(offers), 1024):
+            more = at + 1024 < len(offers)
+            self.stream.send("transfer_offer", files=offers[at : at + 1024], more=more, **self._offer)
+        _, ready = self.stream.expect("transfer_ready", timeout_s=None)
+        self.known = True
+        self.make_lanes(ready.flow_ids, SendingLane)
+        for lane, credit in zip(self.lanes, ready.credit_extents):
+            lane.credit = credit
+
+    def begin(self, goes_on):
+        """Nothing is sent before the last ObjectState."""
+        self._goes_on, self._may_send = goes_on, False
+        for file in self.files:
+            file.held.clear()
+            file.digest_told = False
+            if not goes_on:
+                file.sent.clear()
+
+    # ---- what the destination says ----------------------------------------------------------------
+
+    def on_object_state(self, state):
+        if state.end:
+            self._states_are_complete()
+            return
+        file = self._file(state.object)
+        file.held |= self._extents_in(file, state.held)
+        if state.done:
+            self._take_digest(file, state.digest)
+
+    def on_partition_done(self, message):
+        file = self._file(message.object)
+        file.held |= self._extents_in(file, message.ranges)
+
+    def on_need(self, need):
+        """Exactly these bytes again, in whole chunks."""
+        file = self._file(need.object)
+        extent_bytes, chunk_bytes = self.terms.extent_bytes, self.terms.chunk_bytes
+        lane = self.lanes[need.lane if need.HasField("lane") and need.lane < len(self.lanes) else 0]
+        for each in need.ranges:
+            end = min(each.offset + each.length, file.size)
+            for extent in range(each.offset // extent_bytes, -(-end // extent_bytes)):
+                file.held.discard(extent)
+                begin, length = extent * extent_bytes, self.extent_length(file, extent)
+                for offset in range(begin, begin + length, chunk_bytes):
+                    if offset < end and offset + min(chunk_bytes, begin + length - offset) > each.offset:
+                        lane.repeats.append((need.object, offset, wire.REPAIR))
+
+    def on_file_done(self, message):
+        self._take_digest(self._file(message.object), message.digest)
+
+    def on_session_done(self, _message):
+        self.stream.send("session_done", files=len(self.files), bytes=sum(file.size for file in self.files))
+        self.ended = True
+
+    def _take_digest(self, file, digest):
+        """The destination has the file. It is ours only if it is what we read, all of it."""
+        self._read_unknown(file)
+        if digest != fold(file, file.crcs, self.terms.extent_bytes, self.terms.crc):
+            self.stream.fail(INTEGRITY, f"{file.path}: the destination has another digest")
+        file.done = True
+        file.held = set(range(self.extents_of(file)))
+
+    def _file(self, number):
+        if number >= len(self.files):
+            self.stream.fail(15, f"there is no object {number}")
+        return self.files[number]
+
+    def _extents_in(self, file, ranges):
+        """The whole extents in these ranges."""
+        extent_bytes, found = self.terms.extent_bytes, set()
+        for each in ranges:
+            end = min(each.offset + each.length, file.size)
+            last = self.extents_of(file) if end == file.size else end // extent_bytes
+            found |= set(range(-(-each.offset // extent_bytes), last))
+        return found
+
+    def _states_are_complete(self):
+        """Now it is known what the destination lacks: that is cut into partitions, or reported once more."""
+        self._may_send = True
+        per_partition = self.terms.partition_bytes // self.terms.extent_bytes
+        if self._goes_on:
+            for number, file in enumerate(self.files):
+                for extent in sorted(file.sent - file.held):
+                    self._say_sent(number, extent, 1, 0)
+            return
+        self._partitions.clear()
+        for number, file in enumerate(self.files):
+            for first in range(0, self.extents_of(file), per_partition):
+                self._partitions.append((number, first, min(per_partition, self.extents_of(file) - first)))
+
+    # ---- datagrams that come: statuses ------------------------------------------------------------
+
+    def on_datagram(self, lane, datagram):
+        if datagram.type != wire.STATUS:
+            return
+        try:
+            status = wire.Status.unpack(datagram.payload)
+        except wire.Invalid:
+            lane.dropped += 1
+            return
+        lane.heard_ns = time.monotonic_ns()
+        if status.echo_send_time:
+            lane.rtt_ns = max(0, lane.heard_ns - status.echo_send_time - status.echo_hold)
+        lane.credit = max(lane.credit, status.credit_extents)
+        for at, (number, extent) in enumerate(status.done):
+            if (status.done_first + at) % (1 << 32) != lane.done_seen:
+                continue
+            lane.done_seen = (lane.done_seen + 1) % (1 << 32)
+            lane.opened.add((number, extent))  # a repair may have opened it
+            if number < len(self.files) and extent < self.extents_of(self.files[number]):
+                self.files[number].held.add(extent)
+        for first, count in status.gaps:
+            for tx_seq in range(first, min(first + count, lane.tx_seq)):
+                number, offset = lane.carried.pop(tx_seq, (None, 0))
+                if number is not None and offset // self.terms.extent_bytes not in self.files[number].held:
+                    lane.repeats.append((number, offset, wire.RETRANSMISSION))
+
+    # ---- datagrams that go ------------------------------------------------------------------------
+
+    def tick(self, now):
+        self._refill(now)
+        for lane in self.lanes:
+            while self._may_send and self._allowance_bits > 0 and lane.rate_share(now):
+                if not self._send_one(lane):
+                    self._probe(lane, now)
+                    self._report_what_left(lane, now)
+                    break
+        for number, file in enumerate(self.files):
+            if self._may_send and not file.digest_told and len(file.sent | file.held) == self.extents_of(file):
+                self._say_digest(number, file)
+
+    def _refill(self, now):
+        share = max((lane.rate_share(now) for lane in self.lanes), default=0)
+        self._allowance_bits += self.terms.rate_bps * share * (now - self._last_ns) / 1e9
+        # After a pause not more at once than two milliseconds would have carried, or one datagram.
+        most = max(self.terms.rate_bps * 0.002, 8 * self.terms.chunk_bytes)
+        self._allowance_bits, self._last_ns = min(self._allowance_bits, most), now
+
+    def _send_one(self, lane):
+        if lane.repeats:
+            number, offset, flags = lane.repeats.popleft()
+        else:
+            if not lane.chunks and not self._open_extent(lane):
+                return False
+            (number, offset), flags = lane.chunks.popleft(), 0
+        file = self.files[number]
+        extent = offset // self.terms.extent_bytes
+        end = extent * self.terms.extent_bytes + self.extent_length(file, extent)
+        data = os.pread(file.fd, min(self.terms.chunk_bytes, end - offset), offset)
+        datagram = wire.Datagram(wire.DATA, lane.flow_id, lane.tx_seq, time.monotonic_ns(), data, flags, offset, number,
+                                 lane.done_seen)  # fmt: skip
+        lane.send(datagram, self.terms.crc)
+        lane.carried[lane.tx_seq] = (number, offset)
+        lane.tx_seq += 1
+        lane.sent_ns = lane.chunk_ns = time.monotonic_ns()
+        lane.probe_ns = MS
+        self.chunks_sent += 1
+        self.repairs_sent += flags == wire.REPAIR
+        self._allowance_bits -= 8 * (len(data) + wire.HEADER_BYTES + 66)
+        if not flags:
+            lane.extent_crc = self.terms.crc.joined(lane.extent_crc, datagram.chunk_crc, len(data))
+        if not flags and not lane.chunks:
+            file.sent.add(extent)
+            file.crcs[extent] = lane.extent_crc
+            if not lane.extents:
+                self._report_sent(lane, sum(lane.partition[1:]))
+        return True
+
+    def _open_extent(self, lane):
+        while not lane.extents:
+            if not self._partitions:
+                return False
+            number, first, count = lane.partition = self._partitions.popleft()
+            lane.said_sent = first
+            held = self.files[number].held
+            lane.extents.extend((number, extent) for extent in range(first, first + count) if extent not in held)
+        if len(lane.opened) >= lane.credit:
+            return False
+        number, extent = lane.extents.popleft()
+        lane.opened.add((number, extent))
+        lane.extent_crc = 0
+        file = self.files[number]
+        begin = extent * self.terms.extent_bytes
+        end = begin + self.extent_length(file, extent)
+        lane.chunks.extend((number, offset) for offset in range(begin, end, self.terms.chunk_bytes))
+        return True
+
+    def _probe(self, lane, now):
+        """Makes losses at the tail visible: the next tx_seq tells how many were sent."""
+        waits = any(file.sent - file.held for file in self.files)
+        if waits and now - lane.sent_ns > max(lane.rtt_ns / 4, lane.probe_ns):
+            lane.send(wire.Datagram(wire.PROBE, lane.flow_id, lane.tx_seq, time.monotonic_ns(),
+                                    done_seen=lane.done_seen))  # fmt: skip
+            lane.sent_ns, lane.probe_ns = now, min(lane.probe_ns * 3 // 2, 1000 * MS)
+
+    # ---- what we say ------------------------------------------------------------------------------
+
+    def _report_what_left(self, lane, now):
+        """A lane that stands still may have used its credit up for extents with holes. The destination asks for
+        these only if it knows that they were sent: so what has left is reported, though more is to come."""
+        if lane.extents and now - lane.chunk_ns > 200 * MS:
+            self._report_sent(lane, lane.extents[0][1])
+
+    def _report_sent(self, lane, end):
+        number = lane.partition[0]
+        if end > lane.said_sent:
+            self._say_sent(number, lane.said_sent, end - lane.said_sent, self.lanes.index(lane))
+        lane.said_sent = end
+
+    def _say_sent(self, number, first, count, lane):
+        extent_bytes = self.terms.extent_bytes
+        length = min(count * extent_bytes, self.files[number].size - first * extent_bytes)
+        self.stream.send("partition_sent", object=number, lane=lane,
+                         range={"offset": first * extent_bytes, "length": length})  # fmt: skip
+
+    def _say_digest(self, number, file):
+        self._read_unknown(file)
+        if not file.unchanged():
+            self.stream.fail(INTEGRITY, f"{file.path}: changed while it was sent")
+        digest = fold(file, file.crcs, self.terms.extent_bytes, self.terms.crc)
+        self.stream.send("file_digest", object=number, size=file.size, digest=digest)
+        file.digest_told = True
+
+    def _read_extent(self, file, extent):
+        data = os.pread(file.fd, self.extent_length(file, extent), extent * self.terms.extent_bytes)
+        file.crcs[extent] = self.terms.crc.of(data)
+
+    def _read_unknown(self, file):
+        """What the destination had already, of which we have no CRC of our own."""
+        for extent in range(self.extents_of(file)):
+            if extent not in file.crcs:
+                self._read_extent(file, extent)

@@ -1,0 +1,212 @@
+# Datagrams of a lane: header, CRC, status. docs/WIRE.md, section 1.
+# SPDX-License-Identifier: Apache-2.0
+import dataclasses
+import functools
+import struct
+
+DATA, STATUS, PROBE = range(3)
+RETRANSMISSION, REPAIR = 1, 2
+HEADER_BYTES = 64
+
+# ---- 1.1 Header -------------------------------------------------------------------------------------
+
+# version, type, flags, header_bytes, key_epoch; flow_id, tx_seq, send_time, offset; object, length, done_seen
+_HEADER = struct.Struct(">BBBBB3xQQQQIII4x")
+_CRC = struct.Struct(">Q")
+
+
+@dataclasses.dataclass
+class Datagram:
+    type: int
+    flow_id: int
+    tx_seq: int
+    send_time: int
+    payload: bytes = b""
+    flags: int = 0
+    offset: int = 0
+    object: int = 0
+    done_seen: int = 0
+    chunk_crc: int = 0  # of the payload alone: known once it was sealed or opened
+
+
+class Invalid(Exception):
+    """This datagram is dropped; the text says why."""
+
+
+def seal(datagram, crc):
+    """The bytes that travel. crc: that of the session for data, CRC64 for status and probe."""
+    header = _HEADER.pack(1, datagram.type, datagram.flags, HEADER_BYTES, 0, datagram.flow_id, datagram.tx_seq,
+                          datagram.send_time, datagram.offset, datagram.object, len(datagram.payload),
+                          datagram.done_seen)  # fmt: skip
+    datagram.chunk_crc = crc.of(datagram.payload)
+    return header + _CRC.pack(crc.of(header, datagram.chunk_crc)) + datagram.payload
+
+
+def open_sealed(frame, data_crc):
+    """The datagram in these bytes. data_crc: the kind that the session agreed on."""
+    if len(frame) < HEADER_BYTES:
+        raise Invalid("too short")
+    version, kind, flags, header_bytes, key_epoch, *rest = _HEADER.unpack_from(frame)
+    flow_id, tx_seq, send_time, offset, number, length, done_seen = rest
+    if version != 1 or kind > PROBE or header_bytes != HEADER_BYTES or key_epoch != 0 or flags > 3:
+        raise Invalid("not of this version")
+    if frame[5:8] != bytes(3) or frame[52:56] != bytes(4):
+        raise Invalid("reserved bytes are not zero")
+    payload = frame[HEADER_BYTES:]
+    if len(payload) != length:
+        raise Invalid("length is not what follows the header")
+    crc = data_crc if kind == DATA else CRC64
+    chunk_crc = crc.of(payload)
+    if crc.of(frame[:56], chunk_crc) != _CRC.unpack_from(frame, 56)[0]:
+        raise Invalid("wrong CRC")
+    return Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number, done_seen, chunk_crc)
+
+
+# ---- 1.2 CRC ----------------------------------------------------------------------------------------
+
+
+class Crc:
+    """A reflected CRC with initial value and final XOR of all ones. A byte at a time: slow and plain."""
+
+    def __init__(self, width, polynomial):
+        self._width, self._polynomial = width, polynomial  # reflected: bit 0 is the highest power
+        self._ones = (1 << width) - 1
+        self._table = [self._times_x(byte, 8) for byte in range(256)]
+
+    def of(self, data, seed=0):
+        value, table = seed ^ self._ones, self._table
+        for byte in data:
+            value = table[(value ^ byte) & 0xFF] ^ (value >> 8)
+        return value ^ self._ones
+
+    def joined(self, first, second, second_bytes):
+        """The CRC of A and then B, of their CRCs and the length of B."""
+        return self.shift(first, second_bytes) ^ second
+
+    def shift(self, crc, count):
+        """crc times x^(8 count), modulo the generator."""
+        return self._times(crc, self._power(count))
+
+    @functools.lru_cache(4096)
+    def _power(self, count):
+        """x^(8 count), by squaring."""
+        if count == 0:
+            return 1 << (self._width - 1)  # x^0
+        half = self._power(count // 2)
+        power = self._times(half, half)
+        return self._times_x(power, 8) if count & 1 else power
+
+    def _times_x(self, value, times):
+        for _ in range(times):
+            value = (value >> 1) ^ (self._polynomial if value & 1 else 0)
+        return value
+
+    def _times(self, a, b):
+        product = 0
+        for bit in range(self._width - 1, -1, -1):  # from x^0 upwards
+            if a >> bit & 1:
+                product ^= b
+            b = self._times_x(b, 1)
+        return product
+
+
+class NoCrc:
+    """Into a discard sink only: every CRC is 0."""
+
+    def of(self, _data, _seed=0):
+        return 0
+
+    def shift(self, _crc, _count):
+        return 0
+
+    def joined(self, _first, _second, _second_bytes):
+        return 0
+
+
+CRC64 = Crc(64, 0xC96C5795D7870F42)
+CRC32C = Crc(32, 0x82F63B78)
+# By the numbers of CrcKind in peer.proto.
+CRC_OF_KIND = {0: NoCrc(), 1: CRC32C, 2: CRC64}
+
+# ---- 1.6 Status -------------------------------------------------------------------------------------
+
+_STATUS = struct.Struct(">QQQQQqqIHHQ")
+MAX_DONE, MAX_GAPS, MAX_STATUS_BYTES = 64, 128, 1024
+
+
+@dataclasses.dataclass
+class Status:
+    echo_send_time: int = 0
+    echo_hold: int = 0
+    received_end: int = 0
+    credit_extents: int = 0
+    bytes_received: int = 0
+    delay_min: int = 0
+    delay_max: int = 0
+    done_first: int = 0
+    done: list = dataclasses.field(default_factory=list)  # (object, extent number)
+    gaps: list = dataclasses.field(default_factory=list)  # (first lost tx_seq, how many), ascending
+
+    def pack(self):
+        base = self.gaps[0][0] if self.gaps else 0
+        body = b"".join(varint(value) for entry in self.done for value in entry)
+        end = base
+        for first, count in self.gaps:
+            body += varint(first - end) + varint(count)
+            end = first + count
+        return _STATUS.pack(self.echo_send_time, self.echo_hold, self.received_end, self.credit_extents,
+                            self.bytes_received, self.delay_min, self.delay_max, self.done_first, len(self.done),
+                            len(self.gaps), base) + body  # fmt: skip
+
+    @staticmethod
+    def unpack(payload):
+        if not _STATUS.size <= len(payload) <= MAX_STATUS_BYTES:
+            raise Invalid("a status of impossible length")
+        *fields, done_count, gap_count, end = _STATUS.unpack_from(payload)
+        if done_count > MAX_DONE or gap_count > MAX_GAPS:
+            raise Invalid("a status that lists too much")
+        status = Status(*fields)
+        rest = Varints(payload[_STATUS.size :])
+        for _ in range(done_count):
+            status.done.append((rest.take(), rest.take()))
+        for _ in range(gap_count):
+            first = end + rest.take()
+            count = rest.take()
+            end = first + count
+            if count == 0 or end >= 1 << 64:
+                raise Invalid("a gap of nothing, or beyond all numbers")
+            status.gaps.append((first, count))
+        if rest.left():
+            raise Invalid("bytes behind a status")
+        return status
+
+
+def varint(value):
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+class Varints:
+    def __init__(self, data):
+        self._data, self._at = data, 0
+
+    def left(self):
+        return len(self._data) - self._at
+
+    def take(self):
+        value = shift = 0
+        while True:
+            if not self.left() or shift > 63:
+                raise Invalid("a varint that does not end")
+            byte = self._data[self._at]
+            self._at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        if value >= 1 << 64:
+            raise Invalid("a varint beyond 64 bits")
+        return value
