@@ -114,7 +114,7 @@ WAYS = {  # of the peer, and what the node is told where it calls
     "crc32c": ({"crc_kinds": [1]}, ["--crc", "crc32c"]),
     "two_lanes": ({"lanes": 2, "ports": [46000, 46001]}, ["--lanes", 2]),
     "ip6": ({"prefer_ip6": True}, ["-6"]),
-    "lossy": ({"lose_one_in": 10}, []),
+    "lossy": ({"lose_one_in": 10, "lanes": 2, "ports": [46000, 46001]}, ["--lanes", 2]),
 }
 
 
@@ -172,6 +172,27 @@ def test_destination_that_is_a_directory_after_all(meeting):
     path = meeting.file(10)
     meeting.peer().send(meeting.address, [path], "data")
     assert same_bytes(path, meeting.node.export() / path.name)
+
+
+@pytest.mark.parametrize("act", [send, be_sent])
+def test_need_alone_completes_a_transfer(meeting, act):
+    """Losses, no gap that is named or heard, and few extents of credit, which fill up with holes."""
+
+    class Deaf(peer.Source):
+        def on_datagram(self, lane, datagram):
+            lane.carried.clear()
+            super().on_datagram(lane, datagram)
+
+    class Mute(peer.Destination):
+        def begin(self, goes_on):
+            super().begin(goes_on)
+            for lane in self.lanes:
+                lane.gap_list = list
+
+    node = meeting.peer(lose_one_in=20, source=Deaf, destination=Mute, extent_bytes=64 << 10)
+    path = meeting.file(3 * MIB) if act is send else make_file(meeting.node, 3 * MIB)
+    session = act(meeting, node, [path])
+    assert session.repairs_sent if act is send else session.needs_sent
 
 
 # ---- interrupted ------------------------------------------------------------------------------------

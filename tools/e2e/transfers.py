@@ -66,7 +66,7 @@ def last_session(node):
 
 
 class Lossy:
-    """A UDP socket that loses one datagram in `one_in` on its way out."""
+    """A UDP socket that loses one datagram in `one_in`, on its way out and in."""
 
     def __init__(self, inner, one_in, seed):
         self._inner, self._one_in, self._chance = inner, one_in, random.Random(seed)
@@ -74,9 +74,18 @@ class Lossy:
     def __getattr__(self, name):
         return getattr(self._inner, name)
 
+    def _lost(self):
+        return self._chance.randrange(self._one_in) == 0
+
     def sendto(self, data, address):
-        if self._chance.randrange(self._one_in) != 0:
+        if not self._lost():
             self._inner.sendto(data, address)
+
+    def recvfrom(self, size):
+        received = self._inner.recvfrom(size)
+        while self._lost():
+            received = self._inner.recvfrom(size)
+        return received
 
 
 ENDED = ("succeeded", "failed", "cancelled")

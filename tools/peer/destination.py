@@ -98,12 +98,12 @@ class ReceivingLane(Lane):
         status = wire.Status(self._echo, now - self._echo_at if self._echo else 0, self._received_end,
                              len(self._completed) + CREDIT, self._bytes, min(self._delays, default=0),
                              max(self._delays, default=0), first % (1 << 32), self._completed[first : first + 64],
-                             self._gap_list())  # fmt: skip
+                             self.gap_list())  # fmt: skip
         self.send(wire.Datagram(wire.STATUS, self.flow_id, self._statuses, now, status.pack()))
         self._statuses += 1
         self._status_ns, self._delays, self.wants_status = now, [], False
 
-    def _gap_list(self):
+    def gap_list(self):
         """Runs of lost numbers, at most 64 of them; each number stands in three statuses."""
         runs = []
         for tx_seq in sorted(self._gaps):

@@ -5,7 +5,8 @@ import os
 import time
 
 from . import wire
-from .session import Lane, Session, fold
+from .control import INCOMPATIBLE
+from .session import MAX_RANGES, Lane, Session, fold
 
 MS = 1_000_000
 INTEGRITY = 11
@@ -21,7 +22,7 @@ class Outgoing:
         self.size = self.stat.st_size
         self.crcs = {}  # extent -> CRC of what we read there
         self.held = set()  # extents that the destination has said it has
-        self.sent = set()  # extents whose first pass has left
+        self.sent = {}  # extent whose first pass has left -> number of its lane
         self.digest_told = self.done = False
 
     def unchanged(self):
@@ -35,6 +36,7 @@ class SendingLane(Lane):
         self.tx_seq = 0
         self.credit = 0
         self.opened = set()  # (object, extent): as many as the credit allows
+        self.listed = set()  # of these, what a status has named as complete
         self.done_seen = 0
         self.carried = {}  # tx_seq -> (object, offset): what a gap would mean
         self.repeats = collections.deque()  # (object, offset, flags)
@@ -89,6 +91,9 @@ class Source(Session):
             more = at + 1024 < len(offers)
             self.stream.send("transfer_offer", files=offers[at : at + 1024], more=more, **self._offer)
         _, ready = self.stream.expect("transfer_ready", timeout_s=None)
+        if len(ready.flow_ids) != self.terms.lanes or len(ready.credit_extents) != self.terms.lanes \
+                or 0 in ready.flow_ids:  # fmt: skip
+            self.stream.fail(INCOMPATIBLE, "not one flow for each lane")
         self.known = True
         self.make_lanes(ready.flow_ids, SendingLane)
         for lane, credit in zip(self.lanes, ready.credit_extents):
@@ -109,31 +114,42 @@ class Source(Session):
         if state.end:
             self._states_are_complete()
             return
-        file = self._file(state.object)
-        file.held |= self._extents_in(file, state.held)
-        if state.done:
-            self._take_digest(file, state.digest)
+        self._take_held(state.object, state.held)
+        if state.done and state.object < len(self.files):
+            self._take_digest(self.files[state.object], state.digest)
 
     def on_partition_done(self, message):
-        file = self._file(message.object)
-        file.held |= self._extents_in(file, message.ranges)
+        self._take_held(message.object, message.ranges)
 
     def on_need(self, need):
-        """Exactly these bytes again, in whole chunks."""
-        file = self._file(need.object)
-        extent_bytes, chunk_bytes = self.terms.extent_bytes, self.terms.chunk_bytes
-        lane = self.lanes[need.lane if need.HasField("lane") and need.lane < len(self.lanes) else 0]
+        """These bytes again, in whole chunks. What was never sent comes in its turn."""
+        if need.object >= len(self.files):
+            return
+        file, extent_bytes = self.files[need.object], self.terms.extent_bytes
         for each in need.ranges:
             end = min(each.offset + each.length, file.size)
             for extent in range(each.offset // extent_bytes, -(-end // extent_bytes)):
                 file.held.discard(extent)
                 begin, length = extent * extent_bytes, self.extent_length(file, extent)
-                for offset in range(begin, begin + length, chunk_bytes):
-                    if offset < end and offset + min(chunk_bytes, begin + length - offset) > each.offset:
-                        lane.repeats.append((need.object, offset, wire.REPAIR))
+                whole = each.offset <= begin and end >= begin + length
+                if whole and extent not in file.sent and extent not in file.crcs:
+                    continue
+                # Parts of an extent go where the destination has the rest of it.
+                number = file.sent.get(extent, need.lane)
+                number = need.lane if need.HasField("lane") and not whole else number
+                if number < len(self.lanes):
+                    self._repair(self.lanes[number], need.object, extent, each.offset, end)
+
+    def _repair(self, lane, number, extent, first, end):
+        chunk_bytes, begin = self.terms.chunk_bytes, extent * self.terms.extent_bytes
+        extent_end = begin + self.extent_length(self.files[number], extent)
+        for offset in range(begin, extent_end, chunk_bytes):
+            if offset < end and min(offset + chunk_bytes, extent_end) > first:
+                lane.repeats.append((number, offset, wire.REPAIR))
 
     def on_file_done(self, message):
-        self._take_digest(self._file(message.object), message.digest)
+        if message.object < len(self.files):
+            self._take_digest(self.files[message.object], message.digest)
 
     def on_session_done(self, _message):
         self.stream.send("session_done", files=len(self.files), bytes=sum(file.size for file in self.files))
@@ -147,19 +163,21 @@ class Source(Session):
         file.done = True
         file.held = set(range(self.extents_of(file)))
 
-    def _file(self, number):
+    def _take_held(self, number, ranges):
+        """The whole extents in these ranges. One that its lane has not listed gives its credit back: another lane
+        may have completed it. Should its lane list it after all, it counts from then on."""
+        if len(ranges) > MAX_RANGES:
+            self.stream.fail(INCOMPATIBLE, "too many ranges")
         if number >= len(self.files):
-            self.stream.fail(15, f"there is no object {number}")
-        return self.files[number]
-
-    def _extents_in(self, file, ranges):
-        """The whole extents in these ranges."""
-        extent_bytes, found = self.terms.extent_bytes, set()
+            return
+        file, extent_bytes = self.files[number], self.terms.extent_bytes
         for each in ranges:
             end = min(each.offset + each.length, file.size)
             last = self.extents_of(file) if end == file.size else end // extent_bytes
-            found |= set(range(-(-each.offset // extent_bytes), last))
-        return found
+            found = range(-(-each.offset // extent_bytes), last)
+            file.held.update(found)
+            for lane in self.lanes:
+                lane.opened -= {(number, extent) for extent in found} - lane.listed
 
     def _states_are_complete(self):
         """Now it is known what the destination lacks: that is cut into partitions, or reported once more."""
@@ -167,8 +185,8 @@ class Source(Session):
         per_partition = self.terms.partition_bytes // self.terms.extent_bytes
         if self._goes_on:
             for number, file in enumerate(self.files):
-                for extent in sorted(file.sent - file.held):
-                    self._say_sent(number, extent, 1, 0)
+                for extent in sorted(file.sent.keys() - file.held):
+                    self._say_sent(number, extent, 1, file.sent[extent])
             return
         self._partitions.clear()
         for number, file in enumerate(self.files):
@@ -194,6 +212,7 @@ class Source(Session):
                 continue
             lane.done_seen = (lane.done_seen + 1) % (1 << 32)
             lane.opened.add((number, extent))  # a repair may have opened it
+            lane.listed.add((number, extent))
             if number < len(self.files) and extent < self.extents_of(self.files[number]):
                 self.files[number].held.add(extent)
         for first, count in status.gaps:
@@ -213,7 +232,7 @@ class Source(Session):
                     self._report_what_left(lane, now)
                     break
         for number, file in enumerate(self.files):
-            if self._may_send and not file.digest_told and len(file.sent | file.held) == self.extents_of(file):
+            if self._may_send and not file.digest_told and len(file.sent.keys() | file.held) == self.extents_of(file):
                 self._say_digest(number, file)
 
     def _refill(self, now):
@@ -247,7 +266,7 @@ class Source(Session):
         if not flags:
             lane.extent_crc = self.terms.crc.joined(lane.extent_crc, datagram.chunk_crc, len(data))
         if not flags and not lane.chunks:
-            file.sent.add(extent)
+            file.sent[extent] = self.lanes.index(lane)
             file.crcs[extent] = lane.extent_crc
             if not lane.extents:
                 self._report_sent(lane, sum(lane.partition[1:]))
@@ -274,7 +293,7 @@ class Source(Session):
 
     def _probe(self, lane, now):
         """Makes losses at the tail visible: the next tx_seq tells how many were sent."""
-        waits = any(file.sent - file.held for file in self.files)
+        waits = any(file.sent.keys() - file.held for file in self.files)
         if waits and now - lane.sent_ns > max(lane.rtt_ns / 4, lane.probe_ns):
             lane.send(wire.Datagram(wire.PROBE, lane.flow_id, lane.tx_seq, time.monotonic_ns(),
                                     done_seen=lane.done_seen))  # fmt: skip
