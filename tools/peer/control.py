@@ -116,7 +116,11 @@ class Listener:
         self._socket.settimeout(timeout_s)
         tcp, _ = self._socket.accept()
         tcp.settimeout(10)
-        stream = Stream(self._identity.tls(tcp, called=True))
+        try:
+            stream = Stream(self._identity.tls(tcp, called=True))
+        except (OSError, Failed) as error:
+            tcp.close()
+            raise Gone(f"no handshake: {error}") from None
         stream.send_frame(b"")  # your key is trusted
         return stream
 

@@ -92,13 +92,16 @@ class Node:
                 if session and session.ended:
                     return session
 
-    def take_one(self, listener):
-        with contextlib.closing(listener.accept()) as stream:
+    def take_one(self, listener, timeout_s=30):
+        with contextlib.closing(listener.accept(timeout_s)) as stream:
             return self.take(stream)
 
     def take(self, stream):
         """One call: its Hello says which session. Gone leaves the session to the next call."""
-        _, hello = stream.expect("hello", timeout_s=10)
+        try:
+            _, hello = stream.expect("hello", timeout_s=10)
+        except Failed as error:
+            raise Gone(f"no Hello: {error}") from None
         if not hello.protocol_version_min <= VERSION <= hello.protocol_version_max:
             stream.fail(INCOMPATIBLE, f"this peer speaks version {VERSION}")
         session = self.sessions.get(hello.session_id)
