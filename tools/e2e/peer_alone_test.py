@@ -67,8 +67,10 @@ def two(request, tmp_path):
         own = peer.udp_socket(address, port)
         return Lossy(own, 10, port) if request.param else own
 
+    ports = free_ports(2)
+
     def node(name, other, address):
-        abilities = peer.Abilities(address4=address, lanes=2, ports=[46100, 46101])
+        abilities = peer.Abilities(address4=address, lanes=2, ports=ports)
         identity = peer.Identity(tmp_path / name, [tmp_path / other / "cert.pem"])
         return peer.Node(identity, abilities, tmp_path / f"{name}-data", open_socket)
 
@@ -104,9 +106,9 @@ def test_commands(tmp_path):
 
     def common(name, other, address):
         return ["--identity", tmp_path / name, "--trust", tmp_path / other / "cert.pem", "--data4", address,
-                "--ports", "46200", "--folder", tmp_path / name]  # fmt: skip
+                "--ports", str(lane), "--folder", tmp_path / name]  # fmt: skip
 
-    port = free_ports(1)[0]
+    port, lane = free_ports(2)
     for name in ("a", "b"):
         assert start("identity", tmp_path / name).wait(60) == 0
     source = tmp_path / "file"

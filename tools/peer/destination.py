@@ -104,7 +104,8 @@ class ReceivingLane(Lane):
         self._status_ns, self._delays, self.wants_status = now, [], False
 
     def gap_list(self):
-        """Runs of lost numbers, at most 64 of them; each number stands in three statuses."""
+        """Runs of lost numbers; each number stands in three statuses. With 64 of them and 64 extents a status is
+        always short enough."""
         runs = []
         for tx_seq in sorted(self._gaps):
             if runs and runs[-1][0] + runs[-1][1] == tx_seq:
