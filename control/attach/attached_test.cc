@@ -4,6 +4,7 @@
 #include "control/attach/attached.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 namespace sluice::control {
 namespace {
@@ -71,13 +73,19 @@ class FakeDataplane {
       }
       requests.push_back(request);
       if (request.kind == end_at) co_return end();
-      answer(request.kind, status, request.kind == AttachKind::kFetchObject && with_fd ? memfd_.get() : -1);
+      const bool fetches = request.kind == AttachKind::kFetchObject;
+      const UniqueFd own = fetches && fetched ? fetched(request) : UniqueFd();
+      answer(request.kind, fetches && fetched && !own ? ENOENT : status,
+             own                              ? own.get()
+             : fetches && with_fd && !fetched ? memfd_.get()
+                                              : -1);
     }
   }
 
   int status = 0;  // of the answers to come
   bool with_fd = true;
-  std::optional<AttachKind> end_at;  // ends instead of answering
+  std::function<UniqueFd(const AttachRequest&)> fetched;  // what is open; nothing: it is not
+  std::optional<AttachKind> end_at;                       // ends instead of answering
   std::vector<AttachRequest> requests;
 
  private:
@@ -210,6 +218,47 @@ TEST_F(AttachedTest, FetchesADescriptorOrNothing) {
   dataplane_.status = 0;
   dataplane_.with_fd = false;
   EXPECT_FALSE(fetch()) << "an answer without a descriptor";
+}
+
+// A control that comes back fetches what all of its sessions had open. Each answer is that of its own
+// request, also between others.
+TEST_F(AttachedTest, EachOfManyFetchesGetsItsOwnDescriptor) {
+  constexpr uint32_t kSessions = 8;
+  constexpr uint32_t kObjects = 8;
+  const auto size_of = [](uint32_t session, uint32_t object) { return session * 100 + object + 1; };
+  const auto is_open = [](uint32_t session, uint32_t object) { return (session + object) % 5 != 0; };
+  dataplane_.fetched = [&](const AttachRequest& request) {
+    if (!is_open(request.session, request.object)) return UniqueFd();
+    UniqueFd fd(::memfd_create("object-test", MFD_CLOEXEC));
+    EXPECT_EQ(::ftruncate(fd.get(), size_of(request.session, request.object)), 0);
+    return fd;
+  };
+  struct Fetch {
+    uint32_t session = 0;
+    uint32_t object = 0;
+    std::optional<Result<UniqueFd>> result;
+  };
+  std::vector<Fetch> fetches;
+  for (uint32_t session = 0; session < kSessions; ++session) {
+    for (uint32_t object = 0; object < kObjects; ++object)
+      fetches.push_back({.session = session, .object = object, .result = std::nullopt});
+  }
+  for (Fetch& fetch : fetches) {
+    asio::co_spawn(
+        io_, keep(board_->fetch_object(SessionSlotId(fetch.session), ObjectId(fetch.object)), &fetch.result),
+        asio::detached);
+  }
+  const AttachRequest between{.session = 3, .object = 300, .size = 9};
+  EXPECT_TRUE(run(board_->open_object(between, -1, false))) << "asked last, answered last";
+  for (const Fetch& fetch : fetches) {
+    SCOPED_TRACE(fmt::format("session {}, object {}", fetch.session, fetch.object));
+    ASSERT_TRUE(fetch.result.has_value());
+    ASSERT_EQ(static_cast<bool>(*fetch.result), is_open(fetch.session, fetch.object));
+    if (!*fetch.result) continue;
+    EXPECT_EQ(::lseek((*fetch.result)->get(), 0, SEEK_END),
+              static_cast<off_t>(size_of(fetch.session, fetch.object)));
+  }
+  EXPECT_FALSE(board_->lost());
 }
 
 TEST_F(AttachedTest, AClosedSessionsSlotIsFree) {
