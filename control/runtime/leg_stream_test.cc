@@ -1,0 +1,233 @@
+// A leg's control stream over real TLS on the loopback, one thread: each effect is answered once, and what
+// the peer says comes in order. No test waits for time to pass; the bound in run_until() only ends one that
+// hangs.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/leg_stream.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <deque>
+#include <filesystem>
+
+#include "control/peer/codec.h"
+#include "control/transfer/negotiation.h"
+
+namespace sluice::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+const std::string kId(32, 'a');
+
+class Queue final : public EventQueue {
+ public:
+  void post(transfer::Event event) override { events.push_back(std::move(event)); }
+  template <typename E>
+  std::vector<E> all() const {
+    std::vector<E> found;
+    for (const transfer::Event& event : events) {
+      if (const E* one = std::get_if<E>(&event)) found.push_back(*one);
+    }
+    return found;
+  }
+  std::vector<transfer::Event> events;
+};
+
+// This node is alpha. Beta listens, and is as many connections as it was called.
+class LegStreamTest : public testing::Test {
+ protected:
+  LegStreamTest() {
+    char name[] = "/tmp/sluice-leg-XXXXXX";
+    root_ = ::mkdtemp(name);
+    const identity::Identity alpha = make("alpha");
+    beta_ = make("beta");
+    listener_ = listen(beta_, alpha, "alpha", accepted_);
+    trust(listener_->port());
+    config::Node node;
+    node.directory = root_ / "alpha";
+    auto exports = exports::Exports::open({});
+    EXPECT_TRUE(exports);
+    services_ = std::make_shared<Services>(io_, node, alpha, std::move(*exports), nullptr);
+    own_listener_ = listen(services_->identity, beta_, "beta", calls_);
+    stream_ = std::make_unique<LegStream>(services_, queue_, transfer::LegId(0), "beta");
+  }
+  ~LegStreamTest() override {
+    stream_.reset();
+    fs::remove_all(root_);
+  }
+
+  using Connections = std::deque<std::shared_ptr<peer::Connection>>;
+  identity::Identity make(const std::string& name) {
+    EXPECT_TRUE(identity::create(root_ / name, name));
+    return *identity::load(root_ / name);
+  }
+  std::unique_ptr<peer::Listener> listen(const identity::Identity& self, const identity::Identity& other,
+                                         const std::string& its_name, Connections& taken) {
+    auto trusted = [its_name,
+                    fingerprint = other.fingerprint]() -> asio::awaitable<std::vector<identity::Peer>> {
+      std::vector<identity::Peer> peers;
+      peers.push_back({.name = its_name, .address = "", .fingerprint = fingerprint, .certificate_pem = ""});
+      co_return peers;
+    };
+    auto listener =
+        peer::listen(io_, self, "127.0.0.1:0", std::move(trusted),
+                     [&taken](std::unique_ptr<peer::Connection> one) { taken.push_back(std::move(one)); });
+    EXPECT_TRUE(listener);
+    return std::move(*listener);
+  }
+  void trust(uint16_t port) {
+    const std::string address = port == 0 ? "" : "127.0.0.1:" + std::to_string(port);
+    EXPECT_TRUE(identity::trust(root_ / "alpha", "beta", address, beta_.certificate_pem, false));
+  }
+
+  void run_until(const std::function<bool()>& condition) {
+    while (!condition()) ASSERT_GT(io_.run_one_for(30s), 0U) << "hangs";
+  }
+  template <typename E>
+  void await(size_t count = 1) {
+    run_until([&] { return queue_->all<E>().size() >= count; });
+  }
+  std::shared_ptr<peer::Connection> connected() {
+    stream_->perform(transfer::Call{});
+    await<transfer::CallEnded>();
+    run_until([&] { return !accepted_.empty(); });
+    return accepted_.front();
+  }
+  // Beta calls alpha.
+  std::shared_ptr<peer::Connection> call_of_beta() {
+    std::shared_ptr<peer::Connection> caller;
+    const identity::Peer alpha{"alpha", "127.0.0.1:" + std::to_string(own_listener_->port()),
+                               services_->identity.fingerprint, ""};
+    asio::co_spawn(io_, connect(beta_, alpha, &caller), asio::detached);
+    const size_t before = calls_.size();
+    run_until([&] { return caller && calls_.size() > before; });
+    return caller;
+  }
+  static asio::awaitable<void> connect(identity::Identity self, identity::Peer peer,
+                                       std::shared_ptr<peer::Connection>* to) {
+    Result<std::unique_ptr<peer::Connection>> one = co_await peer::connect(self, peer, 10'000);
+    if (one) *to = std::move(*one);
+  }
+  // What this end of a connection hears until it ends; nothing: it has ended.
+  std::optional<transfer::Message> hear(const std::shared_ptr<peer::Connection>& connection) {
+    std::optional<Result<peer::PeerMessage>> heard;
+    asio::co_spawn(io_, receive(connection, &heard), asio::detached);
+    run_until([&] { return heard.has_value(); });
+    return *heard ? peer::from_wire(**heard) : std::nullopt;
+  }
+  static asio::awaitable<void> receive(std::shared_ptr<peer::Connection> connection,
+                                       std::optional<Result<peer::PeerMessage>>* heard) {
+    heard->emplace(co_await connection->receive());
+  }
+
+  fs::path root_;
+  asio::io_context io_{1};
+  identity::Identity beta_;
+  Connections accepted_;  // by beta
+  Connections calls_;     // of beta
+  std::unique_ptr<peer::Listener> listener_;
+  std::unique_ptr<peer::Listener> own_listener_;
+  std::shared_ptr<Services> services_;
+  const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
+  std::unique_ptr<LegStream> stream_;
+};
+
+TEST_F(LegStreamTest, ACallIsAnsweredOnceAndCarriesWordsInOrder) {
+  const auto beta = connected();
+  ASSERT_EQ(queue_->all<transfer::CallEnded>().size(), 1U);
+  EXPECT_TRUE(queue_->all<transfer::CallEnded>().front().status);
+  stream_->perform(transfer::Send{.leg = transfer::LegId(0), .message = transfer::make_hello(kId)});
+  EXPECT_EQ(std::get<transfer::Hello>(*hear(beta)).session_id, kId);
+  for (uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(beta->send(peer::to_wire(transfer::SessionDone{.files = i})));
+  await<transfer::Received>(20);
+  for (uint64_t i = 0; i < 20; ++i)
+    EXPECT_EQ(std::get<transfer::SessionDone>(queue_->all<transfer::Received>()[i].message).files, i);
+  beta->close();
+  await<transfer::StreamEnded>();
+  EXPECT_EQ(queue_->all<transfer::CallEnded>().size(), 1U);
+}
+
+TEST_F(LegStreamTest, ACallThatNobodyTakesIsAnsweredToo) {
+  listener_.reset();
+  stream_->perform(transfer::Call{});
+  await<transfer::CallEnded>();
+  EXPECT_EQ(queue_->all<transfer::CallEnded>().front().status.error().code, ErrorCode::kPeerUnreachable);
+}
+
+// Nobody has said where it is: it only calls.
+TEST_F(LegStreamTest, APeerWithoutAnAddressCannotBeCalled) {
+  fs::remove(root_ / "alpha" / "trusted" / "beta.toml");
+  stream_->perform(transfer::Call{});
+  await<transfer::CallEnded>();
+  EXPECT_FALSE(queue_->all<transfer::CallEnded>().front().status);
+  EXPECT_TRUE(accepted_.empty());
+}
+
+TEST_F(LegStreamTest, HangingUpWhileItCallsAnswersAtOnceAndOnce) {
+  stream_->perform(transfer::Call{});
+  stream_->perform(transfer::HangUp{});
+  ASSERT_EQ(queue_->all<transfer::CallEnded>().size(), 1U);
+  EXPECT_FALSE(queue_->all<transfer::CallEnded>().front().status);
+  stream_->perform(transfer::Call{});
+  await<transfer::CallEnded>(2);
+  EXPECT_TRUE(queue_->all<transfer::CallEnded>().back().status);
+  EXPECT_EQ(queue_->all<transfer::StreamEnded>().size(), 0U) << "of a call that was hung up nothing is heard";
+}
+
+TEST_F(LegStreamTest, WhatWasSaidBeforeHangingUpIsHeard) {
+  const auto beta = connected();
+  stream_->perform(transfer::Send{.leg = transfer::LegId(0), .message = transfer::Failure{.code = 12}});
+  stream_->perform(transfer::HangUp{});
+  EXPECT_EQ(std::get<transfer::Failure>(*hear(beta)).code, 12U);
+  EXPECT_FALSE(hear(beta).has_value());
+  EXPECT_TRUE(queue_->all<transfer::StreamEnded>().empty()) << "whoever hangs up knows";
+}
+
+TEST_F(LegStreamTest, ACallOfThePeerWaitsWithItsWordsUntilItIsTaken) {
+  const auto beta = call_of_beta();
+  stream_->peer_called(calls_.front(), transfer::make_hello(kId));
+  EXPECT_EQ(queue_->all<transfer::PeerCalled>().front().hello.session_id, kId);
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(beta->send(peer::to_wire(transfer::SessionDone{.files = i})));
+  stream_->perform(transfer::TakeCall{});
+  await<transfer::Received>(5);
+  for (uint64_t i = 0; i < 5; ++i)
+    EXPECT_EQ(std::get<transfer::SessionDone>(queue_->all<transfer::Received>()[i].message).files, i);
+  EXPECT_TRUE(queue_->all<transfer::CallLost>().empty());
+}
+
+TEST_F(LegStreamTest, ACallIsRefusedWithAWord) {
+  const auto beta = call_of_beta();
+  stream_->peer_called(calls_.front(), transfer::make_hello(kId));
+  stream_->perform(transfer::RefuseCall{.leg = transfer::LegId(0), .word = transfer::Pause{.node = "alpha"}});
+  EXPECT_EQ(std::get<transfer::Pause>(*hear(beta)).node, "alpha");
+  EXPECT_FALSE(hear(beta).has_value());
+  EXPECT_TRUE(queue_->all<transfer::CallLost>().empty());
+}
+
+TEST_F(LegStreamTest, ACallThatEndsWhileItWaitsIsLost) {
+  const auto beta = call_of_beta();
+  stream_->peer_called(calls_.front(), transfer::make_hello(kId));
+  beta->close();
+  await<transfer::CallLost>();
+  EXPECT_TRUE(queue_->all<transfer::StreamEnded>().empty());
+}
+
+TEST_F(LegStreamTest, ASecondCallTakesThePlaceOfTheFirst) {
+  const auto first = call_of_beta();
+  stream_->peer_called(calls_.front(), transfer::make_hello(kId));
+  const auto second = call_of_beta();
+  stream_->peer_called(calls_.back(), transfer::make_hello(kId));
+  EXPECT_FALSE(hear(first).has_value());
+  stream_->perform(transfer::TakeCall{});
+  ASSERT_TRUE(second->send(peer::to_wire(transfer::SessionDone{.files = 7})));
+  await<transfer::Received>();
+  EXPECT_EQ(queue_->all<transfer::PeerCalled>().size(), 2U);
+  EXPECT_TRUE(queue_->all<transfer::CallLost>().empty()) << "one that waited before is gone without a word";
+}
+
+}  // namespace
+}  // namespace sluice::runtime
