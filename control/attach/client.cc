@@ -41,11 +41,15 @@ void BoardClient::join(BoardUser* user) {
 void BoardClient::leave(BoardUser* user) {
   std::erase(users_, user);
   std::erase(ticking_, user);
-  std::erase_if(claims_, [user](const auto& claim) { return claim.first == user; });
+  drop_claim(user);
   if (attached_) attached_->flows().forget(user);
 }
 
 void BoardClient::claim(BoardUser* user, Claim claim) { claims_.emplace_back(user, std::move(claim)); }
+
+void BoardClient::drop_claim(BoardUser* user) {
+  std::erase_if(claims_, [user](const auto& claim) { return claim.first == user; });
+}
 
 void BoardClient::start_ticking(BoardUser* user) {
   ticking_.push_back(user);

@@ -40,6 +40,7 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   void leave(BoardUser* user);
   // This user goes on with these flows, if they are still there at the next attach. Others are closed then.
   void claim(BoardUser* user, Claim claim);
+  void drop_claim(BoardUser* user);
   // Ticks while it has a session slot.
   void start_ticking(BoardUser* user);
   void stop_ticking(BoardUser* user);

@@ -75,6 +75,13 @@ asio::awaitable<void> Manager::receive(std::shared_ptr<bool> alive,
       co_return co_await say(services->io, std::move(connection), transfer::ended_answer(**saved));
     case transfer::Reception::kNothing:
       co_return co_await say(services->io, std::move(connection), transfer::nothing_answer(hello));
+    case transfer::Reception::kUnknown:
+      spdlog::warn("{} asks for session {}, which is not known here: it ends there", peer,
+                   hello.session_id.substr(0, 8));
+      co_return co_await say(services->io, std::move(connection), transfer::unknown_answer(hello));
+    case transfer::Reception::kKnows:
+      if (const Task task = active(hello.session_id)) task->post(transfer::PeerInquires{});
+      co_return co_await say(services->io, std::move(connection), transfer::knows_answer(hello));
     case transfer::Reception::kNew:
     case transfer::Reception::kKnown:
       co_return take_call(connection, hello);

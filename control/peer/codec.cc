@@ -45,6 +45,7 @@ void put(const transfer::Hello& m, PeerMessage* wire) {
   to->set_known(m.known);
   for (const uint64_t id : m.flow_ids) to->add_flow_ids(id);
   to->set_ended(m.ended);
+  to->set_inquires(m.inquires);
 }
 
 void put(const transfer::Specification& m, PeerMessage* wire) {
@@ -170,7 +171,8 @@ transfer::Hello take(const Hello& m) {
           .session_id = session_id_text(m.session_id()),
           .known = m.known(),
           .flow_ids = list_of(m.flow_ids()),
-          .ended = m.ended()};
+          .ended = m.ended(),
+          .inquires = m.inquires()};
 }
 
 transfer::Specification take(const Specification& m) {

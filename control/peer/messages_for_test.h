@@ -16,7 +16,7 @@ template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<2> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<transfer::Heartbeat> : Fields<0> {};
-template <> struct Count<transfer::Hello> : Fields<7> {};
+template <> struct Count<transfer::Hello> : Fields<8> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
 template <> struct Count<transfer::OfferedFile> : Fields<5> {};
@@ -58,7 +58,8 @@ inline std::vector<Message> sample_messages() {
             .session_id = "00ff0123456789abcdef0123456789ab",
             .known = true,
             .flow_ids = {1, ~0ULL},
-            .ended = true},
+            .ended = true,
+            .inquires = true},
       Specification{.role = OfferedRole::kDestination,
                     .lanes_max = 16,
                     .data_ip4 = ip4,

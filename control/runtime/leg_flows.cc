@@ -83,6 +83,12 @@ void LegFlows::perform(const transfer::ClaimFlows& effect) {
   services_->board->claim(this, std::move(claim));
 }
 
+void LegFlows::perform(const transfer::DropClaim&) {
+  if (!claim_) return;
+  services_->board->drop_claim(this);
+  on_claimed(false);
+}
+
 void LegFlows::on_claimed(bool adopted) {
   if (adopted) {
     control::FlowsGranted granted{.session = claim_->record.board_session, .flows = {}};

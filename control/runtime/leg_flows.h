@@ -27,6 +27,7 @@ class LegFlows final : public control::BoardUser {
   void join();  // the board's users: events come from here on
 
   void perform(const transfer::ClaimFlows& effect);
+  void perform(const transfer::DropClaim& effect);
   void perform(const transfer::ReserveFlows& effect);
   void perform(const transfer::ReserveBuffers& effect);
   void perform(const transfer::ShrinkLanes& effect);

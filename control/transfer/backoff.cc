@@ -23,7 +23,7 @@ Remedy remedy_of(ErrorCode code) {
 
 void Backoff::interrupted(uint64_t now_ns, bool peer_is_well) {
   if (since_ns_ == 0 || peer_is_well) since_ns_ = now_ns;
-  wait_ns_ = std::clamp(wait_ns_ * 2, kMinNs, kMaxNs);
+  wait_ns_ = std::clamp(wait_ns_ * 2, min_ns_, max_ns_);
   next_ns_ = now_ns + wait_ns_;
 }
 

@@ -23,14 +23,20 @@ class Backoff {
   static constexpr uint64_t kMinNs = 200'000'000;
   static constexpr uint64_t kMaxNs = 5'000'000'000;
 
+  Backoff() = default;
+  Backoff(uint64_t min_ns, uint64_t max_ns) : min_ns_(min_ns), max_ns_(max_ns) {}
+
   // An attempt ended at `now_ns`. `peer_is_well`: it said itself that it waits.
   void interrupted(uint64_t now_ns, bool peer_is_well);
   void moved() { since_ns_ = wait_ns_ = next_ns_ = 0; }
+  void hurry() { next_ns_ = 0; }                 // the next attempt may be at once
   uint64_t next_ns() const { return next_ns_; }  // of the next attempt
   // Since when no attempt got anywhere; 0: data moves.
   uint64_t since_ns() const { return since_ns_; }
 
  private:
+  uint64_t min_ns_ = kMinNs;
+  uint64_t max_ns_ = kMaxNs;
   uint64_t since_ns_ = 0;
   uint64_t wait_ns_ = 0;
   uint64_t next_ns_ = 0;

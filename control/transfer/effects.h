@@ -46,6 +46,9 @@ struct ClaimFlows {  // of an earlier life of this control, by the leg's record 
   LegRecord record;
   bool receives = false;
 };
+struct DropClaim {  // wanted no more: they end as those of nobody. ClaimFlows is answered at once
+  LegId leg;
+};
 struct ReserveFlows {  // a session slot, and so many flows -> FlowsReserved
   LegId leg;
   board::Direction direction{};
@@ -192,11 +195,11 @@ struct Over {  // nothing more comes of this transfer
 };
 
 using Effect =
-    std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, ReserveFlows, ReserveBuffers,
-                 ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate, SettleLane, DrainEvents,
-                 ReleaseFlows, OpenObject, CloseObject, FetchObject, OpenSources, ReopenSources, CheckSource,
-                 ReadExtent, CreateFiles, RecoverFiles, ReopenFile, RecreateFile, SyncObject, FinishObject,
-                 ReadBackObject, NameObject, ReleaseFiles, WriteJournal, Log, Over>;
+    std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
+                 ReserveBuffers, ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate, SettleLane,
+                 DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject, OpenSources, ReopenSources,
+                 CheckSource, ReadExtent, CreateFiles, RecoverFiles, ReopenFile, RecreateFile, SyncObject,
+                 FinishObject, ReadBackObject, NameObject, ReleaseFiles, WriteJournal, Log, Over>;
 
 // Where the parts of a transfer put what they want done.
 class Effects {

@@ -32,6 +32,9 @@ struct PeerCalled {  // the peer opened a stream and said hello; one that waited
   LegId leg;
   Hello hello;
 };
+struct PeerInquires {  // it asked whether this node still knows the transfer, and was told so
+  LegId leg;
+};
 struct CallLost {  // the call that waits has ended
   LegId leg;
 };
@@ -50,7 +53,7 @@ struct BoardAttached {
   Dataplane dataplane;
 };
 struct BoardLost {};  // with all flows, objects, buffers and the slot; what was asked of it is still answered
-struct FlowsClaimed {  // answers ClaimFlows, once a dataplane is attached
+struct FlowsClaimed {  // answers ClaimFlows, once a dataplane is attached, or the claim is dropped
   LegId leg;
   bool adopted = false;
   uint32_t random = 0;  // tells answers to this control from those to another
@@ -167,11 +170,11 @@ struct JournalWritten {
 struct TimerDue {};
 
 using Event =
-    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, Detach, CallEnded, PeerCalled, CallLost, Received,
-                 StreamEnded, BoardAttached, BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved,
-                 FlowEvent, EventsDrained, FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched,
-                 SourcesOpened, SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered,
-                 FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack, ObjectNamed,
-                 FilesReleased, JournalWritten, TimerDue>;
+    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, Detach, CallEnded, PeerCalled, PeerInquires,
+                 CallLost, Received, StreamEnded, BoardAttached, BoardLost, FlowsClaimed, FlowsReserved,
+                 BuffersReserved, FlowEvent, EventsDrained, FlowsReleased, Tick, ObjectOpened, ObjectClosed,
+                 ObjectFetched, SourcesOpened, SourcesReopened, SourceChecked, ExtentRead, FilesCreated,
+                 FilesRecovered, FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack,
+                 ObjectNamed, FilesReleased, JournalWritten, TimerDue>;
 
 }  // namespace sluice::transfer

@@ -164,7 +164,6 @@ void Handshake::settle(uint64_t now_ns, Effects& out) {
 
 Status Handshake::answer_call(const Dataplane& dataplane, uint64_t now_ns, Effects& out) {
   dataplane_ = dataplane;
-  around_.stream.take(now_ns, out);
   around_.stream.greeted();
   contacted_ = true;
   Hello answer = make_hello(around_.job.id);
@@ -175,7 +174,6 @@ Status Handshake::answer_call(const Dataplane& dataplane, uint64_t now_ns, Effec
 }
 
 void Handshake::hear_of_end(uint64_t now_ns, Effects& out) {
-  around_.stream.take(now_ns, out);
   around_.stream.greeted();
   contacted_ = true;
   settle(now_ns, out);

@@ -34,10 +34,10 @@ class Handshake {
   };
   Handshake(LegId leg, Around around) : leg_(leg), around_(around) {}
 
-  // The initiator calls; the other node has been called, and the stream is open.
+  // The initiator calls; the other node has been called, and has taken the call.
   Status call(const Dataplane& dataplane, uint64_t now_ns, Effects& out);
   Status answer_call(const Dataplane& dataplane, uint64_t now_ns, Effects& out);
-  // The peer called to say that the session has ended there.
+  // The peer says, on a stream that is open, that the session has ended there.
   void hear_of_end(uint64_t now_ns, Effects& out);
   // The attempt ends: what is under way ends, and nothing new is begun.
   void halt() { halted_ = true; }

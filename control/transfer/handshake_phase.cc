@@ -11,7 +11,7 @@ constexpr HandshakeWait kWaits[] = {
     {P::kIdle, "", WaitLimit::kNone, ""},
     {P::kFlows, "flow slots", WaitLimit::kNone, ""},
     {P::kCredit, "extent buffers", WaitLimit::kNone, ""},
-    {P::kCalling, "", WaitLimit::kNone, ""},
+    {P::kCalling, "a connection to the peer", WaitLimit::kNone, ""},
     {P::kHello, "peer's hello", WaitLimit::kStall, "Hello"},
     {P::kSpecification, "peer's specification", WaitLimit::kStall, "Specification"},
     {P::kAnswer, "peer's extent buffers", WaitLimit::kNone, "SpecificationSet"},

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sluice::transfer {
 
 using P = LegPhase;
@@ -11,7 +13,7 @@ using P = LegPhase;
 bool allowed(P from, P to) {
   switch (to) {
     case P::kIdle:
-      return from == P::kReleasing || from == P::kClosing || from == P::kParting;
+      return from == P::kReleasing || from == P::kClosing || from >= P::kParting;
     case P::kDataplane:
       return from == P::kIdle;
     case P::kPeer:
@@ -33,6 +35,7 @@ bool allowed(P from, P to) {
     case P::kReleasing:
       return from == P::kSettling;
     case P::kParting:
+    case P::kInquiring:
       return from == P::kIdle;
   }
   return false;
@@ -50,7 +53,8 @@ Leg::Leg(LegId id, std::string peer_name, const Settings& settings, Job& job)
                       .job = job_,
                       .stream = stream_,
                       .lanes = lanes_,
-                      .agreement = agreement_}) {}
+                      .agreement = agreement_}),
+      inquiries_(std::min(kInquireNs, settings.stall_timeout_ns), kInquireMaxNs) {}
 
 void Leg::restore(const LegRecord& record, bool claim, Effects& out) {
   if (record.agreement) agreement_ = *record.agreement;
@@ -93,15 +97,16 @@ void Leg::leave_dataplane(uint64_t now_ns, Effects& out) {
 
 void Leg::take_call(uint64_t now_ns, Effects& out) {
   if (!waiting_call_ || (!dataplane_ && !told_of_end())) return;
-  if (job_.has_end() && !waiting_call_->known && !waiting_call_->ended) {
+  if (job_.has_end() && !waiting_call_->hello.known && !told_of_end()) {
     // It never came to know what was agreed upon: no data was sent.
     forget_ = forgetting_ = true;
     return enter(P::kForgetting, now_ns);
   }
-  const Hello hello = *std::exchange(waiting_call_, std::nullopt);
-  attempt_.told_of_end = hello.ended;
+  attempt_.told_of_end = told_of_end();
+  const bool ours = std::exchange(waiting_call_, std::nullopt)->ours;
   enter(P::kHandshake, now_ns);
-  if (hello.ended) return handshake_.hear_of_end(now_ns, out);
+  if (!ours) stream_.take(now_ns, out);
+  if (attempt_.told_of_end) return handshake_.hear_of_end(now_ns, out);
   judge(handshake_.answer_call(*dataplane_, now_ns, out), now_ns, out);
 }
 
@@ -123,8 +128,12 @@ void Leg::adopt(uint64_t now_ns, Effects& out) {
   if (DestinationEnd* const destination = job_.destination()) destination->files().adopt(out);
 }
 
-void Leg::on(const FlowsClaimed& event) {
+void Leg::on(const FlowsClaimed& event, Effects& out) {
   CHECK(claim_ == Claim::kAsked, "what is answered was asked for");
+  if (event.adopted && phase_ == P::kClosing && !attempt_.detached) {  // it came before the claim was dropped
+    claim_ = Claim::kNone;
+    return lanes_.close(out);
+  }
   claim_ = event.adopted ? Claim::kAdopted : Claim::kNone;
   work_tag_ = event.random;
   if (!event.adopted) lanes_.drop();
@@ -177,6 +186,10 @@ bool Leg::step(uint64_t now_ns, Effects& out) {
       break;
     case P::kDataplane:
       leave_dataplane(now_ns, out);
+      if (phase_ != P::kDataplane || now_ns - entered_ns_ < settings_.stall_timeout_ns) break;
+      stop({ErrorCode::kDaemonNotRunning,
+            fmt::format("sluice-dataplane of node {} does not run: start it", settings_.node_name)},
+           LastWord::kNone, now_ns, out);
       break;
     case P::kPeer:
       take_call(now_ns, out);
@@ -209,6 +222,9 @@ bool Leg::step(uint64_t now_ns, Effects& out) {
       break;
     case P::kParting:
       keep_parting(now_ns, out);
+      break;
+    case P::kInquiring:
+      if (stream_.phase() == StreamPhase::kDown && !stream_.call_pending()) asked(now_ns);
       break;
   }
   return phase_ != before;
@@ -283,7 +299,9 @@ void Leg::close(uint64_t now_ns, Effects& out) {
   stream_.hang_up(now_ns, out);
   handshake_.halt();
   job_.halt();
-  if (attempt_.board_lost) {
+  if (claim_ == Claim::kAsked) {
+    out.add(DropClaim{id_});
+  } else if (attempt_.board_lost) {
     lanes_.drop();
   } else {
     lanes_.close(out);
@@ -306,8 +324,8 @@ void Leg::detach(uint64_t now_ns) {
 }
 
 void Leg::finish_closing(uint64_t now_ns, Effects& out) {
-  const bool flows_ended =
-      attempt_.board_lost || lanes_.all_closed() || now_ns - entered_ns_ >= kCloseTimeoutNs;
+  const bool flows_ended = claim_ != Claim::kAsked && (attempt_.board_lost || lanes_.all_closed() ||
+                                                       now_ns - entered_ns_ >= kCloseTimeoutNs);
   if (phase_ == P::kClosing) {
     if (attempt_.detached) {
       if (job_.pending() == 0 && !forgetting_) attempt_over(now_ns);
@@ -340,37 +358,6 @@ void Leg::attempt_over(uint64_t now_ns) {
     job_.attempt_over();
     lanes_.drop();
   }
-  enter(P::kIdle, now_ns);
-}
-
-// ---- after the end of the transfer ---------------------------------------------------------------
-
-void Leg::part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out) {
-  last_words_ = std::move(words);
-  part_until_ns_ = until_ns;
-  backoff_.moved();
-  stream_.reset(now_ns);
-  enter(P::kParting, now_ns);
-  keep_parting(now_ns, out);
-}
-
-// Until the peer says that it has ended there as well: what was said may be lost with a process that heard
-// it.
-void Leg::keep_parting(uint64_t now_ns, Effects& out) {
-  if (now_ns >= part_until_ns_) return parted(now_ns, out);
-  if (stream_.phase() == StreamPhase::kGreeting) {
-    stream_.greeted();
-    for (const Message& word : last_words_) stream_.send(word, out);
-  }
-  if (stream_.phase() != StreamPhase::kDown || now_ns < backoff_.next_ns()) return;
-  backoff_.interrupted(now_ns, false);
-  stream_.call(out);
-}
-
-void Leg::parted(uint64_t now_ns, Effects& out) {
-  stream_.hang_up(now_ns, out);
-  last_words_.clear();
-  parted_ = true;
   enter(P::kIdle, now_ns);
 }
 

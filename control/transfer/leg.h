@@ -31,6 +31,7 @@ enum class LegPhase : uint8_t {
   kSettling,   // what they have brought becomes durable
   kReleasing,  // slots and buffers are given back
   kParting,    // the transfer has ended, and the peer is told
+  kInquiring,  // between attempts: does the peer still know of the transfer?
 };
 bool allowed(LegPhase from, LegPhase to);
 
@@ -51,6 +52,8 @@ class Leg {
   static constexpr uint64_t kCloseTimeoutNs = 5 * kSecondNs;
   static constexpr uint64_t kAdoptTimeoutNs = 5 * kSecondNs;
   static constexpr uint64_t kFarewellNs = 5 * kSecondNs;
+  static constexpr uint64_t kInquireNs = 30 * kSecondNs;  // after which a peer that does not call is asked
+  static constexpr uint64_t kInquireMaxNs = 300 * kSecondNs;  // then ever more rarely, down to this
 
   Leg(LegId id, std::string peer_name, const Settings& settings, Job& job);
   Leg(const Leg&) = delete;
@@ -66,7 +69,12 @@ class Leg {
   // Tells the peer, as often as it takes within `until_ns`, that the transfer has ended: `words` begin with a
   // Hello.
   void part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out);
-  void forgotten(uint64_t now_ns, Effects& out);  // wants_forgetting() was done
+  // Between attempts, at the node that was called: from now on the peer should call. If it does not, it is
+  // asked whether it still knows of the transfer. What it says of an end then waits as a call does.
+  void expect_call(uint64_t now_ns);
+  // What is due of that; `wanted`: nothing else is to be done. True: it is under way.
+  bool inquiring(bool wanted, uint64_t now_ns, Effects& out);
+  void forgotten(uint64_t now_ns, Effects& out);  // take_forgetting() was done
   void journal_agreed(uint64_t now_ns, Effects& out) { handshake_.journal_agreed(now_ns, out); }
   void completion_noted(uint64_t now_ns, Effects& out);  // what take_completion() told of is in the journal
   // Goes on where what was waited for has come about, or where time is over.
@@ -75,9 +83,10 @@ class Leg {
   // ---- what is told ----
   void on(const BoardAttached& event, uint64_t now_ns);
   void on(const BoardLost& event, uint64_t now_ns, Effects& out);
-  void on(const FlowsClaimed& event);
+  void on(const FlowsClaimed& event, Effects& out);
   void on(const CallEnded& event, uint64_t now_ns, Effects& out);
   void on(const PeerCalled& event, uint64_t now_ns, Effects& out);
+  void on(const PeerInquires&) { backoff_.hurry(); }
   void on(const CallLost&) { waiting_call_.reset(); }
   void on(const Received& event, uint64_t now_ns, Effects& out);
   void on(const StreamEnded& event, uint64_t now_ns, Effects& out);
@@ -99,10 +108,10 @@ class Leg {
   // Everything stands at the peer, who must not hear so before the journal of this node knows.
   bool take_completion() { return std::exchange(completion_, false); }
   bool take_forgetting() { return std::exchange(forget_, false); }
-  bool take_parted() { return std::exchange(parted_, false); }
+  bool take_parted() { return std::exchange(parting_.over, false); }
   bool call_waits() const { return waiting_call_.has_value(); }
-  bool told_of_end() const { return waiting_call_ && waiting_call_->ended; }  // at the peer
-  void refuse_call(Message word, Effects& out);
+  bool told_of_end() const { return waiting_call_ && waiting_call_->hello.ended; }  // at the peer
+  void refuse_call(Message word, uint64_t now_ns, Effects& out);
   Backoff& backoff() { return backoff_; }
   const std::string& peer_name() const { return peer_name_; }
   const Agreement& agreement() const { return agreement_; }
@@ -113,12 +122,22 @@ class Leg {
   bool queued() const { return phase_ == LegPhase::kHandshake && handshake_.queued(); }
   std::string waiting_for() const;
   uint64_t due_ns() const;
+  uint64_t inquiry_due_ns() const;  // between attempts
   LegRecord record(bool with_flows) const;
   bool attached() const { return dataplane_.has_value(); }
   const std::optional<Dataplane>& dataplane() const { return dataplane_; }
 
  private:
   enum class Claim : uint8_t { kNone, kAsked, kAdopted };
+  struct WaitingCall {
+    Hello hello;
+    bool ours = false;  // on the stream by which this node asked
+  };
+  struct Parting {
+    std::vector<Message> words;
+    uint64_t until_ns = 0;
+    bool over = false;
+  };
   struct Attempt {
     std::optional<Error> error;
     bool paused = false;
@@ -151,6 +170,9 @@ class Leg {
   void attempt_over(uint64_t now_ns);
   void keep_parting(uint64_t now_ns, Effects& out);
   void parted(uint64_t now_ns, Effects& out);
+  void ask(Effects& out);
+  void hear_answer(const Message& message, uint64_t now_ns, Effects& out);
+  void asked(uint64_t now_ns);
   Hello hello() const;
   Error unreachable(std::string what) const;
 
@@ -164,21 +186,20 @@ class Leg {
   Handshake handshake_;
   Watch watch_;
   Backoff backoff_;
+  Backoff inquiries_;
   Phase<LegPhase> phase_{LegPhase::kIdle};
   std::optional<Dataplane> dataplane_;
-  std::optional<Hello> waiting_call_;
+  std::optional<WaitingCall> waiting_call_;
   Attempt attempt_;
   std::optional<AttemptEnd> end_;
   Claim claim_ = Claim::kNone;
   uint32_t work_tag_ = 0;
   uint64_t entered_ns_ = 0;  // the phase
-  std::vector<Message> last_words_;
-  uint64_t part_until_ns_ = 0;
+  Parting parting_;
   bool flows_changed_ = false;
   bool forget_ = false;
   bool forgetting_ = false;  // that was asked for, and is not done
   bool completion_ = false;
-  bool parted_ = false;
 };
 
 }  // namespace sluice::transfer

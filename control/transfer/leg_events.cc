@@ -19,7 +19,9 @@ Hello Leg::hello() const {
 
 void Leg::on(const CallEnded& event, uint64_t now_ns, Effects& out) {
   stream_.call_ended(static_cast<bool>(event.status), now_ns);
-  if (phase_ == LegPhase::kHandshake) {
+  if (phase_ == LegPhase::kInquiring) {
+    if (stream_.open()) ask(out);
+  } else if (phase_ == LegPhase::kHandshake) {
     if (!event.status) return stop(event.status.error(), LastWord::kNone, now_ns, out);
     judge(handshake_.stream_open(now_ns, out), now_ns, out);
   } else if (phase_ == LegPhase::kMoving && stream_.open()) {
@@ -28,7 +30,7 @@ void Leg::on(const CallEnded& event, uint64_t now_ns, Effects& out) {
 }
 
 void Leg::on(const PeerCalled& event, uint64_t now_ns, Effects& out) {
-  waiting_call_ = event.hello;
+  waiting_call_ = WaitingCall{.hello = event.hello};
   if (phase_ == LegPhase::kHandshake) {
     stop(unreachable(fmt::format("{} opens the session anew", peer_name_)), LastWord::kNone, now_ns, out);
   } else if (moving()) {
@@ -62,8 +64,8 @@ void Leg::keep_stream(uint64_t now_ns, Effects& out) {
   }
   if (stream_.open() || stream_.phase() == StreamPhase::kCalling) return;
   if (waiting_call_ && !job_.initiator) {
-    const bool told_of_end = waiting_call_->ended;
-    if (!told_of_end && !lanes_.same_flows(waiting_call_->flow_ids)) {
+    const bool told_of_end = waiting_call_->hello.ended;
+    if (!told_of_end && !lanes_.same_flows(waiting_call_->hello.flow_ids)) {
       return stop(unreachable(fmt::format("{} opens the session anew", peer_name_)), LastWord::kNone, now_ns,
                   out);
     }
@@ -119,6 +121,7 @@ void Leg::on(const Received& event, uint64_t now_ns, Effects& out) {
     out.log(LogLevel::kInfo, fmt::format("{} knows that it ended", peer_name_));
     return parted(now_ns, out);
   }
+  if (phase_ == LegPhase::kInquiring) return hear_answer(event.message, now_ns, out);
   if (phase_ >= LegPhase::kClosing || std::holds_alternative<Heartbeat>(event.message)) return;
   if (const auto* hello = std::get_if<Hello>(&event.message)) attempt_.told_of_end |= hello->ended;
   if (const auto* failure = std::get_if<Failure>(&event.message)) {
@@ -151,8 +154,8 @@ void Leg::deliver(const Message& message, uint64_t now_ns, Effects& out) {
   }
 }
 
-void Leg::refuse_call(Message word, Effects& out) {
-  waiting_call_.reset();
+void Leg::refuse_call(Message word, uint64_t now_ns, Effects& out) {
+  if (std::exchange(waiting_call_, std::nullopt)->ours) return stream_.hang_up(now_ns, out);
   out.add(RefuseCall{.leg = id_, .word = std::move(word)});
 }
 
@@ -209,22 +212,40 @@ std::string Leg::waiting_for() const {
       return "sluice-dataplane of this node";
     case LegPhase::kPeer:
       return dataplane_ ? "node " + peer_name_ : "sluice-dataplane of this node";
+    case LegPhase::kForgetting:
+      return "unfinished files to be removed";
     case LegPhase::kHandshake:
       return handshake_.waiting_for();
+    case LegPhase::kAdopting:
+      return "sluice-dataplane (what its workers have)";
     case LegPhase::kMoving:
       return watch_.waiting_for();
+    case LegPhase::kFarewell:
+      return "peer's last word";
     case LegPhase::kClosing:
+      return "flows to end";
     case LegPhase::kSettling:
+      return "what has arrived to be durable";
     case LegPhase::kReleasing:
-      return attempt_.error ? "cleaning up" : "";
-    default:
-      return "";
+      return "flows to be given back";
+    case LegPhase::kIdle:
+    case LegPhase::kParting:
+    case LegPhase::kInquiring:
+      break;  // between attempts, or after the end, of which the transfer speaks
   }
+  return "";
+}
+
+// Of the transfer's phases only those between attempts have it done.
+uint64_t Leg::inquiry_due_ns() const {
+  const bool asks = phase_ == LegPhase::kIdle && !job_.initiator && job_.began;
+  return asks ? inquiries_.next_ns() : UINT64_MAX;
 }
 
 uint64_t Leg::due_ns() const {
   uint64_t due_ns = stream_.open() ? stream_.due_ns() : UINT64_MAX;
   switch (phase_) {
+    case LegPhase::kDataplane:
     case LegPhase::kPeer:
       return entered_ns_ + settings_.stall_timeout_ns;
     case LegPhase::kHandshake:
@@ -241,7 +262,7 @@ uint64_t Leg::due_ns() const {
       return job_.pending() == 0 ? std::min(due_ns, entered_ns_ + kCloseTimeoutNs) : due_ns;
     case LegPhase::kParting:
       if (stream_.phase() == StreamPhase::kDown) due_ns = backoff_.next_ns();
-      return std::min(due_ns, part_until_ns_);
+      return std::min(due_ns, parting_.until_ns);
     default:
       return due_ns;
   }

@@ -15,7 +15,7 @@ using P = LegPhase;
 
 TEST(LegPhases, FromEachOnlyTheseFollow) {
   const std::map<P, std::set<P>> next = {
-      {P::kIdle, {P::kDataplane, P::kParting}},
+      {P::kIdle, {P::kDataplane, P::kParting, P::kInquiring}},
       {P::kDataplane, {P::kPeer, P::kHandshake, P::kAdopting, P::kClosing}},
       {P::kPeer, {P::kForgetting, P::kHandshake, P::kClosing}},
       {P::kForgetting, {P::kPeer, P::kClosing}},
@@ -27,6 +27,7 @@ TEST(LegPhases, FromEachOnlyTheseFollow) {
       {P::kSettling, {P::kReleasing}},
       {P::kReleasing, {P::kIdle}},
       {P::kParting, {P::kIdle}},
+      {P::kInquiring, {P::kIdle}},
   };
   for (const auto& [from, expected] : next) {
     for (const auto& [to, unused] : next) {
@@ -84,7 +85,10 @@ TEST(LegPhases, EachIsReached) {
   parts.reachable = false;
   parts.post(Cancel{});
   add(parts);
-  for (int phase = 0; phase <= static_cast<int>(P::kParting); ++phase) {
+  const auto asks = resting(called(source()));
+  asks->pass(Leg::kInquireNs);
+  add(*asks);
+  for (int phase = 0; phase <= static_cast<int>(P::kInquiring); ++phase) {
     EXPECT_TRUE(reached.contains(static_cast<P>(phase))) << phase;
   }
 }

@@ -30,6 +30,7 @@ struct Hello {
   bool known = false;              // files were agreed upon, as far as the sender of this knows
   std::vector<uint64_t> flow_ids;  // open and fit to go on, in the order of the lanes
   bool ended = false;              // the session has ended at that node
+  bool inquires = false;           // asks only whether it is still known; opens nothing
 };
 
 enum class OfferedRole : uint8_t { kUnspecified, kSource, kDestination };

@@ -69,6 +69,7 @@ class HonestPeer {
   std::map<ObjectId, std::vector<recovery::Range>> holds;  // a destination's, from an earlier attempt
   std::vector<Message> last_words;                         // the transfer has ended here: what it says of it
   bool known = false;                                      // files were agreed upon
+  bool forgot = false;                                     // its journal is lost
 
   // Its own Hello, when it is the one who calls. With `renew` its flows are still there.
   Hello call(bool renew = false) {
@@ -148,6 +149,7 @@ class HonestPeer {
   std::vector<Message> greeted(const Hello& theirs) {
     std::vector<Message> answer;
     if (!last_words.empty()) return last_words;
+    if (theirs.inquires) return forgot ? unknown_answer(theirs) : knows_answer(theirs);
     if (theirs.ended) return nothing_answer(theirs);  // it has heard how
     const bool renewed = initiator_ ? renewing_ : known && !theirs.flow_ids.empty();
     if (initiator_ && renewed && theirs.flow_ids != flow_ids_) {  // they are gone: others are opened

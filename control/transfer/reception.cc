@@ -11,14 +11,19 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
   if (const Status status = check_hello(hello); !status) return {Reception::kRefused, status.error()};
   const Error not_yours{ErrorCode::kIncompatible,
                         fmt::format("session {} is not yours to open", hello.session_id)};
+  // Whoever began a session calls for it, and is asked for it.
   if (known.active) {
-    if (known.initiator || known.peer != peer) return {Reception::kRefused, not_yours};
-    return {Reception::kKnown, std::nullopt};
+    if (known.initiator != hello.inquires || known.peer != peer) return {Reception::kRefused, not_yours};
+    return {hello.inquires ? Reception::kKnows : Reception::kKnown, std::nullopt};
   }
-  if (known.record == nullptr) return {hello.ended ? Reception::kNothing : Reception::kNew, std::nullopt};
-  if (known.record->initiator || known.record->legs.front().peer != peer)
+  if (known.record == nullptr) {
+    if (hello.inquires) return {Reception::kUnknown, std::nullopt};
+    return {hello.ended ? Reception::kNothing : Reception::kNew, std::nullopt};
+  }
+  if (known.record->initiator != hello.inquires || known.record->legs.front().peer != peer)
     return {Reception::kRefused, not_yours};
   if (has_ended(known.record->state)) return {Reception::kEnded, std::nullopt};
+  if (hello.inquires) return {Reception::kKnows, std::nullopt};
   return {hello.ended ? Reception::kNothing : Reception::kNew, std::nullopt};
 }
 
@@ -26,6 +31,20 @@ std::vector<Message> nothing_answer(const Hello& hello) {
   Hello answer = make_hello(hello.session_id);
   answer.ended = true;
   return {std::move(answer)};
+}
+
+std::vector<Message> knows_answer(const Hello& hello) {
+  Hello answer = make_hello(hello.session_id);
+  answer.known = true;
+  return {std::move(answer)};
+}
+
+std::vector<Message> unknown_answer(const Hello& hello) {
+  std::vector<Message> answer = nothing_answer(hello);
+  answer.emplace_back(failure_of(
+      {ErrorCode::kPeerUnreachable,
+       "knows nothing of this session any more (its journal was lost, or has forgotten it): begin another"}));
+  return answer;
 }
 
 std::vector<Message> ended_answer(const Saved& saved) {

@@ -19,6 +19,8 @@ enum class Reception : uint8_t {
   kKnown,    // a transfer of this node takes the call (PeerCalled)
   kNew,      // one begins with it
   kNothing,  // it tells of the end of a session that nobody here waits for: nothing_answer()
+  kKnows,    // it asks for one that this node began and goes on with: knows_answer(), and PeerInquires
+  kUnknown,  // it asks for one that this node does not know: unknown_answer()
 };
 
 // What the node has under the id of a Hello.
@@ -36,6 +38,8 @@ struct Decision {
 Decision receive_call(const std::string& peer, const Hello& hello, const UnderId& known);
 
 std::vector<Message> nothing_answer(const Hello& hello);
+std::vector<Message> knows_answer(const Hello& hello);
+std::vector<Message> unknown_answer(const Hello& hello);
 // What a peer is told that missed the end of a session: what became of each file, or why it failed.
 std::vector<Message> ended_answer(const Saved& saved);
 

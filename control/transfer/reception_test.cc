@@ -14,6 +14,12 @@ Record record_with(RecordState state, Role role = Role::kDestination) {
   return {.id = kId, .role = role, .state = state, .legs = {{.peer = "there"}}};
 }
 
+Hello inquiry() {
+  Hello hello = make_hello(kId);
+  hello.inquires = true;
+  return hello;
+}
+
 Hello hello(bool ended = false) {
   Hello hello = make_hello(kId);
   hello.ended = ended;
@@ -59,6 +65,35 @@ TEST(Reception, OneInTheJournalOnlyIsThatOfItsPeerToo) {
     record.initiator = true;
     EXPECT_EQ(of({.record = &record}), Reception::kRefused);
   }
+}
+
+TEST(Reception, WhoeverWasCalledMayAskForItAndOpensNothing) {
+  const auto ask = [](const UnderId& known, const std::string& peer = "there") {
+    return receive_call(peer, inquiry(), known).reception;
+  };
+  EXPECT_EQ(ask({}), Reception::kUnknown);
+  EXPECT_EQ(ask({.active = true, .initiator = true, .peer = "there"}), Reception::kKnows);
+  EXPECT_EQ(ask({.active = true, .initiator = true, .peer = "there"}, "elsewhere"), Reception::kRefused);
+  EXPECT_EQ(ask({.active = true, .peer = "there"}), Reception::kRefused) << "it is this node that was called";
+  for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
+                                  RecordState::kFailed, RecordState::kCancelled}) {
+    Record record = record_with(state);
+    EXPECT_EQ(ask({.record = &record}), Reception::kRefused);
+    record.initiator = true;
+    EXPECT_EQ(ask({.record = &record}), has_ended(state) ? Reception::kEnded : Reception::kKnows);
+    EXPECT_EQ(ask({.record = &record}, "elsewhere"), Reception::kRefused);
+  }
+}
+
+TEST(Reception, TheAnswerToAnInquirySaysWhetherItIsKnown) {
+  const std::vector<Message> knows = knows_answer(inquiry());
+  ASSERT_EQ(knows.size(), 1U);
+  EXPECT_TRUE(std::get<Hello>(knows[0]).known);
+  EXPECT_FALSE(std::get<Hello>(knows[0]).ended);
+  const std::vector<Message> unknown = unknown_answer(inquiry());
+  ASSERT_EQ(unknown.size(), 2U);
+  EXPECT_TRUE(std::get<Hello>(unknown[0]).ended);
+  EXPECT_EQ(std::get<Failure>(unknown[1]).code, static_cast<uint32_t>(ErrorCode::kPeerUnreachable));
 }
 
 TEST(EndedAnswer, OfADestinationThatSucceededTellsOfEachFileThenOfTheEnd) {

@@ -84,8 +84,10 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
           for (auto& leg : legs_) leg->on(e, now_ns);
         } else if constexpr (std::is_same_v<E, BoardLost>) {
           for (auto& leg : legs_) leg->on(e, now_ns, out_);
-        } else if constexpr (std::is_same_v<E, FlowsClaimed> || std::is_same_v<E, FlowsReleased> ||
-                             std::is_same_v<E, CallLost>) {
+        } else if constexpr (std::is_same_v<E, FlowsClaimed>) {
+          legs_[e.leg.value()]->on(e, out_);
+        } else if constexpr (std::is_same_v<E, FlowsReleased> || std::is_same_v<E, CallLost> ||
+                             std::is_same_v<E, PeerInquires>) {
           legs_[e.leg.value()]->on(e);
         } else if constexpr (std::is_same_v<E, SourcesOpened>) {
           legs_.front()->on(e, now_ns, out_);
@@ -126,7 +128,9 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
 uint64_t Transfer::due_ns() const {
   uint64_t due_ns = UINT64_MAX;
   for (const auto& leg : legs_) due_ns = std::min(due_ns, leg->due_ns());
-  if (phase_ != P::kResting) return due_ns;
+  if (phase_ != P::kResting && phase_ != P::kPaused) return due_ns;
+  due_ns = std::min(due_ns, legs_.front()->inquiry_due_ns());
+  if (phase_ == P::kPaused) return due_ns;
   Backoff& backoff = legs_.front()->backoff();
   if (job_.initiator && legs_.front()->attached()) due_ns = std::min(due_ns, backoff.next_ns());
   return std::min(due_ns,
@@ -179,6 +183,7 @@ void Transfer::recovered(uint64_t now_ns) {
   if (cancelled_) return end_with(error_, now_ns);
   if (detached_) return leave();
   if (paused_) {
+    legs_.front()->expect_call(now_ns);
     phase_.change(P::kPaused);
   } else {
     begin_attempts(now_ns);

@@ -150,11 +150,13 @@ void Transfer::rest(const Error& error, bool peer_is_well, uint64_t now_ns) {
                        : job_.initiator ? error.message
                                         : node};
   legs_.front()->backoff().interrupted(now_ns, peer_is_well);
+  legs_.front()->expect_call(now_ns);
   phase_.change(P::kResting);
 }
 
 void Transfer::keep_resting(uint64_t now_ns) {
   Leg& leg = *legs_.front();
+  if (leg.inquiring(!cancelled_ && !detached_ && !paused_, now_ns, out_)) return;
   if (cancelled_) return end_with(error_, now_ns);
   if (detached_) return leave();
   if (paused_) return hold(std::nullopt, now_ns);
@@ -167,6 +169,8 @@ void Transfer::keep_resting(uint64_t now_ns) {
                                       leg.peer_name(), settings_.keep_ns / kSecondNs)},
                     now_ns);
   }
+  // Nothing is kept of what was not agreed upon: whoever began it may begin it once more.
+  if (!job_.initiator && !job_.began && !leg.call_waits()) return end_with(rest_->error, now_ns);
   if (!leg.attached() && !leg.told_of_end()) return;
   if (job_.initiator ? now_ns < leg.backoff().next_ns() : !leg.call_waits()) return;
   held_.reset();
@@ -184,12 +188,15 @@ void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
     write_record(Entry::kHeld, Durability::kPower, now_ns);
   }
   out_.log(LogLevel::kInfo, fmt::format("is paused{}", held_ ? ": " + held_->message : " by an operator"));
+  legs_.front()->expect_call(now_ns);
   phase_.change(P::kPaused);
 }
 
 void Transfer::keep_paused(uint64_t now_ns) {
   Leg& leg = *legs_.front();
-  if (leg.call_waits() && !leg.told_of_end()) leg.refuse_call(Pause{.node = settings_.node_name}, out_);
+  if (leg.inquiring(!cancelled_ && !detached_ && paused_, now_ns, out_)) return;
+  if (leg.call_waits() && !leg.told_of_end())
+    leg.refuse_call(Pause{.node = settings_.node_name}, now_ns, out_);
   if (cancelled_) return end_with(error_, now_ns);
   if (detached_) return leave();
   if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard while it is paused
@@ -246,7 +253,7 @@ void Transfer::part_or_over(uint64_t now_ns) {
   Leg& leg = *legs_.front();
   if (leg.call_waits()) {
     leg.refuse_call(failure_of({ErrorCode::kPeerUnreachable, "the session has just ended here: ask again"}),
-                    out_);
+                    now_ns, out_);
   }
   if (!peer_unaware_ || detached_) return over();
   part(now_ns);

@@ -16,6 +16,8 @@ constexpr LegId kLeg(0);
 std::optional<Event> World::answer_of_board(const Effect& effect, const Status& status) {
   if (const auto* claim = std::get_if<ClaimFlows>(&effect)) {
     claim_ = *claim;
+  } else if (std::holds_alternative<DropClaim>(effect)) {
+    if (std::exchange(claim_, std::nullopt)) return FlowsClaimed{.leg = kLeg};
   } else if (const auto* wish = std::get_if<ReserveFlows>(&effect)) {
     FlowsReserved reserved{.leg = kLeg, .status = status, .session = SessionSlotId(3)};
     for (uint32_t i = 0; status && i < wish->lanes; ++i) {

@@ -227,8 +227,15 @@ std::string Transfer::waiting_for() const {
       return rest_->name;
     case TransferPhase::kActive:
       return leg.waiting_for();
+    case TransferPhase::kNoting:
+    case TransferPhase::kEnding:
+      return "journal";
+    case TransferPhase::kRecovering:
+      return "a look at its unfinished files";
+    case TransferPhase::kForgetting:
+      return "unfinished files to be removed";
     default:
-      return "";
+      return "";  // it has ended, or this control leaves it
   }
 }
 

@@ -53,6 +53,10 @@ auto tie(const T& of) {
     const auto& [a, b, c, d, e, f, g] = of;
     return std::tie(a, b, c, d, e, f, g);
   }
+  if constexpr (kFields == 8) {
+    const auto& [a, b, c, d, e, f, g, h] = of;
+    return std::tie(a, b, c, d, e, f, g, h);
+  }
   if constexpr (kFields == 9) {
     const auto& [a, b, c, d, e, f, g, h, i] = of;
     return std::tie(a, b, c, d, e, f, g, h, i);

@@ -117,6 +117,50 @@ std::string Control::describe() const {
   return out;
 }
 
+std::vector<std::string> Control::going_on() const {
+  std::vector<std::string> ids;
+  for (const auto& session : sessions_) {
+    if (!session->over() && !session->transfer().ended() && session->transfer().job().began)
+      ids.push_back(session->transfer().id());
+  }
+  return ids;
+}
+
+bool Control::has(const std::string& id) const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [&](const auto& session) { return !session->over() && session->transfer().id() == id; });
+}
+
+// ---- standing still ------------------------------------------------------------------------------
+
+void Control::freeze_near_the_end() {
+  if (host_.plan.freeze.ns == 0 || froze_) return;
+  for (const auto& session : sessions_) {
+    const transfer::Transfer& transfer = session->transfer();
+    if (session->over() || !transfer.initiator()) continue;
+    const transfer::Job& job = transfer.job();
+    const transfer::Leg& leg = transfer.leg(transfer::LegId(0));
+    const bool last_bytes =
+        job.has_end() && job.bytes_done(leg.lanes().figures()) * 10 >= job.bytes_total() * 9;
+    const bool farewell = leg.phase() == transfer::LegPhase::kFarewell;
+    const bool end = transfer.phase() >= transfer::TransferPhase::kEnding;
+    froze_ = end || (farewell && host_.plan.freeze.at <= FreezeAt::kFarewell) ||
+             (last_bytes && host_.plan.freeze.at == FreezeAt::kLastBytes);
+  }
+  if (!froze_) return;
+  ++host_.trace.reached.freezes;
+  host_.trace.add(host_.now_ns(), host_.node, "freezes", host_.plan.freeze.ns);
+  host_.frozen_until_ns = host_.now_ns() + host_.plan.freeze.ns;
+  host_.scheduler.after(host_.plan.freeze.ns, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->thaw();
+  });
+}
+
+void Control::thaw() {
+  for (const auto& session : sessions()) session->thaw();
+  for (const auto& [id, heard] : std::exchange(unheard_, {})) message(id, heard);
+}
+
 // ---- the dataplane -------------------------------------------------------------------------------
 
 void Control::check_dataplane() {
@@ -171,6 +215,7 @@ void Control::tick() {
       if (!session->over()) session->tick();
     }
   }
+  freeze_near_the_end();
   std::erase_if(sessions_, [&](const auto& session) {
     if (session->over() && flows_) flows_->forget(session.get());
     return session->over();
@@ -199,6 +244,7 @@ void Control::message(Streams::Id id, const transfer::Message& message) {
   for (const auto& session : sessions()) {
     if (session->owns(id)) return session->message(id, message);
   }
+  if (host_.frozen()) return unheard_.emplace_back(id, message), void();
   if (const auto* hello = std::get_if<transfer::Hello>(&message)) receive(id, *hello);
 }
 
@@ -228,6 +274,15 @@ void Control::receive(Streams::Id id, const transfer::Hello& hello) {
     case transfer::Reception::kNothing:
       for (transfer::Message& word : transfer::nothing_answer(hello))
         host_.streams->send(host_.node, id, std::move(word));
+      break;
+    case transfer::Reception::kUnknown:
+      for (transfer::Message& word : transfer::unknown_answer(hello))
+        host_.streams->send(host_.node, id, std::move(word));
+      break;
+    case transfer::Reception::kKnows:
+      for (transfer::Message& word : transfer::knows_answer(hello))
+        host_.streams->send(host_.node, id, std::move(word));
+      if (session) session->post(transfer::PeerInquires{});
       break;
     case transfer::Reception::kNew:
       session = add(std::make_unique<transfer::Transfer>(

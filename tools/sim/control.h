@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/sim/session.h"
@@ -26,6 +27,7 @@ class Control : public std::enable_shared_from_this<Control> {
   void call_ended(Streams::Id id, bool open);
   void message(Streams::Id id, const transfer::Message& message);
   void stream_ended(Streams::Id id);
+  void thaw();  // it stood still
   // The operator
   void ask(const std::string& id);  // for the transfer of the plan
   void pause();
@@ -36,6 +38,9 @@ class Control : public std::enable_shared_from_this<Control> {
   // Nothing is under way.
   bool quiet() const;
   bool stopped() const { return stopping_ && quiet(); }
+  // Sessions upon whose files both nodes agreed, and that have not ended here.
+  std::vector<std::string> going_on() const;
+  bool has(const std::string& id) const;
   std::string describe() const;
 
  private:
@@ -44,6 +49,7 @@ class Control : public std::enable_shared_from_this<Control> {
   void attach();
   void finish_attach();
   void receive(Streams::Id id, const transfer::Hello& hello);
+  void freeze_near_the_end();
   std::vector<std::shared_ptr<Session>> sessions() const { return sessions_; }
 
   Host& host_;
@@ -53,6 +59,8 @@ class Control : public std::enable_shared_from_this<Control> {
   uint64_t generation_ = 0;          // of the dataplane that flows_ belongs to
   uint64_t leftovers_until_ns_ = 0;  // attaching: until then they may end
   bool attached_ = false;
+  bool froze_ = false;
+  std::vector<std::pair<Streams::Id, transfer::Message>> unheard_;  // while it stood still
   bool stopping_ = false;
 };
 

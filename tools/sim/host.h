@@ -114,6 +114,9 @@ struct Host {
   std::shared_ptr<Control> control;
   std::vector<Operation> operations;
   uint32_t sync_errors = 0;
+  // Until then the control stands still: what happens to it waits.
+  uint64_t frozen_until_ns = 0;
+  bool frozen() const { return now_ns() < frozen_until_ns; }
 
  private:
   uint64_t operation_ = 0;

@@ -31,6 +31,7 @@ constexpr BreakName kBreaks[] = {
     {Break::kRenameBeforeSync, "rename-before-sync"},
     {Break::kNoRenewal, "no-renewal"},
     {Break::kLostPause, "lost-pause"},
+    {Break::kNoInquiry, "no-inquiry"},
 };
 
 double fraction(Random& r, uint64_t per_million_max) {
@@ -201,6 +202,15 @@ void make_operators(Plan& p, Random& r) {
   if (r.chance(30'000)) act(Act::kCancel);
 }
 
+// What befalls the initiator alone: the other node is to come to know of it. Drawn from a stream of its own.
+void make_initiator(Plan& p, Random& r) {
+  const uint64_t busy_ns = std::min(p.safety_ns, 30 * kMs + p.bytes() * 16 * kSecond / p.rate_bps);
+  if (r.chance(30'000)) p.journal_lost_ns = r.flip() ? 1 + r.below(busy_ns) : r.scale(100'000, p.safety_ns);
+  if (r.chance(60'000)) {
+    p.freeze = {.ns = r.scale(100 * kMs, 40 * kSecond), .at = static_cast<FreezeAt>(r.below(3))};
+  }
+}
+
 }  // namespace
 
 const char* crash_name(CrashKind kind) {
@@ -250,6 +260,8 @@ Plan make_plan(uint64_t seed) {
   }
   Random operators(seed, 2);
   make_operators(p, operators);
+  Random initiator(seed, 3);
+  make_initiator(p, initiator);
   return p;
 }
 
@@ -289,6 +301,9 @@ std::string Plan::text() const {
   }
   out += fmt::format("initiator {} open_objects_max {} open_ahead {} stall {} resume {} ns\n", initiator,
                      open_objects_max, open_ahead, stall_timeout_ns, resume_timeout_ns);
+  constexpr const char* kFreezes[] = {"last bytes", "farewell", "end"};
+  out += fmt::format("initiator: journal lost at {} ns, freeze of {} ns at its {}\n", journal_lost_ns,
+                     freeze.ns, kFreezes[static_cast<size_t>(freeze.at)]);
   out += fmt::format("crash_at_points {}/1e6, source_changes_ns {}, misread {}, safety_ns {}\n",
                      crash_at_points_per_million, source_changes_ns, misread, safety_ns);
   return out;

@@ -49,9 +49,17 @@ enum class Break : uint8_t {
   kRenameBeforeSync,    // a file gets its name before what it was cut to is synced
   kNoRenewal,           // a control stream that was lost while data moved is not opened again
   kLostPause,           // a pause is acknowledged, and the journal never hears of it
+  kNoInquiry,           // whoever was called never asks whether the session is still known
 };
 Break break_named(const std::string& name, bool* known);
 std::vector<std::string> break_names();
+
+// The control of the initiator stands still for a while once its transfer has come so far.
+enum class FreezeAt : uint8_t { kLastBytes, kFarewell, kEnd };
+struct Freeze {
+  uint64_t ns = 0;  // 0: never
+  FreezeAt at{};
+};
 
 struct DiskPlan {
   uint64_t latency_ns = 50'000;
@@ -115,6 +123,8 @@ struct Plan {
   std::array<DiskPlan, 2> disk;
   std::vector<Crash> crashes;
   std::vector<Action> actions;
+  uint64_t journal_lost_ns = 0;  // 0: never. The initiator's control dies then, and its journal with it
+  Freeze freeze;
   uint64_t crash_at_points_per_million = 0;  // between the steps of a commit
   uint64_t source_changes_ns = 0;            // 0: never
   bool misread = false;                      // one repeated read at the source gives wrong bytes

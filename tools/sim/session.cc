@@ -25,7 +25,7 @@ Session::~Session() = default;
 void Session::post(const transfer::Event& event) {
   if (over_) return;
   events_.push_back(event);
-  if (!stepping_) run();
+  if (!stepping_ && !host_.frozen()) run();
 }
 
 void Session::run() {
@@ -75,6 +75,11 @@ void Session::perform(const transfer::Over&) { over_ = true; }
 // ---- the stream ----------------------------------------------------------------------------------
 
 void Session::perform(const transfer::Call& e) {
+  if (transfer_->leg(e.leg).phase() == transfer::LegPhase::kInquiring) {
+    if (broken(Break::kNoInquiry))
+      return answer(transfer::CallEnded{.leg = e.leg, .status = Error{}}, 1'000'000);
+    ++host_.trace.reached.inquiries;
+  }
   // A forgotten renewal: while data moves nobody calls.
   if (broken(Break::kNoRenewal) && transfer_->leg(e.leg).moving()) {
     return answer(transfer::CallEnded{.leg = e.leg, .status = Error{}}, 300'000'000);
@@ -100,6 +105,7 @@ void Session::peer_called(Streams::Id id, const transfer::Hello& hello) {
 }
 
 void Session::perform(const transfer::TakeCall&) {
+  forget_what_was_heard();
   if (stream_ != 0) host_.streams->hang_up(host_.node, stream_);
   stream_ = std::exchange(waiting_, 0);
   for (const transfer::Message& message : std::exchange(unread_, {})) {
@@ -122,6 +128,7 @@ void Session::perform(const transfer::Send& e) {
 }
 
 void Session::perform(const transfer::HangUp& e) {
+  forget_what_was_heard();
   if (stream_ != 0) host_.streams->hang_up(host_.node, std::exchange(stream_, 0));
   if (calling_ == 0) return;
   host_.streams->hang_up(host_.node, std::exchange(calling_, 0));

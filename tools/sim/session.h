@@ -23,6 +23,9 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   ~Session();
 
   void post(const transfer::Event& event);
+  void thaw() {  // what has waited while the control stood still
+    if (!stepping_) run();
+  }
   // The board that control is attaching to: flows of an earlier life are taken over, if there are such.
   void take_claim(control::BoardFlows* flows, uint64_t generation);
   // The board that control is attached to; nothing: it is gone.
@@ -89,6 +92,9 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   void perform(const transfer::Send& e);
   void perform(const transfer::HangUp& e);
   void perform(const transfer::ClaimFlows& e);
+  void perform(const transfer::DropClaim&) {
+    if (claim_) on_claimed(false);
+  }
   void perform(const transfer::ReserveFlows& e);
   void perform(const transfer::ReserveBuffers& e);
   void perform(const transfer::ShrinkLanes& e);
@@ -104,6 +110,12 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   void perform(const transfer::FetchObject& e);
   void release(transfer::LegId leg, SessionSlotId session, uint64_t generation);
   void check_renewal();
+  void forget_what_was_heard() {  // on a stream that is no more, while this control stood still
+    std::erase_if(events_, [](const transfer::Event& event) {
+      return std::holds_alternative<transfer::Received>(event) ||
+             std::holds_alternative<transfer::StreamEnded>(event);
+    });
+  }
 
   // Files, the journal (session_files.cc)
   void perform(const transfer::OpenSources& e);

@@ -27,6 +27,8 @@ struct Reached {
   uint64_t renewals = 0;    // calls to renew a control stream while data moved
   uint64_t read_backs = 0;  // of files whose disk had failed
   uint64_t partings = 0;    // peers that were told of an end they had missed
+  uint64_t inquiries = 0;   // whether a session is still known where it began
+  uint64_t freezes = 0;     // of a control
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -40,6 +42,8 @@ struct Reached {
     renewals += o.renewals;
     read_backs += o.read_backs;
     partings += o.partings;
+    inquiries += o.inquiries;
+    freezes += o.freezes;
   }
 };
 

@@ -99,7 +99,9 @@ void World::tick(uint32_t node, uint64_t life) {
   Host& host = *hosts_[node];
   if (host.control == nullptr || down_[node].control_life != life) return;
   uint64_t next_ns = plan_.tick_ns;
-  if (!healed_ && plan_.stall_per_million > 0 && random_.chance(plan_.stall_per_million)) {
+  if (host.frozen()) {
+    // What is due waits.
+  } else if (!healed_ && plan_.stall_per_million > 0 && random_.chance(plan_.stall_per_million)) {
     next_ns += random_.below(plan_.stall_ns);
   } else {
     host.control->tick();
@@ -123,6 +125,7 @@ void World::kill_control(uint32_t node, uint64_t down_ns, bool power) {
   if (host.control != nullptr) {
     host.control_died(power);
     host.control.reset();
+    host.frozen_until_ns = 0;
     streams_->died(node, power);
   }
   down_[node].control_ns = scheduler_.now_ns() + down_ns;
@@ -135,7 +138,7 @@ void World::check_lag() {
   Host& host = *hosts_[kDestination];
   // Only a control that was always there, and whose disk did not fail, can be held to it.
   if (down_[kDestination].control_life != 1 || host.control == nullptr || host.sync_errors > 0) return;
-  if (plan_.stall_per_million > 0) return;
+  if (plan_.stall_per_million > 0 || plan_.freeze.ns > 0) return;
   const uint64_t commits = 4 * plan_.sizes.size() + 2;
   const uint64_t wait_ns = plan_.sync_lag_ns + 25'000'000 + 4 * plan_.tick_ns +
                            3 * (d.sync_ns + d.sync_jitter_ns) + 2 * commits * d.commit_ns;
@@ -160,6 +163,16 @@ void World::crash(uint32_t node, CrashKind kind, uint64_t down_ns) {
   host.files.lose_power();
   host.journal.lose_power(random_);
   if (node == kDestination) oracle_.power_lost(host.files);
+}
+
+// Nobody knows of its sessions there any more, nor of unfinished files.
+void World::lose_journal() {
+  if (healed_) return;
+  trace_.add(scheduler_.now_ns(), plan_.initiator, "journal lost");
+  kill_control(plan_.initiator, 1'000'000, false);
+  hosts_[plan_.initiator]->journal = Journal();
+  if (plan_.initiator == kDestination) oracle_.given_up();
+  journal_lost_ = true;
 }
 
 // ---- operators -----------------------------------------------------------------------------------
@@ -201,6 +214,8 @@ void World::operate() {
   for (uint32_t node = 0; healed_ && node < 2; ++node) {
     if (hosts_[node]->control != nullptr) hosts_[node]->control->go_on();
   }
+  if (healed_) unaware_.look(hosts_, scheduler_.now_ns(), oracle_);
+  if (journal_lost_) return;
   Host& host = *hosts_[plan_.initiator];
   if (host.control == nullptr || !host.control->quiet() || host.control->stopped()) return;
   const auto saved = host.journal.sessions().find(asked_id_);
@@ -247,6 +262,9 @@ void World::schedule() {
     scheduler_.at(started_ns_ + a.time_ns, [this, &a] { act(a); });
   }
   schedule_blackholes();
+  if (plan_.journal_lost_ns > 0) {
+    scheduler_.at(started_ns_ + plan_.journal_lost_ns, [this] { lose_journal(); });
+  }
   if (plan_.source_changes_ns > 0) {
     scheduler_.at(started_ns_ + plan_.source_changes_ns, [this] { change_source(); });
   }
@@ -286,7 +304,9 @@ End World::end_of(uint32_t node) const {
 // Nothing is under way at either node: also no end that waits for one that is gone.
 bool World::over() const {
   if (!oracle_.failure().empty()) return true;
-  if (end_of(plan_.initiator) == End::kNone || end_of(plan_.initiator) == End::kFailed) return false;
+  const End end = end_of(plan_.initiator);
+  if (!journal_lost_ && (end == End::kNone || end == End::kFailed)) return false;
+  if (journal_lost_ && !healed_) return false;  // what was called may be down
   return std::all_of(hosts_.begin(), hosts_.end(),
                      [](const auto& host) { return host->control != nullptr && host->control->quiet(); });
 }
@@ -315,12 +335,13 @@ void World::judge(Outcome* out) {
   out->end = end_of(plan_.initiator);
   const End peers = end_of(1 - plan_.initiator);
   if (oracle_.failure().empty()) {
-    oracle_.ended(out->end);
+    if (!journal_lost_) oracle_.ended(out->end);
     // A cancel may overtake the end of the other node, and an end may overtake it.
     // A node that was called and agreed upon nothing keeps no record.
     bool agree = peers == out->end || (peers == End::kNone && out->end != End::kDone);
     // A source that has lost its CRCs cannot vouch for a copy once its files have changed.
     agree |= oracle_.may_end(End::kIntegrity) && out->end != End::kNone && peers != End::kNone;
+    agree |= journal_lost_;  // there it has no end
     if (!agree && !oracle_.may_end(End::kCancelled)) {
       oracle_.fail(
           fmt::format("the nodes ended differently: {} and {}", end_name(out->end), end_name(peers)));

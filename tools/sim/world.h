@@ -11,6 +11,7 @@
 
 #include "tools/sim/control.h"
 #include "tools/sim/network.h"
+#include "tools/sim/unaware.h"
 
 namespace sluice::sim {
 
@@ -46,6 +47,7 @@ class World {
   void schedule();
   void schedule_blackholes();
   void change_source();
+  void lose_journal();
   void crash(uint32_t node, CrashKind kind, uint64_t down_ns);
   void check_lag();
   void kill_dataplane(uint32_t node, uint64_t down_ns);
@@ -72,9 +74,11 @@ class World {
   std::unique_ptr<Streams> streams_;
   uint64_t started_ns_ = 0;
   uint64_t crashes_ = 0;
-  uint64_t asked_ = 0;    // how often the initiator's operator asked for the transfer
-  std::string asked_id_;  // the last time
+  uint64_t asked_ = 0;         // how often the initiator's operator asked for the transfer
+  std::string asked_id_;       // the last time
+  bool journal_lost_ = false;  // of the initiator
   bool healed_ = false;
+  Unaware unaware_;
 };
 
 }  // namespace sluice::sim
