@@ -1,0 +1,205 @@
+# What one node does not know of the other: a control that comes back finds all of its sessions; a session whose
+# other end stood still, or forgot it, ends by itself at both; one without a dataplane still answers.
+# SPDX-License-Identifier: Apache-2.0
+import os
+import signal
+import time
+
+import pytest
+from harness import wait_until
+from harness.system import same_bytes
+from transfers import (CANCELLED, DAEMON, ENDED, MIB, UNREACHABLE, USAGE, ended_session, finish, forget, make_file, names,
+                       refused, start_slow, still_serving, wait_state)  # fmt: skip
+
+STALL_S = 5
+SIZE = 16 * MIB + 321
+RATE = "60M"
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    return make_pair(bytes_needed=1 << 30,
+                     settings={"control": {"stall_timeout_s": STALL_S, "sync_lag_ms": 100, "resume_timeout_s": 60}})  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(pair):
+    before = [names(node) for node in pair.nodes]
+    yield
+    for node in pair.nodes:
+        if not node.dataplane.running():
+            node.start_dataplane()
+        if not node.control.running():
+            node.start_control()
+        wait_until(node.attached, 30, "control is attached")
+    wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
+    still_serving(pair)
+
+
+def going_on(node):
+    return [session for session in node.sessions() if session["state"] not in ENDED]
+
+
+def bytes_done(node, session):
+    status, reply, _ = node.json("session", "show", session)
+    return reply.get("bytes_done", 0) if status == 0 else 0
+
+
+def begin(pair, push_it, *options):
+    """(process, session id, source, target) of a slow transfer that a asked for, once bytes have arrived."""
+    giver, taker = (pair.a, pair.b) if push_it else (pair.b, pair.a)
+    source = make_file(giver, SIZE)
+    target = taker.export() / source.name
+    arguments = ("send", source, "b:data/") if push_it else ("get", f"b:{source}", target)
+    process, session = start_slow(pair.a, *arguments, *options, rate=RATE)
+    return process, session, source, target
+
+
+# ---- a control that is started again ---------------------------------------------------------------------
+
+SESSIONS, FILES, FILE_BYTES = 4, 6, 2 * MIB + 17
+
+
+@pytest.mark.parametrize("victim", ["a", "b"])
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_a_control_that_is_started_again_goes_on_with_all_of_its_sessions(pair, end, victim):
+    sources = [[make_file(pair.a, FILE_BYTES) for _ in range(FILES)] for _ in range(SESSIONS)]
+    before = {session["id"] for session in pair.a.sessions()}
+    processes = [pair.a.popen("send", *files, "b:data/", "--rate", "25M") for files in sources]
+
+    def mine():
+        return [session for session in pair.a.sessions() if session["id"] not in before]
+
+    wait_until(lambda: sum(session["bytes_done"] > 0 for session in mine()) == SESSIONS, 30, "data of all sessions moves")
+    ids = [session["id"] for session in mine()]
+    control = getattr(pair, victim).control
+    getattr(control, end)()
+    getattr(pair, victim).start_control()
+    for session in ids:
+        for node in pair.nodes:
+            ended = ended_session(node, session)
+            assert ended["state"] == "succeeded", ended["error"]
+    for process in processes:
+        status = finish(process).returncode
+        assert status == 0 or victim == "a"  # whose control it spoke to
+    for files in sources:
+        for source in files:
+            target = pair.b.export() / source.name
+            assert same_bytes(source, target)
+            forget(source, target)
+
+
+# ---- the other end ---------------------------------------------------------------------------------------
+
+
+# The moments near the end: the last bytes are on their way, or everything is there and only words are missing.
+@pytest.mark.parametrize("left", [2 * MIB, 1])
+@pytest.mark.parametrize("push_it", [True, False], ids=["push", "pull"])
+def test_an_initiator_that_stands_still_near_the_end(pair, push_it, left):
+    process, session, source, target = begin(pair, push_it)
+    wait_until(lambda: bytes_done(pair.b, session) > SIZE - left or ended_or(pair.b, session), 60, "it is near its end")
+    os.kill(pair.a.control.pid, signal.SIGSTOP)
+    try:
+        time.sleep(13)  # how long it stands still is the fault
+    finally:
+        os.kill(pair.a.control.pid, signal.SIGCONT)
+    for node in pair.nodes:
+        end = ended_session(node, session)
+        assert end["state"] == "succeeded", end["error"]
+        assert not going_on(node)
+    assert same_bytes(source, target)
+    finish(process)
+    forget(source, target)
+
+
+def ended_or(node, session):
+    status, reply, _ = node.json("session", "show", session)
+    return status == 0 and reply["state"] in ENDED
+
+
+def lose_journal(node):
+    for path in node.directory.glob("journal.sqlite*"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("push_it", [True, False], ids=["push", "pull"])
+def test_a_session_whose_initiator_lost_its_journal_ends(pair, push_it):
+    process, session, source, target = begin(pair, push_it)
+    pair.a.control.kill()
+    finish(process)
+    lose_journal(pair.a)
+    pair.a.start_control()
+    assert not pair.a.sessions()
+    end = ended_session(pair.b, session, deadline_s=60)
+    assert (end["state"], end["error_code"]) == ("failed", UNREACHABLE), end
+    assert "a: knows nothing of this session" in end["error"]
+    assert not going_on(pair.b)
+    assert not target.exists()
+    # What the initiator itself had not finished nobody knows: whoever writes there next replaces it.
+    arguments = ("send", source, "b:data/") if push_it else ("get", f"b:{source}", target)
+    again = pair.a.sluice(*arguments)
+    assert again.returncode == 0, again.stderr
+    assert same_bytes(source, target)
+    forget(source, target)
+
+
+def test_a_paused_session_whose_initiator_lost_its_journal_ends(pair):
+    process, session, source, target = begin(pair, True)
+    pair.b.must("session", "pause", session)
+    wait_state(pair.b, session, "paused")
+    pair.a.control.kill()
+    finish(process)
+    lose_journal(pair.a)
+    pair.a.start_control()
+    end = ended_session(pair.b, session, deadline_s=60)
+    assert (end["state"], end["error_code"]) == ("failed", UNREACHABLE), end
+    assert not target.exists()
+    forget(source)
+
+
+# ---- without a dataplane ---------------------------------------------------------------------------------
+
+
+def shown(node, session):
+    status, reply, error = node.json("session", "show", session)
+    assert status == 0, error
+    return reply
+
+
+@pytest.mark.parametrize("victim", ["a", "b"])
+def test_a_control_without_its_dataplane_answers_and_goes_on_with_it(pair, victim):
+    process, session, source, target = begin(pair, True)
+    other_process, other, other_source, other_target = begin(pair, True)
+    node = getattr(pair, victim)
+    node.control.kill()
+    node.dataplane.kill()
+    node.control.start()
+    wait_until(lambda: node.json("session", "list")[0] == 0, 30, "control answers")
+    assert {each["id"] for each in going_on(node)} == {session, other}
+    waiting = shown(node, session)
+    assert waiting["state"] == "waiting"
+    assert waiting["waiting_for"] == "sluice-dataplane of this node"
+    live = node.json("node", "show")[1]
+    assert (live.get("live") or live)["dataplane_attached"] is False
+    assert node.sluice("counters").returncode in (0, DAEMON)
+    refused(node.sluice("send", source, f"{'b' if victim == 'a' else 'a'}:data/"), DAEMON, "sluice-dataplane")
+    node.must("session", "pause", session)
+    wait_state(node, session, "paused")
+    refused(node.sluice("session", "pause", session), USAGE, "paused already")
+    node.must("session", "continue", session)
+    wait_state(node, session, "waiting")
+    node.must("session", "cancel", other)
+    end = ended_session(node, other)
+    assert (end["state"], end["error_code"]) == ("cancelled", CANCELLED), end
+    refused(node.sluice("session", "cancel", other), USAGE, "ended already")
+    assert node.control.running()
+    node.start_dataplane()
+    for each in pair.nodes:
+        end = ended_session(each, session)
+        assert end["state"] == "succeeded", end["error"]
+        assert ended_session(each, other)["state"] == "cancelled"
+    assert same_bytes(source, target)
+    assert not other_target.exists()
+    finish(process)
+    finish(other_process)
+    forget(source, target, other_source)
