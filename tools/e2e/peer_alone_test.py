@@ -2,6 +2,7 @@
 # with another one of its kind over loopback.
 # SPDX-License-Identifier: Apache-2.0
 import concurrent.futures
+import contextlib
 import os
 import re
 import subprocess
@@ -97,6 +98,27 @@ def test_two_of_them(two, gives):
     for name in names:
         assert (giver.folder / name).read_bytes() == (taker.folder / name).read_bytes()
     assert sorted(path.name for path in taker.folder.iterdir()) == sorted(names)
+
+
+def test_an_inquiry_opens_nothing(two):
+    asked, asks = two
+    listener = peer.Listener(("127.0.0.1", 0), asked.identity)
+    session = asked.sessions[b"k" * 16] = asked.source(asked, b"k" * 16, True)
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        for session_id, known in ((session.id, True), (b"u" * 16, False)):
+            taken = thread.submit(asked.take_one, listener)
+            with contextlib.closing(peer.connect(listener.address, asks.identity)) as stream:
+                stream.send("hello", protocol_version_min=2, protocol_version_max=2, session_id=session_id, inquires=True)
+                if known:
+                    _, answer = stream.expect("hello")
+                    assert (answer.session_id, answer.known, answer.ended) == (session_id, True, False)
+                else:
+                    with pytest.raises(peer.Failed) as failure:
+                        stream.expect("session_done")
+                    assert failure.value.code == 6
+            taken.result()
+    listener.close()
+    assert list(asked.sessions) == [session.id]
 
 
 def test_commands(tmp_path):

@@ -1,5 +1,5 @@
 # A node: who we are, the folder that we give and take files in, and the sessions that we remember.
-# docs/WIRE.md, 2, 2.1.1 and 2.1.2.
+# docs/WIRE.md, 2, and 2.1.1 to 2.1.3.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import dataclasses
@@ -7,7 +7,7 @@ import os
 import pathlib
 import time
 
-from .control import INCOMPATIBLE, Failed, Gone, Held, Identity, connect
+from .control import INCOMPATIBLE, UNREACHABLE, Failed, Gone, Held, Identity, connect
 from .destination import Destination
 from .session import VERSION, Abilities, udp_socket
 from .source import Source
@@ -108,7 +108,9 @@ class Node:
         if hello.ended or (session and session.ended):
             self._tell_the_end(stream, hello, session)
             return session
-        if session is None:
+        if hello.inquires:
+            self._answer_inquiry(stream, hello, session)
+        elif session is None:
             session = self._new_session(stream, hello)
         elif session.initiator:
             stream.fail(INCOMPATIBLE, "this session is ours to continue")
@@ -129,6 +131,16 @@ class Node:
         session.specification = asked
         session.attempt(stream)
         return session
+
+    @staticmethod
+    def _answer_inquiry(stream, hello, session):
+        """Whoever was called asks whether we still know a session that we began. That opens nothing."""
+        if session and not session.initiator:
+            stream.fail(INCOMPATIBLE, "this session is yours to continue")
+        stream.send("hello", protocol_version_min=VERSION, protocol_version_max=VERSION, software="reference peer",
+                    session_id=hello.session_id, known=session is not None, ended=session is None)  # fmt: skip
+        if session is None:
+            stream.send("failure", code=UNREACHABLE, message="nothing is known of this session")
 
     @staticmethod
     def _tell_the_end(stream, hello, session):
