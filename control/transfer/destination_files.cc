@@ -15,6 +15,20 @@ bool good_name(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
+// The name under which an honest source offers what a path leads to.
+std::string_view last_name(std::string_view path) {
+  while (true) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    if ((!name.empty() && name != ".") || name.size() == path.size()) return name;
+    path.remove_suffix(name.size() + 1);
+  }
+}
+
+bool answers(const OfferedFile& file, std::string_view path) {
+  if (path.starts_with(kMemoryPrefix)) return file.name == fmt::format("memory-{}", file.size_bytes);
+  return file.name == last_name(path);
+}
+
 catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
   return {.name = offered.name,
           .shown = std::string(kNullDestination),
@@ -87,6 +101,7 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
     offer_.destination = wish->destination;
     offer_.into_directory = wish->into_directory;
     offer_.overwrite = wish->overwrite;
+    if (Status status = check_asked_for(wish->paths); !status) return status.error();
   }
   if (Status status = check(offer_, extent_bytes); !status) return status.error();
   if (agreed()) {
@@ -118,6 +133,23 @@ Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes
         ErrorCode::kResources,
         fmt::format("{} bytes in extents of {} are too many for one session: raise dataplane.extent_bytes",
                     total, extent_bytes)};
+  }
+  return {};
+}
+
+// The peer chooses neither how many files are stored here nor what they are called.
+Status DestinationFiles::check_asked_for(const std::vector<std::string>& paths) const {
+  if (offer_.files.size() != paths.size()) {
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("the peer offers {} files where {} were asked for: nothing is stored",
+                             offer_.files.size(), paths.size())};
+  }
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (answers(offer_.files[i], paths[i])) continue;
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("the peer offers a file of another name where {} was asked for: nothing is stored",
+                    paths[i])};
   }
   return {};
 }

@@ -34,8 +34,9 @@ bool allowed(FilesPhase from, FilesPhase to);
 
 class DestinationFiles {
  public:
-  // Where an operator of this node wants the files: it overrides what the peer says.
+  // What an operator of this node wants, and where: it overrides what the peer says.
   struct Wish {
+    const std::vector<std::string>& paths;  // at the peer
     std::string destination;
     bool into_directory = false;
     bool overwrite = false;
@@ -95,6 +96,7 @@ class DestinationFiles {
   };
 
   Status check(const TransferOffer& offer, uint32_t extent_bytes) const;
+  Status check_asked_for(const std::vector<std::string>& paths) const;
   Status check_same() const;
   void created(const std::vector<catalog::File>& files, Effects& out);
   void open_in_place_of(ObjectId object, Effects& out);  // that is closed: the one whose turn has come

@@ -103,6 +103,33 @@ TEST_F(Files, AreCreatedAllAtOnceAndThenOpenedOneAfterTheOther) {
   EXPECT_EQ(files_->pending(), 0U);
 }
 
+// Otherwise a peer would choose what is written here, as servers of scp could (CVE-2019-6111).
+TEST_F(Files, OnlyWhatWasAskedForIsTaken) {
+  const auto offered = [this](const std::vector<std::string>& paths, const std::vector<std::string>& names) {
+    known(0);
+    TransferOffer offer = offer_of(names.size());
+    for (size_t i = 0; i < names.size(); ++i) offer.files[i].name = names[i];
+    const DestinationFiles::Wish wish{.paths = paths, .destination = "in/", .into_directory = true};
+    const Result<bool> taken = files_->take_offer(offer, &wish, kExtent);
+    return taken ? ErrorCode::kOk : taken.error().code;
+  };
+  const ErrorCode refused = ErrorCode::kIncompatible;
+  EXPECT_EQ(offered({"data/a"}, {"a"}), ErrorCode::kOk);
+  EXPECT_EQ(offered({"data/a", "/x/b"}, {"a", "b"}), ErrorCode::kOk);
+  EXPECT_EQ(offered({"data//a/./", "b/"}, {"a", "b"}), ErrorCode::kOk) << "a spelling that the peer takes";
+  EXPECT_EQ(offered({"a"}, {"a"}), ErrorCode::kOk);
+  EXPECT_EQ(offered({"memory:1"}, {"memory-1"}), ErrorCode::kOk);
+  EXPECT_EQ(offered({"data/a"}, {".bashrc"}), refused);
+  EXPECT_EQ(offered({"data/a"}, {"A"}), refused);
+  EXPECT_EQ(offered({"data/a"}, {"a", "b"}), refused) << "one more";
+  EXPECT_EQ(offered({"data/a", "data/b"}, {"a"}), refused) << "one less";
+  EXPECT_EQ(offered({"data/a", "data/b"}, {"b", "a"}), refused) << "another order";
+  EXPECT_EQ(offered({"memory:1"}, {"memory-2"}), refused);
+  EXPECT_EQ(offered({""}, {"a"}), refused);
+  EXPECT_EQ(offered({"/"}, {"a"}), refused);
+  EXPECT_EQ(offered({"./."}, {"a"}), refused);
+}
+
 TEST_F(Files, ThoseThatAreDiscardedAreNowhere) {
   files_ = std::make_unique<DestinationFiles>(settings_, true, known_files(0));
   TransferOffer offer = offer_of(1);

@@ -308,9 +308,10 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
   Job& job = around_.job;
   std::optional<DestinationFiles::Wish> wish;
   if (job.initiator) {
-    wish = {.destination = job.request->destination,
-            .into_directory = job.request->into_directory(),
-            .overwrite = job.request->options.overwrite};
+    wish.emplace(DestinationFiles::Wish{.paths = job.request->source_paths,
+                                        .destination = job.request->destination,
+                                        .into_directory = job.request->into_directory(),
+                                        .overwrite = job.request->options.overwrite});
   }
   const Result<bool> whole =
       job.destination()->files().take_offer(offer, wish ? &*wish : nullptr, job.terms->extent_bytes);

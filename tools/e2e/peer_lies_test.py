@@ -76,6 +76,23 @@ def test_offer_of_what_cannot_be(meeting, files):
     assert names(meeting.node) == before
 
 
+@pytest.mark.parametrize("offered", [["other"], ["wanted", "other"], []], ids=["another", "one_more", "none"])
+def test_other_files_than_were_asked_for(meeting, offered):
+    """A node chooses itself what it stores."""
+
+    class Liar(peer.Source):
+        def agree_on_files(self):
+            self.stream.expect("transfer_request")
+            files = [{"object": number, "path": name, "size": 1} for number, name in enumerate(offered)]
+            self.stream.send("transfer_offer", files=files)
+            self.stream.expect("transfer_ready")
+
+    before = names(meeting.node)
+    command = ("get", "peer:data/wanted", f"{meeting.node.export()}/")
+    refusal_of(meeting, meeting.peer(source=Liar), INCOMPATIBLE, command=command)
+    assert names(meeting.node) == before
+
+
 def test_end_before_the_files_are_done(meeting):
     class Liar(peer.Source):
         def begin(self, goes_on):

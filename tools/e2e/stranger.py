@@ -111,8 +111,9 @@ def failure_of(meeting, node, code):
     wait_until(lambda: not list(meeting.node.export().glob(f"*{path.name}*")), 10, f"nothing is left of {path.name}")
 
 
-def refusal_of(meeting, node, code, *naming):
-    """The node sends a file to the peer, and ends the session with this code."""
+def refusal_of(meeting, node, code, *naming, command=None):
+    """The node sends a file to the peer, or does what `command` says, and ends the session with this code."""
+    command = command or ("send", make_file(meeting.node, MIB), "peer:data/")
     over = threading.Event()
 
     def answer():
@@ -124,7 +125,7 @@ def refusal_of(meeting, node, code, *naming):
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         answering = thread.submit(answer)
         try:
-            refused(meeting.node.sluice("send", make_file(meeting.node, MIB), "peer:data/"), code, *naming)
+            refused(meeting.node.sluice(*command), code, *naming)
         finally:
             over.set()
         answering.result()
