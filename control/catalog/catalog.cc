@@ -3,6 +3,12 @@
 
 namespace sluice::catalog {
 
+bool same_file(const FileIdentity& one, const FileIdentity& other) {
+  const auto may_be = [](auto a, auto b) { return a == b || a == 0 || b == 0; };
+  return one.device == other.device && one.inode == other.inode && may_be(one.generation, other.generation) &&
+         may_be(one.birth_ns, other.birth_ns);
+}
+
 FileId Catalog::add(File file) {
   const uint64_t size_bytes = file.size_bytes;
   bytes_total_ += size_bytes;

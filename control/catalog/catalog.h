@@ -22,12 +22,17 @@ using FileId = Number<struct FileTag, uint32_t>;
 inline constexpr uint32_t kFilesMax = 4096;  // of one transfer
 inline constexpr uint64_t kFileBytesMax = 1ULL << 60;
 
-// Which file a descriptor means, across restarts.
+// Which file a descriptor means, across restarts. An inode's number is given to another file once it is free:
+// generation and time of birth tell them apart, on file systems that have these (otherwise 0).
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
-  bool operator==(const FileIdentity&) const = default;
+  uint64_t generation = 0;
+  int64_t birth_ns = 0;  // since 1970
 };
+
+// As far as both are known.
+bool same_file(const FileIdentity& one, const FileIdentity& other);
 
 enum class FileState : uint8_t {
   kOpen,       // bytes are missing, or not all of them are durable
@@ -45,11 +50,14 @@ struct File {
   uint64_t size_bytes = 0;
   uint32_t mode = 0644;   // permission bits
   int64_t mtime_ns = 0;   // since 1970
+  int64_t ctime_ns = 0;   // of the source, when it was opened or last found unchanged; 0: not known
   FileIdentity identity;  // of the source; of the unfinished file at the destination
   uint64_t digest = 0;    // kFinishing, kDone: of the transfer's CRC kind
   FileState state = FileState::kOpen;
   bool overwrite = false;
-  bool suspect = false;  // destination: its disk failed once, so it is read back before it gets its name
+  // Read again before it is believed. Destination: its disk failed once. Source: times may not tell of
+  // changes.
+  bool suspect = false;
 };
 
 struct Object {

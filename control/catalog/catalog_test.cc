@@ -21,5 +21,16 @@ TEST(Catalog, EachFileIsAnObjectOfItsOwnInTheOrderOfAdding) {
   EXPECT_FALSE(catalog.contains(ObjectId(2)));
 }
 
+TEST(Catalog, AnInodeNumberThatWasGivenAnewIsAnotherFile) {
+  const FileIdentity known{.device = 1, .inode = 2, .generation = 3, .birth_ns = 4};
+  EXPECT_TRUE(same_file(known, known));
+  EXPECT_TRUE(same_file(known, {.device = 1, .inode = 2})) << "a journal of before, a file system without";
+  EXPECT_TRUE(same_file({.device = 1, .inode = 2, .birth_ns = 4}, known));
+  EXPECT_FALSE(same_file(known, {.device = 9, .inode = 2, .generation = 3, .birth_ns = 4}));
+  EXPECT_FALSE(same_file(known, {.device = 1, .inode = 9, .generation = 3, .birth_ns = 4}));
+  EXPECT_FALSE(same_file(known, {.device = 1, .inode = 2, .generation = 9, .birth_ns = 4}));
+  EXPECT_FALSE(same_file(known, {.device = 1, .inode = 2, .generation = 3, .birth_ns = 9}));
+}
+
 }  // namespace
 }  // namespace sluice::catalog

@@ -2,7 +2,9 @@
 #include "control/exports/beneath.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +26,24 @@ UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t fl
     if (fd < 0 && errno != EAGAIN && errno != EINTR) break;
   }
   return UniqueFd(static_cast<int>(fd));
+}
+
+Result<bool> leads_to(const std::string& root_path, const std::string& relative, int directory_fd) {
+  const UniqueFd root(::open(root_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd named = root ? open_beneath(root.get(), relative, O_PATH | O_DIRECTORY) : UniqueFd();
+  if (!named && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV)) return false;
+  struct stat by_name {};
+  struct stat by_fd {};
+  if (!named || ::fstat(named.get(), &by_name) != 0 || ::fstat(directory_fd, &by_fd) != 0)
+    return lookup_error(printable(root_path + "/" + relative), errno, ErrorCode::kStorage);
+  return by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
+}
+
+std::string path_now(int fd) {
+  char target[PATH_MAX];
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t length = ::readlink(link.c_str(), target, sizeof target);
+  return length <= 0 ? "a place without a name" : printable({target, static_cast<size_t>(length)});
 }
 
 std::optional<std::vector<std::string>> components(std::string_view path) {
@@ -80,6 +100,10 @@ Error lookup_error(const std::string& path, int reason, ErrorCode otherwise) {
     default:
       return {otherwise, path + ": " + std::strerror(reason) + "; check the file system"};
   }
+}
+
+Error storage_error(const std::string& path, int reason) {
+  return {ErrorCode::kStorage, path + ": " + std::strerror(reason) + "; check the disk and its file system"};
 }
 
 std::string printable(std::string_view text) {

@@ -18,6 +18,12 @@ namespace sluice::exports {
 // openat2 with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS; on failure errno tells.
 UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t flags, mode_t mode = 0);
 
+// Does the path, from the export's own path on, still lead to the open directory? Something may have been
+// renamed, replaced, or mounted over it. An error: that cannot be told now.
+Result<bool> leads_to(const std::string& root_path, const std::string& relative, int directory_fd);
+// What an open file is called now, as far as the system tells: for messages.
+std::string path_now(int fd);
+
 // Components of a path without "." and empty ones; nothing when it has "..", or a NUL byte.
 std::optional<std::vector<std::string>> components(std::string_view path);
 std::string join(const std::vector<std::string>& parts, size_t from, size_t to);
@@ -31,6 +37,9 @@ bool make_direct(int fd);
 
 // kOutsideExports for links and escapes, otherwise `otherwise`; from errno.
 Error lookup_error(const std::string& path, int reason, ErrorCode otherwise);
+
+// kStorage: what is wrong with the disk, from errno.
+Error storage_error(const std::string& path, int reason);
 
 // For messages and logs: names come from peers, and a message is one line.
 std::string printable(std::string_view text);

@@ -1,7 +1,4 @@
 // Destinations: a temporary file beside the final name, allocated in full, locked, renamed when complete.
-//
-// The lock (flock) belongs to the open file, so it lasts as long as any process holds the descriptor, and
-// ends with a crash. A temporary file that nobody holds is a leftover and is replaced.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -17,28 +14,13 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
+#include "control/exports/file_state.h"
+#include "control/exports/temporary.h"
 
 namespace sluice::exports {
 namespace {
 
-constexpr std::string_view kSuffix = ".sluice-part";
 constexpr size_t kNameBytesMax = 255;
-
-Error storage(const std::string& path, int reason) {
-  return {ErrorCode::kStorage, path + ": " + std::strerror(reason) + "; check the disk and its file system"};
-}
-
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-}
-
-// Does `name` in the directory still mean the open file?
-bool still_named(int directory_fd, const std::string& name, int fd) {
-  struct stat by_name {};
-  struct stat by_fd {};
-  return ::fstatat(directory_fd, name.c_str(), &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
-         ::fstat(fd, &by_fd) == 0 && same_file(by_name, by_fd);
-}
 
 Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_bytes) {
   return {ErrorCode::kNoSpace, path + ": needs " + human_bytes(needed_bytes) + ", free are " +
@@ -66,51 +48,6 @@ Status check_final_name(int directory_fd, const std::string& name, const std::st
   return {};
 }
 
-Error busy(const std::string& temporary_path) {
-  return {ErrorCode::kDestinationExists,
-          "another transfer writes to " + temporary_path + "; wait for it, or cancel it"};
-}
-
-// Removes a temporary file that nobody holds.
-Status remove_leftover(int directory_fd, const std::string& name, const std::string& path) {
-  const UniqueFd fd = open_beneath(directory_fd, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
-  if (!fd && errno == ENOENT) return {};  // its owner was quicker
-  struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
-    return Error{ErrorCode::kDestinationExists, path + ": is in the way; remove it"};
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
-    return errno == EWOULDBLOCK ? busy(path) : storage(path, errno);
-  // While the lock is held nobody else takes this file for a leftover.
-  if (still_named(directory_fd, name, fd.get()) && ::unlinkat(directory_fd, name.c_str(), 0) != 0)
-    return storage(path, errno);
-  return {};
-}
-
-Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path) {
-  constexpr int kAttempts = 4;
-  for (int i = 0; i < kAttempts; ++i) {
-    UniqueFd fd = open_beneath(directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (!fd && (errno == ENOSPC || errno == EDQUOT))
-      return Error{ErrorCode::kNoSpace,
-                   path + ": no space for another file; free some, or choose another destination"};
-    if (!fd && errno != EEXIST) return lookup_error(path, errno, ErrorCode::kStorage);
-    if (!fd) {
-      if (auto status = remove_leftover(directory_fd, name, path); !status) return status.error();
-      continue;
-    }
-    // Between creation and lock another writer may have taken it for a leftover.
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-      const int reason = errno;
-      if (reason == EWOULDBLOCK) return busy(path);
-      ::unlinkat(directory_fd, name.c_str(), 0);
-      return storage(path, reason);
-    }
-    if (!still_named(directory_fd, name, fd.get())) return busy(path);
-    return fd;
-  }
-  return busy(path);
-}
-
 bool lies_in_memory(int fd) {
   struct statfs info {};
   return ::fstatfs(fd, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
@@ -132,15 +69,15 @@ Status allocate(int fd, uint64_t bytes, const std::string& path) {
   if (errno == EFBIG)
     return Error{ErrorCode::kStorage, path + ": its file system takes no file of " + human_bytes(bytes) +
                                           "; choose another destination"};
-  return storage(path, errno);
+  return storage_error(path, errno);
 }
 
 }  // namespace
 
-std::string temporary_name(const std::string& name) { return "." + name + std::string(kSuffix); }
-
 struct DestinationFile::State {
   UniqueFd directory;
+  std::string root_path;  // of the export
+  std::string relative;   // of the directory, beneath it
   UniqueFd fd;
   std::string temporary;
   std::string name;
@@ -158,8 +95,25 @@ struct DestinationFile::State {
       ::unlinkat(directory.get(), temporary.c_str(), 0);
   }
 
+  Result<bool> in_place() const { return leads_to(root_path, relative, directory.get()); }
+  std::string place_now() const;
+  Error elsewhere(ErrorCode code, const std::string& begin, const std::string& end) const;
   Status rename_to_final() const;
 };
+
+// The directory, for people who look for it under its own name and do not find the file there.
+std::string DestinationFile::State::place_now() const {
+  const std::string now = path_now(directory.get());
+  return now == path.substr(0, path.rfind('/')) ? "beneath what was mounted over " + now : "in " + now;
+}
+
+Error DestinationFile::State::elsewhere(ErrorCode code, const std::string& begin,
+                                        const std::string& end) const {
+  return {code, path + ": " + begin +
+                    " path leads elsewhere since the session began: a directory was renamed or replaced, or "
+                    "something mounted over it; " +
+                    end};
+}
 
 DestinationFile::DestinationFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
 DestinationFile::DestinationFile(DestinationFile&&) noexcept = default;
@@ -174,23 +128,28 @@ std::string DestinationFile::name_path() const { return state_->name_path; }
 void DestinationFile::keep() { state_->keep = true; }
 
 catalog::FileIdentity DestinationFile::identity() const {
-  struct stat info {};
-  if (::fstat(state_->fd.get(), &info) != 0) return {};
-  return {.device = info.st_dev, .inode = info.st_ino};
+  const std::optional<FileState> state = state_of(state_->fd.get());
+  return state ? state->identity : catalog::FileIdentity();
 }
 
 Status DestinationFile::sync() {
   State& s = *state_;
   if (!s.directory_synced) {
-    if (::fsync(s.directory.get()) != 0) return storage(s.path, errno);
+    if (::fsync(s.directory.get()) != 0) return storage_error(s.path, errno);
     s.directory_synced = true;
   }
-  if (::fdatasync(s.fd.get()) != 0) return storage(s.path, errno);
+  if (::fdatasync(s.fd.get()) != 0) return storage_error(s.path, errno);
   return {};
 }
 
 Status DestinationFile::State::rename_to_final() const {
   const int at = directory.get();
+  const Result<bool> there = in_place();
+  if (!there) return there.error();
+  if (!*there)
+    return elsewhere(ErrorCode::kStorage, "its",
+                     "its data is " + place_now() + ", as " + printable(temporary) +
+                         ": put the directory back, then continue the session");
   if (!still_named(at, temporary, fd.get()))
     return Error{ErrorCode::kStorage,
                  path + ": its temporary file was removed or replaced by somebody; send it again"};
@@ -208,7 +167,7 @@ Status DestinationFile::State::rename_to_final() const {
   if (errno == EISDIR || errno == ENOTEMPTY)
     return Error{ErrorCode::kDestinationExists,
                  path + ": is a directory, which is never replaced; choose another name"};
-  return storage(path, errno);
+  return storage_error(path, errno);
 }
 
 Status DestinationFile::finish() {
@@ -226,7 +185,7 @@ Status DestinationFile::finish() {
   times[1].tv_nsec = rest_ns;
   if (::ftruncate(fd, static_cast<off_t>(s.spec.size)) != 0 || ::fchmod(fd, s.spec.mode & 0777) != 0 ||
       ::futimens(fd, times) != 0 || ::fsync(fd) != 0)
-    return storage(s.path, errno);
+    return storage_error(s.path, errno);
   return {};
 }
 
@@ -236,8 +195,14 @@ Status DestinationFile::commit() {
     if (auto status = s.rename_to_final(); !status) return status;
     s.committed = true;
   }
-  if (::fsync(s.directory.get()) != 0) return storage(s.path, errno);
-  return {};
+  if (::fsync(s.directory.get()) != 0) return storage_error(s.path, errno);
+  // The name was given in the directory that is open. Whoever waits for files may have taken it from there
+  // already, so only the way to that directory is looked at.
+  const Result<bool> there = s.in_place();
+  if (!there) return there.error();
+  if (*there) return {};
+  return s.elsewhere(ErrorCode::kOutsideExports, "complete, but its",
+                     "the file is " + s.place_now() + ": move it from there");
 }
 
 namespace {
@@ -277,13 +242,13 @@ Status check_name(const std::string& name, const std::string& directory) {
   if (!valid_file_name(name))
     return Error{ErrorCode::kStorage,
                  directory + ": '" + printable(name) + "' is not a file name; name the destination in full"};
-  if (name.starts_with('.') && name.ends_with(kSuffix))
+  if (is_temporary_name(name))
     return Error{ErrorCode::kStorage, directory + "/" + printable(name) +
                                           ": such names are kept for files under way; choose another"};
   if (temporary_name(name).size() > kNameBytesMax)
-    return Error{ErrorCode::kStorage, directory + "/" + printable(name) +
-                                          ": the name is too long; use at most " +
-                                          std::to_string(kNameBytesMax - kSuffix.size() - 1) + " bytes"};
+    return Error{ErrorCode::kStorage,
+                 directory + "/" + printable(name) + ": the name is too long; use at most " +
+                     std::to_string(kNameBytesMax - kTemporarySuffix.size() - 1) + " bytes"};
   return {};
 }
 
@@ -297,12 +262,19 @@ uint64_t aligned_bytes(const DestinationSpec& spec) {
 
 }  // namespace
 
-Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec) const {
-  const auto location = locate(spec.path);
+Result<Exports::Location> Exports::locate_writable(std::string_view path) const {
+  auto location = locate(path);
   if (!location) return location.error();
   if (!location->root->config.write)
     return Error{ErrorCode::kOutsideExports, location->absolute + ": export " + location->root->config.name +
                                                  " may only be read; set mode = \"rw\" in node.toml"};
+  if (Status status = check_in_place(*location->root); !status) return status.error();
+  return location;
+}
+
+Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec) const {
+  const auto location = locate_writable(spec.path);
+  if (!location) return location.error();
   const int root_fd = location->root->fd.get();
   const auto place = place_of(root_fd, location->relative, location->absolute, spec);
   if (!place) return place.error();
@@ -311,6 +283,8 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
   auto state = std::make_unique<DestinationFile::State>();
   state->spec = spec;
   state->name = place->name;
+  state->root_path = location->root->config.path;
+  state->relative = place->directory;
   state->path = place->directory_path + "/" + printable(place->name);
   state->name_path = place->directory_path + "/" + place->name;
   state->temporary = temporary_name(place->name);
@@ -340,12 +314,12 @@ Result<Exports::Named> Exports::open_named(const std::string& name_path) const {
   if (slash == std::string::npos || !valid_file_name(name_path.substr(slash + 1)))
     return Error{ErrorCode::kOutsideExports, printable(name_path) + ": is not the path of a file"};
   const std::string directory = slash == 0 ? "/" : name_path.substr(0, slash);
-  const auto location = locate(directory);
+  const auto location = locate_writable(directory);
   if (!location) return location.error();
-  if (!location->root->config.write)
-    return Error{ErrorCode::kOutsideExports, location->absolute + ": its export may only be read now"};
   Named named;
   named.name = name_path.substr(slash + 1);
+  named.root_path = location->root->config.path;
+  named.relative = location->relative;
   named.directory = open_beneath(location->root->fd.get(), location->relative, O_RDONLY | O_DIRECTORY);
   if (!named.directory) return lookup_error(location->absolute, errno, ErrorCode::kStorage);
   return named;
@@ -363,6 +337,8 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
   state->name_path = spec.path;
   state->path = printable(spec.path);
   state->temporary = temporary_name(named->name);
+  state->root_path = std::move(named->root_path);
+  state->relative = std::move(named->relative);
   state->directory = std::move(named->directory);
   const int at = state->directory.get();
   const bool fetched = static_cast<bool>(fd);
@@ -370,9 +346,10 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
   if (!state->fd && errno == ENOENT) return std::optional<DestinationFile>();
   if (!state->fd) return lookup_error(state->path, errno, ErrorCode::kStorage);
   if (!fetched && ::flock(state->fd.get(), LOCK_EX | LOCK_NB) != 0)
-    return errno == EWOULDBLOCK ? busy(state->path) : storage(state->path, errno);
+    return errno == EWOULDBLOCK ? busy(state->path) : storage_error(state->path, errno);
   DestinationFile file(std::move(state));
-  if (!(file.identity() == identity) || !still_named(at, file.state_->temporary, file.state_->fd.get()))
+  if (!same_file(file.identity(), identity) ||
+      !still_named(at, file.state_->temporary, file.state_->fd.get()))
     return std::optional<DestinationFile>();
   file.state_->direct = make_direct(file.state_->fd.get());
   file.state_->keep = false;
@@ -384,16 +361,15 @@ Result<bool> Exports::is_committed(const std::string& name_path,
   const auto named = open_named(name_path);
   if (!named) return named.error();
   const int at = named->directory.get();
-  struct stat info {};
-  if (::fstatat(at, named->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
-    return errno == ENOENT ? Result<bool>(false) : Result<bool>(storage(printable(name_path), errno));
-  if (info.st_dev != identity.device || info.st_ino != identity.inode) return false;
+  const UniqueFd there = open_beneath(at, named->name, O_PATH | O_NOFOLLOW);
+  if (!there && errno == ENOENT) return false;
+  const std::optional<FileState> state = there ? state_of(there.get()) : std::nullopt;
+  if (!state) return storage_error(printable(name_path), errno);
+  if (!same_file(state->identity, identity)) return false;
   // After a link instead of a rename both names are there.
   const std::string temporary = temporary_name(named->name);
-  struct stat left {};
-  if (::fstatat(at, temporary.c_str(), &left, AT_SYMLINK_NOFOLLOW) == 0 && same_file(info, left))
-    ::unlinkat(at, temporary.c_str(), 0);
-  if (::fsync(at) != 0) return storage(printable(name_path), errno);
+  if (still_named(at, temporary, there.get())) ::unlinkat(at, temporary.c_str(), 0);
+  if (::fsync(at) != 0) return storage_error(printable(name_path), errno);
   return true;
 }
 

@@ -201,7 +201,8 @@ TEST_P(DestinationTest, AnUnfinishedFileIsFoundAgainByItsIdentity) {
     EXPECT_EQ(second.error().code, ErrorCode::kDestinationExists);
     file->keep();
   }
-  auto other = exports_.reopen_destination(wanted, {identity.device, identity.inode + 1}, UniqueFd());
+  auto other = exports_.reopen_destination(wanted, {.device = identity.device, .inode = identity.inode + 1},
+                                           UniqueFd());
   ASSERT_TRUE(other) << other.error().message;
   EXPECT_FALSE(other->has_value()) << "another file";
   auto again = exports_.reopen_destination(wanted, identity, UniqueFd());

@@ -9,13 +9,11 @@
 #include <cstring>
 
 #include "control/exports/beneath.h"
+#include "control/exports/file_state.h"
+#include "control/exports/temporary.h"
 
 namespace sluice::exports {
 namespace {
-
-int64_t mtime_ns_of(const struct stat& info) {
-  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
-}
 
 // Why a file of this kind cannot be sent; empty for a regular file.
 std::string_view kind_problem(mode_t mode) {
@@ -24,6 +22,8 @@ std::string_view kind_problem(mode_t mode) {
   if (S_ISLNK(mode)) return "is a symbolic link; name the file that it points to";
   return "is not a regular file but a device, a pipe or a socket; name a regular file";
 }
+
+std::string last_component(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
@@ -78,16 +78,49 @@ Result<Exports::Location> Exports::locate(std::string_view path) const {
   return Location{best, relative.empty() ? "." : relative, printable("/" + join(*parts, 0, parts->size()))};
 }
 
-Result<SourceFile> Exports::open_source(std::string_view path) const {
-  const auto location = locate(path);
+// The descriptor of a root goes on to mean the directory of the start, whatever its path means by now.
+Status Exports::check_in_place(const Root& root) {
+  const Result<bool> there = leads_to(root.config.path, ".", root.fd.get());
+  if (!there) return there.error();
+  if (*there) return {};
+  return Error{
+      ErrorCode::kStorage,
+      "export " + root.config.name + ": " + root.config.path.string() +
+          " is not the directory that it was when sluice-control started (renamed, replaced, or something "
+          "mounted over it): put it back, or restart sluice-control"};
+}
+
+Result<Exports::Location> Exports::locate_readable(std::string_view path) const {
+  auto location = locate(path);
   if (!location) return location.error();
-  const std::string& shown = location->absolute;
   if (!location->root->config.read)
-    return Error{ErrorCode::kOutsideExports, shown + ": export " + location->root->config.name +
+    return Error{ErrorCode::kOutsideExports, location->absolute + ": export " + location->root->config.name +
                                                  " may only be written; set mode = \"rw\" in node.toml"};
+  if (Status status = check_in_place(*location->root); !status) return status.error();
+  return location;
+}
+
+Result<SourceFile> Exports::open_source(std::string_view path) const {
+  const auto location = locate_readable(path);
+  if (!location) return location.error();
+  if (is_temporary_name(last_component(location->relative)))
+    return lookup_error(location->absolute, ENOENT, ErrorCode::kSourceUnreadable);
+  return open_regular(*location);
+}
+
+Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const {
+  const std::string name = last_component(name_path);
+  const auto location =
+      locate_readable(name_path.substr(0, name_path.size() - name.size()) + temporary_name(name));
+  if (!location) return location.error();
+  return open_regular(*location);
+}
+
+Result<SourceFile> Exports::open_regular(const Location& location) {
   // First without opening it: opening a device or a pipe can have effects or hang.
-  const int root_fd = location->root->fd.get();
-  const UniqueFd probe = open_beneath(root_fd, location->relative, O_PATH | O_NOFOLLOW);
+  const std::string& shown = location.absolute;
+  const int root_fd = location.root->fd.get();
+  const UniqueFd probe = open_beneath(root_fd, location.relative, O_PATH | O_NOFOLLOW);
   struct stat info {};
   if (!probe || ::fstat(probe.get(), &info) != 0)
     return lookup_error(shown, errno, ErrorCode::kSourceUnreadable);
@@ -95,28 +128,28 @@ Result<SourceFile> Exports::open_source(std::string_view path) const {
     return Error{S_ISLNK(info.st_mode) ? ErrorCode::kOutsideExports : ErrorCode::kSourceUnreadable,
                  shown + ": " + std::string(problem)};
   SourceFile file;
-  file.fd = open_beneath(root_fd, location->relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-  if (!file.fd || ::fstat(file.fd.get(), &info) != 0)
-    return lookup_error(shown, errno, ErrorCode::kSourceUnreadable);
-  if (!S_ISREG(info.st_mode))
+  file.fd = open_beneath(root_fd, location.relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  const std::optional<FileState> state = file.fd ? state_of(file.fd.get()) : std::nullopt;
+  if (!state) return lookup_error(shown, errno, ErrorCode::kSourceUnreadable);
+  if (!S_ISREG(state->mode))
     return Error{ErrorCode::kSourceUnreadable, shown + ": was replaced while it was opened; try again"};
   file.direct = make_direct(file.fd.get());
   file.path = shown;
-  file.name = location->relative.substr(location->relative.rfind('/') + 1);
-  file.size = static_cast<uint64_t>(info.st_size);
-  file.mode = info.st_mode & 0777;
-  file.mtime_ns = mtime_ns_of(info);
-  file.identity = {.device = info.st_dev, .inode = info.st_ino};
+  file.name = last_component(location.relative);
+  file.size = state->size_bytes;
+  file.mode = state->mode & 0777;
+  file.mtime_ns = state->mtime_ns;
+  file.ctime_ns = state->ctime_ns;
+  file.may_be_changing = may_be_changing(file.fd.get(), *state);
+  file.identity = state->identity;
   return file;
 }
 
-Status Exports::check_unchanged(const SourceFile& file) {
-  struct stat info {};
-  if (::fstat(file.fd.get(), &info) != 0)
+Result<int64_t> Exports::check_unchanged(const SourceFile& file) {
+  const std::optional<FileState> now = state_of(file.fd.get());
+  if (!now)
     return Error{ErrorCode::kStorage, file.path + ": " + std::strerror(errno) + "; check the file system"};
-  if (static_cast<uint64_t>(info.st_size) == file.size && mtime_ns_of(info) == file.mtime_ns &&
-      info.st_ino == file.identity.inode && info.st_dev == file.identity.device)
-    return {};
+  if (now->size_bytes == file.size && now->mtime_ns == file.mtime_ns) return now->ctime_ns;
   return Error{ErrorCode::kIntegrity,
                file.path + ": the source changed while it was sent; send it again when it is at rest"};
 }

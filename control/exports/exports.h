@@ -28,6 +28,8 @@ struct SourceFile {
   uint64_t size = 0;
   uint32_t mode = 0;  // permission bits
   int64_t mtime_ns = 0;
+  int64_t ctime_ns = 0;
+  bool may_be_changing = false;  // its times may not tell (file_state.h)
   catalog::FileIdentity identity;
 };
 
@@ -62,7 +64,9 @@ class DestinationFile {
   // Truncates to size, sets mode and mtime, fsyncs.
   Status finish();
   // After finish: renames (RENAME_NOREPLACE unless overwriting), fsyncs the directory. After an error it may
-  // be called again: what was done then is not done twice.
+  // be called again: what was done then is not done twice. kStorage, before anything has a name: the path
+  // leads elsewhere than when the file was created. kOutsideExports: so it does since the rename; the file
+  // stays.
   Status commit();
 
  private:
@@ -72,18 +76,19 @@ class DestinationFile {
   std::unique_ptr<State> state_;
 };
 
-// Under which name the data of `name` lies until it is complete.
-std::string temporary_name(const std::string& name);
-
 class Exports {
  public:
   // Opens the roots. An export whose root is missing is a configuration error that names it.
   static Result<Exports> open(const std::vector<config::Export>& exports);
 
-  // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports.
+  // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
+  // here, kStorage when another directory than at the start stands under the export's path. What is not
+  // complete cannot be read so: it counts as missing.
   Result<SourceFile> open_source(std::string_view path) const;
-  // Size, mtime, inode still as they were? Otherwise kIntegrity, "source changed".
-  static Status check_unchanged(const SourceFile& file);
+  // What there is of a file that create_destination made and that is not complete.
+  Result<SourceFile> open_unfinished(const std::string& name_path) const;
+  // Size and mtime still as they were? Otherwise kIntegrity, "source changed". The ctime of now.
+  static Result<int64_t> check_unchanged(const SourceFile& file);
   // kOutsideExports, kDestinationExists, kNoSpace (checked before, and by fallocate), kStorage. Two
   // writers for one destination: the second gets kDestinationExists naming the first's temporary.
   Result<DestinationFile> create_destination(const DestinationSpec& spec) const;
@@ -106,9 +111,15 @@ class Exports {
     std::string absolute;  // for people
   };
   Result<Location> locate(std::string_view path) const;
+  Result<Location> locate_readable(std::string_view path) const;
+  Result<Location> locate_writable(std::string_view path) const;
+  static Status check_in_place(const Root& root);
+  static Result<SourceFile> open_regular(const Location& location);
   struct Named {  // an open directory beneath a root that may be written, and a name in it
     UniqueFd directory;
     std::string name;
+    std::string root_path;
+    std::string relative;
   };
   Result<Named> open_named(const std::string& name_path) const;
   std::vector<Root> roots_;

@@ -191,6 +191,9 @@ std::string encode(const catalog::File& file) {
   to.set_mtime_ns(file.mtime_ns);
   to.set_device(file.identity.device);
   to.set_inode(file.identity.inode);
+  to.set_generation(file.identity.generation);
+  to.set_birth_ns(file.identity.birth_ns);
+  to.set_ctime_ns(file.ctime_ns);
   to.set_digest(file.digest);
   to.set_overwrite(file.overwrite);
   to.set_peer_path(file.peer_path);
@@ -243,7 +246,11 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .size_bytes = from.size(),
                        .mode = from.mode(),
                        .mtime_ns = from.mtime_ns(),
-                       .identity = {.device = from.device(), .inode = from.inode()},
+                       .ctime_ns = from.ctime_ns(),
+                       .identity = {.device = from.device(),
+                                    .inode = from.inode(),
+                                    .generation = from.generation(),
+                                    .birth_ns = from.birth_ns()},
                        .digest = from.digest(),
                        .state = static_cast<catalog::FileState>(from.state()),
                        .overwrite = from.overwrite(),

@@ -11,8 +11,8 @@ namespace sluice::fields {
 
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<12> {};
-template <> struct Count<catalog::FileIdentity> : Fields<2> {};
+template <> struct Count<catalog::File> : Fields<13> {};
+template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<transfer::Agreement> : Fields<11> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
@@ -98,7 +98,8 @@ inline catalog::File sample_file(const std::string& name) {
           .size_bytes = 1ULL << 59,
           .mode = 0600,
           .mtime_ns = -5,
-          .identity = {.device = ~0ULL, .inode = 1ULL << 63},
+          .ctime_ns = -7,
+          .identity = {.device = ~0ULL, .inode = 1ULL << 63, .generation = ~0U, .birth_ns = -9},
           .digest = 0xFEDCBA9876543210,
           .state = catalog::FileState::kDone,
           .overwrite = true,

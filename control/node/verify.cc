@@ -23,7 +23,7 @@ class Reader {
   bool run(const exports::Exports& exports) {
     std::string problem = file_.problem;
     if (problem.empty()) {
-      auto opened = exports.open_source(file_.path);
+      auto opened = file_.unfinished ? exports.open_unfinished(file_.path) : exports.open_source(file_.path);
       if (!opened) {
         problem = opened.error().message;
       } else {
@@ -108,11 +108,6 @@ class Reader {
 
 namespace {
 
-std::string unfinished_path(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return path.substr(0, slash + 1) + exports::temporary_name(path.substr(slash + 1));
-}
-
 VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const catalog::File& known) {
   const transfer::Record& record = saved.record;
   const transfer::Agreement& agreement = *record.legs.front().agreement;
@@ -128,7 +123,7 @@ VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const c
     for (const recovery::Block& block : saved.blocks[object]) {
       if (const Status status = file.ledger.restore(block); !status) file.problem = status.error().message;
     }
-    if (record.role == transfer::Role::kDestination) file.path = unfinished_path(known.path);
+    file.unfinished = record.role == transfer::Role::kDestination;
     if (transfer::has_ended(record.state)) file.problem = "was not finished: nothing of it is kept";
   }
   return file;

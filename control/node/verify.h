@@ -30,10 +30,11 @@ using VerifyReport = std::function<bool(const VerifyProgress&)>;
 
 struct VerifyFile {
   std::string shown;
-  std::string path;     // of the file that is read: final, source, or unfinished
+  std::string path;     // of the source, or final
   std::string problem;  // why it cannot be checked, if so
   recovery::Layout layout;
-  bool whole = false;  // `digest` is that of all of it; otherwise what `ledger` knows is compared
+  bool unfinished = false;  // it has not the final name yet
+  bool whole = false;       // `digest` is that of all of it; otherwise what `ledger` knows is compared
   uint64_t digest = 0;
   recovery::ExtentLedger ledger;
 };

@@ -19,7 +19,9 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .size_bytes = opened.size,
           .mode = opened.mode,
           .mtime_ns = opened.mtime_ns,
-          .identity = opened.identity};
+          .ctime_ns = opened.ctime_ns,
+          .identity = opened.identity,
+          .suspect = opened.may_be_changing};
 }
 
 }  // namespace
@@ -64,7 +66,7 @@ Result<OpenSources> reopen_sources(const exports::Exports& exports, OpenSources 
     Result<exports::SourceFile> opened = exports.open_source(known.path);
     if (!opened) return opened.error();
     if (opened->size != known.size_bytes || opened->mtime_ns != known.mtime_ns ||
-        !(opened->identity == known.identity)) {
+        !catalog::same_file(opened->identity, known.identity)) {
       return Error{
           ErrorCode::kIntegrity,
           known.shown + ": changed since the transfer began: nothing of it is stored, send it again"};

@@ -78,10 +78,15 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
 void TransferFiles::perform(const transfer::CheckSource& effect) {
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
   services_->pool.run(
-      [source] { return source ? exports::Exports::check_unchanged(*source) : Status(); },
-      [self = shared_from_this(), effect](Status status) {
-        self->post(transfer::SourceChecked{
-            .object = effect.object, .status = std::move(status), .otherwise = effect.otherwise});
+      [source] { return source ? exports::Exports::check_unchanged(*source) : Result<int64_t>(0); },
+      [self = shared_from_this(), effect](Result<int64_t> ctime_ns) {
+        transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
+        if (ctime_ns) {
+          checked.ctime_ns = *ctime_ns;
+        } else {
+          checked.status = ctime_ns.error();
+        }
+        self->post(std::move(checked));
       });
 }
 

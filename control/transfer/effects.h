@@ -116,7 +116,7 @@ struct OpenSources {  // -> SourcesOpened
 };
 struct ReopenSources {  // those that are not open; each must be the file that is known -> SourcesReopened
 };
-struct CheckSource {  // is it still as it was? -> SourceChecked
+struct CheckSource {  // is it still as it was, and when did anything happen to it? -> SourceChecked
   ObjectId object;
   std::optional<Error> otherwise;  // what is wrong if it is, handed back
 };

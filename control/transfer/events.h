@@ -112,10 +112,11 @@ struct SourcesOpened {
 struct SourcesReopened {  // kIntegrity: one of them is another file now
   Status status;
 };
-struct SourceChecked {  // kIntegrity: it changed
+struct SourceChecked {  // kIntegrity: its size or mtime changed
   ObjectId object;
   Status status;
   std::optional<Error> otherwise;
+  int64_t ctime_ns = 0;  // of now
 };
 struct ExtentRead {
   ObjectId object;

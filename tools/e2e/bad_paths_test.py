@@ -150,6 +150,19 @@ def test_second_writer_of_one_destination(pair):
     forget(big, other)
 
 
+def test_what_is_not_complete_can_neither_be_read_nor_written_by_its_name(pair):
+    big, other = make_file(pair.a, 64 * MIB), make_file(pair.a, MIB)
+    process, session = start_slow(pair.a, "send", big, "b:data/unfinished")
+    missing = pair.a.sluice("get", "b:data/.none.sluice-part", pair.a.export() / "x").stderr
+    for name in (".unfinished.sluice-part", "./.unfinished.sluice-part", ".Unfinished.SLUICE-PART"):
+        line = refused(pair.a.sluice("get", f"b:data/{name}", pair.a.export() / "x"), SOURCE, "does not exist")
+        assert line.split(":")[-1].strip() == missing.split(":")[-1].strip(), "as if it were not there"
+        refused(pair.a.sluice("send", other, f"b:data/{name}"), STORAGE, "kept for files under way")
+    pair.a.must("session", "cancel", session)
+    assert finish(process).returncode != 0
+    forget(big, other)
+
+
 @pytest.mark.skipif(not is_root(), reason="mounting a small file system needs root")
 def test_disk_too_small_is_seen_before(pair):
     source = make_file(pair.a, (SMALL_MIB + 4) * MIB)

@@ -1,0 +1,29 @@
+// What the system says of an open file: which one it is, and when it was changed. Cold; any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "control/catalog/catalog.h"
+
+namespace sluice::exports {
+
+struct FileState {
+  catalog::FileIdentity identity;
+  uint64_t size_bytes = 0;
+  uint32_t mode = 0;  // with the kind of file
+  int64_t mtime_ns = 0;
+  int64_t ctime_ns = 0;
+};
+
+// Nothing: errno tells. A descriptor that can do nothing (O_PATH) does not tell the generation.
+std::optional<FileState> state_of(int fd);
+
+// May its bytes change without its times saying so? Somebody has it open for writing, or has it mapped: who
+// writes through a mapping sets the times with the first byte of a page alone, on some file systems. Or it
+// was changed so lately that another change could bear the same time. `fd` can only read. Where the system
+// does not tell (it does so for the file's owner and CAP_LEASE), the answer is no.
+bool may_be_changing(int fd, const FileState& state);
+
+}  // namespace sluice::exports

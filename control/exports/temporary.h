@@ -1,0 +1,33 @@
+// The name under which a destination's bytes lie until they are complete, and the file behind it.
+//
+// The lock (flock) belongs to the open file, so it lasts as long as any process holds the descriptor, and
+// ends with a crash. A temporary file that nobody holds is a leftover and is replaced.
+//
+// Cold; blocking; any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
+
+namespace sluice::exports {
+
+inline constexpr std::string_view kTemporarySuffix = ".sluice-part";
+
+std::string temporary_name(const std::string& name);
+// Also in the spellings that a file system without cases takes for the same name.
+bool is_temporary_name(std::string_view name);
+
+// Empty, locked, and certainly the one that has this name. kDestinationExists: another transfer writes it.
+Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path);
+
+// Does `name` in the directory still mean the open file?
+bool still_named(int directory_fd, const std::string& name, int fd);
+
+// Another transfer holds this file.
+Error busy(const std::string& temporary_path);
+
+}  // namespace sluice::exports
