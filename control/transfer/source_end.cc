@@ -189,9 +189,7 @@ Status SourceEnd::follow_sender(Effects& out) {
   }
   open_next(out);  // what is done makes room
   if (wants.changed.empty()) return {};
-  return Error{ErrorCode::kIntegrity,
-               catalog().shown(wants.changed.front()) +
-                   ": changed while it was sent: nothing of it is stored, send it again"};
+  return changed(wants.changed.front());
 }
 
 // An attempt without flows only hears how the transfer has ended: nothing is read for it.
@@ -199,30 +197,7 @@ void SourceEnd::open_next(Effects& out) {
   if (!lane_rates_.empty()) files_.open_next(extent_bytes_, &sender_, out);
 }
 
-Error SourceEnd::differs(ObjectId object) const {
-  return {ErrorCode::kIntegrity,
-          fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, send it again",
-                      catalog().shown(object), control::digest_hex(crc_kind_, sender_.digest(object)),
-                      control::digest_hex(crc_kind_, *sender_.peer_digest(object)))};
-}
-
 // ---- the files ---------------------------------------------------------------------------------
-
-// Without `otherwise` all of it was read: the peer is told its digest, if it is still the same file.
-void SourceEnd::check_source(ObjectId object, std::optional<Error> otherwise, Effects& out) {
-  pending_.ask(CheckSource{.object = object, .otherwise = std::move(otherwise)}, out);
-}
-
-Status SourceEnd::on(const SourceChecked& event, Effects& out) {
-  pending_.answered();
-  if (!event.status) return event.status;
-  if (event.otherwise) return *event.otherwise;
-  say(FileDigest{.object = event.object,
-                 .size_bytes = catalog().object(event.object).size_bytes,
-                 .digest = sender_.digest(event.object)},
-      out);
-  return {};
-}
 
 Status SourceEnd::on(const ObjectOpened& event, Effects& out) {
   const Status status = files_.on(event, &sender_, out);
@@ -233,33 +208,6 @@ Status SourceEnd::on(const ObjectOpened& event, Effects& out) {
 Status SourceEnd::on(const ObjectClosed& event, Effects& out) {
   files_.on(event, &sender_, out);
   return follow_sender(out);
-}
-
-// An extent that the peer has and whose CRC is not known here is read again, one after the other.
-void SourceEnd::reread(Effects& out) {
-  if (rereading_ || files_.halted()) return;
-  const auto next = sender_.take_unknown();
-  if (!next) return;
-  const auto [object, extent] = *next;
-  rereading_ = true;
-  pending_.ask(
-      ReadExtent{.object = object, .extent = extent, .range = sender_.ledger(object).map().range_of(extent)},
-      out);
-}
-
-Status SourceEnd::on(const ExtentRead& event, Effects& out) {
-  pending_.answered();
-  rereading_ = false;
-  if (!event.crc) {
-    check_source(
-        event.object,
-        Error{event.crc.error().code, catalog().shown(event.object) + ": " + event.crc.error().message}, out);
-    return {};
-  }
-  sender_.reread({.object = event.object, .extent = event.extent}, *event.crc);
-  const Status status = follow_sender(out);
-  if (status) reread(out);
-  return status;
 }
 
 // ---- the board ---------------------------------------------------------------------------------
@@ -367,6 +315,9 @@ std::optional<uint64_t> SourceEnd::peer_digest(ObjectId object) const {
 
 std::string SourceEnd::waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
                                    uint64_t interval_ns, uint64_t now_ns) const {
+  if (!recheck_.idle())
+    return fmt::format("source disk (reading {} again, which may have changed)",
+                       catalog().shown(recheck_.object()));
   if (rereading_) return "source disk (reading again what the journal does not know)";
   const std::string wait = control::sender_wait(before, now, interval_ns, now_ns);
   if (!wait.empty()) return wait;

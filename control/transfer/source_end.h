@@ -17,6 +17,7 @@
 #include "control/transfer/control_stream.h"
 #include "control/transfer/pending.h"
 #include "control/transfer/source_files.h"
+#include "control/transfer/source_recheck.h"
 
 namespace sluice::transfer {
 
@@ -64,7 +65,7 @@ class SourceEnd {
   bool done(ObjectId object) const { return sender_.done(object); }
   std::optional<uint64_t> digest(ObjectId object) const;
   std::optional<uint64_t> peer_digest(ObjectId object) const;
-  uint64_t steps() const { return sender_.steps(); }  // changes with every step forward
+  uint64_t steps() const { return sender_.steps() + recheck_.steps(); }  // changes with every step forward
   const rate::Controller* rate() const { return rate_.get(); }
   std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const;
@@ -74,7 +75,10 @@ class SourceEnd {
   void open_next(Effects& out);
   Status follow_sender(Effects& out);
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
+  Status rechecked(ObjectId object, uint64_t crc, Effects& out);
+  void say_digest(ObjectId object, Effects& out) const;
   Error differs(ObjectId object) const;
+  Error changed(ObjectId object) const;
   void control_rate(const Tick& event, uint64_t now_ns, Effects& out);
   void reread(Effects& out);
   void journal_extents(Effects& out);
@@ -89,6 +93,7 @@ class SourceEnd {
   wire::CrcKind crc_kind_{};
   ControlStream* stream_ = nullptr;  // of the attempt
   recovery::Sender sender_;
+  SourceRecheck recheck_;
   std::unique_ptr<rate::Controller> rate_;
   Indexed<LaneId, uint64_t> lane_rates_;  // as they were set
   uint64_t held_at_start_ = 0;            // by the peer, before this attempt

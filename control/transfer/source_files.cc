@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/transfer/source_files.h"
 
+#include <fmt/format.h>
+
 #include "dataplane/board/attach.h"
 
 namespace sluice::transfer {
@@ -40,6 +42,13 @@ void SourceFiles::adopt(Effects& out) {
 Status SourceFiles::on(const SourcesReopened& event, Effects& out) {
   pending_.answered();
   if (!event.status) return event.status;
+  for (const catalog::File& file : catalog_.files()) {
+    if (!file.suspect) continue;
+    out.log(LogLevel::kWarn,
+            fmt::format("{}: somebody has it open for writing, or wrote it a moment ago: it is "
+                        "read a second time before it counts as sent",
+                        file.shown));
+  }
   next_ = ObjectId(0);
   if (adopting_) {
     fetch_next(out);

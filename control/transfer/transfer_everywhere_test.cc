@@ -94,6 +94,7 @@ std::vector<Happening> what_becomes_of_machines() {
            },
            Then::kGoesOn},
           {"another board", [](World& world) { world.attach(); }},
+          {"sources touched", [](World& world) { ++world.source_ctime_ns; }, Then::kGoesOn},
           {"tick", [](World& world) { world.tick(); }, Then::kGoesOn},
           {"timer", [](World& world) { world.post(TimerDue{}); }, Then::kGoesOn}};
 }
@@ -326,7 +327,8 @@ void happens_everywhere(const std::vector<Happening>& happenings, const std::vec
                         std::vector<uint64_t> sizes = {3 * kExtent, 100, 0}) {
   auto* const before = std::signal(SIGABRT, name_case);
   for (const Scene& each : every_scene()) {
-    const Scene scene = hurried(each, sizes);
+    Scene scene = hurried(each, sizes);
+    scene.suspect = !scene.initiator;  // as a source it reads all of it again
     for (const Beginning& beginning : beginnings) {
       World whole(scene);
       beginning.prepare(whole);

@@ -28,7 +28,8 @@ struct Scene {
   std::vector<uint64_t> sizes = {5U << 20, kExtent + 100, 0};
   uint32_t lanes = 1;
   bool discard = false;
-  bool opened = false;  // the caller has opened the sources already
+  bool opened = false;   // the caller has opened the sources already
+  bool suspect = false;  // somebody has them open for writing
   Settings settings = {.node_name = "here"};
 };
 
@@ -129,7 +130,10 @@ class World {
   bool reopened_found = true;  // the unfinished files are still there
   bool fetched_found = true;   // the dataplane has the objects open
   Recovered recovered = Recovered::kHeld;
-  std::set<std::string> mute;                             // messages of the peer that do not come
+  int64_t files_ctime_ns = 1;   // of sources, when they were opened
+  int64_t source_ctime_ns = 1;  // and when they are looked at again
+  uint64_t source_change = 0;   // what is read again differs from what was sent by this
+  std::set<std::string> mute;   // messages of the peer that do not come
   std::function<void(Message&)> twist = [](Message&) {};  // changes what the peer says
   std::function<void(const Effect&)> on_effect = [](const Effect&) {};
   std::vector<Message> refused;  // words to calls

@@ -58,12 +58,15 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
   if (std::holds_alternative<OpenSources>(effect)) return SourcesOpened{or_error(source_files())};
   if (std::holds_alternative<ReopenSources>(effect)) return SourcesReopened{status};
   if (const auto* check = std::get_if<CheckSource>(&effect)) {
-    return SourceChecked{.object = check->object, .status = status, .otherwise = check->otherwise};
+    return SourceChecked{.object = check->object,
+                         .status = status,
+                         .otherwise = check->otherwise,
+                         .ctime_ns = source_ctime_ns};
   }
   if (const auto* read = std::get_if<ReadExtent>(&effect)) {
     return ExtentRead{.object = read->object,
                       .extent = read->extent,
-                      .crc = or_error(Content::crc(read->object, read->extent))};
+                      .crc = or_error(Content::crc(read->object, read->extent) ^ source_change)};
   }
   if (const auto* create = std::get_if<CreateFiles>(&effect)) {
     std::vector<catalog::File> files = create->files;
@@ -158,7 +161,9 @@ std::vector<catalog::File> World::source_files() const {
                      .shown = "/from/" + name,
                      .path = "/from/" + name,
                      .size_bytes = scene.sizes[i],
-                     .identity = {.device = 1, .inode = i + 1}});
+                     .ctime_ns = files_ctime_ns,
+                     .identity = {.device = 1, .inode = i + 1},
+                     .suspect = scene.suspect});
   }
   return files;
 }

@@ -10,6 +10,10 @@ namespace {
 
 constexpr uint64_t kFileNs = 50'000;  // opening, creating, asking what there is
 
+// In one of so many seeds somebody has the sources open for writing, in another they get other rights
+// meanwhile.
+constexpr uint64_t kSuspects = 8;
+
 Error bad_disk() { return {ErrorCode::kStorage, "the disk failed"}; }
 
 std::string temporary_of(const std::string& path) { return "." + path + ".part"; }
@@ -41,7 +45,9 @@ void Session::perform(const transfer::OpenSources& e) {
                      .path = path,
                      .size_bytes = inode.now.size(),
                      .mtime_ns = static_cast<int64_t>(inode.version),
-                     .identity = {.inode = number}});
+                     .ctime_ns = 1,
+                     .identity = {.inode = number},
+                     .suspect = host_.plan.seed % kSuspects == 1});
   }
   sources_open_ = true;
   answer(transfer::SourcesOpened{std::move(files)}, kFileNs);
@@ -65,6 +71,7 @@ void Session::perform(const transfer::CheckSource& e) {
   if (static_cast<int64_t>(host_.files.inode(file.identity.inode)->version) != file.mtime_ns) {
     checked.status = Error{ErrorCode::kIntegrity, "the source changed"};
   }
+  checked.ctime_ns = host_.plan.seed % kSuspects == 2 ? 2 : 1;
   answer(checked, kFileNs);
 }
 

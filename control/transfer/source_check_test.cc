@@ -1,0 +1,110 @@
+// Sources that may have changed while they were sent: what was sent counts only if it is what they hold.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "control/transfer/transfer_fixture.h"
+
+namespace sluice::transfer::test {
+namespace {
+
+constexpr uint64_t kLong = 30 * kSecondNs;
+constexpr size_t kExtents = 80 + 2;  // of the fixture's files
+constexpr size_t kBlock = recovery::kBlockExtents;
+
+Scene source() { return {.role = Role::kSource, .settings = {.node_name = "here"}}; }
+
+Scene suspect_source() {
+  Scene scene = source();
+  scene.suspect = true;
+  return scene;
+}
+
+bool logged(const World& world, std::string_view text) {
+  return std::any_of(world.logs.begin(), world.logs.end(),
+                     [text](const std::string& line) { return line.find(text) != std::string::npos; });
+}
+
+TEST(ASource, ThatWasLeftAloneIsReadOnce) {
+  World world(source());
+  world.start();
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+  EXPECT_EQ(world.count<ReadExtent>(), 0U);
+}
+
+TEST(ASource, ThatSomethingHappenedToIsReadAgainAndSentIfItIsTheSame) {
+  World world(source());
+  world.source_ctime_ns = 2;  // another link, other rights, or a write whose mtime was put back
+  world.start();
+  world.pass(kLong);
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+  EXPECT_EQ(world.count<ReadExtent>(), kExtents);
+  EXPECT_TRUE(logged(world, "f0: something happened to it (its ctime changed)"));
+  EXPECT_TRUE(logged(world, "f0: holds what was sent"));
+}
+
+TEST(ASource, ThatSomebodyMayWriteIsReadAgain) {
+  World world(suspect_source());
+  world.start();
+  world.pass(kLong);
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+  EXPECT_EQ(world.count<ReadExtent>(), kExtents);
+  EXPECT_TRUE(logged(world, "f0: somebody has it open for writing"));
+}
+
+TEST(ASource, OfBeforeCtimesWereKeptIsTakenByItsOtherTimes) {
+  World world(source());
+  world.source_ctime_ns = 2;
+  world.files_ctime_ns = 0;
+  world.start();
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+  EXPECT_EQ(world.count<ReadExtent>(), 0U);
+}
+
+TEST(ASource, ThatHoldsOtherBytesThanWereSentIsAnErrorAndItsDigestIsNotSaid) {
+  for (const bool suspect : {false, true}) {
+    World world(suspect ? suspect_source() : source());
+    if (!suspect) world.source_ctime_ns = 2;
+    world.source_change = 1;
+    world.start();
+    world.pass(kLong);
+    EXPECT_EQ(world.state(), ViewState::kFailed);
+    EXPECT_EQ(world.error(), ErrorCode::kIntegrity);
+    EXPECT_EQ(world.count<ReadExtent>(), kBlock) << "and not to its end";
+    const std::vector<FileDigest> said = world.said<FileDigest>();
+    EXPECT_TRUE(std::all_of(said.begin(), said.end(),
+                            [](const FileDigest& digest) { return digest.size_bytes == 0; }));
+  }
+}
+
+TEST(ASource, IsReadOnWhereItWasWhenAnAttemptEnds) {
+  World world(suspect_source());
+  world.hold<ReadExtent>(kBlock + 5);
+  world.start();
+  ASSERT_EQ(world.held(), 1U);
+  world.pass(kSecondNs);
+  EXPECT_NE(world.transfer().view(world.now_ns).waiting_for.find("reading /from/f0 again"),
+            std::string::npos);
+  world.lose_board();
+  world.release();
+  world.attach();
+  world.pass(kLong);
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+  EXPECT_EQ(world.count<ReadExtent>(), kExtents);
+}
+
+TEST(ASource, ThatCannotBeReadAgainWaitsForAnOperator) {
+  World world(suspect_source());
+  world.fail<ReadExtent>(ErrorCode::kStorage, 3);
+  world.start();
+  EXPECT_EQ(world.phase(), TransferPhase::kPaused);
+  EXPECT_EQ(world.error(), ErrorCode::kStorage);
+  world.post(ContinueAsked{});
+  world.pass(kLong);
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+  EXPECT_EQ(world.count<ReadExtent>(), kExtents + 1);
+}
+
+}  // namespace
+}  // namespace sluice::transfer::test
