@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 3;
+inline constexpr uint32_t kVersion = 4;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -71,8 +71,8 @@ struct FlowState {
   std::atomic<uint64_t> crc_errors;            // rx
   std::atomic<uint64_t> no_buffer_drops;       // rx: no extent buffer free; counted as disk loss
   std::atomic<uint64_t> bytes_done;            // tx: in extents the peer completed; rx: in extents written
-  std::atomic<uint64_t> extents_done;          // as bytes_done, extents
-  std::atomic<uint64_t> credit_extents;        // tx: absolute number granted; rx: granted
+  std::atomic<uint64_t> extents_done;          // as bytes_done, extents; tx: less what a false status listed
+  std::atomic<uint64_t> credit_extents;        // absolute number; tx: as the newest status says; rx: granted
   std::atomic<uint64_t> opened_extents;        // tx: extents opened so far, less those given up; a level
   std::atomic<uint64_t> gaps_reported;         // rx: tx_seq reported lost; tx: tx_seq learned as lost
   std::atomic<uint64_t> probes;                // tx sent, rx received
@@ -90,6 +90,9 @@ struct FlowState {
   std::atomic<uint64_t> peer_bytes_received;  // payload that it has accepted
   std::atomic<int64_t> delay_min_ns;          // one-way, its clock minus ours, of the data since the status
   std::atomic<int64_t> delay_max_ns;          // before; 0 and 0: there was none
+  // The next hop on the way to the peer, while it does not answer ARP or neighbour solicitations; levels
+  std::atomic<uint64_t> unreachable_since_ns;  // monotonic time; 0: it answers, or nobody asked
+  std::atomic<uint64_t> next_hop[2];           // its address, 16 bytes as they stand; all zero: no route
 };
 
 // A run of lost tx_seq, composed by control's loss detector, carried by the worker in statuses.
@@ -225,7 +228,7 @@ static_assert(SLUICE_BYTES(FlowConfig, 88) && SLUICE_AT(FlowConfig, flow_id, 0) 
               SLUICE_AT(FlowConfig, reserved, 83));
 static_assert(SLUICE_BYTES(FlowControl, 16) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8));
-static_assert(SLUICE_BYTES(FlowState, 216) && SLUICE_AT(FlowState, chunks, 0) &&
+static_assert(SLUICE_BYTES(FlowState, 240) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
               SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
@@ -239,7 +242,8 @@ static_assert(SLUICE_BYTES(FlowState, 216) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, blocked_source_ns, 168) && SLUICE_AT(FlowState, blocked_pacing_ns, 176) &&
               SLUICE_AT(FlowState, peer_received_end, 184) &&
               SLUICE_AT(FlowState, peer_bytes_received, 192) && SLUICE_AT(FlowState, delay_min_ns, 200) &&
-              SLUICE_AT(FlowState, delay_max_ns, 208));
+              SLUICE_AT(FlowState, delay_max_ns, 208) && SLUICE_AT(FlowState, unreachable_since_ns, 216) &&
+              SLUICE_AT(FlowState, next_hop, 224));
 static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
 static_assert(SLUICE_BYTES(FlowSlot, 98880) && SLUICE_AT(FlowSlot, config, 0) &&
               SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&
@@ -250,8 +254,8 @@ static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE
 static_assert(SLUICE_BYTES(Event, 48) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(Event, flow, 4) &&
               SLUICE_AT(Event, object, 8) && SLUICE_AT(Event, tag, 12) && SLUICE_AT(Event, offset, 16) &&
               SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40));
-static_assert(SLUICE_BYTES(WorkerSlot, 426560) && SLUICE_AT(WorkerSlot, counters, 0) &&
-              SLUICE_AT(WorkerSlot, commands, 320) && SLUICE_AT(WorkerSlot, events, 33216));
+static_assert(SLUICE_BYTES(WorkerSlot, 426688) && SLUICE_AT(WorkerSlot, counters, 0) &&
+              SLUICE_AT(WorkerSlot, commands, 448) && SLUICE_AT(WorkerSlot, events, 33344));
 static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
               SLUICE_AT(PortInfo, ip6, 80) && SLUICE_AT(PortInfo, frame_bytes_max, 96) &&
               SLUICE_AT(PortInfo, chunk_bytes_max_ip4, 100) &&
@@ -260,11 +264,11 @@ static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128));
-static_assert(SLUICE_BYTES(Board, 19481920) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+static_assert(SLUICE_BYTES(Board, 19483968) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, dataplane_alive_ns, 192) &&
               SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&
-              SLUICE_AT(Board, flows, 6825280));
+              SLUICE_AT(Board, flows, 6827328));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
 static_assert(sizeof(SpscRing<Event, kEventSlots>) == 393344);

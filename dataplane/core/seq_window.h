@@ -43,6 +43,13 @@ class SeqWindow {
     auto& w = word(seq);
     w.store(w.load(std::memory_order_relaxed) | (1ULL << (seq & 63)), std::memory_order_release);
   }
+  // Goes on at `seq`, with nothing received: what moved the window here was false.
+  void restart(uint64_t seq) {
+    const uint64_t words = (mask_ + 1) / 64;
+    for (uint64_t w = 0; w < words; ++w) words_[w].store(0, std::memory_order_relaxed);
+    end_ = seq;
+    cleared_words_ = ((seq - (seq < history() ? seq : history())) >> 6) + words;
+  }
   uint64_t end() const { return end_; }  // 1 + highest marked, 0: none
   uint32_t history() const { return (mask_ + 1) / 2; }
 

@@ -20,6 +20,7 @@ constexpr size_t kAtLength = 44;
 constexpr size_t kAtDoneSeen = 48;
 constexpr size_t kAtReserved2 = 52;  // 4 bytes
 constexpr size_t kAtCrc = 56;
+static_assert(kAtReserved1 == kAtKeyEpoch + 1);
 static_assert(kAtCrc == kHeaderCrcCoveredBytes && kAtCrc + 8 == kHeaderBytes);
 
 }  // namespace
@@ -62,11 +63,13 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   if (p[kAtType] > static_cast<uint8_t>(Type::kProbe)) return Reject::kBadType;
   if ((p[kAtFlags] & ~kFlagsKnown) != 0) return Reject::kBadType;
   if (p[kAtHeaderBytes] != kHeaderBytes) return Reject::kBadHeaderLength;
-  if ((p[kAtReserved1] | p[kAtReserved1 + 1] | p[kAtReserved1 + 2]) != 0) return Reject::kReservedNotZero;
+  if (load_be32(p + kAtKeyEpoch) != 0) {  // with the three reserved bytes behind it
+    return p[kAtKeyEpoch] != 0 ? Reject::kBadKeyEpoch : Reject::kReservedNotZero;
+  }
   if (load_be32(p + kAtReserved2) != 0) return Reject::kReservedNotZero;
   out->type = static_cast<Type>(p[kAtType]);
   out->flags = p[kAtFlags];
-  out->key_epoch = p[kAtKeyEpoch];
+  out->key_epoch = 0;
   out->flow_id = load_be64(p + kAtFlowId);
   out->tx_seq = load_be64(p + kAtTxSeq);
   out->send_time_ns = load_be64(p + kAtSendTime);
@@ -75,6 +78,10 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   out->length = load_be32(p + kAtLength);
   out->done_seen = load_be32(p + kAtDoneSeen);
   out->crc = load_be64(p + kAtCrc);
+  if (out->type != Type::kData) {
+    if ((out->flags | out->offset | out->object) != 0) return Reject::kReservedNotZero;
+    if (out->type == Type::kStatus && out->done_seen != 0) return Reject::kReservedNotZero;
+  }
   if (datagram.size() - kHeaderBytes != out->length) return Reject::kBadLength;
   return Reject::kNone;
 }

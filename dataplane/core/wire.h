@@ -1,7 +1,8 @@
 // The datagrams between two dataplanes: layout, encoding, and why one is refused.
 //
 // Pure. docs/WIRE.md is the specification of what stands here; a change here is a change there.
-// Every multi-byte field is in network byte order. Reserved fields are zero and checked.
+// Every multi-byte field is in network byte order. Reserved fields are zero and checked, as are those that a
+// type does not use.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -58,6 +59,7 @@ enum class Reject : uint8_t {
   kBadVersion,
   kBadType,
   kBadHeaderLength,
+  kBadKeyEpoch,
   kReservedNotZero,
   kBadLength,
 };

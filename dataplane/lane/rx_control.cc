@@ -181,9 +181,7 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
     status.delay_min_ns = flow.delay_min_ns;
     status.delay_max_ns = flow.delay_max_ns;
   }
-  status.done_first = static_cast<uint32_t>(flow.done_count - flow.done_log.size());
-  status.done_count = std::min(flow.done_log.size(), wire::kStatusDoneMax);
-  for (uint32_t i = 0; i < status.done_count; ++i) status.done[i] = flow.done_log.at(i);
+  flow.done_log.list(&status);
   status.gap_count = std::min(flow.gaps.size(), wire::kStatusGapsMax);
   for (uint32_t i = 0; i < status.gap_count; ++i) status.gaps[i] = flow.gaps.at(i).run;
 
@@ -206,10 +204,15 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   flow.credit_told = status.credit_extents;
   flow.delay_min_ns = INT64_MAX;
   flow.delay_max_ns = INT64_MIN;
+  // What did not fit this time, or has to be said again, follows after the usual interval: after ever longer
+  // ones while the sender is silent, since it echoes nothing then.
+  const uint64_t usual_ns = std::min<uint64_t>(flow.config.status_interval_ns, kIdleStatusNs);
+  const bool heard = flow.echo_arrival_ns > flow.last_status_ns;
+  flow.repeat_interval_ns = heard ? usual_ns : std::min(2 * flow.repeat_interval_ns, kIdleStatusNs);
   flow.last_status_ns = now_ns;
-  // What did not fit this time, or has to be said again, follows after the usual interval.
-  const bool more = !flow.gaps.empty() || !flow.done_log.empty();
-  flow.next_status_ns = now_ns + (more ? flow.config.status_interval_ns : kIdleStatusNs);
+  flow.next_status_ns = now_ns + (!flow.gaps.empty()            ? usual_ns
+                                  : flow.done_log.unknown() > 0 ? flow.repeat_interval_ns
+                                                                : kIdleStatusNs);
 }
 
 uint64_t RxSide::next_due_ns() const {

@@ -2,17 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
+#include "dataplane/core/done_lists.h"
 #include "dataplane/core/fifo.h"
+#include "dataplane/core/leap.h"
 #include "dataplane/core/seq_window.h"
 #include "dataplane/core/status.h"
 #include "dataplane/lane/rx_side.h"
 
 namespace sluice::lane {
 
-inline constexpr uint32_t kDoneLog = 1024;  // completed extents that the sender may not know yet
 inline constexpr uint32_t kGapsKept = 1024;
 inline constexpr uint8_t kGapRepeats = 3;
 inline constexpr uint64_t kIdleStatusNs = 10'000'000;
+// So many data in a row that are too old: the window was led astray, not they.
+inline constexpr uint32_t kOldInARow = 64;
 
 struct RxSide::Flow {
   Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel)
@@ -22,8 +27,8 @@ struct RxSide::Flow {
         channel(std::move(open_channel)),
         digest(channel.seal().data_kind(), c.chunk_bytes),
         window(s.window, board::kWindowBits),
-        done_log(kDoneLog),
-        gaps(kGapsKept) {}
+        gaps(kGapsKept),
+        repeat_interval_ns(c.status_interval_ns) {}
 
   struct GapToSend {
     wire::GapRun run;
@@ -31,11 +36,11 @@ struct RxSide::Flow {
   };
 
   // How many extents the sender may have opened in all: those that are completed, and the window. Never more
-  // than the log of completed extents can tell it about.
-  uint64_t credit() const {
-    const uint64_t by_buffers = released + config.credit_extents;
-    const uint64_t by_log = done_count - done_log.size() + kDoneLog;
-    return by_buffers < by_log ? by_buffers : by_log;
+  // than the log of completed extents can tell it about; and never less than before, though its echo may go
+  // back.
+  uint64_t credit() {
+    const uint64_t now = std::min(released + config.credit_extents, done_log.known() + kDoneKept);
+    return credit_given = std::max(credit_given, now);
   }
 
   const uint32_t index;
@@ -44,9 +49,7 @@ struct RxSide::Flow {
   FlowChannel channel;
   storage::ExtentDigest digest;
   SeqWindow window;
-  // Completed extents that the sender has not echoed; the front one has number done_count - done_log.size().
-  Fifo<wire::DoneExtent> done_log;
-  uint64_t done_count = 0;
+  DoneLog done_log;
   uint64_t released = 0;  // extents that are completed and whose buffers are free again
   Fifo<GapToSend> gaps;
   uint32_t extents_open = 0;
@@ -54,8 +57,13 @@ struct RxSide::Flow {
   uint64_t status_seq = 0;
   uint64_t next_status_ns = 0;
   uint64_t last_status_ns = 0;
+  uint64_t credit_given = 0;
   uint64_t credit_told = 0;
+  uint64_t repeat_interval_ns;  // until what the sender has not echoed is said again
+  Leap leap;
   uint64_t probe_end = 0;
+  uint32_t old_in_a_row = 0;
+  uint64_t old_since_chunks = 0;   // how many had been accepted when that row began
   uint64_t echo_send_time_ns = 0;  // when the newest datagram was sent, and when it arrived
   uint64_t echo_arrival_ns = 0;
   int64_t delay_min_ns = INT64_MAX;

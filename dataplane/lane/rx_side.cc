@@ -27,12 +27,28 @@ void RxSide::note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns) 
   const auto delay = static_cast<int64_t>(now_ns - header.send_time_ns);
   flow.delay_min_ns = std::min(flow.delay_min_ns, delay);
   flow.delay_max_ns = std::max(flow.delay_max_ns, delay);
-  // Serial-number arithmetic: a done_seen ahead of what was completed gives a difference that is too large.
-  const auto known = static_cast<uint32_t>(flow.done_count - flow.done_log.size());
-  const uint32_t learned = header.done_seen - known;
-  if (learned <= flow.done_log.size()) {
-    for (uint32_t i = 0; i < learned; ++i) flow.done_log.pop();
+  if (!flow.done_log.echoed(header.done_seen)) resources_.count(Counter::rx_false_done_seen);
+}
+
+// A number below the window. If nothing else comes, what moved the window was false, and it goes back. Old
+// data that a stranger repeats do no harm: their bytes are those that are there.
+void RxSide::on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& h) {
+  if (!flow.channel.seal().open(h, datagram.payload, nullptr).good()) {
+    add(flow.slot.state.crc_errors, 1);
+    return resources_.count(Counter::rx_drop_crc);
   }
+  if (h.tx_seq >= flow.window.end()) return resources_.count(Counter::rx_drop_far_tx_seq);
+  resources_.count(Counter::rx_drop_old_tx_seq);
+  const uint64_t chunks = flow.slot.state.chunks.load(std::memory_order_relaxed);
+  if (flow.old_since_chunks != chunks) flow.old_in_a_row = 0;
+  flow.old_since_chunks = chunks;
+  if (++flow.old_in_a_row < kOldInARow) return;
+  flow.old_in_a_row = 0;
+  resources_.count(Counter::rx_window_restarts);
+  flow.window.restart(h.tx_seq);
+  flow.probe_end = h.tx_seq;
+  flow.slot.state.probe_end.store(flow.probe_end, std::memory_order_release);
+  flow.slot.state.highest_data_end.store(flow.window.end(), std::memory_order_release);
 }
 
 // Its number will not be taken for lost.
@@ -49,12 +65,16 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   Flow* const flow = match(datagram, h);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
   const auto verdict = flow->window.check(h.tx_seq);
-  if (verdict == SeqWindow::Verdict::kTooOld) return resources_.count(Counter::rx_drop_old_tx_seq);
+  if (verdict == SeqWindow::Verdict::kTooOld) return on_old_data(*flow, datagram, h);
 
   const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, empty_place(*flow, h));
   if (!opened.good()) {
     add(flow->slot.state.crc_errors, 1);
     return resources_.count(Counter::rx_drop_crc);
+  }
+  const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);
+  if (!flow->leap.believes(known_end, h.tx_seq + 1, h.send_time_ns)) {
+    return resources_.count(Counter::rx_drop_far_tx_seq);
   }
   Object* const object = resources_.objects.find(flow->config.session, h.object);
   if (object == nullptr || !object->is(board::kObjectWrite) ||
@@ -79,8 +99,8 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
 
   Extent* e = nullptr;
   const bool written = object->has_written(number);
-  const bool repeated = verdict == SeqWindow::Verdict::kSeen || written;
-  if (!repeated) {
+  // A number that was seen may have been taken by a stranger: what counts is which bytes are here.
+  if (!written) {
     // An extent that no disk writes is complete with its last chunk, and control must hear of that.
     const bool told_now = object->mapping != nullptr || object->is(board::kObjectDiscard);
     if (!told_now || resources_.has_event_room()) {
@@ -96,7 +116,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   resources_.count(Counter::rx_chunks);
   mark_received(*flow, h, verdict);
   note_peer(*flow, h, now_ns);
-  if (repeated || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
+  if (written || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
 
   CHECK(at + h.length <= e->length, "a chunk lies within its extent: nothing else is ever written to");
   if (!opened.placed() && e->data != nullptr) opened.place(e->data + at);
@@ -136,7 +156,7 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
   const ExtentKey key{object.session, object.id, number};
   const uint32_t known = table_.find(key);
   if (known != ExtentTable::kNone) return &extents_[known];
-  if (flow.done_log.size() + flow.extents_open >= kDoneLog) return nullptr;
+  if (flow.done_log.unknown() + flow.extents_open >= kDoneKept) return nullptr;
   const uint32_t index = pool_.take(repair);
   if (index == storage::ExtentPool::kNone) {
     starved_ = true;
@@ -197,8 +217,7 @@ void RxSide::complete(Extent& e) {
 void RxSide::finished(Extent& e) {
   Flow& flow = *e.flow;
   e.object->set_written(e.key.number);
-  flow.done_log.must_push({e.object->id, e.key.number});
-  ++flow.done_count;
+  flow.done_log.push({e.object->id, e.key.number});
   ++flow.released;
   add(flow.slot.state.bytes_done, e.length);
   add(flow.slot.state.extents_done, 1);
@@ -257,12 +276,16 @@ void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, ui
   if (h.length != 0 || !flow->channel.seal().open(h, datagram.payload, nullptr).good()) {
     return resources_.count(Counter::rx_drop_crc);
   }
-  if (h.tx_seq > SeqWindow::kSeqEnd) return resources_.count(Counter::rx_drop_bad_status);
   resources_.count(Counter::rx_probes);
   add(flow->slot.state.probes, 1);
   note_peer(*flow, h, now_ns);
-  flow->probe_end = std::max(flow->probe_end, h.tx_seq);
-  flow->slot.state.probe_end.store(flow->probe_end, std::memory_order_release);
+  const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);
+  if (h.tx_seq <= SeqWindow::kSeqEnd && flow->leap.believes(known_end, h.tx_seq, h.send_time_ns)) {
+    flow->probe_end = std::max(flow->probe_end, h.tx_seq);
+    flow->slot.state.probe_end.store(flow->probe_end, std::memory_order_release);
+  } else {
+    resources_.count(Counter::rx_far_probes);
+  }
   flow->next_status_ns = 0;  // a probe is answered at once
 }
 

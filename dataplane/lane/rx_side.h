@@ -61,6 +61,7 @@ class RxSide {
   static bool divides_alike(const Extent& extent, const Flow& flow);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
   void note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns);
+  void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header);
   static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
   void choose_place(Extent& extent);
   void complete(Extent& extent);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "dataplane/core/done_lists.h"
+#include "dataplane/core/round_trip.h"
 #include "dataplane/lane/tx_side.h"
 
 namespace sluice::lane {
@@ -15,10 +17,17 @@ inline constexpr uint32_t kRepairsQueued = 1024;
 inline constexpr uint64_t kProbeIntervalNsMin = 1'000'000;
 inline constexpr uint64_t kSendAheadNs = 50'000;
 inline constexpr uint64_t kProbeIntervalNsMax = 1'000'000'000;
+// A status of a number this little lower than the one before was overtaken; a lower one shows that the one
+// before lied about its number.
+inline constexpr uint64_t kStatusesOvertaken = 16;
+// A peer grants no more than this beyond what was opened (docs/WIRE.md 1.6).
+inline constexpr uint64_t kCreditAheadMax = 1U << 20;
+// After such a silence a peer is probed quickly again.
+inline constexpr uint64_t kSilenceNs = 100'000'000;
 
 struct TxSide::Flow {
   Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel,
-       uint32_t extents)
+       uint32_t extents, uint64_t now_ns)
       : index(slot_index),
         config(c),
         slot(s),
@@ -28,7 +37,10 @@ struct TxSide::Flow {
         partitions(kPartitionsQueued),
         unsent(extents),
         retransmissions(kRetransmissionsQueued),
-        repairs(kRepairsQueued) {}
+        repairs(kRepairsQueued),
+        round_trip(now_ns),
+        last_peer_ns(now_ns),
+        last_pump_ns(now_ns) {}
 
   const uint32_t index;
   const board::FlowConfig config;
@@ -47,13 +59,14 @@ struct TxSide::Flow {
   bool repair_turn = false;  // a repair goes before a retransmission
   uint64_t tx_seq = 0;       // of the next datagram with data
   uint64_t opened = 0;       // extents opened, never above credit but by what the peer lists
-  uint64_t credit = 0;
-  uint32_t done_seen = 0;
-  uint64_t rtt_ns = 0;  // 0: not known
-  uint64_t last_peer_ns = 0;
+  uint64_t credit = 0;       // as the newest status says
+  DoneRecord done;
+  RoundTrip round_trip;
+  uint64_t last_status_seq = 0;
+  uint64_t last_peer_ns;
   uint64_t last_send_ns = 0;
   uint64_t probe_interval_ns = kProbeIntervalNsMin;
-  uint64_t last_pump_ns = 0;
+  uint64_t last_pump_ns;
 };
 
 }  // namespace sluice::lane

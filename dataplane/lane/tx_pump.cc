@@ -36,7 +36,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   const uint64_t control_ns = resources_.board.control_alive_ns.load(std::memory_order_relaxed);
   flow.pacer.set_rate(safe_rate_bps(flow.slot.control.rate_bps.load(std::memory_order_relaxed),
                                     now_ns - std::min(now_ns, flow.last_peer_ns),
-                                    now_ns - std::min(now_ns, control_ns), flow.rtt_ns));
+                                    now_ns - std::min(now_ns, control_ns), flow.round_trip.smoothed_ns()));
   bool busy = false;
   const uint64_t horizon_ns = now_ns + ahead_ns();
   for (uint32_t n = 0; n < net::kBurst; ++n) {
@@ -65,7 +65,8 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   }
   if (busy) {
     flow.last_send_ns = now_ns;
-    flow.probe_interval_ns = std::max(flow.rtt_ns / 4, kProbeIntervalNsMin);
+    flow.probe_interval_ns =
+        std::clamp(flow.round_trip.smoothed_ns() / 4, kProbeIntervalNsMin, kProbeIntervalNsMax);
   } else if (flow.extents_held > 0 && flow.tx_seq > 0 &&
              now_ns - flow.last_send_ns >= flow.probe_interval_ns) {
     send_probe(flow, now_ns);
@@ -84,7 +85,7 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
                             .offset = e.offset + at,
                             .object = e.object->id,
                             .length = bytes,
-                            .done_seen = flow.done_seen};
+                            .done_seen = flow.done.seen()};
   if (!flow.channel.send(header, {e.buffer->data + at, bytes}, e.buffer, leaves_ns, digest)) return false;
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
   ++flow.tx_seq;
@@ -239,7 +240,7 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
                             .flow_id = flow.config.flow_id,
                             .tx_seq = flow.tx_seq,
                             .send_time_ns = now_ns,
-                            .done_seen = flow.done_seen};
+                            .done_seen = flow.done.seen()};
   uint64_t ignored = 0;
   if (!flow.channel.send(header, {}, nullptr, 0, &ignored)) return;
   flow.last_send_ns = now_ns;

@@ -36,10 +36,8 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
   FlowChannel channel;
   if (const int error = channel.open(resources_.datagrams, config); error != 0) return error;
   auto flow = std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot], std::move(channel),
-                                     static_cast<uint32_t>(extents_.size()));
+                                     static_cast<uint32_t>(extents_.size()), now_ns);
   flow->credit = config.credit_extents;
-  flow->last_peer_ns = now_ns;
-  flow->last_pump_ns = now_ns;
   flows_.push_back(std::move(flow));
   return 0;
 }

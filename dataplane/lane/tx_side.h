@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/core/done_lists.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/fifo.h"
 #include "dataplane/core/pacer.h"
@@ -85,8 +86,10 @@ class TxSide {
 
   Flow* find(uint32_t flow_slot);
   Flow* match(const net::RxDatagram& datagram, uint64_t flow_id) const;
-  void take_status(Flow& flow, const wire::Status& status, uint64_t now_ns);
-  static void take_path(Flow& flow, const wire::Status& status);
+  void take_status(Flow& flow, uint64_t status_seq, const wire::Status& status, uint64_t now_ns);
+  void take_levels(Flow& flow, const wire::Status& status);
+  void take_done(Flow& flow, const wire::Status& status, bool newest);
+  void take_gaps(Flow& flow, const wire::Status& status);
   void read_ahead(Flow& flow);
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);
   void take_mapped(uint32_t slot);
@@ -100,7 +103,8 @@ class TxSide {
                   uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);
   void finish_first_pass(Flow& flow, uint32_t slot);
-  void complete(Flow& flow, const wire::DoneExtent& done);
+  DoneEffect complete(Flow& flow, const wire::DoneExtent& done);
+  void take_back(Flow& flow, const DoneTaken& wrong);
   void give_credit_back(Flow& flow, uint32_t slot);
   void end_partition(Flow& flow, const Partition& partition);
   void retire(uint32_t slot);  // to the pool as soon as the device lets go

@@ -27,31 +27,74 @@ void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& head
     return resources_.count(Counter::rx_drop_bad_status);
   }
   resources_.count(Counter::rx_statuses);
-  if (!flow->closing) take_status(*flow, status, now_ns);
+  if (!flow->closing) take_status(*flow, header.tx_seq, status, now_ns);
 }
 
-void TxSide::take_status(Flow& flow, const wire::Status& status, uint64_t now_ns) {
+// A status is not signed, so each of its fields may be false. Nothing is taken from one that the peer's next
+// status could not take back; what cannot be is counted and left alone (docs/WIRE.md 1.9).
+void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& status, uint64_t now_ns) {
+  // The peer is back: what it missed meanwhile is to be told to it soon.
+  if (now_ns - flow.last_peer_ns > kSilenceNs) flow.probe_interval_ns = kProbeIntervalNsMin;
   flow.last_peer_ns = now_ns;
   set(flow.slot.state.last_peer_ns, now_ns);
   add(flow.slot.state.statuses, 1);
-  if (status.credit_extents > flow.credit) flow.credit = status.credit_extents;
-  set(flow.slot.state.credit_extents, flow.credit);
-  if (status.echo_send_time_ns != 0 && now_ns > status.echo_send_time_ns + status.echo_hold_ns) {
-    const uint64_t rtt = now_ns - status.echo_send_time_ns - status.echo_hold_ns;
-    flow.rtt_ns = flow.rtt_ns == 0 ? rtt : flow.rtt_ns - flow.rtt_ns / 8 + rtt / 8;
-    set(flow.slot.state.rtt_ns, flow.rtt_ns);
-    const uint64_t lowest = flow.slot.state.rtt_min_ns.load(std::memory_order_relaxed);
-    if (lowest == 0 || rtt < lowest) set(flow.slot.state.rtt_min_ns, rtt);
+  if (!flow.round_trip.echoed(status.echo_send_time_ns, status.echo_hold_ns, now_ns)) {
+    resources_.count(Counter::rx_false_echo);
   }
-  take_path(flow, status);
+  set(flow.slot.state.rtt_ns, flow.round_trip.smoothed_ns());
+  set(flow.slot.state.rtt_min_ns, flow.round_trip.shortest_ns());
+  const bool overtaken =
+      status_seq < flow.last_status_seq && flow.last_status_seq - status_seq <= kStatusesOvertaken;
+  if (!overtaken) {
+    flow.last_status_seq = status_seq;
+    take_levels(flow, status);
+  }
+  take_done(flow, status, !overtaken);
+  take_gaps(flow, status);
+}
+
+// What the newest status says of them is so, lower or higher than before.
+void TxSide::take_levels(Flow& flow, const wire::Status& status) {
+  board::FlowState& state = flow.slot.state;
+  if (status.credit_extents > flow.opened + kCreditAheadMax) {
+    resources_.count(Counter::rx_false_credit);
+  } else {
+    flow.credit = status.credit_extents;
+    set(state.credit_extents, flow.credit);
+  }
+  if (status.received_end > flow.tx_seq) resources_.count(Counter::rx_false_received_end);
+  // For the rate's law, in control.
+  set(state.peer_received_end, std::min(status.received_end, flow.tx_seq));
+  set(state.peer_bytes_received, status.bytes_received);
+  state.delay_min_ns.store(status.delay_min_ns, std::memory_order_relaxed);
+  state.delay_max_ns.store(status.delay_max_ns, std::memory_order_relaxed);
+}
+
+void TxSide::take_done(Flow& flow, const wire::Status& status, bool newest) {
   for (uint32_t i = 0; i < status.done_count; ++i) {
-    // Earlier ones were handled with an earlier status. Numbers wrap around (RFC 1982).
-    if (status.done_first + i != flow.done_seen) continue;
-    ++flow.done_seen;
-    complete(flow, status.done[i]);
+    switch (flow.done.look(status.done_first + i, status.done[i])) {
+      case DoneRecord::Verdict::kOld:
+        break;
+      case DoneRecord::Verdict::kNext:
+        if (const DoneTaken* const wrong = flow.done.contradicted()) take_back(flow, *wrong);
+        flow.done.take({status.done[i], complete(flow, status.done[i])});
+        break;
+      case DoneRecord::Verdict::kContradiction:
+        flow.probe_interval_ns = kProbeIntervalNsMin;
+        return resources_.count(Counter::rx_false_done_lists);
+    }
   }
+  if (!newest || status.done_count >= kDoneListPart) return;
+  const uint32_t end = status.done_first + status.done_count;
+  const DoneTaken* wrong = flow.done.beyond(end);
+  if (wrong != nullptr) resources_.count(Counter::rx_false_done_lists);
+  for (; wrong != nullptr; wrong = flow.done.beyond(end)) take_back(flow, *wrong);
+}
+
+void TxSide::take_gaps(Flow& flow, const wire::Status& status) {
   for (uint32_t i = 0; i < status.gap_count; ++i) {
     const wire::GapRun& gap = status.gaps[i];
+    if (gap.first + gap.count > flow.tx_seq) resources_.count(Counter::rx_false_gaps);
     const uint64_t end = std::min(gap.first + gap.count, flow.tx_seq);
     const uint64_t oldest = flow.tx_seq - std::min<uint64_t>(flow.tx_seq, flow.sent_ring.capacity());
     for (uint64_t seq = std::max(gap.first, oldest); seq < end && !flow.retransmissions.full(); ++seq) {
@@ -63,34 +106,41 @@ void TxSide::take_status(Flow& flow, const wire::Status& status, uint64_t now_ns
   }
 }
 
-// For the rate's law, in control. A status that was overtaken says nothing new.
-void TxSide::take_path(Flow& flow, const wire::Status& status) {
-  board::FlowState& state = flow.slot.state;
-  if (status.received_end < state.peer_received_end.load(std::memory_order_relaxed)) return;
-  set(state.peer_received_end, std::min(status.received_end, flow.tx_seq));
-  set(state.peer_bytes_received, status.bytes_received);
-  state.delay_min_ns.store(status.delay_min_ns, std::memory_order_relaxed);
-  state.delay_max_ns.store(status.delay_max_ns, std::memory_order_relaxed);
-}
-
 // Credit counts what the peer lists: an extent that it lists and that is not held here was opened there by a
 // repair, which took no credit; one that is held and that it will never list gives its credit back.
-void TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
+DoneEffect TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
   const uint32_t slot = table_.find({flow.config.session, done.object, done.number});
   if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || extents_[slot].listed_early) {
     ++flow.opened;
     set(flow.slot.state.opened_extents, flow.opened);
     add(flow.slot.state.extents_done, 1);
-    return;
+    return DoneEffect::kCounted;
   }
   if (extents_[slot].state != State::kHeld) {  // the end of its first pass comes back here
     extents_[slot].listed_early = true;
-    return;
+    return DoneEffect::kMarked;
   }
   add(flow.slot.state.bytes_done, extents_[slot].length);
   add(flow.slot.state.extents_done, 1);
   flow.probe_interval_ns = kProbeIntervalNsMin;
   retire(slot);
+  return DoneEffect::kRetired;
+}
+
+// A list was false. An extent that was let go for it, and that the peer does not have, the peer asks for with
+// NEED; once that is complete it is listed, and counted as opened then.
+void TxSide::take_back(Flow& flow, const DoneTaken& wrong) {
+  if (wrong.effect == DoneEffect::kMarked) {
+    const uint32_t slot = table_.find({flow.config.session, wrong.extent.object, wrong.extent.number});
+    if (slot != ExtentTable::kNone && extents_[slot].flow == &flow && extents_[slot].listed_early) {
+      extents_[slot].listed_early = false;
+      return;
+    }
+  }
+  if (flow.opened > 0) --flow.opened;
+  set(flow.slot.state.opened_extents, flow.opened);
+  const uint64_t extents = flow.slot.state.extents_done.load(std::memory_order_relaxed);
+  set(flow.slot.state.extents_done, extents - std::min<uint64_t>(extents, 1));
 }
 
 bool TxSide::peer_has(const board::Command& c) {
@@ -141,8 +191,7 @@ void TxSide::end_partition(Flow& flow, const Partition& p) {
 }
 
 void TxSide::give_credit_back(Flow& flow, uint32_t slot) {
-  CHECK(flow.opened > 0, "an extent that is held was opened");
-  --flow.opened;
+  if (flow.opened > 0) --flow.opened;
   set(flow.slot.state.opened_extents, flow.opened);
   retire(slot);
 }

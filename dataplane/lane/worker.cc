@@ -233,6 +233,8 @@ void Worker::on_datagram(const net::RxDatagram& datagram, uint64_t now_ns) {
       return resources_.count(Counter::rx_drop_bad_type);
     case wire::Reject::kBadHeaderLength:
       return resources_.count(Counter::rx_drop_bad_header_length);
+    case wire::Reject::kBadKeyEpoch:
+      return resources_.count(Counter::rx_drop_bad_key_epoch);
     case wire::Reject::kReservedNotZero:
       return resources_.count(Counter::rx_drop_reserved_not_zero);
     case wire::Reject::kBadLength:

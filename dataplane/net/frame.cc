@@ -13,6 +13,7 @@ constexpr uint16_t kEtherIp4 = 0x0800;
 constexpr uint16_t kEtherIp6 = 0x86DD;
 constexpr uint8_t kProtocolUdp = 17;
 constexpr uint8_t kHopLimit = 64;
+constexpr uint16_t kDontFragment = 0x4000;
 
 // Sum of 16-bit words in network order; an odd last byte counts as the high half (RFC 1071).
 uint64_t sum_words(const uint8_t* p, size_t n) {
@@ -65,8 +66,12 @@ Parse parse_udp(std::span<const uint8_t> frame, UdpFrame* out) {
     if (fold(sum_words(ip.data(), kIp4Bytes)) != 0xFFFF) return Parse::kMalformed;
     const size_t total = load_be16(&ip[2]);
     if (total < kIp4Bytes || total > ip.size()) return Parse::kMalformed;
-    if ((load_be16(&ip[6]) & 0x3FFF) != 0) return Parse::kMalformed;  // more fragments, or an offset
+    const uint16_t fragment = load_be16(&ip[6]);
+    if ((fragment & 0x3FFF) != 0) return Parse::kFragment;  // more of them, or an offset
     if (ip[9] != kProtocolUdp) return Parse::kOther;
+    // The kernel below an af_packet device puts fragments together before we see them; what Sluice sends
+    // has DF.
+    if (fragment != kDontFragment) return Parse::kFragment;
     set_ip4(&out->source, &ip[12]);
     set_ip4(&out->destination, &ip[16]);
     udp = ip.subspan(kIp4Bytes, total - kIp4Bytes);
@@ -103,7 +108,7 @@ FrameTemplate::FrameTemplate(const Address& source, uint16_t source_port, const 
   store_be16(front_ + 12, ip4_ ? kEtherIp4 : kEtherIp6);
   if (ip4_) {
     p[0] = 0x45;
-    store_be16(p + 6, 0x4000);  // do not fragment; the identification stays 0 (RFC 6864, 4.1)
+    store_be16(p + 6, kDontFragment);  // the identification stays 0 (RFC 6864, 4.1)
     p[8] = kHopLimit;
     p[9] = kProtocolUdp;
     std::memcpy(p + 12, source.bytes + 12, 4);

@@ -23,7 +23,8 @@ inline constexpr uint32_t kWireOverheadBytes = 24;
 enum class Parse : uint8_t {
   kUdp,        // fields of UdpFrame are set
   kOther,      // not IP/UDP: perhaps ARP, ND, ICMP
-  kMalformed,  // lengths or IPv4 header checksum wrong, options, fragments
+  kMalformed,  // lengths or IPv4 header checksum wrong, options
+  kFragment,   // of IPv4, or UDP that may have been put together of some: without DF
 };
 
 struct UdpFrame {

@@ -76,6 +76,9 @@ bool FrameDatagrams::take(const RxFrame& frame, RxDatagram* datagram) {
     case Parse::kMalformed:
       counters_.add(Counter::rx_drop_malformed_ip);
       return false;
+    case Parse::kFragment:
+      counters_.add(Counter::rx_drop_fragment);
+      return false;
     case Parse::kOther:
       counters_.add(answer_neighbour(frame) ? Counter::rx_control_frames : Counter::rx_drop_not_ours);
       return false;

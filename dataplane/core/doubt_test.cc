@@ -1,0 +1,265 @@
+// What one datagram says and no other confirms: leaps, echoes, lists of completed extents.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "dataplane/core/done_lists.h"
+#include "dataplane/core/leap.h"
+#include "dataplane/core/round_trip.h"
+#include "dataplane/core/seq_window.h"
+
+namespace sluice {
+namespace {
+
+constexpr uint64_t kFar = 1ULL << 40;
+
+TEST(Leap, BelievesOneDatagramOnlyNearby) {
+  Leap leap;
+  EXPECT_TRUE(leap.believes(0, 1, 1));
+  EXPECT_TRUE(leap.believes(1000, 1000 + Leap::kLeap, 1));
+  EXPECT_FALSE(leap.believes(1000, 1001 + Leap::kLeap, 1));
+}
+
+TEST(Leap, BelievesASecondDatagramThatAgrees) {
+  Leap leap;
+  EXPECT_FALSE(leap.believes(10, kFar, 1));
+  EXPECT_TRUE(leap.believes(10, kFar + 1, 1));
+  EXPECT_FALSE(leap.believes(10, 2 * kFar, 2)) << "another place";
+  EXPECT_TRUE(leap.believes(10, 2 * kFar, 3)) << "a probe, repeated";
+}
+
+TEST(Leap, ACopyOfADatagramProvesNothing) {
+  Leap leap;
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(leap.believes(10, kFar, 7));
+}
+
+TEST(Leap, ASecondDatagramFromBehindTheFirstAgreesToo) {
+  Leap leap;
+  EXPECT_FALSE(leap.believes(10, 5000, 1));
+  EXPECT_TRUE(leap.believes(10, 4990, 1));
+}
+
+TEST(Leap, WhatWasSaidLongAgoAndIsPassedDoesNotCount) {
+  Leap leap;
+  EXPECT_FALSE(leap.believes(10, 1000, 1));
+  EXPECT_FALSE(leap.believes(2000, 3000, 2)) << "the first lies behind what is known by now";
+}
+
+TEST(SeqWindow, RestartsLowerAndHoldsWhatComesThen) {
+  constexpr uint32_t kBits = 1024;
+  std::vector<std::atomic<uint64_t>> words(kBits / 64);
+  SeqWindow window(words.data(), kBits);
+  for (uint64_t seq = 0; seq < 3000; ++seq) window.mark(seq);
+  window.mark(kFar);
+  ASSERT_EQ(window.check(3000), SeqWindow::Verdict::kTooOld);
+  window.restart(3000);
+  for (uint64_t seq = 2900; seq < 9000; ++seq) {
+    ASSERT_EQ(window.check(seq), SeqWindow::Verdict::kNew) << seq;
+    window.mark(seq);
+    ASSERT_EQ(window.check(seq), SeqWindow::Verdict::kSeen) << seq;
+    ASSERT_EQ(window.check(2900 + (seq - 2900) / 2), seq - (2900 + (seq - 2900) / 2) < window.history()
+                                                         ? SeqWindow::Verdict::kSeen
+                                                         : SeqWindow::Verdict::kTooOld);
+  }
+}
+
+constexpr uint64_t kMs = 1'000'000;
+
+TEST(RoundTrip, RefusesEchoesOfWhatWasNotSent) {
+  const uint64_t opened_ns = 1000 * kMs;
+  const uint64_t now_ns = 30'000 * kMs;
+  RoundTrip trip(opened_ns);
+  EXPECT_TRUE(trip.echoed(0, 77, now_ns)) << "nothing arrived there yet";
+  EXPECT_FALSE(trip.echoed(opened_ns - 1, 0, now_ns)) << "before the flow";
+  EXPECT_FALSE(trip.echoed(now_ns, 0, now_ns)) << "in no time";
+  EXPECT_FALSE(trip.echoed(now_ns + kMs, 0, now_ns)) << "not sent yet";
+  EXPECT_FALSE(trip.echoed(now_ns - kMs, kMs, now_ns)) << "held all the time";
+  EXPECT_FALSE(trip.echoed(now_ns - kMs, UINT64_MAX, now_ns));
+  EXPECT_FALSE(trip.echoed(now_ns - 20'000 * kMs, 0, now_ns)) << "longer than a sender waits";
+  EXPECT_EQ(trip.smoothed_ns(), 0U);
+  EXPECT_EQ(trip.shortest_ns(), 0U);
+  EXPECT_TRUE(trip.echoed(now_ns - 20'000 * kMs, 19'990 * kMs, now_ns)) << "held long is no round trip";
+  EXPECT_EQ(trip.smoothed_ns(), 10 * kMs);
+}
+
+TEST(RoundTrip, AFalseEchoThatCouldBeIsForgotten) {
+  RoundTrip trip(0);
+  uint64_t now_ns = 20'000 * kMs;
+  const auto honest = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      now_ns += kMs;
+      ASSERT_TRUE(trip.echoed(now_ns - kMs, 0, now_ns));
+    }
+  };
+  honest(10);
+  ASSERT_TRUE(trip.echoed(now_ns - 9000 * kMs, 0, now_ns));
+  ASSERT_TRUE(trip.echoed(now_ns - 1, 0, now_ns));
+  EXPECT_EQ(trip.shortest_ns(), 1U);
+  honest(100);
+  EXPECT_LT(trip.smoothed_ns(), 2 * kMs);
+  honest(20'000);
+  EXPECT_EQ(trip.shortest_ns(), kMs);
+}
+
+// A receiver and a sender of lists, and what the sender holds.
+struct Lists {
+  // One status, and what the sender says then.
+  void status(bool echo = true) {
+    wire::Status status;
+    log.list(&status);
+    take(status);
+    if (echo) log.echoed(record.seen());
+  }
+  void take(const wire::Status& status) {
+    for (uint32_t i = 0; i < status.done_count; ++i) {
+      const auto verdict = record.look(status.done_first + i, status.done[i]);
+      if (verdict == DoneRecord::Verdict::kContradiction) {
+        ++contradictions;
+        return;
+      }
+      if (verdict != DoneRecord::Verdict::kNext) continue;
+      if (const DoneTaken* wrong = record.contradicted()) std::erase(taken, wrong->extent.number);
+      taken.push_back(status.done[i].number);
+      record.take({status.done[i], DoneEffect::kRetired});
+    }
+    if (status.done_count >= kDoneListPart) return;
+    while (const DoneTaken* wrong = record.beyond(status.done_first + status.done_count)) {
+      std::erase(taken, wrong->extent.number);
+      ++contradictions;
+    }
+  }
+  void complete(uint64_t count) {
+    for (; count > 0; --count) log.push({0, log.end()});
+  }
+  // Every one was taken, once, and nothing else.
+  void expect_all() {
+    std::sort(taken.begin(), taken.end());
+    ASSERT_EQ(taken.size(), log.end());
+    for (uint64_t i = 0; i < taken.size(); ++i) ASSERT_EQ(taken[i], i);
+    EXPECT_EQ(record.seen(), static_cast<uint32_t>(log.end()));
+  }
+  wire::Status forged(uint32_t first, uint32_t count) {
+    wire::Status status;
+    status.done_first = first;
+    status.done_count = count;
+    for (uint32_t i = 0; i < count; ++i) status.done[i] = {0, 1'000'000 + i};
+    return status;
+  }
+  DoneLog log;
+  DoneRecord record;
+  std::vector<uint64_t> taken;
+  int contradictions = 0;
+};
+
+TEST(DoneLists, AllAreTakenOnce) {
+  Lists lists;
+  for (int i = 0; i < 1000; ++i) {
+    lists.complete(i % 7);
+    lists.status(i % 3 == 0);
+  }
+  for (int i = 0; i < 100; ++i) lists.status();
+  lists.expect_all();
+  EXPECT_EQ(lists.contradictions, 0);
+}
+
+// Of any length, before or after its numbers are really used, and with the true list on its way or not.
+TEST(DoneLists, AFalseListIsTakenBack) {
+  for (const uint32_t count : {1U, 2U, 9U, 64U}) {
+    for (const uint64_t unknown : {0, 1, 5, 40, 200}) {
+      for (const bool echoed_before : {false, true}) {
+        SCOPED_TRACE(testing::Message() << count << " " << unknown << " " << echoed_before);
+        Lists lists;
+        lists.complete(300);
+        for (int i = 0; i < 20; ++i) lists.status();
+        lists.complete(unknown);
+        lists.take(lists.forged(lists.record.seen(), count));
+        if (echoed_before) lists.log.echoed(lists.record.seen());
+        for (int i = 0; i < 40; ++i) {
+          lists.complete(i < 20 ? 4 : 0);
+          lists.status();
+        }
+        lists.expect_all();
+        EXPECT_GT(lists.contradictions, 0);
+      }
+    }
+  }
+}
+
+TEST(DoneLists, AFalseListOfOldNumbersIsTakenBack) {
+  Lists lists;
+  lists.complete(300);
+  for (int i = 0; i < 20; ++i) lists.status();
+  lists.take(lists.forged(lists.record.seen() - 30, 64));
+  lists.take(lists.forged(lists.record.seen(), 64));  // the forger again, as it went back
+  for (int i = 0; i < 40; ++i) {
+    lists.complete(4);
+    lists.status();
+  }
+  lists.status();
+  lists.expect_all();
+}
+
+// Nothing more is completed, as the sender takes its credit for used.
+TEST(DoneLists, AFalseListOfWhatIsStillToComeIsTakenBack) {
+  Lists lists;
+  lists.complete(20);
+  lists.status();
+  lists.take(lists.forged(20, 64));
+  lists.log.echoed(lists.record.seen());
+  lists.status();
+  lists.expect_all();
+  EXPECT_EQ(lists.contradictions, 64);
+}
+
+TEST(DoneLists, AListThatEndsTooEarlyIsTakenBack) {
+  Lists lists;
+  lists.complete(300);
+  for (int i = 0; i < 20; ++i) lists.status();
+  for (const uint32_t end : {290U, 0U, 301U, 4'000'000'000U}) {
+    wire::Status early;
+    early.done_first = end;
+    lists.take(early);
+    for (int i = 0; i < 20; ++i) lists.status();
+    lists.expect_all();
+  }
+}
+
+TEST(DoneLists, AFalseEchoIsTakenBack) {
+  Lists lists;
+  lists.complete(100);
+  for (int i = 0; i < 3; ++i) lists.status();
+  lists.complete(40);
+  EXPECT_FALSE(lists.log.echoed(141)) << "more than there are";
+  EXPECT_TRUE(lists.log.echoed(140)) << "the sender has not heard of the last 40";
+  EXPECT_EQ(lists.log.unknown(), 0U);
+  EXPECT_TRUE(lists.log.echoed(lists.record.seen())) << "the true one";
+  lists.status();
+  lists.expect_all();
+  EXPECT_EQ(lists.contradictions, 0);
+}
+
+TEST(DoneLists, AnEchoOfWhatIsNotKeptIsRefused) {
+  DoneLog log;
+  for (uint64_t i = 0; i < 2000; ++i) log.push({0, i});
+  EXPECT_EQ(log.unknown(), kDoneKept) << "what is older is gone";
+  EXPECT_FALSE(log.echoed(2000 - kDoneKept - 1));
+  EXPECT_TRUE(log.echoed(2000));
+  EXPECT_TRUE(log.echoed(2000 - kDoneKept));
+  wire::Status status;
+  log.list(&status);
+  EXPECT_EQ(status.done_first, 2000 - kDoneKept);
+  EXPECT_EQ(status.done_count, wire::kStatusDoneMax);
+  EXPECT_EQ(status.done[0].number, 2000 - kDoneKept);
+}
+
+TEST(DoneLists, EchoedOnesAreListedOnceMore) {
+  DoneLog log;
+  for (uint64_t i = 0; i < 20; ++i) log.push({0, i});
+  log.echoed(20);
+  wire::Status status;
+  log.list(&status);
+  EXPECT_EQ(status.done_first, 12U);
+  EXPECT_EQ(status.done_count, kDoneAgain);
+}
+
+}  // namespace
+}  // namespace sluice
