@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/board/figures.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace sluice::control {
 namespace {
@@ -48,6 +50,14 @@ void FlowFigures::add(const board::FlowState& state) {
   peer_bytes_received += read(state.peer_bytes_received);
   take_delays(&delay_min_ns, &delay_max_ns, state.delay_min_ns.load(std::memory_order_acquire),
               state.delay_max_ns.load(std::memory_order_acquire));
+  const uint64_t since_ns = read(state.unreachable_since_ns);
+  if (since_ns != 0 && (unreachable_since_ns == 0 || since_ns < unreachable_since_ns)) {
+    unreachable_since_ns = since_ns;
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint64_t half = read(state.next_hop[i]);
+      std::memcpy(next_hop + 8 * i, &half, sizeof half);
+    }
+  }
 }
 
 void FlowFigures::add(const FlowFigures& other) {
@@ -69,6 +79,11 @@ void FlowFigures::add(const FlowFigures& other) {
   take_shortest(&rtt_min_ns, other.rtt_min_ns);
   peer_bytes_received += other.peer_bytes_received;
   take_delays(&delay_min_ns, &delay_max_ns, other.delay_min_ns, other.delay_max_ns);
+  if (other.unreachable_since_ns != 0 &&
+      (unreachable_since_ns == 0 || other.unreachable_since_ns < unreachable_since_ns)) {
+    unreachable_since_ns = other.unreachable_since_ns;
+    std::memcpy(next_hop, other.next_hop, sizeof next_hop);
+  }
 }
 
 rate::PathReport FlowFigures::report() const {
@@ -99,8 +114,22 @@ double RateMeter::rate_bps() const {
          static_cast<double>(last.time_ns - first.time_ns);
 }
 
+std::string neighbour_wait(const FlowFigures& now, uint64_t now_ns) {
+  if (now.unreachable_since_ns == 0 || now_ns < now.unreachable_since_ns + kSilenceNs) return "";
+  in6_addr hop;
+  std::memcpy(&hop, now.next_hop, sizeof hop);
+  if (IN6_IS_ADDR_UNSPECIFIED(&hop)) {
+    return "network (no route to the peer: set [port] gateway4 or gateway6)";
+  }
+  const bool ip4 = IN6_IS_ADDR_V4MAPPED(&hop);
+  char text[INET6_ADDRSTRLEN] = {};
+  inet_ntop(ip4 ? AF_INET : AF_INET6, now.next_hop + (ip4 ? 12 : 0), text, sizeof text);
+  return fmt::format("network (neighbour {} does not answer {})", text, ip4 ? "ARP" : "neighbour discovery");
+}
+
 std::string sender_wait(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
                         uint64_t now_ns) {
+  if (std::string wait = neighbour_wait(now, now_ns); !wait.empty()) return wait;
   if (now.last_peer_ns != 0 && now_ns > now.last_peer_ns && now_ns - now.last_peer_ns > kSilenceNs) {
     return "network (no status from peer)";
   }

@@ -33,6 +33,8 @@ struct FlowFigures {
   uint64_t peer_bytes_received = 0;
   int64_t delay_min_ns = 0;  // one-way, of the newest status; 0 and 0: not known
   int64_t delay_max_ns = 0;
+  uint64_t unreachable_since_ns = 0;  // the next hop of a flow does not answer; 0: all do
+  uint8_t next_hop[16] = {};          // and which one that is; all zero: there is no route
 
   void add(const board::FlowState& state);
   void add(const FlowFigures& other);
@@ -52,6 +54,9 @@ class RateMeter {
   };
   std::deque<Sample> samples_;
 };
+
+// The next hop that does not answer, if there is one; empty when all do.
+std::string neighbour_wait(const FlowFigures& now, uint64_t now_ns);
 
 // What holds a sender up, judged by two readings; empty when nothing does.
 std::string sender_wait(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,

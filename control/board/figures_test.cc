@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/board/figures.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -31,6 +32,31 @@ TEST(SenderWait, NamesWhatHoldsTheSenderUp) {
   now.blocked_source_ns = 90 * kMs;
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "source disk");
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'600 * kMs), "network (no status from peer)");
+}
+
+TEST(SenderWait, NamesTheNeighbourThatDoesNotAnswer) {
+  const auto states = std::make_unique<board::FlowState[]>(2);
+  FlowFigures before;
+  const auto wait = [&](uint64_t now_ns) {
+    FlowFigures now;
+    for (int i = 0; i < 2; ++i) now.add(states[i]);
+    return sender_wait(before, now, 100 * kMs, now_ns);
+  };
+  const auto set = [&](const char* ip) {
+    uint64_t halves[2] = {};
+    inet_pton(AF_INET6, ip, halves);
+    for (int i = 0; i < 2; ++i) states[1].next_hop[i] = halves[i];
+  };
+  states[1].unreachable_since_ns = 1000 * kMs;
+  set("::ffff:10.0.0.2");
+  EXPECT_EQ(wait(1100 * kMs), "") << "it may just begin";
+  EXPECT_EQ(wait(1600 * kMs), "network (neighbour 10.0.0.2 does not answer ARP)");
+  set("fd77::2");
+  EXPECT_EQ(wait(1600 * kMs), "network (neighbour fd77::2 does not answer neighbour discovery)");
+  set("::");
+  EXPECT_EQ(wait(1600 * kMs), "network (no route to the peer: set [port] gateway4 or gateway6)");
+  states[1].unreachable_since_ns = 0;
+  EXPECT_EQ(wait(1600 * kMs), "");
 }
 
 TEST(Report, CarriesWhatTheNewestStatusOfEachLaneSaid) {

@@ -119,6 +119,7 @@ bool LaneSet::all_closed() const {
 
 void LaneSet::drop() {
   former_.add(std::exchange(figures_, {}));
+  former_.unreachable_since_ns = 0;  // of flows that are no more
   lanes_.clear();
 }
 

@@ -2,9 +2,9 @@
 //
 // Pure; one owner. A datagram that names a number far ahead of all others would move the window of received
 // numbers, and every true one would be too old. So a leap is believed when a second datagram agrees with the
-// first, as RFC 3550 A.1 does it for sequence numbers. What an honest sender loses by that is one chunk,
-// after a hole of more than kLeap numbers; it is repeated like any other loss. SPDX-License-Identifier:
-// Apache-2.0
+// first, as in RFC 3550 A.1. What an honest sender loses by that is one chunk after a hole of more than kLeap
+// numbers; it is repeated like any other loss.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

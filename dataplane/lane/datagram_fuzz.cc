@@ -213,8 +213,9 @@ void events(World& world) {
   // less.
   world.credit[1] = std::max<uint64_t>(world.credit[1], tx.credit_extents);
   const uint64_t opened = tx.opened_extents;  // less what the peer has listed: credit may be any number
-  fuzz::require(opened - std::min<uint64_t>(opened, tx.extents_done) <= std::max<uint64_t>(world.credit[1], 2),
-                "none is opened without credit");
+  fuzz::require(
+      opened - std::min<uint64_t>(opened, tx.extents_done) <= std::max<uint64_t>(world.credit[1], 2),
+      "none is opened without credit");
   world.highest_data_end = rx.highest_data_end;
   world.credit[0] = rx.credit_extents;
 }

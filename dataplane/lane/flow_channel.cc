@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/lane/flow_channel.h"
 
+#include <cstring>
+
 namespace sluice::lane {
 
 int FlowChannel::open(net::DatagramQueue& datagrams, const board::FlowConfig& config) {
@@ -11,6 +13,17 @@ int FlowChannel::open(net::DatagramQueue& datagrams, const board::FlowConfig& co
                               .header_bytes = wire::kHeaderBytes,
                               .udp_checksum = config.udp_checksum != 0},
                              &path_);
+}
+
+void FlowChannel::tell_reachable(bool reachable, uint64_t now_ns, board::FlowState& state) {
+  unreachable_ = !reachable;
+  const uint8_t* const hop = path_->next_hop().bytes;
+  for (uint32_t i = 0; i < 2; ++i) {
+    uint64_t half = 0;
+    std::memcpy(&half, hop + 8 * i, sizeof half);
+    state.next_hop[i].store(half, std::memory_order_relaxed);
+  }
+  state.unreachable_since_ns.store(reachable ? 0 : now_ns, std::memory_order_release);
 }
 
 }  // namespace sluice::lane

@@ -22,6 +22,14 @@ class FlowChannel {
 
   // False while the way to the peer is being found out: send nothing.
   bool ready(uint64_t now_ns) { return datagrams_->ready(*path_, now_ns); }
+  // The same, and tells the board since when it is false.
+  bool ready(uint64_t now_ns, board::FlowState& state) {
+    const bool is_ready = ready(now_ns);
+    if (is_ready == unreachable_) tell_reachable(is_ready, now_ns, state);
+    return is_ready;
+  }
+  // A datagram of the peer showed that it gets what is sent here.
+  void confirm(uint64_t now_ns) { path_->confirm(now_ns); }
 
   // Sends one datagram, sealed; header.length is the payload's. `owner` and `send_at_ns` as for
   // net::DatagramQueue::begin. On success returns the payload's digest in *digest. False when there is no
@@ -39,9 +47,12 @@ class FlowChannel {
   }
 
  private:
+  void tell_reachable(bool reachable, uint64_t now_ns, board::FlowState& state);
+
   net::DatagramQueue* datagrams_ = nullptr;
   std::unique_ptr<net::Path> path_;
   seal::FlowSeal seal_;
+  bool unreachable_ = false;
 };
 
 // Inline, as a step of building one datagram.

@@ -148,7 +148,7 @@ bool RxSide::pump(uint64_t now_ns) {
     Flow& flow = *flows_[index];
     if (flow.closing) continue;
     take_gaps(flow);
-    if (now_ns < flow.next_status_ns || !flow.channel.ready(now_ns)) continue;
+    if (now_ns < flow.next_status_ns || !flow.channel.ready(now_ns, flow.slot.state)) continue;
     send_status(flow, now_ns);
     busy = true;
   }

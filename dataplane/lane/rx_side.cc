@@ -27,7 +27,9 @@ void RxSide::note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns) 
   const auto delay = static_cast<int64_t>(now_ns - header.send_time_ns);
   flow.delay_min_ns = std::min(flow.delay_min_ns, delay);
   flow.delay_max_ns = std::max(flow.delay_max_ns, delay);
-  if (!flow.done_log.echoed(header.done_seen)) resources_.count(Counter::rx_false_done_seen);
+  const uint64_t known = flow.done_log.known();
+  if (!flow.done_log.echoed(header.done_seen)) return resources_.count(Counter::rx_false_done_seen);
+  if (flow.done_log.known() > known) flow.channel.confirm(now_ns);  // it has had a status of ours
 }
 
 // A number below the window. If nothing else comes, what moved the window was false, and it goes back. Old

@@ -63,6 +63,7 @@ struct TxSide::Flow {
   DoneRecord done;
   RoundTrip round_trip;
   uint64_t last_status_seq = 0;
+  uint64_t last_echo_ns = 0;
   uint64_t last_peer_ns;
   uint64_t last_send_ns = 0;
   uint64_t probe_interval_ns = kProbeIntervalNsMin;

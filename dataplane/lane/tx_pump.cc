@@ -32,7 +32,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   read_ahead(flow);
   const uint64_t idle_ns = now_ns - flow.last_pump_ns;
   flow.last_pump_ns = now_ns;
-  if (!flow.channel.ready(now_ns)) return false;
+  if (!flow.channel.ready(now_ns, flow.slot.state)) return false;
   const uint64_t control_ns = resources_.board.control_alive_ns.load(std::memory_order_relaxed);
   flow.pacer.set_rate(safe_rate_bps(flow.slot.control.rate_bps.load(std::memory_order_relaxed),
                                     now_ns - std::min(now_ns, flow.last_peer_ns),

@@ -40,6 +40,9 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
   add(flow.slot.state.statuses, 1);
   if (!flow.round_trip.echoed(status.echo_send_time_ns, status.echo_hold_ns, now_ns)) {
     resources_.count(Counter::rx_false_echo);
+  } else if (status.echo_send_time_ns > flow.last_echo_ns) {
+    flow.last_echo_ns = status.echo_send_time_ns;
+    flow.channel.confirm(now_ns);
   }
   set(flow.slot.state.rtt_ns, flow.round_trip.smoothed_ns());
   set(flow.slot.state.rtt_min_ns, flow.round_trip.shortest_ns());

@@ -50,6 +50,10 @@ class Path {
            datagram.source.address == config_.peer.address &&
            datagram.destination.address == config_.local.address;
   }
+  // A datagram of the peer showed that it gets what is sent here.
+  void confirm(uint64_t now_ns) { confirmed_ns_ = now_ns; }
+  // Who is asked for the way while it is not ready; zero: there is no way.
+  const Address& next_hop() const { return next_hop_; }
   // What a datagram of so many bytes takes of an Ethernet: headers, preamble, gap and FCS included.
   uint32_t wire_bytes(uint32_t datagram_bytes) const { return wire_overhead_bytes_ + datagram_bytes; }
 
@@ -58,6 +62,8 @@ class Path {
   const PathConfig config_;
   const uint32_t wire_overhead_bytes_;
   uint64_t ready_until_ns_ = 0;
+  uint64_t confirmed_ns_ = 0;
+  Address next_hop_;
   bool needs_end_ = false;  // end() has something to do
 };
 
@@ -120,6 +126,8 @@ class DatagramQueue {
 
   static void ready_until(Path& path, uint64_t ns) { path.ready_until_ns_ = ns; }
   static void needs_end(Path& path, bool does) { path.needs_end_ = does; }
+  static uint64_t confirmed_ns(const Path& path) { return path.confirmed_ns_; }
+  static void set_next_hop(Path& path, const Address& next_hop) { path.next_hop_ = next_hop; }
 
   bool sends_at_times_ = false;
 };

@@ -13,8 +13,6 @@ namespace {
 
 using board::Counter;
 
-constexpr uint64_t kSolicitIntervalNs = 100'000'000;
-constexpr uint64_t kRefreshIntervalNs = 1'000'000'000;  // a neighbour may get another address
 constexpr uint32_t kReplyBytesMax = 9216;
 
 }  // namespace
@@ -25,27 +23,30 @@ FrameDatagrams::FrameDatagrams(FrameQueue& frames, Neighbours& neighbours, const
 
 int FrameDatagrams::open_path(const PathConfig& config, std::unique_ptr<Path>* path) {
   *path = std::make_unique<FramePath>(config);
+  const uint8_t* const hop = neighbours_.next_hop(config.peer.address.bytes);
+  if (hop != nullptr) set_next_hop(**path, Address::of(hop));
   return 0;
 }
 
 bool FrameDatagrams::resolve(Path& path, uint64_t now_ns) {
   auto& way = static_cast<FramePath&>(path);
-  const Address& peer = path.config().peer.address;
-  uint8_t next_hop[6];
-  if (neighbours_.resolve(peer.bytes, next_hop)) {
-    way.front.set_macs(neighbours_.host().mac, next_hop);
-    way.offload = path.config().udp_checksum && info_.udp_checksum_offload != 0;
-    needs_end(path, path.config().udp_checksum && !way.offload);
-    ready_until(path, now_ns + kRefreshIntervalNs);
-    return true;
+  if (path.next_hop().is_zero()) return false;
+  uint8_t question[kHeaderRoomBytes];
+  const Neighbours::Found found =
+      neighbours_.resolve(path.next_hop().bytes, confirmed_ns(path), now_ns, question);
+  if (found.taken) return way.resolved;
+  if (found.frame_bytes > 0) send_frame({question, found.frame_bytes});
+  if (found.way.lost) counters_.add(Counter::neighbour_lost);
+  way.resolved = found.way.known;
+  if (!way.resolved) {
+    if (found.frame_bytes > 0) counters_.add(Counter::tx_unresolved);
+    return false;
   }
-  if (now_ns < way.next_solicit_ns) return false;
-  way.next_solicit_ns = now_ns + kSolicitIntervalNs;
-  counters_.add(Counter::tx_unresolved);
-  uint8_t frame[kHeaderRoomBytes];
-  const uint32_t bytes = neighbours_.solicit(peer.bytes, frame);
-  if (bytes > 0) send_frame({frame, bytes});
-  return false;
+  way.front.set_macs(neighbours_.host().mac, found.way.link.bytes);
+  way.offload = path.config().udp_checksum && info_.udp_checksum_offload != 0;
+  needs_end(path, path.config().udp_checksum && !way.offload);
+  ready_until(path, found.way.again_ns);
+  return true;
 }
 
 // ---- receiving ---------------------------------------------------------------------------------
@@ -105,10 +106,10 @@ bool FrameDatagrams::take(const RxFrame& frame, RxDatagram* datagram) {
 
 bool FrameDatagrams::answer_neighbour(const RxFrame& frame) {
   uint8_t reply[kReplyBytesMax];
-  uint32_t bytes = 0;
-  if (!neighbours_.handle({frame.data, frame.length}, reply, &bytes)) return false;
-  if (bytes > 0) send_frame({reply, bytes});
-  return true;
+  const Neighbours::Handled handled = neighbours_.handle({frame.data, frame.length}, now_ns_, reply);
+  if (handled.contested) counters_.add(Counter::neighbour_contested);
+  if (handled.reply_bytes > 0) send_frame({reply, handled.reply_bytes});
+  return handled.ours;
 }
 
 bool FrameDatagrams::keep(RxDatagram* datagram) {
@@ -182,6 +183,7 @@ void FrameDatagrams::flush() {
 }
 
 void FrameDatagrams::keep_time(uint64_t now_ns) {
+  now_ns_ = now_ns;
   frames_.keep_time(now_ns);
   sends_at_times_ = frames_.sends_at_times();
 }

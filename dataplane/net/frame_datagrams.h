@@ -59,6 +59,7 @@ class FrameDatagrams : public DatagramQueue {
   Neighbours& neighbours_;
   const board::PortInfo info_;
   const board::CounterWriter counters_;
+  uint64_t now_ns_ = 0;
   // The burst that was received last, until it is released.
   RxFrame burst_[kBurst];
   uint32_t received_ = 0;
@@ -90,8 +91,8 @@ struct FrameDatagrams::FramePath final : Path {
 
   FrameTemplate front;
   const uint32_t all_headers_bytes;
-  bool offload = false;  // the device computes the UDP checksum
-  uint64_t next_solicit_ns = 0;
+  bool offload = false;   // the device computes the UDP checksum
+  bool resolved = false;  // the link address of its next hop is in `front`
 };
 
 template <typename Frames>

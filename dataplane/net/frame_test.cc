@@ -99,16 +99,39 @@ TEST_P(Net, IgnoresEthernetPadding) {
   EXPECT_EQ(udp.payload.size(), 1U);
 }
 
-TEST(NetIp4, RefusesFragmentsOptionsAndABadHeaderChecksum) {
+TEST(NetIp4, RefusesOptionsAndABadHeaderChecksum) {
   FrameTemplate t(ip4(1), 1, ip4(2), 2);
   std::vector<uint8_t> good(t.bytes() + 8);
   t.write(good.data(), 8);
   UdpFrame udp;
   ASSERT_EQ(parse_udp(good, &udp), Parse::kUdp);
-  for (const auto& [at, value] : {std::pair<size_t, uint8_t>{14, 0x46}, {20, 0x20}, {24, 0xFF}, {22, 63}}) {
+  for (const auto& [at, value] : {std::pair<size_t, uint8_t>{14, 0x46}, {24, 0xFF}, {22, 63}}) {
     auto bad = good;
     bad[at] = value;
     EXPECT_EQ(parse_udp(bad, &udp), Parse::kMalformed) << at;
+  }
+}
+
+// Without DF it may have been put together of fragments, by the kernel below an af_packet device.
+TEST(NetIp4, RefusesFragmentsAndWhatMayHaveBeenSome) {
+  FrameTemplate t(ip4(1), 1, ip4(2), 2);
+  std::vector<uint8_t> good(t.bytes() + 8);
+  t.write(good.data(), 8);
+  UdpFrame udp;
+  for (const uint16_t field : {0x0000, 0x2000, 0x0001, 0x6000, 0x4001, 0xC000}) {
+    auto bad = good;
+    bad[20] = static_cast<uint8_t>(field >> 8);
+    bad[21] = static_cast<uint8_t>(field);
+    const uint32_t sum = (bad[24] << 8 | bad[25]) + 0x4000U + (~field & 0xFFFFU);  // RFC 1624
+    const uint32_t folded = (sum & 0xFFFF) + (sum >> 16);
+    bad[24] = static_cast<uint8_t>(folded >> 8);
+    bad[25] = static_cast<uint8_t>(folded);
+    EXPECT_EQ(parse_udp(bad, &udp), Parse::kFragment) << field;
+    bad[23] = 1;  // ICMP, whose checksum is ours to keep right: 17 - 1 more
+    const uint32_t more = folded + 16;
+    bad[24] = static_cast<uint8_t>(((more & 0xFFFF) + (more >> 16)) >> 8);
+    bad[25] = static_cast<uint8_t>((more & 0xFFFF) + (more >> 16));
+    EXPECT_EQ(parse_udp(bad, &udp), (field & 0x3FFF) == 0 ? Parse::kOther : Parse::kFragment) << field;
   }
 }
 

@@ -1,7 +1,7 @@
 // Cold, any worker. See neighbours.h.
 //
-// Learns only from what was asked for or asks for us: ARP replies and neighbour advertisements sent to
-// our own address, ARP requests and neighbour solicitations for it. A stray announcement changes nothing.
+// Hears what was asked for or asks for us: ARP replies and neighbour advertisements sent to our own address,
+// ARP requests and neighbour solicitations for it; and announcements. What that changes is the table's rule.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/net/neighbours.h"
 
@@ -165,24 +165,12 @@ const uint8_t* nd_option(Bytes options, uint8_t wanted) {
   return nullptr;
 }
 
-uint64_t hash_of(const uint8_t* ip) {
-  const uint64_t mixed = (load_be64(ip) * 0x9e3779b97f4a7c15ULL) ^ load_be64(ip + 8);
-  return mixed * 0xff51afd7ed558ccdULL;
-}
-// Upper half: part of the address's hash, so that a link address is never taken for another's when two
-// workers write one entry at once. Lower 48 bits: the link address.
-uint64_t tagged(const uint8_t* ip, const uint8_t* mac) {
-  uint64_t value = hash_of(ip) >> 48;
-  for (int i = 0; i < 6; ++i) value = value << 8 | mac[i];
-  return value;
-}
-constexpr uint32_t kProbes = 8;
-
 }  // namespace
 
-Neighbours::Neighbours(const HostAddresses& host) : host_(host) {}
+Neighbours::Neighbours(const HostAddresses& host) : host_(host) {
+  for (const FixedNeighbour& each : host.fixed) table_.fix(each.ip, each.link);
+}
 
-// Next hop of `destination`, or nullptr when there is no route.
 const uint8_t* Neighbours::next_hop(const uint8_t* destination) const {
   if (is_mapped(destination)) {
     if (is_zero(host_.ip4) || !is_host4(destination + 12)) return nullptr;
@@ -194,105 +182,93 @@ const uint8_t* Neighbours::next_hop(const uint8_t* destination) const {
   return is_zero(host_.gateway6) ? nullptr : host_.gateway6;
 }
 
-bool Neighbours::resolve(const uint8_t* destination, uint8_t* mac_out) const {
-  const uint8_t* const hop = next_hop(destination);
-  if (hop == nullptr) return false;
-  const uint64_t hash = hash_of(hop);
-  for (uint32_t i = 0; i < kProbes; ++i) {
-    const Entry& entry = entries_[(hash + i) % kEntries];
-    const uint64_t mac = entry.mac.load(std::memory_order_acquire);
-    if (mac == 0 || mac >> 48 != hash >> 48) continue;
-    if (entry.ip_high.load(std::memory_order_relaxed) != load_be64(hop) ||
-        entry.ip_low.load(std::memory_order_relaxed) != load_be64(hop + 8)) {
-      continue;
-    }
-    uint8_t bytes[8];
-    store_be64(bytes, mac);
-    memcpy(mac_out, bytes + 2, 6);
-    return true;
+Neighbours::Found Neighbours::resolve(const uint8_t* hop, uint64_t confirmed_ns, uint64_t now_ns,
+                                      std::span<uint8_t> frame) {
+  Found found;
+  found.taken = taken_.test_and_set(std::memory_order_acquire);
+  if (found.taken) return found;
+  found.way = table_.want(Address::of(hop), confirmed_ns, now_ns);
+  taken_.clear(std::memory_order_release);
+  if (found.way.ask == NeighbourTable::Ask::kAll) found.frame_bytes = write_question(hop, nullptr, frame);
+  if (found.way.ask == NeighbourTable::Ask::kNeighbour) {
+    found.frame_bytes = write_question(hop, found.way.link.bytes, frame);
   }
-  return false;
+  return found;
 }
 
-void Neighbours::learn(const uint8_t* ip, const uint8_t* mac) {
+void Neighbours::learn(const uint8_t* ip, const uint8_t* mac, Word word, const Frame& frame, Handled* out) {
   if (!is_unicast_mac(mac) || same(mac, host_.mac, 6)) return;
   // Only who can be a next hop is learned, so that a stranger cannot fill the table with far addresses.
   if (next_hop(ip) != ip && !same(ip, host_.gateway4, 16) && !same(ip, host_.gateway6, 16)) return;
   if (same(ip, host_.ip4, 16) || same(ip, host_.ip6, 16)) return;
-  const uint64_t hash = hash_of(ip);
-  Entry* chosen = &entries_[hash % kEntries];  // if all are taken: its owner is asked again later
-  for (uint32_t i = 0; i < kProbes; ++i) {
-    Entry& entry = entries_[(hash + i) % kEntries];
-    const bool empty = entry.mac.load(std::memory_order_relaxed) == 0;
-    if (empty || (entry.ip_high.load(std::memory_order_relaxed) == load_be64(ip) &&
-                  entry.ip_low.load(std::memory_order_relaxed) == load_be64(ip + 8))) {
-      chosen = &entry;
-      break;
-    }
-  }
-  const uint64_t value = tagged(ip, mac);
-  if (chosen->mac.load(std::memory_order_relaxed) == value &&
-      chosen->ip_low.load(std::memory_order_relaxed) == load_be64(ip + 8)) {
-    return;
-  }
-  chosen->mac.store(0, std::memory_order_release);
-  chosen->ip_high.store(load_be64(ip), std::memory_order_relaxed);
-  chosen->ip_low.store(load_be64(ip + 8), std::memory_order_relaxed);
-  chosen->mac.store(value, std::memory_order_release);
+  if (taken_.test_and_set(std::memory_order_acquire)) return;  // as if the wire had lost it
+  out->contested = table_.hear(Address::of(ip), LinkAddress::of(mac), word, frame.now_ns);
+  taken_.clear(std::memory_order_release);
 }
 
-uint32_t Neighbours::solicit(const uint8_t* destination, std::span<uint8_t> frame) const {
-  const uint8_t* const hop = next_hop(destination);
-  if (hop == nullptr) return 0;
+// To everybody, or to one neighbour that may be there still.
+uint32_t Neighbours::write_question(const uint8_t* hop, const uint8_t* link, std::span<uint8_t> frame) const {
   if (is_mapped(hop)) {
     const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-    return write_arp(host_, 1, everybody, kZero, hop + 12, frame);
+    return write_arp(host_, 1, link != nullptr ? link : everybody, kZero, hop + 12, frame);
   }
   uint8_t group[16];
   solicited_node(hop, group);
-  const uint8_t link_to[6] = {0x33, 0x33, group[12], group[13], group[14], group[15]};
-  return write_nd(host_, {kSolicitation, 0, kOptionSourceLink, hop}, link_to, host_.ip6, group, frame);
+  const uint8_t link_of_group[6] = {0x33, 0x33, group[12], group[13], group[14], group[15]};
+  return write_nd(host_, {kSolicitation, 0, kOptionSourceLink, hop}, link != nullptr ? link : link_of_group,
+                  host_.ip6, link != nullptr ? hop : group, frame);
 }
 
-bool Neighbours::handle(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes) {
-  *reply_bytes = 0;
-  if (frame.size() < kEthernetBytes) return false;
+Neighbours::Handled Neighbours::handle(std::span<const uint8_t> frame, uint64_t now_ns,
+                                       std::span<uint8_t> reply) {
+  Handled out;
+  if (frame.size() < kEthernetBytes) return out;
   const bool to_us = same(frame.data(), host_.mac, 6);
-  if (!to_us && (frame[0] & 1) == 0) return false;  // the device is in promiscuous mode
+  if (!to_us && (frame[0] & 1) == 0) return out;  // the device is in promiscuous mode
+  const Frame whole{frame, now_ns, reply};
   switch (load_be16(&frame[12])) {
     case kTypeArp:
-      return handle_arp(frame, reply, reply_bytes);
+      out.ours = true;
+      handle_arp(whole, &out);
+      break;
     case kTypeIp4:
-      return to_us && handle_icmp4(frame, reply, reply_bytes);
+      out.ours = to_us && handle_icmp4(whole, &out);
+      break;
     case kTypeIp6:
-      return handle_icmp6(frame, reply, reply_bytes);
+      out.ours = handle_icmp6(whole, &out);
+      break;
     default:
-      return false;
+      break;
   }
+  return out;
 }
 
-bool Neighbours::handle_arp(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes) {
-  if (is_zero(host_.ip4) || frame.size() < kEthernetBytes + kArpBytes) return true;
-  const uint8_t* const arp = &frame[kEthernetBytes];
+void Neighbours::handle_arp(const Frame& frame, Handled* out) {
+  const Bytes bytes = frame.bytes;
+  if (is_zero(host_.ip4) || bytes.size() < kEthernetBytes + kArpBytes) return;
+  const uint8_t* const arp = &bytes[kEthernetBytes];
   const uint8_t fixed[6] = {0, 1, kTypeIp4 >> 8, kTypeIp4 & 0xff, 6, 4};
-  if (!same(arp, fixed, sizeof fixed) || !same(arp + 24, host_.ip4 + 12, 4)) return true;
-  if (!same(arp + 8, &frame[6], 6) || !is_unicast_mac(arp + 8)) return true;
+  if (!same(arp, fixed, sizeof fixed) || !same(arp + 8, &bytes[6], 6) || !is_unicast_mac(arp + 8)) return;
   const uint16_t operation = load_be16(arp + 6);
   Ip sender;
   memcpy(sender, kMappedPrefix, sizeof kMappedPrefix);
   memcpy(sender + 12, arp + 14, 4);
-  if (operation == 1) {
+  const bool for_us = same(arp + 24, host_.ip4 + 12, 4);
+  if (operation != 1 && operation != 2) return;
+  if (same(arp + 14, arp + 24, 4)) {  // who moves says so (RFC 5227 3)
+    learn(sender, arp + 8, Word::kAnnouncement, frame, out);
+  } else if (operation == 1 && for_us) {
     // A sender without an address only asks whether ours is taken.
-    if (!same(arp + 14, kZero, 4)) learn(sender, arp + 8);
-    *reply_bytes = write_arp(host_, 2, arp + 8, arp + 8, arp + 14, reply);
-  } else if (operation == 2 && same(arp + 18, host_.mac, 6) && same(frame.data(), host_.mac, 6)) {
-    learn(sender, arp + 8);
+    if (!same(arp + 14, kZero, 4)) learn(sender, arp + 8, Word::kQuestion, frame, out);
+    out->reply_bytes = write_arp(host_, 2, arp + 8, arp + 8, arp + 14, frame.reply);
+  } else if (for_us && same(arp + 18, host_.mac, 6) && same(bytes.data(), host_.mac, 6)) {
+    learn(sender, arp + 8, Word::kAnswer, frame, out);
   }
-  return true;
 }
 
-bool Neighbours::handle_icmp4(std::span<const uint8_t> frame, std::span<uint8_t> reply,
-                              uint32_t* reply_bytes) {
+bool Neighbours::handle_icmp4(const Frame& whole, Handled* out) {
+  const Bytes frame = whole.bytes;
+  const std::span<uint8_t> reply = whole.reply;
   const Bytes packet = frame.subspan(kEthernetBytes);
   if (is_zero(host_.ip4) || packet.size() < kIp4Bytes || packet[9] != kIcmp) return false;
   const uint32_t header_bytes = (packet[0] & 0xfU) * 4;
@@ -324,12 +300,12 @@ bool Neighbours::handle_icmp4(std::span<const uint8_t> frame, std::span<uint8_t>
   memcpy(answer, message.data(), message.size());
   memset(answer, 0, 4);  // type 0, code 0
   store_be16(answer + 2, folded(sum16({answer, message.size()}, 0)));
-  *reply_bytes = padded(reply, kEthernetBytes + reply_total);
+  out->reply_bytes = padded(reply, kEthernetBytes + reply_total);
   return true;
 }
 
-bool Neighbours::handle_icmp6(std::span<const uint8_t> frame, std::span<uint8_t> reply,
-                              uint32_t* reply_bytes) {
+bool Neighbours::handle_icmp6(const Frame& whole, Handled* out) {
+  const Bytes frame = whole.bytes;
   const Bytes packet = frame.subspan(kEthernetBytes);
   if (is_zero(host_.ip6) || packet.size() < kIp6Bytes + kEchoBytes || packet[0] >> 4 != 6 ||
       packet[6] != kIcmp6) {
@@ -346,43 +322,53 @@ bool Neighbours::handle_icmp6(std::span<const uint8_t> frame, std::span<uint8_t>
   if (type != kSolicitation && type != kAdvertisement && !(type == kEchoRequest6 && to_host)) return false;
   if (message[1] != 0 || checksum6(packet.data(), message) != 0 || !is_unicast_mac(&frame[6])) return true;
   if (type == kEchoRequest6) {
-    *reply_bytes = answer_echo6(frame, message, reply);
+    out->reply_bytes = answer_echo6(whole, message);
     return true;
   }
   if (packet[7] != kHopLimitNd || message.size() < kNdBytes) return true;
-  const uint8_t* const target = &message[8];
   if (type == kAdvertisement) {
-    const uint8_t* const mac = nd_option(message.subspan(kNdBytes), kOptionTargetLink);
-    if (to_host && (message[4] & kFlagSolicited) != 0 && mac != nullptr) learn(target, mac);
+    handle_advertisement(whole, message, to_host, out);
     return true;
   }
+  const uint8_t* const target = &message[8];
   Ip group;
   solicited_node(target, group);
   const bool for_us = same(target, host_.ip6, 16) || same(target, local, 16);
-  if (for_us && (to_host || same(to, group, 16))) {
-    *reply_bytes = answer_solicitation(packet, message, reply);
-  }
+  if (for_us && (to_host || same(to, group, 16))) answer_solicitation(whole, message, out);
   return true;
 }
 
-uint32_t Neighbours::answer_solicitation(std::span<const uint8_t> packet, std::span<const uint8_t> message,
-                                         std::span<uint8_t> reply) {
-  const uint8_t* const from = &packet[8];
+void Neighbours::handle_advertisement(const Frame& frame, std::span<const uint8_t> message, bool to_host,
+                                      Handled* out) {
+  const bool solicited = to_host && (message[4] & kFlagSolicited) != 0;
+  const uint8_t* mac = nd_option(message.subspan(kNdBytes), kOptionTargetLink);
+  // An answer to one who knows the address may leave it out (RFC 4861 4.4).
+  if (mac == nullptr && solicited && message.size() == kNdBytes) mac = &frame.bytes[6];
+  if (mac == nullptr) return;
+  learn(&message[8], mac, solicited ? Word::kAnswer : Word::kAnnouncement, frame, out);
+}
+
+void Neighbours::answer_solicitation(const Frame& frame, std::span<const uint8_t> message, Handled* out) {
+  const uint8_t* const from = &frame.bytes[kEthernetBytes + 8];
   const uint8_t* const target = &message[8];
   if (is_zero(from)) {  // somebody wants to take our address, so all are told whose it is
     const uint8_t link_to[6] = {0x33, 0x33, 0, 0, 0, 1};
-    return write_nd(host_, {kAdvertisement, kFlagOverride, kOptionTargetLink, target}, link_to, target,
-                    kAllNodes, reply);
+    out->reply_bytes = write_nd(host_, {kAdvertisement, kFlagOverride, kOptionTargetLink, target}, link_to,
+                                target, kAllNodes, frame.reply);
+    return;
   }
-  const uint8_t* const mac = nd_option(message.subspan(kNdBytes), kOptionSourceLink);
-  if (mac == nullptr || !is_unicast_mac(mac) || !is_host6(from)) return 0;
-  learn(from, mac);
-  return write_nd(host_, {kAdvertisement, kFlagSolicited | kFlagOverride, kOptionTargetLink, target}, mac,
-                  target, from, reply);
+  const uint8_t* mac = nd_option(message.subspan(kNdBytes), kOptionSourceLink);
+  if (mac == nullptr && message.size() == kNdBytes) mac = &frame.bytes[6];  // one that only probes us
+  if (mac == nullptr || !is_unicast_mac(mac) || !is_host6(from)) return;
+  learn(from, mac, Word::kQuestion, frame, out);
+  out->reply_bytes =
+      write_nd(host_, {kAdvertisement, kFlagSolicited | kFlagOverride, kOptionTargetLink, target}, mac,
+               target, from, frame.reply);
 }
 
-uint32_t Neighbours::answer_echo6(std::span<const uint8_t> frame, std::span<const uint8_t> message,
-                                  std::span<uint8_t> reply) const {
+uint32_t Neighbours::answer_echo6(const Frame& whole, std::span<const uint8_t> message) const {
+  const Bytes frame = whole.bytes;
+  const std::span<uint8_t> reply = whole.reply;
   const uint8_t* const packet = &frame[kEthernetBytes];
   const auto bytes = static_cast<uint32_t>(kEthernetBytes + kIp6Bytes + message.size());
   if (!is_host6(packet + 8) || reply.size() < bytes) return 0;

@@ -1,18 +1,27 @@
 // The next hop's link address, and what a host on a wire owes its neighbours: ARP (RFC 826),
 // neighbour solicitation and advertisement (RFC 4861), echo replies (RFC 792, RFC 4443).
 //
-// Shared by all workers: the table is a fixed array of atomics, several writers may store the same
-// answer. Pure packet code, no DPDK: takes a frame, writes a reply frame. Bounded, allocation free.
+// Shared by all workers, which take turns at the table: one that finds it taken goes on without, and comes
+// back with its next turn. No DPDK and no clock: takes a frame and the time, writes a frame. Bounded,
+// allocation free but for the constructor.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "dataplane/net/neighbour_table.h"
 
 namespace sluice::net {
 
 using Ip = uint8_t[16];  // IPv4 as ::ffff:a.b.c.d
+
+struct FixedNeighbour {
+  Address ip;
+  LinkAddress link;
+};
 
 struct HostAddresses {
   uint8_t mac[6] = {};
@@ -22,42 +31,56 @@ struct HostAddresses {
   uint8_t gateway6[16] = {};
   uint8_t prefix4 = 0;  // length in bits, of a.b.c.d (0..32)
   uint8_t prefix6 = 0;  // 0..128
+  std::vector<FixedNeighbour> fixed = {};
 };
 
 class Neighbours {
  public:
-  static constexpr uint32_t kEntries = 128;
   explicit Neighbours(const HostAddresses& host);
 
   const HostAddresses& host() const { return host_; }
 
-  // Link address for packets to `destination` (through the gateway when it is off-link). False while
-  // unknown: then send what `solicit` writes, at most every 100 ms, and try again.
-  bool resolve(const uint8_t* destination, uint8_t* mac_out) const;
-  // Writes an ARP request or neighbour solicitation for that next hop; returns its length, 0 when
+  // Whose link address packets to `destination` go to: itself, or the gateway when it is off-link. nullptr:
   // there is no route (no address of that family here, or off-link without a gateway).
-  uint32_t solicit(const uint8_t* destination, std::span<uint8_t> frame) const;
-  // Handles a frame that is not a UDP datagram for us: learns from ARP and ND, answers requests for
-  // our addresses and echo requests. `reply_bytes` is 0 when nothing is to be sent. Returns false
-  // when the frame was of no such protocol (the caller counts it as not ours).
-  bool handle(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes);
+  const uint8_t* next_hop(const uint8_t* destination) const;
+
+  struct Found {
+    bool taken = false;  // another worker has the table: ask again with the next turn
+    NeighbourTable::Way way;
+    uint32_t frame_bytes = 0;  // a question that is to be sent now
+  };
+  // The link address for packets to `hop`, a next hop; `confirmed_ns` as in NeighbourTable::want. `frame`:
+  // room for a question.
+  Found resolve(const uint8_t* hop, uint64_t confirmed_ns, uint64_t now_ns, std::span<uint8_t> frame);
+
+  struct Handled {
+    bool ours = false;         // ARP, neighbour discovery or an echo request; others count as not ours
+    bool contested = false;    // it names another link address for a neighbour that is known
+    uint32_t reply_bytes = 0;  // 0: nothing is to be sent
+  };
+  // Handles a frame that is not a UDP datagram for us: learns from ARP and ND, answers requests for our
+  // addresses and echo requests.
+  Handled handle(std::span<const uint8_t> frame, uint64_t now_ns, std::span<uint8_t> reply);
 
  private:
-  struct Entry {
-    std::atomic<uint64_t> ip_high{0}, ip_low{0}, mac{0};  // mac 0: empty
+  using Word = NeighbourTable::Word;
+  struct Frame {
+    std::span<const uint8_t> bytes;
+    uint64_t now_ns = 0;
+    std::span<uint8_t> reply;
   };
-  const uint8_t* next_hop(const uint8_t* destination) const;
-  void learn(const uint8_t* ip, const uint8_t* mac);
-  bool handle_arp(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes);
-  bool handle_icmp4(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes);
-  bool handle_icmp6(std::span<const uint8_t> frame, std::span<uint8_t> reply, uint32_t* reply_bytes);
-  uint32_t answer_solicitation(std::span<const uint8_t> packet, std::span<const uint8_t> message,
-                               std::span<uint8_t> reply);
-  uint32_t answer_echo6(std::span<const uint8_t> frame, std::span<const uint8_t> message,
-                        std::span<uint8_t> reply) const;
+  void learn(const uint8_t* ip, const uint8_t* mac, Word word, const Frame& frame, Handled* out);
+  void handle_arp(const Frame& frame, Handled* out);
+  bool handle_icmp4(const Frame& frame, Handled* out);
+  bool handle_icmp6(const Frame& frame, Handled* out);
+  void handle_advertisement(const Frame& frame, std::span<const uint8_t> message, bool to_host, Handled* out);
+  void answer_solicitation(const Frame& frame, std::span<const uint8_t> message, Handled* out);
+  uint32_t answer_echo6(const Frame& frame, std::span<const uint8_t> message) const;
+  uint32_t write_question(const uint8_t* hop, const uint8_t* link, std::span<uint8_t> frame) const;
 
   HostAddresses host_;
-  Entry entries_[kEntries];
+  std::atomic_flag taken_;
+  NeighbourTable table_;
 };
 
 }  // namespace sluice::net

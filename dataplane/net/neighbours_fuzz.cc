@@ -34,13 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> frame(data + 1,
                                    data + size);  // exact allocations: the sanitizer sees one byte more
   std::vector<uint8_t> reply(size_t{data[0]} * 8);
-  uint32_t reply_bytes = 0;
-  const bool handled = neighbours.handle(frame, reply, &reply_bytes);
-  if (reply_bytes > reply.size() || (!handled && reply_bytes != 0)) abort();
+  const auto handled = neighbours.handle(frame, 1, reply);
+  if (handled.reply_bytes > reply.size() || (!handled.ours && handled.reply_bytes != 0)) abort();
   if (frame.size() >= 16) {
-    uint8_t mac[6];
-    neighbours.resolve(frame.data(), mac);
-    if (neighbours.solicit(frame.data(), reply) > reply.size()) abort();
+    const uint8_t* const hop = neighbours.next_hop(frame.data());
+    if (hop != nullptr && neighbours.resolve(hop, 0, 1, reply).frame_bytes > reply.size()) abort();
   }
   return 0;
 }

@@ -14,6 +14,8 @@ namespace {
 
 using Frame = std::vector<uint8_t>;
 
+constexpr uint64_t kNow = 1'000'000'000;
+
 constexpr uint8_t kPeerMac[6] = {0x02, 0xaa, 0, 0, 0, 0x02};
 
 // "0a4d 0001" -> bytes.
@@ -29,8 +31,8 @@ Frame hex(const std::string& text) {
   return bytes;
 }
 
-struct Address {
-  explicit Address(const char* text) {
+struct AddressOf {
+  explicit AddressOf(const char* text) {
     const std::string mapped = std::string("::ffff:") + text;
     const bool ip6 = std::string(text).find(':') != std::string::npos;
     inet_pton(AF_INET6, ip6 ? text : mapped.c_str(), bytes);
@@ -42,9 +44,9 @@ HostAddresses host() {
   HostAddresses host;
   const uint8_t mac[6] = {0x02, 0xbb, 0, 0, 0, 0x01};
   memcpy(host.mac, mac, 6);
-  memcpy(host.ip4, Address("10.77.0.1").bytes, 16);
-  memcpy(host.ip6, Address("fd77::1").bytes, 16);
-  memcpy(host.gateway4, Address("10.77.0.254").bytes, 16);
+  memcpy(host.ip4, AddressOf("10.77.0.1").bytes, 16);
+  memcpy(host.ip6, AddressOf("fd77::1").bytes, 16);
+  memcpy(host.gateway4, AddressOf("10.77.0.254").bytes, 16);
   host.prefix4 = 24;
   host.prefix6 = 64;
   return host;
@@ -54,23 +56,31 @@ class NeighboursTest : public testing::Test {
  protected:
   Frame answer_to(const Frame& frame) {
     reply_.assign(9014, 0xee);
-    uint32_t bytes = 0;
-    handled_ = neighbours_.handle(frame, reply_, &bytes);
-    return {reply_.begin(), reply_.begin() + bytes};
+    const auto handled = neighbours_.handle(frame, kNow, reply_);
+    handled_ = handled.ours;
+    contested_ = handled.contested;
+    return {reply_.begin(), reply_.begin() + handled.reply_bytes};
   }
   bool knows(const char* ip, const uint8_t* mac = kPeerMac) {
-    uint8_t found[6];
-    return neighbours_.resolve(Address(ip).bytes, found) && memcmp(found, mac, 6) == 0;
+    Frame question(128);
+    const uint8_t* const hop = neighbours_.next_hop(AddressOf(ip).bytes);
+    if (hop == nullptr) return false;
+    const auto way = neighbours_.resolve(hop, 0, kNow, question).way;
+    return way.known && memcmp(way.link.bytes, mac, 6) == 0;
   }
-  Frame solicitation_of(const char* ip) {
+  // What is asked, at this time, when a packet is to be sent there.
+  Frame solicitation_of(const char* ip, uint64_t now_ns = kNow) {
+    const uint8_t* const hop = neighbours_.next_hop(AddressOf(ip).bytes);
+    if (hop == nullptr) return {};
     Frame frame(128, 0xee);
-    frame.resize(neighbours_.solicit(Address(ip).bytes, frame));
+    frame.resize(neighbours_.resolve(hop, 0, now_ns, frame).frame_bytes);
     return frame;
   }
 
   Neighbours neighbours_{host()};
   Frame reply_;
   bool handled_ = false;
+  bool contested_ = false;
 };
 
 const std::string kPad18(36, '0');
@@ -89,7 +99,9 @@ TEST_F(NeighboursTest, AnswersArpRequestsForItsAddressAndLearnsWhoAsked) {
   EXPECT_TRUE(knows("10.77.0.2"));
 }
 
-TEST_F(NeighboursTest, LearnsFromArpRepliesToItself) {
+TEST_F(NeighboursTest, LearnsFromArpRepliesThatItAskedFor) {
+  answer_to(hex(kArpReply));
+  EXPECT_FALSE(knows("10.77.0.2")) << "which asked";
   EXPECT_TRUE(answer_to(hex(kArpReply)).empty());
   EXPECT_TRUE(handled_);
   EXPECT_TRUE(knows("10.77.0.2"));
@@ -110,13 +122,17 @@ TEST_F(NeighboursTest, LearnsNothingFromAnnouncementsAndForgeries) {
   // A multicast link address.
   EXPECT_TRUE(answer_to(with(with(hex(kArpRequest), 6, "03aa00000002"), 22, "03aa00000002")).empty());
   EXPECT_FALSE(knows("10.77.0.2"));
+  solicitation_of("10.77.0.2");
+  // An answer to another, while we wait for ours.
+  answer_to(with(hex(kArpReply), 32, "02bb00000009"));
+  answer_to(with(hex(kArpReply), 0, "ffffffffffff"));
+  EXPECT_FALSE(knows("10.77.0.2"));
   // Our own address, taken by another.
   answer_to(with(hex(kArpReply), 28, "0a4d0001"));
   // An address that is not on this link, and is no gateway.
   answer_to(with(hex(kArpReply), 28, "0a4e0002"));
-  uint8_t mac[6];
-  EXPECT_FALSE(neighbours_.resolve(Address("10.77.0.1").bytes, mac));
-  EXPECT_FALSE(neighbours_.resolve(Address("10.78.0.2").bytes, mac));
+  EXPECT_FALSE(knows("10.77.0.1"));
+  EXPECT_FALSE(knows("10.78.0.2"));
 }
 
 TEST_F(NeighboursTest, AnswersArpProbesWithoutLearning) {
@@ -126,13 +142,39 @@ TEST_F(NeighboursTest, AnswersArpProbesWithoutLearning) {
   EXPECT_FALSE(knows("0.0.0.0"));
 }
 
-TEST_F(NeighboursTest, FollowsANeighbourToItsNewLinkAddress) {
+// One frame of a stranger, whatever it says it is.
+TEST_F(NeighboursTest, AForgedAddressDoesNotTakeTheOthersPlace) {
+  solicitation_of("10.77.0.2");
+  answer_to(hex(kArpReply));
+  ASSERT_TRUE(knows("10.77.0.2"));
+  Frame announcement = hex(kArpRequest);
+  memcpy(&announcement[38], &announcement[28], 4);
+  for (Frame forged : {hex(kArpReply), hex(kArpRequest), announcement}) {
+    forged[11] = forged[27] = 7;
+    answer_to(forged);
+    EXPECT_TRUE(contested_);
+    EXPECT_TRUE(knows("10.77.0.2"));
+  }
+}
+
+TEST_F(NeighboursTest, ProbesTheOneThatItKnowsAlone) {
   answer_to(hex(kArpRequest));
-  Frame moved = hex(kArpRequest);
-  moved[11] = moved[27] = 7;
-  answer_to(moved);
-  const uint8_t mac[6] = {0x02, 0xaa, 0, 0, 0, 7};
-  EXPECT_TRUE(knows("10.77.0.2", mac));
+  EXPECT_EQ(solicitation_of("10.77.0.2"),
+            hex("02aa00000002 02bb00000001 0806 0001 0800 06 04 0001 02bb00000001 0a4d0001 000000000000 "
+                "0a4d0002" +
+                kPad18));
+  answer_to(hex(kArpReply));
+  EXPECT_TRUE(solicitation_of("10.77.0.2", kNow + NeighbourTable::kProbeNs).empty()) << "it answered";
+}
+
+TEST_F(NeighboursTest, AFixedNeighbourIsKnownFromTheStart) {
+  HostAddresses with_fixed = host();
+  with_fixed.fixed.push_back({net::Address::of(AddressOf("10.77.0.9").bytes), LinkAddress::of(kPeerMac)});
+  Neighbours neighbours(with_fixed);
+  Frame question(128);
+  const auto found = neighbours.resolve(AddressOf("10.77.0.9").bytes, 0, kNow, question);
+  EXPECT_TRUE(found.way.known);
+  EXPECT_EQ(found.frame_bytes, 0U);
 }
 
 TEST_F(NeighboursTest, SolicitsTheNextHop) {
@@ -149,6 +191,7 @@ TEST_F(NeighboursTest, SolicitsTheNextHop) {
 }
 
 TEST_F(NeighboursTest, SendsOffLinkPacketsToTheGateway) {
+  solicitation_of("192.0.2.1");
   Frame reply = hex(kArpReply);
   reply[31] = 0xfe;  // 10.77.0.254
   answer_to(reply);
@@ -193,13 +236,36 @@ const std::string kAdvertisement =
     "fd770000000000000000000000000002 fd770000000000000000000000000001"
     "88 00 1a8b 60000000 fd770000000000000000000000000002 02 01 02aa00000002";
 
+TEST_F(NeighboursTest, ProbesTheOneThatItKnowsAloneInIp6) {
+  answer_to(hex(kSolicitation));
+  EXPECT_EQ(solicitation_of("fd77::2"),
+            hex("02aa00000002 02bb00000001 86dd 60000000 0020 3a ff"
+                "fd770000000000000000000000000001 fd770000000000000000000000000002"
+                "87 00 7c7b 00000000 fd770000000000000000000000000002 01 01 02bb00000001"));
+  answer_to(hex(kAdvertisement));
+  EXPECT_TRUE(solicitation_of("fd77::2", kNow + NeighbourTable::kProbeNs).empty()) << "it answered";
+}
+
+TEST_F(NeighboursTest, AForgedAdvertisementDoesNotTakeTheOthersPlace) {
+  solicitation_of("fd77::2");
+  answer_to(hex(kAdvertisement));
+  ASSERT_TRUE(knows("fd77::2"));
+  Frame forged = hex(kAdvertisement);
+  forged[85] = 7, forged[57] = 0x86;  // another link address, with its right checksum
+  answer_to(forged);
+  EXPECT_TRUE(contested_);
+  EXPECT_TRUE(knows("fd77::2"));
+}
+
 TEST_F(NeighboursTest, LearnsFromAdvertisementsThatWereAskedFor) {
+  solicitation_of("fd77::2");
   EXPECT_TRUE(answer_to(hex(kAdvertisement)).empty());
   EXPECT_TRUE(handled_);
   EXPECT_TRUE(knows("fd77::2"));
 }
 
 TEST_F(NeighboursTest, LearnsNothingFromUnaskedAdvertisements) {
+  solicitation_of("fd77::2");
   Frame unasked = hex(kAdvertisement);
   unasked[58] = 0x20;                      // not solicited
   unasked[56] = 0x5a, unasked[57] = 0x8b;  // with its right checksum
@@ -267,15 +333,13 @@ TEST_F(NeighboursTest, SurvivesEveryTruncationAndNoRoomToAnswer) {
     for (size_t bytes = 0; bytes <= whole.size(); ++bytes) {
       const Frame part(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(bytes));
       Frame room(bytes);
-      uint32_t reply_bytes = 0;
-      neighbours_.handle(part, room, &reply_bytes);
-      EXPECT_LE(reply_bytes, room.size());
+      EXPECT_LE(neighbours_.handle(part, kNow, room).reply_bytes, room.size());
     }
   }
 }
 
 TEST_F(NeighboursTest, KeepsManyNeighboursApart) {
-  Frame reply = hex(kArpReply);
+  Frame reply = hex(kArpRequest);
   for (uint8_t i = 2; i < 66; ++i) {
     reply[11] = reply[27] = reply[31] = i;
     answer_to(reply);
