@@ -17,7 +17,7 @@ uint64_t low32(const uint8_t* at) {
 Wire::Wire(const Plan& plan, Scheduler& scheduler, Trace& trace, Arrive arrive)
     : plan_(plan), scheduler_(scheduler), trace_(trace), arrive_(std::move(arrive)) {
   for (uint32_t node = 0; node < 2; ++node) {
-    directions_[node] = std::make_unique<Direction>(plan.path[node], mix(plan.seed + 11 + node));
+    directions_[node] = std::make_unique<Direction>(plan, node, mix(plan.seed + 11 + node));
   }
 }
 
@@ -39,6 +39,10 @@ void Wire::send(uint32_t node, std::span<const uint8_t> frame) {
     return;
   }
   d.path.push(frame, now_ns, d);
+  if (!healed_ && d.forger.follows(frame)) {
+    trace_.add(now_ns, node, "forged", d.forger.count());
+    d.path.push(d.forger.forged(), now_ns, d);
+  }
   plan_run(node);
 }
 
@@ -65,6 +69,7 @@ void Wire::run(uint32_t node) {
 }
 
 void Wire::heal() {
+  healed_ = true;
   for (uint32_t node = 0; node < 2; ++node) {
     emulator::Settings clean;
     clean.delay.fixed_us = std::min(plan_.path[node].delay.fixed_us, 5000.0);
@@ -79,7 +84,7 @@ uint64_t Wire::faults() const {
   uint64_t sum = 0;
   for (const auto& d : directions_) {
     const emulator::PathCounters& c = d->path.counters();
-    sum += c.dropped() + c.duplicated + c.overtaking + d->picked;
+    sum += c.dropped() + c.duplicated + c.overtaking + d->picked + d->forger.count();
     for (const uint64_t n : c.corrupted) sum += n;
   }
   return sum;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "control/recovery/extent_map.h"
+#include "tools/sim/forger.h"
 #include "tools/sim/oracle.h"
 #include "tools/sim/plan.h"
 #include "tools/sim/scheduler.h"
@@ -32,12 +33,14 @@ class Wire {
 
  private:
   struct Direction final : emulator::Path::Out {
-    Direction(const emulator::Settings& settings, uint64_t seed) : path(settings, seed), line(64U << 20) {}
+    Direction(const Plan& plan, uint32_t node, uint64_t seed)
+        : path(plan.path[node], seed), line(64U << 20), forger(plan, node) {}
     void deliver(std::span<const uint8_t> bytes, uint64_t deliver_ns) override {
       line.add(bytes, deliver_ns);
     }
     emulator::Path path;
     emulator::DelayLine line;
+    Forger forger;
     uint64_t woken_ns = UINT64_MAX;  // the next run
     uint64_t udp_frames = 0;
     uint64_t picked = 0;  // lost by the plan's bits

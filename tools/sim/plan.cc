@@ -211,6 +211,26 @@ void make_initiator(Plan& p, Random& r) {
   }
 }
 
+void leave_stranger_alone(Plan& p) {
+  p.stranger_alone = true;
+  for (uint32_t node = 0; node < 2; ++node) {
+    emulator::Settings clean;
+    clean.delay = p.path[node].delay;
+    p.path[node] = clean;
+    DiskPlan& d = p.disk[node];
+    d.sync_error_per_million = d.error_per_million = d.slow_per_million = 0;
+    d.full = false;
+  }
+  p.blackhole_per_second = p.stall_per_million = p.crash_at_points_per_million = p.source_changes_ns = 0;
+  p.device_ring = 1024;
+  p.crashes.clear();
+  p.cuts.clear();
+  p.actions.clear();
+  p.journal_lost_ns = 0;
+  p.freeze = {};
+  p.misread = false;
+}
+
 }  // namespace
 
 const char* crash_name(CrashKind kind) {
@@ -262,6 +282,9 @@ Plan make_plan(uint64_t seed) {
   make_operators(p, operators);
   Random initiator(seed, 3);
   make_initiator(p, initiator);
+  Random strangers(seed, 4);
+  if (strangers.chance(150'000)) p.forged_per_million = strangers.scale(100, 50'000);
+  if (p.forged_per_million > 0 && strangers.chance(400'000)) leave_stranger_alone(p);
   return p;
 }
 
@@ -285,9 +308,11 @@ std::string Plan::text() const {
         d.sync_error_per_million, d.sync_errors_max, d.error_per_million, d.errors_max, d.full,
         d.sector_bytes, d.commit_ns);
   }
-  out += fmt::format("blackholes {}/s of {} ns, device burst {} hold_ns {} ring {} caller_copies {}\n",
-                     blackhole_per_second, blackhole_ns, device_burst, device_hold_ns, device_ring,
-                     caller_copies);
+  out += fmt::format(
+      "blackholes {}/s of {} ns, forged {}/1e6 alone {}, device burst {} hold_ns {} ring {} caller_copies "
+      "{}\n",
+      blackhole_per_second, blackhole_ns, forged_per_million, stranger_alone, device_burst, device_hold_ns,
+      device_ring, caller_copies);
   out += fmt::format("stream latency_ns {} jitter_ns {} cuts {} notice_ns {}\n", stream_latency_ns,
                      stream_jitter_ns, fmt::join(cuts, " "), cut_notice_ns);
   out += fmt::format("stalls {}/1e6 of {} ns\n", stall_per_million, stall_ns);

@@ -110,10 +110,12 @@ struct Plan {
   std::array<uint64_t, 2> lost_frames{};   // bit n: the n-th UDP frame of that node is lost
   uint64_t blackhole_per_second = 0;
   uint64_t blackhole_ns = 0;
-  bool caller_copies = false;   // as a port whose frames are written where the peer reads them
-  uint32_t device_burst = 0;    // frames that the device takes at once; 0: all
-  uint64_t device_hold_ns = 0;  // it reads a frame's bytes so much later
-  uint32_t device_ring = 1024;  // received frames that wait for a worker
+  bool stranger_alone = false;      // no other fault, and no attempt may end for it
+  uint64_t forged_per_million = 0;  // datagrams that a stranger's follows, false in one field
+  bool caller_copies = false;       // as a port whose frames are written where the peer reads them
+  uint32_t device_burst = 0;        // frames that the device takes at once; 0: all
+  uint64_t device_hold_ns = 0;      // it reads a frame's bytes so much later
+  uint32_t device_ring = 1024;      // received frames that wait for a worker
   uint64_t stream_latency_ns = 1'000'000;
   uint64_t stream_jitter_ns = 0;
   std::vector<uint64_t> cuts;      // of the control connection

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,7 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   control::FlowSet flows_;
   std::optional<transfer::ClaimFlows> claim_;
   bool asked_flows_ = false;
+  std::map<uint64_t, uint64_t> credit_most_;  // by flow id: the most that was granted
   bool asked_buffers_ = false;
 
   Streams::Id stream_ = 0;

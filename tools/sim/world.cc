@@ -348,6 +348,10 @@ void World::judge(Outcome* out) {
     }
     if (out->end == End::kDone || peers == End::kDone) oracle_.check_files(hosts_[kDestination]->files);
   }
+  if (plan_.stranger_alone && trace_.reached.attempts > 2) {  // one at each node
+    oracle_.fail(
+        fmt::format("a stranger's datagrams ended an attempt: there were {}", trace_.reached.attempts));
+  }
   out->failure = oracle_.failure();
   out->hash = trace_.hash();
   out->events = trace_.count();

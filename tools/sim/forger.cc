@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/forger.h"
+
+#include "dataplane/core/status.h"
+#include "dataplane/crc/crc.h"
+
+namespace sluice::sim {
+namespace {
+
+constexpr size_t kIpAt = 14;
+constexpr size_t kUdpAt = kIpAt + 20;
+constexpr size_t kSluiceAt = kUdpAt + 8;
+// Places in a header (docs/WIRE.md 1.1).
+constexpr size_t kAtTxSeq = 16;
+constexpr size_t kAtSendTime = 24;
+constexpr size_t kAtObject = 40;
+constexpr size_t kAtLength = 44;
+constexpr size_t kAtDoneSeen = 48;
+
+// Its length may be another one now.
+void make_right(std::vector<uint8_t>* frame, size_t payload_bytes, wire::CrcKind kind) {
+  uint8_t* const sluice = frame->data() + kSluiceAt;
+  wire::store_be32(sluice + kAtLength, static_cast<uint32_t>(payload_bytes));
+  const uint64_t digest = crc::compute(kind, 0, sluice + wire::kHeaderBytes, payload_bytes);
+  wire::store_be64(sluice + wire::kHeaderCrcCoveredBytes,
+                   crc::compute(kind, digest, sluice, wire::kHeaderCrcCoveredBytes));
+  const auto udp_bytes = static_cast<uint16_t>(8 + wire::kHeaderBytes + payload_bytes);
+  uint8_t* const ip = frame->data() + kIpAt;
+  wire::store_be16(ip + 20 + 4, udp_bytes);
+  wire::store_be16(ip + 20 + 6, 0);
+  wire::store_be16(ip + 2, static_cast<uint16_t>(20 + udp_bytes));
+  wire::store_be16(ip + 10, 0);
+  uint32_t sum = 0;
+  for (size_t at = 0; at < 20; at += 2) sum += wire::load_be16(ip + at);
+  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
+  wire::store_be16(ip + 10, static_cast<uint16_t>(~sum));
+}
+
+}  // namespace
+
+bool Forger::follows(std::span<const uint8_t> frame) {
+  if (per_million_ == 0 || frame.size() < kSluiceAt + wire::kHeaderBytes || frame[12] != 8 ||
+      frame[13] != 0 || frame[23] != 17 || !random_.chance(per_million_)) {
+    return false;
+  }
+  ++count_;
+  frame_.assign(frame.begin(), frame.end());
+  const auto type = static_cast<wire::Type>(frame_[kSluiceAt + 1]);
+  if (type == wire::Type::kStatus && random_.chance(850'000)) {
+    std::vector<uint8_t> payload(frame_.begin() + kSluiceAt + wire::kHeaderBytes, frame_.end());
+    change_status(&payload);
+    frame_.resize(kSluiceAt + wire::kHeaderBytes);
+    frame_.insert(frame_.end(), payload.begin(), payload.end());
+  } else {
+    change_header(frame_.data() + kSluiceAt);
+  }
+  make_right(&frame_, frame_.size() - kSluiceAt - wire::kHeaderBytes,
+             type == wire::Type::kData ? crc_ : wire::CrcKind::kCrc64Ecma);
+  return true;
+}
+
+// False, and sometimes only just.
+uint64_t Forger::value_near(uint64_t true_value) {
+  switch (random_.below(6)) {
+    case 0:
+      return 0;
+    case 1:
+      return UINT64_MAX;
+    case 2:
+      return random_.next();
+    case 3:
+      return true_value - random_.scale(1, 1'000'000);
+    default:
+      return true_value + random_.scale(1, 1'000'000);
+  }
+}
+
+void Forger::change_header(uint8_t* header) {
+  const auto type = static_cast<wire::Type>(header[1]);
+  switch (random_.below(type == wire::Type::kData ? 4 : 3)) {
+    case 0:
+      return wire::store_be64(header + kAtTxSeq, value_near(wire::load_be64(header + kAtTxSeq)));
+    case 1:
+      return wire::store_be64(header + kAtSendTime, value_near(wire::load_be64(header + kAtSendTime)));
+    case 2: {
+      if (type == wire::Type::kStatus) return;  // which has none: a mere copy
+      const uint64_t seen = value_near(wire::load_be32(header + kAtDoneSeen));
+      return wire::store_be32(header + kAtDoneSeen, static_cast<uint32_t>(seen));
+    }
+    default:  // no such file, and the number of a true datagram that is still to come
+      wire::store_be32(header + kAtObject, 100'000);
+      wire::store_be64(header + kAtTxSeq, wire::load_be64(header + kAtTxSeq) + random_.between(1, 8));
+  }
+}
+
+void Forger::change_status(std::vector<uint8_t>* payload) {
+  wire::Status s;
+  if (!wire::decode_status(*payload, &s)) return;
+  const auto changed = [this](auto* field) {
+    *field = static_cast<std::remove_pointer_t<decltype(field)>>(value_near(static_cast<uint64_t>(*field)));
+  };
+  switch (random_.below(9)) {
+    case 0:
+      changed(&s.echo_send_time_ns);
+      break;
+    case 1:
+      changed(&s.echo_hold_ns);
+      break;
+    case 2:
+      changed(&s.received_end);
+      break;
+    case 3:
+      changed(&s.credit_extents);
+      break;
+    case 4:
+      changed(&s.bytes_received);
+      changed(&s.delay_min_ns);
+      changed(&s.delay_max_ns);
+      break;
+    case 5:
+      changed(&s.done_first);
+      break;
+    case 6:  // what is still to come is done already, or other extents are
+      if (s.done_count == 0 || random_.flip()) s.done_first += s.done_count;
+      s.done_count = static_cast<uint32_t>(random_.between(1, wire::kStatusDoneMax));
+      for (uint32_t i = 0; i < s.done_count; ++i) {
+        s.done[i] = {static_cast<uint32_t>(random_.below(4)), random_.below(64)};
+      }
+      break;
+    case 7:
+      s.done_count = static_cast<uint32_t>(random_.below(s.done_count + 1));
+      break;
+    default:
+      s.gap_count = static_cast<uint32_t>(random_.between(1, 8));
+      uint64_t end = random_.flip() ? s.received_end - std::min<uint64_t>(s.received_end, 100) : 0;
+      for (uint32_t i = 0; i < s.gap_count; ++i) {
+        s.gaps[i] = {end + random_.scale(0, 1000), random_.scale(1, 1'000'000)};
+        end = s.gaps[i].first + s.gaps[i].count;
+      }
+  }
+  uint32_t done = 0;
+  uint32_t gaps = 0;
+  payload->resize(wire::kStatusBytesMax);
+  payload->resize(wire::encode_status(s, *payload, &done, &gaps));
+}
+
+}  // namespace sluice::sim
