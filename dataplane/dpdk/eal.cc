@@ -7,8 +7,11 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -151,6 +154,21 @@ uint64_t hugepages_free_mib() {
   return free_mib;
 }
 
+void remove_left_directories(const fs::path& parent, const std::function<bool(pid_t)>& alive) {
+  std::error_code error;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(parent, error)) {
+    const std::string name = entry.path().filename();
+    const size_t dash = name.rfind('-');
+    pid_t pid = 0;
+    const char* const end = name.data() + name.size();
+    if (!name.starts_with("sluice-") || dash == std::string::npos) continue;
+    const auto [stop, failure] = std::from_chars(name.data() + dash + 1, end, pid);
+    if (failure == std::errc() && stop == end && pid > 0 && !alive(pid)) left.push_back(entry.path());
+  }
+  for (const fs::path& path : left) fs::remove(path, error);  // only when empty
+}
+
 Status start_eal(const EalPlan& plan) {
   capture_log();
   std::vector<std::string> texts = plan.arguments;  // EAL permutes argv and keeps pointers into it
@@ -160,16 +178,22 @@ Status start_eal(const EalPlan& plan) {
   argv.clear();
   for (std::string& text : kept) argv.push_back(text.data());
   argv.push_back(nullptr);
-  if (rte_eal_init(static_cast<int>(kept.size()), argv.data()) < 0) {
+  const int started = rte_eal_init(static_cast<int>(kept.size()), argv.data());
+  // EAL makes a runtime directory even when, as here, nothing is shared through it. Removed at once, it does
+  // not stay behind a process that is killed; those of processes that were killed before go with it.
+  const fs::path runtime = rte_eal_get_runtime_dir();
+  std::error_code ignored;
+  fs::remove(runtime, ignored);  // only when empty
+  if (runtime.has_parent_path()) {
+    remove_left_directories(runtime.parent_path(),
+                            [](pid_t pid) { return kill(pid, 0) == 0 || errno != ESRCH; });
+  }
+  if (started < 0) {
     return Error{ErrorCode::kDevice,
                  fmt::format("DPDK did not start: {}{}: check [port] device, the free memory "
                              "and the rights of this process",
                              rte_strerror(rte_errno), dpdk_reason())};
   }
-  // EAL makes a runtime directory even when, as here, nothing is shared through it. Removed at once, it
-  // does not stay behind a process that is killed.
-  std::error_code ignored;
-  fs::remove(rte_eal_get_runtime_dir(), ignored);  // only when empty
   return {};
 }
 

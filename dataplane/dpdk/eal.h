@@ -4,7 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -50,6 +53,9 @@ Error needs_hugepages(const Device& device, uint64_t memory_mib);
 Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const CoreChoice& cores,
                          const EalFacts& facts, const Warn& warn);
 
+// Removes what EAL of a process that was killed left: empty directories sluice-...-PID of processes that
+// are not alive.
+void remove_left_directories(const std::filesystem::path& parent, const std::function<bool(pid_t)>& alive);
 uint64_t hugepages_free_mib();
 Status start_eal(const EalPlan& plan);
 void stop_eal();
