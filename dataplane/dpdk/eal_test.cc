@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 TEST(Eal, RemovesWhatKilledProcessesLeft) {
   const fs::path parent = fs::temp_directory_path() / ("eal-test-" + std::to_string(getpid()));
-  for (const char* name : {"sluice-a-100", "sluice-b-c-100", "sluice-a-200", "sluice-full-100", "rte", "other-100",
-                           "sluice-a", "sluice-100x", "sluice-a-"}) {
+  for (const char* name : {"sluice-a-100", "sluice-b-c-100", "sluice-a-200", "sluice-full-100", "rte",
+                           "other-100", "sluice-a", "sluice-100x", "sluice-a-"}) {
     fs::create_directories(parent / name);
   }
   std::ofstream(parent / "sluice-full-100" / "config") << "x";

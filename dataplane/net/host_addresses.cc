@@ -38,6 +38,28 @@ Status parse_address(std::string_view key, const std::string& text, bool ip6, ui
   return {};
 }
 
+// Each must be one that packets can be handed to: on this link.
+Status parse_fixed(const config::Node& node, HostAddresses* host) {
+  const auto texts = config::parse_neighbours(node.neighbours);
+  if (!texts) return texts.error();
+  const Neighbours ways(*host);
+  for (const config::NeighbourText& each : *texts) {
+    FixedNeighbour fixed{.ip = {}, .link = LinkAddress::of(each.mac)};
+    parse_ip(each.address, each.ip6, fixed.ip.bytes);
+    const bool router =
+        memcmp(fixed.ip.bytes, host->gateway4, 16) == 0 || memcmp(fixed.ip.bytes, host->gateway6, 16) == 0;
+    if (!router && ways.next_hop(fixed.ip.bytes) != fixed.ip.bytes) {
+      return Error{
+          ErrorCode::kConfiguration,
+          fmt::format("[port] neighbours = \"{}\": {} is not on the network of address4 or address6, "
+                      "and no gateway: remove it",
+                      node.neighbours, each.address)};
+    }
+    host->fixed.push_back(fixed);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<HostAddresses> host_addresses(const config::Node& node, const uint8_t* mac) {
@@ -52,6 +74,7 @@ Result<HostAddresses> host_addresses(const config::Node& node, const uint8_t* ma
   if (!node.gateway6.empty() && !parse_ip(node.gateway6, true, host.gateway6)) {
     return wrong("gateway6", node.gateway6, "an IPv6 address");
   }
+  if (status = parse_fixed(node, &host); !status) return status.error();
   return host;
 }
 

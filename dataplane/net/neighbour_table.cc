@@ -8,7 +8,8 @@
 namespace sluice::net {
 namespace {
 
-constexpr uint32_t kPlaces = 8;  // where an entry may stand, from the place of its hash on
+// Where an entry may stand, from the place of its hash on. All that are fixed have room in it.
+constexpr uint32_t kPlaces = 16;
 constexpr uint64_t kComeBackNs = 250'000'000;
 
 uint64_t hash_of(const Address& ip) {

@@ -143,7 +143,8 @@ Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
               {"listen", view.config.listen},
               {"device", view.config.device},
               {"address4", view.config.address4},
-              {"address6", view.config.address6}};
+              {"address6", view.config.address6},
+              {"neighbours", view.config.neighbours}};
   out["exports"] = std::move(exports);
   out["peers"] = std::move(peers);
   out["live"] = live ? live_json(*live) : Json(nullptr);
@@ -177,6 +178,7 @@ std::string view_text(const NodeView& view, const Result<api::NodeReply>& live) 
   add("device", view.config.device);
   add("address4", view.config.address4);
   add("address6", view.config.address6);
+  if (!view.config.neighbours.empty()) add("neighbours", view.config.neighbours);
   for (const config::Export& item : view.config.exports) {
     add("export", fmt::format("{} {} {}", item.name, printable(item.path.string()), export_mode(item)));
   }

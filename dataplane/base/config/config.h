@@ -50,7 +50,8 @@ struct Node {
   std::string address6;  // "fd77::1/64" or empty
   std::string gateway4;
   std::string gateway6;
-  uint32_t mtu = 9000;  // IP MTU of the data network
+  std::string neighbours;  // "10.77.0.2=02:00:00:00:00:02 fd77::2=...": link addresses that are not asked for
+  uint32_t mtu = 9000;     // IP MTU of the data network
   uint16_t udp_port_base = 47000;
   std::string udp_checksum = "auto";         // "auto": zero where the device cannot offload; "always"
   uint64_t port_rate_bps = 100'000'000'000;  // key `rate`: no session may exceed it
@@ -92,6 +93,14 @@ struct HostPort {
   uint16_t port = 0;
 };
 Result<HostPort> parse_host_port(std::string_view text);
+// "ADDRESS=MAC ...": at most 16, each address once, the link addresses of hosts.
+struct NeighbourText {
+  std::string address;
+  bool ip6 = false;
+  uint8_t ip[16] = {};  // the first 4 bytes for IPv4
+  uint8_t mac[6] = {};
+};
+Result<std::vector<NeighbourText>> parse_neighbours(std::string_view text);
 // [a-z0-9][a-z0-9_-]{0,62}
 bool valid_node_name(std::string_view name);
 

@@ -122,6 +122,31 @@ TEST(Config, AddressesAreCheckedByFamily) {
   }
 }
 
+TEST(Config, NeighboursAreAddressesWithLinkAddresses) {
+  const auto problem = [](const std::string& value) {
+    return problem_of(with_name("[port]\nneighbours = \"" + value + "\"\n"));
+  };
+  std::string seventeen;
+  for (int i = 2; i < 19; ++i) seventeen += "10.0.0." + std::to_string(i) + "=02:00:00:00:00:02 ";
+  for (const std::string& bad :
+       {std::string("10.0.0.2"), std::string("10.0.0.2=02:00:00:00:00"),
+        std::string("10.0.0.2=02:00:00:00:00:2"), std::string("10.0.0.2=03:00:00:00:00:02"),
+        std::string("10.0.0.2=00:00:00:00:00:00"), std::string("10.0.0=02:00:00:00:00:02"),
+        std::string("fd77::g=02:00:00:00:00:02"),
+        std::string("10.0.0.2=02:00:00:00:00:02,10.0.0.3=02:00:00:00:00:03"),
+        std::string("10.0.0.2=02:00:00:00:00:02 10.0.0.2=02:00:00:00:00:03"), seventeen}) {
+    EXPECT_TRUE(contains(problem(bad), "ADDRESS=MAC")) << bad;
+  }
+  const auto good = parse_neighbours(" 10.0.0.2=02:00:00:00:00:0a  fd77::2=02:AB:00:00:00:03 ");
+  ASSERT_TRUE(good);
+  ASSERT_EQ(good->size(), 2U);
+  EXPECT_FALSE((*good)[0].ip6);
+  EXPECT_EQ((*good)[0].ip[3], 2);
+  EXPECT_EQ((*good)[0].mac[5], 0x0a);
+  EXPECT_TRUE((*good)[1].ip6);
+  EXPECT_EQ((*good)[1].mac[1], 0xab);
+}
+
 TEST(Config, KeysThatDoNotFitTogetherAreRefused) {
   EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\nworkers = 2\ncores = [1]\n")), "one per worker"));
   EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\ncores = [1, 1]\n")), "listed twice"));

@@ -65,6 +65,13 @@ std::string_view gateway6_problem(std::string_view text) {
                                                       : "must be an IPv6 host address, such as \"fd77::fe\"";
 }
 
+std::string_view neighbours_problem(std::string_view text) {
+  return text.find('\0') == std::string_view::npos && parse_neighbours(text)
+             ? ""
+             : "must be up to 16 of ADDRESS=MAC with blanks between, such as "
+               "\"10.77.0.2=02:00:5e:10:00:02\", each address once";
+}
+
 std::string_view device_problem(std::string_view text) {
   for (const char c : text) {
     if (c <= ' ' || c > '~') return "must be a DPDK device without blanks, such as \"0000:01:00.0\"";
@@ -234,6 +241,13 @@ const Key kKeys[] = {
      .allowed = "`v6` or empty",
      .meaning = "Next hop for IPv6 peers outside the prefix.",
      .text_problem = gateway6_problem},
+    {.section = "port",
+     .name = "neighbours",
+     .field = &Node::neighbours,
+     .allowed = "`ADDRESS=MAC ...`, at most 16, or empty",
+     .meaning = "Link addresses of hosts and routers on the data network that are never asked for by ARP or "
+                "neighbour discovery, and that nothing heard there changes.",
+     .text_problem = neighbours_problem},
     {.section = "port",
      .name = "mtu",
      .type = ValueType::kInteger,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -10,7 +11,22 @@
 namespace sluice::config {
 namespace {
 
+constexpr size_t kNeighboursMax = 16;
+
 bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// Of a host: not of a group, and not all zero.
+bool read_mac(std::string_view text, uint8_t* mac) {
+  if (text.size() != 17) return false;
+  unsigned sum = 0;
+  for (size_t i = 0; i < 6; ++i) {
+    const char* const at = text.data() + 3 * i;
+    const auto [end, failure] = std::from_chars(at, at + 2, mac[i], 16);
+    if (failure != std::errc{} || end != at + 2 || (i < 5 && at[2] != ':')) return false;
+    sum += mac[i];
+  }
+  return (mac[0] & 1) == 0 && sum != 0;
+}
 
 // Reads "12" or "2.5" from the front of `text` and multiplies; false when there is no number, when
 // the product is not whole or does not fit.
@@ -135,6 +151,31 @@ Result<HostPort> parse_host_port(std::string_view text) {
   const auto [stop, failure] = std::from_chars(port_text.data(), end, result.port);
   if (port_text.empty() || failure != std::errc{} || stop != end) return error;
   return result;
+}
+
+Result<std::vector<NeighbourText>> parse_neighbours(std::string_view text) {
+  std::vector<NeighbourText> all;
+  while (!text.empty()) {
+    const size_t blank = text.find(' ');
+    const std::string_view word = text.substr(0, blank);
+    text = blank == std::string_view::npos ? "" : text.substr(blank + 1);
+    if (word.empty()) continue;
+    const Error error{
+        ErrorCode::kConfiguration,
+        quoted(word) + " is no neighbour: write ADDRESS=MAC, such as 10.77.0.2=02:00:5e:10:00:02"};
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return error;
+    NeighbourText one{.address = std::string(word.substr(0, equals))};
+    one.ip6 = one.address.find(':') != std::string::npos;
+    if (inet_pton(one.ip6 ? AF_INET6 : AF_INET, one.address.c_str(), one.ip) != 1) return error;
+    if (!read_mac(word.substr(equals + 1), one.mac)) return error;
+    for (const NeighbourText& other : all) {
+      if (other.ip6 == one.ip6 && std::equal(one.ip, one.ip + 16, other.ip)) return error;
+    }
+    if (all.size() == kNeighboursMax) return error;
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 bool valid_node_name(std::string_view name) {
