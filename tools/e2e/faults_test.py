@@ -81,6 +81,8 @@ def test_a_data_network_that_vanishes(pair, direction):
     pair.wire.blackhole(3600, direction)
     try:
         wait_until(lambda: pair.a.json("session", "show", session)[1]["attempts"] >= 2, 60, "new flows were opened")
+        wait_until(lambda: "does not answer ARP" in pair.a.json("session", "show", session)[1]["waiting_for"], 60,
+                   "the session says what it waits for")  # fmt: skip
     finally:
         pair.wire.blackhole(0, direction)
     succeeded(pair, process, session, source, pair.b.export() / source.name)
