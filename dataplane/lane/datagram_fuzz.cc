@@ -205,7 +205,7 @@ void events(World& world) {
   }
   const board::FlowState& rx = world.node.board().flows[kRxSlot].state;
   const board::FlowState& tx = world.node.board().flows[kTxSlot].state;
-  const bool restarted = world.node.side().counter(Counter::rx_window_restarts) > 0;
+  const bool restarted = world.node.side().counter(board::Counter::rx_window_restarts) > 0;
   fuzz::require(restarted || rx.highest_data_end >= world.highest_data_end,
                 "the highest tx_seq never goes back");
   fuzz::require(rx.credit_extents >= world.credit[0], "nor does credit that was granted");
