@@ -114,6 +114,7 @@ def test_an_inquiry_opens_nothing(two):
                     assert (answer.session_id, answer.known, answer.ended) == (session_id, True, False)
                 else:
                     with pytest.raises(peer.Failed) as failure:
+                        stream.expect("hello")
                         stream.expect("session_done")
                     assert failure.value.code == 6
             taken.result()
