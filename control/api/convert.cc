@@ -78,6 +78,7 @@ node::Wishes wishes_of_any(const Request& request) {
           .rate_bps = options.rate_bps(),
           .crc = options.crc(),
           .overwrite = options.overwrite(),
+          .verify = options.verify(),
           .ip = options.ip(),
           .chunk_bytes = options.chunk_bytes()};
 }

@@ -58,6 +58,7 @@ struct File {
   // Read again before it is believed. Destination: its disk failed once. Source: times may not tell of
   // changes.
   bool suspect = false;
+  bool verify = false;  // destination: read again, too, because an operator asked for that
 };
 
 struct Object {

@@ -10,11 +10,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
 #include "control/exports/file_state.h"
+#include "control/exports/reserved.h"
 #include "control/exports/temporary.h"
 
 namespace sluice::exports {
@@ -299,7 +301,7 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
 
   const uint64_t needed_bytes = aligned_bytes(spec);
   if (needed_bytes == 0 && spec.size != 0) return no_space(state->path, spec.size, free_bytes_of(at));
-  auto fd = create_temporary(at, state->temporary, temporary_path);
+  auto fd = create_temporary(at, state->temporary, temporary_path, *reserved_);
   if (!fd) return fd.error();
   state->fd = std::move(*fd);  // from here the destructor removes it
   if (const uint64_t free_bytes = free_bytes_of(at); needed_bytes > free_bytes)
@@ -307,6 +309,10 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
   if (auto status = allocate(state->fd.get(), needed_bytes, state->path); !status) return status.error();
   state->direct = make_direct(state->fd.get());
   return DestinationFile(std::move(state));
+}
+
+Reservation Exports::reserve(const catalog::FileIdentity& unfinished) const {
+  return Reserved::add(reserved_, unfinished);
 }
 
 Result<Exports::Named> Exports::open_named(const std::string& name_path) const {

@@ -10,6 +10,7 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/file_state.h"
+#include "control/exports/reserved.h"
 #include "control/exports/temporary.h"
 
 namespace sluice::exports {
@@ -29,6 +30,7 @@ std::string last_component(const std::string& path) { return path.substr(path.rf
 
 Result<Exports> Exports::open(const std::vector<config::Export>& exports) {
   Exports result;
+  result.reserved_ = std::make_shared<Reserved>();
   for (const config::Export& item : exports) {
     UniqueFd fd(::open(item.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!fd)

@@ -76,6 +76,10 @@ class DestinationFile {
   std::unique_ptr<State> state_;
 };
 
+// While it lives, nobody takes this unfinished file of a transfer that let go of it for a leftover.
+using Reservation = std::shared_ptr<const void>;
+class Reserved;
+
 class Exports {
  public:
   // Opens the roots. An export whose root is missing is a configuration error that names it.
@@ -97,6 +101,7 @@ class Exports {
   Result<std::optional<DestinationFile>> reopen_destination(const DestinationSpec& spec,
                                                             const catalog::FileIdentity& identity,
                                                             UniqueFd fd) const;
+  Reservation reserve(const catalog::FileIdentity& unfinished) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
 
@@ -123,6 +128,7 @@ class Exports {
   };
   Result<Named> open_named(const std::string& name_path) const;
   std::vector<Root> roots_;
+  std::shared_ptr<Reserved> reserved_;
 };
 
 }  // namespace sluice::exports

@@ -49,13 +49,13 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
   return crc;
 }
 
-Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t length) {
+Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length) {
   const std::string again = fmt::format("/proc/self/fd/{}", fd);
   UniqueFd reader(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
   if (!reader) reader = UniqueFd(::open(again.c_str(), O_RDONLY | O_CLOEXEC));
   if (!reader)
     return Error{ErrorCode::kStorage, fmt::format("cannot be read back: {}", std::strerror(errno))};
-  return read_crc(reader.get(), kind, 0, length);
+  return read_crc(reader.get(), kind, offset, length);
 }
 
 }  // namespace sluice::control

@@ -18,8 +18,8 @@ using ReadProgress = std::function<bool(uint64_t bytes)>;
 // where and why; the caller names the file.
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                           const ReadProgress& progress = {});
-// Of the first `length` bytes of the file behind a descriptor that can only write, past the page cache where
-// the file system allows that.
-Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t length);
+// The same of the file behind a descriptor of any kind, past the page cache where the file system allows
+// that.
+Result<uint64_t> read_back_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length);
 
 }  // namespace sluice::control

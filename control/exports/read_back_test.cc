@@ -41,7 +41,7 @@ TEST_F(ReadBackTest, GivesTheCrcOfAnyAlignedPart) {
     }
   }
   EXPECT_EQ(*read_crc(file_.get(), kKind, 0, 0), 0U);
-  EXPECT_EQ(*read_back_crc(file_.get(), kKind, bytes_.size()), expected(0, bytes_.size()));
+  EXPECT_EQ(*read_back_crc(file_.get(), kKind, 0, bytes_.size()), expected(0, bytes_.size()));
 }
 
 TEST_F(ReadBackTest, TellsOfEveryByteOnceAndCanBeEnded) {

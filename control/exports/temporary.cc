@@ -43,12 +43,17 @@ Error busy(const std::string& temporary_path) {
 namespace {
 
 // Removes a temporary file that nobody holds.
-Status remove_leftover(int directory_fd, const std::string& name, const std::string& path) {
+Status remove_leftover(int directory_fd, const std::string& name, const std::string& path,
+                       const Reserved& reserved) {
   const UniqueFd fd = open_beneath(directory_fd, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
   if (!fd && errno == ENOENT) return {};  // its owner was quicker
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
     return Error{ErrorCode::kDestinationExists, path + ": is in the way; remove it"};
+  if (reserved.contains({.device = info.st_dev, .inode = info.st_ino})) {
+    return Error{ErrorCode::kDestinationExists,
+                 "a paused transfer writes to " + path + "; let it go on, or cancel it"};
+  }
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
     return errno == EWOULDBLOCK ? busy(path) : storage_error(path, errno);
   // While the lock is held nobody else takes this file for a leftover.
@@ -59,7 +64,8 @@ Status remove_leftover(int directory_fd, const std::string& name, const std::str
 
 }  // namespace
 
-Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path) {
+Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path,
+                                  const Reserved& reserved) {
   constexpr int kAttempts = 4;
   for (int i = 0; i < kAttempts; ++i) {
     UniqueFd fd = open_beneath(directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
@@ -68,7 +74,7 @@ Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, con
                    path + ": no space for another file; free some, or choose another destination"};
     if (!fd && errno != EEXIST) return lookup_error(path, errno, ErrorCode::kStorage);
     if (!fd) {
-      if (auto status = remove_leftover(directory_fd, name, path); !status) return status.error();
+      if (auto status = remove_leftover(directory_fd, name, path, reserved); !status) return status.error();
       continue;
     }
     // Between creation and lock another writer may have taken it for a leftover.

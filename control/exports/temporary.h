@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/exports/reserved.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
 
@@ -21,8 +22,10 @@ std::string temporary_name(const std::string& name);
 // Also in the spellings that a file system without cases takes for the same name.
 bool is_temporary_name(std::string_view name);
 
-// Empty, locked, and certainly the one that has this name. kDestinationExists: another transfer writes it.
-Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path);
+// Empty, locked, and certainly the one that has this name. kDestinationExists: another transfer writes it, or
+// has let go of it for a while (`reserved`).
+Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path,
+                                  const Reserved& reserved);
 
 // Does `name` in the directory still mean the open file?
 bool still_named(int directory_fd, const std::string& name, int fd);

@@ -124,6 +124,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.rate_bps = from.rate_bps();
   to.options.crc_kind = static_cast<wire::CrcKind>(from.crc_kind());
   to.options.overwrite = from.overwrite();
+  to.options.verify = from.verify();
   to.options.family = static_cast<transfer::IpFamily>(from.family());
   to.options.chunk_bytes = from.chunk_bytes();
   to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
@@ -175,6 +176,7 @@ std::string encode(const transfer::Request& request) {
   to.set_rate_bps(request.options.rate_bps);
   to.set_crc_kind(static_cast<uint32_t>(request.options.crc_kind));
   to.set_overwrite(request.options.overwrite);
+  to.set_verify(request.options.verify);
   to.set_family(static_cast<uint32_t>(request.options.family));
   to.set_chunk_bytes(request.options.chunk_bytes);
   return to.SerializeAsString();
@@ -198,6 +200,7 @@ std::string encode(const catalog::File& file) {
   to.set_overwrite(file.overwrite);
   to.set_peer_path(file.peer_path);
   to.set_suspect(file.suspect);
+  to.set_verify(file.verify);
   return to.SerializeAsString();
 }
 
@@ -254,7 +257,8 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .digest = from.digest(),
                        .state = static_cast<catalog::FileState>(from.state()),
                        .overwrite = from.overwrite(),
-                       .suspect = from.suspect()};
+                       .suspect = from.suspect(),
+                       .verify = from.verify()};
 }
 
 }  // namespace sluice::journal

@@ -11,13 +11,13 @@ namespace sluice::fields {
 
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<13> {};
+template <> struct Count<catalog::File> : Fields<14> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<transfer::Agreement> : Fields<11> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<6> {};
+template <> struct Count<transfer::Options> : Fields<7> {};
 template <> struct Count<transfer::Record> : Fields<10> {};
 template <> struct Count<transfer::Request> : Fields<3> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
@@ -47,6 +47,7 @@ inline transfer::Request sample_request() {
                       .rate_bps = 5'000'000'000,
                       .crc_kind = wire::CrcKind::kCrc32c,
                       .overwrite = true,
+                      .verify = true,
                       .family = transfer::IpFamily::kIp6,
                       .chunk_bytes = 4096},
           .source_paths = {"/export/a", "/export/b"},
@@ -103,7 +104,8 @@ inline catalog::File sample_file(const std::string& name) {
           .digest = 0xFEDCBA9876543210,
           .state = catalog::FileState::kDone,
           .overwrite = true,
-          .suspect = true};
+          .suspect = true,
+          .verify = true};
 }
 
 }  // namespace sluice::journal

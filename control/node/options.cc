@@ -51,6 +51,7 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
                              wire::kChunkBytesStep, wire::kChunkBytesMin, wire::kChunkBytesMax));
   }
   result.overwrite = wishes.overwrite;
+  result.verify = wishes.verify;
   return result;
 }
 

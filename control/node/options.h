@@ -21,6 +21,7 @@ struct Wishes {
   uint64_t rate_bps = 0;
   std::string crc;  // "crc64", "crc32c", "none"
   bool overwrite = false;
+  bool verify = false;
   std::string ip;  // "4", "6"
   uint32_t chunk_bytes = 0;
 };

@@ -98,6 +98,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
   to->set_destination(m.destination);
   to->set_destination_is_directory(m.into_directory);
   to->set_overwrite(m.overwrite);
+  to->set_verify(m.verify);
   to->set_more(m.more);
 }
 
@@ -209,6 +210,7 @@ transfer::TransferOffer take(const TransferOffer& m) {
   transfer::TransferOffer offer{.destination = m.destination(),
                                 .into_directory = m.destination_is_directory(),
                                 .overwrite = m.overwrite(),
+                                .verify = m.verify(),
                                 .more = m.more()};
   for (const File& file : m.files()) {
     offer.files.push_back({.number = file.object(),

@@ -26,7 +26,7 @@ template <> struct Count<transfer::Pause> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
 template <> struct Count<transfer::Specification> : Fields<13> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<9> {};
-template <> struct Count<transfer::TransferOffer> : Fields<5> {};
+template <> struct Count<transfer::TransferOffer> : Fields<6> {};
 template <> struct Count<transfer::TransferReady> : Fields<3> {};
 template <> struct Count<transfer::TransferRequest> : Fields<1> {};
 // clang-format on
@@ -91,6 +91,7 @@ inline std::vector<Message> sample_messages() {
                     .destination = "incoming/",
                     .into_directory = true,
                     .overwrite = true,
+                    .verify = true,
                     .more = true},
       TransferReady{
           .flow_ids = {5, 1ULL << 63}, .credit_extents = {16, 2}, .final_paths = {"/incoming/a", "/b"}},

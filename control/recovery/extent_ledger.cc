@@ -77,6 +77,10 @@ ExtentLedger::Add ExtentLedger::add(ExtentId extent, uint64_t crc) {
 std::string ExtentLedger::encode(BlockId block) const {
   std::string bytes;
   const auto open = open_.find(block);
+  if (open == open_.end() && !map_.is_set(first_of(block))) {
+    put(&bytes, 0);  // all of it was forgotten
+    return bytes;
+  }
   if (open == open_.end()) {
     put(&bytes, full_bitmap(extents_in(block)));
     put(&bytes, closed_[block]);
@@ -101,7 +105,7 @@ Status ExtentLedger::restore(const Block& block) {
     return Error{ErrorCode::kIntegrity,
                  "the journal's block " + std::to_string(block.id.value()) + " is damaged: not used"};
   };
-  if (block.id >= end_id() || block.bytes.size() < 16 || block.bytes.size() % 8 != 0) return bad();
+  if (block.id >= end_id() || block.bytes.size() < 8 || block.bytes.size() % 8 != 0) return bad();
   const uint64_t bitmap = get(block.bytes, 0);
   const uint64_t full = full_bitmap(extents_in(block.id));
   const auto values = block.bytes.size() / 8 - 1;
@@ -138,6 +142,40 @@ std::optional<uint64_t> ExtentLedger::extent_crc(ExtentId extent) const {
 std::optional<uint64_t> ExtentLedger::block_digest(BlockId block) const {
   if (!map_.is_set(first_of(block)) || open_.contains(block)) return std::nullopt;
   return closed_[block];
+}
+
+ExtentLedger::Piece ExtentLedger::piece_at(ExtentId from) const {
+  DCHECK(map_.is_set(from), "an extent that is known");
+  const BlockId block = block_of(from);
+  const auto open = open_.find(block);
+  if (open == open_.end()) return {.range = range_of(block), .crc = closed_[block]};
+  Piece piece{.range = {.offset = map_.range_of(from).offset}};
+  for (ExtentId extent = from; extent < end_of(block) && map_.is_set(extent); ++extent) {
+    const uint64_t bytes = map_.range_of(extent).length;
+    piece.crc =
+        crc::shift(layout_.crc_kind, piece.crc, bytes) ^ open->second.crcs[extent.value() % kBlockExtents];
+    piece.range.length += bytes;
+  }
+  return piece;
+}
+
+void ExtentLedger::forget(Range range) {
+  for (ExtentId extent = map_.extent_at(range.offset); extent < map_.extent_at(range.end() - 1).plus(1);) {
+    const BlockId block = block_of(extent);
+    const auto open = open_.find(block);
+    if (open == open_.end()) {
+      if (map_.is_set(first_of(block))) digest_ ^= shifted(range_of(block).end(), closed_[block]);
+      for (ExtentId each = first_of(block); each < end_of(block); ++each) map_.clear(each);
+      extent = end_of(block);
+    } else {
+      const uint64_t i = extent.value() % kBlockExtents;
+      if (map_.clear(extent)) digest_ ^= shifted(map_.range_of(extent).end(), open->second.crcs[i]);
+      open->second.bitmap &= ~(uint64_t{1} << i);
+      if (open->second.bitmap == 0) open_.erase(open);
+      ++extent;
+    }
+    changed_.insert(block);
+  }
 }
 
 void ExtentLedger::check_invariants() const {

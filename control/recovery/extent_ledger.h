@@ -29,7 +29,7 @@ inline constexpr uint32_t kBlockExtents = 64;
 using BlockId = Number<struct BlockTag, uint64_t>;
 
 // One journal row: a block, and its content as bytes (little-endian: a bitmap of 64 bits, then the CRCs of
-// the set extents in order, or one digest when the block is full).
+// the set extents in order, or one digest when the block is full; a block that was forgotten has no bit).
 struct Block {
   BlockId id;
   std::string bytes;
@@ -51,11 +51,21 @@ class ExtentLedger {
   // The blocks that changed since the last call.
   std::vector<Block> take_changed();
   void mark_changed(BlockId block) { changed_.insert(block); }  // it was taken, and not kept
+  // What was read is not what is known of these extents. All of a full block go at once, since only their
+  // common digest is known.
+  void forget(Range range);
   // A row of the journal. kIntegrity when it cannot be a row of this object; nothing of it is taken then.
   Status restore(const Block& block);
   // The CRC of an extent of an open block, or of a full block: for whoever reads the bytes back.
   std::optional<uint64_t> extent_crc(ExtentId extent) const;
   std::optional<uint64_t> block_digest(BlockId block) const;
+  // A piece that can be read and compared at once, from this extent on: its full block, or what its block
+  // knows without a hole. `from` is known.
+  struct Piece {
+    Range range;
+    uint64_t crc = 0;  // of its bytes
+  };
+  Piece piece_at(ExtentId from) const;
 
   BlockId end_id() const { return closed_.end_id(); }  // one past the last block
   static BlockId block_of(ExtentId extent) { return BlockId(extent.value() / kBlockExtents); }

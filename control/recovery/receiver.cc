@@ -113,6 +113,7 @@ void Receiver::finish_if_complete(ObjectId id) {
     actions_.syncs.push_back(id);
     return;
   }
+  if (next_claim(object)) return;  // This is asked again when the last of them was read.
   object.finishing = true;
   actions_.finished.push_back(id);
 }

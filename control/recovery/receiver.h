@@ -39,6 +39,18 @@ struct Need {
   std::vector<Range> ranges;
 };
 
+enum class Judgement : uint8_t {
+  kGood,
+  kLater,      // it will be read again
+  kForgotten,  // the bytes are not what the ledger says: they are missing again, and asked for
+};
+
+// Bytes that the ledger says are there, and that must be read before that counts.
+struct Claim {
+  ObjectId object;
+  Range range;
+};
+
 class Receiver {
  public:
   // A file that is not larger and was never synced needs no sync of its own: it is synced before it is
@@ -70,6 +82,17 @@ class Receiver {
   // Rows of the journal, before the first attempt; finish_restore() after the last.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
   void finish_restore();
+  // The file was out of this process's hands: what the ledger says of it is a claim until it was read again.
+  // No file is finished before that (receiver_claims.cc).
+  void distrust(ObjectId object);
+  // The next claim to be read and judged; one at a time.
+  std::optional<Claim> take_claim(ObjectId object);
+  // `crc` of its bytes, or nothing when they could not be read.
+  Judgement judge_claim(std::optional<uint64_t> crc);
+  // Rows that changed and that no sync takes to the journal.
+  std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
+  bool reading_claim() const { return reading_.has_value(); }
+  uint64_t claimed_bytes() const { return claimed_bytes_; }  // that nobody has read yet
   // With new flows nothing is under way.
   void start_attempt(uint32_t lanes, uint64_t now_ns);
   // Flows that a former control began go on: asks their workers what they have written. Extents whose CRC
@@ -132,6 +155,8 @@ class Receiver {
     std::vector<Query> found_missing;  // in this round
     uint32_t query_tag = 0;            // of this round
     uint32_t unanswered = 0;
+    ExtentMap claimed;       // what the ledger knew when the file was distrusted
+    ExtentId claims_from;    // claims before this one were read
     bool finishing = false;  // it is being given its name
     bool done = false;
   };
@@ -160,6 +185,10 @@ class Receiver {
   // What an extent adds to the digest of its object.
   static uint64_t shifted(const Object& object, ExtentId extent, uint64_t crc);
   void forget_and_need(ObjectId id, std::vector<ExtentId> extents);
+  std::optional<ExtentId> next_claim(const Object& object) const;
+  void set_claims_from(Object& object, ExtentId from);
+  void drop_claims(Object& object);
+  void forget_claim(ObjectId id, const ExtentLedger::Piece& piece);
   void plan_need(ObjectId id);
   void add_needs(ObjectId id, const std::vector<Query>& pieces);
   void plan_sync(ObjectId id);
@@ -179,6 +208,12 @@ class Receiver {
   uint64_t planned_ns_ = 0;
   uint64_t bytes_written_ = 0;
   uint64_t unsynced_bytes_ = 0;  // of batches under way, too
+  uint64_t claimed_bytes_ = 0;
+  struct Reading {
+    ObjectId object;
+    ExtentLedger::Piece piece;
+  };
+  std::optional<Reading> reading_;
   size_t done_ = 0;
   std::optional<Adoption> adoption_;
 };

@@ -94,6 +94,7 @@ void Receiver::begin_anew(ObjectId id) {
   CHECK(!object.done && !object.sync_under_way, "nothing is under way for a file that is gone");
   bytes_written_ -= object.written.set_bytes();
   unsynced_bytes_ -= object.unsynced_bytes;
+  drop_claims(object);
   Object fresh;
   fresh.layout = object.layout;
   fresh.written = ExtentMap(object.layout);
@@ -104,6 +105,7 @@ void Receiver::begin_anew(ObjectId id) {
 void Receiver::set_done(ObjectId id, uint64_t digest) {
   Object& object = objects_[id];
   if (object.done) return;
+  drop_claims(object);
   object.digest = digest;
   object.done = true;
   object.finishing = false;

@@ -9,16 +9,6 @@ namespace {
 using Files = std::vector<std::shared_ptr<exports::DestinationFile>>;
 using transfer::Recovered;
 
-exports::DestinationSpec spec_of(const catalog::File& file) {
-  return {.path = file.path,
-          .is_directory = false,
-          .name = file.name,
-          .size = file.size_bytes,
-          .mode = file.mode & 07777,
-          .mtime_ns = file.mtime_ns,
-          .overwrite = file.overwrite};
-}
-
 struct Created {
   Files open;
   std::vector<catalog::File> files;
@@ -49,11 +39,12 @@ struct Found {
 // What is held here from now on, no other transfer can take. The dataplane may still have it: then it is
 // away.
 Found find_again(const exports::Exports& exports, const catalog::File& file) {
-  if (file.state == catalog::FileState::kDone) return {.what = Recovered::kNamed, .file = nullptr};
-  // The rename may have come through before the former control could say so.
-  if (file.state == catalog::FileState::kFinishing) {
+  // The rename may have come through before the former control could say so; and what had its name may be
+  // gone.
+  if (file.state != catalog::FileState::kOpen) {
     const Result<bool> named = exports.is_committed(file.path, file.identity);
     if (named && *named) return {.what = Recovered::kNamed, .file = nullptr};
+    if (file.state == catalog::FileState::kDone) return {};
   }
   Result<std::optional<exports::DestinationFile>> reopened =
       exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
@@ -63,6 +54,16 @@ Found find_again(const exports::Exports& exports, const catalog::File& file) {
 }
 
 }  // namespace
+
+exports::DestinationSpec spec_of(const catalog::File& file) {
+  return {.path = file.path,
+          .is_directory = false,
+          .name = file.name,
+          .size = file.size_bytes,
+          .mode = file.mode & 07777,
+          .mtime_ns = file.mtime_ns,
+          .overwrite = file.overwrite};
+}
 
 TransferFiles::Destination& TransferFiles::destination(ObjectId object) {
   if (destinations_.size() <= object.value()) destinations_.resize(transfer_.job().catalog()->object_count());
@@ -188,11 +189,12 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
   const Destination open = destination(effect.object);
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   services_->pool.run(
-      [open, kind, bytes = file(effect.object).size_bytes] {
-        return control::read_back_crc(open->fd(), kind, bytes);
+      [open, kind, range = effect.range] {
+        return control::read_back_crc(open->fd(), kind, range.offset, range.length);
       },
       [self = shared_from_this(), effect](Result<uint64_t> crc) {
-        self->post(transfer::ObjectReadBack{.object = effect.object, .crc = std::move(crc)});
+        self->post(
+            transfer::ObjectReadBack{.object = effect.object, .range = effect.range, .crc = std::move(crc)});
       });
 }
 

@@ -104,22 +104,4 @@ void TransferFiles::perform(const transfer::ReadExtent& effect) {
       });
 }
 
-// ---- both --------------------------------------------------------------------------------------
-
-// Removing a large unfinished file takes its time.
-void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
-  services_->pool.run(
-      [sources = std::exchange(sources_, {}), destinations = std::exchange(destinations_, {}),
-       fetched = std::exchange(fetched_, {}), keep = effect.keep]() mutable {
-        for (const Destination& destination : destinations) {
-          if (keep && destination) destination->keep();
-        }
-        destinations.clear();
-        sources.clear();
-        fetched.clear();
-        return 0;
-      },
-      [self = shared_from_this()](int) { self->post(transfer::FilesReleased{}); });
-}
-
 }  // namespace sluice::runtime

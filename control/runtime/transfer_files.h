@@ -17,6 +17,9 @@
 
 namespace sluice::runtime {
 
+// By which an unfinished file of a destination is found again.
+exports::DestinationSpec spec_of(const catalog::File& file);
+
 class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
  public:
   // `transfer` is read only while an effect of it is performed.
@@ -67,6 +70,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   std::vector<std::shared_ptr<exports::SourceFile>> sources_;  // by object, as the next
   std::vector<Destination> destinations_;
   std::vector<std::shared_ptr<UniqueFd>> fetched_;
+  std::vector<exports::Reservation> reserved_;  // while files are let go of
 };
 
 }  // namespace sluice::runtime

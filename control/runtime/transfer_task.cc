@@ -15,7 +15,8 @@ transfer::Settings settings_of(const config::Node& node) {
           .sync_lag_ns = node.sync_lag_ms * transfer::kMillisecondNs,
           .stall_timeout_ns = node.stall_timeout_s * transfer::kSecondNs,
           .resume_timeout_ns = node.resume_timeout_s * transfer::kSecondNs,
-          .keep_ns = node.keep_timeout_s * transfer::kSecondNs};
+          .keep_ns = node.keep_timeout_s * transfer::kSecondNs,
+          .trust_journal = node.reread == "never"};
 }
 
 TransferTask::TransferTask(std::shared_ptr<Services> services, std::unique_ptr<transfer::Transfer> transfer,

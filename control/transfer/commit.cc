@@ -26,7 +26,7 @@ constexpr Row kTable[] = {
 
     {CommitPhase::kReceiving, CommitEvent::kFinishDue, CommitPhase::kFinishing, CommitAction::kFinish},
     {CommitPhase::kFinishing, CommitEvent::kGood, CommitPhase::kRecording, CommitAction::kRecord},
-    {CommitPhase::kFinishing, CommitEvent::kGoodSuspect, CommitPhase::kReadingBack, CommitAction::kReadBack},
+    {CommitPhase::kFinishing, CommitEvent::kGoodReadBack, CommitPhase::kReadingBack, CommitAction::kReadBack},
     // The last sync is a sync like any other: what was not certain before it may be lost.
     {CommitPhase::kFinishing, CommitEvent::kBad, CommitPhase::kSuspecting, CommitAction::kNoteSuspect},
     {CommitPhase::kReadingBack, CommitEvent::kGood, CommitPhase::kRecording, CommitAction::kRecord},

@@ -20,7 +20,7 @@ enum class CommitPhase : uint8_t {
   kSuspecting,   // that failed: the journal is told, before anything else is
   kJournalling,  // the CRCs of what was synced go into the journal
   kFinishing,    // complete: cut to its size, mode and times set, synced
-  kReadingBack,  // its disk failed once: what it gives back now is compared
+  kReadingBack,  // its disk failed once, or an operator asked for it: what it gives back is compared
   kRecording,    // the journal is told that it is finishing, and which file it is
   kNaming,       // its final name
   kNoting,       // the journal is told that it has it
@@ -30,8 +30,8 @@ enum class CommitPhase : uint8_t {
 enum class CommitEvent : uint8_t {
   kSyncDue,
   kFinishDue,
-  kGood,         // what was under way has ended well
-  kGoodSuspect,  // so has finishing, and the disk of this object failed once
+  kGood,          // what was under way has ended well
+  kGoodReadBack,  // so has finishing, and this file is read back before it gets its name
   kBad,
 };
 

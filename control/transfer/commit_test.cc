@@ -18,7 +18,7 @@ using A = CommitAction;
 
 constexpr P kPhases[] = {P::kReceiving,   P::kSyncing,   P::kSuspecting, P::kJournalling, P::kFinishing,
                          P::kReadingBack, P::kRecording, P::kNaming,     P::kNoting,      P::kNamed};
-constexpr E kEvents[] = {E::kSyncDue, E::kFinishDue, E::kGood, E::kGoodSuspect, E::kBad};
+constexpr E kEvents[] = {E::kSyncDue, E::kFinishDue, E::kGood, E::kGoodReadBack, E::kBad};
 
 // One way into each phase.
 const std::map<P, std::vector<E>> kWays = {
@@ -27,7 +27,7 @@ const std::map<P, std::vector<E>> kWays = {
     {P::kSuspecting, {E::kSyncDue, E::kBad}},
     {P::kJournalling, {E::kSyncDue, E::kGood}},
     {P::kFinishing, {E::kFinishDue}},
-    {P::kReadingBack, {E::kFinishDue, E::kGoodSuspect}},
+    {P::kReadingBack, {E::kFinishDue, E::kGoodReadBack}},
     {P::kRecording, {E::kFinishDue, E::kGood}},
     {P::kNaming, {E::kFinishDue, E::kGood, E::kGood}},
     {P::kNoting, {E::kFinishDue, E::kGood, E::kGood, E::kGood}},
@@ -56,7 +56,7 @@ const std::map<std::pair<P, E>, Expected> kExpected = {
     {{P::kJournalling, E::kGood}, {P::kReceiving, A::kReport}},
     {{P::kJournalling, E::kBad}, {P::kReceiving, A::kTakeBack}},
     {{P::kFinishing, E::kGood}, {P::kRecording, A::kRecord}},
-    {{P::kFinishing, E::kGoodSuspect}, {P::kReadingBack, A::kReadBack}},
+    {{P::kFinishing, E::kGoodReadBack}, {P::kReadingBack, A::kReadBack}},
     {{P::kFinishing, E::kBad}, {P::kSuspecting, A::kNoteSuspect}},
     {{P::kReadingBack, E::kGood}, {P::kRecording, A::kRecord}},
     {{P::kReadingBack, E::kBad}, {P::kReceiving, A::kFail}},
@@ -136,7 +136,8 @@ TEST(Commit, TheOrderIsSyncJournalReportAndFinishRecordNameNoteTell) {
 TEST(Commit, ADiskThatFailedIsReadBackBeforeTheNameIsRecorded) {
   Commit commit;
   std::vector<A> actions;
-  for (const E event : {E::kSyncDue, E::kBad, E::kGood, E::kFinishDue, E::kGoodSuspect, E::kGood, E::kGood}) {
+  for (const E event :
+       {E::kSyncDue, E::kBad, E::kGood, E::kFinishDue, E::kGoodReadBack, E::kGood, E::kGood}) {
     actions.push_back(commit.step(event));
   }
   EXPECT_EQ(actions, (std::vector<A>{A::kSync, A::kNoteSuspect, A::kForget, A::kFinish, A::kReadBack,

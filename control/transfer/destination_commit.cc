@@ -51,8 +51,9 @@ Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& 
       return {};
     case CommitAction::kReadBack:
       out.log(LogLevel::kInfo,
-              fmt::format("{}: reading it back, since its disk failed meanwhile", catalog().shown(object)));
-      pending_.ask(ReadBackObject{object}, out);
+              fmt::format("{}: reading it back before it gets its name", catalog().shown(object)));
+      read_crcs_[object] = 0;
+      read_back(object, 0, out);
       return {};
     case CommitAction::kRecord:
       journal_state(object, Entry::kFinishing, catalog::FileState::kFinishing, Durability::kPower, out);
@@ -76,6 +77,8 @@ Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& 
 // system's own blocks are written without anybody waiting for them.
 void DestinationEnd::journal_suspect(ObjectId object, Entry entry, Effects& out) {
   Batch batch;
+  std::vector<recovery::Block> forgotten = receiver_->take_changed(object);
+  if (!forgotten.empty()) batch.blocks.push_back({.object = object, .blocks = std::move(forgotten)});
   const catalog::Object& its = catalog().object(object);
   for (uint32_t i = 0; i < its.file_count; ++i) {
     catalog::File& file = files_.catalog().file(its.first_file.plus(i));
@@ -137,9 +140,13 @@ Status DestinationEnd::on(const FilesCreated& event, Effects& out) {
 }
 
 Status DestinationEnd::on(const FilesRecovered& event, Effects& out) {
+  interrupted_ = true;
   for (uint32_t i = 0; i < event.objects.size(); ++i) {
     const ObjectId object(i);
-    if (event.objects[object] != Recovered::kNamed || receiver_->done(object)) continue;
+    const bool named = event.objects[object] == Recovered::kNamed;
+    if (receiver_->done(object) && !named && !files_.discards()) note_lost(object, out);
+    if (event.objects[object] == Recovered::kHeld) distrust(object);
+    if (!named || receiver_->done(object)) continue;
     receiver_->set_done(object, catalog().files_of(object).front().digest);
     commits_[object].found_named();
   }
@@ -160,26 +167,9 @@ Status DestinationEnd::on(const ObjectSynced& event, Effects& out) {
 Status DestinationEnd::on(const ObjectFinished& event, Effects& out) {
   pending_.answered();
   ++steps_;
-  const bool suspect = catalog().files_of(event.object).front().suspect;
-  const CommitEvent good = suspect ? CommitEvent::kGoodSuspect : CommitEvent::kGood;
+  const catalog::File& file = catalog().files_of(event.object).front();
+  const CommitEvent good = file.suspect || file.verify ? CommitEvent::kGoodReadBack : CommitEvent::kGood;
   return commit(event.object, event.status ? good : CommitEvent::kBad, event.status, out);
-}
-
-Status DestinationEnd::on(const ObjectReadBack& event, Effects& out) {
-  pending_.answered();
-  ++steps_;
-  const std::string& shown = catalog().shown(event.object);
-  Status status;
-  if (!event.crc) {
-    status = Error{event.crc.error().code, shown + ": " + event.crc.error().message};
-  } else if (*event.crc != receiver_->digest(event.object)) {
-    status =
-        Error{ErrorCode::kIntegrity,
-              fmt::format("{}: its disk failed meanwhile, and now gives back other bytes than were written: "
-                          "nothing was stored; check the disk and its file system, then send it again",
-                          shown)};
-  }
-  return commit(event.object, status ? CommitEvent::kGood : CommitEvent::kBad, status, out);
 }
 
 Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {

@@ -94,7 +94,7 @@ void DestinationEnd::adopt_work(ControlStream& stream, std::span<const board::Fl
 void DestinationEnd::send_states(Effects& out) const {
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     const ObjectId object(i);
-    if (receiver_->done(object)) {
+    if (receiver_->done(object) && !lost_objects_.contains(object)) {
       say(ObjectState{.object = object, .done = true, .digest = receiver_->digest(object)}, out);
       continue;
     }
@@ -133,6 +133,11 @@ Status DestinationEnd::on_message(const Message& message, uint64_t /*now_ns*/, E
   if (std::holds_alternative<SessionDone>(message)) {
     peer_ended_ = true;
     if (complete()) return {};
+    if (interrupted_) {
+      return Error{ErrorCode::kIntegrity,
+                   "the source was told that all files had arrived, and here they are not complete any more: "
+                   "they were removed, or their volume went back in time; send them again"};
+    }
     return Error{ErrorCode::kIncompatible, "the source ended the session before its files were done"};
   }
   return Error{ErrorCode::kIncompatible,
@@ -171,6 +176,7 @@ Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
         .leg = stream_->leg(), .lane = lane, .gaps = std::move(gaps), .settled_below = settled_below});
   }
   receiver_->tick(now_ns);
+  read_claims(out);
   return follow_receiver(out);
 }
 
@@ -216,6 +222,8 @@ std::string DestinationEnd::waiting_for(const control::FlowFigures& before, cons
                                         uint64_t now_ns) const {
   constexpr uint64_t kSilenceNs = 500'000'000;
   if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
+  if (receiver_ && receiver_->claimed_bytes() != 0 && now.bytes == before.bytes)
+    return "disk (reading again what had arrived)";
   if (bytes_done() == catalog().bytes_total()) return "";
   if (std::string wait = control::neighbour_wait(now, now_ns); !wait.empty()) return wait;
   if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";

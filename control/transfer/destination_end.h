@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ class DestinationEnd {
   Status on(const Tick& event, uint64_t now_ns, Effects& out);
   Status on(const FilesRecovered& event, Effects& out);
   Status on(const FilesCreated& event, Effects& out);
+  Status on(const FileReopened& event, Effects& out);
   Status on(const FileRecreated& event, Effects& out);
   Status on(const ObjectSynced& event, Effects& out);
   Status on(const ObjectFinished& event, Effects& out);
@@ -61,6 +63,8 @@ class DestinationEnd {
 
   // ---- what it knows ----
   bool complete() const { return receiver_ && receiver_->all_done(); }
+  // A file that had its name before a restart, and is not found there any more.
+  const std::optional<Error>& lost() const { return lost_; }
   bool peer_ended() const { return peer_ended_; }
   uint32_t pending() const { return files_.pending() + pending_.count(); }
   const catalog::Catalog& catalog() const { return files_.catalog(); }
@@ -88,6 +92,12 @@ class DestinationEnd {
   Status named(ObjectId object, Effects& out);
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);
+  void distrust(ObjectId object);
+  void note_lost(ObjectId object, Effects& out);
+  void read_claims(Effects& out);
+  Status claim_read(const ObjectReadBack& event, Effects& out);
+  void read_back(ObjectId object, uint64_t from, Effects& out);
+  Status read_back_for_name(const ObjectReadBack& event, Effects& out);
   void say(Message message, Effects& out) const {
     if (stream_ != nullptr) stream_->say(std::move(message), out);
   }
@@ -99,10 +109,14 @@ class DestinationEnd {
   std::optional<recovery::Receiver> receiver_;
   Indexed<ObjectId, Commit> commits_;
   Indexed<LaneId, recovery::LossDetector> detectors_;
-  std::map<ObjectId, Error> sync_errors_;  // of failed syncs, while the journal is told
+  std::map<ObjectId, Error> sync_errors_;   // of failed syncs, while the journal is told
+  std::map<ObjectId, uint64_t> read_crcs_;  // of files that are read back before they get their names
+  std::set<ObjectId> lost_objects_;
+  std::optional<Error> lost_;
   uint64_t steps_ = 0;
   Pending pending_;
   bool peer_ended_ = false;
+  bool interrupted_ = false;  // once, by a restart or a pause
 };
 
 }  // namespace sluice::transfer

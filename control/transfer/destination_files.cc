@@ -35,7 +35,8 @@ catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
           .size_bytes = offered.size_bytes,
           .mode = offered.mode,
           .mtime_ns = offered.mtime_ns,
-          .overwrite = offer.overwrite};
+          .overwrite = offer.overwrite,
+          .verify = offer.verify};
 }
 
 }  // namespace
@@ -84,8 +85,10 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
                                           uint32_t extent_bytes) {
   extent_bytes_ = extent_bytes;
   if (phase_ == FilesPhase::kIdle) {
-    offer_ = {
-        .destination = part.destination, .into_directory = part.into_directory, .overwrite = part.overwrite};
+    offer_ = {.destination = part.destination,
+              .into_directory = part.into_directory,
+              .overwrite = part.overwrite,
+              .verify = part.verify};
     phase_.change(FilesPhase::kOffer);
   }
   if (part.more && part.files.empty()) {
@@ -101,6 +104,7 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
     offer_.destination = wish->destination;
     offer_.into_directory = wish->into_directory;
     offer_.overwrite = wish->overwrite;
+    offer_.verify = wish->verify;
     if (Status status = check_asked_for(wish->paths); !status) return status.error();
   }
   if (Status status = check(offer_, extent_bytes); !status) return status.error();

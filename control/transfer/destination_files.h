@@ -40,6 +40,7 @@ class DestinationFiles {
     std::string destination;
     bool into_directory = false;
     bool overwrite = false;
+    bool verify = false;
   };
 
   // `files`: from the journal, or none yet.
@@ -81,6 +82,7 @@ class DestinationFiles {
   bool held(ObjectId object) const { return discard_ || places_[object].held; }
   bool is_open(ObjectId object) const { return places_[object].open; }
   bool discards() const { return discard_; }
+  bool halted() const { return halted_; }
   uint32_t pending() const { return pending_.count(); }
   FilesPhase phase() const { return phase_; }
   const catalog::Catalog& catalog() const { return catalog_; }

@@ -149,12 +149,14 @@ struct FinishObject {  // cut to size, mode and times set, synced -> ObjectFinis
 };
 struct ReadBackObject {  // past the cache where the file system allows that -> ObjectReadBack
   ObjectId object;
+  recovery::Range range;
 };
 struct NameObject {  // its final name, and the directory synced -> ObjectNamed
   ObjectId object;
 };
 struct ReleaseFiles {  // of either role: lets go of every descriptor -> FilesReleased
-  bool keep = false;   // unfinished files stay; otherwise they are removed
+  // Unfinished files stay, and no other transfer of this node takes them; otherwise they are removed.
+  bool keep = false;
 };
 
 // ---- the journal -------------------------------------------------------------------------------

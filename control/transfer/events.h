@@ -153,6 +153,7 @@ struct ObjectFinished {
 };
 struct ObjectReadBack {
   ObjectId object;
+  recovery::Range range;
   Result<uint64_t> crc;
 };
 struct ObjectNamed {

@@ -311,7 +311,8 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
     wish.emplace(DestinationFiles::Wish{.paths = job.request->source_paths,
                                         .destination = job.request->destination,
                                         .into_directory = job.request->into_directory(),
-                                        .overwrite = job.request->options.overwrite});
+                                        .overwrite = job.request->options.overwrite,
+                                        .verify = job.request->options.verify});
   }
   const Result<bool> whole =
       job.destination()->files().take_offer(offer, wish ? &*wish : nullptr, job.terms->extent_bytes);

@@ -34,6 +34,10 @@ struct Job {
   bool complete() const {
     return source() != nullptr ? source()->complete() : destination() != nullptr && destination()->complete();
   }
+  // Complete, and yet no success.
+  std::optional<Error> lost() const {
+    return destination() != nullptr ? destination()->lost() : std::nullopt;
+  }
   bool peer_ended() const {
     return source() != nullptr ? source()->peer_ended()
                                : destination() != nullptr && destination()->peer_ended();

@@ -81,6 +81,7 @@ struct TransferOffer {
   std::string destination;
   bool into_directory = false;
   bool overwrite = false;
+  bool verify = false;
   bool more = false;
 };
 

@@ -82,6 +82,7 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request) const {
     if (request != nullptr) part.destination = request->destination;
     part.into_directory = catalog().file_count() > 1 || part.destination.ends_with('/');
     part.overwrite = request != nullptr && request->options.overwrite;
+    part.verify = request != nullptr && request->options.verify;
   }
   return parts;
 }
@@ -161,15 +162,31 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
 Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
   if (const Status status = check_count(state.held); !status) return status;
   if (state.end) {
+    if (const Status status = check_still_done(); !status) return status;
     held_at_start_ = std::max(held_at_start_, sender_.bytes_held());
     sender_.report_again();
     sender_.peer_said_all();
   } else if (state.done) {
+    listed_done_.insert(state.object);
     (void)sender_.file_done(state.object, state.digest);
   } else {
     sender_.peer_has(state.object, state.held);
   }
   return follow_sender(out);
+}
+
+// What the peer had stored it lists each time. A volume that went back in time makes it forget that it had.
+Status SourceEnd::check_still_done() {
+  const std::set<ObjectId> listed = std::exchange(listed_done_, {});
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (!sender_.done(object) || listed.contains(object)) continue;
+    return Error{ErrorCode::kIntegrity,
+                 fmt::format("{}: the peer had reported it as stored, and does not have it any more: it was "
+                             "removed there, or its volume went back in time; send it again",
+                             catalog().shown(object))};
+  }
+  return {};
 }
 
 Status SourceEnd::follow_sender(Effects& out) {

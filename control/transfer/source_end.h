@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,7 @@ class SourceEnd {
  private:
   Status object_state(const ObjectState& state, Effects& out);
   void open_next(Effects& out);
+  Status check_still_done();
   Status follow_sender(Effects& out);
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
   Status rechecked(ObjectId object, uint64_t crc, Effects& out);
@@ -104,6 +106,7 @@ class SourceEnd {
   Pending pending_;
   bool journalling_ = false;
   bool rereading_ = false;
+  std::set<ObjectId> listed_done_;  // of the ObjectStates of this stream, so far
   bool peer_ended_ = false;
 };
 

@@ -35,6 +35,7 @@ struct Options {
   uint64_t rate_bps = 0;
   wire::CrcKind crc_kind = wire::CrcKind::kCrc64Ecma;
   bool overwrite = false;
+  bool verify = false;  // each file is read back before it gets its name
   IpFamily family = IpFamily::kAny;
   uint32_t chunk_bytes = 8192;
 };
@@ -74,6 +75,7 @@ struct Settings {
   uint64_t stall_timeout_ns = 30 * kSecondNs;
   uint64_t resume_timeout_ns = 86400 * kSecondNs;  // for a peer that this node called
   uint64_t keep_ns = 7 * 86400 * kSecondNs;        // for one that called, and has not since
+  bool trust_journal = false;  // what it says of unfinished files is not read again after an interruption
   // Objects that are open at the dataplane at a time, and objects of a source opened before their turn. The
   // simulator takes small ones, so that few files reach what thousands do.
   uint32_t open_objects_max = board::kOpenObjectsMax;

@@ -16,8 +16,9 @@ bool allowed(P from, P to) {
     case P::kNew:
       return false;
     case P::kNoting:
-    case P::kRecovering:
       return from == P::kNew;
+    case P::kRecovering:
+      return from == P::kNew || from == P::kPaused;
     case P::kActive:
       return from == P::kNew || from == P::kNoting || from == P::kRecovering || from == P::kActive ||
              from == P::kResting || from == P::kPaused;
@@ -111,7 +112,7 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
         } else if constexpr (std::is_same_v<E, SourceChecked> || std::is_same_v<E, ExtentRead>) {
           to_end(job_.source()->on(e, out_));
         } else if constexpr (std::is_same_v<E, FileReopened>) {
-          to_end(job_.destination()->files().on(e, out_));
+          to_end(job_.destination()->on(e, out_));
         } else if constexpr (std::is_same_v<E, TimerDue>) {
         } else if constexpr (requires { job_.destination()->on(e, out_); } &&
                              !std::is_same_v<E, FilesRecovered> && !std::is_same_v<E, JournalWritten>) {
@@ -178,13 +179,12 @@ void Transfer::on(const FilesRecovered& event, uint64_t now_ns) {
 void Transfer::recovered(uint64_t now_ns) {
   if (job_.has_end() && job_.complete()) {
     peer_unaware_ = job_.initiator && job_.role == Role::kDestination;
-    return end_with(std::nullopt, now_ns);
+    return end_with(job_.lost(), now_ns);
   }
   if (cancelled_) return end_with(error_, now_ns);
   if (detached_) return leave();
   if (paused_) {
-    legs_.front()->expect_call(now_ns);
-    phase_.change(P::kPaused);
+    enter_pause(now_ns);
   } else {
     begin_attempts(now_ns);
   }

@@ -26,7 +26,7 @@ namespace sluice::transfer {
 enum class TransferPhase : uint8_t {
   kNew,
   kNoting,      // the journal is told what was asked for
-  kRecovering,  // after a restart: what is there of its files?
+  kRecovering,  // after a restart or a pause: what is there of its files?
   kActive,      // an attempt is under way
   kResting,     // between two attempts
   kForgetting,  // nothing was moved: files go, the next attempt begins with a handshake
@@ -79,7 +79,7 @@ class Transfer {
   std::string log_name() const;
 
  private:
-  enum class Release : uint8_t { kNone, kForget, kEnd, kLeave };
+  enum class Release : uint8_t { kNone, kForget, kEnd, kLeave, kPause };
 
   // What happens to it
   void on(const Begin& event, uint64_t now_ns);
@@ -102,6 +102,7 @@ class Transfer {
   void rest(const Error& error, bool peer_is_well, uint64_t now_ns);
   void keep_resting(uint64_t now_ns);
   void hold(const std::optional<Error>& error, uint64_t now_ns);
+  void enter_pause(uint64_t now_ns);
   void keep_paused(uint64_t now_ns);
   void forget();
   void forgotten(uint64_t now_ns);

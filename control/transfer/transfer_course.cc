@@ -79,6 +79,11 @@ void Transfer::on(const FilesReleased&, uint64_t now_ns) {
   const Release what = std::exchange(release_, Release::kNone);
   Batch batch;
   if (what == Release::kLeave) return over();
+  if (what == Release::kPause) {
+    if (job_.source() != nullptr) job_.source()->files().released();
+    if (job_.destination() != nullptr) job_.destination()->files().released();
+    return;
+  }
   if (what == Release::kForget) {
     const bool began = std::exchange(job_.began, false);
     job_.end.emplace<std::monostate>();
@@ -109,7 +114,7 @@ void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
   if (job_.has_end() && job_.complete()) {
     // A source that was called hears from nobody else that its files have arrived.
     peer_unaware_ = job_.initiator && job_.role == Role::kDestination && !job_.peer_ended();
-    return end_with(std::nullopt, now_ns);
+    return end_with(job_.lost(), now_ns);
   }
   if (cancelled_) return end_with(error_, now_ns);
   if (end.peer_ended) return end_with(end.error, now_ns);
@@ -188,11 +193,21 @@ void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
     write_record(Entry::kHeld, Durability::kPower, now_ns);
   }
   out_.log(LogLevel::kInfo, fmt::format("is paused{}", held_ ? ": " + held_->message : " by an operator"));
+  enter_pause(now_ns);
+}
+
+// Whoever is to check a file system must be able to unmount it. When the transfer goes on, files are taken
+// again by their identity, and what they hold is read.
+void Transfer::enter_pause(uint64_t now_ns) {
   legs_.front()->expect_call(now_ns);
   phase_.change(P::kPaused);
+  release_ = Release::kPause;
+  job_.sources.reset();
+  out_.add(ReleaseFiles{.keep = true});
 }
 
 void Transfer::keep_paused(uint64_t now_ns) {
+  if (release_ != Release::kNone) return;
   Leg& leg = *legs_.front();
   if (leg.inquiring(!cancelled_ && !detached_ && paused_, now_ns, out_)) return;
   if (leg.call_waits() && !leg.told_of_end())
@@ -200,7 +215,11 @@ void Transfer::keep_paused(uint64_t now_ns) {
   if (cancelled_) return end_with(error_, now_ns);
   if (detached_) return leave();
   if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard while it is paused
-  if (!paused_) begin_attempts(now_ns);
+  if (paused_) return;
+  if (job_.destination() == nullptr) return begin_attempts(now_ns);
+  // As after a restart: which files have their names, and which are still the ones that were made?
+  phase_.change(P::kRecovering);
+  job_.destination()->files().recover(out_);
 }
 
 // ---- the end -----------------------------------------------------------------------------------

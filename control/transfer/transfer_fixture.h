@@ -28,6 +28,7 @@ struct Scene {
   std::vector<uint64_t> sizes = {5U << 20, kExtent + 100, 0};
   uint32_t lanes = 1;
   bool discard = false;
+  bool verify = false;
   bool opened = false;   // the caller has opened the sources already
   bool suspect = false;  // somebody has them open for writing
   Settings settings = {.node_name = "here"};
@@ -130,10 +131,12 @@ class World {
   bool reopened_found = true;  // the unfinished files are still there
   bool fetched_found = true;   // the dataplane has the objects open
   Recovered recovered = Recovered::kHeld;
-  int64_t files_ctime_ns = 1;   // of sources, when they were opened
-  int64_t source_ctime_ns = 1;  // and when they are looked at again
-  uint64_t source_change = 0;   // what is read again differs from what was sent by this
-  std::set<std::string> mute;   // messages of the peer that do not come
+  bool names_gone = false;                          // files that were done are not found any more
+  std::set<std::pair<ObjectId, ExtentId>> damaged;  // what the disk gives back of these is wrong
+  int64_t files_ctime_ns = 1;                       // of sources, when they were opened
+  int64_t source_ctime_ns = 1;                      // and when they are looked at again
+  uint64_t source_change = 0;                       // what is read again differs from what was sent by this
+  std::set<std::string> mute;                       // messages of the peer that do not come
   std::function<void(Message&)> twist = [](Message&) {};  // changes what the peer says
   std::function<void(const Effect&)> on_effect = [](const Effect&) {};
   std::vector<Message> refused;  // words to calls
@@ -162,6 +165,7 @@ class World {
   void say(std::vector<Message> words);
   void send(const Message& message);
   void hang_up();
+  uint64_t read_back(ObjectId object, recovery::Range range) const;
   void work(const recovery::LaneCommand& command);
   void arrive();
   void write(const Batch& batch);

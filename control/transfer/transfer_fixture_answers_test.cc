@@ -78,8 +78,12 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
     return FilesCreated{or_error(std::move(files))};
   }
   if (std::holds_alternative<RecoverFiles>(effect)) {
-    return FilesRecovered{
-        Indexed<ObjectId, Recovered>(transfer_->job().catalog()->object_count(), recovered)};
+    FilesRecovered found;
+    for (const catalog::File& file : transfer_->job().catalog()->files()) {
+      const bool done = file.state == catalog::FileState::kDone;
+      found.objects.push_back(!done ? recovered : names_gone ? Recovered::kAway : Recovered::kNamed);
+    }
+    return found;
   }
   if (const auto* reopen = std::get_if<ReopenFile>(&effect)) {
     return FileReopened{.object = reopen->object, .found = or_error(bool{reopened_found})};
@@ -90,11 +94,25 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
   if (const auto* sync = std::get_if<SyncObject>(&effect)) return ObjectSynced{sync->object, status};
   if (const auto* finish = std::get_if<FinishObject>(&effect)) return ObjectFinished{finish->object, status};
   if (const auto* back = std::get_if<ReadBackObject>(&effect)) {
-    return ObjectReadBack{.object = back->object, .crc = or_error(content.digest(back->object))};
+    return ObjectReadBack{
+        .object = back->object, .range = back->range, .crc = or_error(read_back(back->object, back->range))};
   }
   if (const auto* name = std::get_if<NameObject>(&effect)) return ObjectNamed{name->object, status};
   if (std::holds_alternative<ReleaseFiles>(effect)) return FilesReleased{};
   return std::nullopt;
+}
+
+uint64_t World::read_back(ObjectId object, recovery::Range range) const {
+  const recovery::ExtentMap map(content.layout(object));
+  uint64_t crc = 0;
+  for (uint64_t at = range.offset; at < range.end();) {
+    const ExtentId extent = map.extent_at(at);
+    const uint64_t bytes = map.range_of(extent).length;
+    const uint64_t its_crc = Content::crc(object, extent) ^ (damaged.contains({object, extent}) ? 1 : 0);
+    crc = crc::shift(content.layout(object).crc_kind, crc, bytes) ^ its_crc;
+    at += bytes;
+  }
+  return crc;
 }
 
 // ---- data --------------------------------------------------------------------------------------
@@ -143,6 +161,7 @@ void World::arrive() {
     const recovery::ExtentMap map(content.layout(object));
     for (uint64_t at = range.offset; at < range.end(); at += kExtent) {
       const ExtentId extent = map.extent_at(at);
+      damaged.erase({object, extent});
       events_.push_back(flow_event(board::EventKind::kExtentWritten, LaneId(0),
                                    {.object = object.value(),
                                     .offset = map.range_of(extent).offset,

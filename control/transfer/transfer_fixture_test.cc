@@ -20,7 +20,7 @@ std::string destination_of(const Scene& scene) {
 }
 
 Request request_of(const Scene& scene) {
-  Request request{.options = {.lanes = scene.lanes, .rate_bps = 1'000'000'000},
+  Request request{.options = {.lanes = scene.lanes, .rate_bps = 1'000'000'000, .verify = scene.verify},
                   .destination = destination_of(scene)};
   for (size_t i = 0; i < scene.sizes.size(); ++i) request.source_paths.push_back("f" + std::to_string(i));
   return request;

@@ -23,6 +23,7 @@ struct TransferFlags {
   std::string crc;
   std::string chunk_bytes;
   bool overwrite = false;
+  bool verify = false;
   bool ip4 = false;
   bool ip6 = false;
   bool detach = false;
@@ -38,6 +39,9 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
       ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
   command.add_option("--chunk-bytes", flags.chunk_bytes, "Payload of one datagram")->type_name("N");
   command.add_flag("--overwrite", flags.overwrite, "Replace a destination that exists");
+  command.add_flag(
+      "--verify", flags.verify,
+      "The destination reads each file back from its disk and compares it before it gets its name");
   auto* ip4 = command.add_flag("-4", flags.ip4, "Send the data over IPv4");
   command.add_flag("-6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
   command.add_flag("--detach", flags.detach, "Print the session's id and leave it running");
@@ -49,6 +53,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   options.set_lanes(flags.lanes.value_or(0));
   options.set_crc(flags.crc);
   options.set_overwrite(flags.overwrite);
+  options.set_verify(flags.verify);
   if (flags.ip4) options.set_ip("4");
   if (flags.ip6) options.set_ip("6");
   if (!flags.rate.empty()) {

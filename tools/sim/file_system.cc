@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sluice::sim {
 
@@ -134,6 +135,32 @@ void FileSystem::lose_power() {
     }
     file.now = file.durable;
     file.dirty.assign((file.now.size() + sector_bytes_ - 1) / sector_bytes_, 0);
+  }
+}
+
+void FileSystem::take_snapshot() {
+  old_inodes_ = inodes_;
+  old_names_ = durable_names_;
+  snapshot_ = true;
+}
+
+bool FileSystem::go_back() {
+  if (!std::exchange(snapshot_, false)) return false;
+  inodes_ = std::exchange(old_inodes_, {});
+  names_ = durable_names_ = std::exchange(old_names_, {});
+  changes_.clear();
+  for (auto& [number, file] : inodes_) {
+    file.now = file.durable;
+    file.dirty.assign((file.now.size() + sector_bytes_ - 1) / sector_bytes_, 0);
+  }
+  return true;
+}
+
+void FileSystem::damage(uint64_t number) {
+  Inode& file = inodes_.at(number);
+  for (uint64_t at = random_.below(sector_bytes_); at < file.now.size(); at += random_.scale(100, 400'000)) {
+    file.now[at] ^= 0x5A;
+    file.durable[at] ^= 0x5A;
   }
 }
 

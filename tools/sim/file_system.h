@@ -49,6 +49,11 @@ class FileSystem {
   void end_sync(uint64_t sync, bool good);
 
   void lose_power();
+  // What is durable now; later, when nothing runs, the volume goes back to it. False: there was none.
+  void take_snapshot();
+  bool go_back();
+  // While nothing runs: other bytes here and there in this file, which is still the same one.
+  void damage(uint64_t number);
 
  private:
   struct Change {
@@ -73,6 +78,9 @@ class FileSystem {
   std::map<std::string, uint64_t> durable_names_;
   std::vector<Change> changes_;  // of names, since the last sync of the directory
   std::map<uint64_t, Sync> syncs_;
+  std::map<uint64_t, Inode> old_inodes_;  // of the snapshot
+  std::map<std::string, uint64_t> old_names_;
+  bool snapshot_ = false;
 };
 
 }  // namespace sluice::sim

@@ -58,6 +58,14 @@ class Oracle {
   void given_up() {
     std::erase_if(durable_, [this](const auto& each) { return !done_.contains(each.first); });
   }
+  // The destination's volume went back in time: what was promised of it is void. A transfer may end for that
+  // only if files are gone that had their names.
+  void volume_went_back(bool names_are_gone) {
+    durable_.clear();
+    done_.clear();
+    written_.clear();
+    if (names_are_gone) allow(End::kIntegrity);
+  }
   bool was_reported_done(uint32_t object) const { return done_.contains(object); }
   // Written and not reported durable: what a crash of this moment makes the source send again, at most.
   uint64_t undurable_bytes() const;

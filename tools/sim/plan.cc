@@ -32,6 +32,7 @@ constexpr BreakName kBreaks[] = {
     {Break::kNoRenewal, "no-renewal"},
     {Break::kLostPause, "lost-pause"},
     {Break::kNoInquiry, "no-inquiry"},
+    {Break::kTrustJournal, "trust-journal"},
 };
 
 double fraction(Random& r, uint64_t per_million_max) {
@@ -231,6 +232,21 @@ void leave_stranger_alone(Plan& p) {
   p.misread = false;
 }
 
+// Volumes that go back in time, and files that are not what they were, while the destination is down.
+void make_volume(Plan& p, Random& r) {
+  if (p.stranger_alone || !r.chance(60'000)) return;
+  const uint64_t busy_ns = std::min(p.safety_ns, 30 * kMs + p.bytes() * 16 * kSecond / p.rate_bps);
+  p.snapshot_ns = r.below(busy_ns) + 1;
+  if (r.flip()) {
+    p.snapshot_ns = 0;
+    p.damage = true;
+  }
+  p.crashes.push_back({.time_ns = p.snapshot_ns + r.below(busy_ns),
+                       .node = kDestination,
+                       .kind = CrashKind::kMachine,
+                       .down_ns = r.scale(kMs, 200 * kMs)});
+}
+
 }  // namespace
 
 const char* crash_name(CrashKind kind) {
@@ -285,6 +301,8 @@ Plan make_plan(uint64_t seed) {
   Random strangers(seed, 4);
   if (strangers.chance(150'000)) p.forged_per_million = strangers.scale(100, 50'000);
   if (p.forged_per_million > 0 && strangers.chance(400'000)) leave_stranger_alone(p);
+  Random volumes(seed, 5);
+  make_volume(p, volumes);
   return p;
 }
 
@@ -329,8 +347,10 @@ std::string Plan::text() const {
   constexpr const char* kFreezes[] = {"last bytes", "farewell", "end"};
   out += fmt::format("initiator: journal lost at {} ns, freeze of {} ns at its {}\n", journal_lost_ns,
                      freeze.ns, kFreezes[static_cast<size_t>(freeze.at)]);
-  out += fmt::format("crash_at_points {}/1e6, source_changes_ns {}, misread {}, safety_ns {}\n",
-                     crash_at_points_per_million, source_changes_ns, misread, safety_ns);
+  out += fmt::format(
+      "crash_at_points {}/1e6, source_changes_ns {}, snapshot_ns {}, damage {}, misread {}, "
+      "safety_ns {}\n",
+      crash_at_points_per_million, source_changes_ns, snapshot_ns, damage, misread, safety_ns);
   return out;
 }
 

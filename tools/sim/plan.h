@@ -48,6 +48,7 @@ enum class Break : uint8_t {
   kNoReread,            // a restarted source does not read again what it knows no CRC of
   kRenameBeforeSync,    // a file gets its name before what it was cut to is synced
   kNoRenewal,           // a control stream that was lost while data moved is not opened again
+  kTrustJournal,        // what the journal says of unfinished files is not read after an interruption
   kLostPause,           // a pause is acknowledged, and the journal never hears of it
   kNoInquiry,           // whoever was called never asks whether the session is still known
 };
@@ -129,7 +130,9 @@ struct Plan {
   Freeze freeze;
   uint64_t crash_at_points_per_million = 0;  // between the steps of a commit
   uint64_t source_changes_ns = 0;            // 0: never
-  bool misread = false;                      // one repeated read at the source gives wrong bytes
+  uint64_t snapshot_ns = 0;                  // of the destination's volume, to which it goes back; 0: never
+  bool damage = false;   // in the destination's unfinished files, while its machine is down
+  bool misread = false;  // one repeated read at the source gives wrong bytes
 
   uint64_t safety_ns = 500'000'000;  // faults end then
   uint64_t healed_ns_max = 120'000'000'000;

@@ -232,19 +232,19 @@ void Session::perform(const transfer::ReserveBuffers& e) {
 }
 
 void Session::on_admitted(const control::Admitted& admitted) {
-  const transfer::LegId leg(0);
   if (const auto* error = std::get_if<Error>(&admitted.what)) {
     asked_flows_ = false;
-    return post(transfer::FlowsReserved{.leg = leg, .status = *error});
+    return post(transfer::FlowsReserved{.leg = transfer::LegId(0), .status = *error});
   }
   if (const auto* buffers = std::get_if<control::BuffersGranted>(&admitted.what)) {
     asked_buffers_ = false;
-    return post(transfer::BuffersReserved{.leg = leg, .credit_extents = buffers->credit_extents});
+    return post(
+        transfer::BuffersReserved{.leg = transfer::LegId(0), .credit_extents = buffers->credit_extents});
   }
   asked_flows_ = false;
   const auto& granted = std::get<control::FlowsGranted>(admitted.what);
   flows_.granted(granted);
-  transfer::FlowsReserved reserved{.leg = leg, .session = granted.session};
+  transfer::FlowsReserved reserved{.leg = transfer::LegId(0), .session = granted.session};
   for (const control::FlowGrant& grant : granted.flows) {
     reserved.grants.push_back(
         {.slot = grant.slot, .local_port = grant.local_port, .random = host_.random.next()});
@@ -304,7 +304,7 @@ void Session::perform(const transfer::DrainEvents& e) {
 }
 
 void Session::on_event(const board::Event& event, const board::FlowState& flow) {
-  const std::optional<LaneId> lane = flows_.lane_of(FlowSlotId(event.flow));
+  const auto lane = flows_.lane_of(FlowSlotId(event.flow));
   if (!lane) return;
   host_.trace.add(host_.now_ns(), host_.node, "event", static_cast<uint64_t>(event.kind), event.offset,
                   event.length);
@@ -314,7 +314,7 @@ void Session::on_event(const board::Event& event, const board::FlowState& flow) 
 // A control stream that is lost while data moves is opened again, as soon as both controls are there.
 void Session::check_renewal() {
   constexpr uint64_t kBoundNs = 2'500'000'000;
-  if (!transfer_->initiator()) return;  // who may have ended and forgotten
+  if (!transfer_->initiator() || host_.plan.freeze.ns != 0) return;  // it may have ended, or stand still
   const transfer::Leg& leg = transfer_->leg(transfer::LegId(0));
   const uint64_t since_ns = std::max(leg.stream().down_since_ns(), host_.streams->disturbed_ns());
   if (leg.phase() != transfer::LegPhase::kMoving || leg.stream().up() || since_ns > host_.now_ns()) return;

@@ -133,11 +133,11 @@ void Session::perform(const transfer::RecoverFiles&) {
     for (uint32_t i = 0; i < catalog.object_count(); ++i) {
       const catalog::File& file = catalog.files_of(ObjectId(i)).front();
       const bool may_be_named = file.state != catalog::FileState::kOpen;
+      const bool done = file.state == catalog::FileState::kDone;
       const uint64_t named = host_.files.find(file.path);
       const uint64_t unfinished = host_.files.find(temporary_of(file.path));
-      recovered.objects.push_back(file.state == catalog::FileState::kDone        ? transfer::Recovered::kNamed
-                                  : may_be_named && named == file.identity.inode ? transfer::Recovered::kNamed
-                                  : unfinished == file.identity.inode && host_.random.flip()
+      recovered.objects.push_back(may_be_named && named == file.identity.inode ? transfer::Recovered::kNamed
+                                  : !done && unfinished == file.identity.inode && host_.random.flip()
                                       ? transfer::Recovered::kHeld
                                       : transfer::Recovered::kAway);
     }
@@ -201,9 +201,13 @@ void Session::perform(const transfer::ReadBackObject& e) {
       [this, e] {
         const std::vector<uint8_t>& bytes = host_.files.inode(inode_of(e.object))->now;
         ++host_.trace.reached.read_backs;
-        post(transfer::ObjectReadBack{
-            .object = e.object,
-            .crc = crc::compute(transfer_->job().terms->crc_kind, 0, bytes.data(), bytes.size())});
+        transfer::ObjectReadBack read{
+            .object = e.object, .range = e.range, .crc = Error{ErrorCode::kStorage, "it ends early"}};
+        if (e.range.end() <= bytes.size()) {
+          read.crc = crc::compute(transfer_->job().terms->crc_kind, 0, bytes.data() + e.range.offset,
+                                  e.range.length);
+        }
+        post(std::move(read));
       });
 }
 

@@ -50,6 +50,7 @@ class World {
   void lose_journal();
   void crash(uint32_t node, CrashKind kind, uint64_t down_ns);
   void check_lag();
+  void change_volume();
   void kill_dataplane(uint32_t node, uint64_t down_ns);
   void kill_control(uint32_t node, uint64_t down_ns, bool power);
   void start_dataplane(uint32_t node);

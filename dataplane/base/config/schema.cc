@@ -153,6 +153,15 @@ const Key kKeys[] = {
          "A session that another node began, and has not gone on with for so long, ends; its unfinished "
          "files are removed."},
     {.section = "control",
+     .name = "reread",
+     .type = ValueType::kChoice,
+     .field = &Node::reread,
+     .choices = "always never",
+     .meaning =
+         "`always`: what had arrived before an interruption (a restart, a pause) is read again and "
+         "compared, while the transfer goes on. `never` trusts the journal: unsafe where volumes may go "
+         "back to a snapshot or files may be replaced."},
+    {.section = "control",
      .name = "sync_lag_bytes",
      .type = ValueType::kSize,
      .field = &Node::sync_lag_bytes,

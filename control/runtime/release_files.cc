@@ -1,0 +1,50 @@
+// Letting go of the files of a transfer, of either role: at its end, at a pause, or when control stops.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/transfer_files.h"
+
+namespace sluice::runtime {
+namespace {
+
+// Unfinished files that nobody holds open (a paused transfer let go of them) are removed like the others.
+void remove_unheld(const exports::Exports& exports, const std::vector<catalog::File>& files,
+                   const std::vector<std::shared_ptr<exports::DestinationFile>>& held) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    const catalog::File& file = files[i];
+    if ((i < held.size() && held[i]) || file.path.empty() || file.state == catalog::FileState::kDone)
+      continue;
+    // What is found and is the file that was made goes with this object.
+    (void)exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
+  }
+}
+
+}  // namespace
+
+// Removing a large unfinished file takes its time.
+void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
+  std::vector<catalog::File> files;
+  if (transfer_.job().destination() != nullptr) {
+    const auto& all = transfer_.job().catalog()->files();
+    files.assign(all.begin(), all.end());
+  }
+  reserved_.clear();
+  for (const catalog::File& file : files) {
+    if (effect.keep && !file.path.empty() && file.state != catalog::FileState::kDone)
+      reserved_.push_back(services_->exports.reserve(file.identity));
+  }
+  services_->pool.run(
+      [services = services_, files = std::move(files), sources = std::exchange(sources_, {}),
+       destinations = std::exchange(destinations_, {}), fetched = std::exchange(fetched_, {}),
+       keep = effect.keep]() mutable {
+        for (const Destination& destination : destinations) {
+          if (keep && destination) destination->keep();
+        }
+        if (!keep) remove_unheld(services->exports, files, destinations);
+        destinations.clear();
+        sources.clear();
+        fetched.clear();
+        return 0;
+      },
+      [self = shared_from_this()](int) { self->post(transfer::FilesReleased{}); });
+}
+
+}  // namespace sluice::runtime
