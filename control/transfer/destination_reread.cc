@@ -100,7 +100,7 @@ Status DestinationEnd::read_back_for_name(const ObjectReadBack& event, Effects& 
 
 // ---- files that are gone -----------------------------------------------------------------------
 
-// The other files are still worth having; then the transfer ends with this, not as a success.
+// The transfer ends with this as soon as the peer can be told: a source waits for what it was never told of.
 void DestinationEnd::note_lost(ObjectId object, Effects& out) {
   lost_objects_.insert(object);
   const Error error{

@@ -34,7 +34,7 @@ struct Job {
   bool complete() const {
     return source() != nullptr ? source()->complete() : destination() != nullptr && destination()->complete();
   }
-  // Complete, and yet no success.
+  // It cannot be a success any more.
   std::optional<Error> lost() const {
     return destination() != nullptr ? destination()->lost() : std::nullopt;
   }

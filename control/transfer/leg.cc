@@ -235,8 +235,8 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
     deliver(message, now_ns, out);
     if (phase_ != P::kMoving) return;
   }
+  if (const std::optional<Error> lost = job_.lost()) return stop(*lost, LastWord::kFailure, now_ns, out);
   if (job_.complete()) {
-    if (const std::optional<Error> lost = job_.lost()) return stop(*lost, LastWord::kFailure, now_ns, out);
     enter(P::kFarewell, now_ns);
     if (job_.role == Role::kDestination) say_done(out);
     return;
