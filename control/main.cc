@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
@@ -35,6 +36,7 @@
 #include "control/node/manager.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
@@ -77,9 +79,25 @@ Result<UniqueFd> lock_node(const fs::path& run_dir) {
   return lock;
 }
 
+// Names of files and the words of peers stand in the log: whatever is in them, a message is one line, and
+// steers no terminal.
+class PrintableMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
+              spdlog::memory_buf_t& out) override {
+    const std::string text = base::printable({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableMessage>();
+  }
+};
+
 void start_log(const std::string& level) {
   auto logger = spdlog::stderr_logger_mt("sluice-control");
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %*");
+  logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));

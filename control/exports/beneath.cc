@@ -106,14 +106,6 @@ Error storage_error(const std::string& path, int reason) {
   return {ErrorCode::kStorage, path + ": " + std::strerror(reason) + "; check the disk and its file system"};
 }
 
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
-  }
-  return out;
-}
-
 std::string human_bytes(uint64_t bytes) {
   constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
   size_t unit = 0;

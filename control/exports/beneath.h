@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dataplane/base/error.h"
+#include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exports {
@@ -41,8 +42,7 @@ Error lookup_error(const std::string& path, int reason, ErrorCode otherwise);
 // kStorage: what is wrong with the disk, from errno.
 Error storage_error(const std::string& path, int reason);
 
-// For messages and logs: names come from peers, and a message is one line.
-std::string printable(std::string_view text);
+using base::printable;  // names come from peers
 // "1.5 GiB", for people.
 std::string human_bytes(uint64_t bytes);
 

@@ -10,39 +10,14 @@
 namespace sluice::cli {
 namespace {
 
+using base::decode;
+using base::Decoded;
+
 // Three significant digits.
 std::string significant(double value) {
   if (value >= 99.95) return fmt::format("{:.0f}", value);
   if (value >= 9.995) return fmt::format("{:.1f}", value);
   return fmt::format("{:.2f}", value);
-}
-
-struct Decoded {
-  char32_t code = 0;
-  size_t length = 0;  // 0: malformed
-};
-
-// The first code point of non-empty text; overlong forms, surrogates and values past U+10FFFF are malformed.
-Decoded decode(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return {lead, 1};
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
-  char32_t code = lead & (0x7FU >> length);
-  for (size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0) != 0x80) return {};
-    code = code << 6 | (next & 0x3F);
-  }
-  constexpr std::array<char32_t, 5> kMin{0, 0, 0x80, 0x800, 0x10000};
-  if (code < kMin[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
-  return {code, length};
-}
-
-// C0, DEL, C1, and the marks that turn the direction of writing.
-bool steers(char32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 || code == 0x200E ||
-         code == 0x200F || (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
 size_t columns(char32_t code) {
@@ -99,30 +74,6 @@ std::string format_percent(double fraction) {
   if (percent >= 10) return fmt::format("{:.0f} %", std::floor(percent));
   if (percent >= 0.01) return fmt::format("{:.2f} %", percent);
   return "<0.01 %";
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const Decoded next = decode(text);
-    if (next.length == 0) return false;
-    text.remove_prefix(next.length);
-  }
-  return true;
-}
-
-std::string printable(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const Decoded next = decode(text);
-    const size_t length = std::max<size_t>(next.length, 1);
-    if (next.length == 0 || steers(next.code)) {
-      out += '?';
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(length);
-  }
-  return out;
 }
 
 size_t display_width(std::string_view text) {

@@ -36,22 +36,6 @@ TEST(Format, DurationsAndPercents) {
   EXPECT_EQ(format_percent(1), "100 %");
 }
 
-TEST(Printable, ForeignTextCannotSteerTheTerminalOrBreakTheLine) {
-  EXPECT_EQ(printable("a\x1b[2Jb\nc"), "a?[2Jb?c");
-  EXPECT_EQ(printable("\xc2\x9b"), "?");            // C1: the one-character form of ESC [
-  EXPECT_EQ(printable("\xe2\x80\xaegpj"), "?gpj");  // right-to-left override
-  EXPECT_EQ(printable("\xff\xc0\xaf"), "???");
-  EXPECT_EQ(printable("größe.bin"), "größe.bin");
-}
-
-TEST(Utf8, RefusesOverlongSurrogatesAndTruncated) {
-  EXPECT_TRUE(is_utf8("größe 数据"));
-  EXPECT_FALSE(is_utf8("\xc0\xaf"));
-  EXPECT_FALSE(is_utf8("\xed\xa0\x80"));
-  EXPECT_FALSE(is_utf8("\xf4\x90\x80\x80"));
-  EXPECT_FALSE(is_utf8("\xe2\x82"));
-}
-
 TEST(Width, CountsColumnsAndShortensFromTheFront) {
   EXPECT_EQ(display_width("größe"), 5U);
   EXPECT_EQ(display_width("数据"), 4U);
