@@ -86,7 +86,9 @@ void LossDetector::settle(const WindowView& window, size_t room, std::vector<boa
     }
     settled_below_ = first;
     if (used == room) return;
-    const uint64_t end = window.first_received(first, aged_below_);
+    // Behind `first`: its worker may set that bit between the two looks, and a run of nothing is no run. One
+    // that was missing at the first look is repaired for nothing then.
+    const uint64_t end = window.first_received(first + 1, aged_below_);
     lost->push_back({.first = first, .count = end - first});
     ++used;
     settled_below_ = end;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <thread>
 
 namespace sluice::recovery {
 namespace {
@@ -45,6 +46,33 @@ std::set<uint64_t> numbers(const std::vector<board::Gap>& gaps) {
     }
   }
   return all;
+}
+
+// A worker sets bits while control looks at them: what it sets between two looks at one number must not
+// become a run of nothing, which would make a status invalid. This one changes its mind, so that it happens
+// often.
+TEST(LossDetector, AWorkerThatReceivesMeanwhileLeavesNoRunOfNothing) {
+  constexpr uint64_t kBits = 1U << 10;
+  std::vector<std::atomic<uint64_t>> words(kBits / 64);
+  std::atomic<bool> over = false;
+  std::thread worker([&] {
+    for (int turn = 0; turn < 1'000'000; ++turn) {
+      for (std::atomic<uint64_t>& word : words) word = ~word;
+    }
+    over = true;
+  });
+  const WindowView window(words.data(), kBits, kBits / 2);
+  std::vector<board::Gap> lost;
+  uint64_t empty = 0;
+  while (!over) {
+    LossDetector detector;
+    lost.clear();
+    detector.step(window, {}, kMs, 0, &lost);
+    detector.step(window, {}, kMs + LossDetector::kReorderMaxNs, SIZE_MAX, &lost);
+    empty += static_cast<uint64_t>(std::ranges::count(lost, 0U, &board::Gap::count));
+  }
+  worker.join();
+  EXPECT_EQ(empty, 0U);
 }
 
 TEST(LossDetector, ReportsEveryLossPatternOfTwelvePacketsExactlyOnce) {
