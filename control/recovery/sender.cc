@@ -44,7 +44,7 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
   bytes_held_ = 0;
   for (Object& object : objects_) {
     const bool done = object.done;
-    object.given = object.at_peer = ExtentMap(object.layout);
+    object.given = object.at_peer = object.unknown = ExtentMap(object.layout);
     object.placed.clear();
     object.next_offset = 0;
     object.open = false;
@@ -246,6 +246,7 @@ std::optional<Sender::ObjectExtent> Sender::take_unknown() {
     Unknown& run = unknown_.front();
     const ObjectExtent next{.object = run.object, .extent = run.first++};
     if (run.first == run.end) unknown_.pop_front();
+    objects_[next.object].unknown.clear(next.extent);
     if (!objects_[next.object].ledger.map().is_set(next.extent)) return next;
   }
   return std::nullopt;

@@ -106,9 +106,10 @@ class Sender {
   };
   struct Object {
     Layout layout;
-    ExtentLedger ledger;                // of what was sent once, or read again
-    ExtentMap given;                    // to a lane of this attempt, or at the peer
-    ExtentMap at_peer;                  // as far as the peer has said
+    ExtentLedger ledger;  // of what was sent once, or read again
+    ExtentMap given;      // to a lane of this attempt, or at the peer
+    ExtentMap at_peer;    // as far as the peer has said
+    ExtentMap unknown;    // stand in unknown_: each once, however often the peer changes its mind
     std::map<uint64_t, Placed> placed;  // by offset; what lanes carried and the peer has not whole
     uint64_t next_offset = 0;           // nothing before it is left to give
     std::optional<uint64_t> peer_digest;

@@ -18,11 +18,15 @@ void Sender::check_invariants() const {
   for (const LaneWork& work : lanes_) check_lane(work);
   DCHECK(held == bytes_held_, "the bytes at the peer are those of all objects");
   DCHECK(done == done_, "as many objects are done as are counted");
+  uint64_t unknown = 0;
+  for (const Object& object : objects_) unknown += object.unknown.set_extents();
   for (const Unknown& run : unknown_) {
+    unknown -= run.end.value() - run.first.value();
     DCHECK(objects_.contains(run.object) && run.first < run.end &&
                run.end <= objects_[run.object].given.end_id(),
            "what must be read again lies in its object");
   }
+  DCHECK(unknown == 0, "what must be read again is noted once");
 }
 
 void Sender::check_object(ObjectId id) const {

@@ -25,7 +25,7 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
       object.given.set(extent);
       if (!object.at_peer.set(extent)) continue;
       bytes_held_ += object.at_peer.range_of(extent).length;
-      if (object.ledger.map().is_set(extent)) continue;
+      if (object.ledger.map().is_set(extent) || !object.unknown.set(extent)) continue;
       if (!unknown_.empty() && unknown_.back().object == id && unknown_.back().end == extent) {
         ++unknown_.back().end;
       } else {

@@ -197,6 +197,19 @@ TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
   EXPECT_TRUE(sender.digest_known(kFirst));
 }
 
+TEST_F(SenderTest, APeerThatChangesItsMindHasNothingReadTwice) {
+  Sender sender = make({3 * kExtent});
+  begin(sender);
+  for (int i = 0; i < 1000; ++i) {
+    sender.peer_has(kFirst, {extents(ExtentId(1))});
+    sender.peer_needs(kFirst, LaneId(0), {extents(ExtentId(1))});
+  }
+  ASSERT_TRUE(sender.take_unknown());
+  EXPECT_FALSE(sender.take_unknown());
+  sender.peer_has(kFirst, {extents(ExtentId(1))});
+  EXPECT_TRUE(sender.take_unknown()) << "it may be asked for anew";
+}
+
 TEST_F(SenderTest, AnExtentReadTwiceWithAnotherCrcMeansThatTheSourceChanged) {
   Sender sender = make({4 * kExtent});
   begin(sender);

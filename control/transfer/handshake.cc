@@ -20,7 +20,7 @@ void Handshake::enter(P phase, uint64_t now_ns) {
 void Handshake::end() {
   pending_.check_none();
   phase_.change(P::kIdle);
-  inbox_.clear();
+  (void)take_inbox();
   agreed_ = settling_ = halted_ = contacted_ = false;
 }
 
@@ -45,9 +45,10 @@ uint64_t Handshake::due_ns() const {
 // ---- messages, in their turn -------------------------------------------------------------------
 
 Status Handshake::on_message(Message message, uint64_t now_ns, Effects& out) {
-  if (inbox_.size() >= kInboxMax && !std::holds_alternative<ObjectState>(message)) {
-    return Error{ErrorCode::kIncompatible,
-                 fmt::format("{} sends more than was asked for", around_.peer_name)};
+  inbox_bytes_ += memory_bytes(message);
+  if (inbox_bytes_ > kInboxBytesMax && !inbox_.empty()) {
+    return Error{ErrorCode::kIncompatible, fmt::format("{} says more than {} MiB before its turn",
+                                                       around_.peer_name, kInboxBytesMax >> 20)};
   }
   inbox_.push_back(std::move(message));
   return read_inbox(now_ns, out);
@@ -57,6 +58,7 @@ Status Handshake::read_inbox(uint64_t now_ns, Effects& out) {
   while (!inbox_.empty() && !handshake_wait(phase_).message.empty()) {
     Message message = std::move(inbox_.front());
     inbox_.pop_front();
+    inbox_bytes_ -= memory_bytes(message);
     if (message_name(message) != handshake_wait(phase_).message) {
       return Error{ErrorCode::kIncompatible,
                    fmt::format("{} sent {} where {} was due: run one version on both nodes",

@@ -20,7 +20,7 @@ namespace sluice::transfer {
 
 class Handshake {
  public:
-  static constexpr size_t kInboxMax = 1024;
+  static constexpr size_t kInboxBytesMax = 8U << 20;
   static constexpr uint64_t kOpenTimeoutNs = 5 * kSecondNs;
 
   // What it works upon; all of it outlives it.
@@ -62,7 +62,10 @@ class Handshake {
   uint64_t due_ns() const;
   // Effects that were asked for and are not answered.
   uint32_t pending() const { return pending_.count(); }
-  std::deque<Message> take_inbox() { return std::exchange(inbox_, {}); }
+  std::deque<Message> take_inbox() {
+    inbox_bytes_ = 0;
+    return std::exchange(inbox_, {});
+  }
   // Files were agreed upon, and the journal must know before flows are opened.
   bool take_agreed() { return std::exchange(agreed_, false); }
 
@@ -90,6 +93,7 @@ class Handshake {
   Dataplane dataplane_;
   Specification specification_;  // the initiator's
   std::deque<Message> inbox_;
+  size_t inbox_bytes_ = 0;
   uint64_t entered_ns_ = 0;  // the phase
   Pending pending_;
   bool contacted_ = false;

@@ -250,13 +250,28 @@ TEST(Handshake, APeerThatSaysTheWrongThingIsNamedWithIt) {
             std::string::npos);
 }
 
+TEST(Handshake, APeerThatAnswersForAnotherSessionIsRefused) {
+  for (Scene scene : {source(), destination()}) {
+    World world(scene);
+    world.twist = [](Message& word) {
+      if (auto* const hello = std::get_if<Hello>(&word)) hello->session_id = std::string(32, 'b');
+    };
+    world.start();
+    EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
+    EXPECT_NE(world.transfer().error()->message.find("answers for another session"), std::string::npos);
+    EXPECT_TRUE(world.said<Specification>().empty());
+  }
+}
+
 TEST(Handshake, MoreThanWasAskedForIsRefused) {
   World world(source());
   world.hold<OpenSources>();
   world.start();
-  for (size_t i = 0; i < Handshake::kInboxMax; ++i) world.hear(Need{});
+  const std::vector<recovery::Range> ranges(kRangesPerMessage, {.offset = 0, .length = 1});
+  const Message word = ObjectState{.held = ranges};
+  for (size_t n = 0; n < Handshake::kInboxBytesMax / memory_bytes(word); ++n) world.hear(word);
   EXPECT_EQ(world.leg_phase(), LegPhase::kHandshake);
-  world.hear(Need{});
+  world.hear(word);
   world.release();
   EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
 }

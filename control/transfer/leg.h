@@ -161,6 +161,7 @@ class Leg {
   void keep_moving(uint64_t now_ns, Effects& out);
   void keep_stream(uint64_t now_ns, Effects& out);
   void take_call(uint64_t now_ns, Effects& out);
+  void hear(const Message& message, uint64_t now_ns, Effects& out);
   void deliver(const Message& message, uint64_t now_ns, Effects& out);
   void greet(const Hello& hello, uint64_t now_ns, Effects& out);
   void stream_renewed(uint64_t now_ns, Effects& out);

@@ -116,33 +116,39 @@ void Leg::on(const EventsDrained&, uint64_t now_ns, Effects& out) {
 
 void Leg::on(const Received& event, uint64_t now_ns, Effects& out) {
   stream_.heard(now_ns);
-  if (const auto* answer = std::get_if<Hello>(&event.message);
+  Message message = event.message;
+  const Status admitted = admit(&message);
+  if (!admitted && phase_ != LegPhase::kParting) return judge(admitted, now_ns, out);
+  hear(message, now_ns, out);
+}
+
+void Leg::hear(const Message& message, uint64_t now_ns, Effects& out) {
+  if (const auto* answer = std::get_if<Hello>(&message);
       phase_ == LegPhase::kParting && answer != nullptr && answer->ended) {
     out.log(LogLevel::kInfo, fmt::format("{} knows that it ended", peer_name_));
     return parted(now_ns, out);
   }
-  if (phase_ == LegPhase::kInquiring) return hear_answer(event.message, now_ns, out);
-  if (phase_ >= LegPhase::kClosing || std::holds_alternative<Heartbeat>(event.message)) return;
-  if (const auto* hello = std::get_if<Hello>(&event.message)) attempt_.told_of_end |= hello->ended;
-  if (const auto* failure = std::get_if<Failure>(&event.message)) {
+  if (phase_ == LegPhase::kInquiring) return hear_answer(message, now_ns, out);
+  if (phase_ >= LegPhase::kClosing || std::holds_alternative<Heartbeat>(message)) return;
+  if (const auto* hello = std::get_if<Hello>(&message)) attempt_.told_of_end |= hello->ended;
+  if (const auto* failure = std::get_if<Failure>(&message)) {
     attempt_.peer_ended = attempt_.told_of_end;
     return stop(error_of(peer_name_, *failure), LastWord::kNone, now_ns, out);
   }
-  if (std::holds_alternative<Pause>(event.message)) {
+  if (std::holds_alternative<Pause>(message)) {
     attempt_.peer_paused = true;
     return stop(unreachable(fmt::format("paused by an operator of node {}", peer_name_)), LastWord::kNone,
                 now_ns, out);
   }
-  if (phase_ == LegPhase::kHandshake)
-    return judge(handshake_.on_message(event.message, now_ns, out), now_ns, out);
+  if (phase_ == LegPhase::kHandshake) return judge(handshake_.on_message(message, now_ns, out), now_ns, out);
   if (!moving()) return;
   if (!stream_.up()) {
-    if (const auto* answer = std::get_if<Hello>(&event.message)) return greet(*answer, now_ns, out);
-    return judge(Error{ErrorCode::kIncompatible, fmt::format("{} sent {} where Hello was due", peer_name_,
-                                                             message_name(event.message))},
+    if (const auto* answer = std::get_if<Hello>(&message)) return greet(*answer, now_ns, out);
+    return judge(Error{ErrorCode::kIncompatible,
+                       fmt::format("{} sent {} where Hello was due", peer_name_, message_name(message))},
                  now_ns, out);
   }
-  deliver(event.message, now_ns, out);
+  deliver(message, now_ns, out);
 }
 
 // To the data end, of a stream on which the Hellos were exchanged.

@@ -138,6 +138,17 @@ TEST(LegStream, APeerWithOtherFlowsIsBegunAnewWith) {
   EXPECT_EQ(calls->leg_phase(), P::kMoving);
 }
 
+TEST(LegStream, ANewOneOfAnotherSessionIsAnError) {
+  const auto world = moving(source());
+  world->twist = [](Message& word) {
+    if (auto* const hello = std::get_if<Hello>(&word)) hello->session_id = std::string(32, 'b');
+  };
+  world->lose_stream();
+  world->pass(kSecondNs);
+  EXPECT_EQ(world->state(), ViewState::kFailed);
+  EXPECT_EQ(world->error(), ErrorCode::kIncompatible);
+}
+
 TEST(LegStream, APeerThatIsSilentIsHungUpOn) {
   const auto world = moving(source());
   world->data = false;

@@ -5,19 +5,118 @@
 
 #include <array>
 
+#include "control/board/flow_table.h"
+#include "control/catalog/catalog.h"
+#include "dataplane/base/text.h"
+
 namespace sluice::transfer {
 namespace {
 
-constexpr size_t kFailureTextBytesMax = 1000;
+constexpr size_t kNodeTextBytesMax = 100;  // of a node's name, or its software's
 
-// A peer's words go into logs and lists: one line, printable, bounded.
-std::string cleaned(const std::string& text) {
-  std::string clean = text.substr(0, kFailureTextBytesMax);
-  for (char& c : clean) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = '?';
+Error incompatible(std::string message) { return {ErrorCode::kIncompatible, std::move(message)}; }
+
+// Names what is too long by its beginning.
+Status check_text(std::string_view what, const std::string& text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return {};
+  return incompatible(fmt::format("the peer sent a {} of {} bytes (\"{}\"): at most {} are allowed", what,
+                                  text.size(), base::printable(text, kNodeTextBytesMax), bytes_max));
+}
+
+Status check_count(std::string_view what, size_t count, size_t count_max) {
+  if (count <= count_max) return {};
+  return incompatible(
+      fmt::format("the peer sent {} {} in one message: at most {} are allowed", count, what, count_max));
+}
+
+Status check_range(const recovery::Range& range) {
+  if (range.length <= UINT64_MAX - range.offset) return {};
+  return incompatible(
+      fmt::format("the peer sent a range of {} bytes at {}, which no file has", range.length, range.offset));
+}
+
+Status check_ranges(const std::vector<recovery::Range>& ranges) {
+  Status status = check_count("ranges", ranges.size(), kRangesPerMessage);
+  for (size_t i = 0; status && i < ranges.size(); ++i) status = check_range(ranges[i]);
+  return status;
+}
+
+// ---- what each kind of message may hold ----------------------------------------------------------
+
+Status admit_one(Hello& m) {
+  m.software = base::printable(m.software, kNodeTextBytesMax);
+  return check_count("flow ids", m.flow_ids.size(), control::kLanesMax);
+}
+
+Status admit_one(TransferRequest& m) {
+  Status status = check_count("paths", m.source_paths.size(), catalog::kFilesMax);
+  for (size_t i = 0; status && i < m.source_paths.size(); ++i) {
+    status = check_text("path", m.source_paths[i], kPathBytesMax);
   }
-  return clean;
+  return status;
+}
+
+Status admit_one(TransferOffer& m) {
+  Status status = check_count("files", m.files.size(), catalog::kFilesMax);
+  if (status) status = check_text("destination", m.destination, kPathBytesMax);
+  for (size_t i = 0; status && i < m.files.size(); ++i) {
+    status = check_text("name", m.files[i].name, kNameBytesMax);
+  }
+  return status;
+}
+
+Status admit_one(TransferReady& m) {
+  for (std::string& path : m.final_paths) path = base::printable(path, kPathBytesMax);
+  return check_count("final paths", m.final_paths.size(), catalog::kFilesMax);
+}
+
+Status admit_one(Failure& m) {
+  m.message = base::printable(m.message, kTextBytesMax);
+  return {};
+}
+
+Status admit_one(Pause& m) {
+  m.node = base::printable(m.node, kNodeTextBytesMax);
+  return {};
+}
+
+Status admit_one(ObjectState& m) { return check_ranges(m.held); }
+Status admit_one(PartitionSent& m) { return check_range(m.range); }
+Status admit_one(PartitionDone& m) { return check_ranges(m.ranges); }
+Status admit_one(Need& m) { return check_ranges(m.ranges); }
+
+// Numbers, and what the negotiation checks (negotiation.h).
+template <typename M>
+Status admit_one(M&) {
+  return {};
+}
+
+// ---- what each kind of message costs, beside its own size ----------------------------------------
+
+size_t text_bytes(const std::vector<std::string>& texts) {
+  size_t bytes = texts.size() * sizeof(std::string);
+  for (const std::string& text : texts) bytes += text.size();
+  return bytes;
+}
+
+size_t more_bytes(const TransferRequest& m) { return text_bytes(m.source_paths); }
+size_t more_bytes(const TransferReady& m) { return text_bytes(m.final_paths); }
+size_t more_bytes(const TransferOffer& m) {
+  size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);
+  for (const OfferedFile& file : m.files) bytes += file.name.size();
+  return bytes;
+}
+size_t more_bytes(const ObjectState& m) { return m.held.size() * sizeof(recovery::Range); }
+size_t more_bytes(const PartitionDone& m) { return m.ranges.size() * sizeof(recovery::Range); }
+size_t more_bytes(const Need& m) { return m.ranges.size() * sizeof(recovery::Range); }
+size_t more_bytes(const Failure& m) { return m.message.size(); }
+size_t more_bytes(const Specification& m) {
+  return (m.crc_kinds.size() + m.udp_ports.size()) * sizeof(uint32_t);
+}
+size_t more_bytes(const SpecificationSet& m) { return m.udp_ports.size() * sizeof(uint32_t); }
+template <typename M>
+size_t more_bytes(const M&) {
+  return 0;
 }
 
 }  // namespace
@@ -31,10 +130,18 @@ std::string_view message_name(const Message& message) {
   return kNames[message.index()];
 }
 
+Status admit(Message* message) {
+  return std::visit([](auto& m) { return admit_one(m); }, *message);
+}
+
+size_t memory_bytes(const Message& message) {
+  return sizeof(Message) + std::visit([](const auto& m) { return more_bytes(m); }, message);
+}
+
 Error error_of(const std::string& peer_name, const Failure& failure) {
   const bool known = failure.code > 0 && failure.code <= static_cast<uint32_t>(ErrorCode::kResources);
   return {known ? static_cast<ErrorCode>(failure.code) : ErrorCode::kInternal,
-          fmt::format("{}: {}", peer_name, cleaned(failure.message))};
+          fmt::format("{}: {}", peer_name, failure.message)};
 }
 
 Failure failure_of(const Error& error) {

@@ -1,7 +1,8 @@
 // What two nodes say to each other about a transfer: the messages of docs/WIRE.md, section 2, as plain data.
 //
 // Pure. control/peer turns them into the bytes of the control stream and back; the simulator hands them over
-// as they are. What is in a message came from a peer: whoever uses it checks it.
+// as they are. What is in a message came from a peer: it passes admit() before anything else looks at it, and
+// whoever uses it checks what it means.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,6 +21,9 @@
 namespace sluice::transfer {
 
 inline constexpr size_t kRangesPerMessage = 4096;
+inline constexpr size_t kNameBytesMax = 255;   // of a file
+inline constexpr size_t kPathBytesMax = 4096;  // of a source, or a destination
+inline constexpr size_t kTextBytesMax = 1000;  // of a sentence for people
 inline constexpr size_t kFilesPerOffer = 1024;
 
 struct Hello {
@@ -150,7 +154,13 @@ using Message = std::variant<Hello, Specification, SpecificationSet, TransferReq
 // As docs/WIRE.md calls it, for errors and logs.
 std::string_view message_name(const Message& message);
 
-// What a peer's Failure means here: its code if it is a known one, its text bounded and on one line.
+// The one gate of what a peer says. Names, paths and lists that are longer than docs/WIRE.md allows, and
+// ranges that no object can have, are kIncompatible. Texts that are only shown become printable and are cut.
+Status admit(Message* message);
+// About how much memory it takes.
+size_t memory_bytes(const Message& message);
+
+// What a peer's Failure means here: its code if it is a known one.
 Error error_of(const std::string& peer_name, const Failure& failure);
 Failure failure_of(const Error& error);
 

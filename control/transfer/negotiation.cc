@@ -13,7 +13,6 @@ namespace sluice::transfer {
 namespace {
 
 constexpr uint32_t kExtentBytesMin = 64U << 10;
-constexpr uint64_t kPartitionBytesMax = 1ULL << 40;
 constexpr size_t kSessionIdDigits = 32;
 
 Error incompatible(std::string message) { return {ErrorCode::kIncompatible, std::move(message)}; }
@@ -40,6 +39,40 @@ std::array<uint8_t, 16> mapped(const std::string& bytes) {
 }
 
 bool good_address(const std::string& bytes, size_t length) { return bytes.empty() || bytes.size() == length; }
+
+bool starts_with(const std::array<uint8_t, 16>& ip, std::initializer_list<uint8_t> bytes) {
+  return std::equal(bytes.begin(), bytes.end(), ip.begin());
+}
+
+// Why nothing may be sent there, for all that the node at the other end says; empty: it may. A node whose own
+// address is a loopback has its peers there, too.
+std::string_view address_problem(const std::array<uint8_t, 16>& ip, const std::array<uint8_t, 16>& own) {
+  if (ip == own) return "is this node's own";
+  const auto loopback = [](const std::array<uint8_t, 16>& a) {
+    return starts_with(a, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127}) ||
+           starts_with(a, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
+  };
+  if (loopback(ip)) return loopback(own) ? "" : "is a loopback address";
+  if (starts_with(own, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF})) {
+    if (ip[12] == 0) return "is no address of a host";
+    if (ip[12] >= 240) return "is a broadcast address, or a reserved one";
+    return ip[12] >= 224 ? "is a multicast address" : "";
+  }
+  if (starts_with(ip, {0, 0, 0, 0, 0, 0, 0, 0})) return "is no address of a host";
+  return ip[0] == 0xFF ? "is a multicast address" : "";
+}
+
+std::string address_text(const std::string& bytes) {
+  if (bytes.size() == 4)
+    return fmt::format("{}.{}.{}.{}", static_cast<uint8_t>(bytes[0]), static_cast<uint8_t>(bytes[1]),
+                       static_cast<uint8_t>(bytes[2]), static_cast<uint8_t>(bytes[3]));
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 2) {
+    text += fmt::format("{}{:02x}{:02x}", i == 0 ? "" : ":", static_cast<uint8_t>(bytes[i]),
+                        static_cast<uint8_t>(bytes[i + 1]));
+  }
+  return text;
+}
 
 Status check_ports(const std::vector<uint32_t>& ports) {
   for (const uint32_t port : ports) {
@@ -82,6 +115,11 @@ Result<uint32_t> choose_crc(const Specification& spec) {
 }
 
 }  // namespace
+
+bool good_partition(uint64_t partition_bytes, uint32_t extent_bytes) {
+  constexpr uint64_t kPartitionBytesMax = 1ULL << 40;
+  return partition_bytes != 0 && partition_bytes % extent_bytes == 0 && partition_bytes <= kPartitionBytesMax;
+}
 
 Result<Specification> make_specification(const Abilities& abilities, const Options& options, Role role,
                                          bool discard, const std::vector<uint16_t>& ports) {
@@ -174,8 +212,7 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
       set.extent_bytes > std::min(spec.extent_bytes_max, abilities.port.extent_bytes_max)) {
     return incompatible(fmt::format("the peer chose extents of {} bytes", set.extent_bytes));
   }
-  if (set.partition_bytes == 0 || set.partition_bytes % set.extent_bytes != 0 ||
-      set.partition_bytes > kPartitionBytesMax) {
+  if (!good_partition(set.partition_bytes, set.extent_bytes)) {
     return incompatible(fmt::format("the peer chose partitions of {} bytes", set.partition_bytes));
   }
   const auto& kinds = spec.crc_kinds;
@@ -194,6 +231,11 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .discard = spec.discard,
                    .local_ip = mapped(initiator ? offered : set.data_ip),
                    .peer_ip = mapped(initiator ? set.data_ip : offered)};
+  if (const auto problem = address_problem(result.peer_ip, result.local_ip); !problem.empty()) {
+    return incompatible(
+        fmt::format("the peer's data address {} {}: correct port.address4 or port.address6 there",
+                    address_text(initiator ? set.data_ip : offered), problem));
+  }
   for (uint32_t lane = 0; lane < result.lanes; ++lane) {
     result.peer_ports.push_back(
         static_cast<uint16_t>(initiator ? set.udp_ports[lane] : spec.udp_ports[lane]));

@@ -32,6 +32,9 @@ Result<SpecificationSet> answer(const Specification& specification, const Abilit
 Result<Agreement> agree(const Specification& specification, const SpecificationSet& set,
                         const Abilities& abilities, bool initiator);
 
+// Whole extents, and not too many.
+bool good_partition(uint64_t partition_bytes, uint32_t extent_bytes);
+
 Hello make_hello(const std::string& session_id);
 // kIncompatible when the peer's Hello shares no version with this node, or has no session id.
 Status check_hello(const Hello& hello);

@@ -64,11 +64,19 @@ SpecificationSet any_set(fuzz::Input& input) {
   return set;
 }
 
-Abilities abilities(fuzz::Input& input) {
+// Of the node at 10.0.0.`host` and fd00::`host`.
+Abilities abilities(fuzz::Input& input, uint8_t host) {
   Abilities a;
   const uint32_t form = input.take<uint8_t>();
-  if ((form & 3) != 1) a.port.ip4[10] = a.port.ip4[11] = a.port.ip4[12] = 0xFF;
-  if ((form & 3) != 2) a.port.ip6[0] = 0xFD;
+  if ((form & 3) != 1) {
+    a.port.ip4[10] = a.port.ip4[11] = 0xFF;
+    a.port.ip4[12] = 10;
+    a.port.ip4[15] = host;
+  }
+  if ((form & 3) != 2) {
+    a.port.ip6[0] = 0xFD;
+    a.port.ip6[15] = host;
+  }
   a.port.chunk_bytes_max_ip4 = 8904;
   a.port.chunk_bytes_max_ip6 = 8880;
   a.port.workers = 1 + input.below(board::kWorkersMax);
@@ -112,6 +120,10 @@ void check(const Agreement& agreement, const Abilities& a) {
   const uint8_t* const ours = ip4 ? a.port.ip4 : a.port.ip6;
   fuzz::require(std::equal(agreement.local_ip.begin(), agreement.local_ip.end(), ours),
                 "from our own address");
+  fuzz::require(agreement.peer_ip != agreement.local_ip, "to another");
+  fuzz::require(
+      agreement.peer_ip[0] != 0xFF && (!ip4 || (agreement.peer_ip[12] != 0 && agreement.peer_ip[12] < 224)),
+      "that a host can have");
 }
 
 std::vector<uint16_t> ports(uint32_t lanes) {
@@ -147,7 +159,7 @@ void as_initiator(fuzz::Input& input, const Abilities& a) {
   const Result<Agreement> forced = agree(*specification, any_set(input), a, true);
   if (good(forced)) check(*forced, a);
   // An honest peer: both ends must understand the same.
-  const Abilities other = abilities(input);
+  const Abilities other = abilities(input, 2);
   const Result<uint32_t> lanes = lanes_for(*specification, 1 + input.below(20));
   if (!good(lanes)) return;
   const auto set = answer(*specification, other, 64ULL << 20, ports(*lanes));
@@ -167,7 +179,7 @@ void as_initiator(fuzz::Input& input, const Abilities& a) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
-  const Abilities a = abilities(input);
+  const Abilities a = abilities(input, 1);
   (void)check_hello(any_hello(input));
   if (input.flag()) {
     as_answerer(input, a);

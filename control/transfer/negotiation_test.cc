@@ -39,8 +39,10 @@ struct Outcome {
   Agreement other;
 };
 
-Result<Outcome> negotiate(const Abilities& a, const Abilities& b, const Options& options, uint32_t offered,
+Result<Outcome> negotiate(const Abilities& a, Abilities b, const Options& options, uint32_t offered,
                           uint32_t possible, bool discard = false) {
+  if (b.port.ip4[10] != 0) b.port.ip4[15] = 2;
+  if (b.port.ip6[0] != 0) b.port.ip6[15] = 2;
   std::vector<uint16_t> ports_a;
   for (uint32_t i = 0; i < offered; ++i) ports_a.push_back(static_cast<uint16_t>(47000 + i));
   auto spec = make_specification(a, options, Role::kSource, discard, ports_a);
@@ -126,7 +128,7 @@ TEST(Negotiation, RateIsTheSmallerLimit) {
 TEST(Negotiation, AnAnswerBeyondTheOfferIsRefused) {
   const Abilities node = node_with(true, false);
   const auto spec = make_specification(node, wishes(), Role::kSource, false, {47000, 47001});
-  const auto good = answer(*spec, node, 64ULL << 20, {48000, 48001});
+  const auto good = answer(*spec, node_with(true, false, 2), 64ULL << 20, {48000, 48001});
   ASSERT_TRUE(agree(*spec, *good, node, true));
   const auto refused = [&](auto change) {
     SpecificationSet set = *good;
@@ -141,11 +143,69 @@ TEST(Negotiation, AnAnswerBeyondTheOfferIsRefused) {
   EXPECT_TRUE(refused([](auto& s) { s.extent_bytes = 3U << 18; }));
   EXPECT_TRUE(refused([](auto& s) { s.extent_bytes = 1U << 21; }));
   EXPECT_TRUE(refused([](auto& s) { s.partition_bytes = 5; }));
+  EXPECT_TRUE(refused([](auto& s) { s.partition_bytes += 1; }));
+  EXPECT_TRUE(refused([](auto& s) { s.partition_bytes = 0; }));
+  EXPECT_TRUE(refused([](auto& s) { s.partition_bytes = 1ULL << 41; }));
   EXPECT_TRUE(refused([](auto& s) { s.crc_kind = 0; }));
   EXPECT_TRUE(refused([](auto& s) { s.rate_bps = 20'000'000'000; }));
   EXPECT_TRUE(refused([](auto& s) { s.data_ip = "abc"; }));
   EXPECT_TRUE(refused([](auto& s) { s.data_ip = std::string(16, 1); }));
   EXPECT_TRUE(refused([](auto& s) { s.udp_ports[0] = 70000; }));
+}
+
+// As either side meets it: the peer's word is all there is to say where the data goes.
+std::string refusal_of(const std::string& peer_ip, Abilities node) {
+  const Abilities other = node_with(true, true, 2);
+  Options options = wishes();
+  if (peer_ip.size() == 16) options.family = IpFamily::kIp6;
+  const auto spec = make_specification(node, options, Role::kSource, false, {47000});
+  SpecificationSet set = *answer(*spec, other, 64ULL << 20, {48000});
+  set.data_ip = peer_ip;
+  const auto as_initiator = agree(*spec, set, node, true);
+  Specification offered = *make_specification(other, options, Role::kSource, false, {47000});
+  (peer_ip.size() == 4 ? offered.data_ip4 : offered.data_ip6) = peer_ip;
+  const auto as_other = agree(offered, *answer(offered, node, 64ULL << 20, {48000}), node, false);
+  EXPECT_EQ(static_cast<bool>(as_initiator), static_cast<bool>(as_other));
+  if (as_initiator || as_other) return "";
+  EXPECT_EQ(as_initiator.error().code, ErrorCode::kIncompatible);
+  EXPECT_EQ(as_initiator.error().message, as_other.error().message);
+  return as_other.error().message;
+}
+
+std::string ip6_of(uint8_t first, uint8_t last) {
+  std::string ip(16, '\0');
+  ip.front() = static_cast<char>(first);
+  ip.back() = static_cast<char>(last);
+  return ip;
+}
+
+TEST(Negotiation, DataGoesToNoAddressThatIsNotAnotherHosts) {
+  const Abilities node = node_with(true, true, 1);
+  const std::string any4(4, '\0');
+  const auto names = [&](const std::string& ip, const std::string& what) {
+    return refusal_of(ip, node).find(what) != std::string::npos;
+  };
+  EXPECT_TRUE(names(any4, "0.0.0.0 is no address of a host"));
+  EXPECT_TRUE(names("\xff\xff\xff\xff", "255.255.255.255 is a broadcast address"));
+  EXPECT_TRUE(names("\xe0\x01\x02\x03", "224.1.2.3 is a multicast address"));
+  EXPECT_TRUE(names("\x7f\x01\x01\x01", "127.1.1.1 is a loopback address"));
+  EXPECT_TRUE(names(std::string("\x0a\x4d\0\x01", 4), "10.77.0.1 is this node's own"));
+  EXPECT_TRUE(names(ip6_of(0, 0), "is no address of a host"));
+  EXPECT_TRUE(names(ip6_of(0, 1), "is a loopback address"));
+  EXPECT_TRUE(names(ip6_of(0, 2), "is no address of a host"));
+  EXPECT_TRUE(names(ip6_of(0xFF, 1), "is a multicast address"));
+  EXPECT_TRUE(names(ip6_of(0xFD, 1), "is this node's own"));
+  const std::string mapped = std::string(10, '\0') + "\xff\xff\x0a\x4d" + std::string("\0\x02", 2);
+  EXPECT_FALSE(refusal_of(mapped, node).empty()) << "an IPv4 address is not offered as IPv6";
+  EXPECT_EQ(refusal_of(std::string("\x0a\x4d\0\x02", 4), node), "");
+  EXPECT_EQ(refusal_of(ip6_of(0xFD, 2), node), "");
+  EXPECT_EQ(refusal_of(ip6_of(0xFE, 2), node), "");
+}
+
+TEST(Negotiation, ANodeOnALoopbackHasItsPeersThere) {
+  Abilities node = node_with(true, true, 1);
+  node.port.ip4[12] = 127;
+  EXPECT_EQ(refusal_of("\x7f\x01\x01\x02", node), "");
 }
 
 TEST(Negotiation, BadSpecificationsAreRefused) {

@@ -8,23 +8,31 @@
 namespace sluice::transfer {
 
 Decision receive_call(const std::string& peer, const Hello& hello, const UnderId& known) {
-  if (const Status status = check_hello(hello); !status) return {Reception::kRefused, status.error()};
-  const Error not_yours{ErrorCode::kIncompatible,
-                        fmt::format("session {} is not yours to open", hello.session_id)};
-  // Whoever began a session calls for it, and is asked for it.
-  if (known.active) {
-    if (known.initiator != hello.inquires || known.peer != peer) return {Reception::kRefused, not_yours};
-    return {hello.inquires ? Reception::kKnows : Reception::kKnown, std::nullopt};
+  if (const Status status = check_hello(hello); !status)
+    return {.reception = Reception::kRefused, .error = status.error(), .reason = status.error().message};
+  const Record* const record = known.record;
+  const std::string* owner = nullptr;
+  bool fits = true;  // whoever began a session calls for it, and is asked for it
+  const auto belongs = [&](bool initiator, const std::string& its_peer) {
+    owner = &its_peer;
+    fits = fits && initiator == hello.inquires && its_peer == peer;
+  };
+  if (!known.peer.empty()) belongs(known.initiator, known.peer);
+  if (record != nullptr) belongs(record->initiator, record->legs.front().peer);
+  if (!fits) {
+    // Of somebody else's session is heard what would be heard of one that nobody knows, where that opens
+    // none.
+    if (hello.ended) return {.reception = Reception::kNothing};
+    if (hello.inquires && *owner != peer) return {.reception = Reception::kUnknown};
+    return {.reception = Reception::kRefused,
+            .error = Error{ErrorCode::kIncompatible,
+                           "the id of this session cannot be used here: begin another session"},
+            .reason = fmt::format("it calls for session {}, which is not its own", hello.session_id)};
   }
-  if (known.record == nullptr) {
-    if (hello.inquires) return {Reception::kUnknown, std::nullopt};
-    return {hello.ended ? Reception::kNothing : Reception::kNew, std::nullopt};
-  }
-  if (known.record->initiator != hello.inquires || known.record->legs.front().peer != peer)
-    return {Reception::kRefused, not_yours};
-  if (has_ended(known.record->state)) return {Reception::kEnded, std::nullopt};
-  if (hello.inquires) return {Reception::kKnows, std::nullopt};
-  return {hello.ended ? Reception::kNothing : Reception::kNew, std::nullopt};
+  if (known.active) return {.reception = hello.inquires ? Reception::kKnows : Reception::kKnown};
+  if (record != nullptr && has_ended(record->state)) return {.reception = Reception::kEnded};
+  if (hello.inquires) return {.reception = record != nullptr ? Reception::kKnows : Reception::kUnknown};
+  return {.reception = hello.ended ? Reception::kNothing : Reception::kNew};
 }
 
 std::vector<Message> nothing_answer(const Hello& hello) {

@@ -27,13 +27,16 @@ enum class Reception : uint8_t {
 struct UnderId {
   const Record* record = nullptr;  // in the journal
   bool active = false;
-  bool initiator = false;  // the active one
-  std::string peer;        // of the active one
+  // Of the active one, or of one that has ended and is only remembered.
+  bool initiator = false;
+  std::string peer;  // empty: there is neither
 };
 
 struct Decision {
   Reception reception{};
   std::optional<Error> error;
+  // For the log, where it says more than the peer is told: not that there is a session of somebody else.
+  std::string reason;
 };
 Decision receive_call(const std::string& peer, const Hello& hello, const UnderId& known);
 

@@ -12,8 +12,6 @@
 namespace sluice::transfer {
 namespace {
 
-constexpr size_t kRepairBacklogMax = 65536;
-
 Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>& files,
                                                const Agreement& agreement) {
   Indexed<ObjectId, recovery::Layout> layouts;
@@ -28,13 +26,6 @@ Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>&
 recovery::Sender::Options options_of(const Agreement& agreement) {
   return {.partition_bytes = agreement.partition_bytes,
           .lane_rate_bps = agreement.rate_bps / std::max(1U, agreement.lanes)};
-}
-
-// More would hold up everything else; a destination cuts what it has to say.
-Status check_count(const std::vector<recovery::Range>& ranges) {
-  if (ranges.size() <= kRangesPerMessage) return {};
-  return Error{ErrorCode::kIncompatible, fmt::format("the peer sent {} ranges in one message: at most {}",
-                                                     ranges.size(), kRangesPerMessage)};
 }
 
 }  // namespace
@@ -136,58 +127,7 @@ void SourceEnd::attempt_over() {
   stream_ = nullptr;
 }
 
-// ---- the peer ----------------------------------------------------------------------------------
-
-Status SourceEnd::on_message(const Message& message, Effects& out) {
-  if (const auto* need = std::get_if<Need>(&message)) {
-    if (const Status status = check_count(need->ranges); !status) return status;
-    if (command_backlog_ > kRepairBacklogMax) return {};  // it will be asked for again
-    sender_.peer_needs(need->object, need->lane, need->ranges);
-  } else if (const auto* state = std::get_if<ObjectState>(&message)) {
-    return object_state(*state, out);
-  } else if (const auto* durable = std::get_if<PartitionDone>(&message)) {
-    if (const Status status = check_count(durable->ranges); !status) return status;
-    sender_.peer_has(durable->object, durable->ranges);
-  } else if (const auto* done = std::get_if<FileDone>(&message)) {
-    (void)sender_.file_done(done->object, done->digest);
-  } else if (std::holds_alternative<SessionDone>(message)) {
-    peer_ended_ = true;
-  } else {
-    return Error{ErrorCode::kIncompatible,
-                 fmt::format("the peer sent {} to a source", message_name(message))};
-  }
-  return follow_sender(out);
-}
-
-Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
-  if (const Status status = check_count(state.held); !status) return status;
-  if (state.end) {
-    if (const Status status = check_still_done(); !status) return status;
-    held_at_start_ = std::max(held_at_start_, sender_.bytes_held());
-    sender_.report_again();
-    sender_.peer_said_all();
-  } else if (state.done) {
-    listed_done_.insert(state.object);
-    (void)sender_.file_done(state.object, state.digest);
-  } else {
-    sender_.peer_has(state.object, state.held);
-  }
-  return follow_sender(out);
-}
-
-// What the peer had stored it lists each time. A volume that went back in time makes it forget that it had.
-Status SourceEnd::check_still_done() {
-  const std::set<ObjectId> listed = std::exchange(listed_done_, {});
-  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
-    const ObjectId object(i);
-    if (!sender_.done(object) || listed.contains(object)) continue;
-    return Error{ErrorCode::kIntegrity,
-                 fmt::format("{}: the peer had reported it as stored, and does not have it any more: it was "
-                             "removed there, or its volume went back in time; send it again",
-                             catalog().shown(object))};
-  }
-  return {};
-}
+// ---- what follows -------------------------------------------------------------------------------
 
 Status SourceEnd::follow_sender(Effects& out) {
   if (stream_ == nullptr) return {};  // between attempts it wants nothing that is still right later

@@ -72,6 +72,8 @@ class SourceEnd {
                           uint64_t interval_ns, uint64_t now_ns) const;
 
  private:
+  Status check(const Message& message) const;
+  Status check_object(const Message& message, ObjectId object) const;
   Status object_state(const ObjectState& state, Effects& out);
   void open_next(Effects& out);
   Status check_still_done();

@@ -73,6 +73,8 @@ class Transfer {
   const Job& job() const { return job_; }
   TransferPhase phase() const { return phase_; }
   bool ended() const { return outcome_.has_value(); }  // and the journal knows
+  // It waits for its peer or an operator, and holds nothing of the dataplane.
+  bool resting() const;
   const std::optional<Error>& error() const { return error_; }
   const Leg& leg(LegId leg) const { return *legs_[leg.value()]; }
   size_t legs() const { return legs_.size(); }

@@ -151,6 +151,7 @@ TEST(Restart, ARecordThatMakesNoSenseIsDamaged) {
       [](Saved& s) { s.record.legs.front().agreement->extent_bytes = 3; },
       [](Saved& s) { s.record.legs.front().agreement->extent_bytes = 0; },
       [](Saved& s) { s.record.legs.front().agreement->partition_bytes = 1; },
+      [](Saved& s) { s.record.legs.front().agreement->partition_bytes += 1; },
       [](Saved& s) { s.record.legs.front().agreement->crc_kind = static_cast<wire::CrcKind>(9); },
       [](Saved& s) { s.record.legs.front().flows.resize(99); },
       [](Saved& s) { s.files.front().size_bytes = UINT64_MAX; },

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "control/board/flow_table.h"
+#include "control/transfer/negotiation.h"
 #include "control/transfer/transfer.h"
 
 namespace sluice::transfer {
@@ -21,7 +22,7 @@ bool makes_sense(const Saved& saved) {
   const Agreement& agreement = *leg.agreement;
   const uint32_t extent_bytes = agreement.extent_bytes;
   if (extent_bytes < kExtentBytesMin || extent_bytes > wire::kExtentBytesMax ||
-      (extent_bytes & (extent_bytes - 1)) != 0 || agreement.partition_bytes < extent_bytes ||
+      (extent_bytes & (extent_bytes - 1)) != 0 || !good_partition(agreement.partition_bytes, extent_bytes) ||
       agreement.crc_kind > wire::CrcKind::kCrc64Ecma || agreement.lanes > control::kLanesMax) {
     return false;
   }
@@ -215,6 +216,11 @@ ViewState Transfer::view_state() const {
     default:
       return ViewState::kFinishing;
   }
+}
+
+bool Transfer::resting() const {
+  if (phase_ == TransferPhase::kResting || phase_ == TransferPhase::kPaused) return true;
+  return phase_ == TransferPhase::kActive && legs_.front()->phase() == LegPhase::kPeer;
 }
 
 std::string Transfer::waiting_for() const {

@@ -169,25 +169,29 @@ def test_completed_extents_that_are_not(meeting):
     assert session.needs_sent
 
 
-def test_need_of_what_is_not_there(meeting):
-    """It is cut to the object; of no object, no lane or no bytes it asks for nothing."""
+def test_need_beyond_what_is_there(meeting):
+    """It is cut to the object; of no bytes it asks for nothing."""
 
     class Liar(peer.Destination):
         def begin(self, goes_on):
             super().begin(goes_on)
-            far = [{"offset": 1 << 62, "length": 1 << 62}, {"offset": (1 << 64) - 1, "length": 7}, {}]
-            self.stream.send("need", object=99, ranges=[{"length": 1}])
-            self.stream.send("need", object=0, ranges=far)
-            self.stream.send("need", object=0, ranges=[{"offset": 5, "length": 1 << 63}], lane=1000)
+            self.stream.send("need", object=0, ranges=[{"offset": 1 << 62, "length": 1 << 62}, {}])
+            self.stream.send("need", object=0, ranges=[{"offset": 5, "length": 1 << 63}], lane=0)
 
     be_sent(meeting, meeting.peer(destination=Liar), [make_file(meeting.node, MIB)])
 
 
-def test_too_many_ranges(meeting):
+@pytest.mark.parametrize("need", [
+    {"object": 99, "ranges": [{"length": 1}]},
+    {"object": 0, "ranges": [{"length": 1}], "lane": 1000},
+    {"object": 0, "ranges": [{"offset": (1 << 64) - 1, "length": 7}]},
+    {"object": 0, "ranges": [{"length": 1}] * 4097},
+])  # fmt: skip
+def test_need_of_what_is_not_there(meeting, need):
     class Liar(peer.Destination):
         def begin(self, goes_on):
             super().begin(goes_on)
-            self.stream.send("need", object=0, ranges=[{"length": 1}] * 4097)
+            self.stream.send("need", **need)
 
     path = make_file(meeting.node, MIB)
     with pytest.raises(peer.Failed) as failed:

@@ -1,0 +1,101 @@
+// What a sending end is told by its destination: only what speaks of something that there is, and no more of
+// it than workers take.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "control/transfer/source_end.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr size_t kRepairBacklogMax = 65536;  // commands that wait for workers
+constexpr size_t kBacklogMax = 1U << 20;     // more, and the peer tells of more than any worker takes
+
+}  // namespace
+
+Status SourceEnd::check_object(const Message& message, ObjectId object) const {
+  if (catalog().contains(object)) return {};
+  return Error{ErrorCode::kIncompatible,
+               fmt::format("the peer sent {} of object {}, which it was not offered", message_name(message),
+                           object.value())};
+}
+
+// Only what speaks of something that there is.
+Status SourceEnd::check(const Message& message) const {
+  if (const auto* need = std::get_if<Need>(&message)) {
+    if (need->lane && !lane_rates_.contains(*need->lane)) {
+      return Error{ErrorCode::kIncompatible,
+                   fmt::format("the peer sent Need for lane {}, which there is not", need->lane->value())};
+    }
+    return check_object(message, need->object);
+  }
+  if (const auto* state = std::get_if<ObjectState>(&message))
+    return state->end ? Status() : check_object(message, state->object);
+  if (const auto* durable = std::get_if<PartitionDone>(&message))
+    return check_object(message, durable->object);
+  if (const auto* done = std::get_if<FileDone>(&message)) return check_object(message, done->object);
+  if (!std::holds_alternative<SessionDone>(message)) {
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("the peer sent {} to a source", message_name(message))};
+  }
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    if (sender_.peer_digest(ObjectId(i))) continue;
+    return Error{ErrorCode::kIncompatible, "the destination ended the session before its files were done"};
+  }
+  return {};
+}
+
+Status SourceEnd::on_message(const Message& message, Effects& out) {
+  if (const Status status = check(message); !status) return status;
+  if (command_backlog_ > kBacklogMax) {
+    return Error{ErrorCode::kStalled, "the peer tells of more than the dataplane takes: opening new flows"};
+  }
+  if (const auto* need = std::get_if<Need>(&message)) {
+    if (command_backlog_ > kRepairBacklogMax) return {};  // it will be asked for again
+    sender_.peer_needs(need->object, need->lane, need->ranges);
+  } else if (const auto* state = std::get_if<ObjectState>(&message)) {
+    return object_state(*state, out);
+  } else if (const auto* durable = std::get_if<PartitionDone>(&message)) {
+    sender_.peer_has(durable->object, durable->ranges);
+  } else if (const auto* done = std::get_if<FileDone>(&message)) {
+    (void)sender_.file_done(done->object, done->digest);
+  } else {
+    peer_ended_ = true;  // SessionDone
+  }
+  return follow_sender(out);
+}
+
+Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
+  if (state.end) {
+    if (const Status status = check_still_done(); !status) return status;
+    held_at_start_ = std::max(held_at_start_, sender_.bytes_held());
+    sender_.report_again();
+    sender_.peer_said_all();
+  } else if (state.done) {
+    listed_done_.insert(state.object);
+    (void)sender_.file_done(state.object, state.digest);
+  } else {
+    sender_.peer_has(state.object, state.held);
+  }
+  return follow_sender(out);
+}
+
+// What the peer had stored it lists each time. A volume that went back in time makes it forget that it had.
+Status SourceEnd::check_still_done() {
+  const std::set<ObjectId> listed = std::exchange(listed_done_, {});
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (!sender_.done(object) || listed.contains(object)) continue;
+    return Error{ErrorCode::kIntegrity,
+                 fmt::format("{}: the peer had reported it as stored, and does not have it any more: it was "
+                             "removed there, or its volume went back in time; send it again",
+                             catalog().shown(object))};
+  }
+  return {};
+}
+
+}  // namespace sluice::transfer
