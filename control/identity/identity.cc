@@ -160,6 +160,7 @@ Result<std::vector<Peer>> load_peers(const fs::path& node_directory) {
     if (!peer) return peer.error();
     peers.push_back(std::move(*peer));
   }
+  if (failure && is_shortage(failure.value())) return shortage(trusted, failure.value());
   if (failure) return configuration(trusted.string() + ": " + failure.message() + "; check its permissions");
   std::sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) { return a.name < b.name; });
   return peers;

@@ -18,7 +18,9 @@ constexpr size_t kFileBytesMax = 64U << 10;
 
 Error failed(const std::filesystem::path& file,
              const std::string& remedy = "check its permissions and the disk") {
-  return {ErrorCode::kConfiguration, file.string() + ": " + std::strerror(errno) + "; " + remedy};
+  const int why = errno;
+  if (is_shortage(why)) return shortage(file, why);
+  return {ErrorCode::kConfiguration, file.string() + ": " + std::strerror(why) + "; " + remedy};
 }
 
 bool write_all(int fd, std::string_view text) {
@@ -32,6 +34,15 @@ bool write_all(int fd, std::string_view text) {
 }
 
 }  // namespace
+
+bool is_shortage(int error_number) {
+  return error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM;
+}
+
+Error shortage(const std::filesystem::path& file, int error_number) {
+  return {ErrorCode::kResources, file.string() + ": " + std::strerror(error_number) +
+                                     "; wait for sessions to end, or raise the limit of open files"};
+}
 
 Result<std::string> read_small_file(const std::filesystem::path& file, bool* not_found) {
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));

@@ -13,7 +13,11 @@
 
 namespace sluice::identity {
 
-// At most 64 KiB; kConfiguration otherwise. `not_found` is set when the file does not exist.
+// Whether the system lacks descriptors or memory just now: nothing is wrong with what was asked for.
+bool is_shortage(int error_number);
+Error shortage(const std::filesystem::path& file, int error_number);  // kResources
+
+// At most 64 KiB; kConfiguration otherwise, or kResources. `not_found` is set when the file does not exist.
 Result<std::string> read_small_file(const std::filesystem::path& file, bool* not_found = nullptr);
 enum class Replace : bool { kNo, kYes };
 // Through a temporary name, fsync, rename, fsync of the directory. With Replace::kNo an existing file is

@@ -44,13 +44,6 @@ asio::awaitable<Result<std::vector<identity::Peer>>> load_peers(std::shared_ptr<
   co_return co_await services->pool.wait_for(std::move(load));
 }
 
-asio::awaitable<std::vector<identity::Peer>> trusted_peers(std::shared_ptr<runtime::Services> services) {
-  Result<std::vector<identity::Peer>> peers = co_await load_peers(services);
-  if (peers) co_return std::move(*peers);
-  spdlog::warn("{}", peers.error().message);
-  co_return std::vector<identity::Peer>();
-}
-
 Status check_wishes(transfer::Role role, const Wishes& wishes) {
   const bool sends = role == transfer::Role::kSource;
   if (wishes.destination.empty())
@@ -77,8 +70,8 @@ Status Manager::start() {
     if (*alive) asio::co_spawn(services_->io, serve(alive, std::move(connection)), asio::detached);
   };
   Result<std::unique_ptr<peer::Listener>> listener = peer::listen(
-      services_->io, services_->identity, services_->node.listen,
-      [services = services_] { return trusted_peers(services); }, take);
+      services_->io, services_->identity, services_->node.listen, services_->frames,
+      [services = services_] { return load_peers(services); }, take);
   if (!listener) return listener.error();
   listener_ = std::move(*listener);
   services_->board->start();

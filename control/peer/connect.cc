@@ -4,6 +4,7 @@
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include "control/identity/node_files.h"
 #include "control/peer/stream.h"
 #include "control/peer/stream_connection.h"
 #include "dataplane/base/config/config.h"
@@ -12,6 +13,13 @@ namespace sluice::peer {
 namespace {
 
 using asio::ip::tcp;
+
+// This node itself cannot call just now.
+Error no_descriptor(const identity::Peer& peer) {
+  return {ErrorCode::kResources, "cannot call " + peer.name +
+                                     ": this node has no free file descriptor; wait for sessions to end, or "
+                                     "raise the limit of open files of its sluice-control"};
+}
 
 Error unreachable(const identity::Peer& peer, const std::string& reason) {
   return {ErrorCode::kPeerUnreachable, "cannot reach " + peer.name + " at " + peer.address + ": " + reason};
@@ -76,6 +84,7 @@ asio::awaitable<Result<tcp::socket>> open_socket(const identity::Peer& peer,
   const auto executor = co_await asio::this_coro::executor;
   const auto share_ms = static_cast<uint32_t>(timeout_ms / endpoints.size());
   std::string reason;
+  bool shortage = false;
   for (const tcp::endpoint& endpoint : endpoints) {
     const auto socket = std::make_shared<tcp::socket>(executor);
     const Deadline deadline(executor, share_ms, [socket] {
@@ -85,9 +94,11 @@ asio::awaitable<Result<tcp::socket>> open_socket(const identity::Peer& peer,
     asio::error_code failure;
     co_await socket->async_connect(endpoint, asio::redirect_error(asio::use_awaitable, failure));
     if (!failure && !deadline.expired()) co_return std::move(*socket);
+    shortage |= identity::is_shortage(failure.value());
     reason = deadline.expired() || failure == asio::error::timed_out ? no_answer(timeout_ms)
                                                                      : reason_of(peer, failure);
   }
+  if (shortage) co_return no_descriptor(peer);
   co_return unreachable(peer, reason);
 }
 
@@ -105,6 +116,11 @@ Error handshake_error(const identity::Identity& self, const identity::Peer& peer
                                            " does not trust this node, whose key is " + self.fingerprint +
                                            "; run there: sluice node trust " + self.name +
                                            " CERT.pem, with the certificate of this node"};
+  if (not_judged_by_peer(failure))
+    return {ErrorCode::kResources,
+            peer.name + " at " + peer.address +
+                " cannot take calls now: it lacks file descriptors or memory, or cannot "
+                "read whom it trusts; see the log of its sluice-control"};
   if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated ||
       failure == asio::error::connection_reset)
     return unreachable(peer,
@@ -114,7 +130,8 @@ Error handshake_error(const identity::Identity& self, const identity::Peer& peer
 }
 
 asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(identity::Identity self, identity::Peer peer,
-                                                                uint32_t timeout_ms) {
+                                                                uint32_t timeout_ms,
+                                                                std::shared_ptr<FrameMemory> memory) {
   if (peer.address.empty())
     co_return Error{ErrorCode::kPeerUnreachable, peer.name +
                                                      " has no address; name it with: sluice node trust " +
@@ -126,8 +143,8 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(identity::Identi
   auto socket = co_await open_socket(peer, *endpoints, timeout_ms);
   if (!socket) co_return socket.error();
 
-  const auto stream = std::make_shared<Stream>(std::move(*socket), *context);
-  stream->set_name(peer.name + " at " + stream->remote());
+  const auto stream = std::make_shared<Stream>(std::move(*socket), *context, std::move(memory));
+  stream->set_peer(peer.name);
   stream->check.accept = [&peer](const std::string& fingerprint) { return fingerprint == peer.fingerprint; };
   const Deadline deadline(stream->executor(), timeout_ms, [stream] { stream->abort(); });
   asio::error_code failure = co_await stream->handshake(asio::ssl::stream_base::client);
@@ -150,9 +167,9 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(identity::Identi
 }  // namespace
 
 asio::awaitable<Result<std::unique_ptr<Connection>>> connect(const identity::Identity& self,
-                                                             const identity::Peer& peer,
-                                                             uint32_t timeout_ms) {
-  return connect_to(self, peer, timeout_ms);
+                                                             const identity::Peer& peer, uint32_t timeout_ms,
+                                                             std::shared_ptr<FrameMemory> memory) {
+  return connect_to(self, peer, timeout_ms, std::move(memory));
 }
 
 }  // namespace sluice::peer

@@ -1,8 +1,9 @@
 // The control stream between two nodes: length-prefixed protobuf over mutual TLS 1.3, pinned keys.
 //
-// Everything runs on one io_context thread, as C++20 coroutines; nothing here throws. A message
-// longer than kMessageBytesMax, or one that does not parse, ends the connection. The io_context outlives
-// connections and listeners. To say a last word: send, flush, then close or destroy.
+// Everything runs on one io_context thread, as C++20 coroutines; nothing here throws. A message longer than
+// its stage allows, or one that does not parse, ends the connection; a big one waits until there is memory
+// for it (frame_memory.h). The io_context outlives connections and listeners. To say a last word: send,
+// flush, then close or destroy.
 //
 // The accepting side's first frame is empty and is consumed by `connect`: in TLS 1.3 the caller's
 // handshake is complete before the other side has judged the caller's key, so this frame is the verdict.
@@ -18,12 +19,24 @@
 #include <vector>
 
 #include "control/identity/identity.h"
+#include "control/peer/frame_memory.h"
 #include "control/proto/peer.pb.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::peer {
 
+// How long a message may be, by what it may be.
+inline constexpr uint32_t kHelloBytesMax = 4U << 10;      // the first one of a caller
+inline constexpr uint32_t kGreetingBytesMax = 64U << 10;  // before the Hellos are exchanged
 inline constexpr uint32_t kMessageBytesMax = 16U << 20;
+
+// How far a connection has come. Each begins with the first.
+enum class Stage : uint8_t {
+  kHello,     // a caller's first message is awaited
+  kGreeting,  // it belongs to a session; the Hellos are not exchanged yet
+  kSession,
+  kOver,  // it was hung up on, and is read only so that our last words are not lost
+};
 
 class Connection {
  public:
@@ -36,15 +49,18 @@ class Connection {
   virtual Status send(const PeerMessage& message) = 0;
   // Waits until everything queued is written (or the stream failed).
   virtual asio::awaitable<void> flush() = 0;
+  virtual void set_stage(Stage stage) = 0;
   virtual void close() = 0;  // a pending receive returns kPeerUnreachable
   virtual const identity::Peer& peer() const = 0;
   virtual std::string remote_address() const = 0;
 };
 
 // Resolves, connects, does the handshake (each step within `timeout_ms`), and checks the pin:
-// kPeerUnreachable, kPeerUntrusted (either side refuses the other).
+// kPeerUnreachable, kPeerUntrusted (either side refuses the other), kResources (either side lacks descriptors
+// or memory). `memory` is that of all connections of the node.
 asio::awaitable<Result<std::unique_ptr<Connection>>> connect(const identity::Identity& self,
-                                                             const identity::Peer& peer, uint32_t timeout_ms);
+                                                             const identity::Peer& peer, uint32_t timeout_ms,
+                                                             std::shared_ptr<FrameMemory> memory);
 
 class Listener {
  public:
@@ -52,14 +68,16 @@ class Listener {
   virtual uint16_t port() const = 0;  // the bound port (for ":0" in tests)
 };
 
-// Those whom this node trusts now. It may wait for that, e.g. for files to be read elsewhere.
-using TrustedPeers = std::function<asio::awaitable<std::vector<identity::Peer>>()>;
+// Those whom this node trusts now. It may wait for that, e.g. for files to be read elsewhere. With an error
+// nobody is judged: callers hear kResources.
+using TrustedPeers = std::function<asio::awaitable<Result<std::vector<identity::Peer>>>()>;
 
 // Calls `on_connection` on the io_context thread for every authenticated peer. `trusted` is asked before
 // each handshake, so that `sluice node trust` works without a restart. Strangers and slow handshakes are
-// logged and dropped.
+// logged and dropped; who is let go where too many are connected says callers.h.
 Result<std::unique_ptr<Listener>> listen(asio::io_context& io, const identity::Identity& self,
-                                         const std::string& address, TrustedPeers trusted,
+                                         const std::string& address, std::shared_ptr<FrameMemory> memory,
+                                         TrustedPeers trusted,
                                          std::function<void(std::unique_ptr<Connection>)> on_connection);
 
 }  // namespace sluice::peer

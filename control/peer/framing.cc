@@ -26,11 +26,16 @@ void FrameDecoder::feed(std::span<const uint8_t> bytes) {
   buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+uint32_t FrameDecoder::next_bytes() const {
+  if (buffered_bytes() < kFrameHeaderBytes) return 0;
+  return wire::load_be32(reinterpret_cast<const uint8_t*>(buffer_.data() + taken_));
+}
+
 FrameDecoder::Next FrameDecoder::next(std::string* payload) {
   if (too_long_) return Next::kTooLong;
   if (buffered_bytes() < kFrameHeaderBytes) return Next::kNeedMore;
   const char* front = buffer_.data() + taken_;
-  const uint32_t length = wire::load_be32(reinterpret_cast<const uint8_t*>(front));
+  const uint32_t length = next_bytes();
   if (length > frame_bytes_max_) {
     too_long_ = true;
     buffer_ = {};

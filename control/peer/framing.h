@@ -22,9 +22,12 @@ class FrameDecoder {
 
   explicit FrameDecoder(uint32_t frame_bytes_max) : frame_bytes_max_(frame_bytes_max) {}
 
+  void set_frame_bytes_max(uint32_t frame_bytes_max) { frame_bytes_max_ = frame_bytes_max; }
   void feed(std::span<const uint8_t> bytes);
   // Takes the next complete frame. kTooLong is final: the stream has no further frames.
   Next next(std::string* payload);
+  // Of the payload of the frame that comes next, as far as its length has arrived; 0 before that.
+  uint32_t next_bytes() const;
   size_t buffered_bytes() const { return buffer_.size() - taken_; }
 
  private:

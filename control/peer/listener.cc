@@ -1,17 +1,24 @@
 // The called side: accepts, judges the caller by its key, and greets it.
 //
-// At most kHandshakesMax handshakes are under way; further callers wait in the kernel's backlog.
+// Everybody is accepted, and who is let go for that says callers.h. One descriptor is kept in reserve: when
+// all others are used up, callers are still answered with it, one after the other, and hear why they cannot
+// be taken.
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
+#include <map>
 
+#include "control/identity/node_files.h"
+#include "control/peer/callers.h"
 #include "control/peer/stream.h"
 #include "control/peer/stream_connection.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::peer {
 namespace {
@@ -19,7 +26,6 @@ namespace {
 using asio::ip::tcp;
 using namespace std::chrono_literals;
 
-constexpr unsigned kHandshakesMax = 64;
 constexpr uint32_t kHandshakeTimeoutMs = 10'000;
 
 // Strangers choose how often they call: without a bound they would fill the log.
@@ -45,17 +51,59 @@ class LogBudget {
 };
 
 struct State {
-  State(asio::io_context& io, std::shared_ptr<asio::ssl::context> tls)
-      : context(std::move(tls)), acceptor(io), slot_free(io, asio::steady_timer::time_point::max()) {}
+  State(asio::io_context& io, std::shared_ptr<asio::ssl::context> tls, std::shared_ptr<FrameMemory> frames)
+      : context(std::move(tls)), memory(std::move(frames)), acceptor(io) {
+    keep_spare();
+  }
+  void keep_spare() {
+    if (!spare) spare.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  }
+  void let_go(std::optional<Callers::Id> id) {
+    if (!id) return;
+    if (const auto stream = streams[*id].lock()) {
+      if (log.allow()) spdlog::warn("too many connections: let {} go", stream->name());
+      stream->abort();
+    }
+    streams.erase(*id);
+  }
+
   std::shared_ptr<asio::ssl::context> context;
+  std::shared_ptr<FrameMemory> memory;
   tcp::acceptor acceptor;
-  asio::steady_timer slot_free;  // never expires; cancelled when a handshake ends
-  unsigned handshakes = 0;
+  Callers callers;
+  std::map<Callers::Id, std::weak_ptr<Stream>> streams;  // of callers
+  UniqueFd spare;
   bool stopped = false;
   LogBudget log;
   TrustedPeers trusted;
   std::function<void(std::unique_ptr<Connection>)> on_connection;
 };
+
+class CallerSeat final : public Seat {
+ public:
+  CallerSeat(std::shared_ptr<State> state, Callers::Id id) : state_(std::move(state)), id_(id) {}
+  ~CallerSeat() override {
+    state_->callers.gone(id_);
+    state_->streams.erase(id_);
+    state_->keep_spare();
+  }
+  void set_busy(bool busy) override { state_->let_go(state_->callers.set_busy(id_, busy)); }
+  bool present() const { return state_->callers.knows(id_); }  // it was not let go
+  void trust(const std::string& peer) { state_->let_go(state_->callers.trusted(id_, peer)); }
+
+ private:
+  const std::shared_ptr<State> state_;
+  const Callers::Id id_;
+};
+
+// Those who share an address. An IPv6 host has a whole /64 to call from.
+std::string address_group(const tcp::socket& socket) {
+  asio::error_code ignored;
+  const asio::ip::address address = socket.remote_endpoint(ignored).address();
+  if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
+  const auto bytes = address.to_v6().to_bytes();
+  return {bytes.begin(), bytes.begin() + 8};
+}
 
 void log_refusal(State& state, const Stream& stream, bool expired, const asio::error_code& failure) {
   if (!state.log.allow()) return;
@@ -70,55 +118,93 @@ void log_refusal(State& state, const Stream& stream, bool expired, const asio::e
   }
 }
 
+// Nothing, unless the caller is one of those.
+std::optional<identity::Peer> find(const std::vector<identity::Peer>& trusted,
+                                   const std::string& fingerprint) {
+  for (const identity::Peer& one : trusted) {
+    if (one.fingerprint == fingerprint) return one;
+  }
+  return std::nullopt;
+}
+
+// The handshake, and who it is; nothing, with `failure`, unless it is somebody whom this node trusts.
+asio::awaitable<std::optional<identity::Peer>> judge(std::shared_ptr<State> state,
+                                                     std::shared_ptr<Stream> stream,
+                                                     asio::error_code& failure) {
+  std::optional<identity::Peer> peer;
+  const Result<std::vector<identity::Peer>> trusted = co_await state->trusted();
+  if (!trusted && state->log.allow())
+    spdlog::warn("cannot judge {}: {}", stream->remote(), trusted.error().message);
+  stream->check.cannot_judge = !trusted;
+  stream->check.accept = [&](const std::string& fingerprint) {
+    peer = find(*trusted, fingerprint);
+    return peer.has_value() && !state->stopped;
+  };
+  failure = co_await stream->handshake(asio::ssl::stream_base::server);
+  stream->check.accept = nullptr;
+  co_return peer;
+}
+
 asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Stream> stream) {
+  CallerSeat& seat = static_cast<CallerSeat&>(*stream->seat);
   std::optional<identity::Peer> peer;
   bool expired = false;
   asio::error_code failure;
   {
     const Deadline deadline(stream->executor(), kHandshakeTimeoutMs, [stream] { stream->abort(); });
-    const std::vector<identity::Peer> trusted = co_await state->trusted();
-    stream->check.accept = [&](const std::string& fingerprint) {
-      for (const identity::Peer& one : trusted) {
-        if (one.fingerprint == fingerprint) peer = one;
-      }
-      return peer.has_value() && !state->stopped;
-    };
-    failure = co_await stream->handshake(asio::ssl::stream_base::server);
+    co_await stream->readable();  // whoever says nothing costs nothing more
+    if (seat.present() && !deadline.expired()) peer = co_await judge(state, stream, failure);
     expired = deadline.expired();
-    stream->check.accept = nullptr;
   }
-  --state->handshakes;
-  state->slot_free.cancel();
-  if (state->stopped || expired || failure || !peer) {
-    if (!state->stopped) log_refusal(*state, *stream, expired, failure);
+  if (state->stopped || !seat.present() || expired || failure || !peer) {
+    if (!state->stopped && seat.present() && !stream->check.cannot_judge)
+      log_refusal(*state, *stream, expired, failure);
     stream->abort();
+    state->keep_spare();  // at once: it may have been that descriptor, and somebody else would take it
     co_return;
   }
-  stream->set_name(peer->name + " at " + stream->remote());
+  stream->set_peer(peer->name);
+  seat.trust(peer->name);
   if (stream->send_frame(encode_frame({}))) state->on_connection(make_connection(stream, std::move(*peer)));
+}
+
+void welcome(const std::shared_ptr<State>& state, tcp::socket socket) {
+  const Callers::Arrival arrival = state->callers.came(address_group(socket));
+  state->let_go(arrival.let_go);
+  const auto executor = socket.get_executor();
+  auto stream = std::make_shared<Stream>(std::move(socket), state->context, state->memory);
+  stream->seat = std::make_unique<CallerSeat>(state, arrival.id);
+  state->streams[arrival.id] = stream;
+  asio::co_spawn(executor, serve(state, std::move(stream)), asio::detached);
 }
 
 asio::awaitable<void> accept_loop(std::shared_ptr<State> state) {
   while (!state->stopped) {
     asio::error_code failure;
-    if (state->handshakes >= kHandshakesMax) {
-      co_await state->slot_free.async_wait(asio::redirect_error(asio::use_awaitable, failure));
-      continue;
-    }
+    // Without a descriptor the system refuses to accept also when nobody is there: so somebody is waited for.
+    co_await state->acceptor.async_wait(tcp::acceptor::wait_read,
+                                        asio::redirect_error(asio::use_awaitable, failure));
+    if (state->stopped) break;
     tcp::socket socket =
         co_await state->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, failure));
     if (state->stopped) break;
-    if (failure) {
-      // Descriptors or memory are short, or the caller is gone again: neither is a reason to stop.
-      if (state->log.allow()) spdlog::warn("cannot accept a control connection: {}", failure.message());
-      asio::steady_timer pause(state->acceptor.get_executor(), 100ms);
-      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failure));
+    if (!failure) {
+      state->keep_spare();
+      welcome(state, std::move(socket));
       continue;
     }
-    ++state->handshakes;
-    const auto executor = socket.get_executor();
-    auto stream = std::make_shared<Stream>(std::move(socket), state->context);
-    asio::co_spawn(executor, serve(state, std::move(stream)), asio::detached);
+    // Descriptors or memory are short, or the caller is gone again: neither is a reason to stop.
+    if (state->log.allow()) spdlog::warn("cannot accept a control connection: {}", failure.message());
+    const bool shortage = identity::is_shortage(failure.value());
+    if (shortage && state->spare) {
+      state->spare.reset();
+    } else if (shortage && state->callers.strangers() > 1) {  // the last one is being told
+      state->let_go(state->callers.oldest_stranger());
+    } else {
+      asio::steady_timer pause(state->acceptor.get_executor(), 100ms);
+      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failure));
+      state->keep_spare();
+    }
   }
 }
 
@@ -132,7 +218,6 @@ class TlsListener final : public Listener {
     state_->stopped = true;
     asio::error_code ignored;
     state_->acceptor.close(ignored);
-    state_->slot_free.cancel();
   }
   uint16_t port() const override { return port_; }
 
@@ -163,11 +248,12 @@ Status bind(asio::io_context& io, tcp::acceptor& acceptor, const std::string& ad
 }  // namespace
 
 Result<std::unique_ptr<Listener>> listen(asio::io_context& io, const identity::Identity& self,
-                                         const std::string& address, TrustedPeers trusted,
+                                         const std::string& address, std::shared_ptr<FrameMemory> memory,
+                                         TrustedPeers trusted,
                                          std::function<void(std::unique_ptr<Connection>)> on_connection) {
   const auto context = make_tls_context(self);
   if (!context) return context.error();
-  const auto state = std::make_shared<State>(io, *context);
+  const auto state = std::make_shared<State>(io, *context, std::move(memory));
   if (auto status = bind(io, state->acceptor, address); !status) return status.error();
   state->trusted = std::move(trusted);
   state->on_connection = std::move(on_connection);

@@ -67,11 +67,12 @@ Deadline::~Deadline() {
   state_->timer.cancel();
 }
 
-Stream::Stream(tcp::socket socket, std::shared_ptr<asio::ssl::context> context)
+Stream::Stream(tcp::socket socket, std::shared_ptr<asio::ssl::context> context,
+               std::shared_ptr<FrameMemory> memory)
     : executor_(socket.get_executor()),
       context_(std::move(context)),
       tls_(std::move(socket), *context_),
-      decoder_(kMessageBytesMax),
+      memory_(std::move(memory)),
       input_(kInputBytes),
       changed_(executor_, asio::steady_timer::time_point::max()) {
   asio::error_code ignored;
@@ -79,6 +80,14 @@ Stream::Stream(tcp::socket socket, std::shared_ptr<asio::ssl::context> context)
   name_ = remote_;
   set_options(tls_.next_layer());
   set_peer_check(tls_.native_handle(), &check);
+}
+
+Stream::~Stream() { clear_queue(); }
+
+asio::awaitable<void> Stream::readable() {
+  asio::error_code ignored;
+  co_await tls_.next_layer().async_wait(tcp::socket::wait_read,
+                                        asio::redirect_error(asio::use_awaitable, ignored));
 }
 
 asio::awaitable<asio::error_code> Stream::handshake(asio::ssl::stream_base::handshake_type role) {
@@ -94,11 +103,23 @@ Error Stream::unreachable(const std::string& reason) const {
 asio::awaitable<Result<std::string>> Stream::read_frame(asio::error_code* failure) {
   if (reading_) co_return Error{ErrorCode::kInternal, "two receivers on one control connection"};
   std::string payload;
+  claim_.reset();  // whoever reads on has done with the frame before
   while (!closed_ && !read_ended_) {
+    decoder_.set_frame_bytes_max(frame_bytes_max_);
     const FrameDecoder::Next next = decoder_.next(&payload);
     if (next == FrameDecoder::Next::kFrame) co_return payload;
-    if (next == FrameDecoder::Next::kTooLong) co_return fail("it sent a message longer than 16 MiB");
+    if (next == FrameDecoder::Next::kTooLong)
+      co_return fail("it sent a message of more than " + std::to_string(frame_bytes_max_) +
+                     " bytes, which it may not now");
     asio::error_code error;
+    if (decoder_.next_bytes() > FrameMemory::kSmallFrameBytes && !claim_) {
+      claim_ = FrameMemory::claim(memory_, peer_, decoder_.next_bytes(), [this, alive = weak_from_this()] {
+        if (!alive.expired()) changed_.cancel();
+      });
+      while (claim_ && !claim_->granted())
+        co_await changed_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      continue;
+    }
     reading_ = true;
     const size_t bytes =
         co_await tls_.async_read_some(asio::buffer(input_), asio::redirect_error(asio::use_awaitable, error));
@@ -118,9 +139,12 @@ asio::awaitable<Result<std::string>> Stream::read_frame(asio::error_code* failur
 Status Stream::send_frame(std::string frame) {
   if (closed_) return unreachable("closed here");
   if (write_ended_) return *write_ended_;
-  if (queued_bytes_ + frame.size() > kQueuedBytesMax)
-    return Error{ErrorCode::kResources, name_ + " does not take its messages: more than 64 MiB are waiting"};
+  if (queued_bytes_ + frame.size() > kQueuedBytesMax || !memory_->may_queue(queued_bytes_, frame.size()))
+    return Error{ErrorCode::kResources, name_ + " does not take its messages: " +
+                                            std::to_string((queued_bytes_ + frame.size()) >> 20) +
+                                            " MiB would wait for it"};
   queued_bytes_ += frame.size();
+  memory_->queued(frame.size());
   queue_.push_back(std::move(frame));
   if (!writing_) {
     writing_ = true;
@@ -137,13 +161,18 @@ asio::awaitable<void> Stream::write_queue(std::shared_ptr<Stream> self) {
     co_await asio::async_write(self->tls_, asio::buffer(frame),
                                asio::redirect_error(asio::use_awaitable, error));
     self->queued_bytes_ -= frame.size();
+    self->memory_->left(frame.size());
     // The reading side goes on: the peer's last words may still be on their way.
     if (error && !self->write_ended_) self->write_ended_ = self->unreachable(reason_of(error));
   }
-  self->queue_.clear();
-  self->queued_bytes_ = 0;
+  self->clear_queue();
   self->writing_ = false;
   self->changed_.cancel();
+}
+
+void Stream::clear_queue() {
+  queue_.clear();
+  memory_->left(std::exchange(queued_bytes_, 0));
 }
 
 asio::awaitable<void> Stream::flush() {
@@ -163,6 +192,8 @@ Error Stream::fail(const std::string& reason) {
 void Stream::close() {
   if (closed_) return;
   closed_ = true;
+  claim_.reset();
+  changed_.cancel();
   asio::error_code ignored;
   tls_.next_layer().cancel(ignored);
   asio::co_spawn(executor_, linger(shared_from_this()), asio::detached);
@@ -170,6 +201,8 @@ void Stream::close() {
 
 void Stream::abort() {
   closed_ = true;
+  claim_.reset();
+  changed_.cancel();
   asio::error_code ignored;
   tls_.next_layer().close(ignored);
 }

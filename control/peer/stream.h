@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "control/peer/frame_memory.h"
 #include "control/peer/framing.h"
 #include "control/peer/tls.h"
 #include "dataplane/base/error.h"
@@ -46,19 +47,38 @@ class Deadline {
   std::shared_ptr<State> state_;
 };
 
+// A caller's place among the listener's; given up with the stream.
+class Seat {
+ public:
+  virtual ~Seat() = default;
+  virtual void set_busy(bool busy) = 0;  // it belongs to a session: it stays while others come
+};
+
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  Stream(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> context);
+  // It takes no frame before set_frame_bytes_max().
+  Stream(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> context,
+         std::shared_ptr<FrameMemory> memory);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
   // For the handshake; kept for messages afterwards.
   PeerCheck check;
-  // How errors name the other side, e.g. "beta at 10.0.0.1:7400".
-  void set_name(std::string name) { name_ = std::move(name); }
+  std::unique_ptr<Seat> seat;  // of an accepted one; goes after the socket, which is declared below it
+  // Who it is: errors name it so, e.g. "beta at 10.0.0.1:7400".
+  void set_peer(const std::string& peer) {
+    peer_ = peer;
+    name_ = peer + " at " + remote_;
+  }
+  // How long a frame may be from now on.
+  void set_frame_bytes_max(uint32_t bytes) { frame_bytes_max_ = bytes; }
   const std::string& name() const { return name_; }
   const std::string& remote() const { return remote_; }
   const asio::any_io_executor& executor() const { return executor_; }
 
   // The caller holds a shared_ptr until these are done.
+  asio::awaitable<void> readable();
   asio::awaitable<asio::error_code> handshake(asio::ssl::stream_base::handshake_type role);
   // `failure`, if wanted, is set to the socket's or TLS's error when that ended the stream.
   asio::awaitable<Result<std::string>> read_frame(asio::error_code* failure = nullptr);
@@ -77,6 +97,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   using Tls = asio::ssl::stream<asio::ip::tcp::socket>;
 
   Error unreachable(const std::string& reason) const;
+  void clear_queue();
   static asio::awaitable<void> write_queue(std::shared_ptr<Stream> self);
   static asio::awaitable<void> linger(std::shared_ptr<Stream> self);
 
@@ -85,15 +106,20 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Tls tls_;
   std::string remote_;
   std::string name_;
+  std::string peer_;
+  const std::shared_ptr<FrameMemory> memory_;
 
-  FrameDecoder decoder_;
+  uint32_t frame_bytes_max_ = 0;
+  FrameDecoder decoder_{0};
+  std::unique_ptr<FrameMemory::Claim> claim_;  // of the frame under way, or just read, if it is big
   std::vector<uint8_t> input_;
   bool reading_ = false;
 
   std::deque<std::string> queue_;
   size_t queued_bytes_ = 0;  // in queue_ and in the write under way
   bool writing_ = false;
-  asio::steady_timer changed_;  // never expires; cancelled to wake those who wait for reading_ or writing_
+  asio::steady_timer
+      changed_;  // never expires; cancelled to wake those who wait for reading_, writing_ or claim_
 
   bool closed_ = false;
   std::optional<Error> read_ended_;

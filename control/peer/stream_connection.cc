@@ -15,6 +15,19 @@ asio::awaitable<Result<PeerMessage>> receive_from(std::shared_ptr<Stream> stream
   co_return message;
 }
 
+uint32_t bytes_max_of(Stage stage) {
+  switch (stage) {
+    case Stage::kHello:
+      return kHelloBytesMax;
+    case Stage::kGreeting:
+      return kGreetingBytesMax;
+    case Stage::kSession:
+    case Stage::kOver:
+      return kMessageBytesMax;
+  }
+  return 0;
+}
+
 asio::awaitable<void> flush_of(std::shared_ptr<Stream> stream) { co_await stream->flush(); }
 
 class StreamConnection final : public Connection {
@@ -32,6 +45,10 @@ class StreamConnection final : public Connection {
                    "a message of more than 16 MiB was to be sent to " + stream_->name()};
     return stream_->send_frame(encode_frame(payload));
   }
+  void set_stage(Stage stage) override {
+    if (stream_->seat) stream_->seat->set_busy(stage == Stage::kGreeting || stage == Stage::kSession);
+    stream_->set_frame_bytes_max(bytes_max_of(stage));
+  }
   void close() override { stream_->close(); }
   const identity::Peer& peer() const override { return peer_; }
   std::string remote_address() const override { return stream_->remote(); }
@@ -44,7 +61,9 @@ class StreamConnection final : public Connection {
 }  // namespace
 
 std::unique_ptr<Connection> make_connection(std::shared_ptr<Stream> stream, identity::Peer peer) {
-  return std::make_unique<StreamConnection>(std::move(stream), std::move(peer));
+  auto connection = std::make_unique<StreamConnection>(std::move(stream), std::move(peer));
+  connection->set_stage(Stage::kHello);
+  return connection;
 }
 
 }  // namespace sluice::peer

@@ -23,6 +23,10 @@ int check_certificate(X509_STORE_CTX* store, void* /*unused*/) {
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
   auto* check = static_cast<PeerCheck*>(SSL_get_ex_data(ssl, check_index()));
   X509* certificate = X509_STORE_CTX_get0_cert(store);
+  if (check != nullptr && check->cannot_judge) {
+    X509_STORE_CTX_set_error(store, X509_V_ERR_OUT_OF_MEM);  // sent as the alert internal_error
+    return 0;
+  }
   if (check != nullptr && check->accept && certificate != nullptr) {
     const auto fingerprint = identity::fingerprint_of(certificate);
     if (fingerprint) {
@@ -80,6 +84,11 @@ bool refused_by_peer(const asio::error_code& failure) {
     default:
       return false;
   }
+}
+
+bool not_judged_by_peer(const asio::error_code& failure) {
+  return failure.category() == asio::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(failure.value())) == SSL_R_TLSV1_ALERT_INTERNAL_ERROR;
 }
 
 }  // namespace sluice::peer

@@ -18,8 +18,9 @@ namespace sluice::peer {
 // One handshake's question, and what came of it.
 struct PeerCheck {
   std::function<bool(const std::string& fingerprint)> accept;
-  std::string fingerprint;  // of the key that the other side showed; empty when it showed none
-  bool refused = false;     // shown, and not accepted
+  std::string fingerprint;    // of the key that the other side showed; empty when it showed none
+  bool refused = false;       // shown, and not accepted
+  bool cannot_judge = false;  // whom this node trusts is not known just now: neither accepted nor refused
 };
 
 // For both roles. Reads the private key.
@@ -28,5 +29,7 @@ Result<std::shared_ptr<asio::ssl::context>> make_tls_context(const identity::Ide
 void set_peer_check(SSL* ssl, PeerCheck* check);
 // Did the other side end the handshake because of our certificate?
 bool refused_by_peer(const asio::error_code& failure);
+// Or because it could not judge it just now?
+bool not_judged_by_peer(const asio::error_code& failure);
 
 }  // namespace sluice::peer

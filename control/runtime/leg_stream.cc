@@ -41,7 +41,8 @@ void LegStream::post(transfer::Event event) { post_to(queue_, std::move(event));
 // ---- connections -------------------------------------------------------------------------------
 
 LegStream::LinePtr LegStream::begin(std::shared_ptr<peer::Connection> connection, Use use) {
-  auto line = std::make_shared<Line>(Line{.connection = std::move(connection), .use = use, .unread = {}});
+  connection->set_stage(peer::Stage::kGreeting);
+  auto line = std::make_shared<Line>(Line{.connection = std::move(connection), .use = use});
   asio::co_spawn(services_->io, read(self_, line), asio::detached);
   return line;
 }
@@ -50,6 +51,7 @@ void LegStream::end(LinePtr& line) {
   if (!line) return;
   line->use = Use::kGone;
   line->unread.clear();
+  line->connection->set_stage(peer::Stage::kOver);
   asio::co_spawn(services_->io, hang_up(services_->io, line->connection), asio::detached);
   line.reset();
 }
@@ -85,8 +87,9 @@ bool LegStream::handle(const LinePtr& line, Result<peer::PeerMessage> received) 
     return true;
   }
   if (line->use == Use::kStream) {
+    if (std::holds_alternative<transfer::Hello>(*message)) line->connection->set_stage(peer::Stage::kSession);
     post(transfer::Received{.leg = leg_, .message = std::move(*message)});
-  } else if (line->unread.size() < kUnreadMax) {
+  } else if ((line->unread_bytes += transfer::memory_bytes(*message)) <= kUnreadBytesMax) {
     line->unread.push_back(std::move(*message));
   } else {
     line->connection->close();
@@ -116,7 +119,7 @@ asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::s
     co_return;
   }
   Result<std::unique_ptr<peer::Connection>> connected =
-      co_await peer::connect(services->identity, *peer, kConnectTimeoutMs);
+      co_await peer::connect(services->identity, *peer, kConnectTimeoutMs, services->frames);
   if (*self != nullptr) (*self)->called(number, std::move(connected));
 }
 
@@ -132,6 +135,7 @@ void LegStream::perform(const transfer::TakeCall&) {
   stream_ = std::exchange(call_, nullptr);
   if (!stream_) return post(transfer::StreamEnded{.leg = leg_, .reason = "the call has ended"});
   stream_->use = Use::kStream;
+  stream_->connection->set_stage(peer::Stage::kSession);
   for (transfer::Message& message : std::exchange(stream_->unread, {}))
     post(transfer::Received{.leg = leg_, .message = std::move(message)});
 }

@@ -41,13 +41,14 @@ class LegStream {
 
  private:
   // More than these in a call that waits, and it is no peer of ours.
-  static constexpr size_t kUnreadMax = 1024;
+  static constexpr size_t kUnreadBytesMax = 4U << 20;
 
   enum class Use : uint8_t { kCall, kStream, kGone };
   struct Line {
     std::shared_ptr<peer::Connection> connection;
     Use use = Use::kCall;
-    std::deque<transfer::Message> unread;  // of a call
+    std::deque<transfer::Message> unread = {};  // of a call
+    size_t unread_bytes = 0;
   };
   using LinePtr = std::shared_ptr<Line>;
 

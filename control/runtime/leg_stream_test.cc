@@ -68,13 +68,14 @@ class LegStreamTest : public testing::Test {
   std::unique_ptr<peer::Listener> listen(const identity::Identity& self, const identity::Identity& other,
                                          const std::string& its_name, Connections& taken) {
     auto trusted = [its_name,
-                    fingerprint = other.fingerprint]() -> asio::awaitable<std::vector<identity::Peer>> {
+                    fingerprint =
+                        other.fingerprint]() -> asio::awaitable<Result<std::vector<identity::Peer>>> {
       std::vector<identity::Peer> peers;
       peers.push_back({.name = its_name, .address = "", .fingerprint = fingerprint, .certificate_pem = ""});
       co_return peers;
     };
     auto listener =
-        peer::listen(io_, self, "127.0.0.1:0", std::move(trusted),
+        peer::listen(io_, self, "127.0.0.1:0", std::make_shared<peer::FrameMemory>(), std::move(trusted),
                      [&taken](std::unique_ptr<peer::Connection> one) { taken.push_back(std::move(one)); });
     EXPECT_TRUE(listener);
     return std::move(*listener);
@@ -109,7 +110,8 @@ class LegStreamTest : public testing::Test {
   }
   static asio::awaitable<void> connect(identity::Identity self, identity::Peer peer,
                                        std::shared_ptr<peer::Connection>* to) {
-    Result<std::unique_ptr<peer::Connection>> one = co_await peer::connect(self, peer, 10'000);
+    Result<std::unique_ptr<peer::Connection>> one =
+        co_await peer::connect(self, peer, 10'000, std::make_shared<peer::FrameMemory>());
     if (one) *to = std::move(*one);
   }
   // What this end of a connection hears until it ends; nothing: it has ended.

@@ -12,6 +12,7 @@
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
+#include "control/peer/frame_memory.h"
 #include "control/transfer/terms.h"
 #include "dataplane/base/config/config.h"
 
@@ -36,6 +37,7 @@ struct Services {
   const identity::Identity identity;
   const exports::Exports exports;                   // blocking; any thread
   const std::unique_ptr<journal::Journal> journal;  // blocking; any thread
+  const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();
   const std::shared_ptr<control::TurnMeter> turns = std::make_shared<control::TurnMeter>();
   const std::shared_ptr<control::BoardClient> board;
   control::Pool pool{io};
