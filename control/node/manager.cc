@@ -95,13 +95,13 @@ Status Manager::check_room() const {
                  fmt::format("sluice-dataplane of this node does not run ({}): start it",
                              services_->node.dataplane_socket().string())};
   }
-  const auto count =
-      std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task->transfer().ended(); });
-  if (static_cast<uint64_t>(count) < services_->node.sessions_max) return {};
-  return Error{
-      ErrorCode::kResources,
-      fmt::format("node {} has {} sessions already: wait for one to end, or raise control.sessions_max",
-                  services_->node.name, count)};
+  const auto open = std::ranges::count_if(tasks_, [](const Task& task) { return !task->transfer().ended(); });
+  if (open >= kOpenMax) {
+    return Error{ErrorCode::kResources,
+                 fmt::format("node {} keeps {} sessions, most of which rest: cancel some",
+                             services_->node.name, open)};
+  }
+  return check_work();
 }
 
 asio::awaitable<Result<std::string>> Manager::send(Wishes wishes) {

@@ -76,8 +76,9 @@ class Manager {
  private:
   using Task = std::shared_ptr<runtime::TransferTask>;
   static constexpr size_t kEndedKept = 256;
+  static constexpr int64_t kOpenMax = 1024;  // sessions that have not ended, however little they do
 
-  Status check_room() const;
+  Status check_room() const;  // for one more session
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   std::string begin_now(transfer::Role role, Wishes wishes, transfer::Options options,
                         runtime::OpenSources sources);
@@ -96,6 +97,13 @@ class Manager {
   asio::awaitable<void> serve(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection);
   asio::awaitable<void> receive(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection,
                                 transfer::Hello hello);
+  // Says the error, and logs the reason.
+  asio::awaitable<void> refuse(std::shared_ptr<peer::Connection> connection, Error error, std::string reason);
+  transfer::UnderId under_id(const std::string& id) const;  // without the journal
+  size_t sessions_at_work() const;
+  Status check_work() const;
+  Status check_room_for(const std::string& peer) const;
+  Status check_wake(const std::string& id) const;
   void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello);
 
   const std::shared_ptr<runtime::Services> services_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <asio/steady_timer.hpp>
 
 #include "control/node/manager.h"
@@ -37,9 +38,68 @@ asio::awaitable<void> Manager::serve(std::shared_ptr<bool> alive,
                                      std::shared_ptr<peer::Connection> connection) {
   const Result<peer::PeerMessage> first = co_await receive_within(services_->io, connection);
   if (!*alive || stopping_ || !first) co_return;
-  const std::optional<transfer::Message> message = peer::from_wire(*first);
+  std::optional<transfer::Message> message = peer::from_wire(*first);
   if (!message || !std::holds_alternative<transfer::Hello>(*message)) co_return;
+  if (const Status status = transfer::admit(&*message); !status)
+    co_return co_await refuse(std::move(connection), status.error(), status.error().message);
   co_await receive(alive, std::move(connection), std::get<transfer::Hello>(*message));
+}
+
+asio::awaitable<void> Manager::refuse(std::shared_ptr<peer::Connection> connection, Error error,
+                                      std::string reason) {
+  spdlog::warn("{} is refused: {}", connection->peer().name, reason);
+  std::vector<transfer::Message> words{transfer::failure_of(error)};
+  return say(services_->io, std::move(connection), std::move(words));
+}
+
+transfer::UnderId Manager::under_id(const std::string& id) const {
+  transfer::UnderId known;
+  for (const transfer::View& view : ended_) {
+    if (view.id != id) continue;
+    known.initiator = view.initiator;
+    known.peer = view.peer;
+  }
+  if (const Task task = active(id)) {
+    known.active = true;
+    known.initiator = task->transfer().initiator();
+    known.peer = task->transfer().peer();
+  }
+  return known;
+}
+
+// A session that rests holds files and memory of this process, and nothing that another could want: neither
+// slots nor flows nor buffers. So it does not count until it goes on.
+size_t Manager::sessions_at_work() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      tasks_, [](const Task& task) { return !task->transfer().ended() && !task->transfer().resting(); }));
+}
+
+Status Manager::check_work() const {
+  const size_t count = sessions_at_work();
+  if (count < services_->node.sessions_max) return {};
+  return Error{
+      ErrorCode::kResources,
+      fmt::format("node {} has {} sessions already: wait for one to end, or raise control.sessions_max",
+                  services_->node.name, count)};
+}
+
+Status Manager::check_room_for(const std::string& peer) const {
+  const auto count = std::ranges::count_if(tasks_, [&peer](const Task& task) {
+    const transfer::Transfer& transfer = task->transfer();
+    return !transfer.ended() && !transfer.initiator() && transfer.peer() == peer;
+  });
+  if (static_cast<uint64_t>(count) < services_->node.sessions_per_peer) return check_room();
+  return Error{
+      ErrorCode::kResources,
+      fmt::format("node {} has {} sessions of {} already, which is as many as one peer may have open: "
+                  "wait for one to end, cancel one, or raise control.sessions_per_peer there",
+                  services_->node.name, count, peer)};
+}
+
+// Other sessions may have come while it rested.
+Status Manager::check_wake(const std::string& id) const {
+  const Task task = active(id);
+  return task && task->transfer().resting() ? check_work() : Status();
 }
 
 asio::awaitable<void> Manager::receive(std::shared_ptr<bool> alive,
@@ -53,24 +113,21 @@ asio::awaitable<void> Manager::receive(std::shared_ptr<bool> alive,
     saved = co_await services->pool.wait_for(std::move(work));
     if (!*alive || stopping_) co_return;
   }
-  transfer::UnderId known;
+  transfer::UnderId known = under_id(hello.session_id);
   if (saved && saved->has_value()) known.record = &(*saved)->record;
-  if (const Task task = active(hello.session_id)) {
-    known.active = true;
-    known.initiator = task->transfer().initiator();
-    known.peer = task->transfer().peer();
-  }
   transfer::Decision decision = transfer::receive_call(peer, hello, known);
-  if (!saved) decision = {transfer::Reception::kRefused, saved.error()};
-  if (decision.reception == transfer::Reception::kNew) {
-    if (const Status room = check_room(); !room) decision = {transfer::Reception::kRefused, room.error()};
+  Status status = saved ? Status() : Status(saved.error());
+  if (status && decision.reception == transfer::Reception::kNew) status = check_room_for(peer);
+  if (status && decision.reception == transfer::Reception::kKnown && !hello.ended)
+    status = check_wake(hello.session_id);
+  if (!status) {
+    decision = {.reception = transfer::Reception::kRefused,
+                .error = status.error(),
+                .reason = status.error().message};
   }
   switch (decision.reception) {
-    case transfer::Reception::kRefused: {
-      spdlog::warn("{} is refused: {}", peer, decision.error->message);
-      std::vector<transfer::Message> words{transfer::failure_of(*decision.error)};
-      co_return co_await say(services->io, std::move(connection), std::move(words));
-    }
+    case transfer::Reception::kRefused:
+      co_return co_await refuse(std::move(connection), *decision.error, std::move(decision.reason));
     case transfer::Reception::kEnded:
       co_return co_await say(services->io, std::move(connection), transfer::ended_answer(**saved));
     case transfer::Reception::kNothing:
@@ -92,6 +149,8 @@ void Manager::take_call(const std::shared_ptr<peer::Connection>& connection, con
   Task task = active(hello.session_id);
   if (!task) {
     const std::string& peer = connection->peer().name;
+    // One that ended before it had begun is begun anew under its id, and takes the place of its former self.
+    std::erase_if(ended_, [&hello](const transfer::View& view) { return view.id == hello.session_id; });
     spdlog::info("{} ({}) opens session {}", peer, connection->remote_address(),
                  hello.session_id.substr(0, 8));
     task = add(std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,

@@ -31,6 +31,7 @@ struct Node {
   std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port"
   std::string log_level = "info";
   uint32_t sessions_max = 32;
+  uint32_t sessions_per_peer = 16;    // that one peer may have open here
   uint32_t stall_timeout_s = 60;      // no progress for so long ends an attempt
   uint32_t resume_timeout_s = 86400;  // an interrupted session tries for so long to go on by itself
   uint32_t keep_timeout_s = 604800;   // a session of another node that does not go on with it is kept so long

@@ -125,7 +125,17 @@ const Key kKeys[] = {
      .min = 1,
      .max = 64,
      .unit = "sessions",
-     .meaning = "Sessions that have not ended, at most; further ones are refused."},
+     .meaning =
+         "Sessions at work, at most; further ones are refused. One that is paused, or waits for its peer, "
+         "does not count."},
+    {.section = "control",
+     .name = "sessions_per_peer",
+     .type = ValueType::kInteger,
+     .field = &Node::sessions_per_peer,
+     .min = 1,
+     .max = 64,
+     .unit = "sessions",
+     .meaning = "Sessions that one peer may have open here, at work or not; further ones of it are refused."},
     {.section = "control",
      .name = "stall_timeout_s",
      .type = ValueType::kInteger,
