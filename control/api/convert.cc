@@ -94,7 +94,7 @@ api::Session to_api(const transfer::View& view) {
   for (const transfer::FileView& file : view.files) add_file(file, &session);
   session.set_bytes_total(view.bytes_total);
   add_summary(view.summary, &session);
-  session.set_rate_bps(view.rate_bps);
+  if (view.rate_bps) session.set_rate_bps(*view.rate_bps);
   session.set_lanes(view.lanes);
   session.set_chunk_bytes(view.chunk_bytes);
   session.set_crc(view.crc);

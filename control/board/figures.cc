@@ -105,11 +105,14 @@ void RateMeter::sample(uint64_t bytes, uint64_t now_ns) {
   while (samples_.size() > 2 && now_ns - samples_[1].time_ns >= kRateSpanNs) samples_.pop_front();
 }
 
-double RateMeter::rate_bps() const {
-  if (samples_.size() < 2) return 0;
+std::optional<double> RateMeter::rate_bps() const {
+  if (samples_.size() < 2) return std::nullopt;
   const Sample& first = samples_.front();
   const Sample& last = samples_.back();
-  if (last.time_ns <= first.time_ns || last.bytes <= first.bytes) return 0;
+  if (last.time_ns <= first.time_ns || last.bytes <= first.bytes) {
+    const bool silent = last.time_ns >= first.time_ns + kRateSpanNs;
+    return silent ? std::optional(0.0) : std::nullopt;
+  }
   return static_cast<double>(last.bytes - first.bytes) * 8e9 /
          static_cast<double>(last.time_ns - first.time_ns);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 
 #include "control/rate/controller.h"
@@ -45,7 +46,8 @@ struct FlowFigures {
 class RateMeter {
  public:
   void sample(uint64_t bytes, uint64_t now_ns);
-  double rate_bps() const;
+  // Nothing before the first bytes have come, or a second has passed without any.
+  std::optional<double> rate_bps() const;
 
  private:
   struct Sample {

@@ -13,13 +13,28 @@ constexpr uint64_t kMs = 1'000'000;
 
 TEST(RateMeter, CountsTheLastSecondOnly) {
   RateMeter meter;
-  EXPECT_EQ(meter.rate_bps(), 0);
+  EXPECT_EQ(meter.rate_bps(), std::nullopt);
   uint64_t bytes = 0;
   uint64_t now_ns = 5'000 * kMs;
   for (int i = 0; i < 50; ++i) meter.sample(bytes += 1'000'000, now_ns += 100 * kMs);
-  EXPECT_NEAR(meter.rate_bps(), 80e6, 1e6);
+  EXPECT_NEAR(*meter.rate_bps(), 80e6, 1e6);
   for (int i = 0; i < 11; ++i) meter.sample(bytes, now_ns += 100 * kMs);
   EXPECT_EQ(meter.rate_bps(), 0);
+}
+
+TEST(RateMeter, SaysNothingBeforeThereIsAFigureAndZeroAfterASecondWithoutBytes) {
+  RateMeter meter;
+  uint64_t now_ns = 5'000 * kMs;
+  for (int i = 0; i < 10; ++i, now_ns += 100 * kMs) {
+    meter.sample(7'000'000, now_ns);
+    EXPECT_EQ(meter.rate_bps(), std::nullopt) << "what was there before has no rate";
+  }
+  meter.sample(7'000'000, now_ns);
+  EXPECT_EQ(meter.rate_bps(), 0);
+  RateMeter moves;
+  moves.sample(7'000'000, now_ns);
+  moves.sample(8'000'000, now_ns + 100 * kMs);
+  EXPECT_NEAR(*moves.rate_bps(), 80e6, 1);
 }
 
 TEST(SenderWait, NamesWhatHoldsTheSenderUp) {

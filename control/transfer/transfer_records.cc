@@ -275,7 +275,7 @@ View Transfer::view(uint64_t now_ns) const {
   view.files = file_views();
   view.bytes_total = job_.bytes_total();
   view.summary = summary(now_ns);
-  view.rate_bps = leg.moving() ? leg.watch().rate_bps() : 0;
+  if (leg.moving()) view.rate_bps = leg.watch().rate_bps();
   view.lanes = leg.agreement().lanes;
   view.chunk_bytes = leg.agreement().chunk_bytes;
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);

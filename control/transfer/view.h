@@ -46,7 +46,7 @@ struct View {
   std::vector<FileView> files;
   uint64_t bytes_total = 0;
   Summary summary;
-  double rate_bps = 0;  // payload over the last second
+  std::optional<double> rate_bps;  // payload over the last second; nothing: there is no figure yet
   uint32_t lanes = 0;
   uint32_t chunk_bytes = 0;
   std::string crc;

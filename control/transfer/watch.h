@@ -24,7 +24,7 @@ class Watch {
   // For so long nothing has moved.
   uint64_t still_ns(uint64_t now_ns) const { return now_ns - moved_ns_; }
 
-  double rate_bps() const { return meter_.rate_bps(); }
+  std::optional<double> rate_bps() const { return meter_.rate_bps(); }
   const std::string& waiting_for() const { return waiting_for_; }
 
  private:

@@ -46,7 +46,11 @@ std::vector<std::string> facts(const api::Session& session) {
   out.push_back(format_percent(done_fraction(session)));
   if (session.state() != api::Session::TRANSFERRING) out.push_back(state_name(session.state()));
   out.push_back(format_bytes(session.bytes_done()) + " of " + format_bytes(session.bytes_total()));
-  out.push_back(format_rate(session.rate_bps()));
+  if (session.has_rate_bps()) {
+    out.push_back(format_rate(session.rate_bps()));
+  } else if (session.state() == api::Session::TRANSFERRING) {
+    out.emplace_back("starting");
+  }
   const auto eta = eta_s(session);
   out.push_back("ETA " + (eta ? format_duration(*eta) : "-"));
   out.push_back("loss " + format_percent(loss_fraction(session)));

@@ -36,6 +36,19 @@ TEST(ProgressLine, SaysNameBarPercentBytesRateEtaLossAndRetransmits) {
   }
 }
 
+TEST(ProgressLine, SaysNoRateBeforeThereIsAFigure) {
+  api::Session session = running();
+  session.clear_rate_bps();
+  EXPECT_TRUE(has(progress_line(session, 200), "starting"));
+  EXPECT_FALSE(has(progress_line(session, 200), "bit/s"));
+  session.set_state(api::Session::QUEUED);
+  EXPECT_FALSE(has(progress_line(session, 200), "starting"));
+  EXPECT_FALSE(has(progress_text(session), "bit/s"));
+  session.set_state(api::Session::TRANSFERRING);
+  session.set_rate_bps(0);
+  EXPECT_TRUE(has(progress_text(session), "0 bit/s")) << "that is a figure";
+}
+
 TEST(ProgressLine, NeverExceedsItsWidthAndKeepsThePercentage) {
   api::Session session = running();
   session.mutable_files(0)->set_source("/data/ein sehr langer Name 数据数据数据数据数据数据数据.bin");

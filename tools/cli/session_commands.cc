@@ -50,8 +50,8 @@ std::string details(const api::Session& s) {
   add("direction", printable(s.direction()));
   add("peer", printable(s.peer()));
   add("bytes", fmt::format("{} of {}", s.bytes_done(), s.bytes_total()));
-  add("rate", format_rate(s.rate_bps()));
-  add("goodput", format_rate(s.goodput_bps()));
+  add("rate", s.has_rate_bps() ? format_rate(s.rate_bps()) : "");
+  add("goodput", s.data_elapsed_s() > 0 ? format_rate(s.goodput_bps()) : "");
   add("rate limit", s.rate_limit_bps() == 0 ? "" : format_rate(static_cast<double>(s.rate_limit_bps())));
   add("elapsed", fmt::format("{:.3f} s, of data {:.3f} s", s.elapsed_s(), s.data_elapsed_s()));
   add("chunks",
