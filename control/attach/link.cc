@@ -130,7 +130,7 @@ asio::awaitable<bool> BoardLink::send(const board::AttachRequest& request, int f
 
 asio::awaitable<Result<BoardLink::Reply>> BoardLink::request(board::AttachRequest request, int fd) {
   const std::shared_ptr<BoardLink> self = shared_from_this();
-  const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane ended: start it and repeat the transfer"};
+  const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node ended: start it"};
   const uint64_t turn = next_turn_++;
   while (turn_ != turn && !closed_) co_await changed_.wait();
   if (closed_) co_return gone;

@@ -37,9 +37,10 @@ bool Admission::grant_flows(std::vector<Admitted>* out) {
     if (flows) {
       out->push_back({.waiter = at->waiter, .what = FlowsGranted{.session = *session, .flows = *flows}});
     } else {
-      out->push_back({.waiter = at->waiter,
-                      .what = Error{ErrorCode::kResources, "this node has no " + std::to_string(at->lanes) +
-                                                               " free flow slot(s): try again later"}});
+      out->push_back(
+          {.waiter = at->waiter,
+           .what = Error{ErrorCode::kResources, "this node has no " + std::to_string(at->lanes) +
+                                                    " free flow slot(s) until another session ends"}});
     }
     for_flows_.erase(at);
     return true;

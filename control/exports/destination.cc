@@ -154,7 +154,7 @@ Status DestinationFile::State::rename_to_final() const {
                          ": put the directory back, then continue the session");
   if (!still_named(at, temporary, fd.get()))
     return Error{ErrorCode::kStorage,
-                 path + ": its temporary file was removed or replaced by somebody; send it again"};
+                 path + ": its temporary file was removed or replaced by somebody; this file begins anew"};
   const unsigned flags = spec.overwrite ? 0 : RENAME_NOREPLACE;
   int result = ::renameat2(at, temporary.c_str(), at, name.c_str(), flags);
   if (result != 0 && flags != 0 && (errno == EINVAL || errno == ENOSYS)) {

@@ -15,7 +15,9 @@ uint64_t random_bits() {
   return static_cast<uint64_t>(random()) << 32 | random();
 }
 
-Error no_dataplane() { return {ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node does not run"}; }
+Error no_dataplane() {
+  return {ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node does not run: start it"};
+}
 
 }  // namespace
 
@@ -46,7 +48,7 @@ void LegFlows::on_attached(control::AttachedBoard& board) {
 
 void LegFlows::on_board_lost() {
   flows_.clear();
-  const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node ended"};
+  const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node ended: start it"};
   if (std::exchange(asked_flows_, false)) post(transfer::FlowsReserved{.leg = leg_, .status = gone});
   if (std::exchange(asked_buffers_, false)) post(transfer::BuffersReserved{.leg = leg_, .status = gone});
   post(transfer::BoardLost{});

@@ -169,8 +169,8 @@ void Leg::advance(uint64_t now_ns, Effects& out) {
   if (!stream_.keep_alive(now_ns, out)) {
     stream_.hang_up(now_ns, out);
     if (phase_ == P::kHandshake) {
-      stop(unreachable(fmt::format("{} does not answer any more: see that it runs, then repeat the transfer",
-                                   peer_name_)),
+      stop(unreachable(
+               fmt::format("node {} does not answer any more: see that its sluice-control runs", peer_name_)),
            LastWord::kNone, now_ns, out);
     }
   }

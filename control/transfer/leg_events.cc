@@ -45,9 +45,8 @@ void Leg::on(const StreamEnded& event, uint64_t now_ns, Effects& out) {
   stream_.ended(now_ns);
   if (phase_ == LegPhase::kHandshake && handshake_.settling()) return;  // the peer has said all
   if (phase_ == LegPhase::kHandshake) {
-    stop(unreachable(
-             fmt::format("the connection to {} was lost ({}): see that it runs, then repeat the transfer",
-                         peer_name_, event.reason)),
+    stop(unreachable(fmt::format("the connection to node {} was lost ({}): see that its sluice-control runs",
+                                 peer_name_, event.reason)),
          LastWord::kNone, now_ns, out);
   } else if (phase_ == LegPhase::kMoving && was_up) {
     out.log(LogLevel::kInfo, fmt::format("no control stream to {}; data goes on meanwhile", peer_name_));

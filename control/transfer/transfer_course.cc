@@ -187,9 +187,10 @@ void Transfer::keep_resting(uint64_t now_ns) {
 void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
   if (error) {
     paused_ = true;
-    held_ = Error{error->code, fmt::format("{}; what has arrived is kept: remedy that, then 'sluice session "
-                                           "continue {}'",
-                                           error->message, job_.id.substr(0, 8))};
+    held_ =
+        Error{error->code, fmt::format("{}; once that is mended, 'sluice session continue {}' goes on with "
+                                       "what is on the disk",
+                                       error->message, job_.id.substr(0, 8))};
     write_record(Entry::kHeld, Durability::kPower, now_ns);
   }
   out_.log(LogLevel::kInfo, fmt::format("is paused{}", held_ ? ": " + held_->message : " by an operator"));
