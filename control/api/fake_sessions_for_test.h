@@ -59,14 +59,14 @@ class FakeSessions final : public SessionManager {
       }
     });
   }
-  Result<api::Session> cancel(const std::string& id) override {
+  asio::awaitable<Result<api::Session>> cancel(std::string id) override {
     const auto found = sessions.find(id);
-    if (found == sessions.end()) return unknown(id);
+    if (found == sessions.end()) co_return unknown(id);
     found->second.set_state(api::Session::CANCELLED);
     found->second.set_error_code(static_cast<uint32_t>(ErrorCode::kCancelled));
     found->second.set_error_name("cancelled");
     found->second.set_error("cancelled by the operator");
-    return found->second;
+    co_return found->second;
   }
   void when_ended(std::function<void()> to_tell) override { news = std::move(to_tell); }
   asio::awaitable<Result<api::NodeReply>> node() override { co_return node_reply; }

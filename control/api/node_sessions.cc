@@ -51,7 +51,12 @@ std::vector<api::Session> NodeSessions::list() const {
 }
 
 Result<api::Session> NodeSessions::show(const std::string& id) const { return answer(manager_.show(id)); }
-Result<api::Session> NodeSessions::cancel(const std::string& id) { return answer(manager_.cancel(id)); }
+
+asio::awaitable<Result<api::Session>> NodeSessions::cancel(std::string id) {
+  const Result<transfer::View> view = co_await manager_.cancel(std::move(id));
+  co_return answer(view);
+}
+
 asio::awaitable<Result<api::Session>> NodeSessions::pause(std::string id) {
   const Result<transfer::View> view = co_await manager_.pause(std::move(id));
   co_return answer(view);

@@ -20,7 +20,7 @@ class NodeSessions final : public SessionManager {
   asio::awaitable<Result<std::string>> get(api::GetRequest request) override;
   std::vector<api::Session> list() const override;
   Result<api::Session> show(const std::string& id) const override;
-  Result<api::Session> cancel(const std::string& id) override;
+  asio::awaitable<Result<api::Session>> cancel(std::string id) override;
   asio::awaitable<Result<api::Session>> pause(std::string id) override;
   asio::awaitable<Result<api::Session>> go_on(std::string id) override;
   asio::awaitable<Result<Verification>> verification(std::string id) override;

@@ -165,7 +165,7 @@ class Service final : public api::Control::Service {
 
   grpc::Status CancelSession(grpc::ServerContext* context, const api::SessionRef* request,
                              api::Session* reply) override {
-    return answer(context, reply, [&] { return sessions_.cancel(request->id()); });
+    return reply_with(context, reply, await_io(sessions_.cancel(request->id())));
   }
 
   grpc::Status PauseSession(grpc::ServerContext* context, const api::SessionRef* request,

@@ -27,7 +27,7 @@ class SessionManager {
   virtual asio::awaitable<Result<std::string>> get(api::GetRequest request) = 0;
   virtual std::vector<api::Session> list() const = 0;
   virtual Result<api::Session> show(const std::string& id) const = 0;
-  virtual Result<api::Session> cancel(const std::string& id) = 0;
+  virtual asio::awaitable<Result<api::Session>> cancel(std::string id) = 0;
   virtual asio::awaitable<Result<api::Session>> pause(std::string id) = 0;
   virtual asio::awaitable<Result<api::Session>> go_on(std::string id) = 0;
   virtual asio::awaitable<Result<Verification>> verification(std::string id) = 0;

@@ -133,12 +133,16 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   }
   if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
   if (const Status status = check_room(); !status) co_return status.error();
-  co_return begin_now(role, std::move(wishes), *options, std::move(sources));
+  const Task task = begin_now(role, std::move(wishes), *options, std::move(sources));
+  // Whoever was told its id finds it after the death of anything.
+  const Status written = co_await task->journal_settled();
+  if (!written) co_return written.error();
+  co_return task->transfer().id();
 }
 
-std::string Manager::begin_now(transfer::Role role, Wishes wishes, transfer::Options options,
-                               runtime::OpenSources sources) {
-  std::string id = new_session_id();
+Manager::Task Manager::begin_now(transfer::Role role, Wishes wishes, transfer::Options options,
+                                 runtime::OpenSources sources) {
+  const std::string id = new_session_id();
   const bool sends = role == transfer::Role::kSource;
   spdlog::info("session {}: {} {} file(s) {} {}, asked for by an operator", id.substr(0, 8),
                sends ? "send" : "get", wishes.sources.size(), sends ? "to" : "from", wishes.peer);
@@ -147,11 +151,10 @@ std::string Manager::begin_now(transfer::Role role, Wishes wishes, transfer::Opt
                             .destination = std::move(wishes.destination)};
   std::optional<std::vector<catalog::File>> files;
   if (sends) files = std::move(sources.files);
-  add(std::make_unique<transfer::Transfer>(services_->settings, id, std::move(wishes.peer), role,
-                                           std::move(request), std::move(files), control::unix_ns(),
-                                           control::monotonic_ns()),
-      std::move(sources));
-  return id;
+  return add(std::make_unique<transfer::Transfer>(services_->settings, id, std::move(wishes.peer), role,
+                                                  std::move(request), std::move(files), control::unix_ns(),
+                                                  control::monotonic_ns()),
+             std::move(sources));
 }
 
 // ---- transfers ---------------------------------------------------------------------------------
@@ -227,29 +230,32 @@ Result<Manager::Task> Manager::find_active(const std::string& id) const {
   return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", found->id)};
 }
 
-Result<transfer::View> Manager::cancel(const std::string& id) {
+// What an operator wants of it; answered once the journal knows.
+asio::awaitable<Result<transfer::View>> Manager::tell(Task task, transfer::Event wish) {
+  task->post(std::move(wish));
+  const Status written = co_await task->journal_settled();
+  if (!written) co_return written.error();
+  co_return task->transfer().view(control::monotonic_ns());
+}
+
+asio::awaitable<Result<transfer::View>> Manager::cancel(std::string id) {
   const Result<Task> task = find_active(id);
-  if (!task) return task.error();
-  (*task)->post(transfer::Cancel{});
-  return (*task)->transfer().view(control::monotonic_ns());
+  if (!task) co_return task.error();
+  co_return co_await tell(*task, transfer::Cancel{});
 }
 
 asio::awaitable<Result<transfer::View>> Manager::pause(std::string id) {
   const Result<Task> task = find_active(id);
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_pause(); !status) co_return status.error();
-  (*task)->post(transfer::PauseAsked{});
-  co_await (*task)->journal_settled();
-  co_return (*task)->transfer().view(control::monotonic_ns());
+  co_return co_await tell(*task, transfer::PauseAsked{});
 }
 
 asio::awaitable<Result<transfer::View>> Manager::go_on(std::string id) {
   const Result<Task> task = find_active(id);
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_continue(); !status) co_return status.error();
-  (*task)->post(transfer::ContinueAsked{});
-  co_await (*task)->journal_settled();
-  co_return (*task)->transfer().view(control::monotonic_ns());
+  co_return co_await tell(*task, transfer::ContinueAsked{});
 }
 
 // ---- what is said about the node ---------------------------------------------------------------

@@ -61,8 +61,8 @@ class Manager {
   asio::awaitable<Result<std::string>> get(Wishes wishes);
   std::vector<transfer::View> list() const;  // newest last; ended ones are kept (256)
   Result<transfer::View> show(const std::string& id) const;
-  Result<transfer::View> cancel(const std::string& id);
-  // Once the journal has it.
+  // Once the journal has it: an operator who was told finds it so after the death of anything.
+  asio::awaitable<Result<transfer::View>> cancel(std::string id);
   asio::awaitable<Result<transfer::View>> pause(std::string id);
   asio::awaitable<Result<transfer::View>> go_on(std::string id);
   // What `sluice verify` reads back; verify() is for a thread of the caller's own.
@@ -79,9 +79,9 @@ class Manager {
   static constexpr int64_t kOpenMax = 1024;  // sessions that have not ended, however little they do
 
   Status check_room() const;  // for one more session
+  asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
-  std::string begin_now(transfer::Role role, Wishes wishes, transfer::Options options,
-                        runtime::OpenSources sources);
+  Task begin_now(transfer::Role role, Wishes wishes, transfer::Options options, runtime::OpenSources sources);
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
   void changed(runtime::TransferTask& task);
   void remember(transfer::View view);

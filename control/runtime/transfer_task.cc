@@ -123,14 +123,16 @@ void TransferTask::perform(const transfer::WriteJournal& effect) {
         return services->journal->write(id, batch, durability);
       },
       [self = shared_from_this(), entry = effect.entry, object = effect.object](Status status) {
+        self->written_ = status;
         self->post(transfer::JournalWritten{.entry = entry, .object = object, .status = std::move(status)});
       });
 }
 
-asio::awaitable<void> TransferTask::journal_settled() {
+asio::awaitable<Status> TransferTask::journal_settled() {
   const auto self = shared_from_this();
   auto work = [] { return true; };
   co_await services_->pool.wait_on(journal_, std::move(work));
+  co_return written_;
 }
 
 void TransferTask::perform(const transfer::Log& effect) const {

@@ -33,7 +33,8 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   void peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello);
 
   // What was asked of the journal so far has been answered: an operator who is told of it may build on it.
-  asio::awaitable<void> journal_settled();
+  // An error: it could not take the last of it.
+  asio::awaitable<Status> journal_settled();
 
   const transfer::Transfer& transfer() const { return *transfer_; }
   bool over() const { return over_; }
@@ -57,6 +58,7 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   std::shared_ptr<TransferFiles> files_;
   std::vector<Leg> legs_;
   control::Pool::Serial journal_;  // one write after the other
+  Status written_;                 // the last one that was answered
   asio::steady_timer timer_;
   uint64_t timer_ns_ = UINT64_MAX;
   std::deque<transfer::Event> events_;

@@ -109,6 +109,7 @@ class Leg {
   bool take_completion() { return std::exchange(completion_, false); }
   bool take_forgetting() { return std::exchange(forget_, false); }
   bool take_parted() { return std::exchange(parting_.over, false); }
+  bool contacted() const { return handshake_.contacted(); }  // in this attempt
   bool call_waits() const { return waiting_call_.has_value(); }
   bool told_of_end() const { return waiting_call_ && waiting_call_->hello.ended; }  // at the peer
   void refuse_call(Message word, uint64_t now_ns, Effects& out);

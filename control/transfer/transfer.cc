@@ -177,11 +177,11 @@ void Transfer::on(const FilesRecovered& event, uint64_t now_ns) {
 }
 
 void Transfer::recovered(uint64_t now_ns) {
+  if (cancelled_) return end_with(error_, now_ns);
   if (job_.has_end() && job_.complete()) {
     peer_unaware_ = job_.initiator && job_.role == Role::kDestination;
     return end_with(job_.lost(), now_ns);
   }
-  if (cancelled_) return end_with(error_, now_ns);
   if (detached_) return leave();
   if (paused_) {
     enter_pause(now_ns);
@@ -216,6 +216,7 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
       if (!status) fail_attempt(status.error(), now_ns);
       return;
     case Entry::kHeld:
+    case Entry::kCancelled:
       if (!status) out_.log(LogLevel::kError, status.error().message);
       return;
     case Entry::kForgotten:
@@ -254,10 +255,16 @@ Status Transfer::may_continue() const {
 }
 
 void Transfer::on(const Cancel&, uint64_t now_ns) {
-  if (phase_ >= P::kEnding || cancelled_) return;
+  if (phase_ >= P::kEnding || cancelled_ || job_.complete()) return;
   cancelled_ = true;
   error_ =
       Error{ErrorCode::kCancelled, fmt::format("cancelled by an operator of node {}", settings_.node_name)};
+  foresee_failure();
+  // At once, as a pause: should this control die before the attempt is over, the next one cleans up.
+  Batch batch;
+  batch.record = record(now_ns, record_state());
+  batch.drop_blocks = !files_left_;
+  write(Entry::kCancelled, std::move(batch), Durability::kPower);
   fail_attempt(*error_, now_ns);
 }
 

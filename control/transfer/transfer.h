@@ -108,6 +108,7 @@ class Transfer {
   void keep_paused(uint64_t now_ns);
   void forget();
   void forgotten(uint64_t now_ns);
+  void foresee_failure();
   void end_with(std::optional<Error> error, uint64_t now_ns);
   void release_ended(uint64_t now_ns);
   void report_end(uint64_t now_ns);

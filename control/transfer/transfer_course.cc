@@ -111,12 +111,12 @@ void Transfer::forgotten(uint64_t now_ns) {
 void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
   contacted_ |= end.contacted;
   saved_bytes_done_ = std::max(saved_bytes_done_, job_.bytes_done(legs_.front()->lanes().figures()));
+  if (cancelled_) return end_with(error_, now_ns);  // whatever came after: the operator was told so
   if (job_.has_end() && job_.complete()) {
     // A source that was called hears from nobody else that its files have arrived.
     peer_unaware_ = job_.initiator && job_.role == Role::kDestination && !job_.peer_ended();
     return end_with(job_.lost(), now_ns);
   }
-  if (cancelled_) return end_with(error_, now_ns);
   if (end.peer_ended) return end_with(end.error, now_ns);
   if (detached_) return leave();
   const Error error = end.error.value_or(Error{ErrorCode::kInternal, "the attempt ended without a reason"});
@@ -230,18 +230,24 @@ void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
   phase_.change(P::kEnding);
   times_.ended_ns = now_ns;
   if (times_.data_started_ns != 0) times_.data_ended_ns = now_ns;
-  // What the peer was told may be lost with a process that heard it: it is told until it says that it knows.
-  // It may have agreed, and hold files, where this node never heard so.
-  if (error_) peer_unaware_ = job_.initiator && (job_.began || contacted_);
-  files_left_ =
-      error_ && job_.began && job_.destination() != nullptr && !job_.destination()->files().discards();
-  if (!job_.began && !job_.initiator) return release_ended(now_ns);  // the peer may begin it once more
+  files_left_ = false;
+  if (error_) foresee_failure();
+  // The peer may begin it once more, unless an operator did not want it.
+  if (!job_.began && !job_.initiator && !cancelled_) return release_ended(now_ns);
   Batch batch;
   batch.record = record(now_ns, record_state());
   batch.files = file_rows();
   batch.drop_blocks = !files_left_;
   // An end in success is found again from what is durable anyway.
   write(Entry::kEnded, std::move(batch), error_ ? Durability::kPower : Durability::kProcess);
+}
+
+// Who is to be told, and what is to be removed.
+void Transfer::foresee_failure() {
+  // What the peer was told may be lost with a process that heard it: it is told until it says that it knows.
+  // It may have agreed, and hold files, where this node never heard so.
+  peer_unaware_ = job_.initiator && (job_.began || contacted_ || legs_.front()->contacted());
+  files_left_ = job_.began && job_.destination() != nullptr && !job_.destination()->files().discards();
 }
 
 // The end is certain: descriptors and unfinished files go.

@@ -189,7 +189,7 @@ class World {
   std::vector<std::unique_ptr<board::FlowSlot>> slots_;
   std::vector<Message> said_;
   std::vector<size_t> counts_ = std::vector<size_t>(std::variant_size_v<Effect>);
-  std::vector<size_t> entry_counts_ = std::vector<size_t>(16);
+  std::vector<size_t> entry_counts_ = std::vector<size_t>(17);
 };
 
 }  // namespace sluice::transfer::test

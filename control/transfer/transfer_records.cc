@@ -111,7 +111,7 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
 
 RecordState Transfer::record_state() const {
   if (phase_ < TransferPhase::kEnding || phase_ == TransferPhase::kLeaving)
-    return paused_ ? RecordState::kPaused : RecordState::kActive;
+    return cancelled_ ? RecordState::kCancelled : paused_ ? RecordState::kPaused : RecordState::kActive;
   if (!error_) return RecordState::kSucceeded;
   return error_->code == ErrorCode::kCancelled ? RecordState::kCancelled : RecordState::kFailed;
 }

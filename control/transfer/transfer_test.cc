@@ -179,6 +179,60 @@ TEST(Cancel, EndsItInEachPhaseAndRemovesWhatIsUnfinished) {
   }
 }
 
+// The operator is told when the journal has answered: from there on nothing undoes it.
+TEST(Cancel, IsInTheJournalBeforeTheAttemptIsOverAndSurvivesTheDeathOfThisControl) {
+  for (const Scene& scene : every_scene()) {
+    SCOPED_TRACE(name_of(scene));
+    for (const bool adopt : {false, true}) {
+      const auto world = moving(scene);
+      world->hold<CloseFlow>();
+      world->post(Cancel{});
+      EXPECT_EQ(world->phase(), P::kActive);
+      EXPECT_EQ(world->journal.record.state, RecordState::kCancelled);
+      world->data = true;
+      const Record& record = world->journal.record;
+      if (!record.files_left && !record.legs.front().peer_unaware) {  // nothing is left to be done
+        EXPECT_EQ(name_of(scene), "source that is called");
+        continue;
+      }
+      world->restart(adopt);
+      world->start();
+      world->pass(10 * kSecondNs);
+      EXPECT_TRUE(world->over);
+      EXPECT_EQ(world->state(), ViewState::kCancelled);
+      EXPECT_EQ(world->error(), ErrorCode::kCancelled);
+      EXPECT_EQ(world->count<OpenFlow>(), 1U) << "nothing is moved any more";
+      EXPECT_FALSE(world->journal.record.files_left);
+      EXPECT_EQ(world->count(Entry::kAware), scene.initiator ? 1U : 0U) << "the peer is told";
+    }
+  }
+}
+
+TEST(Cancel, IsNotUndoneByWhatTheAttemptStillWrites) {
+  const auto world = moving(destination());
+  size_t records = 0;
+  world->on_effect = [&records](const Effect& effect) {
+    const auto* const write = std::get_if<WriteJournal>(&effect);
+    if (write == nullptr || !write->batch.record) return;
+    ++records;
+    EXPECT_EQ(write->batch.record->state, RecordState::kCancelled);
+  };
+  world->post(Cancel{});
+  EXPECT_GE(records, 3U) << "at once, when its flows have ended, and at the end";
+}
+
+// Nobody would tell the caller otherwise, who would begin it once more.
+TEST(Cancel, OfACalledSessionThatHasNotBegunIsRemembered) {
+  World world(called(destination()));
+  world.mute = {"TransferOffer"};
+  world.start();
+  ASSERT_EQ(world.handshake_phase(), HandshakePhase::kOffer);
+  world.post(Cancel{});
+  EXPECT_TRUE(world.over);
+  EXPECT_FALSE(world.journal_empty);
+  EXPECT_EQ(world.journal.record.state, RecordState::kCancelled);
+}
+
 TEST(Detach, LeavesFlowsFilesAndJournalToTheNextControl) {
   for (const Scene& scene : every_scene()) {
     SCOPED_TRACE(name_of(scene));

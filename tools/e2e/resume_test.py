@@ -159,6 +159,21 @@ def wait_done(node, session, size):
 
 
 @pytest.mark.parametrize("at", ["a", "b"])
+@pytest.mark.parametrize("push_it", [True, False], ids=["push", "pull"])
+def test_a_cancel_that_was_answered_survives_the_death_of_control(pair, push_it, at):
+    process, session, source, target = begin(pair, push_it)
+    node = getattr(pair, at)
+    node.must("session", "cancel", session)
+    node.control.kill()
+    node.start_control()
+    for each in pair.nodes:
+        assert ended_session(each, session)["state"] == "cancelled"
+    finish(process)
+    assert not target.exists()
+    forget(source)
+
+
+@pytest.mark.parametrize("at", ["a", "b"])
 def test_paused_and_continued(pair, at):
     process, session, source, target = begin(pair, True)
     node, other = (pair.a, pair.b) if at == "a" else (pair.b, pair.a)

@@ -47,7 +47,13 @@ class Oracle {
 
   // An operator of this node was told that the transfer is paused, or asked to continue it.
   void paused(uint32_t node, bool yes) { paused_[node] = yes; }
-  bool is_paused(uint32_t node) const { return paused_[node]; }
+  // An operator of this node was told that the transfer is cancelled: nothing is moved there from then on.
+  void cancelled(uint32_t node) { cancelled_[node] = true; }
+  // Flows are opened at this node, or gone on with.
+  void moves(uint32_t node) {
+    if (paused_[node]) fail("a pause that was acknowledged is forgotten");
+    if (cancelled_[node]) fail("a cancel that was acknowledged is forgotten");
+  }
 
   // The destination's disk and journal.
   void bind(uint64_t inode, uint32_t object) { objects_[inode] = object; }
@@ -102,6 +108,7 @@ class Oracle {
   bool misread_ = false;
   std::set<End> allowed_;
   std::array<bool, 2> paused_{};
+  std::array<bool, 2> cancelled_{};
   std::map<uint64_t, uint32_t> objects_;              // inode at the destination -> object
   std::map<uint32_t, std::vector<uint8_t>> durable_;  // reported, by 512 bytes
   std::map<uint32_t, std::vector<uint8_t>> restored_;

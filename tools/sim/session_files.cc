@@ -258,6 +258,7 @@ void Session::perform(const transfer::WriteJournal& e) {
     // An operator is told once the journal has all that was asked of it.
     const bool held = written.entry == transfer::Entry::kHeld && --holding_ == 0;
     if (held && transfer_->pausing()) host_.oracle.paused(host_.node, true);
+    if (written.entry == transfer::Entry::kCancelled) host_.oracle.cancelled(host_.node);
     if (gives_up) host_.oracle.given_up();
     post(written);
   };
