@@ -44,7 +44,7 @@ Status Manager::restore() {
                    record.legs.front().peer);
     }
     add(std::make_unique<transfer::Transfer>(services_->settings, **saved, std::nullopt,
-                                             control::monotonic_ns()),
+                                             control::monotonic_ns(), control::unix_ns()),
         {});
   }
   return {};

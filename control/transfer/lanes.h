@@ -46,9 +46,10 @@ class LaneSet {
   std::vector<uint64_t> flow_ids() const;
   std::vector<uint32_t> credit_extents() const;
   bool same_flows(const std::vector<uint64_t>& flow_ids) const;
-  std::vector<FlowRecord> records() const;                          // of those that are open
-  const control::FlowFigures& figures() const { return figures_; }  // of this attempt
-  control::FlowFigures all_figures() const;                         // of those before as well
+  std::vector<FlowRecord> records() const;                                // of those that are open
+  const control::FlowFigures& figures() const { return figures_; }        // of this attempt
+  const control::FlowFigures& former_figures() const { return former_; }  // of those before this one
+  control::FlowFigures all_figures() const;                               // of those before as well
 
  private:
   enum class State : uint8_t { kReserved, kOpening, kOpen, kRefused, kClosing, kClosed };

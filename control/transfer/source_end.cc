@@ -99,6 +99,8 @@ void SourceEnd::begin(ControlStream& stream, const Agreement& agreement, size_t 
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;
   sender_.start_attempt(static_cast<uint32_t>(lanes), options_of(agreement), now_ns);
   held_at_start_ = sender_.bytes_held();
+  flows_done_ = 0;
+  states_known_ = false;
 }
 
 void SourceEnd::start_attempt(ControlStream& stream, const Agreement& agreement, size_t lanes,
@@ -215,6 +217,7 @@ void SourceEnd::control_rate(const Tick& event, uint64_t now_ns, Effects& out) {
     figures.add(state);
     busy.push_back(sender_.has_work(LaneId(i), state));
   }
+  flows_done_ = figures.bytes_done;
   const rate::Condition before = rate_->condition();
   const uint64_t rate_bps = rate_->step(figures.report(), now_ns);
   if (rate_->condition() != before && rate_->condition() > rate::Condition::kRunning) {

@@ -62,6 +62,7 @@ class SourceEnd {
   uint32_t pending() const { return files_.pending() + pending_.count(); }
   const catalog::Catalog& catalog() const { return files_.catalog(); }
   uint64_t bytes_done(const control::FlowFigures& figures) const;
+  bool states_known() const { return states_known_; }
   uint64_t bytes_done(ObjectId object) const;
   bool done(ObjectId object) const { return sender_.done(object); }
   std::optional<uint64_t> digest(ObjectId object) const;
@@ -100,7 +101,8 @@ class SourceEnd {
   SourceRecheck recheck_;
   std::unique_ptr<rate::Controller> rate_;
   Indexed<LaneId, uint64_t> lane_rates_;  // as they were set
-  uint64_t held_at_start_ = 0;            // by the peer, before this attempt
+  uint64_t held_at_start_ = 0;            // by the peer, before these flows
+  uint64_t flows_done_ = 0;               // what these flows have brought, as of the last tick
   uint64_t journal_due_ns_ = 0;
   size_t command_backlog_ = 0;
   uint32_t work_answers_ = 0;  // lanes that have still to say what they hold
@@ -109,6 +111,7 @@ class SourceEnd {
   bool journalling_ = false;
   bool rereading_ = false;
   std::set<ObjectId> listed_done_;  // of the ObjectStates of this stream, so far
+  bool states_known_ = false;  // in this attempt the peer has said what it holds
   bool peer_ended_ = false;
 };
 

@@ -72,7 +72,10 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
 Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
   if (state.end) {
     if (const Status status = check_still_done(); !status) return status;
-    held_at_start_ = std::max(held_at_start_, sender_.bytes_held());
+    // What these flows have brought is counted by them, also if a former control opened them.
+    const uint64_t held = sender_.bytes_held();
+    if (!states_known_) held_at_start_ = held - std::min(held, flows_done_);
+    states_known_ = true;
     sender_.report_again();
     sender_.peer_said_all();
   } else if (state.done) {

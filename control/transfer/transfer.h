@@ -50,8 +50,10 @@ class Transfer {
   // A peer asked for it; PeerCalled follows.
   Transfer(const Settings& settings, std::string id, std::string peer, int64_t started_unix_ns,
            uint64_t now_ns);
-  // From the journal. `trouble`: why it cannot go on, as far as the caller knows.
-  Transfer(const Settings& settings, const Saved& saved, std::optional<Error> trouble, uint64_t now_ns);
+  // From the journal. `trouble`: why it cannot go on, as far as the caller knows. `unix_now_ns` tells how
+  // long ago it began; without it only the time that it was seen to run counts.
+  Transfer(const Settings& settings, const Saved& saved, std::optional<Error> trouble, uint64_t now_ns,
+           int64_t unix_now_ns = 0);
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
   ~Transfer();
@@ -98,6 +100,7 @@ class Transfer {
   // Where it goes from there
   void advance(uint64_t now_ns);
   void follow_legs(uint64_t now_ns);
+  void count_bytes_done();
   void begin_attempts(uint64_t now_ns);
   void attempt_ended(const AttemptEnd& end, uint64_t now_ns);
   void follow_remedy(const Error& error, const AttemptEnd& end, uint64_t now_ns);
@@ -125,7 +128,8 @@ class Transfer {
   std::vector<FileRow> file_rows() const;
 
   // What others see
-  Summary summary(uint64_t now_ns) const;
+  Summary summary(const control::FlowFigures& all, uint64_t now_ns) const;
+  void take_over(const Record& record, int64_t unix_now_ns);
   ViewState view_state() const;
   std::string waiting_for() const;
   std::vector<FileView> file_views() const;
@@ -157,9 +161,12 @@ class Transfer {
     uint64_t ended_ns = 0;
     uint64_t data_started_ns = 0;
     uint64_t data_ended_ns = 0;
+    uint64_t before_ns = 0;       // of former lives of this control, and of the time between them
+    uint64_t data_before_ns = 0;  // of that, since data began to move
   } times_;
   uint64_t attempts_ = 0;
-  uint64_t saved_bytes_done_ = 0;
+  Summary before_;                 // figures of former lives of this control
+  uint64_t shown_bytes_done_ = 0;  // what people saw does not go down, unless bytes were lost
   std::string device_;
 };
 

@@ -47,6 +47,7 @@ void Transfer::advance(uint64_t now_ns) {
 void Transfer::follow_legs(uint64_t now_ns) {
   for (auto& leg : legs_) {
     leg->advance(now_ns, out_);
+    count_bytes_done();
     if (leg->moving() && times_.data_started_ns == 0) times_.data_started_ns = now_ns;
     if (leg->take_agreed()) {
       job_.began = true;
@@ -69,6 +70,20 @@ void Transfer::follow_legs(uint64_t now_ns) {
   }
 }
 
+// What a destination has is certain while data moves; a source knows it once its peer has said so.
+void Transfer::count_bytes_done() {
+  const Leg& leg = *legs_.front();
+  if (!leg.moving() && leg.phase() < LegPhase::kClosing) return;
+  const uint64_t now = job_.bytes_done(leg.lanes().figures());
+  const bool certain = leg.moving() && (job_.source() == nullptr || job_.source()->states_known());
+  if (certain && now < shown_bytes_done_) {
+    out_.log(LogLevel::kWarn, fmt::format("{} bytes that had been written are lost: they are sent again",
+                                          shown_bytes_done_ - now));
+    shown_bytes_done_ = now;
+  }
+  shown_bytes_done_ = std::max(shown_bytes_done_, now);
+}
+
 // Files go, and what is known of them: nothing of them was moved.
 void Transfer::forget() {
   release_ = Release::kForget;
@@ -88,6 +103,7 @@ void Transfer::on(const FilesReleased&, uint64_t now_ns) {
     const bool began = std::exchange(job_.began, false);
     job_.end.emplace<std::monostate>();
     job_.terms.reset();
+    shown_bytes_done_ = 0;
     if (!began) return forgotten(now_ns);
     batch.drop_files = batch.drop_blocks = true;
     batch.record = record(now_ns, record_state());
@@ -110,7 +126,6 @@ void Transfer::forgotten(uint64_t now_ns) {
 
 void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
   contacted_ |= end.contacted;
-  saved_bytes_done_ = std::max(saved_bytes_done_, job_.bytes_done(legs_.front()->lanes().figures()));
   if (cancelled_) return end_with(error_, now_ns);  // whatever came after: the operator was told so
   if (job_.has_end() && job_.complete()) {
     // A source that was called hears from nobody else that its files have arrived.
@@ -265,7 +280,7 @@ void Transfer::report_end(uint64_t now_ns) {
     return out_.log(LogLevel::kWarn, fmt::format("with {} ended: {} ({})", peer, error_->message,
                                                  error_code_name(error_->code)));
   }
-  const Summary figures = summary(now_ns);
+  const Summary figures = summary(legs_.front()->lanes().all_figures(), now_ns);
   const double data_s = static_cast<double>(figures.data_elapsed_ns) * 1e-9;
   const double gbps = data_s > 0 ? static_cast<double>(figures.bytes_done) * 8e-9 / data_s : 0;
   out_.log(LogLevel::kInfo,

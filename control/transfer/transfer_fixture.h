@@ -115,6 +115,7 @@ class World {
   }
   bool stream_open() const { return stream_; }
   bool flows_open() const { return !slots_.empty(); }
+  board::FlowSlot& flow() { return *slots_.front(); }
 
   // ---- public for tests to set, and to look at ----
   Scene scene;

@@ -57,7 +57,7 @@ void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* 
 }  // namespace
 
 Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<Error> trouble,
-                   uint64_t now_ns)
+                   uint64_t now_ns, int64_t unix_now_ns)
     : Transfer(settings, saved.record.id, saved.record.legs.front().peer, saved.record.started_unix_ns,
                now_ns) {
   const Record& record = saved.record;
@@ -65,7 +65,7 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
   job_.initiator = record.initiator;
   job_.role = record.role;
   job_.request = record.request;
-  saved_bytes_done_ = record.summary.bytes_done;
+  take_over(record, unix_now_ns);
   contacted_ = true;
   paused_ = record.state == RecordState::kPaused;
   if (has_ended(record.state)) {
@@ -129,7 +129,10 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
     record.legs.push_back(leg->record(!has_ended(state)));
     record.legs.back().peer_unaware = peer_unaware_;
   }
-  record.summary = summary(now_ns);
+  // Open flows are counted by their slots, which the next control reads when it goes on with them.
+  const LaneSet& lanes = legs_.front()->lanes();
+  const bool open = !record.legs.front().flows.empty();
+  record.summary = summary(open ? lanes.former_figures() : lanes.all_figures(), now_ns);
   return record;
 }
 
@@ -154,29 +157,46 @@ std::vector<FileRow> Transfer::file_rows() const {
 
 // ---- what others see ---------------------------------------------------------------------------
 
-Summary Transfer::summary(uint64_t now_ns) const {
+// The session goes on, and so do its figures. Its record was written when its flows were opened, or later:
+// what these have moved since then their slots still know, if they are gone on with.
+void Transfer::take_over(const Record& record, int64_t unix_now_ns) {
+  before_ = record.summary;
+  shown_bytes_done_ = record.summary.bytes_done;
+  device_ = record.summary.device;
+  attempts_ = record.summary.attempts;
+  const bool clock_is_well = unix_now_ns > record.started_unix_ns;
+  const uint64_t since_start_ns =
+      clock_is_well ? static_cast<uint64_t>(unix_now_ns - record.started_unix_ns) : 0;
+  times_.before_ns = std::max(record.summary.elapsed_ns, since_start_ns);
+  if (record.summary.data_elapsed_ns == 0 && record.legs.front().flows.empty()) return;
+  const uint64_t until_data_ns =
+      record.summary.elapsed_ns - std::min(record.summary.elapsed_ns, record.summary.data_elapsed_ns);
+  times_.data_before_ns = times_.before_ns - until_data_ns;
+  times_.data_started_ns = times_.started_ns;
+}
+
+Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) const {
   const Leg& leg = *legs_.front();
-  const control::FlowFigures all = leg.lanes().all_figures();
   Summary summary;
   summary.bytes_done = job_.bytes_done(leg.lanes().figures());
-  const bool certain = phase_ >= TransferPhase::kEnding || (leg.moving() && job_.role == Role::kDestination);
-  if (!certain) summary.bytes_done = std::max(summary.bytes_done, saved_bytes_done_);
-  summary.bytes_sent = all.bytes;
-  summary.chunks = all.chunks;
-  summary.retransmits = all.retransmitted_chunks;
-  summary.duplicates = all.duplicate_chunks;
-  summary.crc_errors = all.crc_errors;
-  summary.lost = all.gaps;
+  if (phase_ < TransferPhase::kEnding || !job_.complete())
+    summary.bytes_done = std::max(summary.bytes_done, shown_bytes_done_);
+  summary.bytes_sent = before_.bytes_sent + all.bytes;
+  summary.chunks = before_.chunks + all.chunks;
+  summary.retransmits = before_.retransmits + all.retransmitted_chunks;
+  summary.duplicates = before_.duplicates + all.duplicate_chunks;
+  summary.crc_errors = before_.crc_errors + all.crc_errors;
+  summary.lost = before_.lost + all.gaps;
   summary.rtt_ns = all.rtt_ns;
   const uint64_t until_ns = times_.ended_ns != 0 ? times_.ended_ns : now_ns;
-  summary.elapsed_ns = until_ns - times_.started_ns;
+  summary.elapsed_ns = times_.before_ns + until_ns - times_.started_ns;
   if (times_.data_started_ns != 0) {
     const uint64_t data_until_ns = times_.data_ended_ns != 0 ? times_.data_ended_ns : now_ns;
-    summary.data_elapsed_ns = data_until_ns - times_.data_started_ns;
+    summary.data_elapsed_ns = times_.data_before_ns + data_until_ns - times_.data_started_ns;
   }
   summary.attempts = attempts_;
   if (job_.source() != nullptr) {
-    const uint64_t sent = all.bytes + all.retransmitted_chunks * leg.agreement().chunk_bytes;
+    const uint64_t sent = summary.bytes_sent + summary.retransmits * leg.agreement().chunk_bytes;
     summary.bytes_resent = sent - std::min(sent, job_.bytes_total());
   }
   summary.device = device_;
@@ -274,7 +294,7 @@ View Transfer::view(uint64_t now_ns) const {
   view.peer = leg.peer_name();
   view.files = file_views();
   view.bytes_total = job_.bytes_total();
-  view.summary = summary(now_ns);
+  view.summary = summary(leg.lanes().all_figures(), now_ns);
   if (leg.moving()) view.rate_bps = leg.watch().rate_bps();
   view.lanes = leg.agreement().lanes;
   view.chunk_bytes = leg.agreement().chunk_bytes;
