@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/session_queue.h"
+
+#include <fmt/format.h>
+
+namespace sluice::transfer {
+
+std::deque<SessionQueue::Waiting>::iterator SessionQueue::find(const std::string& id) {
+  return std::find_if(queue_.begin(), queue_.end(), [&id](const Waiting& each) { return each.id == id; });
+}
+
+void SessionQueue::expect(const std::string& id, Kind kind) {
+  if (runs(id) || find(id) != queue_.end()) return;
+  queue_.push_back({.id = id, .session = {.kind = kind, .number = next_number_++}});
+}
+
+void SessionQueue::ask(const std::string& id, Kind kind) {
+  expect(id, kind);
+  if (const auto at = find(id); at != queue_.end()) at->asked = true;
+}
+
+void SessionQueue::run(const std::string& id, Kind kind) {
+  leave(id);
+  running_[id] = {.kind = kind, .number = next_number_++};
+}
+
+void SessionQueue::step_aside(const std::string& id) {
+  if (const auto at = find(id); at != queue_.end()) at->asked = false;
+  const auto runs = running_.extract(id);
+  if (runs.empty()) return;
+  const auto later = std::find_if(queue_.begin(), queue_.end(), [&](const Waiting& each) {
+    return each.session.number > runs.mapped().number;
+  });
+  queue_.insert(later, {.id = id, .session = runs.mapped()});
+}
+
+void SessionQueue::leave(const std::string& id) {
+  running_.erase(id);
+  if (const auto at = find(id); at != queue_.end()) queue_.erase(at);
+}
+
+bool SessionQueue::has_room(Kind kind) const {
+  const auto same = std::count_if(running_.begin(), running_.end(),
+                                  [kind](const auto& each) { return each.second.kind == kind; });
+  return running_.size() < places_ && static_cast<uint32_t>(same) < places_ - 1;
+}
+
+std::vector<std::string> SessionQueue::admit() {
+  std::vector<std::string> admitted;
+  for (auto at = queue_.begin(); at != queue_.end() && running_.size() < places_;) {
+    if (!at->asked || !has_room(at->session.kind)) {
+      ++at;
+      continue;
+    }
+    running_[at->id] = at->session;
+    admitted.push_back(at->id);
+    at = queue_.erase(at);
+  }
+  numbers_.clear();
+  for (const Waiting& each : queue_) {
+    if (each.asked) numbers_[each.id] = static_cast<uint32_t>(numbers_.size()) + 1;
+  }
+  return admitted;
+}
+
+uint32_t SessionQueue::place(const std::string& id) const {
+  const auto at = numbers_.find(id);
+  return at == numbers_.end() ? 0 : at->second;
+}
+
+std::string place_text(uint32_t place, uint32_t of) {
+  const uint32_t tens = place / 10 % 10;
+  const uint32_t ones = place % 10;
+  const char* const ending = tens == 1 || ones == 0 || ones > 3 ? "th"
+                             : ones == 1                        ? "st"
+                             : ones == 2                        ? "nd"
+                                                                : "rd";
+  return fmt::format("{}{} of {}", place, ending, of);
+}
+
+}  // namespace sluice::transfer

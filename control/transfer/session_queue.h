@@ -1,0 +1,69 @@
+// Which sessions of a node run, and which wait for their turn: first come, first served.
+//
+// Pure. So many run at a time as the node may have (sessions_max). Nobody holds anything while it waits, and
+// neither those that this node began nor those that others began ever have all places: the last one is kept
+// for the other kind. So two nodes that are full of sessions with each other never wait for each other: each
+// still takes in one that the other began.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sluice::transfer {
+
+enum class Kind : uint8_t { kOwn, kCalled };  // begun by this node, or by another
+
+class SessionQueue {
+ public:
+  // At least one of each kind.
+  explicit SessionQueue(uint32_t sessions_max) : places_(std::max(sessions_max, 2U)) {}
+
+  // A session that a former control left will ask: it comes before whoever asks meanwhile, and holds up
+  // nobody until it does.
+  void expect(const std::string& id, Kind kind);
+  // It wants to run: it waits at the end, unless it is known already.
+  void ask(const std::string& id, Kind kind);
+  // It runs, whoever waits: its flows are open.
+  void run(const std::string& id, Kind kind);
+  // It runs no more, or does not want to.
+  void leave(const std::string& id);
+  // It cannot run just now: when it asks again, it comes before those who came after it. Until then it holds
+  // up nobody.
+  void step_aside(const std::string& id);
+  // Those who run from now on, in order. To be called after any of the above.
+  std::vector<std::string> admit();
+
+  bool runs(const std::string& id) const { return running_.contains(id); }
+  uint32_t place(const std::string& id) const;  // 1: the next; 0: it does not wait
+  uint32_t waiting() const { return static_cast<uint32_t>(numbers_.size()); }
+  uint32_t running() const { return static_cast<uint32_t>(running_.size()); }
+
+ private:
+  struct Session {
+    Kind kind{};
+    uint64_t number = 0;  // in the order in which they came
+  };
+  struct Waiting {
+    std::string id;
+    Session session;
+    bool asked = false;
+  };
+  bool has_room(Kind kind) const;
+  std::deque<Waiting>::iterator find(const std::string& id);
+
+  const uint32_t places_;
+  std::deque<Waiting> queue_;  // by their numbers
+  std::map<std::string, Session> running_;
+  uint64_t next_number_ = 0;
+  std::map<std::string, uint32_t> numbers_;  // of those who have asked, by admit()
+};
+
+// "3rd of 5".
+std::string place_text(uint32_t place, uint32_t of);
+
+}  // namespace sluice::transfer

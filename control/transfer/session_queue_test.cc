@@ -1,0 +1,176 @@
+// Who runs next, and that two nodes that are full never wait for each other.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/session_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <set>
+
+namespace sluice::transfer {
+namespace {
+
+using Ids = std::vector<std::string>;
+
+TEST(SessionQueue, RunsAsManyAsThereArePlacesInTheOrderInWhichTheyCame) {
+  SessionQueue queue(4);
+  for (const char* id : {"a", "b", "c", "d", "e"}) queue.ask(id, Kind::kOwn);
+  EXPECT_EQ(queue.admit(), (Ids{"a", "b", "c"})) << "one is kept for those whom others begin";
+  EXPECT_EQ(queue.place("d"), 1U);
+  EXPECT_EQ(queue.place("e"), 2U);
+  EXPECT_EQ(queue.waiting(), 2U);
+  EXPECT_EQ(queue.place("a"), 0U);
+  queue.leave("b");
+  EXPECT_EQ(queue.admit(), Ids{"d"});
+  EXPECT_EQ(queue.place("e"), 1U);
+}
+
+TEST(SessionQueue, KeepsTheLastPlaceForTheOtherKind) {
+  for (const auto& [first, second] : {std::pair(Kind::kOwn, Kind::kCalled), {Kind::kCalled, Kind::kOwn}}) {
+    SessionQueue queue(3);
+    for (const char* id : {"a", "b", "c"}) queue.ask(id, first);
+    EXPECT_EQ(queue.admit(), (Ids{"a", "b"}));
+    queue.ask("x", second);
+    queue.ask("y", second);
+    EXPECT_EQ(queue.admit(), Ids{"x"}) << "though another came before";
+    queue.leave("x");
+    EXPECT_EQ(queue.admit(), Ids{"y"});
+    queue.leave("a");
+    EXPECT_EQ(queue.admit(), Ids{"c"});
+  }
+}
+
+TEST(SessionQueue, OfOnePlaceStillRunsOneOfEachKind) {
+  SessionQueue queue(1);
+  queue.ask("a", Kind::kOwn);
+  queue.ask("b", Kind::kOwn);
+  queue.ask("x", Kind::kCalled);
+  EXPECT_EQ(queue.admit(), (Ids{"a", "x"}));
+}
+
+TEST(SessionQueue, WhoAsksAgainKeepsItsPlaceAndWhoLeavesLosesIt) {
+  SessionQueue queue(2);
+  for (const char* id : {"a", "b", "c"}) queue.ask(id, Kind::kOwn);
+  EXPECT_EQ(queue.admit(), Ids{"a"});
+  queue.ask("b", Kind::kOwn);
+  EXPECT_TRUE(queue.admit().empty());
+  EXPECT_EQ(queue.place("b"), 1U);
+  queue.leave("b");
+  queue.ask("b", Kind::kOwn);
+  EXPECT_TRUE(queue.admit().empty());
+  EXPECT_EQ(queue.place("b"), 2U);
+  queue.ask("a", Kind::kOwn);
+  EXPECT_EQ(queue.waiting(), 2U) << "who runs does not wait";
+}
+
+TEST(SessionQueue, OfAFormerControlIsKeptInItsOrderAndHoldsUpNobody) {
+  SessionQueue queue(2);
+  for (const char* id : {"a", "b", "c"}) queue.expect(id, Kind::kOwn);
+  queue.ask("new", Kind::kOwn);
+  queue.ask("c", Kind::kOwn);
+  queue.ask("b", Kind::kOwn);
+  EXPECT_EQ(queue.admit(), Ids{"b"}) << "the first has not asked, and may never";
+  EXPECT_EQ(queue.place("c"), 1U);
+  EXPECT_EQ(queue.place("new"), 2U);
+  EXPECT_EQ(queue.place("a"), 0U);
+}
+
+TEST(SessionQueue, WhoStepsAsideComesBeforeThoseWhoCameLater) {
+  SessionQueue queue(2);
+  for (const char* id : {"a", "b", "c"}) queue.ask(id, Kind::kOwn);
+  EXPECT_EQ(queue.admit(), Ids{"a"});
+  queue.step_aside("a");
+  EXPECT_EQ(queue.admit(), Ids{"b"}) << "it holds up nobody";
+  EXPECT_EQ(queue.place("a"), 0U);
+  queue.ask("a", Kind::kOwn);
+  EXPECT_TRUE(queue.admit().empty());
+  EXPECT_EQ(queue.place("a"), 1U);
+  EXPECT_EQ(queue.place("c"), 2U);
+  queue.step_aside("a");
+  queue.leave("b");
+  EXPECT_EQ(queue.admit(), Ids{"c"}) << "also while it waits";
+  queue.leave("a");
+  queue.step_aside("a");
+  queue.leave("c");
+  EXPECT_TRUE(queue.admit().empty());
+  EXPECT_EQ(queue.running() + queue.waiting(), 0U);
+}
+
+TEST(SessionQueue, WhoseFlowsAreOpenRunsWhoeverWaits) {
+  SessionQueue queue(2);
+  queue.ask("a", Kind::kOwn);
+  EXPECT_EQ(queue.admit(), Ids{"a"});
+  queue.run("b", Kind::kOwn);
+  queue.run("c", Kind::kOwn);
+  EXPECT_EQ(queue.running(), 3U);
+  queue.ask("d", Kind::kOwn);
+  queue.leave("a");
+  EXPECT_TRUE(queue.admit().empty());
+  queue.leave("b");
+  queue.leave("c");
+  EXPECT_EQ(queue.admit(), Ids{"d"});
+}
+
+TEST(SessionQueue, SaysAPlaceAsPeopleDo) {
+  EXPECT_EQ(place_text(1, 3), "1st of 3");
+  EXPECT_EQ(place_text(2, 3), "2nd of 3");
+  EXPECT_EQ(place_text(3, 5), "3rd of 5");
+  EXPECT_EQ(place_text(11, 12), "11th of 12");
+  EXPECT_EQ(place_text(112, 121), "112th of 121");
+  EXPECT_EQ(place_text(121, 121), "121st of 121");
+}
+
+// Two nodes whose sessions all need a place at both: the own first, then that of the other, which is asked
+// for and, when it is not there, asked for again; the own is given back meanwhile. Whatever the order of
+// things, each session runs in the end, and no node has more than its places.
+TEST(SessionQueue, TwoNodesThatQueueForEachOtherAllGetTheirTurn) {
+  constexpr uint32_t kEach = 12;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const std::array<uint32_t, 2> places{1 + random() % 4, 1 + random() % 4};
+    std::array<SessionQueue, 2> nodes{SessionQueue(places[0]), SessionQueue(places[1])};
+    enum class State : uint8_t { kQueued, kRuns, kDone };
+    struct Session {
+      std::string id;
+      size_t home;
+      State state;
+    };
+    std::vector<Session> sessions;
+    for (uint32_t i = 0; i < 2 * kEach; ++i)
+      sessions.push_back({std::to_string(i), i / kEach, State::kQueued});
+    std::set<std::string> left;
+    for (const Session& each : sessions) left.insert(each.id);
+    for (int steps = 0; !left.empty() && steps < 20'000; ++steps) {
+      Session& one = sessions[random() % sessions.size()];
+      SessionQueue& own = nodes[one.home];
+      SessionQueue& other = nodes[1 - one.home];
+      if (one.state == State::kRuns) {
+        own.leave(one.id);
+        other.leave(one.id);
+        one.state = State::kDone;
+        left.erase(one.id);
+      } else if (one.state == State::kQueued) {
+        own.ask(one.id, Kind::kOwn);
+        own.admit();
+        if (!own.runs(one.id)) continue;
+        other.ask(one.id, Kind::kCalled);
+        other.admit();
+        if (other.runs(one.id)) {
+          one.state = State::kRuns;
+        } else {
+          own.step_aside(one.id);
+          if (random() % 8 == 0) other.step_aside(one.id);  // it was not heard of for too long
+        }
+      }
+      for (size_t node = 0; node < 2; ++node) {
+        nodes[node].admit();
+        ASSERT_LE(nodes[node].running(), std::max(places[node], 2U));
+      }
+    }
+    ASSERT_TRUE(left.empty()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::transfer
