@@ -101,6 +101,8 @@ api::Session to_api(const transfer::View& view) {
   session.set_rate_limit_bps(view.rate_limit_bps);
   session.set_started_unix_ns(view.started_unix_ns);
   session.set_waiting_for(view.waiting_for);
+  session.set_queue_place(view.queue_place);
+  session.set_queue_length(view.queue_length);
   if (view.error) {
     session.set_error_code(static_cast<uint32_t>(view.error->code));
     session.set_error(view.error->message);

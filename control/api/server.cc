@@ -30,7 +30,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kWatchIntervalsQuietMax = 10;  // an unchanged session is repeated once a second
-constexpr int kThreadsMax = 128;             // each watcher holds one
+constexpr int kThreadsMax = 512;             // each watcher holds one, also of a session that waits
 constexpr int kRequestBytesMax = 16 << 20;
 constexpr milliseconds kStopGrace{1000};
 

@@ -95,13 +95,14 @@ Status Manager::check_room() const {
                  fmt::format("sluice-dataplane of this node does not run ({}): start it",
                              services_->node.dataplane_socket().string())};
   }
-  const auto open = std::ranges::count_if(tasks_, [](const Task& task) { return !task->transfer().ended(); });
-  if (open >= kOpenMax) {
-    return Error{ErrorCode::kResources,
-                 fmt::format("node {} keeps {} sessions, most of which rest: cancel some",
-                             services_->node.name, open)};
-  }
-  return check_work();
+  const auto count =
+      std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task->transfer().ended(); });
+  const uint64_t most = services_->node.sessions_max + services_->node.queue_max;
+  if (static_cast<uint64_t>(count) < most) return {};
+  return Error{ErrorCode::kResources,
+               fmt::format("node {} has {} sessions that have not ended, as many as may run and wait: wait "
+                           "for one to end, cancel one, or raise control.queue_max",
+                           services_->node.name, count)};
 }
 
 asio::awaitable<Result<std::string>> Manager::send(Wishes wishes) {
@@ -149,12 +150,20 @@ Manager::Task Manager::begin_now(transfer::Role role, Wishes wishes, transfer::O
   transfer::Request request{.options = options,
                             .source_paths = std::move(wishes.sources),
                             .destination = std::move(wishes.destination)};
+  // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
+  if (services_->places.queue().waiting() != 0) sources = {};
   std::optional<std::vector<catalog::File>> files;
-  if (sends) files = std::move(sources.files);
+  if (!sources.open.empty()) files = std::move(sources.files);
   return add(std::make_unique<transfer::Transfer>(services_->settings, id, std::move(wishes.peer), role,
-                                                  std::move(request), std::move(files), control::unix_ns(),
+                                                  std::move(request), std::move(files), next_start_ns(),
                                                   control::monotonic_ns()),
              std::move(sources));
+}
+
+// The order of the sessions is that of their starts, whatever becomes of the clock.
+int64_t Manager::next_start_ns() {
+  last_start_ns_ = std::max(control::unix_ns(), last_start_ns_ + 1);
+  return last_start_ns_;
 }
 
 // ---- transfers ---------------------------------------------------------------------------------
@@ -171,7 +180,7 @@ Manager::Task Manager::add(std::unique_ptr<transfer::Transfer> transfer, runtime
 }
 
 void Manager::changed(runtime::TransferTask& task) {
-  if (task.transfer().ended()) remember(task.transfer().view(control::monotonic_ns()));
+  if (task.transfer().ended()) remember(task.view());
   if (task.over()) std::erase_if(tasks_, [&task](const Task& each) { return each.get() == &task; });
   news_();
   if (stopping_ && tasks_.empty()) services_->board->stop();
@@ -196,7 +205,7 @@ Manager::Task Manager::active(const std::string& id) const {
 std::vector<transfer::View> Manager::list() const {
   std::vector<transfer::View> all(ended_.begin(), ended_.end());
   for (const Task& task : tasks_) {
-    if (!task->transfer().ended()) all.push_back(task->transfer().view(control::monotonic_ns()));
+    if (!task->transfer().ended()) all.push_back(task->view());
   }
   std::stable_sort(all.begin(), all.end(), [](const transfer::View& a, const transfer::View& b) {
     return a.started_unix_ns < b.started_unix_ns;
@@ -211,8 +220,7 @@ Result<transfer::View> Manager::find(const std::string& id) const {
     if (matches(view.id)) found.push_back(view);
   }
   for (const Task& task : tasks_) {
-    if (matches(task->transfer().id()) && !task->transfer().ended())
-      found.push_back(task->transfer().view(control::monotonic_ns()));
+    if (matches(task->transfer().id()) && !task->transfer().ended()) found.push_back(task->view());
   }
   if (found.size() == 1) return std::move(found.front());
   if (found.empty())
@@ -235,7 +243,7 @@ asio::awaitable<Result<transfer::View>> Manager::tell(Task task, transfer::Event
   task->post(std::move(wish));
   const Status written = co_await task->journal_settled();
   if (!written) co_return written.error();
-  co_return task->transfer().view(control::monotonic_ns());
+  co_return task->view();
 }
 
 asio::awaitable<Result<transfer::View>> Manager::cancel(std::string id) {

@@ -76,12 +76,12 @@ class Manager {
  private:
   using Task = std::shared_ptr<runtime::TransferTask>;
   static constexpr size_t kEndedKept = 256;
-  static constexpr int64_t kOpenMax = 1024;  // sessions that have not ended, however little they do
 
   Status check_room() const;  // for one more session
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   Task begin_now(transfer::Role role, Wishes wishes, transfer::Options options, runtime::OpenSources sources);
+  int64_t next_start_ns();
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
   void changed(runtime::TransferTask& task);
   void remember(transfer::View view);
@@ -92,6 +92,7 @@ class Manager {
 
   // restore.cc: what a former control left
   Status restore();
+  void expect(const std::vector<transfer::Record>& records);
 
   // reception.cc: connections of peers
   asio::awaitable<void> serve(std::shared_ptr<bool> alive, std::shared_ptr<peer::Connection> connection);
@@ -100,10 +101,7 @@ class Manager {
   // Says the error, and logs the reason.
   asio::awaitable<void> refuse(std::shared_ptr<peer::Connection> connection, Error error, std::string reason);
   transfer::UnderId under_id(const std::string& id) const;  // without the journal
-  size_t sessions_at_work() const;
-  Status check_work() const;
   Status check_room_for(const std::string& peer) const;
-  Status check_wake(const std::string& id) const;
   void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello);
 
   const std::shared_ptr<runtime::Services> services_;
@@ -112,6 +110,7 @@ class Manager {
   std::vector<Task> tasks_;
   std::deque<transfer::View> ended_;
   uint64_t ended_count_ = 0;
+  int64_t last_start_ns_ = 0;  // of the newest session
   bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // coroutines may outlive this object
 };

@@ -67,39 +67,20 @@ transfer::UnderId Manager::under_id(const std::string& id) const {
   return known;
 }
 
-// A session that rests holds files and memory of this process, and nothing that another could want: neither
-// slots nor flows nor buffers. So it does not count until it goes on.
-size_t Manager::sessions_at_work() const {
-  return static_cast<size_t>(std::ranges::count_if(
-      tasks_, [](const Task& task) { return !task->transfer().ended() && !task->transfer().resting(); }));
-}
-
-Status Manager::check_work() const {
-  const size_t count = sessions_at_work();
-  if (count < services_->node.sessions_max) return {};
-  return Error{
-      ErrorCode::kResources,
-      fmt::format("node {} has {} sessions already: wait for one to end, or raise control.sessions_max",
-                  services_->node.name, count)};
-}
-
+// Those that run are limited by their queue; what waits or rests takes files and memory of this process.
 Status Manager::check_room_for(const std::string& peer) const {
   const auto count = std::ranges::count_if(tasks_, [&peer](const Task& task) {
     const transfer::Transfer& transfer = task->transfer();
     return !transfer.ended() && !transfer.initiator() && transfer.peer() == peer;
   });
-  if (static_cast<uint64_t>(count) < services_->node.sessions_per_peer) return check_room();
+  const config::Node& node = services_->node;
+  if (static_cast<uint64_t>(count) < node.sessions_per_peer + node.queue_max / 2) return check_room();
   return Error{
       ErrorCode::kResources,
-      fmt::format("node {} has {} sessions of {} already, which is as many as one peer may have open: "
-                  "wait for one to end, cancel one, or raise control.sessions_per_peer there",
-                  services_->node.name, count, peer)};
-}
-
-// Other sessions may have come while it rested.
-Status Manager::check_wake(const std::string& id) const {
-  const Task task = active(id);
-  return task && task->transfer().resting() ? check_work() : Status();
+      fmt::format("node {} has {} sessions of {} that have not ended, as many as may run and wait: wait "
+                  "for one to end, cancel one, or raise control.sessions_per_peer or control.queue_max "
+                  "there",
+                  node.name, count, peer)};
 }
 
 asio::awaitable<void> Manager::receive(std::shared_ptr<bool> alive,
@@ -118,8 +99,6 @@ asio::awaitable<void> Manager::receive(std::shared_ptr<bool> alive,
   transfer::Decision decision = transfer::receive_call(peer, hello, known);
   Status status = saved ? Status() : Status(saved.error());
   if (status && decision.reception == transfer::Reception::kNew) status = check_room_for(peer);
-  if (status && decision.reception == transfer::Reception::kKnown && !hello.ended)
-    status = check_wake(hello.session_id);
   if (!status) {
     decision = {.reception = transfer::Reception::kRefused,
                 .error = status.error(),

@@ -27,6 +27,7 @@ Status Manager::restore() {
       static_cast<size_t>(std::count_if(records->begin(), records->end(), [](const transfer::Record& record) {
         return transfer::has_ended(record.state);
       }));
+  expect(*records);
   size_t too_old = ended - std::min(ended, kEndedKept);
   for (const transfer::Record& record : *records) {
     const bool has_ended = transfer::has_ended(record.state);
@@ -48,6 +49,19 @@ Status Manager::restore() {
         {});
   }
   return {};
+}
+
+// Those whose turn had come before come first, then those who waited, each in the order in which they were
+// asked for. Who was called waits for its caller.
+void Manager::expect(const std::vector<transfer::Record>& records) {
+  for (const bool had_begun : {true, false}) {
+    for (const transfer::Record& record : records) {
+      last_start_ns_ = std::max(last_start_ns_, record.started_unix_ns);
+      const bool began = record.legs.front().agreement.has_value();
+      if (record.initiator && began == had_begun && record.state == transfer::RecordState::kActive)
+        services_->places.expect(record.id, std::string());
+    }
+  }
 }
 
 asio::awaitable<Result<std::vector<VerifyFile>>> Manager::verification(std::string id) {

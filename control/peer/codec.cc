@@ -161,7 +161,11 @@ void put(const transfer::Failure& m, PeerMessage* wire) {
   wire->mutable_failure()->set_message(m.message);
 }
 
-void put(const transfer::Pause& m, PeerMessage* wire) { wire->mutable_pause()->set_node(m.node); }
+void put(const transfer::Pause& m, PeerMessage* wire) {
+  wire->mutable_pause()->set_node(m.node);
+  wire->mutable_pause()->set_place(m.place);
+  wire->mutable_pause()->set_places(m.places);
+}
 
 // ---- from the wire -------------------------------------------------------------------------------
 
@@ -294,7 +298,8 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
     case PeerMessage::kFailure:
       return transfer::Failure{.code = wire.failure().code(), .message = wire.failure().message()};
     case PeerMessage::kPause:
-      return transfer::Pause{.node = wire.pause().node()};
+      return transfer::Pause{
+          .node = wire.pause().node(), .place = wire.pause().place(), .places = wire.pause().places()};
     case PeerMessage::BODY_NOT_SET:
       return std::nullopt;
   }

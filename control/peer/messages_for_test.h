@@ -22,7 +22,7 @@ template <> struct Count<transfer::ObjectState> : Fields<5> {};
 template <> struct Count<transfer::OfferedFile> : Fields<5> {};
 template <> struct Count<transfer::PartitionDone> : Fields<2> {};
 template <> struct Count<transfer::PartitionSent> : Fields<3> {};
-template <> struct Count<transfer::Pause> : Fields<1> {};
+template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
 template <> struct Count<transfer::Specification> : Fields<13> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<9> {};
@@ -104,7 +104,7 @@ inline std::vector<Message> sample_messages() {
       SessionDone{.files = 4096, .bytes = 1ULL << 62},
       Heartbeat{},
       Failure{.code = 17, .message = "this node has no free flow slot(s): try again later"},
-      Pause{.node = "beta"},
+      Pause{.node = "beta", .place = 3, .places = 5},
   };
 }
 

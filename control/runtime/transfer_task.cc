@@ -101,7 +101,7 @@ void TransferTask::dispatch(const transfer::Effect& effect) {
         using E = std::decay_t<decltype(e)>;
         if constexpr (std::is_same_v<E, transfer::Over>) {
           over_ = true;
-        } else if constexpr (std::is_same_v<E, transfer::WriteJournal> || std::is_same_v<E, transfer::Log>) {
+        } else if constexpr (requires { perform(e); }) {
           perform(e);
         } else if constexpr (requires(TransferFiles & files) { files.perform(e); }) {
           files_->perform(e);
@@ -133,6 +133,36 @@ asio::awaitable<Status> TransferTask::journal_settled() {
   auto work = [] { return true; };
   co_await services_->pool.wait_on(journal_, std::move(work));
   co_return written_;
+}
+
+// ---- its place among the sessions of this node -------------------------------------------------
+
+std::string TransferTask::caller() const {
+  return transfer_->initiator() ? std::string() : transfer_->peer();
+}
+
+void TransferTask::perform(const transfer::AskPlace& effect) {
+  services_->places.ask(transfer_->id(), caller(), effect.ticket, weak_from_this());
+}
+
+void TransferTask::perform(const transfer::TakePlace&) { services_->places.take(transfer_->id(), caller()); }
+
+void TransferTask::perform(const transfer::LeavePlace& effect) {
+  if (effect.for_now) {
+    services_->places.step_aside(transfer_->id());
+  } else {
+    services_->places.leave(transfer_->id());
+  }
+}
+
+transfer::View TransferTask::view() const {
+  transfer::View view = transfer_->view(control::monotonic_ns());
+  const transfer::SessionQueue& queue = services_->places.queue();
+  if (!transfer_->waits_for_place() || queue.place(view.id) == 0) return view;
+  view.queue_place = queue.place(view.id);
+  view.queue_length = queue.waiting();
+  view.waiting_for += ": " + transfer::place_text(view.queue_place, view.queue_length);
+  return view;
 }
 
 void TransferTask::perform(const transfer::Log& effect) const {

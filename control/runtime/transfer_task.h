@@ -37,6 +37,7 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   asio::awaitable<Status> journal_settled();
 
   const transfer::Transfer& transfer() const { return *transfer_; }
+  transfer::View view() const;  // with its place in the queue
   bool over() const { return over_; }
 
  private:
@@ -49,6 +50,10 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   void arm();
   void dispatch(const transfer::Effect& effect);
   void perform(const transfer::WriteJournal& effect);
+  void perform(const transfer::AskPlace& effect);
+  void perform(const transfer::TakePlace& effect);
+  void perform(const transfer::LeavePlace& effect);
+  std::string caller() const;
   void perform(const transfer::Log& effect) const;
 
   const std::shared_ptr<Services> services_;

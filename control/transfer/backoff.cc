@@ -27,4 +27,10 @@ void Backoff::interrupted(uint64_t now_ns, bool peer_is_well) {
   next_ns_ = now_ns + wait_ns_;
 }
 
+void Backoff::come_again(uint64_t now_ns, uint64_t after_ns) {
+  since_ns_ = now_ns;
+  wait_ns_ = 0;
+  next_ns_ = now_ns + std::clamp(after_ns, kMinNs, kMaxNs);
+}
+
 }  // namespace sluice::transfer

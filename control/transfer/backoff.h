@@ -28,6 +28,12 @@ class Backoff {
 
   // An attempt ended at `now_ns`. `peer_is_well`: it said itself that it waits.
   void interrupted(uint64_t now_ns, bool peer_is_well);
+  // The peer will have time for it later, and said when to ask again.
+  void come_again(uint64_t now_ns, uint64_t after_ns);
+  // For so long nobody tried: this node had no place.
+  void excuse(uint64_t waited_ns) {
+    if (since_ns_ != 0) since_ns_ += waited_ns;
+  }
   void moved() { since_ns_ = wait_ns_ = next_ns_ = 0; }
   void hurry() { next_ns_ = 0; }                 // the next attempt may be at once
   uint64_t next_ns() const { return next_ns_; }  // of the next attempt

@@ -187,6 +187,16 @@ struct WriteJournal {  // -> JournalWritten
   Durability durability = Durability::kProcess;
 };
 
+// ---- the sessions of this node -----------------------------------------------------------------
+
+struct AskPlace {  // to be one of those that run -> PlaceTold at once, and again when it is its turn
+  uint32_t ticket = 0;
+};
+struct TakePlace {};     // it runs already: its flows are open
+struct LeavePlace {      // it runs no more, or does not want to
+  bool for_now = false;  // when it asks again, it comes before those who came after it
+};
+
 // ---- the rest ----------------------------------------------------------------------------------
 
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarn, kError };
@@ -197,12 +207,12 @@ struct Log {
 struct Over {  // nothing more comes of this transfer
 };
 
-using Effect =
-    std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
-                 ReserveBuffers, ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate, SettleLane,
-                 DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject, OpenSources, ReopenSources,
-                 CheckSource, ReadExtent, CreateFiles, RecoverFiles, ReopenFile, RecreateFile, SyncObject,
-                 FinishObject, ReadBackObject, NameObject, ReleaseFiles, WriteJournal, Log, Over>;
+using Effect = std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
+                            ReserveBuffers, ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate,
+                            SettleLane, DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject,
+                            OpenSources, ReopenSources, CheckSource, ReadExtent, CreateFiles, RecoverFiles,
+                            ReopenFile, RecreateFile, SyncObject, FinishObject, ReadBackObject, NameObject,
+                            ReleaseFiles, WriteJournal, AskPlace, TakePlace, LeavePlace, Log, Over>;
 
 // Where the parts of a transfer put what they want done.
 class Effects {

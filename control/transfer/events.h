@@ -168,6 +168,12 @@ struct JournalWritten {
   Status status;
 };
 
+struct PlaceTold {  // answers AskPlace: at once, and once more when its turn has come
+  uint32_t ticket = 0;
+  uint32_t place = 0;   // 1 is the next; 0: it runs
+  uint32_t places = 0;  // that wait
+};
+
 // The time has come that Transfer::due_ns() named.
 struct TimerDue {};
 
@@ -177,6 +183,6 @@ using Event =
                  BuffersReserved, FlowEvent, EventsDrained, FlowsReleased, Tick, ObjectOpened, ObjectClosed,
                  ObjectFetched, SourcesOpened, SourcesReopened, SourceChecked, ExtentRead, FilesCreated,
                  FilesRecovered, FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack,
-                 ObjectNamed, FilesReleased, JournalWritten, TimerDue>;
+                 ObjectNamed, FilesReleased, JournalWritten, PlaceTold, TimerDue>;
 
 }  // namespace sluice::transfer

@@ -68,12 +68,12 @@ std::vector<P> way_of(const Scene& scene) {
 TEST(Handshake, EachRoleTakesFlowsThenCreditThenReadBuffersAndTellsTheJournalBeforeItOpensFlows) {
   EXPECT_EQ(way_of(source()), (std::vector<P>{P::kIdle, P::kFlows, P::kCalling, P::kSources, P::kReadBuffers,
                                               P::kJournal, P::kOpening, P::kDone}));
-  EXPECT_EQ(way_of(called(source())),
-            (std::vector<P>{P::kFlows, P::kSources, P::kReadBuffers, P::kJournal, P::kOpening, P::kDone}));
+  EXPECT_EQ(way_of(called(source())), (std::vector<P>{P::kIdle, P::kFlows, P::kSources, P::kReadBuffers,
+                                                      P::kJournal, P::kOpening, P::kDone}));
   EXPECT_EQ(way_of(destination()), (std::vector<P>{P::kIdle, P::kFlows, P::kCredit, P::kCalling, P::kFiles,
                                                    P::kJournal, P::kOpening, P::kDone}));
   EXPECT_EQ(way_of(called(destination())),
-            (std::vector<P>{P::kFlows, P::kCredit, P::kFiles, P::kJournal, P::kOpening, P::kDone}));
+            (std::vector<P>{P::kIdle, P::kFlows, P::kCredit, P::kFiles, P::kJournal, P::kOpening, P::kDone}));
 }
 
 TEST(Handshake, FilesThatTheCallerHasOpenedAreNotOpenedAgain) {

@@ -287,6 +287,8 @@ void Leg::stop(Error error, LastWord word, uint64_t now_ns, Effects& out) {
   if (word != LastWord::kNone && stream_.open()) {
     if (word == LastWord::kPause) {
       stream_.send(Pause{.node = settings_.node_name}, out);
+    } else if (word == LastWord::kTurn) {
+      stream_.send(Pause{.node = settings_.node_name, .place = 1, .places = 1}, out);
     } else {
       stream_.send(failure_of(error), out);
     }
@@ -349,9 +351,11 @@ void Leg::on(const FlowsReleased&) { attempt_.released = true; }
 void Leg::attempt_over(uint64_t now_ns) {
   end_ = AttemptEnd{.error = attempt_.error,
                     .paused = attempt_.paused,
-                    .peer_paused = attempt_.peer_paused,
+                    .peer_paused = attempt_.peer_paused.has_value(),
+                    .place = attempt_.peer_paused ? attempt_.peer_paused->place : 0,
+                    .places = attempt_.peer_paused ? attempt_.peer_paused->places : 0,
                     .peer_ended = attempt_.peer_ended,
-                    .contacted = handshake_.contacted(),
+                    .contacted = handshake_.contacted() || attempt_.peer_paused,
                     .board_lost = attempt_.board_lost};
   flows_changed_ = !attempt_.detached;
   if (!attempt_.detached) {

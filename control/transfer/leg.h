@@ -35,13 +35,15 @@ enum class LegPhase : uint8_t {
 };
 bool allowed(LegPhase from, LegPhase to);
 
-enum class LastWord : uint8_t { kNone, kFailure, kPause };
+enum class LastWord : uint8_t { kNone, kFailure, kPause, kTurn };
 
 // How an attempt ended.
 struct AttemptEnd {
   std::optional<Error> error;
   bool paused = false;       // by an operator of this node
-  bool peer_paused = false;  // by its operator
+  bool peer_paused = false;  // by its operator, or
+  uint32_t place = 0;        // because it is full: the place in its queue
+  uint32_t places = 0;       // of so many
   bool peer_ended = false;   // there the transfer has ended so: nothing else will come of it
   bool contacted = false;    // the peer has said hello
   bool board_lost = false;
@@ -125,6 +127,7 @@ class Leg {
   uint64_t due_ns() const;
   uint64_t inquiry_due_ns() const;  // between attempts
   LegRecord record(bool with_flows) const;
+  bool claims_flows() const { return claim_ != Claim::kNone; }  // of an earlier life of this control
   bool attached() const { return dataplane_.has_value(); }
   const std::optional<Dataplane>& dataplane() const { return dataplane_; }
 
@@ -142,7 +145,7 @@ class Leg {
   struct Attempt {
     std::optional<Error> error;
     bool paused = false;
-    bool peer_paused = false;
+    std::optional<Pause> peer_paused;
     bool told_of_end = false;  // by a Hello: what the peer says next is how it ended
     bool peer_ended = false;
     bool board_lost = false;

@@ -134,10 +134,10 @@ void Leg::hear(const Message& message, uint64_t now_ns, Effects& out) {
     attempt_.peer_ended = attempt_.told_of_end;
     return stop(error_of(peer_name_, *failure), LastWord::kNone, now_ns, out);
   }
-  if (std::holds_alternative<Pause>(message)) {
-    attempt_.peer_paused = true;
-    return stop(unreachable(fmt::format("paused by an operator of node {}", peer_name_)), LastWord::kNone,
-                now_ns, out);
+  if (const auto* pause = std::get_if<Pause>(&message)) {
+    attempt_.peer_paused = *pause;
+    const std::string why = pause->place == 0 ? "paused by an operator of node {}" : "node {} is full";
+    return stop(unreachable(fmt::format(fmt::runtime(why), peer_name_)), LastWord::kNone, now_ns, out);
   }
   if (phase_ == LegPhase::kHandshake) return judge(handshake_.on_message(message, now_ns, out), now_ns, out);
   if (!moving()) return;
@@ -167,7 +167,12 @@ void Leg::refuse_call(Message word, uint64_t now_ns, Effects& out) {
 // ---- the board ---------------------------------------------------------------------------------
 
 void Leg::on(const FlowsReserved& event, uint64_t now_ns, Effects& out) {
-  judge(handshake_.on(event, now_ns, out), now_ns, out);
+  // A caller need not fail because others have the flows just now. It must not be waited for either: it holds
+  // flows of its own.
+  const Status status = handshake_.on(event, now_ns, out);
+  const bool full = !status && status.error().code == ErrorCode::kResources && !job_.initiator;
+  if (full) return stop(status.error(), LastWord::kTurn, now_ns, out);
+  judge(status, now_ns, out);
 }
 
 void Leg::on(const BuffersReserved& event, uint64_t now_ns, Effects& out) {

@@ -143,8 +143,10 @@ struct Failure {
   std::string message;
 };
 
-struct Pause {
+struct Pause {  // by an operator of that node, or, with a place, because it is full
   std::string node;
+  uint32_t place = 0;   // in its queue: 1 is the next
+  uint32_t places = 0;  // that wait there
 };
 
 using Message = std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer,

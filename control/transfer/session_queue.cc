@@ -9,19 +9,19 @@ std::deque<SessionQueue::Waiting>::iterator SessionQueue::find(const std::string
   return std::find_if(queue_.begin(), queue_.end(), [&id](const Waiting& each) { return each.id == id; });
 }
 
-void SessionQueue::expect(const std::string& id, Kind kind) {
+void SessionQueue::expect(const std::string& id, const std::string& caller) {
   if (runs(id) || find(id) != queue_.end()) return;
-  queue_.push_back({.id = id, .session = {.kind = kind, .number = next_number_++}});
+  queue_.push_back({.id = id, .session = {.caller = caller, .number = next_number_++}});
 }
 
-void SessionQueue::ask(const std::string& id, Kind kind) {
-  expect(id, kind);
+void SessionQueue::ask(const std::string& id, const std::string& caller) {
+  expect(id, caller);
   if (const auto at = find(id); at != queue_.end()) at->asked = true;
 }
 
-void SessionQueue::run(const std::string& id, Kind kind) {
+void SessionQueue::run(const std::string& id, const std::string& caller) {
   leave(id);
-  running_[id] = {.kind = kind, .number = next_number_++};
+  running_[id] = {.caller = caller, .number = next_number_++};
 }
 
 void SessionQueue::step_aside(const std::string& id) {
@@ -39,16 +39,21 @@ void SessionQueue::leave(const std::string& id) {
   if (const auto at = find(id); at != queue_.end()) queue_.erase(at);
 }
 
-bool SessionQueue::has_room(Kind kind) const {
-  const auto same = std::count_if(running_.begin(), running_.end(),
-                                  [kind](const auto& each) { return each.second.kind == kind; });
-  return running_.size() < places_ && static_cast<uint32_t>(same) < places_ - 1;
+bool SessionQueue::has_room(const std::string& caller) const {
+  uint32_t of_kind = 0;
+  uint32_t of_caller = 0;
+  for (const auto& [id, session] : running_) {
+    of_kind += session.caller.empty() == caller.empty() ? 1 : 0;
+    of_caller += session.caller == caller ? 1 : 0;
+  }
+  if (running_.size() >= places_ || of_kind >= places_ - 1) return false;
+  return caller.empty() || of_caller < per_peer_;
 }
 
 std::vector<std::string> SessionQueue::admit() {
   std::vector<std::string> admitted;
   for (auto at = queue_.begin(); at != queue_.end() && running_.size() < places_;) {
-    if (!at->asked || !has_room(at->session.kind)) {
+    if (!at->asked || !has_room(at->session.caller)) {
       ++at;
       continue;
     }

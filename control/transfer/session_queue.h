@@ -1,9 +1,11 @@
 // Which sessions of a node run, and which wait for their turn: first come, first served.
 //
-// Pure. So many run at a time as the node may have (sessions_max). Nobody holds anything while it waits, and
-// neither those that this node began nor those that others began ever have all places: the last one is kept
-// for the other kind. So two nodes that are full of sessions with each other never wait for each other: each
-// still takes in one that the other began.
+// Pure. So many run at a time as the node may have (sessions_max), and of those that one peer began its share
+// (sessions_per_peer). Nobody holds anything while it waits, and neither those that this node began nor those
+// that others began ever have all places: the last one is kept for the other kind. So two nodes that are full
+// of sessions with each other never wait for each other: each still takes in one that the other began.
+//
+// `caller` is the peer that began a session; empty: this node did.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,20 +18,19 @@
 
 namespace sluice::transfer {
 
-enum class Kind : uint8_t { kOwn, kCalled };  // begun by this node, or by another
-
 class SessionQueue {
  public:
   // At least one of each kind.
-  explicit SessionQueue(uint32_t sessions_max) : places_(std::max(sessions_max, 2U)) {}
+  SessionQueue(uint32_t sessions_max, uint32_t per_peer)
+      : places_(std::max(sessions_max, 2U)), per_peer_(per_peer) {}
 
   // A session that a former control left will ask: it comes before whoever asks meanwhile, and holds up
   // nobody until it does.
-  void expect(const std::string& id, Kind kind);
+  void expect(const std::string& id, const std::string& caller);
   // It wants to run: it waits at the end, unless it is known already.
-  void ask(const std::string& id, Kind kind);
+  void ask(const std::string& id, const std::string& caller);
   // It runs, whoever waits: its flows are open.
-  void run(const std::string& id, Kind kind);
+  void run(const std::string& id, const std::string& caller);
   // It runs no more, or does not want to.
   void leave(const std::string& id);
   // It cannot run just now: when it asks again, it comes before those who came after it. Until then it holds
@@ -45,7 +46,7 @@ class SessionQueue {
 
  private:
   struct Session {
-    Kind kind{};
+    std::string caller;
     uint64_t number = 0;  // in the order in which they came
   };
   struct Waiting {
@@ -53,10 +54,11 @@ class SessionQueue {
     Session session;
     bool asked = false;
   };
-  bool has_room(Kind kind) const;
+  bool has_room(const std::string& caller) const;
   std::deque<Waiting>::iterator find(const std::string& id);
 
   const uint32_t places_;
+  const uint32_t per_peer_;
   std::deque<Waiting> queue_;  // by their numbers
   std::map<std::string, Session> running_;
   uint64_t next_number_ = 0;

@@ -12,10 +12,12 @@ namespace sluice::transfer {
 namespace {
 
 using Ids = std::vector<std::string>;
+const std::string kOwn;
+const std::string kPeer = "peer";
 
 TEST(SessionQueue, RunsAsManyAsThereArePlacesInTheOrderInWhichTheyCame) {
-  SessionQueue queue(4);
-  for (const char* id : {"a", "b", "c", "d", "e"}) queue.ask(id, Kind::kOwn);
+  SessionQueue queue(4, 16);
+  for (const char* id : {"a", "b", "c", "d", "e"}) queue.ask(id, kOwn);
   EXPECT_EQ(queue.admit(), (Ids{"a", "b", "c"})) << "one is kept for those whom others begin";
   EXPECT_EQ(queue.place("d"), 1U);
   EXPECT_EQ(queue.place("e"), 2U);
@@ -27,8 +29,8 @@ TEST(SessionQueue, RunsAsManyAsThereArePlacesInTheOrderInWhichTheyCame) {
 }
 
 TEST(SessionQueue, KeepsTheLastPlaceForTheOtherKind) {
-  for (const auto& [first, second] : {std::pair(Kind::kOwn, Kind::kCalled), {Kind::kCalled, Kind::kOwn}}) {
-    SessionQueue queue(3);
+  for (const auto& [first, second] : {std::pair(kOwn, kPeer), {kPeer, kOwn}}) {
+    SessionQueue queue(3, 16);
     for (const char* id : {"a", "b", "c"}) queue.ask(id, first);
     EXPECT_EQ(queue.admit(), (Ids{"a", "b"}));
     queue.ask("x", second);
@@ -41,35 +43,48 @@ TEST(SessionQueue, KeepsTheLastPlaceForTheOtherKind) {
   }
 }
 
+TEST(SessionQueue, APeerHasItsShareAndHoldsUpNobody) {
+  SessionQueue queue(8, 2);
+  for (const char* id : {"a", "b", "c"}) queue.ask(id, kPeer);
+  queue.ask("x", "other");
+  queue.ask("y", kOwn);
+  EXPECT_EQ(queue.admit(), (Ids{"a", "b", "x", "y"})) << "its third waits, and nobody for it";
+  EXPECT_EQ(queue.place("c"), 1U);
+  queue.leave("x");
+  EXPECT_TRUE(queue.admit().empty());
+  queue.leave("a");
+  EXPECT_EQ(queue.admit(), Ids{"c"});
+}
+
 TEST(SessionQueue, OfOnePlaceStillRunsOneOfEachKind) {
-  SessionQueue queue(1);
-  queue.ask("a", Kind::kOwn);
-  queue.ask("b", Kind::kOwn);
-  queue.ask("x", Kind::kCalled);
+  SessionQueue queue(1, 16);
+  queue.ask("a", kOwn);
+  queue.ask("b", kOwn);
+  queue.ask("x", kPeer);
   EXPECT_EQ(queue.admit(), (Ids{"a", "x"}));
 }
 
 TEST(SessionQueue, WhoAsksAgainKeepsItsPlaceAndWhoLeavesLosesIt) {
-  SessionQueue queue(2);
-  for (const char* id : {"a", "b", "c"}) queue.ask(id, Kind::kOwn);
+  SessionQueue queue(2, 16);
+  for (const char* id : {"a", "b", "c"}) queue.ask(id, kOwn);
   EXPECT_EQ(queue.admit(), Ids{"a"});
-  queue.ask("b", Kind::kOwn);
+  queue.ask("b", kOwn);
   EXPECT_TRUE(queue.admit().empty());
   EXPECT_EQ(queue.place("b"), 1U);
   queue.leave("b");
-  queue.ask("b", Kind::kOwn);
+  queue.ask("b", kOwn);
   EXPECT_TRUE(queue.admit().empty());
   EXPECT_EQ(queue.place("b"), 2U);
-  queue.ask("a", Kind::kOwn);
+  queue.ask("a", kOwn);
   EXPECT_EQ(queue.waiting(), 2U) << "who runs does not wait";
 }
 
 TEST(SessionQueue, OfAFormerControlIsKeptInItsOrderAndHoldsUpNobody) {
-  SessionQueue queue(2);
-  for (const char* id : {"a", "b", "c"}) queue.expect(id, Kind::kOwn);
-  queue.ask("new", Kind::kOwn);
-  queue.ask("c", Kind::kOwn);
-  queue.ask("b", Kind::kOwn);
+  SessionQueue queue(2, 16);
+  for (const char* id : {"a", "b", "c"}) queue.expect(id, kOwn);
+  queue.ask("new", kOwn);
+  queue.ask("c", kOwn);
+  queue.ask("b", kOwn);
   EXPECT_EQ(queue.admit(), Ids{"b"}) << "the first has not asked, and may never";
   EXPECT_EQ(queue.place("c"), 1U);
   EXPECT_EQ(queue.place("new"), 2U);
@@ -77,13 +92,13 @@ TEST(SessionQueue, OfAFormerControlIsKeptInItsOrderAndHoldsUpNobody) {
 }
 
 TEST(SessionQueue, WhoStepsAsideComesBeforeThoseWhoCameLater) {
-  SessionQueue queue(2);
-  for (const char* id : {"a", "b", "c"}) queue.ask(id, Kind::kOwn);
+  SessionQueue queue(2, 16);
+  for (const char* id : {"a", "b", "c"}) queue.ask(id, kOwn);
   EXPECT_EQ(queue.admit(), Ids{"a"});
   queue.step_aside("a");
   EXPECT_EQ(queue.admit(), Ids{"b"}) << "it holds up nobody";
   EXPECT_EQ(queue.place("a"), 0U);
-  queue.ask("a", Kind::kOwn);
+  queue.ask("a", kOwn);
   EXPECT_TRUE(queue.admit().empty());
   EXPECT_EQ(queue.place("a"), 1U);
   EXPECT_EQ(queue.place("c"), 2U);
@@ -98,13 +113,13 @@ TEST(SessionQueue, WhoStepsAsideComesBeforeThoseWhoCameLater) {
 }
 
 TEST(SessionQueue, WhoseFlowsAreOpenRunsWhoeverWaits) {
-  SessionQueue queue(2);
-  queue.ask("a", Kind::kOwn);
+  SessionQueue queue(2, 16);
+  queue.ask("a", kOwn);
   EXPECT_EQ(queue.admit(), Ids{"a"});
-  queue.run("b", Kind::kOwn);
-  queue.run("c", Kind::kOwn);
+  queue.run("b", kOwn);
+  queue.run("c", kOwn);
   EXPECT_EQ(queue.running(), 3U);
-  queue.ask("d", Kind::kOwn);
+  queue.ask("d", kOwn);
   queue.leave("a");
   EXPECT_TRUE(queue.admit().empty());
   queue.leave("b");
@@ -129,7 +144,8 @@ TEST(SessionQueue, TwoNodesThatQueueForEachOtherAllGetTheirTurn) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     const std::array<uint32_t, 2> places{1 + random() % 4, 1 + random() % 4};
-    std::array<SessionQueue, 2> nodes{SessionQueue(places[0]), SessionQueue(places[1])};
+    std::array<SessionQueue, 2> nodes{SessionQueue(places[0], 1 + random() % 3),
+                                      SessionQueue(places[1], 1 + random() % 3)};
     enum class State : uint8_t { kQueued, kRuns, kDone };
     struct Session {
       std::string id;
@@ -151,10 +167,10 @@ TEST(SessionQueue, TwoNodesThatQueueForEachOtherAllGetTheirTurn) {
         one.state = State::kDone;
         left.erase(one.id);
       } else if (one.state == State::kQueued) {
-        own.ask(one.id, Kind::kOwn);
+        own.ask(one.id, kOwn);
         own.admit();
         if (!own.runs(one.id)) continue;
-        other.ask(one.id, Kind::kCalled);
+        other.ask(one.id, kPeer);
         other.admit();
         if (other.runs(one.id)) {
           one.state = State::kRuns;

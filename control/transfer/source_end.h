@@ -111,7 +111,7 @@ class SourceEnd {
   bool journalling_ = false;
   bool rereading_ = false;
   std::set<ObjectId> listed_done_;  // of the ObjectStates of this stream, so far
-  bool states_known_ = false;  // in this attempt the peer has said what it holds
+  bool states_known_ = false;       // in this attempt the peer has said what it holds
   bool peer_ended_ = false;
 };
 

@@ -19,16 +19,19 @@ bool allowed(P from, P to) {
       return from == P::kNew;
     case P::kRecovering:
       return from == P::kNew || from == P::kPaused;
-    case P::kActive:
+    case P::kQueued:
       return from == P::kNew || from == P::kNoting || from == P::kRecovering || from == P::kActive ||
              from == P::kResting || from == P::kPaused;
+    case P::kActive:
+      return from == P::kRecovering || from == P::kQueued || from == P::kActive || from == P::kResting ||
+             from == P::kPaused || from == P::kNew;
     case P::kResting:
-      return from == P::kActive || from == P::kForgetting;
+      return from == P::kActive || from == P::kForgetting || from == P::kQueued;
     case P::kForgetting:
       return from == P::kActive;
     case P::kPaused:
       return from == P::kRecovering || from == P::kActive || from == P::kResting || from == P::kForgetting ||
-             from == P::kNew;
+             from == P::kNew || from == P::kQueued;
     case P::kEnding:
       return from != P::kOver && from < P::kEnding;
     case P::kReleasing:
@@ -129,6 +132,7 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
 uint64_t Transfer::due_ns() const {
   uint64_t due_ns = UINT64_MAX;
   for (const auto& leg : legs_) due_ns = std::min(due_ns, leg->due_ns());
+  if (phase_ == P::kQueued && !job_.initiator) return std::min(due_ns, queued_until_ns());
   if (phase_ != P::kResting && phase_ != P::kPaused) return due_ns;
   due_ns = std::min(due_ns, legs_.front()->inquiry_due_ns());
   if (phase_ == P::kPaused) return due_ns;
@@ -185,8 +189,11 @@ void Transfer::recovered(uint64_t now_ns) {
   if (detached_) return leave();
   if (paused_) {
     enter_pause(now_ns);
-  } else {
+  } else if (legs_.front()->claims_flows()) {
+    take_place();  // it runs already
     begin_attempts(now_ns);
+  } else {
+    want_attempts(now_ns);
   }
 }
 
@@ -242,7 +249,7 @@ Status Transfer::may_pause() const {
   if (phase_ >= P::kEnding || cancelled_ || job_.complete())
     return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", job_.id)};
   if (paused_) return Error{ErrorCode::kUsage, fmt::format("session {} is paused already", job_.id)};
-  if (job_.began) return {};
+  if (job_.began || (job_.initiator && (phase_ == P::kQueued || phase_ == P::kResting))) return {};
   return Error{ErrorCode::kUsage,
                fmt::format("session {} has not begun to move data: cancel it, or wait", job_.id)};
 }

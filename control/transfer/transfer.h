@@ -27,6 +27,7 @@ enum class TransferPhase : uint8_t {
   kNew,
   kNoting,      // the journal is told what was asked for
   kRecovering,  // after a restart or a pause: what is there of its files?
+  kQueued,      // until it has a place of this node
   kActive,      // an attempt is under way
   kResting,     // between two attempts
   kForgetting,  // nothing was moved: files go, the next attempt begins with a handshake
@@ -43,6 +44,11 @@ bool allowed(TransferPhase from, TransferPhase to);
 
 class Transfer {
  public:
+  // A caller that was told its place calls again within 5 s (Backoff::kMaxNs), if its own node has room. Who
+  // does not holds up nobody, and is forgotten later.
+  static constexpr uint64_t kCallerAwayNs = 10 * kSecondNs;
+  static constexpr uint64_t kCallerForgottenNs = 60 * kSecondNs;
+
   // An operator of this node asked for it. `sources`: what is to be sent, if the caller has opened it
   // already.
   Transfer(const Settings& settings, std::string id, std::string peer, Role role, Request request,
@@ -75,8 +81,8 @@ class Transfer {
   const Job& job() const { return job_; }
   TransferPhase phase() const { return phase_; }
   bool ended() const { return outcome_.has_value(); }  // and the journal knows
-  // It waits for its peer or an operator, and holds nothing of the dataplane.
-  bool resting() const;
+  // It waits for a place; who keeps the queue knows which is its own.
+  bool waits_for_place() const { return phase_ == TransferPhase::kQueued && turn_.place == Place::kWaiting; }
   const std::optional<Error>& error() const { return error_; }
   const Leg& leg(LegId leg) const { return *legs_[leg.value()]; }
   size_t legs() const { return legs_.size(); }
@@ -84,6 +90,7 @@ class Transfer {
 
  private:
   enum class Release : uint8_t { kNone, kForget, kEnd, kLeave, kPause };
+  enum class Place : uint8_t { kNone, kAside, kAsked, kWaiting, kHeld };
 
   // What happens to it
   void on(const Begin& event, uint64_t now_ns);
@@ -94,6 +101,7 @@ class Transfer {
   void on(const JournalWritten& event, uint64_t now_ns);
   void on(const FilesRecovered& event, uint64_t now_ns);
   void on(const FilesReleased& event, uint64_t now_ns);
+  void on(const PlaceTold& event, uint64_t now_ns);
   void recovered(uint64_t now_ns);
   void fail_attempt(const Error& error, uint64_t now_ns);
 
@@ -102,9 +110,17 @@ class Transfer {
   void follow_legs(uint64_t now_ns);
   void count_bytes_done();
   void begin_attempts(uint64_t now_ns);
+  // transfer_turn.cc: its place among the sessions of this node
+  void want_attempts(uint64_t now_ns);
+  void keep_queued(uint64_t now_ns);
+  void ask_for_place();
+  void take_place();
+  void give_up_place();
+  void step_aside();
+  uint64_t queued_until_ns() const;
   void attempt_ended(const AttemptEnd& end, uint64_t now_ns);
   void follow_remedy(const Error& error, const AttemptEnd& end, uint64_t now_ns);
-  void rest(const Error& error, bool peer_is_well, uint64_t now_ns);
+  void rest(const Error& error, const AttemptEnd& end, uint64_t now_ns);
   void keep_resting(uint64_t now_ns);
   void hold(const std::optional<Error>& error, uint64_t now_ns);
   void enter_pause(uint64_t now_ns);
@@ -143,11 +159,17 @@ class Transfer {
   std::optional<Error> held_;   // why it is paused, or rests until its peer's operator acts
   struct Rest {
     Error error;
+    AttemptEnd end;
     std::string name;  // for the operator
   };
   std::optional<Rest> rest_;  // why there is no attempt just now
   std::optional<RecordState> outcome_;
   Release release_ = Release::kNone;
+  struct Turn {
+    Place place = Place::kNone;
+    uint32_t ticket = 0;    // tells answers to this wish from those to one that was given up
+    uint64_t since_ns = 0;  // it is queued, or its caller was heard of
+  } turn_;
   bool paused_ = false;  // by an operator of this node, or held by an error
   bool cancelled_ = false;
   bool detached_ = false;

@@ -5,11 +5,20 @@
 #include <algorithm>
 
 #include "control/transfer/reception.h"
+#include "control/transfer/session_queue.h"
 #include "control/transfer/transfer.h"
 
 namespace sluice::transfer {
 
 using P = TransferPhase;
+
+namespace {
+
+// A peer that is full is asked again the sooner the nearer its turn is (within the bounds of Backoff), so
+// that many that wait do not ask all the time.
+constexpr uint64_t kComeAgainNs = 100 * kMillisecondNs;
+
+}  // namespace
 
 // ---- going on ----------------------------------------------------------------------------------
 
@@ -19,6 +28,9 @@ void Transfer::advance(uint64_t now_ns) {
       case P::kActive:
       case P::kForgetting:
         follow_legs(now_ns);
+        break;
+      case P::kQueued:
+        keep_queued(now_ns);
         break;
       case P::kResting:
         keep_resting(now_ns);
@@ -118,7 +130,7 @@ void Transfer::on(const FilesReleased&, uint64_t now_ns) {
 }
 
 void Transfer::forgotten(uint64_t now_ns) {
-  if (phase_ == P::kForgetting) return rest(Error(rest_->error), false, now_ns);
+  if (phase_ == P::kForgetting) return rest(Error(rest_->error), AttemptEnd(rest_->end), now_ns);
   for (auto& leg : legs_) leg->forgotten(now_ns, out_);
 }
 
@@ -138,21 +150,21 @@ void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
   if (!job_.began) {
     // As with any tool, an error at the beginning is the end, unless somebody just fell over.
     const bool fell = error.code == ErrorCode::kPeerUnreachable || error.code == ErrorCode::kDaemonNotRunning;
-    const bool again =
-        legs_.front()->call_waits() || (fell && job_.initiator && (contacted_ || end.board_lost));
+    const bool again = legs_.front()->call_waits() || end.peer_paused ||
+                       (fell && job_.initiator && (contacted_ || end.board_lost));
     if (!again) return end_with(error, now_ns);
     if (job_.has_end()) {
       phase_.change(P::kForgetting);
-      rest_ = Rest{.error = error};
+      rest_ = Rest{.error = error, .end = end, .name = {}};
       return forget();
     }
-    return rest(error, end.peer_paused, now_ns);
+    return rest(error, end, now_ns);
   }
   follow_remedy(error, end, now_ns);
 }
 
 void Transfer::follow_remedy(const Error& error, const AttemptEnd& end, uint64_t now_ns) {
-  if (end.paused && !paused_) return begin_attempts(now_ns);  // continued meanwhile
+  if (end.paused && !paused_) return want_attempts(now_ns);  // continued meanwhile
   const Remedy remedy = remedy_of(error.code);
   if (remedy == Remedy::kNone && !end.paused) return end_with(error, now_ns);
   if (paused_) return hold(std::nullopt, now_ns);
@@ -160,17 +172,26 @@ void Transfer::follow_remedy(const Error& error, const AttemptEnd& end, uint64_t
            fmt::format("with {} is interrupted: {}", legs_.front()->peer_name(), error.message));
   if (remedy == Remedy::kOperator && job_.initiator) return hold(error, now_ns);
   if (remedy == Remedy::kOperator) held_ = error;  // the initiator's operator will have it go on
-  rest(error, end.peer_paused, now_ns);
+  rest(error, end, now_ns);
 }
 
-void Transfer::rest(const Error& error, bool peer_is_well, uint64_t now_ns) {
+void Transfer::rest(const Error& error, const AttemptEnd& end, uint64_t now_ns) {
   const std::string node = "node " + legs_.front()->peer_name();
   rest_ = Rest{.error = error,
-               .name = peer_is_well     ? node + " (paused by its operator)"
-                       : job_.initiator ? error.message
-                                        : node};
-  legs_.front()->backoff().interrupted(now_ns, peer_is_well);
+               .end = end,
+               .name = end.place != 0    ? node + ": its turn, " + place_text(end.place, end.places)
+                       : end.peer_paused ? node + " (paused by its operator)"
+                       : job_.initiator  ? error.message
+                                         : node};
+  legs_.front()->backoff().interrupted(now_ns, end.peer_paused);
+  if (end.place != 0) legs_.front()->backoff().come_again(now_ns, end.place * kComeAgainNs);
   legs_.front()->expect_call(now_ns);
+  // Whoever is only waited for keeps its number.
+  if (end.place != 0 || phase_ == P::kQueued) {
+    step_aside();
+  } else {
+    give_up_place();
+  }
   phase_.change(P::kResting);
 }
 
@@ -195,7 +216,8 @@ void Transfer::keep_resting(uint64_t now_ns) {
   if (job_.initiator ? now_ns < leg.backoff().next_ns() : !leg.call_waits()) return;
   held_.reset();
   rest_.reset();
-  begin_attempts(now_ns);
+  if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard without a place
+  want_attempts(now_ns);
 }
 
 // Without an error an operator asked for it.
@@ -216,6 +238,7 @@ void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
 // again by their identity, and what they hold is read.
 void Transfer::enter_pause(uint64_t now_ns) {
   legs_.front()->expect_call(now_ns);
+  give_up_place();
   phase_.change(P::kPaused);
   release_ = Release::kPause;
   job_.sources.reset();
@@ -232,7 +255,7 @@ void Transfer::keep_paused(uint64_t now_ns) {
   if (detached_) return leave();
   if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard while it is paused
   if (paused_) return;
-  if (job_.destination() == nullptr) return begin_attempts(now_ns);
+  if (job_.destination() == nullptr) return want_attempts(now_ns);
   // As after a restart: which files have their names, and which are still the ones that were made?
   phase_.change(P::kRecovering);
   job_.destination()->files().recover(out_);
@@ -242,6 +265,7 @@ void Transfer::keep_paused(uint64_t now_ns) {
 
 void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
   error_ = std::move(error);
+  give_up_place();
   phase_.change(P::kEnding);
   times_.ended_ns = now_ns;
   if (times_.data_started_ns != 0) times_.data_ended_ns = now_ns;

@@ -126,6 +126,8 @@ class World {
   Saved journal;
   bool journal_empty = true;
   bool over = false;
+  uint32_t place = 0;          // in the queue of this node; 0: there is room
+  uint32_t ticket = 0;         // of the last wish for one
   bool reachable = true;       // calls are taken
   bool data = true;            // bytes move
   bool workers_answer = true;  // questions to workers

@@ -36,6 +36,9 @@ std::optional<Event> World::answer_of_board(const Effect& effect, const Status& 
     return flow_event(board::EventKind::kFlowOpened, flow->lane, {.value = refusal});
   } else if (const auto* close = std::get_if<CloseFlow>(&effect)) {
     return flow_event(board::EventKind::kFlowClosed, close->lane);
+  } else if (const auto* ask = std::get_if<AskPlace>(&effect)) {
+    ticket = ask->ticket;
+    return PlaceTold{.ticket = ask->ticket, .place = place, .places = place};
   } else if (std::holds_alternative<DrainEvents>(effect)) {
     return EventsDrained{kLeg};
   } else if (std::holds_alternative<ReleaseFlows>(effect)) {

@@ -209,6 +209,8 @@ ViewState Transfer::view_state() const {
   switch (phase_) {
     case TransferPhase::kPaused:
       return ViewState::kPaused;
+    case TransferPhase::kQueued:
+      return turn_.place <= Place::kAside ? ViewState::kWaiting : ViewState::kQueued;
     case TransferPhase::kResting:
     case TransferPhase::kRecovering:
     case TransferPhase::kForgetting:
@@ -238,16 +240,14 @@ ViewState Transfer::view_state() const {
   }
 }
 
-bool Transfer::resting() const {
-  if (phase_ == TransferPhase::kResting || phase_ == TransferPhase::kPaused) return true;
-  return phase_ == TransferPhase::kActive && legs_.front()->phase() == LegPhase::kPeer;
-}
-
 std::string Transfer::waiting_for() const {
   const Leg& leg = *legs_.front();
   switch (phase_) {
     case TransferPhase::kPaused:
       return "an operator: 'sluice session continue " + job_.id.substr(0, 8) + "'";
+    case TransferPhase::kQueued:
+      if (job_.initiator || turn_.place == Place::kAsked || turn_.place == Place::kWaiting) return "its turn";
+      return leg.attached() ? "node " + leg.peer_name() : "sluice-dataplane of this node";
     case TransferPhase::kResting:
       if (!leg.attached()) return "sluice-dataplane of this node";
       return rest_->name;
@@ -268,6 +268,14 @@ std::string Transfer::waiting_for() const {
 std::vector<FileView> Transfer::file_views() const {
   std::vector<FileView> views;
   const catalog::Catalog* const catalog = job_.catalog();
+  if (catalog == nullptr && job_.request) {  // nothing is agreed upon yet: what was asked for
+    for (const std::string& path : job_.request->source_paths) {
+      FileView view{.object = static_cast<uint32_t>(views.size())};
+      view.source = path;
+      view.destination = job_.request->destination;
+      views.push_back(std::move(view));
+    }
+  }
   for (uint32_t i = 0; catalog != nullptr && i < catalog->object_count(); ++i) {
     const ObjectId object(i);
     const bool source = job_.source() != nullptr;

@@ -69,6 +69,10 @@ TEST(TransferPhases, EachIsReached) {
   again->hold<RecoverFiles>();
   again->start();
   add(*again);
+  World waits(destination());
+  waits.place = 1;
+  waits.start();
+  add(waits);
   World forgets(destination());
   forgets.mute = {"TransferOffer"};
   forgets.hold<ReleaseFiles>();

@@ -14,7 +14,7 @@
 namespace sluice::transfer {
 
 enum class ViewState : uint8_t {
-  kQueued,  // for something of this node that others have
+  kQueued,  // for its turn, or for something else of this node that others have
   kConnecting,
   kNegotiating,
   kTransferring,
@@ -53,6 +53,8 @@ struct View {
   uint64_t rate_limit_bps = 0;
   int64_t started_unix_ns = 0;
   std::string waiting_for;
+  uint32_t queue_place = 0;   // in the queue of this node: 1 is the next; 0: it does not wait there
+  uint32_t queue_length = 0;  // how many wait there
   std::optional<Error> error;
 };
 

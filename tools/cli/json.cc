@@ -41,6 +41,8 @@ Json session_fields(const api::Session& s) {
               {"elapsed_s", s.elapsed_s()},
               {"data_elapsed_s", s.data_elapsed_s()},
               {"waiting_for", s.waiting_for()},
+              {"queue_place", s.queue_place()},
+              {"queue_length", s.queue_length()},
               {"error_code", s.error_code()},
               {"error_name", s.error_name()},
               {"error", s.error()},

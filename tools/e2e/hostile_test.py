@@ -16,7 +16,8 @@ from transfers import (INCOMPATIBLE, MIB, RESOURCES, finish, forget, make_file, 
                        wait_state)  # fmt: skip
 
 PER_PEER = 3
-SESSIONS_MAX = 4
+QUEUE_MAX = 8  # of which a peer may have half
+SESSIONS_MAX = 6
 
 
 def _mallory(pair):
@@ -29,7 +30,7 @@ def _mallory(pair):
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    limits = {"sessions_max": SESSIONS_MAX, "sessions_per_peer": PER_PEER, "stall_timeout_s": 5}
+    limits = {"sessions_max": SESSIONS_MAX, "sessions_per_peer": PER_PEER, "queue_max": QUEUE_MAX, "stall_timeout_s": 5}
     return make_pair(prepare=_mallory, bytes_needed=1 << 30, settings={"control": limits})
 
 
@@ -96,12 +97,18 @@ def test_a_peer_has_its_share_of_sessions_and_no_more(pair, call):
     none_of(pair, pair.b, "mallory")
     for _ in range(PER_PEER):
         assert call().open_session()[0] == "hello"
+    for place in range(1, QUEUE_MAX // 2 + 1):
+        kind, pause = call().open_session()
+        assert (kind, pause.place, pause.places) == ("pause", place, place), "further ones wait"
     told = refusal(call().open_session(), RESOURCES)
     assert "control.sessions_per_peer" in told and "mallory" in told
     source = make_file(pair.a, 100_000)
     pair.a.must("send", source, "b:data/")
     assert same_bytes(source, pair.b.export() / source.name)
     forget(source, pair.b.export() / source.name)
+    for session in pair.b.sessions():
+        if session["state"] == "queued":  # whoever asks no more is forgotten after a minute
+            pair.b.must("session", "cancel", session["id"])
 
 
 def test_sessions_of_a_peer_that_vanished_hold_no_room(pair, call):

@@ -35,7 +35,8 @@ struct Host {
              .trace = t,
              .oracle = o,
              .random = Random(p.seed, 30 + n)},
-        random(p.seed, 40 + n) {
+        random(p.seed, 40 + n),
+        places(p.seed, 50 + n) {
     disk.misread = n == kSource && p.misread;
   }
 
@@ -106,6 +107,7 @@ struct Host {
   Journal journal;
   DiskShared disk;
   Random random;
+  Random places;  // of this node, that other sessions have
   Streams* streams = nullptr;
   std::function<void(Random&)> crash_here;
   // Does another transfer of this node hold this unfinished file?

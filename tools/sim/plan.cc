@@ -303,6 +303,11 @@ Plan make_plan(uint64_t seed) {
   if (p.forged_per_million > 0 && strangers.chance(400'000)) leave_stranger_alone(p);
   Random volumes(seed, 5);
   make_volume(p, volumes);
+  Random places(seed, 6);
+  if (places.chance(300'000)) {
+    p.full_per_million = places.scale(50'000, 1'000'000);
+    p.full_ns = places.scale(kMs, 5 * kSecond);
+  }
   return p;
 }
 
@@ -342,6 +347,7 @@ std::string Plan::text() const {
   for (const Action& a : actions) {
     out += fmt::format("{} at node {} at {} ns\n", kActs[static_cast<size_t>(a.act)], a.node, a.time_ns);
   }
+  out += fmt::format("full {}/1e6 for {} ns\n", full_per_million, full_ns);
   out += fmt::format("initiator {} open_objects_max {} open_ahead {} stall {} resume {} ns\n", initiator,
                      open_objects_max, open_ahead, stall_timeout_ns, resume_timeout_ns);
   constexpr const char* kFreezes[] = {"last bytes", "farewell", "end"};

@@ -128,6 +128,8 @@ struct Plan {
   std::vector<Action> actions;
   uint64_t journal_lost_ns = 0;  // 0: never. The initiator's control dies then, and its journal with it
   Freeze freeze;
+  uint64_t full_per_million = 0;             // wishes for a place of a node that have to wait
+  uint64_t full_ns = 0;                      // at most so long
   uint64_t crash_at_points_per_million = 0;  // between the steps of a commit
   uint64_t source_changes_ns = 0;            // 0: never
   uint64_t snapshot_ns = 0;                  // of the destination's volume, to which it goes back; 0: never

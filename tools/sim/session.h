@@ -74,6 +74,9 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   Streams::Id waiting_ = 0;                // the peer's call
   std::vector<transfer::Message> unread_;  // of that
 
+  uint32_t ticket_ = UINT32_MAX;  // of a wish for a place that waits, or
+  bool runs_ = false;             // has it
+
   bool directory_synced_ = false;
   bool sources_open_ = false;
   uint32_t holding_ = 0;  // writes under way of a pause, or of its end
@@ -86,6 +89,11 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
              std::function<void()> then);
   void answer(transfer::Event event, uint64_t after_ns = 0);
   bool broken(Break what) const { return host_.plan.broken == what; }
+
+  // The node's places (session_places.cc)
+  void perform(const transfer::AskPlace& e);
+  void perform(const transfer::TakePlace&) { runs_ = true; }
+  void perform(const transfer::LeavePlace& e);
 
   // The stream, the board
   void perform(const transfer::Call& e);

@@ -29,6 +29,7 @@ struct Reached {
   uint64_t partings = 0;    // peers that were told of an end they had missed
   uint64_t inquiries = 0;   // whether a session is still known where it began
   uint64_t freezes = 0;     // of a control
+  uint64_t queued = 0;      // attempts that waited for a place of their node
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -44,6 +45,7 @@ struct Reached {
     partings += o.partings;
     inquiries += o.inquiries;
     freezes += o.freezes;
+    queued += o.queued;
   }
 };
 

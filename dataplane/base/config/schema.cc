@@ -125,9 +125,7 @@ const Key kKeys[] = {
      .min = 1,
      .max = 64,
      .unit = "sessions",
-     .meaning =
-         "Sessions at work, at most; further ones are refused. One that is paused, or waits for its peer, "
-         "does not count."},
+     .meaning = "Sessions that run at a time; further ones wait for their turn."},
     {.section = "control",
      .name = "sessions_per_peer",
      .type = ValueType::kInteger,
@@ -135,7 +133,18 @@ const Key kKeys[] = {
      .min = 1,
      .max = 64,
      .unit = "sessions",
-     .meaning = "Sessions that one peer may have open here, at work or not; further ones of it are refused."},
+     .meaning =
+         "Sessions begun by one peer that run here at a time; further ones of it wait for their turn."},
+    {.section = "control",
+     .name = "queue_max",
+     .type = ValueType::kInteger,
+     .field = &Node::queue_max,
+     .min = 0,
+     .max = 4096,
+     .unit = "sessions",
+     .meaning =
+         "Sessions that wait, or are paused, besides those that run; further ones are refused. One peer "
+         "may have begun half of them."},
     {.section = "control",
      .name = "stall_timeout_s",
      .type = ValueType::kInteger,

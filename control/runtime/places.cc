@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/places.h"
+
+#include <asio/post.hpp>
+
+namespace sluice::runtime {
+
+void Places::ask(const std::string& id, const std::string& caller, uint32_t ticket,
+                 std::weak_ptr<EventQueue> who) {
+  askers_[id] = {.ticket = ticket, .who = std::move(who)};
+  const bool ran = queue_.runs(id);
+  queue_.ask(id, caller);
+  admit();
+  if (ran || !queue_.runs(id)) tell(id);  // whoever was admitted has been told
+}
+
+void Places::take(const std::string& id, const std::string& caller) {
+  queue_.run(id, caller);
+  admit();
+}
+
+void Places::leave(const std::string& id) {
+  askers_.erase(id);
+  queue_.leave(id);
+  admit();
+}
+
+void Places::step_aside(const std::string& id) {
+  askers_.erase(id);
+  queue_.step_aside(id);
+  admit();
+}
+
+void Places::admit() {
+  for (const std::string& id : queue_.admit()) tell(id);
+}
+
+void Places::tell(const std::string& id) {
+  const auto asker = askers_.find(id);
+  if (asker == askers_.end()) return;
+  const uint32_t place = queue_.place(id);
+  const transfer::PlaceTold told{
+      .ticket = asker->second.ticket, .place = place, .places = place == 0 ? 0 : queue_.waiting()};
+  asio::post(io_, [who = asker->second.who, told] { post_to(who, told); });
+}
+
+}  // namespace sluice::runtime

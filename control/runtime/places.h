@@ -1,0 +1,44 @@
+// The places of this node's sessions: who runs, who waits, and telling those whose turn has come.
+//
+// On the loop's thread. Nobody is told within a call: what is to be heard comes in a turn of its own.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "control/runtime/events.h"
+#include "control/transfer/session_queue.h"
+
+namespace sluice::runtime {
+
+class Places {
+ public:
+  Places(asio::io_context& io, uint32_t sessions_max, uint32_t per_peer)
+      : io_(io), queue_(sessions_max, per_peer) {}
+
+  // Of a former control, in the order in which they come: SessionQueue::expect.
+  void expect(const std::string& id, const std::string& caller) { queue_.expect(id, caller); }
+  void ask(const std::string& id, const std::string& caller, uint32_t ticket, std::weak_ptr<EventQueue> who);
+  void take(const std::string& id, const std::string& caller);
+  void leave(const std::string& id);
+  void step_aside(const std::string& id);
+  const transfer::SessionQueue& queue() const { return queue_; }
+
+ private:
+  struct Asker {
+    uint32_t ticket = 0;
+    std::weak_ptr<EventQueue> who;
+  };
+  void admit();
+  void tell(const std::string& id);
+
+  asio::io_context& io_;
+  transfer::SessionQueue queue_;
+  std::map<std::string, Asker> askers_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,89 @@
+// A transfer's turn: before an attempt it waits for a place among the sessions of its node, and between
+// attempts it holds none.
+//
+// A session that was called waits here while its caller comes and goes: each call is answered with its place
+// (docs/WIRE.md, "A node that is full"), and the first one for which there is room is taken.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "control/transfer/transfer.h"
+
+namespace sluice::transfer {
+
+using P = TransferPhase;
+
+void Transfer::want_attempts(uint64_t now_ns) {
+  if (turn_.place == Place::kHeld) return begin_attempts(now_ns);
+  phase_.change(P::kQueued);
+  turn_.since_ns = now_ns;
+}
+
+void Transfer::keep_queued(uint64_t now_ns) {
+  Leg& leg = *legs_.front();
+  if (cancelled_) return end_with(error_, now_ns);
+  if (detached_) return leave();
+  if (paused_) return hold(std::nullopt, now_ns);
+  if (leg.told_of_end()) {  // that much can be heard without a place
+    give_up_place();
+    return begin_attempts(now_ns);
+  }
+  if (job_.initiator) {
+    if (turn_.place <= Place::kAside) ask_for_place();
+    if (turn_.place != Place::kHeld) return;
+    leg.backoff().excuse(now_ns - turn_.since_ns);
+    return begin_attempts(now_ns);
+  }
+  if (leg.call_waits() && leg.attached()) {
+    turn_.since_ns = now_ns;
+    if (turn_.place == Place::kHeld) return begin_attempts(now_ns);
+    if (turn_.place != Place::kAsked) ask_for_place();  // also once more: a place is told to each call
+  }
+  if (now_ns < queued_until_ns()) return;
+  const Error error{ErrorCode::kPeerUnreachable,
+                    fmt::format("node {} does not come for its turn", leg.peer_name())};
+  if (job_.began) return rest(error, {}, now_ns);
+  if (turn_.place > Place::kAside) return step_aside();
+  end_with(error, now_ns);  // its caller may begin it once more
+}
+
+uint64_t Transfer::queued_until_ns() const {
+  if (turn_.place > Place::kAside) return turn_.since_ns + kCallerAwayNs;
+  return turn_.since_ns + (job_.began ? settings_.stall_timeout_ns : kCallerForgottenNs);
+}
+
+void Transfer::on(const PlaceTold& event, uint64_t now_ns) {
+  if (event.ticket != turn_.ticket || turn_.place == Place::kHeld) return;
+  turn_.place = event.place == 0 ? Place::kHeld : Place::kWaiting;
+  if (job_.initiator) return;
+  turn_.since_ns = now_ns;
+  Leg& leg = *legs_.front();
+  if (turn_.place == Place::kHeld || !leg.call_waits() || leg.told_of_end()) return;
+  leg.refuse_call(Pause{.node = settings_.node_name, .place = event.place, .places = event.places}, now_ns,
+                  out_);
+}
+
+void Transfer::ask_for_place() {
+  turn_.place = Place::kAsked;
+  out_.add(AskPlace{.ticket = turn_.ticket});
+}
+
+void Transfer::take_place() {
+  turn_.place = Place::kHeld;
+  out_.add(TakePlace{});
+}
+
+void Transfer::give_up_place() {
+  if (turn_.place == Place::kNone) return;
+  turn_.place = Place::kNone;
+  ++turn_.ticket;
+  out_.add(LeavePlace{});
+}
+
+void Transfer::step_aside() {
+  if (turn_.place <= Place::kAside) return;
+  turn_.place = Place::kAside;
+  ++turn_.ticket;
+  out_.add(LeavePlace{.for_now = true});
+}
+
+}  // namespace sluice::transfer
