@@ -143,9 +143,9 @@ TEST(SessionQueue, TwoNodesThatQueueForEachOtherAllGetTheirTurn) {
   constexpr uint32_t kEach = 12;
   for (uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
-    const std::array<uint32_t, 2> places{1 + random() % 4, 1 + random() % 4};
-    std::array<SessionQueue, 2> nodes{SessionQueue(places[0], 1 + random() % 3),
-                                      SessionQueue(places[1], 1 + random() % 3)};
+    const auto up_to = [&random](uint32_t most) { return static_cast<uint32_t>(1 + random() % most); };
+    const std::array<uint32_t, 2> places{up_to(4), up_to(4)};
+    std::array<SessionQueue, 2> nodes{SessionQueue(places[0], up_to(3)), SessionQueue(places[1], up_to(3))};
     enum class State : uint8_t { kQueued, kRuns, kDone };
     struct Session {
       std::string id;
