@@ -2,12 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/base/config/schema.h"
 
-#include <arpa/inet.h>
-
-#include <bit>
-#include <charconv>
-#include <filesystem>
-
+#include "dataplane/base/config/problems.h"
 #include "dataplane/core/wire.h"
 
 namespace sluice::config {
@@ -17,85 +12,6 @@ constexpr uint64_t kKi = 1ULL << 10;
 constexpr uint64_t kMi = 1ULL << 20;
 constexpr uint64_t kGi = 1ULL << 30;
 constexpr uint64_t kTi = 1ULL << 40;
-
-std::string_view name_problem(std::string_view text) {
-  return valid_node_name(text) ? ""
-                               : "must be 1 to 63 of a-z, 0-9, '_' and '-', beginning with a letter or digit";
-}
-
-std::string_view listen_problem(std::string_view text) {
-  return parse_host_port(text) ? "" : "must be \"host:port\" or \"[v6]:port\"";
-}
-
-// An address a host can have: neither unspecified nor multicast nor broadcast.
-bool host_address(int family, std::string_view text) {
-  uint8_t raw[16] = {};
-  if (text.find('\0') != std::string_view::npos) return false;
-  if (inet_pton(family, std::string(text).c_str(), raw) != 1) return false;
-  if (family == AF_INET) return raw[0] != 0 && raw[0] < 224;
-  const uint8_t none[16] = {};
-  return raw[0] != 0xff && !std::equal(raw, raw + 16, none);
-}
-
-bool address_with_prefix(int family, std::string_view text, unsigned bits_max) {
-  const size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return false;
-  const std::string_view bits_text = text.substr(slash + 1);
-  unsigned bits = 0;
-  const auto [end, failure] = std::from_chars(bits_text.data(), bits_text.data() + bits_text.size(), bits);
-  if (failure != std::errc{} || end != bits_text.data() + bits_text.size() || bits_text.empty()) return false;
-  return bits >= 1 && bits <= bits_max && host_address(family, text.substr(0, slash));
-}
-
-std::string_view address4_problem(std::string_view text) {
-  const bool good = text.empty() || address_with_prefix(AF_INET, text, 32);
-  return good ? "" : "must be an IPv4 host address with its prefix length, such as \"10.77.0.1/24\"";
-}
-std::string_view address6_problem(std::string_view text) {
-  const bool good = text.empty() || address_with_prefix(AF_INET6, text, 128);
-  return good ? "" : "must be an IPv6 host address with its prefix length, such as \"fd77::1/64\"";
-}
-std::string_view gateway4_problem(std::string_view text) {
-  return text.empty() || host_address(AF_INET, text)
-             ? ""
-             : "must be an IPv4 host address, such as \"10.77.0.254\"";
-}
-std::string_view gateway6_problem(std::string_view text) {
-  return text.empty() || host_address(AF_INET6, text) ? ""
-                                                      : "must be an IPv6 host address, such as \"fd77::fe\"";
-}
-
-std::string_view neighbours_problem(std::string_view text) {
-  return text.find('\0') == std::string_view::npos && parse_neighbours(text)
-             ? ""
-             : "must be up to 16 of ADDRESS=MAC with blanks between, such as "
-               "\"10.77.0.2=02:00:5e:10:00:02\", each address once";
-}
-
-std::string_view device_problem(std::string_view text) {
-  for (const char c : text) {
-    if (c <= ' ' || c > '~') return "must be a DPDK device without blanks, such as \"0000:01:00.0\"";
-  }
-  return "";
-}
-
-std::string_view path_problem(std::string_view text) {
-  const std::filesystem::path path(text);
-  if (text.find('\0') != std::string_view::npos || !path.is_absolute()) return "must be an absolute path";
-  for (const auto& part : path) {
-    if (part == "..") return "must not contain \"..\"";
-  }
-  return "";
-}
-
-std::string_view chunk_problem(uint64_t bytes) {
-  return bytes == 0 || (bytes >= wire::kChunkBytesMin && bytes % wire::kChunkBytesStep == 0)
-             ? ""
-             : "must be 0 or a multiple of 4 from 256";
-}
-std::string_view power_of_two_problem(uint64_t value) {
-  return std::has_single_bit(value) ? "" : "must be a power of two";
-}
 
 const Key kKeys[] = {
     {.section = "node",
