@@ -83,7 +83,7 @@ void Control::pause() {
 void Control::go_on() {
   for (const auto& session : sessions()) {
     if (session->over() || !session->transfer().may_continue()) continue;
-    host_.oracle.paused(host_.node, false);
+    host_.oracle.paused(host_.node, session->transfer().id(), false);
     session->post(transfer::ContinueAsked{});
   }
 }

@@ -45,14 +45,17 @@ class Oracle {
   bool may_end(End end) const { return allowed_.contains(end); }
   void ended(End end);
 
-  // An operator of this node was told that the transfer is paused, or asked to continue it.
-  void paused(uint32_t node, bool yes) { paused_[node] = yes; }
-  // An operator of this node was told that the transfer is cancelled: nothing is moved there from then on.
-  void cancelled(uint32_t node) { cancelled_[node] = true; }
+  // An operator of this node was told that the session is paused, or asked to continue it.
+  void paused(uint32_t node, const std::string& session, bool yes) {
+    yes ? void(paused_[node].insert(session)) : void(paused_[node].erase(session));
+  }
+  // An operator of this node was told that the session is cancelled: nothing of it is moved there from then
+  // on. The same may be asked for once more, as another session.
+  void cancelled(uint32_t node, const std::string& session) { cancelled_[node].insert(session); }
   // Flows are opened at this node, or gone on with.
-  void moves(uint32_t node) {
-    if (paused_[node]) fail("a pause that was acknowledged is forgotten");
-    if (cancelled_[node]) fail("a cancel that was acknowledged is forgotten");
+  void moves(uint32_t node, const std::string& session) {
+    if (paused_[node].contains(session)) fail("a pause that was acknowledged is forgotten");
+    if (cancelled_[node].contains(session)) fail("a cancel that was acknowledged is forgotten");
   }
 
   // The destination's disk and journal.
@@ -107,8 +110,8 @@ class Oracle {
   bool changed_now_ = false;
   bool misread_ = false;
   std::set<End> allowed_;
-  std::array<bool, 2> paused_{};
-  std::array<bool, 2> cancelled_{};
+  std::array<std::set<std::string>, 2> paused_;
+  std::array<std::set<std::string>, 2> cancelled_;
   std::map<uint64_t, uint32_t> objects_;              // inode at the destination -> object
   std::map<uint32_t, std::vector<uint8_t>> durable_;  // reported, by 512 bytes
   std::map<uint32_t, std::vector<uint8_t>> restored_;

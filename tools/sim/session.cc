@@ -201,7 +201,7 @@ void Session::on_claimed(bool adopted) {
   const transfer::LegRecord& record = claim_->record;
   if (adopted) {
     ++host_.trace.reached.adoptions;
-    host_.oracle.moves(host_.node);
+    host_.oracle.moves(host_.node, transfer_->id());
     control::FlowsGranted granted{.session = record.board_session};
     for (const transfer::FlowRecord& flow : record.flows) {
       granted.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
@@ -266,7 +266,7 @@ void Session::perform(const transfer::OpenFlow& e) {
   board()->open_flow(flows_.slot(e.lane), config, this);
   host_.trace.add(host_.now_ns(), host_.node, "open flow", e.lane.value(), config.flow_id);
   if (e.lane == LaneId(0)) ++host_.trace.reached.attempts;
-  host_.oracle.moves(host_.node);
+  host_.oracle.moves(host_.node, transfer_->id());
   if (host_.node == kSource) host_.oracle.share_changed();
 }
 

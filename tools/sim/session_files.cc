@@ -257,8 +257,8 @@ void Session::perform(const transfer::WriteJournal& e) {
     host_.point();
     // An operator is told once the journal has all that was asked of it.
     const bool held = written.entry == transfer::Entry::kHeld && --holding_ == 0;
-    if (held && transfer_->pausing()) host_.oracle.paused(host_.node, true);
-    if (written.entry == transfer::Entry::kCancelled) host_.oracle.cancelled(host_.node);
+    if (held && transfer_->pausing()) host_.oracle.paused(host_.node, transfer_->id(), true);
+    if (written.entry == transfer::Entry::kCancelled) host_.oracle.cancelled(host_.node, transfer_->id());
     if (gives_up) host_.oracle.given_up();
     post(written);
   };
