@@ -19,6 +19,7 @@
 #include "dataplane/dpdk/privileges.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/worker.h"
+#include "dataplane/udp/port.h"
 #include "storage/ring.h"
 
 namespace sluice {
@@ -49,7 +50,9 @@ std::vector<int> helper_cpus(net::Port& port, uint32_t workers) {
   cpu_set_t set;
   std::vector<int> cpus;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (uint32_t w = 0; w < workers; ++w) CPU_CLR(static_cast<unsigned>(port.core_of(w)), &set);
+  for (uint32_t w = 0; w < workers; ++w) {
+    if (port.core_of(w) >= 0) CPU_CLR(static_cast<unsigned>(port.core_of(w)), &set);
+  }
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) cpus.push_back(cpu);
   }
@@ -101,13 +104,22 @@ void work(Start& start, lane::Worker& worker) {
   if (ready) worker.run();
 }
 
+// With sockets nothing of DPDK is started.
+Result<std::unique_ptr<net::Port>> open_port(const config::Node& node,
+                                             const std::function<void(const std::string&)>& warn) {
+  if (node.device == config::kSocketDevice) return udp::Port::open(node, warn);
+  auto port = dpdk::Port::open(node, warn);
+  if (!port) return port.error();
+  return std::unique_ptr<net::Port>(std::move(*port));
+}
+
 int serve(const config::Node& node) {
   const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int signals = signal_fd();
   // What an unprivileged start may register with io_uring; best effort.
   const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
   (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
-  auto opened = dpdk::Port::open(node, warn);
+  auto opened = open_port(node, warn);
   if (!opened) return fail(opened.error());
   net::Port& port = **opened;
   const board::PortInfo info = port.info();

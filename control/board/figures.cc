@@ -122,7 +122,7 @@ std::string neighbour_wait(const FlowFigures& now, uint64_t now_ns) {
   in6_addr hop;
   std::memcpy(&hop, now.next_hop, sizeof hop);
   if (IN6_IS_ADDR_UNSPECIFIED(&hop)) {
-    return "network (no route to the peer: set [port] gateway4 or gateway6)";
+    return "network (no route to the peer: set [port] gateway4 or gateway6; with sockets, the host's routes)";
   }
   const bool ip4 = IN6_IS_ADDR_V4MAPPED(&hop);
   char text[INET6_ADDRSTRLEN] = {};

@@ -69,7 +69,9 @@ TEST(SenderWait, NamesTheNeighbourThatDoesNotAnswer) {
   set("fd77::2");
   EXPECT_EQ(wait(1600 * kMs), "network (neighbour fd77::2 does not answer neighbour discovery)");
   set("::");
-  EXPECT_EQ(wait(1600 * kMs), "network (no route to the peer: set [port] gateway4 or gateway6)");
+  EXPECT_EQ(
+      wait(1600 * kMs),
+      "network (no route to the peer: set [port] gateway4 or gateway6; with sockets, the host's routes)");
   states[1].unreachable_since_ns = 0;
   EXPECT_EQ(wait(1600 * kMs), "");
 }

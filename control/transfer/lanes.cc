@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace sluice::transfer {
@@ -16,6 +17,43 @@ constexpr uint64_t kRampStart = 10;  // the ramp begins at a tenth
 // former life are strangers.
 uint64_t flow_id_of(const Grant& grant) {
   return (grant.random << 16 | grant.slot.value()) | (uint64_t{1} << 63);
+}
+
+// What the dataplane's host says of a flow that was not opened.
+Error why_refused(int reason, uint16_t local_port) {
+  switch (reason) {
+    case EADDRINUSE:
+      return {ErrorCode::kResources,
+              fmt::format("UDP port {} of this node is in use by another program: choose another [port] "
+                          "udp_port_base",
+                          local_port)};
+    case EADDRNOTAVAIL:
+      return {ErrorCode::kResources,
+              "this host does not have the address of its data port any more: bring its interface up, or "
+              "restart sluice-dataplane"};
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+      return {ErrorCode::kPeerUnreachable,
+              "this host has no route to the peer's data address: see 'ip route'"};
+    case EMSGSIZE:
+      return {
+          ErrorCode::kIncompatible,
+          "the route to the peer's data address does not carry chunks of this size: use --chunk-bytes, or "
+          "lower [port] mtu"};
+    case EPERM:
+    case EACCES:
+      return {ErrorCode::kDevice, "this host forbids UDP to the peer's data address: see its firewall"};
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+      return {ErrorCode::kResources,
+              fmt::format("the dataplane did not open a flow ({}): see its limits", std::strerror(reason))};
+    default:
+      return {ErrorCode::kInternal,
+              fmt::format("the dataplane did not open a flow ({}): see its log", std::strerror(reason))};
+  }
 }
 
 }  // namespace
@@ -81,8 +119,7 @@ void LaneSet::open(const Agreement& agreement, Role role, Effects& out) {
 Status LaneSet::refused() const {
   for (const Lane& lane : lanes_) {
     if (lane.state != State::kRefused) continue;
-    return Error{ErrorCode::kInternal, fmt::format("the dataplane did not open a flow ({}): see its log",
-                                                   std::strerror(static_cast<int>(lane.refusal)))};
+    return why_refused(static_cast<int>(lane.refusal), lane.grant.local_port);
   }
   return {};
 }

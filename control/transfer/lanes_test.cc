@@ -92,11 +92,28 @@ TEST_F(Lanes, NamesTellTheSlotAndAreUnlikeThoseOfAFormerLife) {
   EXPECT_NE(first[0], 0U);
 }
 
+TEST_F(Lanes, TheReasonOfARefusalDecidesWhetherItIsTriedAgain) {
+  const auto refusal = [this](uint64_t reason) {
+    lanes_.drop();
+    reserve(1);
+    lanes_.open(agreement_of(1), Role::kSource, out_);
+    lanes_.on(event_of(board::EventKind::kFlowOpened, 0, reason));
+    return lanes_.refused().error();
+  };
+  EXPECT_EQ(refusal(EADDRINUSE).code, ErrorCode::kResources);
+  EXPECT_NE(refusal(EADDRINUSE).message.find("5000"), std::string::npos) << "names the port";
+  EXPECT_EQ(refusal(EADDRNOTAVAIL).code, ErrorCode::kResources);
+  EXPECT_EQ(refusal(ENETUNREACH).code, ErrorCode::kPeerUnreachable);
+  EXPECT_EQ(refusal(EMSGSIZE).code, ErrorCode::kIncompatible);
+  EXPECT_EQ(refusal(EPERM).code, ErrorCode::kDevice);
+  EXPECT_EQ(refusal(ENOBUFS).code, ErrorCode::kResources);
+}
+
 TEST_F(Lanes, OneThatIsRefusedIsAnErrorAndIsNotClosed) {
   reserve(2);
   lanes_.open(agreement_of(2), Role::kSource, out_);
   lanes_.on(event_of(board::EventKind::kFlowOpened, 0));
-  lanes_.on(event_of(board::EventKind::kFlowOpened, 1, ENOBUFS));
+  lanes_.on(event_of(board::EventKind::kFlowOpened, 1, EINVAL));
   EXPECT_EQ(lanes_.refused().error().code, ErrorCode::kInternal);
   EXPECT_FALSE(lanes_.all_open());
   (void)asked<OpenFlow>();

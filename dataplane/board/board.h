@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 4;
+inline constexpr uint32_t kVersion = 5;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -186,7 +186,7 @@ struct alignas(64) WorkerSlot {
 
 // What the data port offers; written once by the dataplane before anybody attaches.
 struct PortInfo {
-  char device[64];               // ethdev name, e.g. "net_memif0"
+  char device[64];               // "udp", or the ethdev's name, e.g. "net_memif0"
   uint8_t ip4[16];               // as ::ffff:a.b.c.d, all zero when there is none
   uint8_t ip6[16];               // all zero when there is none
   uint32_t frame_bytes_max;      // largest Ethernet frame without FCS that it sends and receives

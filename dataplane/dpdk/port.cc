@@ -24,16 +24,7 @@
 namespace sluice::dpdk {
 namespace {
 
-constexpr uint32_t kEthernetHeaderBytes = 14;
-constexpr uint32_t kUdpHeaderBytes = 8;
 constexpr uint64_t kDriverMib = 24;  // rings, tables and fragments of DPDK's own heap
-
-uint32_t chunk_bytes_that_fit(uint32_t frame_bytes, uint32_t ip_header_bytes) {
-  const uint32_t headers = kEthernetHeaderBytes + ip_header_bytes + kUdpHeaderBytes + wire::kHeaderBytes;
-  if (frame_bytes <= headers) return 0;
-  return std::min((frame_bytes - headers) / wire::kChunkBytesStep * wire::kChunkBytesStep,
-                  wire::kChunkBytesMax);
-}
 
 }  // namespace
 
@@ -96,7 +87,7 @@ Status Port::start() {
 
 Status Port::check_frame_size() {
   if (Status status = ethdev_.size_frames(node_.mtu, warn_); !status) return status;
-  if (chunk_bytes_that_fit(ethdev_.frame_bytes_max(), 40) < wire::kChunkBytesMin) {
+  if (net::chunk_bytes_that_fit(ethdev_.frame_bytes_max(), net::kIp6Bytes) < wire::kChunkBytesMin) {
     return Error{
         ErrorCode::kConfiguration,
         fmt::format("[port] device {}: frames of {} bytes hold no chunk of {}: raise mtu or the device's "
@@ -222,8 +213,8 @@ Status Port::describe() {
   memcpy(info_.ip4, host->ip4, sizeof info_.ip4);
   memcpy(info_.ip6, host->ip6, sizeof info_.ip6);
   info_.frame_bytes_max = ethdev_.frame_bytes_max();
-  info_.chunk_bytes_max_ip4 = chunk_bytes_that_fit(ethdev_.frame_bytes_max(), 20);
-  info_.chunk_bytes_max_ip6 = chunk_bytes_that_fit(ethdev_.frame_bytes_max(), 40);
+  info_.chunk_bytes_max_ip4 = net::chunk_bytes_that_fit(ethdev_.frame_bytes_max(), net::kIp4Bytes);
+  info_.chunk_bytes_max_ip6 = net::chunk_bytes_that_fit(ethdev_.frame_bytes_max(), net::kIp6Bytes);
   info_.workers = node_.workers;
   info_.extent_bytes_max = node_.extent_bytes;
   info_.rx_extents = node_.extents_per_worker / 2;

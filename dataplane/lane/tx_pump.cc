@@ -38,13 +38,16 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
                                     now_ns - std::min(now_ns, flow.last_peer_ns),
                                     now_ns - std::min(now_ns, control_ns), flow.round_trip.smoothed_ns()));
   bool busy = false;
-  const uint64_t horizon_ns = now_ns + ahead_ns();
+  // Where datagrams leave in batches, one that is due takes those along that soon will be; and the next batch
+  // begins where this one ends, even if the worker comes late by two.
+  const uint64_t batch_ns = resources_.datagrams.batch_ns();
+  const uint64_t horizon_ns = now_ns + ahead_ns() + batch_ns;
   for (uint32_t n = 0; n < net::kBurst; ++n) {
-    if (!flow.pacer.ready(horizon_ns)) {
+    if (!flow.pacer.ready(n == 0 ? horizon_ns - batch_ns : horizon_ns)) {
       add(flow.slot.state.blocked_pacing_ns, n == 0 ? idle_ns : 0);
       break;
     }
-    const uint64_t leaves_ns = std::max(now_ns, std::min(flow.pacer.next_ns(), horizon_ns));
+    const uint64_t leaves_ns = std::max(now_ns - 2 * batch_ns, std::min(flow.pacer.next_ns(), horizon_ns));
     // Repairs and retransmissions take turns, since a peer without buffers loses every retransmission until
     // repairs have completed extents.
     flow.repair_turn = !flow.repair_turn;
@@ -77,15 +80,16 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
                         uint64_t leaves_ns, uint64_t* digest) {
   CHECK(at + bytes <= e.length, "a chunk lies within its extent: no other memory is ever sent");
-  const wire::Header header{.type = wire::Type::kData,
-                            .flags = flags,
-                            .flow_id = flow.config.flow_id,
-                            .tx_seq = flow.tx_seq,
-                            .send_time_ns = leaves_ns,
-                            .offset = e.offset + at,
-                            .object = e.object->id,
-                            .length = bytes,
-                            .done_seen = flow.done.seen()};
+  const wire::Header header{
+      .type = wire::Type::kData,
+      .flags = flags,
+      .flow_id = flow.config.flow_id,
+      .tx_seq = flow.tx_seq,
+      .send_time_ns = std::clamp(leaves_ns, flow.last_pump_ns, flow.last_pump_ns + ahead_ns()),
+      .offset = e.offset + at,
+      .object = e.object->id,
+      .length = bytes,
+      .done_seen = flow.done.seen()};
   if (!flow.channel.send(header, {e.buffer->data + at, bytes}, e.buffer, leaves_ns, digest)) return false;
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
   ++flow.tx_seq;

@@ -89,10 +89,10 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   const uint64_t due_ns = next_due_ns(stepped_ns);
   const uint64_t sleep_ns = std::min(idle_sleep_ns_, due_ns - std::min(due_ns, now_ns + late_ns_));
   if (sleep_ns < kSleepNsMin) return now_ns;
-  const timespec t{0, static_cast<long>(sleep_ns)};
-  nanosleep(&t, nullptr);
+  datagrams_->sleep(sleep_ns);
   const uint64_t woken_ns = shared_.clock.now_ns();
-  const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns);
+  // A batch that leaves a little late is as good.
+  const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns + datagrams_->batch_ns());
   late_ns_ = std::min(std::max(late_ns, late_ns_ - late_ns_ / kLateForgotten), kLateNsMax);
   idle_sleep_ns_ = std::min(idle_sleep_ns_ * 2, flows ? kSleepNsMaxWithFlows : kSleepNsMax);
   resources_.count(Counter::idle_sleeps);

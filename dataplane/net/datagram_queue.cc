@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/net/datagram_queue.h"
 
+#include <ctime>
+
 #include "dataplane/net/frame.h"
 
 namespace sluice::net {
@@ -10,5 +12,10 @@ Path::Path(const PathConfig& config)
       wire_overhead_bytes_(static_cast<uint32_t>(kEthernetBytes +
                                                  (config.local.address.is_ip4() ? kIp4Bytes : kIp6Bytes) +
                                                  kUdpBytes + kWireOverheadBytes)) {}
+
+void DatagramQueue::sleep(uint64_t ns) {
+  const timespec t{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  nanosleep(&t, nullptr);
+}
 
 }  // namespace sluice::net

@@ -1,8 +1,8 @@
 // One worker's datagrams: what the lanes send and receive through, whatever carries it.
 //
-// An adapter makes datagrams of a device's frames (frame_datagrams.h); a UDP socket could stand here as well,
-// with recvmmsg behind receive, sendmmsg behind flush, and its header room and gather list behind begin. So
-// nothing of Ethernet, ARP or IP is seen here, and every call moves a burst or is one step of building one.
+// An adapter makes datagrams of a device's frames (frame_datagrams.h); dataplane/udp has them from sockets.
+// So nothing of Ethernet, ARP or IP is seen here, and every call moves a burst or is one step of building
+// one.
 //
 // Hot; one worker thread each: no allocation, lock or log, except open_path. What is dropped below is counted
 // below (rx_frames and the rx_drop_* of frames, tx_frames, tx_unresolved, tx_partial_bursts).
@@ -32,6 +32,7 @@ struct PathConfig {
   Endpoint peer;              // of the same family
   uint32_t header_bytes = 0;  // with which every datagram begins that is sent on the path; an even number
   bool udp_checksum = false;
+  uint32_t datagram_bytes_max = 0;  // of those that will be sent, header included
 };
 
 // The way of one flow to its peer and back. Made by a DatagramQueue, used and destroyed by its thread, before
@@ -111,8 +112,12 @@ class DatagramQueue {
   // True: begin's `send_at_ns` is obeyed, in nanoseconds of the clock that keep_time is told; 0 is at once.
   // Datagrams of a queue leave in the order in which they were begun. May change with keep_time.
   bool sends_at_times() const { return sends_at_times_; }
+  // Not 0: datagrams that are due within so long may be sent at once, for the sake of fewer system calls.
+  uint64_t batch_ns() const { return batch_ns_; }
   // `now_ns` was read just now. Once per turn.
   virtual void keep_time(uint64_t now_ns) = 0;
+  // Cold: nothing is to do for so long. Ends sooner if the queue can tell that a datagram has arrived.
+  virtual void sleep(uint64_t ns);
 
   virtual std::span<const Buffer> buffers() const = 0;  // this worker's extents
   // The memory that holds all of them, for io_uring registration.
@@ -130,6 +135,7 @@ class DatagramQueue {
   static void set_next_hop(Path& path, const Address& next_hop) { path.next_hop_ = next_hop; }
 
   bool sends_at_times_ = false;
+  uint64_t batch_ns_ = 0;
 };
 
 }  // namespace sluice::net

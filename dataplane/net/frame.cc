@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/net/frame.h"
 
+#include <algorithm>
+
 #include "dataplane/core/wire.h"
 
 namespace sluice::net {
@@ -55,6 +57,14 @@ void set_ip4(Address* a, const uint8_t* p) {
 }
 
 }  // namespace
+
+uint32_t chunk_bytes_that_fit(uint32_t frame_bytes, size_t ip_header_bytes) {
+  const auto headers =
+      static_cast<uint32_t>(kEthernetBytes + ip_header_bytes + kUdpBytes + wire::kHeaderBytes);
+  if (frame_bytes <= headers) return 0;
+  return std::min((frame_bytes - headers) / wire::kChunkBytesStep * wire::kChunkBytesStep,
+                  wire::kChunkBytesMax);
+}
 
 Parse parse_udp(std::span<const uint8_t> frame, UdpFrame* out) {
   if (frame.size() < kEthernetBytes) return Parse::kMalformed;

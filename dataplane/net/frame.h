@@ -20,6 +20,9 @@ inline constexpr size_t kFrameHeaderBytesMax = kEthernetBytes + kIp6Bytes + kUdp
 // Preamble, start delimiter, FCS and inter-frame gap: what a frame costs on the wire beyond itself.
 inline constexpr uint32_t kWireOverheadBytes = 24;
 
+// The largest chunk in a frame of so many bytes without FCS; 0: none.
+uint32_t chunk_bytes_that_fit(uint32_t frame_bytes, size_t ip_header_bytes);
+
 enum class Parse : uint8_t {
   kUdp,        // fields of UdpFrame are set
   kOther,      // not IP/UDP: perhaps ARP, ND, ICMP

@@ -23,7 +23,7 @@ def toml(sections, exports):
 
 
 class Node:
-    """enter: before the dataplane's command, which may live in a namespace; prefix: before both daemons'."""
+    """enter: before the dataplane's command, which may live in a namespace; prefix: before both daemons', behind it."""
 
     def __init__(self, binaries, directory, name, port, enter=(), settings=None, prefix=()):
         self.binaries = pathlib.Path(binaries)
@@ -37,7 +37,7 @@ class Node:
         logs = self.directory.parent
         self.dataplane = Daemon(
             f"sluice-dataplane of node {name}",
-            [*prefix, *enter, self.binaries / "sluice-dataplane", "--node", self.directory],
+            [*enter, *prefix, self.binaries / "sluice-dataplane", "--node", self.directory],
             logs / f"{name}-dataplane.log",
         )
         self.control = Daemon(

@@ -182,15 +182,18 @@ def veth_missing(lossy=False):
 
 class VethWire(Wire):
     """kernel_addresses: the second end belongs to the kernel's own IP stack, with these addresses, rather
-    than to a dataplane. lose: of 1000 frames, so many are dropped on the way, by a bridge in between."""
+    than to a dataplane. lose: of 1000 frames, so many are dropped on the way, by a bridge in between.
+    sockets: of these sides (0, 1) the dataplane uses the kernel's sockets, the others af_packet."""
 
     name = "af_packet"
 
-    def __init__(self, mtu=9000, kernel_addresses=(), rate="4G", lose=0):
+    def __init__(self, mtu=9000, kernel_addresses=(), rate="4G", lose=0, sockets=()):
         self.mtu = mtu
         self.rate = rate
         self._lose = lose
-        self._kernel_addresses = kernel_addresses
+        self._sockets = set(sockets)
+        self._kernel_addresses = [[f"10.77.0.{side + 1}/24", f"fd77::{side + 1}/64"] if side in self._sockets else
+                                  list(kernel_addresses) * side for side in (0, 1)]  # fmt: skip
         stem = f"sl{os.getpid()}n{next(_serial)}"
         self._namespaces = [stem + "a", stem + "b"]
         self._bridge = stem + "m"
@@ -213,11 +216,10 @@ class VethWire(Wire):
         else:
             self._make_veth(self._namespaces[0], self._namespaces[1], "data0")
         for side, namespace in enumerate(self._namespaces):
-            kernel = side == 1 and self._kernel_addresses
-            for address in self._kernel_addresses if kernel else ():
+            for address in self._kernel_addresses[side]:
                 extra = ["nodad"] if ":" in address else []
                 run(["ip", "-n", namespace, "address", "add", address, "dev", "data0", *extra])
-            self._raise(namespace, "data0", addresses=kernel)
+            self._raise(namespace, "data0", addresses=bool(self._kernel_addresses[side]))
         for namespace in self._namespaces:
             wait_until(lambda: "state UP" in run(["ip", "-n", namespace, "link", "show", "data0"]), 10,
                        f"data0 of {namespace} is up")  # fmt: skip
@@ -241,7 +243,7 @@ class VethWire(Wire):
         run([*self._enter(middle), "nft", rules])
 
     def _raise(self, namespace, device, addresses):
-        if device != "br0":
+        if device != "br0" and len(self._sockets) < 2:
             # A veth passes partial checksums and super-frames, which no real wire carries.
             run([*self._enter(namespace), "ethtool", "-K", device, "tx", "off", "gso", "off", "tso", "off",
                  "gro", "off"])  # fmt: skip
@@ -254,8 +256,8 @@ class VethWire(Wire):
         while self._made:
             run(["ip", "netns", "del", self._made.pop()])
 
-    def device(self, _side, _directory):
-        return f"net_af_packet0,iface=data0,{_AF_PACKET_ARGUMENTS}"
+    def device(self, side, _directory):
+        return "udp" if side in self._sockets else f"net_af_packet0,iface=data0,{_AF_PACKET_ARGUMENTS}"
 
     @staticmethod
     def _enter(namespace):
@@ -264,6 +266,9 @@ class VethWire(Wire):
     def enter(self, side):
         """Prefix of a command that shall run in the namespace of this side."""
         return self._enter(self._namespaces[side])
+
+    def namespace(self, side):
+        return self._namespaces[side]
 
     def inside(self, side, make):
         """Calls `make` in the namespace of this side: a socket that it makes belongs there for good."""

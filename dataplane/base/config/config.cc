@@ -315,12 +315,17 @@ class Reader {
     if (extents_bytes >= uint64_t{node_.memory_mib} << 20)
       fail(0, "[dataplane] memory_mib = " + std::to_string(node_.memory_mib) + " cannot hold the extents (" +
                   format_size(extents_bytes) + "); raise it, or lower extents_per_worker");
-    if (!node_.device.empty() && node_.address4.empty() && node_.address6.empty())
+    const bool sockets = node_.device == kSocketDevice;
+    if (!sockets && node_.address4.empty() && node_.address6.empty())
       fail(0, "[port] has a device but no address; set address4 or address6");
     if (!node_.gateway4.empty() && node_.address4.empty())
       fail(0, "[port] gateway4 without address4; set address4, or remove gateway4");
     if (!node_.gateway6.empty() && node_.address6.empty())
       fail(0, "[port] gateway6 without address6; set address6, or remove gateway6");
+    if (sockets && !(node_.gateway4 + node_.gateway6 + node_.neighbours).empty())
+      fail(0,
+           "[port] gateway4, gateway6 and neighbours are for DPDK devices: the routes of the host are used "
+           "with device = \"udp\"; remove them");
   }
 
   std::string_view origin_;

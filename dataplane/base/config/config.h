@@ -23,6 +23,9 @@ struct Export {
   bool write = false;
 };
 
+// The data port on ordinary UDP sockets.
+inline constexpr std::string_view kSocketDevice = "udp";
+
 struct Node {
   std::filesystem::path directory;  // where node.toml stands
   std::string name;                 // [node] name
@@ -48,9 +51,9 @@ struct Node {
   uint64_t partition_bytes = 64ULL << 20;
 
   // [port]
-  std::string device;    // DPDK ethdev: "net_memif0,role=server,...", "0000:01:00.0"
-  std::string address4;  // "10.77.0.1/24" or empty
-  std::string address6;  // "fd77::1/64" or empty
+  std::string device{kSocketDevice};  // or a DPDK ethdev: "net_memif0,role=server,...", "0000:01:00.0"
+  std::string address4;               // "10.77.0.1/24" or empty
+  std::string address6;               // "fd77::1/64" or empty
   std::string gateway4;
   std::string gateway6;
   std::string neighbours;  // "10.77.0.2=02:00:00:00:00:02 fd77::2=...": link addresses that are not asked for
@@ -115,7 +118,7 @@ std::string reference_markdown();
 struct TemplateOptions {
   std::string name;
   std::string listen;
-  std::string device;
+  std::string device;  // empty: the default
   std::string address4;
   std::string address6;
   std::string gateway4;

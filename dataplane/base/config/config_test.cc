@@ -153,6 +153,9 @@ TEST(Config, KeysThatDoNotFitTogetherAreRefused) {
   EXPECT_TRUE(contains(problem_of(with_name("[dataplane]\nextents_per_worker = 4096\n")), "memory_mib"));
   EXPECT_TRUE(contains(problem_of(with_name("[port]\ndevice = \"net_tap0\"\n")), "no address"));
   EXPECT_TRUE(contains(problem_of(with_name("[port]\ngateway4 = \"10.0.0.1\"\n")), "without address4"));
+  EXPECT_TRUE(contains(problem_of(with_name("[port]\naddress4 = \"10.0.0.2/24\"\ngateway4 = \"10.0.0.1\"\n")),
+                       "routes of the host"));
+  EXPECT_TRUE(contains(problem_of(with_name("[port]\ndevice = \"\"\n")), "udp"));
   EXPECT_TRUE(contains(problem_of(with_name("[transfer]\npartition_bytes = 1048577\n")), "multiple"));
 }
 

@@ -72,10 +72,12 @@ std::string_view neighbours_problem(std::string_view text) {
 }
 
 std::string_view device_problem(std::string_view text) {
+  constexpr std::string_view kAllowed =
+      "must be \"udp\", or a DPDK device without blanks, such as \"0000:01:00.0\"";
   for (const char c : text) {
-    if (c <= ' ' || c > '~') return "must be a DPDK device without blanks, such as \"0000:01:00.0\"";
+    if (c <= ' ' || c > '~') return kAllowed;
   }
-  return "";
+  return text.empty() ? kAllowed : "";
 }
 
 std::string_view path_problem(std::string_view text) {

@@ -158,20 +158,23 @@ const Key kKeys[] = {
     {.section = "port",
      .name = "device",
      .field = &Node::device,
-     .allowed = "a PCI address, or `net_memif0,...`, `net_af_packet0,...`, `net_af_xdp0,...`, `net_tap0,...`",
-     .meaning = "The DPDK device that carries the data. The dataplane does not start without one.",
+     .allowed = "`udp`; a PCI address, or `net_memif0,...`, `net_af_packet0,...`, `net_af_xdp0,...`, "
+                "`net_tap0,...`",
+     .meaning = "What carries the data: `udp`, the sockets of this host, which need no privileges and no "
+                "hugepages; or a DPDK device.",
      .text_problem = device_problem},
     {.section = "port",
      .name = "address4",
      .field = &Node::address4,
      .allowed = "`a.b.c.d/bits` or empty",
-     .meaning = "IPv4 address of the data port.",
+     .meaning = "IPv4 address of the data port. With `udp` one of this host; if neither is set, that of its "
+                "default route.",
      .text_problem = address4_problem},
     {.section = "port",
      .name = "address6",
      .field = &Node::address6,
      .allowed = "`v6/bits` or empty",
-     .meaning = "IPv6 address of the data port.",
+     .meaning = "IPv6 address of the data port, likewise.",
      .text_problem = address6_problem},
     {.section = "port",
      .name = "gateway4",
@@ -199,7 +202,9 @@ const Key kKeys[] = {
      .min = 1280,
      .max = 65535,
      .unit = "bytes",
-     .meaning = "IP MTU of the data network, the same at both ends."},
+     .meaning =
+         "IP MTU of the data network, the same at both ends. With `udp` that of the interface, if it is "
+         "less."},
     {.section = "port",
      .name = "udp_port_base",
      .type = ValueType::kInteger,

@@ -63,7 +63,7 @@ Node node_from(const TemplateOptions& options) {
   Node node;
   node.name = options.name;
   if (!options.listen.empty()) node.listen = options.listen;
-  node.device = options.device;
+  if (!options.device.empty()) node.device = options.device;
   node.address4 = options.address4;
   node.address6 = options.address6;
   node.gateway4 = options.gateway4;

@@ -1,0 +1,282 @@
+# Nodes on the sockets of the kernel (device = "udp"): with each other, with a DPDK node, without any privilege.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+from harness import Pair, VethWire, find_binaries, veth_missing, wait_until
+from transfers import (
+    CONFIGURATION,
+    MIB,
+    RESOURCES,
+    finish,
+    forget,
+    last_session,
+    make_file,
+    pull,
+    push,
+    start_slow,
+    still_serving,
+)
+
+_reason = veth_missing()
+pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
+_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",
+           "--inh-caps=-all", "--no-new-privs"]  # fmt: skip
+
+
+def counter(node, name):
+    status, reply, error = node.json("counters")
+    assert status == 0, error
+    return next(one["value"] for one in reply["counters"] if one["name"] == name)
+
+
+# Both on sockets, and each beside a DPDK node.
+@pytest.fixture(scope="module", params=[(0, 1), (0,), (1,)], ids=["both", "sender", "receiver"])
+def pair(request, make_pair):
+    return make_pair(wire=VethWire(sockets=request.param), bytes_needed=1 << 30)
+
+
+@pytest.mark.parametrize("family", ["-4", "-6"])
+@pytest.mark.parametrize("size", [0, 1, 8193, 60 * MIB + 1])
+def test_pushed_file_arrives_identical(pair, size, family):
+    source = make_file(pair.a, size)
+    target = push(pair, source, family)
+    forget(source, target)
+
+
+@pytest.mark.parametrize("family", ["-4", "-6"])
+def test_pulled_file_arrives_identical(pair, family):
+    source = make_file(pair.b, 30 * MIB + 1)
+    target = pull(pair, source, family, "--lanes", 3)
+    forget(source, target)
+
+
+@pytest.mark.parametrize("chunk_bytes", [1100, 2400, 8904])
+def test_chunks_of_any_size(pair, chunk_bytes):
+    source = make_file(pair.a, 20 * MIB + 5)
+    target = push(pair, source, "-4", "--chunk-bytes", chunk_bytes)
+    assert last_session(pair.a)["chunk_bytes"] == chunk_bytes
+    forget(source, target)
+
+
+def test_the_session_and_the_node_name_the_wire(pair):
+    source = make_file(pair.a, MIB)
+    target = push(pair, source)
+    for side, node in enumerate(pair.nodes):
+        device = "udp" if pair.wire.device(side, "") == "udp" else "net_af_packet0"
+        assert last_session(node)["wire"] == device
+        status, reply, _ = node.json("node", "show")
+        assert status == 0 and reply["live"]["device"] == device
+    forget(source, target)
+
+
+def test_each_daemon_may_be_killed(pair):
+    for node in pair.nodes:
+        for daemon, restart in ((node.dataplane, node.start_dataplane), (node.control, node.start_control)):
+            source = make_file(pair.a, 24 * MIB + 1)
+            process, _ = start_slow(pair.a, "send", source, "b:data/", rate="200M")
+            daemon.kill()
+            restart()
+            node._wait(node.control, node.attached, "is attached again")
+            result = finish(process) if node is not pair.a or daemon is not node.control else None
+            if result is None:
+                process.communicate(timeout=60)
+                session = last_session(pair.a)["id"]
+                wait_until(lambda session=session: pair.a.json("session", "show", session)[1].get("state") ==
+                           "succeeded", 60, "the session goes on")  # fmt: skip
+            else:
+                assert result.returncode == 0, result.stderr
+            target = pair.b.export() / source.name
+            assert target.read_bytes() == source.read_bytes()
+            forget(source, target)
+    still_serving(pair)
+
+
+# ---- strangers, and what the network says -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sockets(make_pair):
+    return make_pair(wire=VethWire(sockets=(0, 1)), bytes_needed=1 << 30)
+
+
+def test_strange_datagrams_do_no_harm(sockets):
+    """From the peer's host, to the ports of the lanes; and by the peer's own port, once its daemon is gone."""
+    source = make_file(sockets.a, 24 * MIB + 3)
+    process, _ = start_slow(sockets.a, "send", source, "b:data/", rate="100M")
+    base = 47000
+    stranger = sockets.wire.inside(0, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    with stranger:
+        stranger.bind(("10.77.0.1", 0))
+        for size in (0, 1, 63, 64, 65, 1500, 8964):
+            for port in range(base, base + 4):
+                stranger.sendto(os.urandom(size), ("10.77.0.2", port))
+    result = finish(process)
+    assert result.returncode == 0, result.stderr
+    target = sockets.b.export() / source.name
+    assert target.read_bytes() == source.read_bytes()
+    assert counter(sockets.b, "rx_drop_crc") == 0, "the kernel hands over what the peer's port sends, nothing else"
+    forget(source, target)
+
+
+@contextlib.contextmanager
+def impostor(pair, fragments=False):
+    """A socket that has the place of a's first lane in the middle of a transfer. Nobody at b hears of the change: the
+    control of a stands still meanwhile."""
+    source = make_file(pair.a, 24 * MIB + 3)
+    process, _ = start_slow(pair.a, "send", source, "b:data/", rate="100M")
+
+    def take_port():
+        taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        if fragments:
+            taken.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER = IP_PMTUDISC_DONT
+        taken.bind(("10.77.0.1", 47000))
+        return taken
+
+    os.kill(pair.a.control.pid, signal.SIGSTOP)
+    pair.a.dataplane.kill()
+    try:
+        with pair.wire.inside(0, take_port) as taken:
+            yield taken
+    finally:
+        os.kill(pair.a.control.pid, signal.SIGCONT)
+        pair.a.start_dataplane()
+    result = finish(process)
+    assert result.returncode == 0, result.stderr
+    target = pair.b.export() / source.name
+    assert target.read_bytes() == source.read_bytes()
+    forget(source, target)
+    still_serving(pair)
+
+
+def test_rubbish_from_the_peers_own_port_is_counted_and_dropped(sockets):
+    before = {name: counter(sockets.b, name) for name in ("rx_drop_bad_version", "rx_drop_too_short")}
+    with impostor(sockets) as peer:
+        for size in (0, 1, 63, 64, 65, 1500, 8964):
+            peer.sendto(b"\xff" * size, ("10.77.0.2", 47000))
+        wait_until(lambda: counter(sockets.b, "rx_drop_bad_version") == before["rx_drop_bad_version"] + 4 and
+                   counter(sockets.b, "rx_drop_too_short") == before["rx_drop_too_short"] + 3, 10,
+                   "the rubbish was seen")  # fmt: skip
+
+
+def test_fragments_are_dropped(sockets):
+    before = counter(sockets.b, "rx_drop_fragment")
+    with impostor(sockets, fragments=True) as peer:
+        peer.sendto(b"\xff" * 20000, ("10.77.0.2", 47000))
+        wait_until(lambda: counter(sockets.b, "rx_drop_fragment") == before + 1, 10, "the fragments were seen")
+
+
+def test_a_port_that_is_taken_is_named(sockets):
+    def take_ports():
+        taken = []
+        for port in range(47000, 47000 + 64):
+            one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            one.bind(("10.77.0.1", port))
+            taken.append(one)
+        return taken
+
+    taken = sockets.wire.inside(0, take_ports)
+    source = make_file(sockets.a, MIB)
+    try:
+        result = sockets.a.sluice("send", source, "b:data/")
+        assert result.returncode == RESOURCES
+        assert "47000" in result.stderr and "udp_port_base" in result.stderr, result.stderr
+    finally:
+        for one in taken:
+            one.close()
+        forget(source)
+    still_serving(sockets)
+
+
+def test_a_link_that_goes_down_for_a_while(sockets):
+    source = make_file(sockets.a, 40 * MIB + 3)
+    process, _ = start_slow(sockets.a, "send", source, "b:data/", rate="100M")
+    namespace = sockets.wire.namespace(0)
+    subprocess.run(["ip", "-n", namespace, "link", "set", "data0", "down"], check=True)
+    wait_until(lambda: counter(sockets.a, "tx_refused") > 0, 20, "the kernel finds no way")
+    subprocess.run(["ip", "-n", namespace, "link", "set", "data0", "up"], check=True)
+    subprocess.run(["ip", "-n", namespace, "address", "replace", "fd77::1/64", "dev", "data0", "nodad"], check=True)
+    result = finish(process)
+    assert result.returncode == 0, result.stderr
+    forget(source, sockets.b.export() / source.name)
+
+
+# ---- without any privilege --------------------------------------------------------------------------------
+
+
+def _give_to_nobody(pair):
+    subprocess.run(["chown", "-R", "65534:65534", str(pair.base)], check=True)
+
+
+@pytest.fixture(scope="module")
+def nobody(make_pair):
+    return make_pair(wire=VethWire(sockets=(0, 1)), prefix=lambda _side: _NOBODY, prepare=_give_to_nobody,
+                     bytes_needed=1 << 30)  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["-4", "-6"])
+def test_nobody_can_send_and_get(nobody, family):
+    for node in nobody.nodes:
+        status = open(f"/proc/{node.dataplane.pid}/status").read()
+        assert "\nUid:\t65534" in status and "\nCapEff:\t0000000000000000\n" in status, status
+        assert node.json("node", "show")[1]["live"]["hugepages"] is False
+    source = make_file(nobody.a, 40 * MIB + 9)
+    target = push(nobody, source, family)
+    forget(source, target)
+    source = make_file(nobody.b, 40 * MIB + 9)
+    target = pull(nobody, source, family)
+    forget(source, target)
+
+
+def test_three_commands_are_enough(tmp_path_factory):
+    """init, trust, send: no device, no address, no option but what is shared, by a user without any rights."""
+    base = tmp_path_factory.mktemp("three")
+    base.chmod(0o755)
+    for parent in (base.parent, base.parent.parent):
+        parent.chmod(parent.stat().st_mode | 0o055)
+    subprocess.run(["chown", "65534:65534", str(base)], check=True)
+    binaries = find_binaries()
+    with VethWire(sockets=(0, 1)) as wire, contextlib.ExitStack() as stack:
+        def sluice(side, *arguments):
+            node = base / "ab"[side]
+            command = [*wire.enter(side), *_NOBODY, str(binaries / "sluice"), "--node", str(node), *map(str, arguments)]
+            return subprocess.run(command, capture_output=True, text=True, check=False, cwd=base)
+
+        for side in (0, 1):
+            data = base / f"data-{'ab'[side]}"
+            data.mkdir()
+            subprocess.run(["chown", "65534:65534", str(data)], check=True)
+            made = sluice(side, "node", "init", base / "ab"[side], "--name", "ab"[side], "--export", f"data={data}:rw")
+            assert made.returncode == 0, made.stderr
+        for side in (0, 1):
+            other = "ba"[side]
+            trusted = sluice(side, "node", "trust", other, base / other / "identity/cert.pem", "--address",
+                             f"10.77.0.{2 - side}:7400")  # fmt: skip
+            assert trusted.returncode == 0, trusted.stderr
+        for side in (0, 1):
+            for daemon in ("sluice-dataplane", "sluice-control"):
+                log = open(base / f"{'ab'[side]}-{daemon}.log", "w")
+                process = subprocess.Popen([*wire.enter(side), *_NOBODY, str(binaries / daemon), "--node",
+                                            str(base / "ab"[side])], stdout=log, stderr=log)  # fmt: skip
+                stack.callback(process.wait, 30)
+                stack.callback(process.terminate)
+        for side in (0, 1):
+            wait_until(lambda side=side: "attached:" in sluice(side, "node", "show").stdout, 30, "both daemons run")
+        (base / "data-a" / "file").write_bytes(os.urandom(3 * MIB + 1))
+        sent = sluice(0, "send", base / "data-a" / "file", "b:data/")
+        assert sent.returncode == 0, sent.stderr
+        assert (base / "data-b" / "file").read_bytes() == (base / "data-a" / "file").read_bytes()
+
+
+def test_an_address_of_another_host_is_refused_by_name():
+    with Pair(wire=VethWire(sockets=(0, 1))) as pair:
+        pair.a.settings["port"]["address4"] = "10.77.0.99/24"
+        pair.a.write_configuration()
+        command = [*pair.wire.enter(0), pair.a.binaries / "sluice-dataplane", "--node", pair.a.directory]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == CONFIGURATION, result.stderr
+        assert "10.77.0.99" in result.stderr and "10.77.0.1 (data0)" in result.stderr, result.stderr
