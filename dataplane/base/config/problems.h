@@ -1,5 +1,6 @@
 // What is wrong with a value of node.toml whose type and range are right: a clause such as "must be a power
-// of two", empty when nothing is. Pure. SPDX-License-Identifier: Apache-2.0
+// of two", empty when nothing is. Pure.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
