@@ -58,6 +58,7 @@ void add_summary(const transfer::Summary& summary, api::Session* session) {
   session->set_duplicates(summary.duplicates);
   session->set_crc_errors(summary.crc_errors);
   session->set_lost(summary.lost);
+  session->set_no_room(summary.no_room);
   session->set_rtt_us(static_cast<double>(summary.rtt_ns) * 1e-3);
   session->set_elapsed_s(static_cast<double>(summary.elapsed_ns) * kPerNs);
   const double data_s = static_cast<double>(summary.data_elapsed_ns) * kPerNs;

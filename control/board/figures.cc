@@ -36,10 +36,11 @@ void FlowFigures::add(const board::FlowState& state) {
   retransmitted_chunks += read(state.retransmitted_chunks) + read(state.repaired_chunks);
   duplicate_chunks += read(state.duplicate_chunks);
   late_chunks += read(state.late_chunks);
-  crc_errors += read(state.crc_errors);
-  no_buffer_drops += read(state.no_buffer_drops);
+  // A destination counts these itself, a source is told: a flow has only one of both.
+  crc_errors += read(state.crc_errors) + read(state.peer_crc_errors);
+  no_room += read(state.no_buffer_drops) + read(state.peer_no_room);
+  network_lost += read(state.network_lost);
   bytes_done += read(state.bytes_done);
-  gaps += read(state.gaps_reported);
   rtt_ns = std::max(rtt_ns, read(state.rtt_ns));
   last_peer_ns = std::max(last_peer_ns, read(state.last_peer_ns));
   blocked_credit_ns += read(state.blocked_credit_ns);
@@ -48,6 +49,9 @@ void FlowFigures::add(const board::FlowState& state) {
   opened_extents += read(state.opened_extents);
   take_shortest(&rtt_min_ns, read(state.rtt_min_ns));
   peer_bytes_received += read(state.peer_bytes_received);
+  peer_received_end += read(state.peer_received_end);
+  peer_datagrams += read(state.peer_datagrams);
+  peer_advice_bps += read(state.peer_advice_bps);
   take_delays(&delay_min_ns, &delay_max_ns, state.delay_min_ns.load(std::memory_order_acquire),
               state.delay_max_ns.load(std::memory_order_acquire));
   const uint64_t since_ns = read(state.unreachable_since_ns);
@@ -67,9 +71,9 @@ void FlowFigures::add(const FlowFigures& other) {
   duplicate_chunks += other.duplicate_chunks;
   late_chunks += other.late_chunks;
   crc_errors += other.crc_errors;
-  no_buffer_drops += other.no_buffer_drops;
+  no_room += other.no_room;
+  network_lost += other.network_lost;
   bytes_done += other.bytes_done;
-  gaps += other.gaps;
   rtt_ns = std::max(rtt_ns, other.rtt_ns);
   last_peer_ns = std::max(last_peer_ns, other.last_peer_ns);
   blocked_credit_ns += other.blocked_credit_ns;
@@ -78,6 +82,9 @@ void FlowFigures::add(const FlowFigures& other) {
   opened_extents += other.opened_extents;
   take_shortest(&rtt_min_ns, other.rtt_min_ns);
   peer_bytes_received += other.peer_bytes_received;
+  peer_received_end += other.peer_received_end;
+  peer_datagrams += other.peer_datagrams;
+  peer_advice_bps += other.peer_advice_bps;
   take_delays(&delay_min_ns, &delay_max_ns, other.delay_min_ns, other.delay_max_ns);
   if (other.unreachable_since_ns != 0 &&
       (unreachable_since_ns == 0 || other.unreachable_since_ns < unreachable_since_ns)) {
@@ -88,11 +95,16 @@ void FlowFigures::add(const FlowFigures& other) {
 
 rate::PathReport FlowFigures::report() const {
   return {.sent = chunks + retransmitted_chunks,
-          .lost = gaps,
+          .received_end = peer_received_end,
+          .received = peer_datagrams,
+          .lost = network_lost,
+          .no_room = no_room,
+          .crc_errors = crc_errors,
           .bytes_received = peer_bytes_received,
           .credit_extents = credit_extents,
           .opened_extents = opened_extents,
           .last_peer_ns = last_peer_ns,
+          .advice_bps = peer_advice_bps,
           .rtt_ns = rtt_ns,
           .rtt_min_ns = rtt_min_ns,
           .delay_min_ns = delay_min_ns,

@@ -20,10 +20,10 @@ struct FlowFigures {
   uint64_t retransmitted_chunks = 0;  // for gaps and for NEED
   uint64_t duplicate_chunks = 0;
   uint64_t late_chunks = 0;
-  uint64_t crc_errors = 0;
-  uint64_t no_buffer_drops = 0;
+  uint64_t crc_errors = 0;    // datagrams dropped at the destination because they were damaged
+  uint64_t no_room = 0;       // chunks dropped at the destination for want of a buffer
+  uint64_t network_lost = 0;  // datagrams that left and never came
   uint64_t bytes_done = 0;
-  uint64_t gaps = 0;
   uint64_t rtt_ns = 0;        // the longest
   uint64_t last_peer_ns = 0;  // the latest
   uint64_t blocked_credit_ns = 0;
@@ -32,6 +32,9 @@ struct FlowFigures {
   uint64_t opened_extents = 0;
   uint64_t rtt_min_ns = 0;  // the shortest
   uint64_t peer_bytes_received = 0;
+  uint64_t peer_received_end = 0;
+  uint64_t peer_datagrams = 0;
+  uint64_t peer_advice_bps = 0;
   int64_t delay_min_ns = 0;  // one-way, of the newest status; 0 and 0: not known
   int64_t delay_max_ns = 0;
   uint64_t unreachable_since_ns = 0;  // the next hop of a flow does not answer; 0: all do

@@ -50,6 +50,7 @@ void put(const transfer::Summary& from, Summary* to) {
   to->set_duplicates(from.duplicates);
   to->set_crc_errors(from.crc_errors);
   to->set_lost(from.lost);
+  to->set_no_room(from.no_room);
   to->set_rtt_ns(from.rtt_ns);
   to->set_elapsed_ns(from.elapsed_ns);
   to->set_data_elapsed_ns(from.data_elapsed_ns);
@@ -140,6 +141,7 @@ transfer::Summary summary_of(const Summary& from) {
           .duplicates = from.duplicates(),
           .crc_errors = from.crc_errors(),
           .lost = from.lost(),
+          .no_room = from.no_room(),
           .rtt_ns = from.rtt_ns(),
           .elapsed_ns = from.elapsed_ns(),
           .data_elapsed_ns = from.data_elapsed_ns(),

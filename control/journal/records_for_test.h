@@ -21,7 +21,7 @@ template <> struct Count<transfer::Options> : Fields<7> {};
 template <> struct Count<transfer::Record> : Fields<10> {};
 template <> struct Count<transfer::Request> : Fields<3> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
-template <> struct Count<transfer::Summary> : Fields<13> {};
+template <> struct Count<transfer::Summary> : Fields<14> {};
 // clang-format on
 
 }  // namespace sluice::fields
@@ -62,6 +62,7 @@ inline transfer::Summary sample_summary() {
           .duplicates = 5,
           .crc_errors = 6,
           .lost = 7,
+          .no_room = 14,
           .rtt_ns = 8,
           .elapsed_ns = 9,
           .data_elapsed_ns = 10,

@@ -12,13 +12,20 @@
 namespace sluice::rate {
 
 struct PathReport {
-  uint64_t sent = 0;            // chunks, retransmissions included; cumulative, as all that follow but one
-  uint64_t lost = 0;            // of them learned as lost
+  uint64_t sent = 0;  // chunks, retransmissions included; cumulative, as all that follow but one
+  // What the peer says of the datagrams that left. Differences of these two tell of loss on the network
+  // however many statuses are lost; what is only late counts as missing until it comes.
+  uint64_t received_end = 0;    // 1 + highest tx_seq that came
+  uint64_t received = 0;        // that came, whatever became of them
+  uint64_t lost = 0;            // lost on the network: what is missing, clamped so that it only grows
+  uint64_t no_room = 0;         // came, and were dropped for want of a buffer: the peer's disk is slow
+  uint64_t crc_errors = 0;      // came damaged: neither received nor lost
   uint64_t bytes_received = 0;  // payload that the peer has accepted
   uint64_t credit_extents = 0;  // that the peer has granted, absolute
   uint64_t opened_extents = 0;  // of them used
   uint64_t last_peer_ns = 0;    // when the peer was last heard; 0: not yet
   // Levels: of the newest status of each lane.
+  uint64_t advice_bps = 0;  // what the peer's disk keeps up with, of all lanes together; 0: no advice
   uint64_t rtt_ns = 0;      // the longest; 0: not known
   uint64_t rtt_min_ns = 0;  // the shortest ever; 0: not known
   // Receiver's clock minus sender's, of the data since the status before: only differences mean anything.

@@ -227,7 +227,7 @@ std::string DestinationEnd::waiting_for(const control::FlowFigures& before, cons
   if (bytes_done() == catalog().bytes_total()) return "";
   if (std::string wait = control::neighbour_wait(now, now_ns); !wait.empty()) return wait;
   if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";
-  if (now.no_buffer_drops != before.no_buffer_drops) return "disk";
+  if (now.no_room != before.no_room) return "disk";
   return "";
 }
 

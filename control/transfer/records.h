@@ -50,8 +50,9 @@ struct Summary {
   uint64_t chunks = 0;
   uint64_t retransmits = 0;
   uint64_t duplicates = 0;
-  uint64_t crc_errors = 0;
-  uint64_t lost = 0;
+  uint64_t crc_errors = 0;  // datagrams that came damaged
+  uint64_t lost = 0;        // datagrams that the network lost
+  uint64_t no_room = 0;     // chunks that the destination dropped for want of a buffer
   uint64_t rtt_ns = 0;
   uint64_t elapsed_ns = 0;
   uint64_t data_elapsed_ns = 0;

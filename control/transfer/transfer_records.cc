@@ -186,7 +186,8 @@ Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) cons
   summary.retransmits = before_.retransmits + all.retransmitted_chunks;
   summary.duplicates = before_.duplicates + all.duplicate_chunks;
   summary.crc_errors = before_.crc_errors + all.crc_errors;
-  summary.lost = before_.lost + all.gaps;
+  summary.lost = before_.lost + all.network_lost;
+  summary.no_room = before_.no_room + all.no_room;
   summary.rtt_ns = all.rtt_ns;
   const uint64_t until_ns = times_.ended_ns != 0 ? times_.ended_ns : now_ns;
   summary.elapsed_ns = times_.before_ns + until_ns - times_.started_ns;

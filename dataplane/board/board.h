@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 5;
+inline constexpr uint32_t kVersion = 6;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -79,6 +79,8 @@ struct FlowState {
   std::atomic<uint64_t> statuses;              // rx sent, tx received
   std::atomic<uint64_t> highest_data_end;      // rx: 1 + highest tx_seq of data; not a count
   std::atomic<uint64_t> probe_end;             // rx: 1 + highest tx_seq the sender says it has sent
+  std::atomic<uint64_t> datagrams;             // rx: data of a new tx_seq that came, whatever became of it
+  std::atomic<uint64_t> network_lost;          // tx, rx: datagrams that left and never came
   std::atomic<uint64_t> rtt_ns;                // tx: smoothed; a level
   std::atomic<uint64_t> rtt_min_ns;            // tx: a level
   std::atomic<uint64_t> last_peer_ns;          // monotonic time of the last valid datagram; a level
@@ -90,6 +92,10 @@ struct FlowState {
   std::atomic<uint64_t> peer_bytes_received;  // payload that it has accepted
   std::atomic<int64_t> delay_min_ns;          // one-way, its clock minus ours, of the data since the status
   std::atomic<int64_t> delay_max_ns;          // before; 0 and 0: there was none
+  std::atomic<uint64_t> peer_datagrams;       // data that came, whatever became of it
+  std::atomic<uint64_t> peer_no_room;         // of them dropped for want of a buffer
+  std::atomic<uint64_t> peer_crc_errors;      // dropped because they were damaged
+  std::atomic<uint64_t> peer_advice_bps;      // what its disk keeps up with; 0: no advice
   // The next hop on the way to the peer, while it does not answer ARP or neighbour solicitations; levels
   std::atomic<uint64_t> unreachable_since_ns;  // monotonic time; 0: it answers, or nobody asked
   std::atomic<uint64_t> next_hop[2];           // its address, 16 bytes as they stand; all zero: no route
@@ -228,7 +234,7 @@ static_assert(SLUICE_BYTES(FlowConfig, 88) && SLUICE_AT(FlowConfig, flow_id, 0) 
               SLUICE_AT(FlowConfig, reserved, 83));
 static_assert(SLUICE_BYTES(FlowControl, 16) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8));
-static_assert(SLUICE_BYTES(FlowState, 240) && SLUICE_AT(FlowState, chunks, 0) &&
+static_assert(SLUICE_BYTES(FlowState, 288) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
               SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
@@ -237,17 +243,20 @@ static_assert(SLUICE_BYTES(FlowState, 240) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, opened_extents, 88) && SLUICE_AT(FlowState, gaps_reported, 96) &&
               SLUICE_AT(FlowState, probes, 104) && SLUICE_AT(FlowState, statuses, 112) &&
               SLUICE_AT(FlowState, highest_data_end, 120) && SLUICE_AT(FlowState, probe_end, 128) &&
-              SLUICE_AT(FlowState, rtt_ns, 136) && SLUICE_AT(FlowState, rtt_min_ns, 144) &&
-              SLUICE_AT(FlowState, last_peer_ns, 152) && SLUICE_AT(FlowState, blocked_credit_ns, 160) &&
-              SLUICE_AT(FlowState, blocked_source_ns, 168) && SLUICE_AT(FlowState, blocked_pacing_ns, 176) &&
-              SLUICE_AT(FlowState, peer_received_end, 184) &&
-              SLUICE_AT(FlowState, peer_bytes_received, 192) && SLUICE_AT(FlowState, delay_min_ns, 200) &&
-              SLUICE_AT(FlowState, delay_max_ns, 208) && SLUICE_AT(FlowState, unreachable_since_ns, 216) &&
-              SLUICE_AT(FlowState, next_hop, 224));
+              SLUICE_AT(FlowState, datagrams, 136) && SLUICE_AT(FlowState, network_lost, 144) &&
+              SLUICE_AT(FlowState, rtt_ns, 152) && SLUICE_AT(FlowState, rtt_min_ns, 160) &&
+              SLUICE_AT(FlowState, last_peer_ns, 168) && SLUICE_AT(FlowState, blocked_credit_ns, 176) &&
+              SLUICE_AT(FlowState, blocked_source_ns, 184) && SLUICE_AT(FlowState, blocked_pacing_ns, 192) &&
+              SLUICE_AT(FlowState, peer_received_end, 200) &&
+              SLUICE_AT(FlowState, peer_bytes_received, 208) && SLUICE_AT(FlowState, delay_min_ns, 216) &&
+              SLUICE_AT(FlowState, delay_max_ns, 224) && SLUICE_AT(FlowState, peer_datagrams, 232) &&
+              SLUICE_AT(FlowState, peer_no_room, 240) && SLUICE_AT(FlowState, peer_crc_errors, 248) &&
+              SLUICE_AT(FlowState, peer_advice_bps, 256) && SLUICE_AT(FlowState, unreachable_since_ns, 264) &&
+              SLUICE_AT(FlowState, next_hop, 272));
 static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
-static_assert(SLUICE_BYTES(FlowSlot, 98880) && SLUICE_AT(FlowSlot, config, 0) &&
+static_assert(SLUICE_BYTES(FlowSlot, 98944) && SLUICE_AT(FlowSlot, config, 0) &&
               SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&
-              SLUICE_AT(FlowSlot, gaps, 448) && SLUICE_AT(FlowSlot, window, 66112));
+              SLUICE_AT(FlowSlot, gaps, 512) && SLUICE_AT(FlowSlot, window, 66176));
 static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE_AT(Command, flow, 4) &&
               SLUICE_AT(Command, object, 8) && SLUICE_AT(Command, tag, 12) &&
               SLUICE_AT(Command, offset, 16) && SLUICE_AT(Command, length, 24));
@@ -264,7 +273,7 @@ static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128));
-static_assert(SLUICE_BYTES(Board, 19483968) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+static_assert(SLUICE_BYTES(Board, 19492160) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, dataplane_alive_ns, 192) &&
               SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&

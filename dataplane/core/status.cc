@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/core/status.h"
 
-#include "dataplane/core/wire.h"
+#include <bit>
+
+#include "dataplane/base/check.h"
 
 namespace sluice::wire {
 namespace {
 
+constexpr size_t kNumbers = 13;  // before the two counts
 constexpr size_t kVarintBytesMax = 10;
-constexpr size_t kAtDoneCount = 60;
-constexpr size_t kAtGapCount = 62;
-constexpr size_t kAtGapBase = 64;
+constexpr size_t kRunBytesMax = 5 + 10 + 2;
+constexpr size_t kGapBytesMax = 10 + 10;
+static_assert(kStatusBytesMin >= kNumbers * kVarintBytesMax + 2 + 2 * kGapBytesMax);
+static_assert(kGapBytesMax >= kRunBytesMax);
+static_assert(kStatusRunsMax < 128 && kStatusGapsMax < 128);
 
 // LEB128: seven bits a byte, low ones first, the top bit says that another byte follows.
 uint8_t* put_varint(uint8_t* p, uint64_t v) {
@@ -20,6 +25,13 @@ uint8_t* put_varint(uint8_t* p, uint64_t v) {
   *p++ = static_cast<uint8_t>(v);
   return p;
 }
+size_t varint_bytes(uint64_t v) { return (static_cast<size_t>(std::bit_width(v | 1)) + 6) / 7; }
+
+// Small numbers of either sign become small ones: 0, -1, 1, -2 are 0, 1, 2, 3.
+uint64_t folded(uint64_t signed_value) {
+  return signed_value << 1 ^ (signed_value >> 63 != 0 ? ~uint64_t{0} : 0);
+}
+uint64_t unfolded(uint64_t v) { return v >> 1 ^ ((v & 1) != 0 ? ~uint64_t{0} : 0); }
 
 class Reader {
  public:
@@ -39,6 +51,12 @@ class Reader {
     }
     return false;
   }
+  bool varint(uint32_t* out) {
+    uint64_t v = 0;
+    if (!varint(&v) || v > UINT32_MAX) return false;
+    *out = static_cast<uint32_t>(v);
+    return true;
+  }
   bool at_end() const { return p_ == end_; }
 
  private:
@@ -46,73 +64,96 @@ class Reader {
   const uint8_t* end_;
 };
 
+bool decode_numbers(Reader* reader, Status* out) {
+  uint64_t delay = 0;
+  uint64_t spread = 0;
+  if (!reader->varint(&out->echo_send_time_ns) || !reader->varint(&out->echo_hold_ns) ||
+      !reader->varint(&out->received_end) || !reader->varint(&out->datagrams_received) ||
+      !reader->varint(&out->no_room) || !reader->varint(&out->crc_errors) ||
+      !reader->varint(&out->credit_extents) || !reader->varint(&out->advice_bps) ||
+      !reader->varint(&out->bytes_received) || !reader->varint(&delay) || !reader->varint(&spread) ||
+      !reader->varint(&out->done_end) || !reader->varint(&out->done_back) ||
+      !reader->varint(&out->run_count) || !reader->varint(&out->gap_count)) {
+    return false;
+  }
+  const uint64_t delay_min = unfolded(delay);
+  out->delay_min_ns = static_cast<int64_t>(delay_min);
+  out->delay_max_ns = static_cast<int64_t>(delay_min + spread);
+  return out->delay_max_ns >= out->delay_min_ns && spread <= INT64_MAX && out->run_count <= kStatusRunsMax &&
+         out->gap_count <= kStatusGapsMax;
+}
+
+bool decode_runs(Reader* reader, Status* out) {
+  uint32_t extents = 0;
+  uint64_t previous_end = 0;
+  for (uint32_t i = 0; i < out->run_count; ++i) {
+    DoneRun& run = out->runs[i];
+    uint64_t skip = 0;
+    uint64_t run_end = 0;
+    if (!reader->varint(&run.object) || !reader->varint(&skip) || !reader->varint(&run.count)) return false;
+    if (i > 0 && run.object != out->runs[i - 1].object) previous_end = 0;
+    run.first = previous_end + unfolded(skip);
+    if (run.count == 0 || run.count > kStatusDoneMax - extents ||
+        __builtin_add_overflow(run.first, run.count, &run_end)) {
+      return false;
+    }
+    extents += run.count;
+    previous_end = run_end;
+  }
+  return extents <= out->done_back;
+}
+
 }  // namespace
 
-size_t encode_status(const Status& s, std::span<uint8_t> out, uint32_t* done_written,
-                     uint32_t* gaps_written) {
-  uint8_t* const begin = out.data();
-  const uint8_t* const end = begin + out.size();
-  store_be64(begin, s.echo_send_time_ns);
-  store_be64(begin + 8, s.echo_hold_ns);
-  store_be64(begin + 16, s.received_end);
-  store_be64(begin + 24, s.credit_extents);
-  store_be64(begin + 32, s.bytes_received);
-  store_be64(begin + 40, static_cast<uint64_t>(s.delay_min_ns));
-  store_be64(begin + 48, static_cast<uint64_t>(s.delay_max_ns));
-  store_be32(begin + 56, s.done_first);
-  const uint64_t base = s.gap_count > 0 ? s.gaps[0].first : 0;
-  store_be64(begin + kAtGapBase, base);
-  uint8_t* p = begin + kStatusFixedBytes;
+StatusWritten encode_status(const Status& s, std::span<uint8_t> out) {
+  CHECK(out.size() >= kStatusBytesMin, "whoever says a status gives it room for its numbers");
+  const uint8_t* const end = out.data() + out.size();
+  uint8_t* p = out.data();
+  const auto delay_min = static_cast<uint64_t>(s.delay_min_ns);
+  for (const uint64_t number :
+       {s.echo_send_time_ns, s.echo_hold_ns, s.received_end, s.datagrams_received, s.no_room, s.crc_errors,
+        s.credit_extents, s.advice_bps, s.bytes_received, folded(delay_min),
+        static_cast<uint64_t>(s.delay_max_ns) - delay_min, uint64_t{s.done_end}, uint64_t{s.done_back}}) {
+    p = put_varint(p, number);
+  }
+  uint8_t* const counts = p;
+  p += 2;
 
-  uint32_t done = 0;
-  for (; done < s.done_count && p + 2 * kVarintBytesMax <= end; ++done) {
-    p = put_varint(p, s.done[done].object);
-    p = put_varint(p, s.done[done].number);
+  StatusWritten written;
+  const uint8_t* const runs_end = s.gap_count > 0 ? p + (end - p) / 2 : end;
+  uint64_t previous_end = 0;
+  for (; written.runs < s.run_count; ++written.runs) {
+    const DoneRun& run = s.runs[written.runs];
+    if (written.runs > 0 && run.object != s.runs[written.runs - 1].object) previous_end = 0;
+    const uint64_t skip = folded(run.first - previous_end);
+    if (p + varint_bytes(run.object) + varint_bytes(skip) + varint_bytes(run.count) > runs_end) break;
+    p = put_varint(put_varint(put_varint(p, run.object), skip), run.count);
+    previous_end = run.first + run.count;
   }
-  uint32_t gaps = 0;
-  uint64_t previous_end = base;
-  for (; gaps < s.gap_count && p + 2 * kVarintBytesMax <= end; ++gaps) {
-    p = put_varint(p, s.gaps[gaps].first - previous_end);
-    p = put_varint(p, s.gaps[gaps].count);
-    previous_end = s.gaps[gaps].first + s.gaps[gaps].count;
+  previous_end = 0;
+  for (; written.gaps < s.gap_count; ++written.gaps) {
+    const GapRun& gap = s.gaps[written.gaps];
+    const uint64_t skip = gap.first - previous_end;
+    if (p + varint_bytes(skip) + varint_bytes(gap.count) > end) break;
+    p = put_varint(put_varint(p, skip), gap.count);
+    previous_end = gap.first + gap.count;
   }
-  store_be16(begin + kAtDoneCount, static_cast<uint16_t>(done));
-  store_be16(begin + kAtGapCount, static_cast<uint16_t>(gaps));
-  *done_written = done;
-  *gaps_written = gaps;
-  return static_cast<size_t>(p - begin);
+  counts[0] = static_cast<uint8_t>(written.runs);
+  counts[1] = static_cast<uint8_t>(written.gaps);
+  written.bytes = static_cast<size_t>(p - out.data());
+  return written;
 }
 
 bool decode_status(std::span<const uint8_t> payload, Status* out) {
-  if (payload.size() < kStatusFixedBytes) return false;
-  const uint8_t* const p = payload.data();
-  out->echo_send_time_ns = load_be64(p);
-  out->echo_hold_ns = load_be64(p + 8);
-  out->received_end = load_be64(p + 16);
-  out->credit_extents = load_be64(p + 24);
-  out->bytes_received = load_be64(p + 32);
-  out->delay_min_ns = static_cast<int64_t>(load_be64(p + 40));
-  out->delay_max_ns = static_cast<int64_t>(load_be64(p + 48));
-  out->done_first = load_be32(p + 56);
-  out->done_count = load_be16(p + kAtDoneCount);
-  out->gap_count = load_be16(p + kAtGapCount);
-  if (out->done_count > kStatusDoneMax || out->gap_count > kStatusGapsMax) return false;
-
-  Reader reader(p + kStatusFixedBytes, p + payload.size());
-  for (uint32_t i = 0; i < out->done_count; ++i) {
-    uint64_t object = 0;
-    if (!reader.varint(&object) || object > UINT32_MAX || !reader.varint(&out->done[i].number)) return false;
-    out->done[i].object = static_cast<uint32_t>(object);
-  }
-  uint64_t previous_end = load_be64(p + kAtGapBase);
+  Reader reader(payload.data(), payload.data() + payload.size());
+  if (!decode_numbers(&reader, out) || !decode_runs(&reader, out)) return false;
+  uint64_t previous_end = 0;
   for (uint32_t i = 0; i < out->gap_count; ++i) {
     uint64_t skip = 0;
-    uint64_t count = 0;
-    if (!reader.varint(&skip) || !reader.varint(&count) || count == 0) return false;
     GapRun& gap = out->gaps[i];
+    if (!reader.varint(&skip) || !reader.varint(&gap.count) || gap.count == 0) return false;
     if (__builtin_add_overflow(previous_end, skip, &gap.first)) return false;
-    gap.count = count;
-    if (__builtin_add_overflow(gap.first, count, &previous_end)) return false;
+    if (__builtin_add_overflow(gap.first, gap.count, &previous_end)) return false;
   }
   return reader.at_end();
 }

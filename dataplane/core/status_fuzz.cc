@@ -11,15 +11,18 @@ namespace {
 
 using namespace sluice;
 
-bool same(const wire::Status& a, const wire::Status& b, uint32_t done, uint32_t gaps) {
+bool same(const wire::Status& a, const wire::Status& b, const wire::StatusWritten& said) {
   bool equal = a.echo_send_time_ns == b.echo_send_time_ns && a.echo_hold_ns == b.echo_hold_ns &&
-               a.received_end == b.received_end && a.credit_extents == b.credit_extents &&
+               a.received_end == b.received_end && a.datagrams_received == b.datagrams_received &&
+               a.no_room == b.no_room && a.crc_errors == b.crc_errors &&
+               a.credit_extents == b.credit_extents && a.advice_bps == b.advice_bps &&
                a.bytes_received == b.bytes_received && a.delay_min_ns == b.delay_min_ns &&
-               a.delay_max_ns == b.delay_max_ns && a.done_first == b.done_first;
-  for (uint32_t i = 0; i < done; ++i) {
-    equal = equal && a.done[i].object == b.done[i].object && a.done[i].number == b.done[i].number;
+               a.delay_max_ns == b.delay_max_ns && a.done_end == b.done_end && a.done_back == b.done_back;
+  for (uint32_t i = 0; i < said.runs; ++i) {
+    equal = equal && a.runs[i].object == b.runs[i].object && a.runs[i].first == b.runs[i].first &&
+            a.runs[i].count == b.runs[i].count;
   }
-  for (uint32_t i = 0; i < gaps; ++i) {
+  for (uint32_t i = 0; i < said.gaps; ++i) {
     equal = equal && a.gaps[i].first == b.gaps[i].first && a.gaps[i].count == b.gaps[i].count;
   }
   return equal;
@@ -27,17 +30,19 @@ bool same(const wire::Status& a, const wire::Status& b, uint32_t done, uint32_t 
 
 void round_trip(const wire::Status& status, size_t room) {
   std::vector<uint8_t> bytes(room);  // exact: the sanitizer sees one byte more
-  uint32_t done = 0;
-  uint32_t gaps = 0;
-  bytes.resize(wire::encode_status(status, bytes, &done, &gaps));
-  fuzz::require(bytes.size() <= room && done <= status.done_count && gaps <= status.gap_count,
+  const wire::StatusWritten said = wire::encode_status(status, bytes);
+  bytes.resize(said.bytes);
+  fuzz::require(bytes.size() <= room && said.runs <= status.run_count && said.gaps <= status.gap_count,
                 "encoding stays within its room");
+  fuzz::require((said.runs > 0 || status.run_count == 0) && (said.gaps > 0 || status.gap_count == 0),
+                "one of each always fits");
   wire::Status again;
   fuzz::require(wire::decode_status(bytes, &again), "what was encoded decodes");
-  fuzz::require(again.done_count == done && again.gap_count == gaps && same(status, again, done, gaps),
+  fuzz::require(again.run_count == said.runs && again.gap_count == said.gaps && same(status, again, said),
                 "and says the same");
-  if (room >= wire::kStatusFixedBytes + 20 * (wire::kStatusDoneMax + wire::kStatusGapsMax)) {
-    fuzz::require(done == status.done_count && gaps == status.gap_count, "with room enough, all of it");
+  if (room >= wire::kStatusBytesMin + 40 * (wire::kStatusRunsMax + wire::kStatusGapsMax)) {
+    fuzz::require(said.runs == status.run_count && said.gaps == status.gap_count,
+                  "with room enough, all of it");
   }
 }
 
@@ -45,12 +50,18 @@ void round_trip(const wire::Status& status, size_t room) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
-  const size_t room = wire::kStatusFixedBytes + input.take<uint16_t>() % 4096;
+  const size_t room = wire::kStatusBytesMin + input.take<uint16_t>() % 4096;
   const auto payload = input.rest();
   wire::Status status;
   if (!wire::decode_status(payload, &status)) return 0;
-  fuzz::require(status.done_count <= wire::kStatusDoneMax && status.gap_count <= wire::kStatusGapsMax,
+  fuzz::require(status.run_count <= wire::kStatusRunsMax && status.gap_count <= wire::kStatusGapsMax,
                 "counts are in bounds");
+  uint64_t extents = 0;
+  for (uint32_t i = 0; i < status.run_count; ++i) {
+    fuzz::require(status.runs[i].count > 0, "a run is not empty");
+    extents += status.runs[i].count;
+  }
+  fuzz::require(extents <= wire::kStatusDoneMax && extents <= status.done_back, "as many as there can be");
   uint64_t end = 0;
   for (uint32_t i = 0; i < status.gap_count; ++i) {
     fuzz::require(status.gaps[i].first >= end && status.gaps[i].count > 0, "gaps ascend and are not empty");
@@ -58,6 +69,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::require(end > status.gaps[i].first, "and do not run over");
   }
   round_trip(status, room);
-  round_trip(status, 8192);
+  round_trip(status, 16384);
   return 0;
 }

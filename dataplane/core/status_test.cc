@@ -9,9 +9,11 @@
 namespace sluice::wire {
 namespace {
 
-std::vector<uint8_t> encoded(const Status& s, size_t room, uint32_t* done, uint32_t* gaps) {
+std::vector<uint8_t> encoded(const Status& s, size_t room = kStatusBytesMax, StatusWritten* said = nullptr) {
   std::vector<uint8_t> bytes(room);
-  bytes.resize(encode_status(s, bytes, done, gaps));
+  const StatusWritten written = encode_status(s, bytes);
+  bytes.resize(written.bytes);
+  if (said != nullptr) *said = written;
   return bytes;
 }
 
@@ -20,59 +22,134 @@ TEST(Status, RoundTripsEveryField) {
   s.echo_send_time_ns = 1;
   s.echo_hold_ns = 2;
   s.received_end = 1000;
+  s.datagrams_received = 990;
+  s.no_room = 3;
+  s.crc_errors = 4;
   s.credit_extents = 17;
+  s.advice_bps = 8'000'000'000;
   s.bytes_received = 1ULL << 50;
   s.delay_min_ns = -5;
   s.delay_max_ns = 1'000'000;
-  s.done_first = 0xFFFFFFFE;
-  s.done_count = 2;
-  s.done[0] = {0xFFFFFFFF, UINT64_MAX};
-  s.done[1] = {0, 0};
+  s.done_end = 2;
+  s.done_back = 7;
+  s.run_count = 3;
+  s.runs[0] = {.object = 0xFFFFFFFF, .count = 1, .first = UINT64_MAX - 1};
+  s.runs[1] = {.object = 0, .count = 4, .first = 1000};
+  s.runs[2] = {.object = 0, .count = 2, .first = 7};  // completed late
   s.gap_count = 2;
   s.gaps[0] = {100, 1};
   s.gaps[1] = {300, 1'000'000};
-  uint32_t done = 0;
-  uint32_t gaps = 0;
-  const auto bytes = encoded(s, kStatusBytesMax, &done, &gaps);
-  EXPECT_EQ(done, 2U);
-  EXPECT_EQ(gaps, 2U);
+  StatusWritten said;
+  const auto bytes = encoded(s, kStatusBytesMax, &said);
+  EXPECT_EQ(said.runs, 3U);
+  EXPECT_EQ(said.gaps, 2U);
   Status d;
   ASSERT_TRUE(decode_status(bytes, &d));
+  EXPECT_EQ(d.echo_send_time_ns, 1U);
+  EXPECT_EQ(d.echo_hold_ns, 2U);
   EXPECT_EQ(d.received_end, 1000U);
+  EXPECT_EQ(d.datagrams_received, 990U);
+  EXPECT_EQ(d.no_room, 3U);
+  EXPECT_EQ(d.crc_errors, 4U);
   EXPECT_EQ(d.credit_extents, 17U);
+  EXPECT_EQ(d.advice_bps, 8'000'000'000U);
+  EXPECT_EQ(d.bytes_received, 1ULL << 50);
   EXPECT_EQ(d.delay_min_ns, -5);
-  EXPECT_EQ(d.done_first, 0xFFFFFFFE);
-  EXPECT_EQ(d.done[0].object, 0xFFFFFFFFU);
-  EXPECT_EQ(d.done[0].number, UINT64_MAX);
+  EXPECT_EQ(d.delay_max_ns, 1'000'000);
+  EXPECT_EQ(d.done_first(), 0xFFFFFFFB);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(d.runs[i].object, s.runs[i].object);
+    EXPECT_EQ(d.runs[i].first, s.runs[i].first);
+    EXPECT_EQ(d.runs[i].count, s.runs[i].count);
+  }
   EXPECT_EQ(d.gaps[0].first, 100U);
   EXPECT_EQ(d.gaps[1].first, 300U);
   EXPECT_EQ(d.gaps[1].count, 1'000'000U);
 }
 
+TEST(Status, CarriesDelaysOfAnySize) {
+  for (const int64_t min : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{1} << 61}) {
+    Status s;
+    s.delay_min_ns = min;
+    s.delay_max_ns = min + INT64_MAX / 2;
+    Status d;
+    ASSERT_TRUE(decode_status(encoded(s), &d));
+    EXPECT_EQ(d.delay_min_ns, s.delay_min_ns);
+    EXPECT_EQ(d.delay_max_ns, s.delay_max_ns);
+  }
+}
+
+// On a channel that loses most long datagrams a status must be short: this is one of a transfer of some GiB,
+// with 8 extents and 8 gaps.
+TEST(Status, IsShort) {
+  Status s;
+  s.echo_send_time_ns = 86'400'000'000'000;
+  s.echo_hold_ns = 500'000;
+  s.received_end = 4'000'000;
+  s.datagrams_received = 1'500'000;
+  s.credit_extents = 9'000;
+  s.bytes_received = 4ULL << 30;
+  s.delay_min_ns = -50'000'000'000'000;
+  s.delay_max_ns = s.delay_min_ns + 200'000'000;
+  s.done_end = 8'000;
+  s.done_back = s.run_count = 8;
+  for (uint32_t i = 0; i < 8; ++i) s.runs[i] = {.object = 0, .count = 1, .first = 8000 + 3 * i};
+  s.gap_count = 8;
+  for (uint32_t i = 0; i < 8; ++i) s.gaps[i] = {3'999'000 + 10 * i, 2};
+  EXPECT_LT(encoded(s).size(), 100U);
+}
+
 TEST(Status, SaysHowManyEntriesFitted) {
   Status s;
-  s.done_count = kStatusDoneMax;
-  for (auto& done : s.done) done = {0xFFFFFFFF, UINT64_MAX};
+  s.echo_send_time_ns = s.echo_hold_ns = s.received_end = s.datagrams_received = UINT64_MAX;
+  s.no_room = s.crc_errors = s.credit_extents = s.advice_bps = s.bytes_received = UINT64_MAX;
+  s.delay_min_ns = INT64_MIN;
+  s.delay_max_ns = -1;
+  s.run_count = kStatusRunsMax;
+  s.done_end = s.done_back = UINT32_MAX;
+  for (uint32_t i = 0; i < kStatusRunsMax; ++i)
+    s.runs[i] = {.object = ~i, .count = 8, .first = UINT64_MAX - 8};
   s.gap_count = kStatusGapsMax;
-  for (uint32_t i = 0; i < kStatusGapsMax; ++i) s.gaps[i] = {10ULL * i, 1};
-  uint32_t done = 0;
-  uint32_t gaps = 0;
-  const auto bytes = encoded(s, 200, &done, &gaps);
-  EXPECT_LE(bytes.size(), 200U);
-  EXPECT_LT(done, kStatusDoneMax);
+  for (uint32_t i = 0; i < kStatusGapsMax; ++i) s.gaps[i] = {(uint64_t{1} << 63) + 10ULL * i, 1};
+  for (size_t room = kStatusBytesMin; room <= kStatusBytesMax; ++room) {
+    StatusWritten said;
+    const auto bytes = encoded(s, room, &said);
+    ASSERT_LE(bytes.size(), room);
+    ASSERT_GE(said.runs, 1U) << "there is room for one of each, however large";
+    ASSERT_GE(said.gaps, 1U);
+    Status d;
+    ASSERT_TRUE(decode_status(bytes, &d));
+    ASSERT_EQ(d.run_count, said.runs);
+    ASSERT_EQ(d.gap_count, said.gaps);
+  }
+}
+
+TEST(Status, ListsManyExtentsThatWereCompletedInOrder) {
+  Status s;
+  s.done_end = s.done_back = kStatusDoneMax;
+  s.run_count = 1;
+  s.runs[0] = {.object = 3, .count = kStatusDoneMax, .first = 70'000};
   Status d;
-  ASSERT_TRUE(decode_status(bytes, &d));
-  EXPECT_EQ(d.done_count, done);
-  EXPECT_EQ(d.gap_count, gaps);
+  ASSERT_TRUE(decode_status(encoded(s), &d));
+  EXPECT_EQ(d.runs[0].count, kStatusDoneMax);
+  s.done_back = kStatusDoneMax - 1;
+  EXPECT_FALSE(decode_status(encoded(s), &d)) << "more than there are";
+  s.done_back = 2 * kStatusDoneMax;
+  s.run_count = 2;
+  s.runs[1] = {.object = 3, .count = 1, .first = 0};
+  EXPECT_FALSE(decode_status(encoded(s), &d)) << "more than one status may list";
+  s.run_count = 1;
+  s.runs[0] = {.object = 3, .count = 2, .first = UINT64_MAX - 1};
+  EXPECT_FALSE(decode_status(encoded(s), &d)) << "beyond all numbers";
+  s.runs[0] = {.object = 3, .count = 0, .first = 1};
+  EXPECT_FALSE(decode_status(encoded(s), &d)) << "a run of nothing";
 }
 
 TEST(Status, RefusesTruncationAndTrailingBytes) {
   Status s;
   s.gap_count = 1;
   s.gaps[0] = {5, 500};
-  uint32_t done = 0;
-  uint32_t gaps = 0;
-  auto bytes = encoded(s, kStatusBytesMax, &done, &gaps);
+  auto bytes = encoded(s);
   Status d;
   for (size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(decode_status(std::span(bytes).first(n), &d)) << n;
   bytes.push_back(0);
@@ -83,12 +160,10 @@ TEST(Status, RefusesEmptyAndOverflowingGaps) {
   Status s;
   s.gap_count = 1;
   s.gaps[0] = {5, 0};
-  uint32_t done = 0;
-  uint32_t gaps = 0;
   Status d;
-  EXPECT_FALSE(decode_status(encoded(s, kStatusBytesMax, &done, &gaps), &d));
+  EXPECT_FALSE(decode_status(encoded(s), &d));
   s.gaps[0] = {UINT64_MAX - 1, 5};
-  EXPECT_FALSE(decode_status(encoded(s, kStatusBytesMax, &done, &gaps), &d));
+  EXPECT_FALSE(decode_status(encoded(s), &d));
 }
 
 TEST(Status, SurvivesRandomBytes) {
@@ -96,10 +171,13 @@ TEST(Status, SurvivesRandomBytes) {
   std::vector<uint8_t> bytes(kStatusBytesMax);
   for (int round = 0; round < 20'000; ++round) {
     for (auto& b : bytes) b = static_cast<uint8_t>(random());
-    bytes[60] = bytes[62] = 0;
+    // Mostly short varints, so that some get as far as the lists.
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] &= random() % 8 == 0 ? 0xFF : 0x7F;
+    bytes[13] %= 20;
+    bytes[14] %= 20;
     Status d;
     if (decode_status(std::span(bytes).first(random() % bytes.size()), &d)) {
-      EXPECT_LE(d.done_count, kStatusDoneMax);
+      EXPECT_LE(d.run_count, kStatusRunsMax);
       EXPECT_LE(d.gap_count, kStatusGapsMax);
     }
   }

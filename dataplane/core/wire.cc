@@ -18,7 +18,7 @@ constexpr size_t kAtOffset = 32;
 constexpr size_t kAtObject = 40;
 constexpr size_t kAtLength = 44;
 constexpr size_t kAtDoneSeen = 48;
-constexpr size_t kAtReserved2 = 52;  // 4 bytes
+constexpr size_t kAtStatusesHeard = 52;
 constexpr size_t kAtCrc = 56;
 static_assert(kAtReserved1 == kAtKeyEpoch + 1);
 static_assert(kAtCrc == kHeaderCrcCoveredBytes && kAtCrc + 8 == kHeaderBytes);
@@ -52,7 +52,7 @@ void encode(const Header& header, std::span<uint8_t, kHeaderBytes> out) {
   store_be32(p + kAtObject, header.object);
   store_be32(p + kAtLength, header.length);
   store_be32(p + kAtDoneSeen, header.done_seen);
-  store_be32(p + kAtReserved2, 0);
+  store_be32(p + kAtStatusesHeard, header.statuses_heard);
   store_be64(p + kAtCrc, header.crc);
 }
 
@@ -66,7 +66,6 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   if (load_be32(p + kAtKeyEpoch) != 0) {  // with the three reserved bytes behind it
     return p[kAtKeyEpoch] != 0 ? Reject::kBadKeyEpoch : Reject::kReservedNotZero;
   }
-  if (load_be32(p + kAtReserved2) != 0) return Reject::kReservedNotZero;
   out->type = static_cast<Type>(p[kAtType]);
   out->flags = p[kAtFlags];
   out->key_epoch = 0;
@@ -77,10 +76,12 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   out->object = load_be32(p + kAtObject);
   out->length = load_be32(p + kAtLength);
   out->done_seen = load_be32(p + kAtDoneSeen);
+  out->statuses_heard = load_be32(p + kAtStatusesHeard);
   out->crc = load_be64(p + kAtCrc);
   if (out->type != Type::kData) {
     if ((out->flags | out->offset | out->object) != 0) return Reject::kReservedNotZero;
-    if (out->type == Type::kStatus && out->done_seen != 0) return Reject::kReservedNotZero;
+    if (out->type == Type::kStatus && (out->done_seen | out->statuses_heard) != 0)
+      return Reject::kReservedNotZero;
   }
   if (datagram.size() - kHeaderBytes != out->length) return Reject::kBadLength;
   return Reject::kNone;

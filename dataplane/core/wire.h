@@ -41,15 +41,16 @@ std::string_view crc_kind_name(CrcKind kind);  // "none", "crc32c", "crc64"
 struct Header {
   Type type = Type::kData;
   uint8_t flags = 0;
-  uint8_t key_epoch = 0;      // 0 while chunks are not encrypted
-  uint64_t flow_id = 0;       // named by the receiver at every attach
-  uint64_t tx_seq = 0;        // never reused on a flow; kProbe, kStatus: see WIRE.md
-  uint64_t send_time_ns = 0;  // sender's monotonic clock
-  uint64_t offset = 0;        // byte offset of the chunk in the object
-  uint32_t object = 0;        // file number within the session
-  uint32_t length = 0;        // payload bytes
-  uint32_t done_seen = 0;     // completed extents of this flow that the sender has learned of
-  uint64_t crc = 0;           // CRC-64, or CRC-32C in the low 32 bits, or 0 for kNone
+  uint8_t key_epoch = 0;        // 0 while chunks are not encrypted
+  uint64_t flow_id = 0;         // named by the receiver at every attach
+  uint64_t tx_seq = 0;          // never reused on a flow; kProbe, kStatus: see WIRE.md
+  uint64_t send_time_ns = 0;    // sender's monotonic clock
+  uint64_t offset = 0;          // byte offset of the chunk in the object
+  uint32_t object = 0;          // file number within the session
+  uint32_t length = 0;          // payload bytes
+  uint32_t done_seen = 0;       // completed extents of this flow that the sender has learned of
+  uint32_t statuses_heard = 0;  // statuses of this flow that the sender has taken
+  uint64_t crc = 0;             // CRC-64, or CRC-32C in the low 32 bits, or 0 for kNone
 };
 
 // Why a datagram is dropped; each is a counter of the same name (board/counters.def).

@@ -91,9 +91,14 @@ wire::Status any_status(fuzz::Input& input) {
   s.echo_hold_ns = input.edge();
   s.received_end = input.edge();
   s.credit_extents = input.flag() ? input.edge() : input.below(32);
-  s.done_first = input.flag() ? static_cast<uint32_t>(input.edge()) : input.below(8);
-  s.done_count = input.below(8);
-  for (uint32_t i = 0; i < s.done_count; ++i) s.done[i] = {input.below(5), input.below(8)};
+  s.datagrams_received = input.edge();
+  s.crc_errors = input.edge();
+  s.done_end = input.flag() ? static_cast<uint32_t>(input.edge()) : input.below(16);
+  s.done_back = input.flag() ? static_cast<uint32_t>(input.edge()) : input.below(16);
+  s.run_count = input.below(8);
+  for (uint32_t i = 0; i < s.run_count; ++i) {
+    s.runs[i] = {.object = input.below(5), .count = 1 + input.below(4), .first = input.below(8)};
+  }
   s.gap_count = input.below(8);
   uint64_t end = 0;
   for (uint32_t i = 0; i < s.gap_count; ++i) {
@@ -131,6 +136,8 @@ Frame datagram(World& world, fuzz::Input& input) {
                                      : wire::Type::kProbe};
   h.send_time_ns = odd & 16 ? input.edge() : world.now_ns - 1000;
   h.done_seen = odd & 16 ? static_cast<uint32_t>(input.edge()) : static_cast<uint32_t>(world.written.size());
+  h.statuses_heard = odd & 16 ? static_cast<uint32_t>(input.edge()) : 0;
+  if (h.type == wire::Type::kStatus && (odd & 2) == 0) h.done_seen = h.statuses_heard = 0;
   h.flow_id = h.type == wire::Type::kStatus ? kTxFlow : kRxFlow;
   h.tx_seq = odd & 32 ? input.edge() : world.next_seq++ + (input.below(16) == 0 ? input.below(200) : 0);
   std::vector<uint8_t> payload;
@@ -138,9 +145,7 @@ Frame datagram(World& world, fuzz::Input& input) {
     fill_data(world, input, odd, &h, &payload);
   } else if (h.type == wire::Type::kStatus) {
     payload.resize(wire::kStatusBytesMax);
-    uint32_t done = 0;
-    uint32_t gaps = 0;
-    payload.resize(wire::encode_status(any_status(input), payload, &done, &gaps));
+    payload.resize(wire::encode_status(any_status(input), payload).bytes);
   } else if (odd & 1) {
     payload.resize(input.take<uint8_t>());
   }

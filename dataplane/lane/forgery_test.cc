@@ -29,9 +29,7 @@ class Forgery : public Lane {
   }
   void forge_status(const wire::Status& status, uint64_t seq) {
     std::vector<uint8_t> payload(wire::kStatusBytesMax);
-    uint32_t done = 0;
-    uint32_t gaps = 0;
-    payload.resize(wire::encode_status(status, payload, &done, &gaps));
+    payload.resize(wire::encode_status(status, payload).bytes);
     a_.port.frames().arrived.push_back(
         frame_of(b_, a_, {.type = wire::Type::kStatus, .tx_seq = seq, .send_time_ns = now_ns_}, payload));
   }
@@ -46,7 +44,8 @@ class Forgery : public Lane {
     status.received_end = rx.highest_data_end;
     status.credit_extents = rx.credit_extents;
     status.bytes_received = rx.bytes;
-    status.done_first = static_cast<uint32_t>(rx.extents_done);
+    status.datagrams_received = rx.datagrams;
+    status.done_end = static_cast<uint32_t>(rx.extents_done);
     return status;
   }
   uint64_t status_seq() { return b_.board().flows[kRxSlot].state.statuses; }
@@ -191,10 +190,11 @@ TEST_F(Forgery, DoneListInAStatus) {
   for (const uint32_t count : {1U, 64U}) {
     for (const bool held : {false, true}) {
       wire::Status status = true_status();
-      status.done_count = count;
-      for (uint32_t i = 0; i < count; ++i) {
-        status.done[i] = {held ? 0U : 99U, held ? status.done_first + i + 2 : 7 + i};
-      }
+      const uint32_t first = status.done_end;
+      status.done_end += count;
+      status.done_back = count;
+      status.run_count = 1;
+      status.runs[0] = {.object = held ? 0U : 99U, .count = count, .first = held ? first + 2 : 7};
       forge_status(status, status_seq());
       transfer(written_ + 5 * kExtentBytes);
     }
@@ -207,9 +207,10 @@ TEST_F(Forgery, FirstNumberOfADoneListInAStatus) {
   begin();
   for (const uint32_t first : {5U, 1000U, UINT32_MAX}) {
     wire::Status status = true_status();
-    status.done_first = first;
-    status.done_count = 3;
-    for (uint32_t i = 0; i < 3; ++i) status.done[i] = {0, 1000 + i};
+    status.done_end = first + 3;
+    status.done_back = 3;
+    status.run_count = 1;
+    status.runs[0] = {.object = 0, .count = 3, .first = 1000};
     forge_status(status, status_seq());
     transfer(written_ + 3 * kExtentBytes);
   }

@@ -10,6 +10,7 @@
 namespace sluice::lane {
 namespace {
 
+constexpr uint64_t kUnsaidSooner = 4;
 constexpr uint32_t kMissingEventsMax = 512;  // for one query; control asks again
 
 }  // namespace
@@ -174,7 +175,11 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   wire::Status status;
   status.echo_send_time_ns = flow.echo_send_time_ns;
   status.echo_hold_ns = flow.echo_send_time_ns == 0 ? 0 : now_ns - flow.echo_arrival_ns;
-  status.received_end = flow.window.end();
+  // A chunk that found no buffer is not recorded: it came all the same.
+  status.received_end = std::max(flow.window.end(), flow.came_end);
+  status.datagrams_received = flow.slot.state.datagrams.load(std::memory_order_relaxed);
+  status.no_room = flow.slot.state.no_buffer_drops.load(std::memory_order_relaxed);
+  status.crc_errors = flow.slot.state.crc_errors.load(std::memory_order_relaxed);
   status.credit_extents = flow.credit();
   status.bytes_received = flow.slot.state.bytes.load(std::memory_order_relaxed);
   if (flow.delay_min_ns <= flow.delay_max_ns) {
@@ -186,33 +191,43 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   for (uint32_t i = 0; i < status.gap_count; ++i) status.gaps[i] = flow.gaps.at(i).run;
 
   uint8_t payload[wire::kStatusBytesMax];
-  uint32_t done_written = 0;
-  uint32_t gaps_written = 0;
-  const size_t bytes = wire::encode_status(status, payload, &done_written, &gaps_written);
+  const wire::StatusWritten written =
+      wire::encode_status(status, {payload, flow.status_loss.payload_bytes_max()});
   const wire::Header header{.type = wire::Type::kStatus,
                             .flow_id = flow.config.flow_id,
                             .tx_seq = flow.status_seq,
                             .send_time_ns = now_ns,
-                            .length = static_cast<uint32_t>(bytes)};
+                            .length = static_cast<uint32_t>(written.bytes)};
   uint64_t ignored = 0;
-  if (!flow.channel.send(header, {payload, bytes}, nullptr, 0, &ignored)) return;
+  if (!flow.channel.send(header, {payload, written.bytes}, nullptr, 0, &ignored)) return;
   ++flow.status_seq;
-  for (uint32_t i = 0; i < gaps_written; ++i) --flow.gaps.at(i).left;
-  while (!flow.gaps.empty() && flow.gaps.front().left == 0) flow.gaps.pop();
+  flow.status_loss.sent(written.bytes);
+  flow.done_log.listed(status, written.runs);
+  for (uint32_t i = 0; i < written.gaps; ++i) ++flow.gaps.at(i).said;
+  while (!flow.gaps.empty() && flow.gaps.front().said >= flow.status_loss.gap_repeats()) flow.gaps.pop();
   add(flow.slot.state.statuses, 1);
   set(flow.slot.state.credit_extents, status.credit_extents);
   flow.credit_told = status.credit_extents;
   flow.delay_min_ns = INT64_MAX;
   flow.delay_max_ns = INT64_MIN;
-  // What did not fit this time, or has to be said again, follows after the usual interval: after ever longer
-  // ones while the sender is silent, since it echoes nothing then.
+  set(flow.slot.state.network_lost,
+      flow.loss.update(missing_of(status.received_end, status.datagrams_received, status.crc_errors),
+                       now_ns));
+  flow.next_status_ns = next_status_after(flow, now_ns);
+}
+
+// What has to be said again follows after the usual interval: after ever longer ones while the sender is
+// silent, since it echoes nothing then. What was never said, as it did not fit, follows sooner.
+uint64_t RxSide::next_status_after(Flow& flow, uint64_t now_ns) {
   const uint64_t usual_ns = std::min<uint64_t>(flow.config.status_interval_ns, kIdleStatusNs);
   const bool heard = flow.echo_arrival_ns > flow.last_status_ns;
   flow.repeat_interval_ns = heard ? usual_ns : std::min(2 * flow.repeat_interval_ns, kIdleStatusNs);
   flow.last_status_ns = now_ns;
-  flow.next_status_ns = now_ns + (!flow.gaps.empty()            ? usual_ns
-                                  : flow.done_log.unknown() > 0 ? flow.repeat_interval_ns
-                                                                : kIdleStatusNs);
+  if (!flow.gaps.empty()) {
+    const bool unsaid = flow.gaps.at(flow.gaps.size() - 1).said == 0;
+    return now_ns + (unsaid ? usual_ns / kUnsaidSooner : usual_ns);
+  }
+  return now_ns + (flow.done_log.unknown() > 0 ? flow.repeat_interval_ns : kIdleStatusNs);
 }
 
 uint64_t RxSide::next_due_ns() const {

@@ -7,14 +7,15 @@
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/fifo.h"
 #include "dataplane/core/leap.h"
+#include "dataplane/core/loss_level.h"
 #include "dataplane/core/seq_window.h"
 #include "dataplane/core/status.h"
+#include "dataplane/core/status_loss.h"
 #include "dataplane/lane/rx_side.h"
 
 namespace sluice::lane {
 
 inline constexpr uint32_t kGapsKept = 1024;
-inline constexpr uint8_t kGapRepeats = 3;
 inline constexpr uint64_t kIdleStatusNs = 10'000'000;
 // So many data in a row that are too old: the window was led astray, not they.
 inline constexpr uint32_t kOldInARow = 64;
@@ -32,14 +33,14 @@ struct RxSide::Flow {
 
   struct GapToSend {
     wire::GapRun run;
-    uint8_t left = kGapRepeats;
+    uint8_t said = 0;
   };
 
   // How many extents the sender may have opened in all: those that are completed, and the window. Never more
   // than the log of completed extents can tell it about; and never less than before, though its echo may go
   // back.
   uint64_t credit() {
-    const uint64_t now = std::min(released + config.credit_extents, done_log.known() + kDoneKept);
+    const uint64_t now = std::min(released + config.credit_extents, done_log.known() + done_log.kept());
     return credit_given = std::max(credit_given, now);
   }
 
@@ -55,6 +56,9 @@ struct RxSide::Flow {
   uint32_t extents_open = 0;
   bool closing = false;
   uint64_t status_seq = 0;
+  StatusLoss status_loss;
+  uint64_t came_end = 0;  // 1 + highest tx_seq of data that came, recorded or not
+  LossLevel loss;
   uint64_t next_status_ns = 0;
   uint64_t last_status_ns = 0;
   uint64_t credit_given = 0;

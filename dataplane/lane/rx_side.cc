@@ -27,6 +27,7 @@ void RxSide::note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns) 
   const auto delay = static_cast<int64_t>(now_ns - header.send_time_ns);
   flow.delay_min_ns = std::min(flow.delay_min_ns, delay);
   flow.delay_max_ns = std::max(flow.delay_max_ns, delay);
+  flow.status_loss.heard(header.statuses_heard);
   const uint64_t known = flow.done_log.known();
   if (!flow.done_log.echoed(header.done_seen)) return resources_.count(Counter::rx_false_done_seen);
   if (flow.done_log.known() > known) flow.channel.confirm(now_ns);  // it has had a status of ours
@@ -48,7 +49,7 @@ void RxSide::on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire
   flow.old_in_a_row = 0;
   resources_.count(Counter::rx_window_restarts);
   flow.window.restart(h.tx_seq);
-  flow.probe_end = h.tx_seq;
+  flow.probe_end = flow.came_end = h.tx_seq;
   flow.slot.state.probe_end.store(flow.probe_end, std::memory_order_release);
   flow.slot.state.highest_data_end.store(flow.window.end(), std::memory_order_release);
 }
@@ -77,6 +78,10 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);
   if (!flow->leap.believes(known_end, h.tx_seq + 1, h.send_time_ns)) {
     return resources_.count(Counter::rx_drop_far_tx_seq);
+  }
+  if (verdict == SeqWindow::Verdict::kNew) {
+    add(flow->slot.state.datagrams, 1);
+    flow->came_end = std::max(flow->came_end, h.tx_seq + 1);
   }
   Object* const object = resources_.objects.find(flow->config.session, h.object);
   if (object == nullptr || !object->is(board::kObjectWrite) ||
@@ -158,7 +163,7 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
   const ExtentKey key{object.session, object.id, number};
   const uint32_t known = table_.find(key);
   if (known != ExtentTable::kNone) return &extents_[known];
-  if (flow.done_log.unknown() + flow.extents_open >= kDoneKept) return nullptr;
+  if (flow.done_log.unknown() + flow.extents_open >= flow.done_log.kept()) return nullptr;
   const uint32_t index = pool_.take(repair);
   if (index == storage::ExtentPool::kNone) {
     starved_ = true;

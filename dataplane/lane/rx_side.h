@@ -70,6 +70,7 @@ class RxSide {
   void release(Extent& extent);
   void release_written_elsewhere();
   void send_status(Flow& flow, uint64_t now_ns);
+  static uint64_t next_status_after(Flow& flow, uint64_t now_ns);
   void take_gaps(Flow& flow);
   void settle_closed(uint32_t flow_slot);
   uint32_t slot_of(const Extent& e) const { return first_ + static_cast<uint32_t>(&e - extents_.data()); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dataplane/core/done_lists.h"
+#include "dataplane/core/loss_level.h"
 #include "dataplane/core/round_trip.h"
 #include "dataplane/lane/tx_side.h"
 
@@ -63,6 +64,8 @@ struct TxSide::Flow {
   DoneRecord done;
   RoundTrip round_trip;
   uint64_t last_status_seq = 0;
+  uint32_t statuses_heard = 0;  // modulo 2^32, as it is echoed
+  LossLevel loss;
   uint64_t last_echo_ns = 0;
   uint64_t last_peer_ns;
   uint64_t last_send_ns = 0;

@@ -89,7 +89,8 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
       .offset = e.offset + at,
       .object = e.object->id,
       .length = bytes,
-      .done_seen = flow.done.seen()};
+      .done_seen = flow.done.seen(),
+      .statuses_heard = flow.statuses_heard};
   if (!flow.channel.send(header, {e.buffer->data + at, bytes}, e.buffer, leaves_ns, digest)) return false;
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
   ++flow.tx_seq;
@@ -244,7 +245,8 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
                             .flow_id = flow.config.flow_id,
                             .tx_seq = flow.tx_seq,
                             .send_time_ns = now_ns,
-                            .done_seen = flow.done.seen()};
+                            .done_seen = flow.done.seen(),
+                            .statuses_heard = flow.statuses_heard};
   uint64_t ignored = 0;
   if (!flow.channel.send(header, {}, nullptr, 0, &ignored)) return;
   flow.last_send_ns = now_ns;

@@ -87,8 +87,10 @@ class TxSide {
   Flow* find(uint32_t flow_slot);
   Flow* match(const net::RxDatagram& datagram, uint64_t flow_id) const;
   void take_status(Flow& flow, uint64_t status_seq, const wire::Status& status, uint64_t now_ns);
+  static void note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns);
   void take_levels(Flow& flow, const wire::Status& status);
   void take_done(Flow& flow, const wire::Status& status, bool newest);
+  bool take_done_entry(Flow& flow, uint32_t number, const wire::DoneExtent& extent);
   void take_gaps(Flow& flow, const wire::Status& status);
   void read_ahead(Flow& flow);
   bool start_read(Flow& flow, Object& object, uint64_t number, bool repair, uint32_t* slot);

@@ -38,6 +38,7 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
   flow.last_peer_ns = now_ns;
   set(flow.slot.state.last_peer_ns, now_ns);
   add(flow.slot.state.statuses, 1);
+  ++flow.statuses_heard;
   if (!flow.round_trip.echoed(status.echo_send_time_ns, status.echo_hold_ns, now_ns)) {
     resources_.count(Counter::rx_false_echo);
   } else if (status.echo_send_time_ns > flow.last_echo_ns) {
@@ -51,6 +52,7 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
   if (!overtaken) {
     flow.last_status_seq = status_seq;
     take_levels(flow, status);
+    note_losses(flow, status, now_ns);
   }
   take_done(flow, status, !overtaken);
   take_gaps(flow, status);
@@ -73,25 +75,48 @@ void TxSide::take_levels(Flow& flow, const wire::Status& status) {
   state.delay_max_ns.store(status.delay_max_ns, std::memory_order_relaxed);
 }
 
+// What became of the datagrams: each cause has a number of its own.
+void TxSide::note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns) {
+  board::FlowState& state = flow.slot.state;
+  set(state.peer_datagrams, status.datagrams_received);
+  set(state.peer_no_room, status.no_room);
+  set(state.peer_crc_errors, status.crc_errors);
+  set(state.peer_advice_bps, status.advice_bps);
+  const uint64_t end = std::min(status.received_end, flow.tx_seq);
+  set(state.network_lost,
+      flow.loss.update(missing_of(end, status.datagrams_received, status.crc_errors), now_ns));
+}
+
 void TxSide::take_done(Flow& flow, const wire::Status& status, bool newest) {
-  for (uint32_t i = 0; i < status.done_count; ++i) {
-    switch (flow.done.look(status.done_first + i, status.done[i])) {
-      case DoneRecord::Verdict::kOld:
-        break;
-      case DoneRecord::Verdict::kNext:
-        if (const DoneTaken* const wrong = flow.done.contradicted()) take_back(flow, *wrong);
-        flow.done.take({status.done[i], complete(flow, status.done[i])});
-        break;
-      case DoneRecord::Verdict::kContradiction:
+  uint32_t number = status.done_first();
+  for (uint32_t i = 0; i < status.run_count; ++i) {
+    const wire::DoneRun& run = status.runs[i];
+    for (uint32_t n = 0; n < run.count; ++n, ++number) {
+      if (!take_done_entry(flow, number, {.object = run.object, .number = run.first + n})) {
         flow.probe_interval_ns = kProbeIntervalNsMin;
         return resources_.count(Counter::rx_false_done_lists);
+      }
     }
   }
-  if (!newest || status.done_count >= kDoneListPart) return;
-  const uint32_t end = status.done_first + status.done_count;
-  const DoneTaken* wrong = flow.done.beyond(end);
+  if (!newest) return;
+  const DoneTaken* wrong = flow.done.beyond(status.done_end);
   if (wrong != nullptr) resources_.count(Counter::rx_false_done_lists);
-  for (; wrong != nullptr; wrong = flow.done.beyond(end)) take_back(flow, *wrong);
+  for (; wrong != nullptr; wrong = flow.done.beyond(status.done_end)) take_back(flow, *wrong);
+}
+
+// False: it contradicts an earlier list.
+bool TxSide::take_done_entry(Flow& flow, uint32_t number, const wire::DoneExtent& extent) {
+  switch (flow.done.look(number, extent)) {
+    case DoneRecord::Verdict::kOld:
+      return true;
+    case DoneRecord::Verdict::kNext:
+      if (const DoneTaken* const wrong = flow.done.contradicted(number)) take_back(flow, *wrong);
+      flow.done.take(number, {extent, complete(flow, extent)});
+      return true;
+    case DoneRecord::Verdict::kContradiction:
+      return false;
+  }
+  return true;
 }
 
 void TxSide::take_gaps(Flow& flow, const wire::Status& status) {

@@ -39,16 +39,18 @@ Bytes sealed(CrcKind kind, wire::Header header, const Bytes& payload) {
   return datagram;
 }
 
-wire::Header header_of(Type type, uint64_t tx_seq, uint64_t send_time_ns, uint32_t done_seen) {
+wire::Header header_of(Type type, uint64_t tx_seq, uint64_t send_time_ns, uint32_t done_seen,
+                       uint32_t statuses_heard) {
   return {.type = type,
           .flow_id = 0x8000112233440007,
           .tx_seq = tx_seq,
           .send_time_ns = send_time_ns,
-          .done_seen = done_seen};
+          .done_seen = done_seen,
+          .statuses_heard = statuses_heard};
 }
 
 TEST(Golden, Data) {
-  wire::Header header = header_of(Type::kData, 6, 0x0102030405060708, 3);
+  wire::Header header = header_of(Type::kData, 6, 0x0102030405060708, 3, 40);
   header.flags = wire::kFlagRetransmission;
   header.offset = 300 * 65536;
   header.object = 2;
@@ -61,26 +63,30 @@ TEST(Golden, Status) {
   wire::Status status{.echo_send_time_ns = 0x0102030405060708,
                       .echo_hold_ns = 1000,
                       .received_end = 7,
+                      .datagrams_received = 4,
+                      .no_room = 0,
+                      .crc_errors = 1,
                       .credit_extents = 20,
+                      .advice_bps = 1'000'000'000,
                       .bytes_received = 36009,
                       .delay_min_ns = -5,
                       .delay_max_ns = 300,
-                      .done_first = 3,
-                      .done_count = 1,
+                      .done_end = 6,
+                      .done_back = 3,
+                      .run_count = 2,
                       .gap_count = 2};
-  status.done[0] = {.object = 2, .number = 300};
+  status.runs[0] = {.object = 2, .count = 2, .first = 300};
+  status.runs[1] = {.object = 2, .count = 1, .first = 298};
   status.gaps[0] = {.first = 2, .count = 1};
   status.gaps[1] = {.first = 4, .count = 2};
   Bytes payload(wire::kStatusBytesMax);
-  uint32_t done = 0;
-  uint32_t gaps = 0;
-  payload.resize(wire::encode_status(status, payload, &done, &gaps));
-  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kStatus, 41, 0x1112131415161718, 0), payload),
+  payload.resize(wire::encode_status(status, payload).bytes);
+  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kStatus, 41, 0x1112131415161718, 0, 0), payload),
             documented("status"));
 }
 
 TEST(Golden, Probe) {
-  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kProbe, 7, 0x0102030405060A0B, 4), {}),
+  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kProbe, 7, 0x0102030405060A0B, 4, 42), {}),
             documented("probe"));
 }
 

@@ -60,10 +60,11 @@ wire::Status status_of(uint32_t done, uint32_t gaps) {
                       .bytes_received = uint64_t{30} << 30,
                       .delay_min_ns = -5'000,
                       .delay_max_ns = 90'000,
-                      .done_first = 400,
-                      .done_count = done,
+                      .done_end = 400 + done,
+                      .done_back = done,
+                      .run_count = done,
                       .gap_count = gaps};
-  for (uint32_t i = 0; i < done; ++i) status.done[i] = {.object = 3, .number = 1000 + i};
+  for (uint32_t i = 0; i < done; ++i) status.runs[i] = {.object = 3, .count = 1, .first = 1000 + 2 * i};
   for (uint32_t i = 0; i < gaps; ++i) status.gaps[i] = {.first = 3'900'000 + 100 * i, .count = 1 + i % 3};
   return status;
 }
@@ -78,9 +79,7 @@ void wire_encode_status(benchmark::State& state) {
   std::array<uint8_t, wire::kStatusBytesMax> out{};
   size_t bytes = 0;
   for (auto _ : state) {
-    uint32_t done = 0;
-    uint32_t gaps = 0;
-    benchmark::DoNotOptimize(bytes = wire::encode_status(status, out, &done, &gaps));
+    benchmark::DoNotOptimize(bytes = wire::encode_status(status, out).bytes);
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations()));
@@ -90,11 +89,9 @@ BENCHMARK(wire_encode_status)->Apply(status_sizes);
 
 void wire_decode_status(benchmark::State& state) {
   std::array<uint8_t, wire::kStatusBytesMax> out{};
-  uint32_t done = 0;
-  uint32_t gaps = 0;
-  const size_t bytes = wire::encode_status(
-      status_of(static_cast<uint32_t>(state.range(0)), static_cast<uint32_t>(state.range(1))), out, &done,
-      &gaps);
+  const wire::Status said =
+      status_of(static_cast<uint32_t>(state.range(0)), static_cast<uint32_t>(state.range(1)));
+  const size_t bytes = wire::encode_status(said, out).bytes;
   wire::Status status;
   for (auto _ : state) {
     benchmark::DoNotOptimize(out.data());

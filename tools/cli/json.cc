@@ -32,6 +32,7 @@ Json session_fields(const api::Session& s) {
               {"duplicates", s.duplicates()},
               {"crc_errors", s.crc_errors()},
               {"lost", s.lost()},
+              {"no_room", s.no_room()},
               {"rtt_us", s.rtt_us()},
               {"lanes", s.lanes()},
               {"chunk_bytes", s.chunk_bytes()},

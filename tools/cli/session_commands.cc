@@ -54,9 +54,10 @@ std::string details(const api::Session& s) {
   add("goodput", s.data_elapsed_s() > 0 ? format_rate(s.goodput_bps()) : "");
   add("rate limit", s.rate_limit_bps() == 0 ? "" : format_rate(static_cast<double>(s.rate_limit_bps())));
   add("elapsed", fmt::format("{:.3f} s, of data {:.3f} s", s.elapsed_s(), s.data_elapsed_s()));
-  add("chunks",
-      fmt::format("{} of {} bytes, {} retransmits, {} lost, {} duplicates, {} CRC errors", s.chunks(),
-                  s.chunk_bytes(), s.retransmits(), s.lost(), s.duplicates(), s.crc_errors()));
+  add("chunks", fmt::format("{} of {} bytes, {} retransmits, {} duplicates", s.chunks(), s.chunk_bytes(),
+                            s.retransmits(), s.duplicates()));
+  add("losses", fmt::format("{} network, {} destination had no room, {} CRC errors", s.lost(), s.no_room(),
+                            s.crc_errors()));
   add("round trip", s.rtt_us() == 0 ? "" : fmt::format("{:.0f} us", s.rtt_us()));
   add("lanes", std::to_string(s.lanes()));
   add("crc", printable(s.crc()));

@@ -7,7 +7,7 @@ import struct
 import peer
 from peer.control import pb
 
-VERSION = 2
+VERSION = 3
 
 
 class Stream:

@@ -13,6 +13,7 @@ from transfers import Lossy
 
 import peer
 from peer import wire
+from peer.session import VERSION
 
 
 def documented(name):
@@ -22,15 +23,16 @@ def documented(name):
 
 
 FLOW = 0x8000112233440007
-STATUS = wire.Status(0x0102030405060708, 1000, 7, 20, 36009, -5, 300, 3, [(2, 300)], [(2, 1), (4, 2)])
-DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.RETRANSMISSION, 300 * 65536, 2, 3)
+STATUS = wire.Status(0x0102030405060708, 1000, 7, 4, 0, 1, 20, 1_000_000_000, 36009, -5, 300, 6, 3,
+                     [(2, 300, 2), (2, 298, 1)], [(2, 1), (4, 2)])  # fmt: skip
+DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.RETRANSMISSION, 300 * 65536, 2, 3, 40)
 
 
 @pytest.mark.parametrize("name, datagram, crc", [
     ("data", DATA, wire.CRC64),
     ("data, CRC-32C", DATA, wire.CRC32C),
     ("status", wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack()), wire.CRC64),
-    ("probe", wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, done_seen=4), wire.CRC64),
+    ("probe", wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, done_seen=4, statuses_heard=42), wire.CRC64),
 ])  # fmt: skip
 def test_golden_datagrams(name, datagram, crc):
     frame = documented(name)
@@ -108,7 +110,8 @@ def test_an_inquiry_opens_nothing(two):
         for session_id, known in ((session.id, True), (b"u" * 16, False)):
             taken = thread.submit(asked.take_one, listener)
             with contextlib.closing(peer.connect(listener.address, asks.identity)) as stream:
-                stream.send("hello", protocol_version_min=2, protocol_version_max=2, session_id=session_id, inquires=True)
+                stream.send("hello", protocol_version_min=VERSION, protocol_version_max=VERSION,
+                            session_id=session_id, inquires=True)  # fmt: skip
                 if known:
                     _, answer = stream.expect("hello")
                     assert (answer.session_id, answer.known, answer.ended) == (session_id, True, False)

@@ -95,9 +95,16 @@ class ReceivingLane(Lane):
         # Of the 32-bit number that the source echoes we need how far it is behind our own.
         behind = (len(self._completed) - self._done_seen) % (1 << 32)
         first = len(self._completed) - behind if behind <= len(self._completed) else len(self._completed)
+        runs = []
+        for number, extent in self._completed[first : first + 64]:
+            if runs and (number, extent) == (runs[-1][0], runs[-1][1] + runs[-1][2]):
+                runs[-1][2] += 1
+            else:
+                runs.append([number, extent, 1])
         status = wire.Status(self._echo, now - self._echo_at if self._echo else 0, self._received_end,
-                             len(self._completed) + CREDIT, self._bytes, min(self._delays, default=0),
-                             max(self._delays, default=0), first % (1 << 32), self._completed[first : first + 64],
+                             self._datagrams, 0, 0, len(self._completed) + CREDIT, 0, self._bytes,
+                             min(self._delays, default=0), max(self._delays, default=0),
+                             len(self._completed) % (1 << 32), len(self._completed) - first, runs,
                              self.gap_list())  # fmt: skip
         self.send(wire.Datagram(wire.STATUS, self.flow_id, self._statuses, now, status.pack()))
         self._statuses += 1

@@ -11,7 +11,7 @@ import time
 from . import wire
 from .control import INCOMPATIBLE, Failed, Gone
 
-VERSION = 2
+VERSION = 3
 MIN_EXTENT, MAX_EXTENT = 64 << 10, 1 << 20
 MAX_RANGES = 4096  # of a message
 

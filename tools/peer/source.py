@@ -37,7 +37,7 @@ class SendingLane(Lane):
         self.credit = 0
         self.opened = set()  # (object, extent): as many as the credit allows
         self.listed = set()  # of these, what a status has named as complete
-        self.done_seen = 0
+        self.done_seen = self.statuses_heard = 0
         self.carried = {}  # tx_seq -> (object, offset): what a gap would mean
         self.repeats = collections.deque()  # (object, offset, flags)
         self.partition = None  # (object, first extent, extents) of which we send the first pass
@@ -204,11 +204,12 @@ class Source(Session):
             lane.dropped += 1
             return
         lane.heard_ns = time.monotonic_ns()
+        lane.statuses_heard = (lane.statuses_heard + 1) % (1 << 32)
         if status.echo_send_time:
             lane.rtt_ns = max(0, lane.heard_ns - status.echo_send_time - status.echo_hold)
         lane.credit = max(lane.credit, status.credit_extents)
-        for at, (number, extent) in enumerate(status.done):
-            if (status.done_first + at) % (1 << 32) != lane.done_seen:
+        for at, (number, extent) in status.done():
+            if at != lane.done_seen:
                 continue
             lane.done_seen = (lane.done_seen + 1) % (1 << 32)
             lane.opened.add((number, extent))  # a repair may have opened it
@@ -254,7 +255,7 @@ class Source(Session):
         end = extent * self.terms.extent_bytes + self.extent_length(file, extent)
         data = os.pread(file.fd, min(self.terms.chunk_bytes, end - offset), offset)
         datagram = wire.Datagram(wire.DATA, lane.flow_id, lane.tx_seq, time.monotonic_ns(), data, flags, offset, number,
-                                 lane.done_seen)  # fmt: skip
+                                 lane.done_seen, lane.statuses_heard)  # fmt: skip
         lane.send(datagram, self.terms.crc)
         lane.carried[lane.tx_seq] = (number, offset)
         lane.tx_seq += 1
@@ -296,7 +297,7 @@ class Source(Session):
         waits = any(file.sent.keys() - file.held for file in self.files)
         if waits and now - lane.sent_ns > max(lane.rtt_ns / 4, lane.probe_ns):
             lane.send(wire.Datagram(wire.PROBE, lane.flow_id, lane.tx_seq, time.monotonic_ns(),
-                                    done_seen=lane.done_seen))  # fmt: skip
+                                    done_seen=lane.done_seen, statuses_heard=lane.statuses_heard))  # fmt: skip
             lane.sent_ns, lane.probe_ns = now, min(lane.probe_ns * 3 // 2, 1000 * MS)
 
     # ---- what we say ------------------------------------------------------------------------------

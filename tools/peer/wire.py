@@ -10,8 +10,9 @@ HEADER_BYTES = 64
 
 # ---- 1.1 Header -------------------------------------------------------------------------------------
 
-# version, type, flags, header_bytes, key_epoch; flow_id, tx_seq, send_time, offset; object, length, done_seen
-_HEADER = struct.Struct(">BBBBB3xQQQQIII4x")
+# version, type, flags, header_bytes, key_epoch; flow_id, tx_seq, send_time, offset;
+# object, length, done_seen, statuses_heard
+_HEADER = struct.Struct(">BBBBB3xQQQQIIII")
 _CRC = struct.Struct(">Q")
 
 
@@ -26,6 +27,7 @@ class Datagram:
     offset: int = 0
     object: int = 0
     done_seen: int = 0
+    statuses_heard: int = 0
     chunk_crc: int = 0  # of the payload alone: known once it was sealed or opened
 
 
@@ -37,7 +39,7 @@ def seal(datagram, crc):
     """The bytes that travel. crc: that of the session for data, CRC64 for status and probe."""
     header = _HEADER.pack(1, datagram.type, datagram.flags, HEADER_BYTES, 0, datagram.flow_id, datagram.tx_seq,
                           datagram.send_time, datagram.offset, datagram.object, len(datagram.payload),
-                          datagram.done_seen)  # fmt: skip
+                          datagram.done_seen, datagram.statuses_heard)  # fmt: skip
     datagram.chunk_crc = crc.of(datagram.payload)
     return header + _CRC.pack(crc.of(header, datagram.chunk_crc)) + datagram.payload
 
@@ -47,10 +49,10 @@ def open_sealed(frame, data_crc):
     if len(frame) < HEADER_BYTES:
         raise Invalid("too short")
     version, kind, flags, header_bytes, key_epoch, *rest = _HEADER.unpack_from(frame)
-    flow_id, tx_seq, send_time, offset, number, length, done_seen = rest
+    flow_id, tx_seq, send_time, offset, number, length, done_seen, statuses_heard = rest
     if version != 1 or kind > PROBE or header_bytes != HEADER_BYTES or key_epoch != 0 or flags > 3:
         raise Invalid("not of this version")
-    if frame[5:8] != bytes(3) or frame[52:56] != bytes(4):
+    if frame[5:8] != bytes(3):
         raise Invalid("reserved bytes are not zero")
     payload = frame[HEADER_BYTES:]
     if len(payload) != length:
@@ -59,7 +61,8 @@ def open_sealed(frame, data_crc):
     chunk_crc = crc.of(payload)
     if crc.of(frame[:56], chunk_crc) != _CRC.unpack_from(frame, 56)[0]:
         raise Invalid("wrong CRC")
-    return Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number, done_seen, chunk_crc)
+    return Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number, done_seen, statuses_heard,
+                    chunk_crc)  # fmt: skip
 
 
 # ---- 1.2 CRC ----------------------------------------------------------------------------------------
@@ -130,8 +133,7 @@ CRC_OF_KIND = {0: NoCrc(), 1: CRC32C, 2: CRC64}
 
 # ---- 1.6 Status -------------------------------------------------------------------------------------
 
-_STATUS = struct.Struct(">QQQQQqqIHHQ")
-MAX_DONE, MAX_GAPS, MAX_STATUS_BYTES = 64, 128, 1024
+MAX_RUNS, MAX_GAPS, MAX_DONE, MAX_STATUS_BYTES = 127, 127, 1024, 1024
 
 
 @dataclasses.dataclass
@@ -139,37 +141,61 @@ class Status:
     echo_send_time: int = 0
     echo_hold: int = 0
     received_end: int = 0
+    datagrams_received: int = 0
+    no_room: int = 0
+    crc_errors: int = 0
     credit_extents: int = 0
+    advice_bps: int = 0
     bytes_received: int = 0
     delay_min: int = 0
     delay_max: int = 0
-    done_first: int = 0
-    done: list = dataclasses.field(default_factory=list)  # (object, extent number)
+    done_end: int = 0
+    done_back: int = 0
+    runs: list = dataclasses.field(default_factory=list)  # (object, first extent number, how many)
     gaps: list = dataclasses.field(default_factory=list)  # (first lost tx_seq, how many), ascending
 
     def pack(self):
-        base = self.gaps[0][0] if self.gaps else 0
-        body = b"".join(varint(value) for entry in self.done for value in entry)
-        end = base
+        body = b"".join(map(varint, (
+            self.echo_send_time, self.echo_hold, self.received_end, self.datagrams_received, self.no_room,
+            self.crc_errors, self.credit_extents, self.advice_bps, self.bytes_received, folded(self.delay_min),
+            self.delay_max - self.delay_min, self.done_end, self.done_back, len(self.runs), len(self.gaps))))  # fmt: skip
+        before, end = None, 0
+        for number, first, count in self.runs:
+            end = end if number == before else 0
+            body += varint(number) + varint(folded(signed(first - end))) + varint(count)
+            before, end = number, first + count
+        end = 0
         for first, count in self.gaps:
             body += varint(first - end) + varint(count)
             end = first + count
-        return _STATUS.pack(self.echo_send_time, self.echo_hold, self.received_end, self.credit_extents,
-                            self.bytes_received, self.delay_min, self.delay_max, self.done_first, len(self.done),
-                            len(self.gaps), base) + body  # fmt: skip
+        return body
 
     @staticmethod
     def unpack(payload):
-        if not _STATUS.size <= len(payload) <= MAX_STATUS_BYTES:
+        if len(payload) > MAX_STATUS_BYTES:
             raise Invalid("a status of impossible length")
-        *fields, done_count, gap_count, end = _STATUS.unpack_from(payload)
-        if done_count > MAX_DONE or gap_count > MAX_GAPS:
+        rest = Varints(payload)
+        status = Status(*(rest.take() for _ in range(9)))
+        status.delay_min = unfolded(rest.take())
+        status.delay_max = status.delay_min + rest.take()
+        status.done_end, status.done_back, runs, gaps = (rest.take() for _ in range(4))
+        if max(status.done_end, status.done_back) >= 1 << 32 or status.delay_max >= 1 << 63:
+            raise Invalid("a number beyond its bits")
+        if runs > MAX_RUNS or gaps > MAX_GAPS:
             raise Invalid("a status that lists too much")
-        status = Status(*fields)
-        rest = Varints(payload[_STATUS.size :])
-        for _ in range(done_count):
-            status.done.append((rest.take(), rest.take()))
-        for _ in range(gap_count):
+        before, end = None, 0
+        for _ in range(runs):
+            number = rest.take()
+            end = end if number == before else 0
+            first, count = (end + unfolded(rest.take())) % (1 << 64), rest.take()
+            before, end = number, first + count
+            if number >= 1 << 32 or count == 0 or end >= 1 << 64:
+                raise Invalid("a run of nothing, or beyond all numbers")
+            status.runs.append((number, first, count))
+        if sum(count for _, _, count in status.runs) > min(MAX_DONE, status.done_back):
+            raise Invalid("more completed extents than there are")
+        end = 0
+        for _ in range(gaps):
             first = end + rest.take()
             count = rest.take()
             end = first + count
@@ -179,6 +205,28 @@ class Status:
         if rest.left():
             raise Invalid("bytes behind a status")
         return status
+
+    def done(self):
+        """The entries of the list, each with its number: (number, (object, extent))."""
+        number = self.done_end - self.done_back
+        for each, first, count in self.runs:
+            for extent in range(first, first + count):
+                yield number % (1 << 32), (each, extent)
+                number += 1
+
+
+def folded(value):
+    """Small numbers of either sign become small ones: 0, -1, 1, -2 are 0, 1, 2, 3."""
+    return 2 * value if value >= 0 else -2 * value - 1
+
+
+def unfolded(value):
+    return value >> 1 if value & 1 == 0 else -(value >> 1) - 1
+
+
+def signed(value):
+    """Modulo 2^64, with the sign of the highest bit."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def varint(value):

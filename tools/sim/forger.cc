@@ -16,6 +16,7 @@ constexpr size_t kAtSendTime = 24;
 constexpr size_t kAtObject = 40;
 constexpr size_t kAtLength = 44;
 constexpr size_t kAtDoneSeen = 48;
+constexpr size_t kAtStatusesHeard = 52;
 
 // Its length may be another one now.
 void make_right(std::vector<uint8_t>* frame, size_t payload_bytes, wire::CrcKind kind) {
@@ -77,7 +78,7 @@ uint64_t Forger::value_near(uint64_t true_value) {
 
 void Forger::change_header(uint8_t* header) {
   const auto type = static_cast<wire::Type>(header[1]);
-  switch (random_.below(type == wire::Type::kData ? 4 : 3)) {
+  switch (random_.below(type == wire::Type::kData ? 5 : 4)) {
     case 0:
       return wire::store_be64(header + kAtTxSeq, value_near(wire::load_be64(header + kAtTxSeq)));
     case 1:
@@ -86,6 +87,11 @@ void Forger::change_header(uint8_t* header) {
       if (type == wire::Type::kStatus) return;  // which has none: a mere copy
       const uint64_t seen = value_near(wire::load_be32(header + kAtDoneSeen));
       return wire::store_be32(header + kAtDoneSeen, static_cast<uint32_t>(seen));
+    }
+    case 3: {
+      if (type == wire::Type::kStatus) return;
+      const uint64_t heard = value_near(wire::load_be32(header + kAtStatusesHeard));
+      return wire::store_be32(header + kAtStatusesHeard, static_cast<uint32_t>(heard));
     }
     default:  // no such file, and the number of a true datagram that is still to come
       wire::store_be32(header + kAtObject, 100'000);
@@ -99,7 +105,7 @@ void Forger::change_status(std::vector<uint8_t>* payload) {
   const auto changed = [this](auto* field) {
     *field = static_cast<std::remove_pointer_t<decltype(field)>>(value_near(static_cast<uint64_t>(*field)));
   };
-  switch (random_.below(9)) {
+  switch (random_.below(10)) {
     case 0:
       changed(&s.echo_send_time_ns);
       break;
@@ -116,19 +122,31 @@ void Forger::change_status(std::vector<uint8_t>* payload) {
       changed(&s.bytes_received);
       changed(&s.delay_min_ns);
       changed(&s.delay_max_ns);
+      s.delay_max_ns = std::max(s.delay_min_ns, s.delay_max_ns);
       break;
     case 5:
-      changed(&s.done_first);
+      changed(&s.done_end);
       break;
     case 6:  // what is still to come is done already, or other extents are
-      if (s.done_count == 0 || random_.flip()) s.done_first += s.done_count;
-      s.done_count = static_cast<uint32_t>(random_.between(1, wire::kStatusDoneMax));
-      for (uint32_t i = 0; i < s.done_count; ++i) {
-        s.done[i] = {static_cast<uint32_t>(random_.below(4)), random_.below(64)};
+      if (s.run_count == 0 || random_.flip()) s.done_back = 0;
+      s.run_count = static_cast<uint32_t>(random_.between(1, 40));
+      for (uint32_t i = 0; i < s.run_count; ++i) {
+        s.runs[i] = {.object = static_cast<uint32_t>(random_.below(4)),
+                     .count = static_cast<uint32_t>(random_.between(1, 3)),
+                     .first = random_.below(64)};
+        s.done_end += s.runs[i].count;
+        s.done_back += s.runs[i].count;
       }
       break;
     case 7:
-      s.done_count = static_cast<uint32_t>(random_.below(s.done_count + 1));
+      s.done_end -= s.done_back;
+      s.done_back = s.run_count = 0;
+      break;
+    case 8:
+      changed(&s.datagrams_received);
+      changed(&s.no_room);
+      changed(&s.crc_errors);
+      changed(&s.advice_bps);
       break;
     default:
       s.gap_count = static_cast<uint32_t>(random_.between(1, 8));
@@ -138,10 +156,8 @@ void Forger::change_status(std::vector<uint8_t>* payload) {
         end = s.gaps[i].first + s.gaps[i].count;
       }
   }
-  uint32_t done = 0;
-  uint32_t gaps = 0;
   payload->resize(wire::kStatusBytesMax);
-  payload->resize(wire::encode_status(s, *payload, &done, &gaps));
+  payload->resize(wire::encode_status(s, *payload).bytes);
 }
 
 }  // namespace sluice::sim
