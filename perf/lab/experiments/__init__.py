@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import importlib
 
-NAMES = ("wire", "crc", "mtu", "scaling", "pacing", "lanes", "disk", "peers", "cores")
+NAMES = ("wire", "socket", "crc", "mtu", "scaling", "pacing", "lanes", "disk", "peers", "cores")
 
 
 def load(name):
