@@ -72,16 +72,20 @@ void add_summary(const transfer::Summary& summary, api::Session* session) {
 template <typename Request>
 node::Wishes wishes_of_any(const Request& request) {
   const api::TransferOptions& options = request.options();
-  return {.peer = request.peer(),
-          .sources = {request.sources().begin(), request.sources().end()},
-          .destination = request.destination(),
-          .lanes = options.lanes(),
-          .rate_bps = options.rate_bps(),
-          .crc = options.crc(),
-          .overwrite = options.overwrite(),
-          .verify = options.verify(),
-          .ip = options.ip(),
-          .chunk_bytes = options.chunk_bytes()};
+  return {
+      .peer = request.peer(),
+      .sources = {request.sources().begin(), request.sources().end()},
+      .destination = request.destination(),
+      .lanes = options.lanes(),
+      .rate_bps = options.rate_bps(),
+      .crc = options.crc(),
+      .overwrite = options.overwrite(),
+      .verify = options.verify(),
+      .ip = options.ip(),
+      .chunk_bytes = options.chunk_bytes(),
+      .mode = options.mode(),
+      .expected_loss = options.has_expected_loss() ? std::optional(options.expected_loss()) : std::nullopt,
+      .min_rate_bps = options.min_rate_bps()};
 }
 
 }  // namespace
@@ -100,6 +104,8 @@ api::Session to_api(const transfer::View& view) {
   session.set_chunk_bytes(view.chunk_bytes);
   session.set_crc(view.crc);
   session.set_rate_limit_bps(view.rate_limit_bps);
+  session.set_rate_mode(view.rate_mode);
+  session.set_rate_state(view.rate_state);
   session.set_started_unix_ns(view.started_unix_ns);
   session.set_waiting_for(view.waiting_for);
   session.set_queue_place(view.queue_place);

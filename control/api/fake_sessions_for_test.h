@@ -51,6 +51,12 @@ class FakeSessions final : public SessionManager {
   asio::awaitable<Result<api::Session>> go_on(std::string id) override {
     co_return set_state(id, api::Session::TRANSFERRING);
   }
+  asio::awaitable<Result<api::Session>> limit(std::string id, uint64_t rate_bps) override {
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) co_return unknown(id);
+    found->second.set_rate_limit_bps(rate_bps == 0 ? 10'000'000'000 : rate_bps);
+    co_return found->second;
+  }
   asio::awaitable<Result<Verification>> verification(std::string id) override {
     if (auto session = show(id); !session) co_return session.error();
     co_return Verification([verdicts = verdicts](const VerifyReport& report) {

@@ -67,6 +67,11 @@ asio::awaitable<Result<api::Session>> NodeSessions::go_on(std::string id) {
   co_return answer(view);
 }
 
+asio::awaitable<Result<api::Session>> NodeSessions::limit(std::string id, uint64_t rate_bps) {
+  const Result<transfer::View> view = co_await manager_.limit(std::move(id), rate_bps);
+  co_return answer(view);
+}
+
 asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id) {
   Result<std::vector<node::VerifyFile>> files = co_await manager_.verification(std::move(id));
   if (!files) co_return files.error();

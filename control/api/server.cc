@@ -178,6 +178,11 @@ class Service final : public api::Control::Service {
     return reply_with(context, reply, await_io(sessions_.go_on(request->id())));
   }
 
+  grpc::Status LimitSession(grpc::ServerContext* context, const api::LimitRequest* request,
+                            api::Session* reply) override {
+    return reply_with(context, reply, await_io(sessions_.limit(request->id(), request->rate_bps())));
+  }
+
   // On gRPC's own thread: a file may take hours.
   grpc::Status VerifySession(grpc::ServerContext* context, const api::SessionRef* request,
                              grpc::ServerWriter<api::VerifyProgress>* writer) override {

@@ -52,6 +52,7 @@ void FlowFigures::add(const board::FlowState& state) {
   peer_received_end += read(state.peer_received_end);
   peer_datagrams += read(state.peer_datagrams);
   peer_advice_bps += read(state.peer_advice_bps);
+  statuses += read(state.statuses);
   take_delays(&delay_min_ns, &delay_max_ns, state.delay_min_ns.load(std::memory_order_acquire),
               state.delay_max_ns.load(std::memory_order_acquire));
   const uint64_t since_ns = read(state.unreachable_since_ns);
@@ -85,6 +86,7 @@ void FlowFigures::add(const FlowFigures& other) {
   peer_received_end += other.peer_received_end;
   peer_datagrams += other.peer_datagrams;
   peer_advice_bps += other.peer_advice_bps;
+  statuses += other.statuses;
   take_delays(&delay_min_ns, &delay_max_ns, other.delay_min_ns, other.delay_max_ns);
   if (other.unreachable_since_ns != 0 &&
       (unreachable_since_ns == 0 || other.unreachable_since_ns < unreachable_since_ns)) {
@@ -100,6 +102,7 @@ rate::PathReport FlowFigures::report() const {
           .lost = network_lost,
           .no_room = no_room,
           .crc_errors = crc_errors,
+          .statuses = statuses,
           .bytes_received = peer_bytes_received,
           .credit_extents = credit_extents,
           .opened_extents = opened_extents,

@@ -35,6 +35,7 @@ struct FlowFigures {
   uint64_t peer_received_end = 0;
   uint64_t peer_datagrams = 0;
   uint64_t peer_advice_bps = 0;
+  uint64_t statuses = 0;
   int64_t delay_min_ns = 0;  // one-way, of the newest status; 0 and 0: not known
   int64_t delay_max_ns = 0;
   uint64_t unreachable_since_ns = 0;  // the next hop of a flow does not answer; 0: all do

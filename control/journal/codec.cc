@@ -25,6 +25,8 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_local_ip(from.local_ip.data(), from.local_ip.size());
   to->set_peer_ip(from.peer_ip.data(), from.peer_ip.size());
   for (const uint16_t port : from.peer_ports) to->add_peer_ports(port);
+  to->set_rate_mode(static_cast<uint32_t>(from.mode));
+  to->set_expected_loss_ppm(from.expected_loss_ppm);
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {
@@ -62,7 +64,7 @@ void put(const transfer::Summary& from, Summary* to) {
 // ---- from rows -----------------------------------------------------------------------------------
 
 std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
-  if (from.crc_kind() > kCrcKindMax) return std::nullopt;
+  if (from.crc_kind() > kCrcKindMax || from.rate_mode() >= rate::kModeNames.size()) return std::nullopt;
   transfer::Agreement to;
   to.lanes = from.lanes();
   to.chunk_bytes = from.chunk_bytes();
@@ -78,6 +80,8 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   copy(from.local_ip(), &to.local_ip);
   copy(from.peer_ip(), &to.peer_ip);
   for (const uint32_t port : from.peer_ports()) to.peer_ports.push_back(static_cast<uint16_t>(port));
+  to.mode = static_cast<rate::Mode>(from.rate_mode());
+  to.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
   return to;
 }
 
@@ -120,6 +124,7 @@ Leg only_leg_of(const SessionRecord& record) {
 
 std::optional<transfer::Request> request_of(const Request& from) {
   if (from.crc_kind() > kCrcKindMax || from.family() > kFamilyMax) return std::nullopt;
+  if (from.rate_mode() >= rate::kModeNames.size()) return std::nullopt;
   transfer::Request to;
   to.options.lanes = std::max(1U, from.lanes());
   to.options.rate_bps = from.rate_bps();
@@ -128,6 +133,9 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.verify = from.verify();
   to.options.family = static_cast<transfer::IpFamily>(from.family());
   to.options.chunk_bytes = from.chunk_bytes();
+  to.options.mode = static_cast<rate::Mode>(from.rate_mode());
+  to.options.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
+  to.options.min_rate_bps = from.min_rate_bps();
   to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
   to.destination = from.destination();
   return to;
@@ -165,6 +173,7 @@ std::string encode(const transfer::Record& record) {
   }
   to.set_started_unix_ns(record.started_unix_ns);
   to.set_files_left(record.files_left);
+  to.set_limit_bps(record.limit_bps);
   for (const transfer::LegRecord& leg : record.legs) put(leg, to.add_legs());
   put(record.summary, to.mutable_summary());
   return to.SerializeAsString();
@@ -181,6 +190,9 @@ std::string encode(const transfer::Request& request) {
   to.set_verify(request.options.verify);
   to.set_family(static_cast<uint32_t>(request.options.family));
   to.set_chunk_bytes(request.options.chunk_bytes);
+  to.set_rate_mode(static_cast<uint32_t>(request.options.mode));
+  to.set_expected_loss_ppm(request.options.expected_loss_ppm);
+  to.set_min_rate_bps(request.options.min_rate_bps);
   return to.SerializeAsString();
 }
 
@@ -224,6 +236,7 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
   }
   to.started_unix_ns = from.started_unix_ns();
   to.files_left = from.files_left();
+  to.limit_bps = from.limit_bps();
   if (from.legs_size() == 0) *from.add_legs() = only_leg_of(from);
   for (const Leg& leg : from.legs()) {
     std::optional<transfer::LegRecord> one = leg_of(leg);

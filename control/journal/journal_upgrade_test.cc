@@ -158,6 +158,9 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.files_left = false;  // was not kept
   record.legs.resize(1);
   record.request->options.verify = false;
+  record.request->options.mode = record.legs[0].agreement->mode = rate::Mode::kAdaptive;
+  record.request->options.expected_loss_ppm = record.legs[0].agreement->expected_loss_ppm = 0;
+  record.request->options.min_rate_bps = record.limit_bps = 0;
   record.summary = {};  // figures were kept as another program's message
   return record;
 }
@@ -208,6 +211,8 @@ TEST_F(UpgradeTest, ASessionOfTheOtherNodeComesOver) {
       {.peer = "alpha",
        .agreement = sample_agreement(),
        .flows = {{.slot = FlowSlotId(1), .flow_id = 2, .credit_extents = 3, .local_port = 47002}}}};
+  record.legs[0].agreement->mode = rate::Mode::kAdaptive;
+  record.legs[0].agreement->expected_loss_ppm = 0;
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   // Nothing was agreed upon: it has a peer, and nothing else.
   record = {.id = "b", .role = Role::kSource, .started_unix_ns = 6};
@@ -228,7 +233,8 @@ TEST_F(UpgradeTest, AnUpgradedJournalGoesOnAndIsUpgradedOnce) {
   }
   EXPECT_EQ(ask("PRAGMA user_version"), "2 ");
   record.request = sample_request();
-  record.request->options.verify = false;  // as the earlier version had it
+  // As the earlier version had it.
+  record.request = everything("a", 5, RecordState::kActive).request;
   auto journal = open();
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   expect_files(saved(*journal, "a"));

@@ -14,11 +14,11 @@ template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::File> : Fields<14> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
-template <> struct Count<transfer::Agreement> : Fields<11> {};
+template <> struct Count<transfer::Agreement> : Fields<13> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<7> {};
-template <> struct Count<transfer::Record> : Fields<10> {};
+template <> struct Count<transfer::Options> : Fields<10> {};
+template <> struct Count<transfer::Record> : Fields<11> {};
 template <> struct Count<transfer::Request> : Fields<3> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<14> {};
@@ -39,7 +39,9 @@ inline transfer::Agreement sample_agreement() {
           .discard = true,
           .local_ip = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
           .peer_ip = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
-          .peer_ports = {47000, 65535}};
+          .peer_ports = {47000, 65535},
+          .mode = rate::Mode::kCubic,
+          .expected_loss_ppm = 20'000};
 }
 
 inline transfer::Request sample_request() {
@@ -49,7 +51,10 @@ inline transfer::Request sample_request() {
                       .overwrite = true,
                       .verify = true,
                       .family = transfer::IpFamily::kIp6,
-                      .chunk_bytes = 4096},
+                      .chunk_bytes = 4096,
+                      .mode = rate::Mode::kFixed,
+                      .expected_loss_ppm = 30'000,
+                      .min_rate_bps = 1'000'000},
           .source_paths = {"/export/a", "/export/b"},
           .destination = "incoming/"};
 }
@@ -89,7 +94,8 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
           .files_left = true,
           .request = sample_request(),
           .legs = {leg, leg},
-          .summary = sample_summary()};
+          .summary = sample_summary(),
+          .limit_bps = 1ULL << 39};
 }
 
 inline catalog::File sample_file(const std::string& name) {

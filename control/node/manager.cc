@@ -266,6 +266,13 @@ asio::awaitable<Result<transfer::View>> Manager::go_on(std::string id) {
   co_return co_await tell(*task, transfer::ContinueAsked{});
 }
 
+asio::awaitable<Result<transfer::View>> Manager::limit(std::string id, uint64_t limit_bps) {
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  if (const Status status = (*task)->transfer().may_limit(); !status) co_return status.error();
+  co_return co_await tell(*task, transfer::LimitAsked{limit_bps});
+}
+
 // ---- what is said about the node ---------------------------------------------------------------
 
 asio::awaitable<Result<NodeInfo>> Manager::info() {

@@ -65,6 +65,7 @@ class Manager {
   asio::awaitable<Result<transfer::View>> cancel(std::string id);
   asio::awaitable<Result<transfer::View>> pause(std::string id);
   asio::awaitable<Result<transfer::View>> go_on(std::string id);
+  asio::awaitable<Result<transfer::View>> limit(std::string id, uint64_t limit_bps);  // 0: as agreed upon
   // What `sluice verify` reads back; verify() is for a thread of the caller's own.
   asio::awaitable<Result<std::vector<VerifyFile>>> verification(std::string id);
   const exports::Exports& exports() const { return services_->exports; }

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "control/board/flow_table.h"
 
 namespace sluice::node {
 namespace {
+
+constexpr double kExpectedLossMax = transfer::kExpectedLossPpmMax * 1e-6;
 
 Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
 
@@ -50,6 +53,18 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
     return usage(fmt::format("chunk_bytes = {}: a multiple of {}, {} to {}", result.chunk_bytes,
                              wire::kChunkBytesStep, wire::kChunkBytesMin, wire::kChunkBytesMax));
   }
+  const std::string& mode = wishes.mode.empty() ? node.rate_mode : wishes.mode;
+  const auto known = rate::mode_of(mode);
+  if (!known) return usage(fmt::format("mode = \"{}\": use adaptive, fixed or cubic", mode));
+  result.mode = *known;
+  const double loss = wishes.expected_loss.value_or(0);
+  if (!(loss >= 0 && loss <= kExpectedLossMax))
+    return usage(fmt::format("expected loss of {}: 0 to {} is possible", loss, kExpectedLossMax));
+  result.expected_loss_ppm = static_cast<uint32_t>(std::lround(loss * 1e6));
+  result.min_rate_bps = wishes.min_rate_bps;
+  if (result.min_rate_bps > result.rate_bps)
+    return usage(
+        fmt::format("min_rate = {} bit/s: above the limit of {}", result.min_rate_bps, result.rate_bps));
   result.overwrite = wishes.overwrite;
   result.verify = wishes.verify;
   return result;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct Wishes {
   bool verify = false;
   std::string ip;  // "4", "6"
   uint32_t chunk_bytes = 0;
+  std::string mode;  // "adaptive", "fixed", "cubic"
+  std::optional<double> expected_loss;
+  uint64_t min_rate_bps = 0;
 };
 
 inline constexpr uint32_t kChunkBytesDefault = 8192;

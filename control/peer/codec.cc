@@ -65,6 +65,8 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   to->set_prefer_ip6(m.prefer_ip6);
   to->set_discard(m.discard);
   for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
+  to->set_rate_mode(static_cast<RateMode>(m.rate_mode));
+  to->set_expected_loss_ppm(m.expected_loss_ppm);
 }
 
 void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
@@ -161,6 +163,10 @@ void put(const transfer::Failure& m, PeerMessage* wire) {
   wire->mutable_failure()->set_message(m.message);
 }
 
+void put(const transfer::RateLimit& m, PeerMessage* wire) {
+  wire->mutable_rate_limit()->set_rate_bps(m.rate_bps);
+}
+
 void put(const transfer::Pause& m, PeerMessage* wire) {
   wire->mutable_pause()->set_node(m.node);
   wire->mutable_pause()->set_place(m.place);
@@ -195,7 +201,10 @@ transfer::Specification take(const Specification& m) {
           .udp_checksum_needed = m.udp_checksum_needed(),
           .prefer_ip6 = m.prefer_ip6(),
           .discard = m.discard(),
-          .udp_ports = list_of(m.udp_ports())};
+          .udp_ports = list_of(m.udp_ports()),
+          // A mode that is not known stays one.
+          .rate_mode = static_cast<rate::Mode>(std::min(static_cast<uint32_t>(m.rate_mode()), 255U)),
+          .expected_loss_ppm = m.expected_loss_ppm()};
 }
 
 transfer::SpecificationSet take(const SpecificationSet& m) {
@@ -300,6 +309,8 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
     case PeerMessage::kPause:
       return transfer::Pause{
           .node = wire.pause().node(), .place = wire.pause().place(), .places = wire.pause().places()};
+    case PeerMessage::kRateLimit:
+      return transfer::RateLimit{.rate_bps = wire.rate_limit().rate_bps()};
     case PeerMessage::BODY_NOT_SET:
       return std::nullopt;
   }

@@ -23,8 +23,9 @@ template <> struct Count<transfer::OfferedFile> : Fields<5> {};
 template <> struct Count<transfer::PartitionDone> : Fields<2> {};
 template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
+template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
-template <> struct Count<transfer::Specification> : Fields<13> {};
+template <> struct Count<transfer::Specification> : Fields<15> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<9> {};
 template <> struct Count<transfer::TransferOffer> : Fields<6> {};
 template <> struct Count<transfer::TransferReady> : Fields<3> {};
@@ -72,7 +73,9 @@ inline std::vector<Message> sample_messages() {
                     .udp_checksum_needed = true,
                     .prefer_ip6 = true,
                     .discard = true,
-                    .udp_ports = {47000, 65535}},
+                    .udp_ports = {47000, 65535},
+                    .rate_mode = rate::Mode::kCubic,
+                    .expected_loss_ppm = 10'000},
       SpecificationSet{.lanes = 2,
                        .chunk_bytes = 8192,
                        .extent_bytes = 1U << 20,
@@ -105,6 +108,7 @@ inline std::vector<Message> sample_messages() {
       Heartbeat{},
       Failure{.code = 17, .message = "this node has no free flow slot(s): try again later"},
       Pause{.node = "beta", .place = 3, .places = 5},
+      RateLimit{.rate_bps = 1ULL << 42},
   };
 }
 

@@ -11,6 +11,8 @@ std::string_view condition_name(Condition condition) {
       return "at the rate";
     case Condition::kYielding:
       return "below the rate, because of loss";
+    case Condition::kYieldingToOthers:
+      return "yielding to other traffic; mode cubic shares with it";
     case Condition::kCrawling:
       return "crawling, the peer is silent";
     case Condition::kStopped:

@@ -20,6 +20,7 @@ struct PathReport {
   uint64_t lost = 0;            // lost on the network: what is missing, clamped so that it only grows
   uint64_t no_room = 0;         // came, and were dropped for want of a buffer: the peer's disk is slow
   uint64_t crc_errors = 0;      // came damaged: neither received nor lost
+  uint64_t statuses = 0;        // of the peer that came
   uint64_t bytes_received = 0;  // payload that the peer has accepted
   uint64_t credit_extents = 0;  // that the peer has granted, absolute
   uint64_t opened_extents = 0;  // of them used
@@ -32,15 +33,17 @@ struct PathReport {
   int64_t delay_min_ns = 0;
   int64_t delay_max_ns = 0;
   bool delay_known = false;
+  uint32_t datagram_bytes = 0;  // on the wire, of a chunk and all that goes with it; on average
 };
 
 // How it goes, for an operator; a change of it is worth a line in the log.
 enum class Condition : uint8_t {
-  kRamping,   // towards the rate, at the beginning
-  kRunning,   // at the rate
-  kYielding,  // below it, because of loss
-  kCrawling,  // the peer is silent
-  kStopped,   // the peer has been silent for long
+  kRamping,           // towards the rate, at the beginning
+  kRunning,           // at the rate
+  kYielding,          // below it, because of loss
+  kYieldingToOthers,  // below it, because others fill the path's queue
+  kCrawling,          // the peer is silent
+  kStopped,           // the peer has been silent for long
 };
 std::string_view condition_name(Condition condition);
 
@@ -50,8 +53,9 @@ class Controller {
   virtual uint64_t step(const PathReport& report, uint64_t now_ns) = 0;  // the rate from now on, bit/s
   virtual Condition condition() const = 0;
   virtual uint64_t rate_bps() const = 0;
-  // Never above this, bit/s: what was agreed upon.
+  // Never above this, bit/s: what was agreed upon, or set since.
   virtual uint64_t cap_bps() const = 0;
+  virtual void set_cap(uint64_t cap_bps) = 0;
 };
 
 }  // namespace sluice::rate

@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+#include "control/rate/adaptive_rate.h"
+#include "control/rate/cubic_rate.h"
 #include "control/rate/fixed_rate.h"
 
 namespace sluice::rate {
@@ -23,7 +25,11 @@ struct Law {
 // A new law gets a line here.
 const Law kLaws[] = {
     {"FixedRate",
-     [](uint64_t cap_bps, uint64_t now_ns) { return std::make_unique<FixedRate>(cap_bps, now_ns); }},
+     [](uint64_t cap_bps, uint64_t now_ns) { return std::make_unique<FixedRate>(cap_bps, 0, now_ns); }},
+    {"AdaptiveRate",
+     [](uint64_t cap_bps, uint64_t now_ns) { return std::make_unique<AdaptiveRate>(cap_bps, 0, now_ns); }},
+    {"CubicRate",
+     [](uint64_t cap_bps, uint64_t now_ns) { return std::make_unique<CubicRate>(cap_bps, 0, now_ns); }},
 };
 
 class ControllerTest : public testing::TestWithParam<Law> {};
@@ -40,7 +46,10 @@ TEST_P(ControllerTest, NeverGoesAboveItsCapWhateverIsReported) {
     for (int i = 0; i < 20'000; ++i) {
       now_ns += any() % (i % 100 == 0 ? 20'000'000'000 : 2'000'000);
       const PathReport report{.sent = any(),
+                              .received_end = any(),
+                              .received = any(),
                               .lost = any(),
+                              .statuses = any(),
                               .bytes_received = any(),
                               .credit_extents = any(),
                               .opened_extents = any(),
@@ -49,7 +58,8 @@ TEST_P(ControllerTest, NeverGoesAboveItsCapWhateverIsReported) {
                               .rtt_min_ns = any(),
                               .delay_min_ns = static_cast<int64_t>(any()),
                               .delay_max_ns = static_cast<int64_t>(any()),
-                              .delay_known = i % 3 == 0};
+                              .delay_known = i % 3 == 0,
+                              .datagram_bytes = static_cast<uint32_t>(any())};
       const uint64_t rate_bps = controller->step(report, now_ns);
       ASSERT_LE(rate_bps, cap_bps) << i;
       ASSERT_EQ(rate_bps, controller->rate_bps()) << i;
@@ -64,10 +74,12 @@ TEST_P(ControllerTest, ReachesItsCapOnAPathWithoutLoss) {
   for (const uint64_t cap_bps : {uint64_t{1'000'000}, uint64_t{100'000'000'000}, ~uint64_t{0}}) {
     uint64_t now_ns = 1'000 * kMs;
     const auto controller = GetParam().make(cap_bps, now_ns);
-    PathReport report;
+    PathReport report{.rtt_ns = kMs, .rtt_min_ns = kMs, .delay_known = true, .datagram_bytes = 8192};
     for (int i = 0; i < 10'000 && controller->rate_bps() != cap_bps; ++i) {
       now_ns += kMs;
       report.sent += controller->rate_bps() / 8 / 8192 / 1000;
+      report.received = report.received_end = report.sent;
+      ++report.statuses;
       report.last_peer_ns = now_ns;
       (void)controller->step(report, now_ns);
     }
@@ -76,19 +88,44 @@ TEST_P(ControllerTest, ReachesItsCapOnAPathWithoutLoss) {
   }
 }
 
+// Every datagram is lost, then every other one, then it is well again: nobody falls silent, and nobody stays
+// slow.
+TEST_P(ControllerTest, NeverFallsSilentWhileThePeerIsHeard) {
+  constexpr uint64_t kMs = 1'000'000;
+  uint64_t now_ns = 1'000 * kMs;
+  const auto controller = GetParam().make(100'000'000, now_ns);
+  PathReport report{.rtt_ns = kMs, .rtt_min_ns = kMs, .delay_known = true, .datagram_bytes = 1500};
+  double owed = 0;
+  for (int i = 0; i < 60'000; ++i) {
+    now_ns += kMs;
+    owed += static_cast<double>(controller->rate_bps()) / 8 / 1500 / 1000;
+    const auto left = static_cast<uint64_t>(owed) - report.sent;
+    report.sent += left;
+    report.received_end = report.sent;
+    report.received += i < 2'000 ? 0 : i < 4'000 ? left / 2 : left;
+    report.lost = report.received_end - report.received;
+    ++report.statuses;
+    report.last_peer_ns = now_ns;
+    ASSERT_GT(controller->step(report, now_ns), 0U) << i;
+  }
+  EXPECT_GT(controller->rate_bps(), 80'000'000U);
+}
+
 // What it says and what it does agree: an operator reads the one to understand the other.
 TEST_P(ControllerTest, StopsForAPeerThatStaysSilentAndGoesOnWhenItIsHeard) {
   constexpr uint64_t kSecond = 1'000'000'000;
   uint64_t now_ns = 5 * kSecond;
   const auto controller = GetParam().make(1'000'000'000, now_ns);
   PathReport report{.last_peer_ns = now_ns};
-  bool crawled = false;
+  uint64_t crawl_bps = 0;
   for (int i = 0; i < 60'000 && controller->condition() != Condition::kStopped; ++i) {
     now_ns += 1'000'000;
     (void)controller->step(report, now_ns);
-    crawled |= controller->condition() == Condition::kCrawling;
+    if (controller->condition() != Condition::kCrawling) continue;
+    if (crawl_bps == 0) crawl_bps = controller->rate_bps();
+    ASSERT_EQ(controller->rate_bps(), crawl_bps) << "it crawls, it does not fade away";
   }
-  EXPECT_TRUE(crawled);
+  EXPECT_GT(crawl_bps, 0U);
   EXPECT_EQ(controller->condition(), Condition::kStopped);
   EXPECT_EQ(controller->rate_bps(), 0U);
   report.last_peer_ns = now_ns;

@@ -13,9 +13,11 @@ double loss_lower_bound(uint64_t lost, uint64_t sent) {
   return l - 2 * std::sqrt(l / n);
 }
 
-FixedRate::FixedRate(uint64_t limit_bps, uint64_t now_ns)
+FixedRate::FixedRate(uint64_t limit_bps, double expected_loss, uint64_t now_ns)
     : limit_bps_(limit_bps),
+      loss_max_(kLossMax + 1.2 * std::clamp(expected_loss, 0.0, 0.95)),
       rate_bps_(limit_bps / 10),
+      silence_(now_ns),
       started_ns_(now_ns),
       stepped_ns_(now_ns),
       window_ns_(now_ns) {}
@@ -23,7 +25,7 @@ FixedRate::FixedRate(uint64_t limit_bps, uint64_t now_ns)
 void FixedRate::judge_loss(const PathReport& report, uint64_t now_ns) {
   const uint64_t sent = report.sent - window_sent_;
   const uint64_t lost = report.lost - window_lost_;
-  const bool lossy = loss_lower_bound(lost, sent) > kLossMax;
+  const bool lossy = loss_lower_bound(lost, sent) > loss_max_;
   if (ramping_ && lossy) ramping_ = false;  // The ramp ends where the path overflows.
   if (now_ns - window_ns_ < kWindowNs) return;
   if (!lossy) {
@@ -55,19 +57,19 @@ uint64_t FixedRate::step(const PathReport& report, uint64_t now_ns) {
   condition_ = ramping_ ? Condition::kRamping : fraction_ < 1.0 ? Condition::kYielding : Condition::kRunning;
 
   double factor = fraction_;
-  const uint64_t heard_ns = std::max(report.last_peer_ns, started_ns_);
-  const uint64_t silence_ns = now_ns > heard_ns ? now_ns - heard_ns : 0;
-  if (silence_ns >= kStopNs) {
-    condition_ = Condition::kStopped;
-    factor = 0;
-  } else if (silence_ns > std::max(4 * report.rtt_ns, kSilenceMinNs)) {
-    condition_ = Condition::kCrawling;
-    factor = std::min(fraction_, kCrawlFraction);
+  switch (silence_.look(report, now_ns)) {
+    case Silence::State::kStopped:
+      condition_ = Condition::kStopped;
+      factor = 0;
+      break;
+    case Silence::State::kCrawling:
+      condition_ = Condition::kCrawling;
+      factor = std::min(fraction_, Silence::kCrawlFraction);
+      break;
+    case Silence::State::kHeard:
+      break;
   }
-  // A limit has more digits than a double: rounded up, it would be above the limit, or no number at all.
-  rate_bps_ = factor >= 1.0
-                  ? limit_bps_
-                  : std::min(limit_bps_, static_cast<uint64_t>(static_cast<double>(limit_bps_) * factor));
+  rate_bps_ = fraction_of(limit_bps_, factor);
   return rate_bps_;
 }
 

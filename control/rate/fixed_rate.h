@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "control/rate/controller.h"
+#include "control/rate/silence.h"
 
 namespace sluice::rate {
 
@@ -16,30 +17,34 @@ class FixedRate final : public Controller {
   static constexpr uint64_t kRampStepNs = 2'000'000;   // ten steps, 20 ms in all
   static constexpr uint64_t kWindowNs = 100'000'000;   // over which loss is judged
   static constexpr uint64_t kBreakNs = 1'000'000'000;  // loss for so long lowers the rate
-  static constexpr uint64_t kSilenceMinNs = 200'000'000;
-  static constexpr uint64_t kStopNs = 10'000'000'000;
   static constexpr double kLossMax = 0.02;
   static constexpr double kCut = 0.8;
   static constexpr double kRecoveryPerSecond = 0.05;
-  static constexpr double kCrawlFraction = 0.01;
   static constexpr double kFractionMin = 0.01;
 
-  FixedRate(uint64_t limit_bps, uint64_t now_ns);
+  // Loss up to `expected_loss` (0 to 1) is the path's: only more of it lowers the rate.
+  FixedRate(uint64_t limit_bps, double expected_loss, uint64_t now_ns);
 
   uint64_t step(const PathReport& report, uint64_t now_ns) override;
   Condition condition() const override { return condition_; }
   uint64_t rate_bps() const override { return rate_bps_; }
   uint64_t cap_bps() const override { return limit_bps_; }
+  void set_cap(uint64_t cap_bps) override {
+    limit_bps_ = cap_bps;
+    rate_bps_ = std::min(rate_bps_, cap_bps);
+  }
   uint32_t cuts() const { return cuts_; }
 
  private:
   void judge_loss(const PathReport& report, uint64_t now_ns);
 
   uint64_t limit_bps_;
+  const double loss_max_;
   uint64_t rate_bps_;
   Condition condition_ = Condition::kRamping;
   double fraction_ = 0.1;  // of the limit, silence aside
   bool ramping_ = true;
+  Silence silence_;
   uint64_t started_ns_;
   uint64_t stepped_ns_;
   uint64_t window_ns_;  // start of the window of loss

@@ -12,7 +12,7 @@ constexpr uint64_t kStart = 1'000 * kMs;
 
 // Steps once a millisecond; the peer is heard always, `loss` of what is sent is lost.
 struct Path {
-  FixedRate control{kLimit, kStart};
+  FixedRate control{kLimit, 0, kStart};
   PathReport report;
   uint64_t now_ns = kStart;
   double owed = 0;

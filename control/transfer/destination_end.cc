@@ -91,7 +91,14 @@ void DestinationEnd::adopt_work(ControlStream& stream, std::span<const board::Fl
   (void)follow_receiver(out);  // nothing of the source has been heard that could differ
 }
 
+void DestinationEnd::limit_rate(uint64_t limit_bps, Effects& out) {
+  if (std::exchange(limit_bps_, limit_bps) == limit_bps) return;
+  limit_was_set_ = true;
+  say(RateLimit{.rate_bps = limit_bps_}, out);
+}
+
 void DestinationEnd::send_states(Effects& out) const {
+  if (limit_was_set_) say(RateLimit{.rate_bps = limit_bps_}, out);
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     const ObjectId object(i);
     if (receiver_->done(object) && !lost_objects_.contains(object)) {

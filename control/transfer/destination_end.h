@@ -42,6 +42,8 @@ class DestinationEnd {
   void adopt_work(ControlStream& stream, std::span<const board::FlowSlot* const> lanes, uint64_t now_ns,
                   Effects& out);
   bool adopting() const { return receiver_ && receiver_->adopting(); }
+  // Of the source, which is told so; 0: as agreed upon.
+  void limit_rate(uint64_t limit_bps, Effects& out);
   void send_states(Effects& out) const;  // what the source need not send
   void halt() { files_.halt(); }
   void settle(Effects& out);  // flows have ended: what they have brought becomes durable
@@ -115,6 +117,8 @@ class DestinationEnd {
   std::optional<Error> lost_;
   uint64_t steps_ = 0;
   Pending pending_;
+  uint64_t limit_bps_ = 0;  // of the source, by an operator of this node
+  bool limit_was_set_ = false;
   bool peer_ended_ = false;
   bool interrupted_ = false;  // once, by a restart or a pause
 };

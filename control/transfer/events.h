@@ -20,6 +20,9 @@ struct Begin {};  // first, once
 struct Cancel {};
 struct PauseAsked {};
 struct ContinueAsked {};
+struct LimitAsked {        // from now on, whatever was agreed upon
+  uint64_t limit_bps = 0;  // 0: as agreed upon
+};
 struct Detach {};  // this control stops: flows, unfinished files and journal stay for the next one
 
 // ---- the control stream ------------------------------------------------------------------------
@@ -178,11 +181,11 @@ struct PlaceTold {  // answers AskPlace: at once, and once more when its turn ha
 struct TimerDue {};
 
 using Event =
-    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, Detach, CallEnded, PeerCalled, PeerInquires,
-                 CallLost, Received, StreamEnded, BoardAttached, BoardLost, FlowsClaimed, FlowsReserved,
-                 BuffersReserved, FlowEvent, EventsDrained, FlowsReleased, Tick, ObjectOpened, ObjectClosed,
-                 ObjectFetched, SourcesOpened, SourcesReopened, SourceChecked, ExtentRead, FilesCreated,
-                 FilesRecovered, FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack,
-                 ObjectNamed, FilesReleased, JournalWritten, PlaceTold, TimerDue>;
+    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked, Detach, CallEnded, PeerCalled,
+                 PeerInquires, CallLost, Received, StreamEnded, BoardAttached, BoardLost, FlowsClaimed,
+                 FlowsReserved, BuffersReserved, FlowEvent, EventsDrained, FlowsReleased, Tick, ObjectOpened,
+                 ObjectClosed, ObjectFetched, SourcesOpened, SourcesReopened, SourceChecked, ExtentRead,
+                 FilesCreated, FilesRecovered, FileReopened, FileRecreated, ObjectSynced, ObjectFinished,
+                 ObjectReadBack, ObjectNamed, FilesReleased, JournalWritten, PlaceTold, TimerDue>;
 
 }  // namespace sluice::transfer

@@ -123,10 +123,10 @@ size_t more_bytes(const M&) {
 
 std::string_view message_name(const Message& message) {
   constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
-      "Hello",         "Specification", "SpecificationSet", "TransferRequest",
-      "TransferOffer", "TransferReady", "ObjectState",      "PartitionSent",
-      "PartitionDone", "Need",          "FileDigest",       "FileDone",
-      "SessionDone",   "Heartbeat",     "Failure",          "Pause"};
+      "Hello",         "Specification", "SpecificationSet", "TransferRequest", "TransferOffer",
+      "TransferReady", "ObjectState",   "PartitionSent",    "PartitionDone",   "Need",
+      "FileDigest",    "FileDone",      "SessionDone",      "Heartbeat",       "Failure",
+      "Pause",         "RateLimit"};
   return kNames[message.index()];
 }
 

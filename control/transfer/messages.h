@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "control/rate/mode.h"
 #include "control/recovery/extent_map.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/number.h"
@@ -53,6 +54,8 @@ struct Specification {
   bool prefer_ip6 = false;
   bool discard = false;
   std::vector<uint32_t> udp_ports;
+  rate::Mode rate_mode = rate::Mode::kAdaptive;  // of whichever node is the source
+  uint32_t expected_loss_ppm = 0;
 };
 
 struct SpecificationSet {
@@ -149,9 +152,13 @@ struct Pause {  // by an operator of that node, or, with a place, because it is 
   uint32_t places = 0;  // that wait there
 };
 
+struct RateLimit {        // of the destination's operator
+  uint64_t rate_bps = 0;  // 0: none any more
+};
+
 using Message = std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer,
                              TransferReady, ObjectState, PartitionSent, PartitionDone, Need, FileDigest,
-                             FileDone, SessionDone, Heartbeat, Failure, Pause>;
+                             FileDone, SessionDone, Heartbeat, Failure, Pause, RateLimit>;
 
 // As docs/WIRE.md calls it, for errors and logs.
 std::string_view message_name(const Message& message);

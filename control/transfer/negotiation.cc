@@ -92,6 +92,10 @@ Status check_specification(const Specification& spec) {
     return incompatible("the peer's specification has fewer UDP ports than lanes");
   }
   if (spec.rate_bps_max == 0) return incompatible("the peer's specification has no rate");
+  if (static_cast<size_t>(spec.rate_mode) >= rate::kModeNames.size())
+    return incompatible("the peer wants a rate mode that is not known here: use adaptive, fixed or cubic");
+  if (spec.expected_loss_ppm > kExpectedLossPpmMax)
+    return incompatible("the peer expects more loss than 95 %");
   return check_ports(spec.udp_ports);
 }
 
@@ -149,6 +153,8 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
       port.rate_bps_max != 0 ? std::min(options.rate_bps, port.rate_bps_max) : options.rate_bps;
   spec.udp_checksum_needed = abilities.udp_checksum_always || port.udp_checksum_offload != 0;
   spec.discard = discard;
+  spec.rate_mode = options.mode;
+  spec.expected_loss_ppm = options.expected_loss_ppm;
   return spec;
 }
 
@@ -230,7 +236,9 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .udp_checksum = set.udp_checksum,
                    .discard = spec.discard,
                    .local_ip = mapped(initiator ? offered : set.data_ip),
-                   .peer_ip = mapped(initiator ? set.data_ip : offered)};
+                   .peer_ip = mapped(initiator ? set.data_ip : offered),
+                   .mode = spec.rate_mode,
+                   .expected_loss_ppm = spec.expected_loss_ppm};
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !problem.empty()) {
     return incompatible(
         fmt::format("the peer's data address {} {}: correct port.address4 or port.address6 there",

@@ -74,6 +74,7 @@ struct Record {
   std::optional<Request> request;
   std::vector<LegRecord> legs;
   Summary summary;
+  uint64_t limit_bps = 0;  // that an operator of this node set; 0: none
 };
 
 struct FileRow {

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "control/rate/fixed_rate.h"
 #include "control/rate/lane_shares.h"
 
 namespace sluice::transfer {
 namespace {
+
+constexpr uint32_t kUdpBytes = 8;
+constexpr uint32_t kEthernetBytes = 14 + 24;  // header; preamble, FCS and gap
 
 Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>& files,
                                                const Agreement& agreement) {
@@ -94,7 +96,12 @@ Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
 void SourceEnd::begin(ControlStream& stream, const Agreement& agreement, size_t lanes, uint64_t now_ns) {
   stream_ = &stream;
   peer_ended_ = false;
-  rate_ = std::make_unique<rate::FixedRate>(agreement.rate_bps, now_ns);
+  agreed_bps_ = agreement.rate_bps;
+  rate::Terms terms = agreement.rate_terms();
+  terms.cap_bps = rate_cap_bps();
+  rate_ = settings_.paths->join({agreement.peer_ip.begin(), agreement.peer_ip.end()}, terms, now_ns);
+  const bool ip4 = agreement.peer_ip[10] == 0xff && agreement.peer_ip[11] == 0xff;
+  datagram_bytes_ = agreement.chunk_bytes + wire::kHeaderBytes + kUdpBytes + kEthernetBytes + (ip4 ? 20 : 40);
   lane_rates_.assign(lanes, UINT64_MAX);
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;
   sender_.start_attempt(static_cast<uint32_t>(lanes), options_of(agreement), now_ns);
@@ -209,6 +216,18 @@ Status SourceEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
   return follow_sender(out);
 }
 
+uint64_t SourceEnd::rate_cap_bps() const {
+  uint64_t cap_bps = agreed_bps_;
+  if (limit_bps_ != 0) cap_bps = std::min(cap_bps, limit_bps_);
+  if (peer_limit_bps_ != 0) cap_bps = std::min(cap_bps, peer_limit_bps_);
+  return cap_bps;
+}
+
+void SourceEnd::limit_rate(uint64_t limit_bps) {
+  if (std::exchange(limit_bps_, limit_bps) == limit_bps) return;
+  if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
+}
+
 void SourceEnd::control_rate(const Tick& event, uint64_t now_ns, Effects& out) {
   control::FlowFigures figures;
   Indexed<LaneId, bool> busy;
@@ -219,7 +238,10 @@ void SourceEnd::control_rate(const Tick& event, uint64_t now_ns, Effects& out) {
   }
   flows_done_ = figures.bytes_done;
   const rate::Condition before = rate_->condition();
-  const uint64_t rate_bps = rate_->step(figures.report(), now_ns);
+  rate::PathReport report = figures.report();
+  report.datagram_bytes = datagram_bytes_;
+  const bool works = std::find(busy.begin(), busy.end(), true) != busy.end();
+  const uint64_t rate_bps = rate_->step(report, works, now_ns);
   if (rate_->condition() != before && rate_->condition() > rate::Condition::kRunning) {
     out.log(LogLevel::kWarn, fmt::format("{}: {:.2f} Gbit/s", rate::condition_name(rate_->condition()),
                                          static_cast<double>(rate_bps) * 1e-9));

@@ -68,7 +68,9 @@ class SourceEnd {
   std::optional<uint64_t> digest(ObjectId object) const;
   std::optional<uint64_t> peer_digest(ObjectId object) const;
   uint64_t steps() const { return sender_.steps() + recheck_.steps(); }  // changes with every step forward
-  const rate::Controller* rate() const { return rate_.get(); }
+  const rate::Share* rate() const { return rate_.get(); }
+  // From now on, whatever was agreed upon; 0: as agreed upon.
+  void limit_rate(uint64_t limit_bps);
   std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const;
 
@@ -84,6 +86,7 @@ class SourceEnd {
   void say_digest(ObjectId object, Effects& out) const;
   Error differs(ObjectId object) const;
   Error changed(ObjectId object) const;
+  uint64_t rate_cap_bps() const;
   void control_rate(const Tick& event, uint64_t now_ns, Effects& out);
   void reread(Effects& out);
   void journal_extents(Effects& out);
@@ -99,7 +102,11 @@ class SourceEnd {
   ControlStream* stream_ = nullptr;  // of the attempt
   recovery::Sender sender_;
   SourceRecheck recheck_;
-  std::unique_ptr<rate::Controller> rate_;
+  std::unique_ptr<rate::Share> rate_;
+  uint64_t agreed_bps_ = 0;
+  uint64_t limit_bps_ = 0;                // that an operator of this node set since; 0: none
+  uint64_t peer_limit_bps_ = 0;           // that one of the destination set; 0: none
+  uint32_t datagram_bytes_ = 0;           // of a whole chunk, on an Ethernet wire
   Indexed<LaneId, uint64_t> lane_rates_;  // as they were set
   uint64_t held_at_start_ = 0;            // by the peer, before these flows
   uint64_t flows_done_ = 0;               // what these flows have brought, as of the last tick

@@ -38,6 +38,7 @@ Status SourceEnd::check(const Message& message) const {
   if (const auto* durable = std::get_if<PartitionDone>(&message))
     return check_object(message, durable->object);
   if (const auto* done = std::get_if<FileDone>(&message)) return check_object(message, done->object);
+  if (std::holds_alternative<RateLimit>(message)) return {};
   if (!std::holds_alternative<SessionDone>(message)) {
     return Error{ErrorCode::kIncompatible,
                  fmt::format("the peer sent {} to a source", message_name(message))};
@@ -63,6 +64,9 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
     sender_.peer_has(durable->object, durable->ranges);
   } else if (const auto* done = std::get_if<FileDone>(&message)) {
     (void)sender_.file_done(done->object, done->digest);
+  } else if (const auto* limit = std::get_if<RateLimit>(&message)) {
+    peer_limit_bps_ = limit->rate_bps;
+    if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
   } else {
     peer_ended_ = true;  // SessionDone
   }

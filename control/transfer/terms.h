@@ -6,10 +6,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "control/rate/mode.h"
+#include "control/rate/paths.h"
 #include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
 #include "dataplane/core/wire.h"
@@ -20,6 +23,7 @@ inline constexpr uint32_t kProtocolVersion = 3;  // of docs/WIRE.md
 inline constexpr std::string_view kNullDestination = "null:";
 inline constexpr std::string_view kMemoryPrefix = "memory:";
 inline constexpr uint64_t kExtentsMax = 1ULL << 28;  // of one transfer: each costs a bit, and a byte
+inline constexpr uint32_t kExpectedLossPpmMax = 950'000;
 inline constexpr uint64_t kSecondNs = 1'000'000'000;
 inline constexpr uint64_t kMillisecondNs = 1'000'000;
 
@@ -38,6 +42,9 @@ struct Options {
   bool verify = false;  // each file is read back before it gets its name
   IpFamily family = IpFamily::kAny;
   uint32_t chunk_bytes = 8192;
+  rate::Mode mode = rate::Mode::kAdaptive;
+  uint32_t expected_loss_ppm = 0;  // of the path, whatever is sent
+  uint64_t min_rate_bps = 0;       // slower than this for a while, it fails; 0: it never does
 };
 
 // What an operator of this node asked for. The other node has none.
@@ -63,6 +70,13 @@ struct Agreement {
   std::array<uint8_t, 16> local_ip{};  // IPv4 as ::ffff:a.b.c.d
   std::array<uint8_t, 16> peer_ip{};
   std::vector<uint16_t> peer_ports;  // one per lane
+  rate::Mode mode = rate::Mode::kAdaptive;
+  uint32_t expected_loss_ppm = 0;
+
+  rate::Terms rate_terms() const {
+    return {
+        .mode = mode, .cap_bps = rate_bps, .expected_loss = static_cast<double>(expected_loss_ppm) * 1e-6};
+  }
 };
 
 // This node, as far as a transfer needs to know it. Constant while control runs.
@@ -80,6 +94,8 @@ struct Settings {
   // simulator takes small ones, so that few files reach what thousands do.
   uint32_t open_objects_max = board::kOpenObjectsMax;
   uint32_t open_ahead = 16;
+  // Shared by all transfers of this node.
+  std::shared_ptr<rate::Paths> paths = std::make_shared<rate::Paths>();
 };
 
 // The dataplane that control is attached to.

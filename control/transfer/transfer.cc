@@ -223,6 +223,7 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
       if (!status) fail_attempt(status.error(), now_ns);
       return;
     case Entry::kHeld:
+    case Entry::kLimited:
     case Entry::kCancelled:
       if (!status) out_.log(LogLevel::kError, status.error().message);
       return;
@@ -292,6 +293,17 @@ void Transfer::on(const ContinueAsked&, uint64_t now_ns) {
   held_.reset();
   for (auto& leg : legs_) leg->backoff().moved();
   write_record(Entry::kHeld, Durability::kPower, now_ns);
+}
+
+Status Transfer::may_limit() const {
+  if (phase_ < P::kEnding && !cancelled_ && !job_.complete()) return {};
+  return Error{ErrorCode::kUsage, fmt::format("session {} has ended already", job_.id)};
+}
+
+void Transfer::on(const LimitAsked& event, uint64_t now_ns) {
+  if (!may_limit()) return;
+  job_.limit_bps = event.limit_bps;
+  write_record(Entry::kLimited, Durability::kPower, now_ns);
 }
 
 void Transfer::on(const Detach&, uint64_t now_ns) {

@@ -71,6 +71,7 @@ class Transfer {
   // What an operator may ask for now; otherwise kUsage says why not.
   Status may_pause() const;
   Status may_continue() const;
+  Status may_limit() const;
   bool pausing() const { return paused_; }
 
   View view(uint64_t now_ns) const;
@@ -89,6 +90,7 @@ class Transfer {
   std::string log_name() const;
 
  private:
+  static constexpr uint64_t kLeastRateNs = 60 * kSecondNs;
   enum class Release : uint8_t { kNone, kForget, kEnd, kLeave, kPause };
   enum class Place : uint8_t { kNone, kAside, kAsked, kWaiting, kHeld };
 
@@ -97,6 +99,7 @@ class Transfer {
   void on(const Cancel& event, uint64_t now_ns);
   void on(const PauseAsked& event, uint64_t now_ns);
   void on(const ContinueAsked& event, uint64_t now_ns);
+  void on(const LimitAsked& event, uint64_t now_ns);
   void on(const Detach& event, uint64_t now_ns);
   void on(const JournalWritten& event, uint64_t now_ns);
   void on(const FilesRecovered& event, uint64_t now_ns);
@@ -109,6 +112,7 @@ class Transfer {
   void advance(uint64_t now_ns);
   void follow_legs(uint64_t now_ns);
   void count_bytes_done();
+  void watch_rate(const Leg& leg, uint64_t now_ns);
   void begin_attempts(uint64_t now_ns);
   // transfer_turn.cc: its place among the sessions of this node
   void want_attempts(uint64_t now_ns);
@@ -186,6 +190,10 @@ class Transfer {
     uint64_t before_ns = 0;       // of former lives of this control, and of the time between them
     uint64_t data_before_ns = 0;  // of that, since data began to move
   } times_;
+  struct Least {  // the rate below which it fails is watched for so long at a time
+    uint64_t since_ns = 0;
+    uint64_t bytes = 0;
+  } least_;
   uint64_t attempts_ = 0;
   Summary before_;                 // figures of former lives of this control
   uint64_t shown_bytes_done_ = 0;  // what people saw does not go down, unless bytes were lost

@@ -61,6 +61,7 @@ void Transfer::follow_legs(uint64_t now_ns) {
     leg->advance(now_ns, out_);
     count_bytes_done();
     if (leg->moving() && times_.data_started_ns == 0) times_.data_started_ns = now_ns;
+    watch_rate(*leg, now_ns);
     if (leg->take_agreed()) {
       job_.began = true;
       ++attempts_;
@@ -80,6 +81,26 @@ void Transfer::follow_legs(uint64_t now_ns) {
     if (leg->take_forgetting()) forget();
     if (std::optional<AttemptEnd> end = leg->take_end()) return attempt_ended(*end, now_ns);
   }
+}
+
+// An operator who asked for a least rate would rather know than wait. What the session waits for by itself,
+// or was told to wait for, does not count.
+void Transfer::watch_rate(const Leg& leg, uint64_t now_ns) {
+  const uint64_t least_bps = job_.request ? job_.request->options.min_rate_bps : 0;
+  if (least_bps == 0 || !leg.moving() || job_.complete()) return void(least_ = {});
+  const uint64_t bytes = job_.bytes_done(leg.lanes().figures());
+  if (least_.since_ns == 0) return void(least_ = {.since_ns = now_ns, .bytes = bytes});
+  if (now_ns - least_.since_ns < kLeastRateNs) return;
+  const double seconds = static_cast<double>(now_ns - least_.since_ns) * 1e-9;
+  const double rate_bps = 8 * static_cast<double>(bytes - std::min(bytes, least_.bytes)) / seconds;
+  least_ = {.since_ns = now_ns, .bytes = bytes};
+  if (rate_bps >= static_cast<double>(least_bps)) return;
+  fail_attempt(
+      Error{ErrorCode::kTooSlow,
+            fmt::format("{:.3f} Mbit/s over {:.0f} s, less than the {:.3f} Mbit/s that were asked for "
+                        "at least: look for what limits it, or ask for less",
+                        rate_bps * 1e-6, seconds, static_cast<double>(least_bps) * 1e-6)},
+      now_ns);
 }
 
 // What a destination has is certain while data moves; a source knows it once its peer has said so.

@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -29,6 +30,7 @@ struct Scene {
   uint32_t lanes = 1;
   bool discard = false;
   bool verify = false;
+  uint64_t min_rate_bps = 0;
   bool opened = false;   // the caller has opened the sources already
   bool suspect = false;  // somebody has them open for writing
   Settings settings = {.node_name = "here"};
@@ -134,6 +136,7 @@ class World {
   bool reopened_found = true;  // the unfinished files are still there
   bool fetched_found = true;   // the dataplane has the objects open
   Recovered recovered = Recovered::kHeld;
+  std::map<LaneId, uint64_t> rates;                 // of its lanes, as they were set
   bool names_gone = false;                          // files that were done are not found any more
   std::set<std::pair<ObjectId, ExtentId>> damaged;  // what the disk gives back of these is wrong
   int64_t files_ctime_ns = 1;                       // of sources, when they were opened

@@ -20,7 +20,10 @@ std::string destination_of(const Scene& scene) {
 }
 
 Request request_of(const Scene& scene) {
-  Request request{.options = {.lanes = scene.lanes, .rate_bps = 1'000'000'000, .verify = scene.verify},
+  Request request{.options = {.lanes = scene.lanes,
+                              .rate_bps = 1'000'000'000,
+                              .verify = scene.verify,
+                              .min_rate_bps = scene.min_rate_bps},
                   .destination = destination_of(scene)};
   for (size_t i = 0; i < scene.sizes.size(); ++i) request.source_paths.push_back("f" + std::to_string(i));
   return request;
@@ -234,6 +237,7 @@ void World::perform(const Effect& effect) {
   on_effect(effect);
   if (const auto* log = std::get_if<Log>(&effect)) logs.push_back(log->text);
   if (const auto* command = std::get_if<CommandLane>(&effect)) return work(command->command);
+  if (const auto* set = std::get_if<SetRate>(&effect)) rates[set->lane] = set->rate_bps;
   if (std::holds_alternative<Log>(effect) || std::holds_alternative<SetRate>(effect)) return;
   effects.push_back(effect);
   if (const auto* written = std::get_if<WriteJournal>(&effect)) {

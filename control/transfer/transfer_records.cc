@@ -65,6 +65,7 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
   job_.initiator = record.initiator;
   job_.role = record.role;
   job_.request = record.request;
+  job_.limit_bps = record.limit_bps;
   take_over(record, unix_now_ns);
   contacted_ = true;
   paused_ = record.state == RecordState::kPaused;
@@ -125,6 +126,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.error = has_ended(state) ? error_ : held_;
   record.started_unix_ns = times_.started_unix_ns;
   record.files_left = files_left_;
+  record.limit_bps = job_.limit_bps;
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
     record.legs.back().peer_unaware = peer_unaware_;
@@ -309,6 +311,12 @@ View Transfer::view(uint64_t now_ns) const {
   view.chunk_bytes = leg.agreement().chunk_bytes;
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
   view.rate_limit_bps = leg.agreement().rate_bps;
+  if (job_.limit_bps != 0) view.rate_limit_bps = std::min(view.rate_limit_bps, job_.limit_bps);
+  if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
+  if (job_.source() != nullptr && job_.source()->rate() != nullptr && leg.moving()) {
+    view.rate_limit_bps = job_.source()->rate()->cap_bps();
+    view.rate_state = rate::condition_name(job_.source()->rate()->condition());
+  }
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();
   view.error = error_ && phase_ >= TransferPhase::kEnding ? error_ : held_;
@@ -344,6 +352,7 @@ View view_of(const Saved& saved) {
     view.chunk_bytes = leg.agreement->chunk_bytes;
     view.crc = wire::crc_kind_name(leg.agreement->crc_kind);
     view.rate_limit_bps = leg.agreement->rate_bps;
+    view.rate_mode = rate::mode_name(leg.agreement->mode);
   }
   view.started_unix_ns = record.started_unix_ns;
   view.error = record.error;

@@ -41,6 +41,8 @@ std::string_view error_code_name(ErrorCode code) {
       return "storage";
     case ErrorCode::kResources:
       return "resources";
+    case ErrorCode::kTooSlow:
+      return "too_slow";
   }
   return "unknown";
 }

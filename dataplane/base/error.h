@@ -35,6 +35,7 @@ enum class ErrorCode : uint8_t {
   kIncompatible = 15,      // the nodes share no protocol version, CRC kind or chunk size
   kStorage = 16,           // a read, write or sync failed on a disk
   kResources = 17,         // a quota or table is full: sessions, lanes, extents
+  kTooSlow = 18,           // slower than the least rate that was asked for
 };
 
 // Short lower-case name, e.g. "destination_exists"; stable, used in --json and the API.

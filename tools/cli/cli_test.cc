@@ -66,8 +66,10 @@ void expect_one_line_error(const Outcome& outcome, ErrorCode code) {
 
 TEST_F(CliTest, SendPassesEveryOptionAndPrintsTheSummary) {
   sessions_are(api::Session::SUCCEEDED);
-  const Outcome outcome = sluice({"send", "a", "/x/b", "dtn-2:in/", "--lanes", "4", "--rate", "2.5G", "--crc",
-                                  "crc32c", "--overwrite", "-6", "--chunk-bytes", "8192"});
+  const Outcome outcome = sluice({"send",        "a",          "/x/b",          "dtn-2:in/",     "--lanes",
+                                  "4",           "--rate",     "2.5G",          "--crc",         "crc32c",
+                                  "--overwrite", "-6",         "--chunk-bytes", "8192",          "--mode",
+                                  "cubic",       "--min-rate", "10M",           "--expect-loss", "2.5"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find("2 files, 100 bytes"), 0U) << outcome.out;
   control_.on_io([&] {
@@ -81,6 +83,9 @@ TEST_F(CliTest, SendPassesEveryOptionAndPrintsTheSummary) {
     EXPECT_TRUE(request.options().overwrite());
     EXPECT_EQ(request.options().ip(), "6");
     EXPECT_EQ(request.options().chunk_bytes(), 8192U);
+    EXPECT_EQ(request.options().mode(), "cubic");
+    EXPECT_EQ(request.options().min_rate_bps(), 10'000'000U);
+    EXPECT_DOUBLE_EQ(request.options().expected_loss(), 0.025);
   });
 }
 
@@ -153,6 +158,14 @@ TEST_F(CliTest, ASessionIsPausedAndContinued) {
   EXPECT_EQ(sluice({"session", "pause", "s1"}).out, "session s1 paused\n");
   EXPECT_EQ(sluice({"session", "continue", "s1", "--json"}).json()["state"], "transferring");
   expect_one_line_error(sluice({"session", "pause", "s9"}), ErrorCode::kUsage);
+}
+
+TEST_F(CliTest, TheRateOfASessionIsLimited) {
+  sessions_are(api::Session::TRANSFERRING);
+  sluice({"send", "a", "b:x", "--detach"});
+  EXPECT_EQ(sluice({"session", "limit", "s1", "--rate", "2G"}).out, "session s1 sends at most 2.00 Gbit/s\n");
+  expect_one_line_error(sluice({"session", "limit", "s1", "--rate", "0"}), ErrorCode::kUsage);
+  expect_one_line_error(sluice({"session", "limit", "s9", "--rate", "1G"}), ErrorCode::kUsage);
 }
 
 TEST_F(CliTest, ASessionHeldByAnErrorEndsTheCommandThatFollowsIt) {

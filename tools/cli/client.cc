@@ -151,6 +151,13 @@ Result<api::Session> Client::pause(const std::string& id) {
   return call(*stub_, &api::Control::Stub::PauseSession, reference(id));
 }
 
+Result<api::Session> Client::limit(const std::string& id, uint64_t rate_bps) {
+  api::LimitRequest request;
+  request.set_id(id);
+  request.set_rate_bps(rate_bps);
+  return call(*stub_, &api::Control::Stub::LimitSession, request);
+}
+
 Result<api::Session> Client::go_on(const std::string& id) {
   return call(*stub_, &api::Control::Stub::ContinueSession, reference(id));
 }

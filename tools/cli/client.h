@@ -26,6 +26,7 @@ class Client {
   Result<api::Session> show(const std::string& id);
   Result<api::Session> cancel(const std::string& id);
   Result<api::Session> pause(const std::string& id);
+  Result<api::Session> limit(const std::string& id, uint64_t rate_bps);  // 0: as agreed upon
   Result<api::Session> go_on(const std::string& id);
   // Calls `on_progress` with every message about a file.
   Status verify(const std::string& id, const std::function<void(const api::VerifyProgress&)>& on_progress);

@@ -38,6 +38,8 @@ Json session_fields(const api::Session& s) {
               {"chunk_bytes", s.chunk_bytes()},
               {"crc", s.crc()},
               {"rate_limit_bps", s.rate_limit_bps()},
+              {"rate_mode", s.rate_mode()},
+              {"rate_state", s.rate_state()},
               {"started_unix_ns", s.started_unix_ns()},
               {"elapsed_s", s.elapsed_s()},
               {"data_elapsed_s", s.data_elapsed_s()},

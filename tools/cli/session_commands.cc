@@ -1,4 +1,4 @@
-// sluice session list|show|wait|pause|continue|cancel, sluice verify, sluice counters.
+// sluice session list|show|wait|pause|continue|cancel|limit, sluice verify, sluice counters.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <ostream>
 #include <vector>
 
+#include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/follow.h"
@@ -21,6 +22,7 @@ namespace {
 constexpr int kTimeoutExitCode = 124;
 
 struct SessionFlags {
+  std::string rate;
   std::string id;
   std::optional<double> timeout_s;
   int timeout_exit_code = kTimeoutExitCode;
@@ -53,6 +55,8 @@ std::string details(const api::Session& s) {
   add("rate", s.has_rate_bps() ? format_rate(s.rate_bps()) : "");
   add("goodput", s.data_elapsed_s() > 0 ? format_rate(s.goodput_bps()) : "");
   add("rate limit", s.rate_limit_bps() == 0 ? "" : format_rate(static_cast<double>(s.rate_limit_bps())));
+  add("rate mode",
+      printable(s.rate_mode()) + (s.rate_state().empty() ? "" : ", " + printable(s.rate_state())));
   add("elapsed", fmt::format("{:.3f} s, of data {:.3f} s", s.elapsed_s(), s.data_elapsed_s()));
   add("chunks", fmt::format("{} of {} bytes, {} retransmits, {} duplicates", s.chunks(), s.chunk_bytes(),
                             s.retransmits(), s.duplicates()));
@@ -118,6 +122,25 @@ Result<int> ask(const Context& context, const SessionFlags& flags) {
   return 0;
 }
 
+Result<int> limit(const Context& context, const SessionFlags& flags) {
+  uint64_t rate_bps = 0;
+  if (flags.rate != "none") {
+    const auto parsed = config::parse_rate(flags.rate);
+    if (!parsed) return Error{ErrorCode::kUsage, "--rate: " + parsed.error().message};
+    if (*parsed == 0)
+      return Error{ErrorCode::kUsage, "--rate: 0 would never end: pause the session, or give more"};
+    rate_bps = *parsed;
+  }
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const auto session = (*client)->limit(flags.id, rate_bps);
+  if (!session) return session.error();
+  context.print(session_json(*session),
+                fmt::format("session {} sends at most {}\n", printable(flags.id),
+                            format_rate(static_cast<double>(session->rate_limit_bps()))));
+  return 0;
+}
+
 Result<int> verify(const Context& context, const SessionFlags& flags) {
   auto client = Client::connect(context.node_directory());
   if (!client) return client.error();
@@ -170,7 +193,7 @@ Result<int> counters(const Context& context) {
 
 void add_session_commands(CLI::App& app, Context& context) {
   CLI::App* session =
-      app.add_subcommand("session", "Sessions of the node: list, show, wait, pause, continue, cancel");
+      app.add_subcommand("session", "Sessions of the node: list, show, wait, pause, continue, cancel, limit");
   session->require_subcommand(1);
   session->add_subcommand("list", "List the sessions, the newest last")->callback([&context] {
     context.action = [&context] { return list(context); };
@@ -191,6 +214,11 @@ void add_session_commands(CLI::App& app, Context& context) {
   add("pause", "Hold a session up, until 'continue'", ask<&Client::pause>);
   add("continue", "Let a session go on that was paused", ask<&Client::go_on>);
   add("cancel", "Cancel a session", ask<&Client::cancel>);
+  const auto [limiting, limit_flags] =
+      add("limit", "Set the most that a session may send, from now on", limit);
+  limiting->add_option("--rate", limit_flags->rate, "In bit/s, such as 2G; none takes the limit away")
+      ->required()
+      ->type_name("RATE");
   const auto [waiting, flags] =
       add("wait", "Wait for the end of a session; its result is the exit status", wait);
   waiting->add_option("--timeout", flags->timeout_s, "Leave after so many seconds")

@@ -20,6 +20,9 @@ struct TransferFlags {
   std::vector<std::string> paths;
   std::optional<uint32_t> lanes;
   std::string rate;
+  std::string mode;
+  std::string min_rate;
+  std::optional<double> expected_loss_percent;
   std::string crc;
   std::string chunk_bytes;
   bool overwrite = false;
@@ -34,6 +37,16 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--lanes", flags.lanes, "UDP flows side by side")->type_name("N");
   command.add_option("--rate", flags.rate, "Limit of the session in bit/s, such as 10G or 800M")
       ->type_name("RATE");
+  command.add_option("--mode", flags.mode, "How the rate is found (docs/RATE.md)")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"adaptive", "fixed", "cubic"}));
+  command.add_option("--min-rate", flags.min_rate, "Fail if it is slower than this for a minute")
+      ->type_name("RATE");
+  command
+      .add_option("--expect-loss", flags.expected_loss_percent,
+                  "Percentage of datagrams that the path loses, however little is sent")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 95.0));
   command.add_option("--crc", flags.crc, "Kind of checksum; none only into null:")
       ->type_name("KIND")
       ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
@@ -62,6 +75,13 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
     if (*rate_bps == 0)
       return Error{ErrorCode::kUsage, "--rate: 0 would never end; leave it out for no own limit"};
     options.set_rate_bps(*rate_bps);
+  }
+  options.set_mode(flags.mode);
+  if (flags.expected_loss_percent) options.set_expected_loss(*flags.expected_loss_percent / 100);
+  if (!flags.min_rate.empty()) {
+    const auto rate_bps = config::parse_rate(flags.min_rate);
+    if (!rate_bps) return Error{ErrorCode::kUsage, "--min-rate: " + rate_bps.error().message};
+    options.set_min_rate_bps(*rate_bps);
   }
   if (!flags.chunk_bytes.empty()) {
     const auto bytes = config::parse_size(flags.chunk_bytes);

@@ -47,6 +47,7 @@ struct Node {
   uint32_t lanes = 1;
   std::string crc = "crc64";           // "crc64", "crc32c"
   uint64_t rate_bps = 10'000'000'000;  // key `rate`: "10G"; of one session
+  std::string rate_mode = "adaptive";  // key `mode`
   uint32_t chunk_bytes = 0;            // 0: 8192, or what fits the path
   uint64_t partition_bytes = 64ULL << 20;
 

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/rate/adaptive_rate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sluice::rate {
+namespace {
+
+constexpr double kRoundMinS = 4e-3;
+// A loop cannot turn faster than statuses come and are looked at: on shorter paths the window is that of a
+// path of this length.
+constexpr double kPipeMinS = 8e-3;
+constexpr double kStartDatagrams = 40;  // of a round trip, at the beginning
+constexpr double kStartDatagramBits = 8.0 * 8192;
+constexpr double kStartRttMinS = 2e-3;
+constexpr double kWindowMinDatagrams = 2;
+constexpr double kLeastShare = 0.01;  // of the most that ever arrived, whatever others do
+constexpr double kLearntLossMax = 0.15;
+constexpr uint64_t kTestEveryNs = 10'000'000'000;
+constexpr uint64_t kDrainEveryNs = 10'000'000'000;
+constexpr double kCrowdS = 2;
+constexpr double kCrowdTargets = 2.5;
+constexpr std::array kSteps{0.04, 0.08, 0.16, 0.25};
+
+double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+uint64_t nanoseconds(double s) { return static_cast<uint64_t>(std::clamp(s, 0.0, 1e9) * 1e9); }
+
+}  // namespace
+
+AdaptiveRate::AdaptiveRate(uint64_t cap_bps, double expected_loss, uint64_t now_ns)
+    : cap_bps_(cap_bps),
+      expected_loss_(std::clamp(expected_loss, 0.0, 0.95)),
+      rate_bps_(at_most(kStartDatagrams * kStartDatagramBits / 0.02, cap_bps)),
+      silence_(now_ns),
+      target_bps_(static_cast<double>(rate_bps_)),
+      random_loss_(expected_loss_),
+      paced_ns_(now_ns) {
+  growth_.empty_ns = now_ns;
+  if (rate_bps_ == cap_bps_) condition_ = Condition::kRunning;
+}
+
+void AdaptiveRate::set_cap(uint64_t cap_bps) {
+  cap_bps_ = cap_bps;
+  rate_bps_ = std::min(rate_bps_, cap_bps);
+}
+
+double AdaptiveRate::pipe_s() const { return std::max(rtt_s_, kPipeMinS); }
+
+double AdaptiveRate::limit(double rate_bps) const {
+  return std::min(rate_bps, static_cast<double>(cap_bps_));
+}
+
+// Short on fast paths, where little time is many datagrams; long enough on slow ones to be seen.
+double AdaptiveRate::target_s(double rate_bps) const {
+  const double gbps = std::max(1e-3, rate_bps * 1e-9);
+  return std::clamp(2e-3 / std::sqrt(gbps), 0.5e-3, 8e-3) + 0.0025 * rtt_s_;
+}
+
+uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
+  const Silence::State silence = silence_.look(report, now_ns);
+  if (silence != Silence::State::kHeard) {
+    const bool stopped = silence == Silence::State::kStopped;
+    condition_ = stopped ? Condition::kStopped : Condition::kCrawling;
+    quiet_until_ns_ = 0;  // set when the peer is heard again
+    rounds_.restart();
+    test_.abort();
+    rate_bps_ = stopped ? 0 : at_most(target_bps_ * Silence::kCrawlFraction, cap_bps_);
+    return rate_bps_;
+  }
+  if (report.rtt_min_ns != 0) rtt_s_ = seconds(std::min(report.rtt_min_ns, Silence::kStopNs));
+  if (condition_ >= Condition::kCrawling) {
+    quiet_until_ns_ = now_ns + nanoseconds(2 * rtt_s_);
+    condition_ = phase_ == Phase::kStart ? Condition::kRamping : Condition::kRunning;
+  }
+  if (now_ns < quiet_until_ns_) rounds_.restart();
+  const auto round = rounds_.take(report, nanoseconds(std::max(rtt_s_, kRoundMinS)), now_ns);
+  if (rounds_.news() && report.delay_known) pace(report, now_ns);
+  if (round && rtt_s_ > 0) follow(report, *round, now_ns);
+  if (test_.running()) target_bps_ = limit(test_.rate_bps());
+  // However little arrives, and whatever is said of it: without datagrams nothing would ever be learnt again.
+  target_bps_ =
+      std::max(target_bps_, limit(kWindowMinDatagrams * datagram_bits_ / (pipe_s() + DelayBase::kQueueMaxS)));
+  rate_bps_ = at_most(target_bps_, cap_bps_);
+  if (phase_ == Phase::kStart) condition_ = rate_bps_ == cap_bps_ ? Condition::kRunning : Condition::kRamping;
+  return rate_bps_;
+}
+
+// Between rounds the rate keeps to the window as the queue grows and shrinks.
+void AdaptiveRate::pace(const PathReport& report, uint64_t now_ns) {
+  if (!base_.known()) return;
+  const double queue_s = base_.queue_s(report.delay_min_ns);
+  const double share = std::min(1.0, seconds(now_ns - paced_ns_) / kRoundMinS);
+  paced_ns_ = now_ns;
+  queue_s_ += (queue_s - queue_s_) * share;
+  if (phase_ != Phase::kRun || test_.running()) return;
+  target_bps_ = limit(window_bits_ / (pipe_s() + queue_s_) / (1 - std::min(random_loss_, 0.95)));
+}
+
+AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
+  Sight sight{.delivered_bps = round.delivered_bps,
+              .loss = round.loss,
+              .loss_bound = round.loss_lower_bound(),
+              .datagrams = round.datagrams,
+              .target_s = target_s(target_bps_)};
+  sight.queue_s = base_.queue_s(round.delay_min_ns);
+  sight.round_trip_s = pipe_s() + sight.queue_s;
+  sight.limited = round.sent_bps < 0.8 * std::min(target_bps_, static_cast<double>(rate_bps_));
+  return sight;
+}
+
+void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t now_ns) {
+  if (!round.delay_known) return;
+  datagram_bits_ = 8 * static_cast<double>(report.datagram_bytes);
+  base_.take(round.delay_min_ns, now_ns);
+  const Sight sight = look(round);
+  if (test_.running()) {
+    test(round, sight, now_ns);
+  } else if (phase_ == Phase::kStart) {
+    start(sight, now_ns);
+  } else if (phase_ == Phase::kDrain) {
+    drain(round, sight, now_ns);
+  } else {
+    if (sight.queue_s > 0.25 * sight.target_s)
+      capacity_bps_ = capacity_bps_ > 0 ? (capacity_bps_ + sight.delivered_bps) / 2 : sight.delivered_bps;
+    if (now_ns - growth_.empty_ns > kDrainEveryNs && growth_.hold_rounds == 0 && !growth_.to_be_checked) {
+      begin_drain(round, sight, now_ns);
+    } else {
+      run(sight, now_ns);
+    }
+    judge_yield(round, sight);
+  }
+  const double least_bits =
+      std::max(kWindowMinDatagrams * datagram_bits_, kLeastShare * crowd_.most_bps * pipe_s());
+  window_bits_ = std::clamp(window_bits_, least_bits,
+                            std::max(least_bits, static_cast<double>(cap_bps_) * 1.05 * sight.round_trip_s));
+}
+
+void AdaptiveRate::enter_run(double window_bits, uint64_t now_ns) {
+  phase_ = Phase::kRun;
+  condition_ = Condition::kRunning;
+  window_bits_ = window_bits;
+  growth_.hold_rounds = 1;
+  growth_.empty_ns = now_ns;
+}
+
+void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
+  if (start_.first_queue_s < 0) start_.first_queue_s = sight.queue_s;
+  const double round_ns = std::max(rtt_s_, kRoundMinS) * 1e9;
+  if (sight.loss_bound > excess(0.01) && sight.queue_s < start_.first_queue_s + sight.target_s &&
+      sight.datagrams > 60) {
+    // At the rate that arrived: if the path is full, the loss is gone then.
+    start_.suspect_loss = sight.loss;
+    return test_.begin(limit(sight.delivered_bps / (1 - std::min(random_loss_, 0.95))));
+  }
+  if (sight.loss_bound <= excess(0.01)) random_loss_ = std::max(random_loss_, std::min(0.01, sight.loss));
+  if (sight.delivered_bps > 1.25 * start_.best_bps) {
+    start_.best_bps = sight.delivered_bps;
+    start_.flat_rounds = 0;
+  } else if (!sight.limited) {
+    ++start_.flat_rounds;
+  }
+  const bool queued = sight.queue_s > start_.first_queue_s + sight.target_s;
+  if (queued || start_.flat_rounds >= 3) {
+    capacity_bps_ = sight.delivered_bps;
+    next_test_ns_ = now_ns + static_cast<uint64_t>(10 * round_ns);
+    return enter_run(0.95 * sight.delivered_bps * sight.round_trip_s, now_ns);
+  }
+  if (!sight.limited) target_bps_ = limit(2 * target_bps_);
+}
+
+void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns) {
+  const auto round_ns = static_cast<uint64_t>(std::max(rtt_s_, kRoundMinS) * 1e9);
+  const double full_bps = test_.full_rate_bps();
+  if (sight.limited) {
+    test_.abort();
+    next_test_ns_ = now_ns + 4 * round_ns;
+    return;
+  }
+  if (sight.queue_s > 3 * sight.target_s + 2e-3) {  // a queue that grows says more than loss
+    test_.abort();
+    next_test_ns_ = now_ns + 4 * round_ns;
+    if (phase_ == Phase::kStart) enter_run(0.9 * sight.delivered_bps * sight.round_trip_s, now_ns);
+    return;
+  }
+  LossTrial::Verdict verdict = test_.take(round);
+  if (verdict == LossTrial::Verdict::kRandom && phase_ == Phase::kStart &&
+      test_.loss() - random_loss_ < 0.5 * (start_.suspect_loss - random_loss_))
+    verdict = LossTrial::Verdict::kCongestive;
+  switch (verdict) {
+    case LossTrial::Verdict::kRunning:
+      return;
+    case LossTrial::Verdict::kCongestive:
+      random_loss_ = expected_loss_;
+      capacity_bps_ = sight.delivered_bps;
+      next_test_ns_ = now_ns + 5 * round_ns;
+      enter_run(0.85 * sight.delivered_bps * sight.round_trip_s, now_ns);
+      growth_.calm_rounds = -6;
+      growth_.accelerations = 0;
+      return;
+    case LossTrial::Verdict::kRandom:
+      random_loss_ = std::max(expected_loss_, std::min(kLearntLossMax, test_.loss()));
+      next_test_ns_ = now_ns + std::max(kTestEveryNs, 30 * round_ns);
+      if (phase_ == Phase::kRun) {
+        window_bits_ = full_bps * (1 - random_loss_) * sight.round_trip_s;
+      } else {
+        target_bps_ = full_bps;
+        start_.best_bps = 0;
+        start_.flat_rounds = 0;
+      }
+      return;
+  }
+}
+
+void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
+  if (growth_.hold_rounds > 0) {
+    --growth_.hold_rounds;
+    return;
+  }
+  if (growth_.to_be_checked && !sight.limited) {
+    growth_.to_be_checked = false;
+    const double step = window_bits_ / growth_.window_before - 1;
+    const double noise = 1.5 / std::sqrt(std::max(1.0, sight.datagrams));  // of few datagrams
+    if (sight.delivered_bps <
+        growth_.delivered_before * (1 + 0.35 * step - noise)) {  // it only made the queue longer, or the loss
+      window_bits_ = std::min(growth_.window_before, sight.delivered_bps * sight.round_trip_s);
+      growth_.calm_rounds = -10;
+      growth_.accelerations = 0;
+      growth_.hold_rounds = 1;
+      return;
+    }
+  }
+  growth_.to_be_checked = false;
+  if (sight.loss_bound > excess(0.01) && sight.queue_s < 2 * sight.target_s && now_ns >= next_test_ns_ &&
+      sight.datagrams > 60 && !sight.limited)
+    return test_.begin(target_bps_);
+  if (sight.loss_bound > excess(0.02)) {
+    window_bits_ = 0.85 * sight.delivered_bps * sight.round_trip_s;
+    growth_.calm_rounds = growth_.accelerations = 0;
+    growth_.hold_rounds = 1;
+    return;
+  }
+  const double noise = 3 * std::sqrt(random_loss_ / std::max(1.0, sight.datagrams));
+  if (sight.loss + noise < random_loss_ && random_loss_ > expected_loss_) {
+    random_loss_ = std::max(expected_loss_, 0.7 * random_loss_ + 0.3 * sight.loss);
+    return;
+  }
+  if (sight.queue_s > 2 * sight.target_s) {
+    const double fits = capacity_bps_ * (pipe_s() + sight.target_s);
+    window_bits_ = 0.98 * std::min(window_bits_, std::max(window_bits_ / 2, fits));
+    growth_.calm_rounds = growth_.accelerations = 0;
+    growth_.hold_rounds = 1;
+    return;
+  }
+  if (!sight.limited) grow(sight, now_ns);
+}
+
+void AdaptiveRate::grow(const Sight& sight, uint64_t now_ns) {
+  const double pull = 0.5 * (sight.target_s - sight.queue_s) / sight.round_trip_s;
+  const bool lossy = sight.loss_bound > 0 && sight.loss - random_loss_ > 0.3 * random_loss_ &&
+                     sight.loss_bound > random_loss_;
+  if (sight.queue_s >= 0.5 * sight.target_s || lossy) {
+    if (growth_.accelerations > 0)
+      window_bits_ = std::min(window_bits_, capacity_bps_ * (pipe_s() + sight.target_s));
+    growth_.accelerations = growth_.calm_rounds = 0;
+    window_bits_ *= 1 + std::clamp(pull, -0.1, 0.03);
+    return;
+  }
+  if (++growth_.calm_rounds < 4) {
+    window_bits_ += std::max(window_bits_ * std::min(0.02, pull), datagram_bits_);
+    return;
+  }
+  growth_.empty_ns = now_ns;
+  growth_.window_before = window_bits_;
+  growth_.delivered_before = sight.delivered_bps;
+  growth_.to_be_checked = true;
+  window_bits_ *= 1 + kSteps[std::min<size_t>(kSteps.size() - 1, static_cast<size_t>(growth_.accelerations))];
+  ++growth_.accelerations;
+  growth_.hold_rounds = 1;
+}
+
+// The base is only true if the queue is empty now and then.
+void AdaptiveRate::begin_drain(const Round& round, const Sight& sight, uint64_t now_ns) {
+  if (sight.queue_s <= 0.25 * sight.target_s) capacity_bps_ = sight.delivered_bps;
+  phase_ = Phase::kDrain;
+  drain_.began_ns = now_ns;
+  drain_.delay_ns = round.delay_min_ns;
+  target_bps_ *= 0.5;
+  growth_.calm_rounds = -2;
+}
+
+void AdaptiveRate::drain(const Round& round, const Sight& sight, uint64_t now_ns) {
+  const double elapsed_s = seconds(now_ns - drain_.began_ns);
+  if (elapsed_s <= rtt_s_) return;
+  const bool falls = round.delay_min_ns + 100'000 < drain_.delay_ns;
+  drain_.delay_ns = std::min(drain_.delay_ns, round.delay_min_ns);
+  if (falls && elapsed_s <= 0.6 + 2 * rtt_s_) return;
+  base_.set(drain_.delay_ns, now_ns);
+  enter_run(capacity_bps_ * (pipe_s() + sight.target_s), now_ns);
+}
+
+// Somebody else keeps the queue longer than this law ever would, whatever is yielded.
+void AdaptiveRate::judge_yield(const Round& round, const Sight& sight) {
+  crowd_.most_bps = std::max(crowd_.most_bps, sight.delivered_bps);
+  const double share = std::min(1.0, seconds(round.duration_ns) / kCrowdS);
+  crowd_.queue_s += (sight.queue_s - crowd_.queue_s) * share;
+  condition_ = crowd_.queue_s > kCrowdTargets * target_s(crowd_.most_bps) ? Condition::kYieldingToOthers
+                                                                          : Condition::kRunning;
+}
+
+}  // namespace sluice::rate

@@ -1,0 +1,54 @@
+// The delay of an empty path, as rounds show it.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/rate/delay_base.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::rate {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr int64_t kMs = 1'000'000;
+
+TEST(DelayBase, IsTheLeastOfTheLastWhileWhateverTheClocksSay) {
+  for (const int64_t clocks : {int64_t{0}, -900 * kMs, 1'000'000'000 * kMs}) {
+    DelayBase base;
+    EXPECT_FALSE(base.known());
+    for (const int64_t delay : {13, 11, 10, 10, 15}) base.take(clocks + delay * kMs, kSecond);
+    EXPECT_TRUE(base.known());
+    EXPECT_NEAR(base.queue_s(clocks + 15 * kMs), 0.005, 1e-9);
+    EXPECT_EQ(base.queue_s(clocks + 9 * kMs), 0);
+  }
+}
+
+TEST(DelayBase, OneRoundAloneIsNotBelieved) {
+  DelayBase base;
+  for (int i = 0; i < 10; ++i) base.take(10 * kMs, kSecond);
+  base.take(-100'000 * kMs, kSecond);
+  EXPECT_EQ(base.queue_s(10 * kMs), 0);
+}
+
+TEST(DelayBase, ForgetsAfterTwoWindows) {
+  DelayBase base;
+  for (int i = 0; i < 3; ++i) base.take(10 * kMs, kSecond);
+  for (int i = 0; i < 3; ++i) base.take(30 * kMs, 7 * kSecond);
+  EXPECT_NEAR(base.queue_s(30 * kMs), 0.02, 1e-9);
+  for (int i = 0; i < 3; ++i) base.take(30 * kMs, 13 * kSecond);
+  EXPECT_EQ(base.queue_s(30 * kMs), 0);
+}
+
+TEST(DelayBase, IsSetByADrain) {
+  DelayBase base;
+  for (int i = 0; i < 3; ++i) base.take(10 * kMs, kSecond);
+  base.set(12 * kMs, kSecond);
+  EXPECT_NEAR(base.queue_s(15 * kMs), 0.003, 1e-9);
+}
+
+TEST(DelayBase, NoQueueIsLongerThanAnyRouterHas) {
+  DelayBase base;
+  for (int i = 0; i < 3; ++i) base.take(INT64_MIN, kSecond);
+  EXPECT_EQ(base.queue_s(INT64_MAX - 1), DelayBase::kQueueMaxS);
+}
+
+}  // namespace
+}  // namespace sluice::rate

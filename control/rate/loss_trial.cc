@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/rate/loss_trial.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::rate {
+namespace {
+
+constexpr double kRoundsMin = 3;
+constexpr double kRoundsMax = 24;
+constexpr double kLossesWanted = 40;  // of a half: fewer do not tell two rates apart
+constexpr double kDifferenceMin = 0.003;
+constexpr double kDeviations = 2.5;
+
+}  // namespace
+
+void LossTrial::begin(double rate_bps) {
+  *this = {};
+  running_ = true;
+  rate_bps_ = rate_bps;
+}
+
+double LossTrial::loss() const {
+  return (low_.lost + full_.lost) / std::max(1.0, low_.datagrams + full_.datagrams);
+}
+
+LossTrial::Verdict LossTrial::take(const Round& round) {
+  ++rounds_;
+  if (rounds_ > 1) {
+    Half& half = high_ ? full_ : low_;
+    half.datagrams += round.datagrams;
+    half.lost += round.datagrams * round.loss;
+  }
+  const double losses_a_round = std::max(1e-3, round.loss) * std::max(1.0, round.datagrams);
+  const double wanted = std::clamp(kLossesWanted / losses_a_round + 1, kRoundsMin, kRoundsMax);
+  if (rounds_ < wanted) return Verdict::kRunning;
+  if (!high_) {
+    high_ = true;
+    rounds_ = 0;
+    return Verdict::kRunning;
+  }
+  running_ = false;
+  // Of what was sent, the part that arrived: the same at both rates if loss is random.
+  const auto deviation = [](const Half& half) {
+    const double n = std::max(1.0, half.datagrams);
+    const double arrived = std::max(1 / n, 1 - half.loss());
+    return std::sqrt(std::max(half.loss() * arrived, 1 / n) / n) / arrived;
+  };
+  const double ratio = (1 - full_.loss()) / std::max(1e-6, 1 - low_.loss());
+  const double noise = std::hypot(deviation(low_), deviation(full_));
+  if (1 - ratio > std::max(kDifferenceMin, kDeviations * noise)) return Verdict::kCongestive;
+  return Verdict::kRandom;
+}
+
+}  // namespace sluice::rate

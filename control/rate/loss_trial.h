@@ -1,0 +1,43 @@
+// Is loss that a path shows random, or of our making? Send less for a while, then as before, and compare.
+//
+// Pure. The loss of a path that corrupts or drops at random does not depend on how fast one sends; that of a
+// full queue or a policer does. The first round of either half still shows the rate before, and is left out.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "control/rate/round_meter.h"
+
+namespace sluice::rate {
+
+class LossTrial {
+ public:
+  static constexpr double kLowShare = 0.8;
+
+  enum class Verdict : uint8_t { kRunning, kCongestive, kRandom };
+
+  void begin(double rate_bps);
+  bool running() const { return running_; }
+  void abort() { running_ = false; }
+  Verdict take(const Round& round);
+  double rate_bps() const { return high_ ? rate_bps_ : kLowShare * rate_bps_; }
+  double full_rate_bps() const { return rate_bps_; }
+  double loss() const;  // of both halves
+
+ private:
+  struct Half {
+    double datagrams = 0;
+    double lost = 0;
+    double loss() const { return datagrams > 0 ? lost / datagrams : 0; }
+  };
+
+  bool running_ = false;
+  bool high_ = false;
+  double rate_bps_ = 0;
+  int rounds_ = 0;  // of this half
+  Half low_;
+  Half full_;
+};
+
+}  // namespace sluice::rate

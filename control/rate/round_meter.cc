@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/rate/round_meter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::rate {
+
+double Round::loss_lower_bound() const {
+  const double n = std::max(1.0, datagrams);
+  return loss - 2 * std::sqrt(std::max(loss, 1 / n) / n);
+}
+
+void RoundMeter::begin(const PathReport& report, uint64_t now_ns) {
+  began_ = true;
+  began_ns_ = now_ns;
+  sent_ = report.sent;
+  received_ = report.received;
+  delay_min_ns_ = INT64_MAX;
+}
+
+std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_ns, uint64_t now_ns) {
+  news_ = report.statuses != statuses_;
+  if (!news_) return std::nullopt;
+  statuses_ = report.statuses;
+  const uint64_t missing = report.received_end - std::min(report.received_end, report.received);
+  const uint64_t lost = std::max(lost_, std::min(missing, missing_before_));
+  missing_before_ = missing;
+  if (!began_ || report.received < received_ || report.sent < sent_ || now_ns < began_ns_) {
+    lost_ = lost;
+    begin(report, now_ns);
+    return std::nullopt;
+  }
+  if (report.delay_known) delay_min_ns_ = std::min(delay_min_ns_, report.delay_min_ns);
+  if (now_ns - began_ns_ < std::max<uint64_t>(round_ns, 1)) return std::nullopt;
+  Round round{.duration_ns = now_ns - began_ns_,
+              .delay_min_ns = delay_min_ns_,
+              .delay_known = delay_min_ns_ != INT64_MAX};
+  const double seconds = static_cast<double>(round.duration_ns) * 1e-9;
+  const auto received = static_cast<double>(report.received - received_);
+  const auto gone = static_cast<double>(lost - lost_);
+  const double bits = 8 * static_cast<double>(report.datagram_bytes);
+  round.datagrams = received + gone;
+  round.loss = round.datagrams > 0 ? gone / round.datagrams : 0;
+  round.delivered_bps = received * bits / seconds;
+  round.sent_bps = static_cast<double>(report.sent - sent_) * bits / seconds;
+  lost_ = lost;
+  begin(report, now_ns);
+  return round;
+}
+
+}  // namespace sluice::rate

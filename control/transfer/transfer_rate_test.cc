@@ -1,0 +1,114 @@
+// What an operator says about the rate: limits while it runs, at either node, and a least rate.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "control/transfer/scenes_for_test.h"
+
+namespace sluice::transfer::test {
+namespace {
+
+constexpr uint64_t kLimit = 5'000'000;
+
+uint64_t rate_of(const World& world) {
+  uint64_t sum = 0;
+  for (const auto& [lane, rate_bps] : world.rates) sum += rate_bps;
+  return sum;
+}
+
+TEST(Limit, OfASourceHoldsAtOnceAndUntilItIsTakenAway) {
+  const auto world = moving(source());
+  world->pass(kSecondNs);
+  ASSERT_GT(rate_of(*world), kLimit);
+  world->post(LimitAsked{kLimit});
+  world->pass(10 * kMillisecondNs);
+  EXPECT_LE(rate_of(*world), kLimit);
+  EXPECT_GT(rate_of(*world), 0U);
+  EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+  world->post(LimitAsked{});
+  EXPECT_EQ(world->count(Entry::kLimited), 2U);
+  world->pass(10 * kMillisecondNs);
+  EXPECT_GT(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+}
+
+TEST(Limit, SurvivesARestart) {
+  for (const Scene& scene : {source(), destination()}) {
+    const auto world = moving(scene);
+    world->post(LimitAsked{kLimit});
+    EXPECT_EQ(world->journal.record.limit_bps, kLimit);
+    world->restart(true);
+    world->pass(kSecondNs);
+    EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+    if (scene.role == Role::kSource) EXPECT_LE(rate_of(*world), kLimit);
+  }
+}
+
+TEST(Limit, OfADestinationIsToldToItsSourceOnEachStream) {
+  const auto world = moving(destination());
+  EXPECT_TRUE(world->said<RateLimit>().empty()) << "a source need not know the word";
+  world->post(LimitAsked{kLimit});
+  world->pass(10 * kMillisecondNs);
+  ASSERT_EQ(world->said<RateLimit>().size(), 1U);
+  EXPECT_EQ(world->said<RateLimit>().back().rate_bps, kLimit);
+  world->lose_stream();
+  world->pass(kSecondNs);
+  ASSERT_TRUE(world->leg().stream().up());
+  EXPECT_EQ(world->said<RateLimit>().size(), 2U);
+  world->post(LimitAsked{});
+  world->pass(10 * kMillisecondNs);
+  EXPECT_EQ(world->said<RateLimit>().back().rate_bps, 0U);
+}
+
+TEST(Limit, ASourceKeepsToTheLowerOfBoth) {
+  const auto world = moving(source());
+  world->hear(RateLimit{.rate_bps = 2 * kLimit});
+  world->pass(10 * kMillisecondNs);
+  EXPECT_LE(rate_of(*world), 2 * kLimit);
+  world->post(LimitAsked{kLimit});
+  world->pass(10 * kMillisecondNs);
+  EXPECT_LE(rate_of(*world), kLimit);
+  world->post(LimitAsked{});
+  world->hear(RateLimit{});
+  world->pass(10 * kMillisecondNs);
+  EXPECT_GT(world->transfer().view(world->now_ns).rate_limit_bps, 2 * kLimit);
+}
+
+TEST(Limit, IsNothingForASessionThatHasEnded) {
+  const auto world = moving(source());
+  world->post(Cancel{});
+  EXPECT_FALSE(world->transfer().may_limit());
+  world->post(LimitAsked{kLimit});
+  EXPECT_EQ(world->count(Entry::kLimited), 0U);
+}
+
+TEST(LeastRate, ASessionThatIsSlowerForAMinuteFails) {
+  Scene scene = source();
+  scene.min_rate_bps = 1'000'000;
+  scene.settings.stall_timeout_ns = 1000 * kSecondNs;
+  const auto world = moving(scene);
+  for (int i = 0; i < 59; ++i) {
+    world->hear(Heartbeat{});
+    world->pass(kSecondNs);
+  }
+  EXPECT_EQ(world->leg_phase(), LegPhase::kMoving);
+  for (int i = 0; i < 5; ++i) {
+    world->hear(Heartbeat{});
+    world->pass(kSecondNs);
+  }
+  EXPECT_EQ(world->error(), ErrorCode::kTooSlow);
+}
+
+TEST(LeastRate, OneThatIsFastEnoughGoesOn) {
+  Scene scene = source();
+  scene.sizes = {1U << 30};
+  scene.min_rate_bps = 1'000'000;
+  const auto world = moving(scene);
+  for (int i = 0; i < 200; ++i) {
+    world->flow().state.bytes_done += 200'000;
+    world->hear(Heartbeat{});
+    world->pass(kSecondNs);
+  }
+  EXPECT_EQ(world->leg_phase(), LegPhase::kMoving);
+}
+
+}  // namespace
+}  // namespace sluice::transfer::test
