@@ -27,6 +27,7 @@ constexpr BreakName kBreaks[] = {
     {Break::kCommitBeforeSync, "commit-before-sync"},
     {Break::kNoDirectorySync, "no-directory-sync"},
     {Break::kDoubleRate, "double-rate"},
+    {Break::kMute, "mute"},
     {Break::kNoReread, "no-reread"},
     {Break::kRenameBeforeSync, "rename-before-sync"},
     {Break::kNoRenewal, "no-renewal"},
@@ -308,6 +309,8 @@ Plan make_plan(uint64_t seed) {
     p.full_per_million = places.scale(50'000, 1'000'000);
     p.full_ns = places.scale(kMs, 5 * kSecond);
   }
+  Random modes(seed, 7);
+  if (modes.chance(500'000)) p.rate_mode = modes.chance(700'000) ? rate::Mode::kAdaptive : rate::Mode::kCubic;
   return p;
 }
 
@@ -315,8 +318,9 @@ std::string Plan::text() const {
   std::string out = fmt::format("seed {}\nfiles {}\n", seed, fmt::join(sizes, " "));
   out += fmt::format("extent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
                      extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
-  out += fmt::format("tx_extents {} rx_extents {} credit {} crc {} udp_checksum {} direct {} rate_bps {}\n",
-                     tx_extents, rx_extents, credit, crc_kind_name(crc), udp_checksum, direct, rate_bps);
+  out += fmt::format(
+      "tx_extents {} rx_extents {} credit {} crc {} udp_checksum {} direct {} rate_bps {} {}\n", tx_extents,
+      rx_extents, credit, crc_kind_name(crc), udp_checksum, direct, rate_bps, rate::mode_name(rate_mode));
   out += fmt::format("status_interval_ns {} sync_lag_bytes {} sync_lag_ns {} crc_lag_ns {} tick_ns {}\n",
                      status_interval_ns, sync_lag_bytes, sync_lag_ns, crc_lag_ns, tick_ns);
   for (uint32_t node = 0; node < 2; ++node) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "control/rate/mode.h"
 #include "dataplane/core/wire.h"
 #include "tools/wire/settings.h"
 
@@ -45,6 +46,7 @@ enum class Break : uint8_t {
   kCommitBeforeSync,    // rows are journalled before the data is synced
   kNoDirectorySync,     // the final name is reported before its directory is synced
   kDoubleRate,          // lanes are given twice the rate
+  kMute,                // lanes are given none
   kNoReread,            // a restarted source does not read again what it knows no CRC of
   kRenameBeforeSync,    // a file gets its name before what it was cut to is synced
   kNoRenewal,           // a control stream that was lost while data moved is not opened again
@@ -95,6 +97,7 @@ struct Plan {
   bool udp_checksum = false;
   bool direct = true;
   uint64_t rate_bps = 1'000'000'000;
+  rate::Mode rate_mode = rate::Mode::kFixed;
   uint32_t status_interval_ns = 1'000'000;
   uint64_t sync_lag_bytes = 1 << 20;
   uint64_t sync_lag_ns = 100'000'000;

@@ -282,15 +282,6 @@ void Session::perform(const transfer::CommandLane& e) {
   board()->command(command);
 }
 
-void Session::perform(const transfer::SetRate& e) {
-  if (board() == nullptr || !flows_.contains(e.lane)) return;
-  const uint64_t rate_bps = broken(Break::kDoubleRate) ? 2 * e.rate_bps : e.rate_bps;
-  const uint64_t before_bps = board()->flow(flows_.slot(e.lane)).control.rate_bps.exchange(rate_bps);
-  const uint64_t change_bps = rate_bps > before_bps ? rate_bps - before_bps : before_bps - rate_bps;
-  // What it owes, and what it may catch up, is of its old share.
-  if (flows_.size() > 1 && change_bps > before_bps / 20) host_.oracle.share_changed();
-}
-
 void Session::perform(const transfer::SettleLane& e) {
   if (board() == nullptr || !flows_.contains(e.lane)) return;
   board()->settle(flows_.slot(e.lane), e.gaps, e.settled_below);
