@@ -108,6 +108,8 @@ class OwnNodes(_Nodes):
     """A Pair of the lab's own. pinned: each side's daemons, and the client, on one core."""
 
     def __init__(self, wire=None, settings=None, pinned=True, bytes_needed=0, prefix=None, **options):
+        # What a reserved path carries, unless an experiment is about the laws of the rate.
+        settings = {**(settings or {}), "transfer": {"mode": "fixed", **(settings or {}).get("transfer", {})}}
         self._prefix = prefix or (pin if pinned else None)
         self.client_prefix = self._prefix(0) if self._prefix else []
         self.pair = Pair(wire or MemifWire(rate=RATE_UNLIMITED), bytes_needed=bytes_needed, settings=settings,

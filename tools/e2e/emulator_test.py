@@ -131,14 +131,14 @@ def test_a_path_just_wide_enough_loses_nothing(pair):
     # The queue holds what comes at once when the emulator got no processor time for a while.
     pair.wire.set("both", rate={"bits_per_s": "200M", "queue_bytes": 8 * MIB})
     watch = Watch(pair.wire)
-    move(pair, "--rate", "150M")
+    move(pair, "--mode", "fixed", "--rate", "150M")
     assert watch.counted()["dropped"] == 0
 
 
 def test_a_path_too_narrow_drops_at_its_queue(pair):
     pair.wire.set("a_to_b", rate={"bits_per_s": "60M", "queue_bytes": 200_000})
     watch = Watch(pair.wire)
-    move(pair, "--rate", "300M")
+    move(pair, "--mode", "fixed", "--rate", "300M")
     assert watch.counted()["drops"]["queue"] >= 20
     assert 190_000 <= pair.wire.counters()["a_to_b"]["queue_bytes_peak"] <= 200_000
 

@@ -101,7 +101,7 @@ class Source(Session):
 
     def begin(self, goes_on):
         """Nothing is sent before the last ObjectState."""
-        self._goes_on, self._may_send = goes_on, False
+        self._goes_on, self._may_send, self._limit_bps = goes_on, False, None
         for file in self.files:
             file.held.clear()
             file.digest_told = False
@@ -117,6 +117,10 @@ class Source(Session):
         self._take_held(state.object, state.held)
         if state.done and state.object < len(self.files):
             self._take_digest(self.files[state.object], state.digest)
+
+    def on_rate_limit(self, message):
+        """0: the destination sets no limit any more."""
+        self._limit_bps = message.rate_bps or None
 
     def on_partition_done(self, message):
         self._take_held(message.object, message.ranges)
@@ -238,9 +242,10 @@ class Source(Session):
 
     def _refill(self, now):
         share = max((lane.rate_share(now) for lane in self.lanes), default=0)
-        self._allowance_bits += self.terms.rate_bps * share * (now - self._last_ns) / 1e9
+        rate_bps = min(self.terms.rate_bps, self._limit_bps or self.terms.rate_bps)
+        self._allowance_bits += rate_bps * share * (now - self._last_ns) / 1e9
         # After a pause not more at once than two milliseconds would have carried, or one datagram.
-        most = max(self.terms.rate_bps * 0.002, 8 * self.terms.chunk_bytes)
+        most = max(rate_bps * 0.002, 8 * self.terms.chunk_bytes)
         self._allowance_bits, self._last_ns = min(self._allowance_bits, most), now
 
     def _send_one(self, lane):
