@@ -1,8 +1,9 @@
 // The delay of an empty path: nearly the least that was seen in the last 5 to 10 s.
 //
 // Pure. The clocks of two nodes differ, and drift, so that only differences of delays mean anything, and only
-// over a while; a route that became longer shows after 10 s. One round alone is not believed: its delay may
-// be a stranger's word (docs/WIRE.md 1.9). So it is the least but one. SPDX-License-Identifier: Apache-2.0
+// over a while; a route that became longer shows after 10 s. It is the least but one, since the delay of one
+// round alone may be a stranger's word (docs/WIRE.md 1.9).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
