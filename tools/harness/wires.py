@@ -53,6 +53,37 @@ class MemifWire(Wire):
         return f"net_memif0,role={role},id=0,socket={directory}/memif.sock,socket-abstract=no,bsize={bsize}"
 
 
+class EmulatorControl:
+    """One connection to a running sluice-wire; of one thread."""
+
+    def __init__(self, path, process):
+        self._process = process
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(path))
+        except OSError:
+            connection.close()
+            raise
+        connection.settimeout(30)
+        self._file = connection.makefile("rw")
+        connection.close()  # the file keeps it open
+
+    def command(self, command, **arguments):
+        """One request; the reply without `ok`. An error is raised as the emulator words it."""
+        self._file.write(json.dumps({"command": command, **arguments}) + "\n")
+        self._file.flush()
+        line = self._file.readline()
+        if not line:
+            raise HarnessError(f"sluice-wire: no answer; its log ends:\n{self._process.log_tail()}")
+        reply = json.loads(line)
+        if not reply.pop("ok"):
+            raise HarnessError(f"sluice-wire: {reply['error']}")
+        return reply
+
+    def close(self):
+        self._file.close()
+
+
 class EmulatedWire(Wire):
     """Two memifs with sluice-wire in between (docs/WIRE-EMULATOR.md), for as long as the pair lives.
 
@@ -88,32 +119,36 @@ class EmulatedWire(Wire):
             raise HarnessError(f"{program}: not built; run ./dev build, or set SLUICE_BIN")
         settings = self._directory / "wire.json"
         settings.write_text(json.dumps(self._settings))
-        control = self._directory / "wire.sock"
+        self._control_path = self._directory / "wire.sock"
         self.process = Daemon("sluice-wire", [
-            program, "--port-a", self._port(0, "server"), "--port-b", self._port(1, "server"),
-            "--control", control, "--settings", settings, "--seed", self.seed, "--mtu", self.mtu,
+            *self.enter_middle(), program, "--port-a", self._port(0, "server"), "--port-b", self._port(1, "server"),
+            "--control", self._control_path, "--settings", settings, "--seed", self.seed, "--mtu", self.mtu,
             "--memory", self._memory, "--memory-mib", self.hugepages_mib,
         ], self._directory / "wire.log")  # fmt: skip
         self.process.start()
         try:
-            self._connection = wait_until(lambda: self._connect(control), 30, "sluice-wire answers")
+            self._connection = wait_until(self._connect, 30, "sluice-wire answers")
         except BaseException:
             self.__exit__()
             raise
         return self
 
-    def _connect(self, control):
+    def enter_middle(self):
+        """Prefix of the emulator's command."""
+        return []
+
+    def _connect(self):
         if not self.process.running():
             raise HarnessError(f"sluice-wire ended with status {self.process.exit_status()}; its log ends:\n"
                                f"{self.process.log_tail()}")  # fmt: skip
-        connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(str(control))
+            return self.connection()
         except OSError:
-            connection.close()
             return None
-        connection.settimeout(30)
-        return connection.makefile("rw")
+
+    def connection(self):
+        """One more, for another thread."""
+        return EmulatorControl(self._control_path, self.process)
 
     def __exit__(self, *_error):
         if self._connection:
@@ -130,16 +165,7 @@ class EmulatedWire(Wire):
     # ---- while it runs ------------------------------------------------------------------------
 
     def command(self, command, **arguments):
-        """One request; the reply without `ok`. An error is raised as the emulator words it."""
-        self._connection.write(json.dumps({"command": command, **arguments}) + "\n")
-        self._connection.flush()
-        line = self._connection.readline()
-        if not line:
-            raise HarnessError(f"sluice-wire: no answer; its log ends:\n{self.process.log_tail()}")
-        reply = json.loads(line)
-        if not reply.pop("ok"):
-            raise HarnessError(f"sluice-wire: {reply['error']}")
-        return reply
+        return self._connection.command(command, **arguments)
 
     def set(self, direction="both", **settings):
         """On top of what is set; None takes a section or a key back to its default."""

@@ -21,6 +21,8 @@ class Bottleneck {
   bool enter(uint32_t bytes, uint64_t now_ns, uint64_t* leaves_ns);
   // Bytes waiting at the last frame's entry, itself included.
   uint64_t queue_bytes() const { return queue_bytes_; }
+  // Bytes that have not passed the link yet; 0 without a rate.
+  uint64_t waiting_bytes(uint64_t now_ns) const;
 
  private:
   RateSettings settings_;

@@ -69,6 +69,18 @@ TEST(Bottleneck, DropsAtTheTailWhatTheQueueDoesNotHold) {
   EXPECT_NEAR(static_cast<double>(taken), kFrames / 2.0 + 100, 2);
 }
 
+TEST(Bottleneck, WhatWaitsPassesAtTheRate) {
+  Bottleneck link({.bits_per_s = 1'000'000'000});
+  uint64_t leaves_ns = 0;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(link.enter(1000, kStartNs, &leaves_ns));
+  EXPECT_EQ(link.waiting_bytes(kStartNs), 10'000U);
+  EXPECT_EQ(link.waiting_bytes(kStartNs + 8000), 9000U);
+  EXPECT_EQ(link.waiting_bytes(kStartNs + 80'000), 0U);
+  EXPECT_EQ(link.waiting_bytes(kStartNs + 1'000'000), 0U);
+  link.set({});
+  EXPECT_EQ(link.waiting_bytes(kStartNs), 0U);
+}
+
 TEST(Bottleneck, TakesAFrameLongerThanTheQueueWhenIdle) {
   Bottleneck link({.bits_per_s = 1'000'000, .queue_bytes = 500});
   uint64_t leaves_ns = 0;

@@ -133,9 +133,10 @@ Json Commands::get() {
 
 Json Commands::counters() {
   Json json;
-  engine_.inside([&](uint64_t) {
+  engine_.inside([&](uint64_t now_ns) {
+    json["now_ns"] = now_ns;
     for (size_t i = 0; i < kDirections; ++i) {
-      json["counters"][kDirectionNames[i]] = counters_json(engine_.direction(i));
+      json["counters"][kDirectionNames[i]] = counters_json(engine_.direction(i), now_ns);
     }
   });
   json["ports"] = ports_();

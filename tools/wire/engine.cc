@@ -78,9 +78,16 @@ bool Direction::send_due() {
 
 bool Direction::append(std::span<const uint8_t> bytes) {
   const auto length = static_cast<uint32_t>(bytes.size());
-  if (setup_.to->tx_begin(0, bytes.data(), length, nullptr, false) != nullptr) return true;
-  flush();
-  return setup_.to->tx_begin(0, bytes.data(), length, nullptr, false) != nullptr;
+  const auto hand_over = [&] {
+    return setup_.to->tx_begin(0, bytes.data(), length, nullptr, false) != nullptr;
+  };
+  bool taken = hand_over();
+  if (!taken) {
+    flush();
+    taken = hand_over();
+  }
+  if (taken) counters_.handed_bytes += length;
+  return taken;
 }
 
 void Direction::flush() {
@@ -157,18 +164,20 @@ void Engine::inside(const std::function<void(uint64_t now_ns)>& body) {
   body(lane::monotonic_ns());
 }
 
-Json counters_json(const Direction& direction) {
+Json counters_json(const Direction& direction, uint64_t now_ns) {
   const PathCounters& path = direction.path().counters();
   const Direction::Counters& ends = direction.counters();
   Json json;
   json["in"] = path.in;
   json["in_bytes"] = path.in_bytes;
   json["out"] = ends.sent;
+  json["out_bytes"] = ends.handed_bytes;
   json["dropped"] = path.dropped() + ends.dropped();
   json["inside"] = path.held + direction.inside();
   json["duplicated"] = path.duplicated;
   json["held_back"] = path.held_back;
   json["overtaking"] = path.overtaking;
+  json["queue_bytes"] = direction.path().queue_bytes(now_ns);
   json["queue_bytes_peak"] = path.queue_bytes_peak;
   json["store_bytes_peak"] = direction.store_bytes_peak();
   json["oversize"] = ends.oversize;

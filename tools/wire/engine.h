@@ -29,6 +29,7 @@ class Direction final : private Path::Out {
  public:
   struct Counters {
     uint64_t sent = 0;
+    uint64_t handed_bytes = 0;       // to the device, whatever became of them there
     uint64_t oversize = 0;           // received in several pieces; these never entered the path
     uint64_t dropped_store = 0;      // no room to keep the frame until its time
     uint64_t dropped_too_long = 0;   // for the device that it should leave by
@@ -102,7 +103,7 @@ class Engine {
   bool running_ = true;  // or about to
 };
 
-// Everything counted in one direction.
-Json counters_json(const Direction& direction);
+// Everything counted in one direction, and what waits there now.
+Json counters_json(const Direction& direction, uint64_t now_ns);
 
 }  // namespace sluice::emulator

@@ -69,6 +69,8 @@ class Path {
   void blackhole_until(uint64_t until_ns) { blackhole_until_ns_ = until_ns; }
 
   const PathCounters& counters() const { return counters_; }
+  // Waiting for the link now.
+  uint64_t queue_bytes(uint64_t now_ns) const { return bottleneck_.waiting_bytes(now_ns); }
 
  private:
   struct Held {
