@@ -90,6 +90,7 @@ def figures(points, session, rate_bps, rtt_ms, loss, end_s):
         "time_to_95_s": trace.time_to(points, begin_s, 0.95 * full_bps, max(0.1, rtt_ms / 1e3)),
         "queue_ms": trace.queue_ms(settled, rate_bps),
         "overdrive": trace.overdrive(settled),
+        "overrun": points[-1].overrun - points[0].overrun,
         "loss": ratio(session.last.lost, session.last.chunks + session.last.retransmits),
         "retransmits": session.last.retransmits,
         "duplicates": session.last.duplicates,

@@ -110,9 +110,7 @@ class Ends(Stacked):
             hosts = ["127.0.0.1 localhost", f"{ADDRESSES[0]} pa", f"{ADDRESSES[1]} pb",
                      f"{ADDRESSES[side]} {platform.node()}"]  # fmt: skip
             (folder / "hosts").write_text("\n".join(hosts) + "\n")
-        first, second = self._names
-        run(["ip", "-n", first, "link", "add", "va", "mtu", MTU, "type", "veth", "peer", "name", "vb", "mtu", MTU,
-             "netns", second])  # fmt: skip
+        self._join()
         for name, device, address in zip(self._names, ("va", "vb"), ADDRESSES):
             run(["ip", "-n", name, "address", "add", f"{address}/24", "dev", device])
             run(["ip", "-n", name, "link", "set", "lo", "up"])
@@ -126,6 +124,12 @@ class Ends(Stacked):
         known = run(["sysctl", "-n", "net.ipv4.tcp_available_congestion_control"]).split()
         # A namespace may use only what is allowed to everybody.
         self._set_sysctl(_ALLOWED, " ".join(dict.fromkeys([*allowed, *(set(CONGESTION_CONTROLS) & set(known))])))
+
+    def _join(self):
+        """Makes va in the first namespace and vb in the second, joined."""
+        first, second = self._names
+        run(["ip", "-n", first, "link", "add", "va", "mtu", MTU, "type", "veth", "peer", "name", "vb", "mtu", MTU,
+             "netns", second])  # fmt: skip
 
     def _lose(self, name, device):
         # With offloads one drop would take a super-packet of 64 KiB.

@@ -1,0 +1,162 @@
+# One emulated bottleneck that Sluice's nodes and the kernel's TCP share: namespaces, bridges, and sluice-wire between.
+#
+#   sender's veth ─┐                                      ┌─ receiver's veth
+#   sender's veth ─┼─ bridge 0 ─ veth ─ sluice-wire ─ veth ─ bridge 1 ─┤
+#   TCP's veth    ─┘                                      └─ TCP's veth
+#
+# The emulator's two ports are af_packet devices, each on one end of a veth pair whose other end is in a bridge. A node's
+# port is af_packet on a veth of its own; TCP has addresses on veths of its own. No device has offloads, so that what
+# passes is what a wire would carry.
+# SPDX-License-Identifier: Apache-2.0
+import itertools
+import os
+import pathlib
+import shutil
+import tempfile
+
+from harness import EmulatedWire, Node, find_binaries
+from harness.stacked import Stacked
+from harness.system import allowed_cores, free_ports, run, scratch_parent
+
+from .emulated import path_settings
+from .nodes import RATE_UNLIMITED
+from .peers.ends import Ends
+
+MTU = 1500
+_NODE_MIB = 96
+_FRAMES = "blocksz=65536,framesz=2048,framecnt=4096,qdisc_bypass=1"
+_BRIDGES = ("br0", "br1")
+_serial = itertools.count(1)
+
+
+def _raise(namespace, device, addresses=False):
+    if not device.startswith("br"):
+        run(["ip", "netns", "exec", namespace, "ethtool", "-K", device, "tx", "off", "gso", "off", "tso", "off", "gro",
+             "off"])  # fmt: skip
+    if not addresses:
+        # The kernel would answer beside whoever has the device.
+        run(["ip", "-n", namespace, "link", "set", device, "addrgenmode", "none"])
+    run(["ip", "-n", namespace, "link", "set", device, "up"])
+
+
+class BridgedWire(EmulatedWire):
+    """The emulator in the namespace of the bridges, on devices port0 and port1 there."""
+
+    def __init__(self, namespace, ports=("port0", "port1"), **options):
+        super().__init__(mtu=MTU, **options)
+        self._namespace = namespace
+        self._ports = ports
+
+    def enter_middle(self):
+        return ["nsenter", f"--net=/run/netns/{self._namespace}", "--"]
+
+    def _port(self, side, role):
+        return f"net_af_packet{side},iface={self._ports[side]},{_FRAMES}"
+
+
+class Bottleneck(Stacked):
+    """`attach` joins a namespace to one of its sides; `shape` sets the path."""
+
+    def __init__(self):
+        super().__init__()
+        self.namespace = f"slmid{os.getpid()}n{next(_serial)}"
+        self._ports = itertools.count()
+
+    def _make(self):
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="sluice-", dir=scratch_parent(256 << 20)))
+        self._stack.callback(shutil.rmtree, self.base, ignore_errors=True)
+        run(["ip", "netns", "add", self.namespace])
+        self._stack.callback(run, ["ip", "netns", "del", self.namespace])
+        for side, bridge in enumerate(_BRIDGES):
+            run(["ip", "-n", self.namespace, "link", "add", bridge, "mtu", MTU, "type", "bridge", "stp_state", "0",
+                 "forward_delay", "0", "mcast_snooping", "0"])  # fmt: skip
+            _raise(self.namespace, bridge)
+            self._veth(self.namespace, f"port{side}", bridge)
+        self.wire = BridgedWire(self.namespace)
+        self.wire.place(self.base, False)
+        self._stack.enter_context(self.wire)
+
+    def _veth(self, namespace, device, bridge, addresses=False):
+        """A device in this namespace whose other end is in the bridge."""
+        peer = f"leg{next(self._ports)}"
+        run(["ip", "-n", namespace, "link", "add", device, "mtu", MTU, "type", "veth", "peer", "name", peer, "mtu", MTU,
+             "netns", self.namespace])  # fmt: skip
+        run(["ip", "-n", self.namespace, "link", "set", peer, "master", bridge])
+        _raise(self.namespace, peer)
+        _raise(namespace, device, addresses)
+
+    def attach(self, namespace, device, side, addresses=False):
+        self._veth(namespace, device, _BRIDGES[side], addresses)
+
+    def detour(self, namespace, device, side, rtt_ms):
+        """As attach, but through an emulator of its own that only makes the way longer."""
+        near, far = f"near{next(self._ports)}", f"far{next(self._ports)}"
+        run(["ip", "-n", namespace, "link", "add", device, "mtu", MTU, "type", "veth", "peer", "name", near, "mtu", MTU,
+             "netns", self.namespace])  # fmt: skip
+        _raise(self.namespace, near)
+        _raise(namespace, device)
+        self._veth(self.namespace, far, _BRIDGES[side])
+        wire = BridgedWire(self.namespace, (near, far), settings=path_settings(0, rtt_ms)[1])
+        wire.place(pathlib.Path(tempfile.mkdtemp(dir=self.base)), False)
+        self._stack.enter_context(wire)
+
+    def shape(self, rate_bps, rtt_ms, **more):
+        there, back = path_settings(rate_bps, rtt_ms, **more)
+        self.wire.clear()
+        self.wire.set("a_to_b", **there)
+        self.wire.set("b_to_a", **back)
+
+
+class Crowd(Stacked):
+    """Senders at side 0 and one receiver, `sink`, at side 1. detours_ms: how much longer the round trip of each is."""
+
+    def __init__(self, bottleneck, senders, detours_ms=()):
+        super().__init__()
+        self._bottleneck = bottleneck
+        self._count = senders
+        self._detours_ms = dict(enumerate(detours_ms))
+
+    def _make(self):
+        self._binaries = find_binaries()
+        ports = free_ports(self._count + 1)
+        self.sink = self._node("sink", 1, 200, ports[0], 0)
+        self.senders = [self._node(f"s{number}", 0, 1 + number, port, self._detours_ms.get(number, 0))
+                        for number, port in enumerate(ports[1:])]  # fmt: skip
+        for sender in self.senders:
+            sender.trust(self.sink)
+            self.sink.trust(sender)
+        for node in (self.sink, *self.senders):
+            node.start()
+
+    def _node(self, name, side, host, port, detour_ms):
+        namespace = f"{self._bottleneck.namespace}{name}"
+        run(["ip", "netns", "add", namespace])
+        self._stack.callback(run, ["ip", "netns", "del", namespace])
+        if detour_ms:
+            self._bottleneck.detour(namespace, "data0", side, detour_ms)
+        else:
+            self._bottleneck.attach(namespace, "data0", side)
+        cores = allowed_cores()
+        directory = self._bottleneck.base / namespace
+        node = Node(self._binaries, directory / name, name, port, ["nsenter", f"--net=/run/netns/{namespace}", "--"], {
+            "transfer": {"rate": RATE_UNLIMITED},
+            "port": {"device": f"net_af_packet0,iface=data0,{_FRAMES}", "address4": f"10.66.0.{host}/24", "mtu": MTU,
+                     "rate": RATE_UNLIMITED},
+            "dataplane": {"memory": "no-huge", "memory_mib": _NODE_MIB, "cores": [cores[side % len(cores)]]},
+        })  # fmt: skip
+        node.add_export("data", directory / "data")
+        node.create()
+        self._stack.callback(node.stop)
+        return node
+
+
+class BottleneckEnds(Ends):
+    """The two hosts of the kernel's tools, each at its side of the bottleneck."""
+
+    def __init__(self, groups, bottleneck):
+        super().__init__(groups)
+        self._bottleneck = bottleneck
+
+    def _join(self):
+        for side, (name, device) in enumerate(zip(self._names, ("va", "vb"))):
+            self._bottleneck.attach(name, device, side, addresses=True)
