@@ -8,10 +8,12 @@
 # port is af_packet on a veth of its own; TCP has addresses on veths of its own. No device has offloads, so that what
 # passes is what a wire would carry.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import itertools
 import os
 import pathlib
 import shutil
+import signal
 import tempfile
 
 from harness import EmulatedWire, Node, find_binaries
@@ -127,6 +129,21 @@ class Crowd(Stacked):
             self.sink.trust(sender)
         for node in (self.sink, *self.senders):
             node.start()
+
+    @contextlib.contextmanager
+    def only(self, senders):
+        """The others are stopped meanwhile: idle workers poll. No session may run."""
+        others = [node for node in self.senders if node not in senders]
+        try:
+            for node in others:
+                # Control first, and last to wake: it never sees a dataplane that does not answer.
+                os.kill(node.control.pid, signal.SIGSTOP)
+                os.kill(node.dataplane.pid, signal.SIGSTOP)
+            yield
+        finally:
+            for node in others:
+                os.kill(node.dataplane.pid, signal.SIGCONT)
+                os.kill(node.control.pid, signal.SIGCONT)
 
     def _node(self, name, side, host, port, detour_ms):
         namespace = f"{self._bottleneck.namespace}{name}"
