@@ -74,6 +74,10 @@ class Bottleneck(Stacked):
                  "forward_delay", "0", "mcast_snooping", "0"])  # fmt: skip
             _raise(self.namespace, bridge)
             self._veth(self.namespace, f"port{side}", bridge)
+        self._join()
+
+    def _join(self):
+        """What joins port0 and port1."""
         self.wire = BridgedWire(self.namespace)
         self.wire.place(self.base, False)
         self._stack.enter_context(self.wire)

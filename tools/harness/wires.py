@@ -206,6 +206,21 @@ def veth_missing(lossy=False):
     return None
 
 
+def inside_namespace(name, make):
+    """Calls `make` in a network namespace: a socket that it makes belongs there for good."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def there():
+        # Of this thread alone, which ends with the call.
+        with open(f"/run/netns/{name}", "rb") as namespace:
+            if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+                raise HarnessError(f"setns: {os.strerror(ctypes.get_errno())}")
+        return make()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        return thread.submit(there).result()
+
+
 class VethWire(Wire):
     """kernel_addresses: the second end belongs to the kernel's own IP stack, with these addresses, rather
     than to a dataplane. lose: of 1000 frames, so many are dropped on the way, by a bridge in between.
@@ -298,14 +313,4 @@ class VethWire(Wire):
 
     def inside(self, side, make):
         """Calls `make` in the namespace of this side: a socket that it makes belongs there for good."""
-        libc = ctypes.CDLL(None, use_errno=True)
-
-        def there():
-            # Of this thread alone, which ends with the call.
-            with open(f"/run/netns/{self._namespaces[side]}", "rb") as namespace:
-                if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
-                    raise HarnessError(f"setns: {os.strerror(ctypes.get_errno())}")
-            return make()
-
-        with concurrent.futures.ThreadPoolExecutor(1) as thread:
-            return thread.submit(there).result()
+        return inside_namespace(self._namespaces[side], make)

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import importlib
 
-NAMES = ("wire", "socket", "crc", "mtu", "scaling", "pacing", "lanes", "disk", "peers", "cores")
+NAMES = ("wire", "socket", "crc", "mtu", "scaling", "pacing", "lanes", "disk", "peers", "cores", "path", "steps",
+         "fairness", "hipster", "stall", "tcp")  # fmt: skip
 
 
 def load(name):

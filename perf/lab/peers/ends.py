@@ -11,6 +11,7 @@ import shutil
 
 from harness.stacked import Stacked
 from harness.system import allowed_cores, is_root, run, wait_until
+from harness.wires import inside_namespace
 
 from ..errors import MISSING, LabError
 
@@ -150,6 +151,10 @@ class Ends(Stacked):
     def prefix(self, peer, side):
         """Before a command of this peer at that end: its cgroup, core and namespace. All of it is exec'ed away."""
         return [*pinned(self._groups.of(peer, side), side), "ip", "netns", "exec", self._names[side]]
+
+    def inside(self, side, make):
+        """Calls `make` in the namespace of this end: a socket that it makes belongs there for good."""
+        return inside_namespace(self._names[side], make)
 
     def use(self, congestion_control):
         for name in self._names:
