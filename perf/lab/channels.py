@@ -135,4 +135,3 @@ def _exchange(sender, receiver, lengths, count):
         gather()
         time.sleep(0.0002)
     return delays
-
