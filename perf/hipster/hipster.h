@@ -1,7 +1,7 @@
 // The protocol HIPSTER (docs/SOURCES.md, section 2), ported for a baseline: not a part of the product.
 //
-// What the paper leaves open and was chosen: the split of the header's 12 bytes, the window, and the time after
-// which a packet is sent although no acknowledgement came.
+// What the paper leaves open and was chosen: the split of the header's 12 bytes, the window, and the time
+// after which a packet goes although no acknowledgement came.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

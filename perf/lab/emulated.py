@@ -66,7 +66,9 @@ class EmulatedNodes(OwnNodes):
     """A pair joined by the emulator, which is as the last `shape` made it."""
 
     def __init__(self, **options):
-        super().__init__(wire=EmulatedWire(rate=RATE_UNLIMITED), pinned=False, **options)
+        # Other experiments are not about the law; these are.
+        super().__init__(wire=EmulatedWire(rate=RATE_UNLIMITED), pinned=False,
+                         settings={"transfer": {"mode": "adaptive"}}, **options)  # fmt: skip
 
     @property
     def wire(self):
