@@ -11,7 +11,6 @@ from harness import Pair, VethWire, find_binaries, veth_missing, wait_until
 from transfers import (
     CONFIGURATION,
     MIB,
-    RESOURCES,
     finish,
     forget,
     last_session,
@@ -181,15 +180,18 @@ def test_a_port_that_is_taken_is_named(sockets):
 
     taken = sockets.wire.inside(0, take_ports)
     source = make_file(sockets.a, MIB)
+    session = sockets.a.must("send", source, "b:data/", "--detach").stdout.split()[-1]
+
+    def shown():
+        return sockets.a.json("session", "show", session)[1]
+
     try:
-        result = sockets.a.sluice("send", source, "b:data/")
-        assert result.returncode == RESOURCES
-        assert "47000" in result.stderr and "udp_port_base" in result.stderr, result.stderr
+        wait_until(lambda: "udp_port_base" in shown()["waiting_for"], 30, "the port is named")
     finally:
         for one in taken:
             one.close()
-        forget(source)
-    still_serving(sockets)
+    wait_until(lambda: shown()["state"] == "succeeded", 60, "it goes on once the ports are free")
+    forget(source, sockets.b.export() / source.name)
 
 
 def test_a_link_that_goes_down_for_a_while(sockets):
