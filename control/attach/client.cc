@@ -157,6 +157,7 @@ bool BoardClient::turn(uint64_t now_ns) {
   // Many events do not keep ticks away for longer than a tick lasts.
   if (more && now_ns - ticked_ns_ < kTickNs) return true;
   ticked_ns_ = now_ns;
+  board.flows().tend_credit();
   const std::vector<BoardUser*> users = ticking_;
   for (BoardUser* user : users) {
     if (std::find(ticking_.begin(), ticking_.end(), user) != ticking_.end()) user->on_tick(now_ns);

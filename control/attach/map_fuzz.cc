@@ -60,7 +60,7 @@ void share_out(const board::PortInfo& port, fuzz::Input& input) {
       (void)table->take_buffers(*flows);
     } else if (const auto credit = table->take_credit(*flows); credit) {
       for (const uint32_t extents : *credit)
-        fuzz::require(extents >= kCreditMin && extents <= kCreditMax, "credit in bounds");
+        fuzz::require(extents >= kCreditMin && extents <= kCreditStart, "credit in bounds");
     }
     for (uint32_t worker = 0; worker < port.workers; ++worker) {
       fuzz::require(table->free_credit(worker) <= port.rx_extents, "no more credit than there is");

@@ -43,6 +43,7 @@ class Admission {
   // The board is gone: nobody waits any more.
   void clear();
   bool waits(Waiter waiter) const;
+  bool waits_for_credit() const { return !for_credit_.empty(); }
 
  private:
   struct ForFlows {

@@ -62,7 +62,13 @@ bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowG
     }
     flows[i].worker = worker_of(config);
   }
-  if (!table_.adopt(session, flows, credit_extents)) return false;
+  std::vector<uint32_t> credit = credit_extents;  // as at first; it may have grown
+  for (size_t i = 0; i < std::min(credit.size(), flows.size()); ++i) {
+    const uint64_t granted = flow(flows[i].slot).control.credit_extents.load(std::memory_order_acquire);
+    if (credit[i] != 0 && granted <= port_.rx_extents)
+      credit[i] = std::max(credit[i], static_cast<uint32_t>(granted));
+  }
+  if (!table_.adopt(session, flows, credit)) return false;
   for (const FlowGrant& grant : flows) flows_[grant.slot.value()] = {.user = user, .open = true};
   return true;
 }
@@ -78,6 +84,7 @@ void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, Boa
   flow_slot.config = config;
   flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);
   flow_slot.control.settled_below.store(0, std::memory_order_release);
+  flow_slot.control.credit_extents.store(config.credit_extents, std::memory_order_release);
   flow_slot.gaps.reset();
   flows_[slot.value()] = {.user = user, .open = true};
   command({.kind = board::CommandKind::kOpenFlow, .flow = slot.value()});
@@ -145,6 +152,20 @@ void BoardFlows::settle(FlowSlotId slot, const std::vector<board::Gap>& gaps, ui
   board::FlowSlot& its = flow(slot);
   for (const board::Gap& gap : gaps) its.gaps.push(gap);
   its.control.settled_below.store(settled_below, std::memory_order_release);
+}
+
+void BoardFlows::tend_credit() {
+  if (admission_.waits_for_credit()) return;
+  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    if (!flows_[slot].open || flows_[slot].released) continue;
+    board::FlowSlot& its = flow(FlowSlotId(slot));
+    if (its.config.direction != board::Direction::kRx) continue;
+    const uint64_t wanted = its.state.wanted_extents.load(std::memory_order_acquire);
+    const uint32_t credit =
+        table_.grow_credit(FlowSlotId(slot), static_cast<uint32_t>(std::min<uint64_t>(wanted, UINT32_MAX)));
+    if (credit > its.control.credit_extents.load(std::memory_order_relaxed))
+      its.control.credit_extents.store(credit, std::memory_order_release);
+  }
 }
 
 size_t BoardFlows::backlog() const {

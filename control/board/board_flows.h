@@ -2,7 +2,7 @@
 // them.
 //
 // Pure: it works on a board in memory. The daemon's AttachedBoard and the simulator both use it. Whoever
-// drives it calls push_commands and drain, about once a millisecond while there are flows.
+// drives it calls push_commands, drain and tend_credit, about once a millisecond while there are flows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,6 +52,8 @@ class BoardFlows {
   void command(const board::Command& command);
   // What control knows of a receiving flow, for its worker: these did not arrive, below that all is said.
   void settle(FlowSlotId slot, const std::vector<board::Gap>& gaps, uint64_t settled_below);
+  // Receiving flows whose senders could use more credit get it, unless somebody waits for his first.
+  void tend_credit();
   size_t backlog() const;  // commands that wait for room
   void push_commands();
   // Hands at most kEventsPerTurn events of each worker to their users, in order. True: there may be more.

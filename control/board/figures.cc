@@ -12,7 +12,10 @@ namespace {
 
 constexpr uint64_t kRateSpanNs = 1'000'000'000;
 constexpr uint64_t kSilenceNs = 500'000'000;
+// A wish has room for growth and repairs: half of it fills a path.
+constexpr uint64_t kEnoughShare = 2;
 
+uint64_t grown(uint64_t from, uint64_t to) { return to - std::min(from, to); }
 uint64_t read(const std::atomic<uint64_t>& value) { return value.load(std::memory_order_acquire); }
 
 // The smallest and the largest of all lanes that know theirs.
@@ -30,6 +33,18 @@ void take_shortest(uint64_t* shortest, uint64_t value) {
 
 }  // namespace
 
+void Blocked::add(const Blocked& other) {
+  credit_ns += other.credit_ns;
+  source_ns += other.source_ns;
+  memory_ns += other.memory_ns;
+}
+
+Blocked Blocked::since(const Blocked& before) const {
+  return {.credit_ns = grown(before.credit_ns, credit_ns),
+          .source_ns = grown(before.source_ns, source_ns),
+          .memory_ns = grown(before.memory_ns, memory_ns)};
+}
+
 void FlowFigures::add(const board::FlowState& state) {
   chunks += read(state.chunks);
   bytes += read(state.bytes);
@@ -43,8 +58,11 @@ void FlowFigures::add(const board::FlowState& state) {
   bytes_done += read(state.bytes_done);
   rtt_ns = std::max(rtt_ns, read(state.rtt_ns));
   last_peer_ns = std::max(last_peer_ns, read(state.last_peer_ns));
-  blocked_credit_ns += read(state.blocked_credit_ns);
-  blocked_source_ns += read(state.blocked_source_ns);
+  blocked.add({.credit_ns = read(state.blocked_credit_ns),
+               .source_ns = read(state.blocked_source_ns),
+               .memory_ns = read(state.blocked_memory_ns)});
+  extents.done += read(state.extents_done);
+  extents.wanted += read(state.wanted_extents);
   credit_extents += read(state.credit_extents);
   opened_extents += read(state.opened_extents);
   take_shortest(&rtt_min_ns, read(state.rtt_min_ns));
@@ -77,8 +95,9 @@ void FlowFigures::add(const FlowFigures& other) {
   bytes_done += other.bytes_done;
   rtt_ns = std::max(rtt_ns, other.rtt_ns);
   last_peer_ns = std::max(last_peer_ns, other.last_peer_ns);
-  blocked_credit_ns += other.blocked_credit_ns;
-  blocked_source_ns += other.blocked_source_ns;
+  blocked.add(other.blocked);
+  extents.done += other.extents.done;
+  extents.wanted += other.extents.wanted;
   credit_extents += other.credit_extents;
   opened_extents += other.opened_extents;
   take_shortest(&rtt_min_ns, other.rtt_min_ns);
@@ -151,12 +170,29 @@ std::string sender_wait(const FlowFigures& before, const FlowFigures& now, uint6
   if (now.last_peer_ns != 0 && now_ns > now.last_peer_ns && now_ns - now.last_peer_ns > kSilenceNs) {
     return "network (no status from peer)";
   }
-  const uint64_t credit_ns =
-      now.blocked_credit_ns - std::min(before.blocked_credit_ns, now.blocked_credit_ns);
-  const uint64_t source_ns =
-      now.blocked_source_ns - std::min(before.blocked_source_ns, now.blocked_source_ns);
-  if (std::max(credit_ns, source_ns) < interval_ns / 2) return "";
-  return credit_ns >= source_ns ? "peer's disk (credit)" : "source disk";
+  if (std::string wait = memory_wait(before, now, interval_ns); !wait.empty()) return wait;
+  const Blocked blocked = now.blocked.since(before.blocked);
+  if (std::max(blocked.holding_ns(), blocked.source_ns) < interval_ns / 2) return "";
+  return blocked.source_ns > blocked.holding_ns() ? "source disk" : "peer's disk (credit)";
+}
+
+std::string memory_wait(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns) {
+  const Blocked blocked = now.blocked.since(before.blocked);
+  const uint64_t window = grown(now.extents.done, now.credit_extents);
+  const uint64_t on_its_way = grown(now.extents.done, now.opened_extents);
+  const uint64_t enough = now.extents.wanted / kEnoughShare;
+  if (blocked.holding_ns() < interval_ns / 2 || blocked.source_ns > blocked.holding_ns()) return "";
+  if (blocked.memory_ns > blocked.credit_ns) {
+    if (on_its_way >= enough) return "";
+    return fmt::format(
+        "this node's memory (buffers for {} of {} extents that the path takes: raise [dataplane] memory_mib "
+        "here)",
+        on_its_way, now.extents.wanted);
+  }
+  if (window >= enough) return "";
+  return fmt::format(
+      "peer's memory (credit for {} of {} extents that the path takes: raise [dataplane] memory_mib there)",
+      window, now.extents.wanted);
 }
 
 std::string digest_hex(wire::CrcKind kind, uint64_t digest) {

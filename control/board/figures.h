@@ -13,6 +13,23 @@
 
 namespace sluice::control {
 
+// What kept a sender from sending although there was more to send, and for how long.
+struct Blocked {
+  uint64_t credit_ns = 0;
+  uint64_t source_ns = 0;
+  uint64_t memory_ns = 0;  // all buffers held what was on its way
+
+  // What is on its way holds all that the sender may use, here or there.
+  uint64_t holding_ns() const { return credit_ns + memory_ns; }
+  Blocked since(const Blocked& before) const;
+  void add(const Blocked& other);
+};
+
+struct Extents {
+  uint64_t done = 0;
+  uint64_t wanted = 0;  // of credit, for the path to be full
+};
+
 // The sum over a session's flows of what the board says.
 struct FlowFigures {
   uint64_t chunks = 0;
@@ -26,8 +43,8 @@ struct FlowFigures {
   uint64_t bytes_done = 0;
   uint64_t rtt_ns = 0;        // the longest
   uint64_t last_peer_ns = 0;  // the latest
-  uint64_t blocked_credit_ns = 0;
-  uint64_t blocked_source_ns = 0;
+  Blocked blocked;
+  Extents extents;
   uint64_t credit_extents = 0;
   uint64_t opened_extents = 0;
   uint64_t rtt_min_ns = 0;  // the shortest
@@ -63,6 +80,9 @@ class RateMeter {
 
 // The next hop that does not answer, if there is one; empty when all do.
 std::string neighbour_wait(const FlowFigures& now, uint64_t now_ns);
+
+// Which node has too little memory for the path, judged by two readings; empty when none has.
+std::string memory_wait(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns);
 
 // What holds a sender up, judged by two readings; empty when nothing does.
 std::string sender_wait(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,

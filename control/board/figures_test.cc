@@ -42,11 +42,33 @@ TEST(SenderWait, NamesWhatHoldsTheSenderUp) {
   FlowFigures now;
   now.last_peer_ns = 10'000 * kMs;
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "");
-  now.blocked_credit_ns = 60 * kMs;
+  now.blocked.credit_ns = 60 * kMs;
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "peer's disk (credit)");
-  now.blocked_source_ns = 90 * kMs;
+  now.blocked.source_ns = 90 * kMs;
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "source disk");
   EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'600 * kMs), "network (no status from peer)");
+}
+
+TEST(SenderWait, NamesTheMemoryThatALongPathLacks) {
+  FlowFigures before;
+  FlowFigures now;
+  now.last_peer_ns = 10'000 * kMs;
+  now.blocked.credit_ns = 80 * kMs;
+  now.credit_extents = 1016;
+  now.extents.done = 1000;
+  now.extents.wanted = 32;
+  EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "peer's disk (credit)");
+  now.extents.wanted = 476;
+  EXPECT_EQ(
+      sender_wait(before, now, 100 * kMs, 10'000 * kMs),
+      "peer's memory (credit for 16 of 476 extents that the path takes: raise [dataplane] memory_mib there)");
+  now.blocked.memory_ns = 90 * kMs;
+  now.opened_extents = 1030;
+  EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs),
+            "this node's memory (buffers for 30 of 476 extents that the path takes: raise [dataplane] "
+            "memory_mib here)");
+  now.opened_extents = 1400;
+  EXPECT_EQ(sender_wait(before, now, 100 * kMs, 10'000 * kMs), "peer's disk (credit)");
 }
 
 TEST(SenderWait, NamesTheNeighbourThatDoesNotAnswer) {

@@ -66,7 +66,7 @@ std::optional<std::vector<uint32_t>> FlowTable::take_credit(const std::vector<Fl
   std::array<uint32_t, board::kWorkersMax> share{};
   for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker) {
     if (count[worker] == 0) continue;
-    share[worker] = std::clamp(rx_free_[worker] / 2 / count[worker], kCreditMin, kCreditMax);
+    share[worker] = std::clamp(rx_free_[worker] / 2 / count[worker], kCreditMin, kCreditStart);
     if (share[worker] * count[worker] > rx_free_[worker]) return std::nullopt;
   }
   std::vector<uint32_t> credit;
@@ -76,6 +76,18 @@ std::optional<std::vector<uint32_t>> FlowTable::take_credit(const std::vector<Fl
     credit.push_back(share[grant.worker]);
   }
   return credit;
+}
+
+uint32_t FlowTable::grow_credit(FlowSlotId slot, uint32_t wanted) {
+  Flow& its = flow(slot);
+  if (!its.taken || its.credit == 0 || wanted <= its.credit) return its.credit;
+  uint32_t& free = rx_free_[its.grant.worker];
+  const uint32_t spare = port_.rx_extents / kCreditSpareShare;
+  const uint32_t left = free - std::min(free, spare);
+  const uint32_t more = std::min({wanted - its.credit, its.credit, (left + 1) / 2});
+  its.credit += more;
+  free -= more;
+  return its.credit;
 }
 
 bool FlowTable::take_buffers(const std::vector<FlowGrant>& flows) {

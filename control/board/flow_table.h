@@ -16,8 +16,9 @@
 namespace sluice::control {
 
 inline constexpr uint32_t kCreditMin = 2;
-inline constexpr uint32_t kCreditMax = 16;
-inline constexpr uint32_t kRepairExtents = 2;  // per worker, kept free of credit
+inline constexpr uint32_t kCreditStart = 16;      // at first; more follows once the sender knows its path
+inline constexpr uint32_t kCreditSpareShare = 4;  // this part of the extents is left for sessions to come
+inline constexpr uint32_t kRepairExtents = 2;     // per worker, kept free of credit
 inline constexpr uint32_t kTxExtentsPerFlow = 2;
 inline constexpr uint32_t kLanesMax = 16;
 
@@ -40,6 +41,9 @@ class FlowTable {
   // Extents of credit for every flow, or nothing now. Workers' budgets are shared out so that later
   // sessions find something: a newcomer gets at most half of what is free.
   std::optional<std::vector<uint32_t>> take_credit(const std::vector<FlowGrant>& flows);
+  // A receiving flow could use a window of `wanted`. What it has then: at most twice what it had, and half of
+  // what is left, so that flows that grow at the same time share.
+  uint32_t grow_credit(FlowSlotId slot, uint32_t wanted);
   bool take_buffers(const std::vector<FlowGrant>& flows);  // tx
   void release_flow(FlowSlotId slot);                      // with its credit or buffers
   // What a former control took, and its flows still use. False when that cannot be.

@@ -7,6 +7,11 @@
 #include "dataplane/base/check.h"
 
 namespace sluice::recovery {
+namespace {
+
+constexpr uint64_t kMeasureNs = 200'000'000;
+
+}  // namespace
 
 uint64_t WindowView::find(uint64_t from, uint64_t to, bool received) const {
   uint64_t at = from;
@@ -27,26 +32,60 @@ uint64_t WindowView::find(uint64_t from, uint64_t to, bool received) const {
   return to;
 }
 
-void LossDetector::adapt_reorder_time(uint64_t late_chunks, uint64_t now_ns) {
-  if (adapted_ns_ == 0) adapted_ns_ = now_ns;
-  if (late_chunks > late_seen_) {
-    late_seen_ = late_chunks;
-    // A burst of reordering brings many late chunks, and is one piece of news: the time is doubled at most
-    // once in each reordering time.
+void LossDetector::adapt_reorder_time(const Seen& seen, uint64_t now_ns) {
+  const auto adapted = [&] {
+    adapted_ns_ = now_ns;
+    adapted_late_ = seen.late_chunks;
+    adapted_datagrams_ = seen.datagrams;
+  };
+  if (adapted_ns_ == 0) adapted();
+  if (seen.late_chunks > late_seen_) {
+    late_seen_ = seen.late_chunks;
+    // A burst of reordering brings many late chunks, and is one piece of news: the time is made longer at
+    // most once in each reordering time.
     if (now_ns - adapted_ns_ >= reorder_ns_ || reorder_ns_ == kReorderStartNs) {
-      reorder_ns_ = std::min(reorder_ns_ * 2, kReorderMaxNs);
-      adapted_ns_ = now_ns;
+      lengthen(seen);
+      adapted();
     }
   } else if (now_ns - adapted_ns_ >= 1'000'000'000) {
     reorder_ns_ = std::max(reorder_ns_ - reorder_ns_ / 8, kReorderMinNs);
-    adapted_ns_ = now_ns;
+    adapted();
   }
+  const uint64_t room_ns = std::max(seen.memory_ns, kReorderMaxNs);
+  reorder_ns_ = std::min(reorder_ns_, room_ns);
+}
+
+void LossDetector::lengthen(const Seen& seen) {
+  if (reorder_ns_ < kReorderMaxNs) {
+    reorder_ns_ = std::min(reorder_ns_ * 2, kReorderMaxNs);
+    return;
+  }
+  const uint64_t late = seen.late_chunks - std::min(adapted_late_, seen.late_chunks);
+  const uint64_t datagrams = seen.datagrams - std::min(adapted_datagrams_, seen.datagrams);
+  if (late <= datagrams / kLateShare) return;
+  const uint64_t longest_ns = std::min({seen.lateness_ns, seen.memory_ns, kReorderLongestNs});
+  reorder_ns_ = std::max(reorder_ns_, std::min(reorder_ns_ + reorder_ns_ / 2, longest_ns));
+}
+
+uint64_t LossDetector::lasts_ns(uint64_t window_bytes, uint64_t bytes, uint64_t now_ns) {
+  if (now_ns - measured_ns_ >= kMeasureNs) {
+    const double moved = static_cast<double>(bytes - std::min(measured_bytes_, bytes));
+    bytes_per_second_ = static_cast<uint64_t>(moved * 1e9 / static_cast<double>(now_ns - measured_ns_));
+    measured_ns_ = now_ns;
+    measured_bytes_ = bytes;
+  }
+  if (bytes_per_second_ == 0) return UINT64_MAX;
+  return static_cast<uint64_t>(static_cast<double>(window_bytes) / 2 * 1e9 /
+                               static_cast<double>(bytes_per_second_));
 }
 
 void LossDetector::remember_boundary(uint64_t boundary, uint64_t now_ns) {
   const uint64_t newest = marks_.empty() ? aged_below_ : marks_.back().boundary;
   if (boundary <= newest) return;
-  if (marks_.size() < kMarks) {
+  // Enough marks for the reordering time, however long that is.
+  const bool apart =
+      marks_.size() < 2 || now_ns - marks_[marks_.size() - 2].time_ns >= reorder_ns_ / (kMarks / 2);
+  if (apart && marks_.size() < kMarks) {
     marks_.push_back({.time_ns = now_ns, .boundary = boundary});
   } else {
     // The newest mark takes on the new boundary and its time: it settles late, never early.
@@ -56,7 +95,7 @@ void LossDetector::remember_boundary(uint64_t boundary, uint64_t now_ns) {
 
 void LossDetector::step(const WindowView& window, const Seen& seen, uint64_t now_ns, size_t room,
                         std::vector<board::Gap>* lost) {
-  adapt_reorder_time(seen.late_chunks, now_ns);
+  adapt_reorder_time(seen, now_ns);
   const uint64_t by_data = window.end() > kReorderPackets ? window.end() - kReorderPackets : 0;
   remember_boundary(std::max(by_data, seen.probe_end), now_ns);
   while (!marks_.empty() && now_ns - marks_.front().time_ns >= reorder_ns_) {
@@ -99,8 +138,14 @@ std::vector<board::Gap> find_losses(LossDetector* detector, const board::FlowSlo
   // The highest comes first: every bit below it was set before it was published.
   const WindowView window(flow.window, board::kWindowBits,
                           flow.state.highest_data_end.load(std::memory_order_acquire));
-  const LossDetector::Seen seen{.probe_end = flow.state.probe_end.load(std::memory_order_acquire),
-                                .late_chunks = flow.state.late_chunks.load(std::memory_order_acquire)};
+  const LossDetector::Seen seen{
+      .probe_end = flow.state.probe_end.load(std::memory_order_acquire),
+      .late_chunks = flow.state.late_chunks.load(std::memory_order_acquire),
+      .datagrams = flow.state.datagrams.load(std::memory_order_acquire),
+      .lateness_ns = flow.state.lateness_ns.load(std::memory_order_acquire),
+      .memory_ns = detector->lasts_ns(
+          flow.control.credit_extents.load(std::memory_order_relaxed) * flow.config.extent_bytes,
+          flow.state.bytes.load(std::memory_order_acquire), now_ns)};
   std::vector<board::Gap> lost;
   detector->step(window, seen, now_ns, flow.gaps.room(), &lost);
   return lost;

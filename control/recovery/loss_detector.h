@@ -44,11 +44,20 @@ class LossDetector {
   static constexpr uint64_t kReorderPackets = 3;
   static constexpr uint64_t kReorderStartNs = 2'000'000;
   static constexpr uint64_t kReorderMinNs = 500'000;
+  // Up to here the time is doubled for whatever comes late; beyond, only where much does.
   static constexpr uint64_t kReorderMaxNs = 50'000'000;
+  static constexpr uint64_t kReorderLongestNs = 2'000'000'000;
+  // One in so many that comes after it was reported is better than waiting longer for all.
+  static constexpr uint64_t kLateShare = 20;
 
   struct Seen {
     uint64_t probe_end = 0;
     uint64_t late_chunks = 0;  // in all: those that arrived after they were reported
+    uint64_t datagrams = 0;    // in all: those that arrived
+    // The most by which a datagram was late that others had overtaken, and for how long what was granted to
+    // the sender lasts while an extent waits: no time for reordering is longer than either.
+    uint64_t lateness_ns = 0;
+    uint64_t memory_ns = UINT64_MAX;
   };
 
   LossDetector() = default;
@@ -58,6 +67,10 @@ class LossDetector {
   // Appends at most `room` runs to `lost`. What does not fit is found again by the next call.
   void step(const WindowView& window, const Seen& seen, uint64_t now_ns, size_t room,
             std::vector<board::Gap>* lost);
+
+  // How long a window lasts at the rate at which `bytes` have come so far, in half: the other half is for
+  // what is lost while the first waits.
+  uint64_t lasts_ns(uint64_t window_bytes, uint64_t bytes, uint64_t now_ns);
 
   uint64_t settled_below() const { return settled_below_; }
   uint64_t reorder_ns() const { return reorder_ns_; }
@@ -71,7 +84,8 @@ class LossDetector {
   };
   static constexpr size_t kMarks = 128;
 
-  void adapt_reorder_time(uint64_t late_chunks, uint64_t now_ns);
+  void adapt_reorder_time(const Seen& seen, uint64_t now_ns);
+  void lengthen(const Seen& seen);
   void remember_boundary(uint64_t boundary, uint64_t now_ns);
   void settle(const WindowView& window, size_t room, std::vector<board::Gap>* lost);
 
@@ -81,7 +95,12 @@ class LossDetector {
   uint64_t reorder_ns_ = kReorderStartNs;
   uint64_t late_seen_ = 0;
   uint64_t adapted_ns_ = 0;
+  uint64_t adapted_late_ = 0;  // as they were then
+  uint64_t adapted_datagrams_ = 0;
   uint64_t fell_out_ = 0;
+  uint64_t measured_ns_ = 0;  // since when the rate is measured, and how many bytes had come then
+  uint64_t measured_bytes_ = 0;
+  uint64_t bytes_per_second_ = 0;
 };
 
 // One step for a flow on the board: the runs that are lost now, as many as its ring of gaps has room for.

@@ -89,6 +89,7 @@ board::FlowConfig LaneSet::config(const Lane& lane, const Agreement& agreement, 
   board::FlowConfig config;
   config.flow_id = lane.flow_id;
   config.rate_bps = agreement.rate_bps / kRampStart / agreement.lanes;
+  config.rate_bps_max = agreement.rate_bps / agreement.lanes;
   config.partition_bytes = agreement.partition_bytes;
   config.session = session_.value();
   config.chunk_bytes = agreement.chunk_bytes;

@@ -248,6 +248,9 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
   keep_stream(now_ns, out);
   if (phase_ != P::kMoving) return;
   if (watch_.look(job_, lanes_.figures(), now_ns)) backoff_.moved();
+  if (const std::string warning = watch_.take_warning(); !warning.empty()) {
+    out.log(LogLevel::kWarn, "the path is not filled for want of " + warning);
+  }
   if (watch_.still_ns(now_ns) < settings_.stall_timeout_ns) return;
   stop(
       {ErrorCode::kStalled, fmt::format("no progress with {} for {} s, node {} is waiting for {}", peer_name_,

@@ -15,6 +15,8 @@ bool Watch::look(const Job& job, const control::FlowFigures& figures, uint64_t n
   if (now_ns - looked_ns_ < kIntervalNs) return false;
   meter_.sample(job.bytes_done(figures), now_ns);
   waiting_for_ = job.waiting_for(before_, figures, now_ns - looked_ns_, now_ns);
+  if (!warned_) warning_ = control::memory_wait(before_, figures, now_ns - looked_ns_);
+  warned_ |= !warning_.empty();
   before_ = figures;
   looked_ns_ = now_ns;
   const uint64_t mark = figures.bytes + figures.bytes_done + job.steps();

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "control/board/figures.h"
 #include "control/transfer/job.h"
@@ -26,11 +28,15 @@ class Watch {
 
   std::optional<double> rate_bps() const { return meter_.rate_bps(); }
   const std::string& waiting_for() const { return waiting_for_; }
+  // That a node has too little memory for the path: once, empty otherwise.
+  std::string take_warning() { return std::exchange(warning_, {}); }
 
  private:
   control::RateMeter meter_;
   control::FlowFigures before_;
   std::string waiting_for_;
+  std::string warning_;
+  bool warned_ = false;
   uint64_t mark_ = 0;
   uint64_t moved_ns_ = 0;
   uint64_t looked_ns_ = 0;

@@ -20,14 +20,14 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 6;
+inline constexpr uint32_t kVersion = 7;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
 inline constexpr uint32_t kOpenObjectsMax = 256;   // per session; object ids are taken modulo this
-inline constexpr uint32_t kWindowBits = 1U << 18;  // received tx_seq remembered per flow
+inline constexpr uint32_t kWindowBits = 1U << 20;  // received tx_seq remembered per flow
 inline constexpr uint32_t kCommandSlots = 1024;
-inline constexpr uint32_t kEventSlots = 8192;
+inline constexpr uint32_t kEventSlots = 16384;
 inline constexpr uint32_t kGapSlots = 4096;
 
 enum class Direction : uint8_t { kTx = 1, kRx = 2 };
@@ -36,13 +36,14 @@ enum class Direction : uint8_t { kTx = 1, kRx = 2 };
 
 // Written by control before Command kOpenFlow, constant until the worker's kFlowClosed.
 struct FlowConfig {
-  uint64_t flow_id = 0;   // rx: low 16 bits are this slot's index (the receiver names flows)
-  uint64_t rate_bps = 0;  // tx: first value of FlowControl.rate_bps
+  uint64_t flow_id = 0;       // rx: low 16 bits are this slot's index (the receiver names flows)
+  uint64_t rate_bps = 0;      // tx: first value of FlowControl.rate_bps
+  uint64_t rate_bps_max = 0;  // tx: it never gets higher; 0: not known
   uint64_t partition_bytes = 0;
   uint32_t session = 0;             // session slot, < kSessionsMax
   uint32_t chunk_bytes = 0;         // multiple of kChunkBytesStep, kChunkBytesMin..Max
   uint32_t extent_bytes = 0;        // power of two, >= 64 KiB, <= wire::kExtentBytesMax
-  uint32_t credit_extents = 0;      // rx: window granted beyond the completed ones
+  uint32_t credit_extents = 0;      // rx: window granted beyond the completed ones, at first
   uint32_t status_interval_ns = 0;  // rx: while data arrives
   uint16_t local_port = 0;          // UDP; worker = (local_port - udp_port_base) % workers
   uint16_t peer_port = 0;
@@ -58,6 +59,8 @@ struct FlowConfig {
 struct FlowControl {
   std::atomic<uint64_t> rate_bps;       // tx: paced rate of this lane, wire bytes included
   std::atomic<uint64_t> settled_below;  // rx: tx_seq below this were received or reported lost
+  // rx: window granted beyond the completed extents; never less than FlowConfig.credit_extents.
+  std::atomic<uint64_t> credit_extents;
 };
 
 // Written by the worker that owns the flow; read by control and tools. Monotonic unless said.
@@ -81,12 +84,15 @@ struct FlowState {
   std::atomic<uint64_t> probe_end;             // rx: 1 + highest tx_seq the sender says it has sent
   std::atomic<uint64_t> datagrams;             // rx: data of a new tx_seq that came, whatever became of it
   std::atomic<uint64_t> network_lost;          // tx, rx: datagrams that left and never came
-  std::atomic<uint64_t> rtt_ns;                // tx: smoothed; a level
-  std::atomic<uint64_t> rtt_min_ns;            // tx: a level
-  std::atomic<uint64_t> last_peer_ns;          // monotonic time of the last valid datagram; a level
-  std::atomic<uint64_t> blocked_credit_ns;     // tx: time spent with data ready and no credit
-  std::atomic<uint64_t> blocked_source_ns;     // tx: time spent waiting for reads
-  std::atomic<uint64_t> blocked_pacing_ns;     // tx: time spent with data ready, held by the pacer
+  std::atomic<uint64_t> wanted_extents;        // tx, rx: window that the sender could use; a level
+  std::atomic<uint64_t> lateness_ns;   // rx: the most that a datagram came late which was overtaken; a level
+  std::atomic<uint64_t> rtt_ns;        // tx: smoothed; a level
+  std::atomic<uint64_t> rtt_min_ns;    // tx: a level
+  std::atomic<uint64_t> last_peer_ns;  // monotonic time of the last valid datagram; a level
+  std::atomic<uint64_t> blocked_credit_ns;  // tx: time spent with data ready and no credit
+  std::atomic<uint64_t> blocked_source_ns;  // tx: time spent waiting for reads
+  std::atomic<uint64_t> blocked_memory_ns;  // tx: time spent with all buffers held by what is on its way
+  std::atomic<uint64_t> blocked_pacing_ns;  // tx: time spent with data ready, held by the pacer
   // tx, what the newest status said (docs/WIRE.md 1.6); levels
   std::atomic<uint64_t> peer_received_end;    // 1 + highest tx_seq that the peer has received
   std::atomic<uint64_t> peer_bytes_received;  // payload that it has accepted
@@ -223,18 +229,18 @@ struct alignas(64) Board {
 // ---- layout ----------------------------------------------------------------------------------
 
 // A daemon of another build may be at the other end. What changes one of these numbers changes kVersion.
-static_assert(SLUICE_BYTES(FlowConfig, 88) && SLUICE_AT(FlowConfig, flow_id, 0) &&
-              SLUICE_AT(FlowConfig, rate_bps, 8) && SLUICE_AT(FlowConfig, partition_bytes, 16) &&
-              SLUICE_AT(FlowConfig, session, 24) && SLUICE_AT(FlowConfig, chunk_bytes, 28) &&
-              SLUICE_AT(FlowConfig, extent_bytes, 32) && SLUICE_AT(FlowConfig, credit_extents, 36) &&
-              SLUICE_AT(FlowConfig, status_interval_ns, 40) && SLUICE_AT(FlowConfig, local_port, 44) &&
-              SLUICE_AT(FlowConfig, peer_port, 46) && SLUICE_AT(FlowConfig, local_ip, 48) &&
-              SLUICE_AT(FlowConfig, peer_ip, 64) && SLUICE_AT(FlowConfig, direction, 80) &&
-              SLUICE_AT(FlowConfig, crc_kind, 81) && SLUICE_AT(FlowConfig, udp_checksum, 82) &&
-              SLUICE_AT(FlowConfig, reserved, 83));
-static_assert(SLUICE_BYTES(FlowControl, 16) && SLUICE_AT(FlowControl, rate_bps, 0) &&
-              SLUICE_AT(FlowControl, settled_below, 8));
-static_assert(SLUICE_BYTES(FlowState, 288) && SLUICE_AT(FlowState, chunks, 0) &&
+static_assert(SLUICE_BYTES(FlowConfig, 96) && SLUICE_AT(FlowConfig, flow_id, 0) &&
+              SLUICE_AT(FlowConfig, rate_bps, 8) && SLUICE_AT(FlowConfig, rate_bps_max, 16) &&
+              SLUICE_AT(FlowConfig, partition_bytes, 24) && SLUICE_AT(FlowConfig, session, 32) &&
+              SLUICE_AT(FlowConfig, chunk_bytes, 36) && SLUICE_AT(FlowConfig, extent_bytes, 40) &&
+              SLUICE_AT(FlowConfig, credit_extents, 44) && SLUICE_AT(FlowConfig, status_interval_ns, 48) &&
+              SLUICE_AT(FlowConfig, local_port, 52) && SLUICE_AT(FlowConfig, peer_port, 54) &&
+              SLUICE_AT(FlowConfig, local_ip, 56) && SLUICE_AT(FlowConfig, peer_ip, 72) &&
+              SLUICE_AT(FlowConfig, direction, 88) && SLUICE_AT(FlowConfig, crc_kind, 89) &&
+              SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, reserved, 91));
+static_assert(SLUICE_BYTES(FlowControl, 24) && SLUICE_AT(FlowControl, rate_bps, 0) &&
+              SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16));
+static_assert(SLUICE_BYTES(FlowState, 312) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
               SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
@@ -244,17 +250,18 @@ static_assert(SLUICE_BYTES(FlowState, 288) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, probes, 104) && SLUICE_AT(FlowState, statuses, 112) &&
               SLUICE_AT(FlowState, highest_data_end, 120) && SLUICE_AT(FlowState, probe_end, 128) &&
               SLUICE_AT(FlowState, datagrams, 136) && SLUICE_AT(FlowState, network_lost, 144) &&
-              SLUICE_AT(FlowState, rtt_ns, 152) && SLUICE_AT(FlowState, rtt_min_ns, 160) &&
-              SLUICE_AT(FlowState, last_peer_ns, 168) && SLUICE_AT(FlowState, blocked_credit_ns, 176) &&
-              SLUICE_AT(FlowState, blocked_source_ns, 184) && SLUICE_AT(FlowState, blocked_pacing_ns, 192) &&
-              SLUICE_AT(FlowState, peer_received_end, 200) &&
-              SLUICE_AT(FlowState, peer_bytes_received, 208) && SLUICE_AT(FlowState, delay_min_ns, 216) &&
-              SLUICE_AT(FlowState, delay_max_ns, 224) && SLUICE_AT(FlowState, peer_datagrams, 232) &&
-              SLUICE_AT(FlowState, peer_no_room, 240) && SLUICE_AT(FlowState, peer_crc_errors, 248) &&
-              SLUICE_AT(FlowState, peer_advice_bps, 256) && SLUICE_AT(FlowState, unreachable_since_ns, 264) &&
-              SLUICE_AT(FlowState, next_hop, 272));
+              SLUICE_AT(FlowState, wanted_extents, 152) && SLUICE_AT(FlowState, lateness_ns, 160) &&
+              SLUICE_AT(FlowState, rtt_ns, 168) && SLUICE_AT(FlowState, rtt_min_ns, 176) &&
+              SLUICE_AT(FlowState, last_peer_ns, 184) && SLUICE_AT(FlowState, blocked_credit_ns, 192) &&
+              SLUICE_AT(FlowState, blocked_source_ns, 200) && SLUICE_AT(FlowState, blocked_memory_ns, 208) &&
+              SLUICE_AT(FlowState, blocked_pacing_ns, 216) && SLUICE_AT(FlowState, peer_received_end, 224) &&
+              SLUICE_AT(FlowState, peer_bytes_received, 232) && SLUICE_AT(FlowState, delay_min_ns, 240) &&
+              SLUICE_AT(FlowState, delay_max_ns, 248) && SLUICE_AT(FlowState, peer_datagrams, 256) &&
+              SLUICE_AT(FlowState, peer_no_room, 264) && SLUICE_AT(FlowState, peer_crc_errors, 272) &&
+              SLUICE_AT(FlowState, peer_advice_bps, 280) && SLUICE_AT(FlowState, unreachable_since_ns, 288) &&
+              SLUICE_AT(FlowState, next_hop, 296));
 static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
-static_assert(SLUICE_BYTES(FlowSlot, 98944) && SLUICE_AT(FlowSlot, config, 0) &&
+static_assert(SLUICE_BYTES(FlowSlot, 197248) && SLUICE_AT(FlowSlot, config, 0) &&
               SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&
               SLUICE_AT(FlowSlot, gaps, 512) && SLUICE_AT(FlowSlot, window, 66176));
 static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE_AT(Command, flow, 4) &&
@@ -263,7 +270,7 @@ static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE
 static_assert(SLUICE_BYTES(Event, 48) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(Event, flow, 4) &&
               SLUICE_AT(Event, object, 8) && SLUICE_AT(Event, tag, 12) && SLUICE_AT(Event, offset, 16) &&
               SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40));
-static_assert(SLUICE_BYTES(WorkerSlot, 426688) && SLUICE_AT(WorkerSlot, counters, 0) &&
+static_assert(SLUICE_BYTES(WorkerSlot, 819904) && SLUICE_AT(WorkerSlot, counters, 0) &&
               SLUICE_AT(WorkerSlot, commands, 448) && SLUICE_AT(WorkerSlot, events, 33344));
 static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
               SLUICE_AT(PortInfo, ip6, 80) && SLUICE_AT(PortInfo, frame_bytes_max, 96) &&
@@ -273,14 +280,14 @@ static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128));
-static_assert(SLUICE_BYTES(Board, 19492160) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+static_assert(SLUICE_BYTES(Board, 38366528) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, dataplane_alive_ns, 192) &&
               SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&
-              SLUICE_AT(Board, flows, 6827328));
+              SLUICE_AT(Board, flows, 13118784));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
-static_assert(sizeof(SpscRing<Event, kEventSlots>) == 393344);
+static_assert(sizeof(SpscRing<Event, kEventSlots>) == 786560);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
 
 }  // namespace sluice::board

@@ -10,7 +10,7 @@ constexpr size_t kAtType = 1;
 constexpr size_t kAtFlags = 2;
 constexpr size_t kAtHeaderBytes = 3;
 constexpr size_t kAtKeyEpoch = 4;
-constexpr size_t kAtReserved1 = 5;  // 3 bytes
+constexpr size_t kAtCreditWanted = 5;  // 3 bytes
 constexpr size_t kAtFlowId = 8;
 constexpr size_t kAtTxSeq = 16;
 constexpr size_t kAtSendTime = 24;
@@ -20,7 +20,8 @@ constexpr size_t kAtLength = 44;
 constexpr size_t kAtDoneSeen = 48;
 constexpr size_t kAtStatusesHeard = 52;
 constexpr size_t kAtCrc = 56;
-static_assert(kAtReserved1 == kAtKeyEpoch + 1);
+static_assert(kAtCreditWanted == kAtKeyEpoch + 1);
+constexpr uint32_t kCreditWantedMax = (1U << 24) - 1;
 static_assert(kAtCrc == kHeaderCrcCoveredBytes && kAtCrc + 8 == kHeaderBytes);
 
 }  // namespace
@@ -43,8 +44,8 @@ void encode(const Header& header, std::span<uint8_t, kHeaderBytes> out) {
   p[kAtType] = static_cast<uint8_t>(header.type);
   p[kAtFlags] = header.flags;
   p[kAtHeaderBytes] = kHeaderBytes;
-  p[kAtKeyEpoch] = header.key_epoch;
-  p[kAtReserved1] = p[kAtReserved1 + 1] = p[kAtReserved1 + 2] = 0;
+  store_be32(p + kAtKeyEpoch,
+             static_cast<uint32_t>(header.key_epoch) << 24 | (header.credit_wanted & kCreditWantedMax));
   store_be64(p + kAtFlowId, header.flow_id);
   store_be64(p + kAtTxSeq, header.tx_seq);
   store_be64(p + kAtSendTime, header.send_time_ns);
@@ -63,12 +64,11 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   if (p[kAtType] > static_cast<uint8_t>(Type::kProbe)) return Reject::kBadType;
   if ((p[kAtFlags] & ~kFlagsKnown) != 0) return Reject::kBadType;
   if (p[kAtHeaderBytes] != kHeaderBytes) return Reject::kBadHeaderLength;
-  if (load_be32(p + kAtKeyEpoch) != 0) {  // with the three reserved bytes behind it
-    return p[kAtKeyEpoch] != 0 ? Reject::kBadKeyEpoch : Reject::kReservedNotZero;
-  }
+  if (p[kAtKeyEpoch] != 0) return Reject::kBadKeyEpoch;
   out->type = static_cast<Type>(p[kAtType]);
   out->flags = p[kAtFlags];
   out->key_epoch = 0;
+  out->credit_wanted = load_be32(p + kAtKeyEpoch) & kCreditWantedMax;
   out->flow_id = load_be64(p + kAtFlowId);
   out->tx_seq = load_be64(p + kAtTxSeq);
   out->send_time_ns = load_be64(p + kAtSendTime);
@@ -80,7 +80,7 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   out->crc = load_be64(p + kAtCrc);
   if (out->type != Type::kData) {
     if ((out->flags | out->offset | out->object) != 0) return Reject::kReservedNotZero;
-    if (out->type == Type::kStatus && (out->done_seen | out->statuses_heard) != 0)
+    if (out->type == Type::kStatus && (out->done_seen | out->statuses_heard | out->credit_wanted) != 0)
       return Reject::kReservedNotZero;
   }
   if (datagram.size() - kHeaderBytes != out->length) return Reject::kBadLength;

@@ -49,6 +49,7 @@ struct Header {
   uint32_t object = 0;          // file number within the session
   uint32_t length = 0;          // payload bytes
   uint32_t done_seen = 0;       // completed extents of this flow that the sender has learned of
+  uint32_t credit_wanted = 0;   // extents beyond the completed ones that the sender could use, < 2^24
   uint32_t statuses_heard = 0;  // statuses of this flow that the sender has taken
   uint64_t crc = 0;             // CRC-64, or CRC-32C in the low 32 bits, or 0 for kNone
 };

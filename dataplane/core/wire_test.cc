@@ -19,6 +19,7 @@ Header sample() {
           .object = 0xC1C2C3C4,
           .length = 16,
           .done_seen = 0xD1D2D3D4,
+          .credit_wanted = 0xF1F2F3,
           .statuses_heard = 0xD5D6D7D8,
           .crc = 0xE1E2E3E4E5E6E7E8};
 }
@@ -33,7 +34,7 @@ std::vector<uint8_t> datagram(const Header& header) {
 // dataplane/seal/golden_test.cc.
 TEST(Wire, PutsEveryFieldAtItsPlace) {
   const std::array<uint8_t, kHeaderBytes> expected = {
-      0x01, 0x00, 0x01, 0x40, 0x00, 0x00, 0x00, 0x00,  // version type flags header_bytes epoch reserved
+      0x01, 0x00, 0x01, 0x40, 0x00, 0xF1, 0xF2, 0xF3,  // version type flags header_bytes epoch credit_wanted
       0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x00, 0x07,  // flow id
       0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,  // tx_seq
       0xA1, 0xA2, 0xA3, 0xA4, 0xA5, 0xA6, 0xA7, 0xA8,  // send time
@@ -81,7 +82,7 @@ TEST(Wire, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(refused(1, 3), Reject::kBadType);
   EXPECT_EQ(refused(2, 0x80), Reject::kBadType);
   EXPECT_EQ(refused(3, 56), Reject::kBadHeaderLength);
-  for (const size_t at : {5, 6, 7}) EXPECT_EQ(refused(at, 1), Reject::kReservedNotZero) << at;
+  EXPECT_EQ(refused(4, 1), Reject::kBadKeyEpoch);
 }
 
 }  // namespace

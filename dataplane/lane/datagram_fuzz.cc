@@ -136,8 +136,9 @@ Frame datagram(World& world, fuzz::Input& input) {
                                      : wire::Type::kProbe};
   h.send_time_ns = odd & 16 ? input.edge() : world.now_ns - 1000;
   h.done_seen = odd & 16 ? static_cast<uint32_t>(input.edge()) : static_cast<uint32_t>(world.written.size());
+  h.credit_wanted = odd & 16 ? static_cast<uint32_t>(input.edge()) : 8;
   h.statuses_heard = odd & 16 ? static_cast<uint32_t>(input.edge()) : 0;
-  if (h.type == wire::Type::kStatus && (odd & 2) == 0) h.done_seen = h.statuses_heard = 0;
+  if (h.type == wire::Type::kStatus && (odd & 2) == 0) h.done_seen = h.statuses_heard = h.credit_wanted = 0;
   h.flow_id = h.type == wire::Type::kStatus ? kTxFlow : kRxFlow;
   h.tx_seq = odd & 32 ? input.edge() : world.next_seq++ + (input.below(16) == 0 ? input.below(200) : 0);
   std::vector<uint8_t> payload;

@@ -36,8 +36,10 @@ struct Faults {
 
 // One node without its control.
 struct Side {
-  explicit Side(uint8_t host)
-      : port(host, kExtents, kExtentBytes),
+  explicit Side(uint8_t host, uint32_t extents = kExtents, uint32_t bytes_of_extent = kExtentBytes,
+                std::unique_ptr<storage::Disk> a_disk = std::make_unique<LateDisk>())
+      : extent_bytes(bytes_of_extent),
+        port(host, extents, extent_bytes),
         memory(std::move(*BoardMemory::create(port.info()))),
         shared{.port = port,
                .board = memory.board(),
@@ -49,7 +51,7 @@ struct Side {
                .warn = [](const std::string&) {}},
         worker((epochs.push_back(std::make_unique<std::atomic<uint64_t>>(0)),
                 shared.steering.push_back(std::make_unique<SteeringRing>()),
-                shared.disks.push_back(std::make_unique<LateDisk>()), shared),
+                shared.disks.push_back(std::move(a_disk)), shared),
                0) {
     memory.board().control_alive_ns = 1;
     EXPECT_TRUE(worker.open());
@@ -67,7 +69,7 @@ struct Side {
     auto object = std::make_unique<Object>();
     object->id = 0;
     object->flags = flags;
-    object->extent_bytes = kExtentBytes;
+    object->extent_bytes = extent_bytes;
     object->size = size;
     object->fd = UniqueFd(fd);
     if (storage::is_memory_file(fd)) {  // as AttachServer does
@@ -79,6 +81,7 @@ struct Side {
     ASSERT_TRUE(objects.publish(std::move(object)));
   }
 
+  const uint32_t extent_bytes;
   net::testing::MemoryPort port;
   BoardMemory memory;
   ObjectTable objects;

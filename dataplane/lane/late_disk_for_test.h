@@ -17,6 +17,9 @@ class LateDisk final : public storage::Disk {
   void hold() { hold_ = true; }
   void hold_no_more() { hold_ = false; }
   void let_go() { held_.clear(); }
+  void let_go(uint32_t count) {
+    for (; count > 0 && !held_.empty(); --count) held_.erase(held_.begin());
+  }
   // That have not ended because of it.
   uint32_t held() const { return static_cast<uint32_t>(held_.size()); }
 

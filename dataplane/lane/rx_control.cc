@@ -10,6 +10,7 @@
 namespace sluice::lane {
 namespace {
 
+constexpr uint64_t kStarvedLookNs = 200'000;
 constexpr uint64_t kUnsaidSooner = 4;
 constexpr uint32_t kMissingEventsMax = 512;  // for one query; control asks again
 
@@ -34,8 +35,8 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
   if ((config.flow_id & 0xFFFF) != flow_slot || config.credit_extents == 0) return EINVAL;
   FlowChannel channel;
   if (const int error = channel.open(resources_.datagrams, config); error != 0) return error;
-  flows_[flow_slot] =
-      std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot], std::move(channel));
+  flows_[flow_slot] = std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot],
+                                             std::move(channel), static_cast<uint32_t>(extents_.size()));
   flows_[flow_slot]->next_status_ns = now_ns;
   active_.push_back(flow_slot);
   return 0;
@@ -144,7 +145,12 @@ void RxSide::release_written_elsewhere() {
 
 bool RxSide::pump(uint64_t now_ns) {
   bool busy = false;
-  if (std::exchange(starved_, false)) release_written_elsewhere();
+  if (starved_ && now_ns - starved_ns_ >= kStarvedLookNs) {  // it looks at every extent
+    starved_ = false;
+    starved_ns_ = now_ns;
+    release_written_elsewhere();
+  }
+  sample_disk(now_ns);
   for (const uint32_t index : active_) {
     Flow& flow = *flows_[index];
     if (flow.closing) continue;
@@ -154,6 +160,15 @@ bool RxSide::pump(uint64_t now_ns) {
     busy = true;
   }
   return busy;
+}
+
+// The credit that is granted is what the disk may be behind: as it is used up, senders are asked for less.
+void RxSide::sample_disk(uint64_t now_ns) {
+  if (writing_ == 0 && drain_.advice_bps() == 0) return;
+  uint32_t granted = 0;
+  for (const uint32_t index : active_) granted += flows_[index]->credit_window();
+  const uint32_t used = static_cast<uint32_t>(extents_.size()) - pool_.free();
+  drain_.sample({.all = granted, .free = granted - std::min(granted, used), .writing = writing_}, now_ns);
 }
 
 void RxSide::take_gaps(Flow& flow) {
@@ -182,6 +197,8 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   status.crc_errors = flow.slot.state.crc_errors.load(std::memory_order_relaxed);
   status.credit_extents = flow.credit();
   status.bytes_received = flow.slot.state.bytes.load(std::memory_order_relaxed);
+  status.advice_bps = drain_.advice_bps() / std::max<uint64_t>(1, active_.size());
+  set(flow.slot.state.lateness_ns, flow.lateness.latest_ns());
   if (flow.delay_min_ns <= flow.delay_max_ns) {
     status.delay_min_ns = flow.delay_min_ns;
     status.delay_max_ns = flow.delay_max_ns;

@@ -6,6 +6,7 @@
 
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/fifo.h"
+#include "dataplane/core/lateness.h"
 #include "dataplane/core/leap.h"
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/seq_window.h"
@@ -21,13 +22,16 @@ inline constexpr uint64_t kIdleStatusNs = 10'000'000;
 inline constexpr uint32_t kOldInARow = 64;
 
 struct RxSide::Flow {
-  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel)
+  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel,
+       uint32_t extents)
       : index(slot_index),
         config(c),
         slot(s),
         channel(std::move(open_channel)),
         digest(channel.seal().data_kind(), c.chunk_bytes),
         window(s.window, board::kWindowBits),
+        extents_max(extents),
+        done_log(std::max(kDoneKept, 2 * extents)),
         gaps(kGapsKept),
         repeat_interval_ns(c.status_interval_ns) {}
 
@@ -40,8 +44,15 @@ struct RxSide::Flow {
   // than the log of completed extents can tell it about; and never less than before, though its echo may go
   // back.
   uint64_t credit() {
-    const uint64_t now = std::min(released + config.credit_extents, done_log.known() + done_log.kept());
+    const uint64_t now = std::min(released + credit_window(), done_log.known() + done_log.kept());
     return credit_given = std::max(credit_given, now);
+  }
+
+  // What control has granted last, no more than there is.
+  uint32_t credit_window() const {
+    const uint64_t granted = slot.control.credit_extents.load(std::memory_order_relaxed);
+    return static_cast<uint32_t>(
+        std::max<uint64_t>(config.credit_extents, std::min<uint64_t>(granted, extents_max)));
   }
 
   const uint32_t index;
@@ -50,6 +61,7 @@ struct RxSide::Flow {
   FlowChannel channel;
   storage::ExtentDigest digest;
   SeqWindow window;
+  const uint32_t extents_max;  // of the worker
   DoneLog done_log;
   uint64_t released = 0;  // extents that are completed and whose buffers are free again
   Fifo<GapToSend> gaps;
@@ -59,6 +71,7 @@ struct RxSide::Flow {
   StatusLoss status_loss;
   uint64_t came_end = 0;  // 1 + highest tx_seq of data that came, recorded or not
   LossLevel loss;
+  Lateness lateness;
   uint64_t next_status_ns = 0;
   uint64_t last_status_ns = 0;
   uint64_t credit_given = 0;

@@ -20,13 +20,15 @@ RxSide::Flow* RxSide::match(const net::RxDatagram& datagram, const wire::Header&
 }
 
 // What any valid datagram of the flow tells of its sender.
-void RxSide::note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns) {
+void RxSide::note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns) {
   set(flow.slot.state.last_peer_ns, now_ns);
   flow.echo_send_time_ns = header.send_time_ns;
   flow.echo_arrival_ns = now_ns;
   const auto delay = static_cast<int64_t>(now_ns - header.send_time_ns);
   flow.delay_min_ns = std::min(flow.delay_min_ns, delay);
   flow.delay_max_ns = std::max(flow.delay_max_ns, delay);
+  flow.lateness.arrived(delay, overtaken, now_ns);
+  set(flow.slot.state.wanted_extents, header.credit_wanted);
   flow.status_loss.heard(header.statuses_heard);
   const uint64_t known = flow.done_log.known();
   if (!flow.done_log.echoed(header.done_seen)) return resources_.count(Counter::rx_false_done_seen);
@@ -121,8 +123,9 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
     if (!divides_alike(*e, *flow)) return resources_.count(Counter::rx_drop_out_of_range);
   }
   resources_.count(Counter::rx_chunks);
+  const bool overtaken = h.tx_seq < flow->window.end();
   mark_received(*flow, h, verdict);
-  note_peer(*flow, h, now_ns);
+  note_peer(*flow, h, overtaken, now_ns);
   if (written || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
 
   CHECK(at + h.length <= e->length, "a chunk lies within its extent: nothing else is ever written to");
@@ -213,6 +216,7 @@ void RxSide::complete(Extent& e) {
     std::memset(e.data + e.length, 0, storage::kDirectAlignment - e.length % storage::kDirectAlignment);
   }
   change(&e.state, RxExtentState::kWriting);
+  ++writing_;
   resources_.disk.start(slot_of(e), {.fd = e.object->fd.get(),
                                      .data = e.data,
                                      .offset = e.key.number * e.object->extent_bytes,
@@ -235,14 +239,15 @@ void RxSide::finished(Extent& e) {
                    .length = e.length,
                    .digest = e.crc});
   // A sender may be waiting for credit, so it is told of a quarter of its window at once.
-  if (flow.credit() - flow.credit_told >= std::max(1U, flow.config.credit_extents / 4))
-    flow.next_status_ns = 0;
+  if (flow.credit() - flow.credit_told >= std::max(1U, flow.credit_window() / 4)) flow.next_status_ns = 0;
   release(e);
 }
 
 void RxSide::on_written(uint32_t slot, int error) {
   Extent& e = extents_[slot - first_];
-  CHECK(e.state == RxExtentState::kWriting, "a disk ends what was begun on it, once");
+  CHECK(e.state == RxExtentState::kWriting && writing_ > 0, "a disk ends what was begun on it, once");
+  --writing_;
+  if (error == 0) drain_.written(e.length);
   written(e, error);
 }
 
@@ -285,7 +290,7 @@ void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, ui
   }
   resources_.count(Counter::rx_probes);
   add(flow->slot.state.probes, 1);
-  note_peer(*flow, h, now_ns);
+  note_peer(*flow, h, false, now_ns);
   const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);
   if (h.tx_seq <= SeqWindow::kSeqEnd && flow->leap.believes(known_end, h.tx_seq, h.send_time_ns)) {
     flow->probe_end = std::max(flow->probe_end, h.tx_seq);

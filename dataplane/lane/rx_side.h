@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/core/chunk_map.h"
+#include "dataplane/core/drain_rate.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/seq_window.h"
 #include "dataplane/lane/extent_state.h"
@@ -60,7 +61,7 @@ class RxSide {
   uint8_t* empty_place(const Flow& flow, const wire::Header& header);
   static bool divides_alike(const Extent& extent, const Flow& flow);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
-  void note_peer(Flow& flow, const wire::Header& header, uint64_t now_ns);
+  void note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
   void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header);
   static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
   void choose_place(Extent& extent);
@@ -69,6 +70,7 @@ class RxSide {
   void finished(Extent& extent);
   void release(Extent& extent);
   void release_written_elsewhere();
+  void sample_disk(uint64_t now_ns);
   void send_status(Flow& flow, uint64_t now_ns);
   static uint64_t next_status_after(Flow& flow, uint64_t now_ns);
   void take_gaps(Flow& flow);
@@ -82,7 +84,10 @@ class RxSide {
   ExtentTable table_;
   std::vector<std::unique_ptr<Flow>> flows_;  // by flow slot; null where none
   std::vector<uint32_t> active_;              // flow slots in use
-  bool starved_ = false;                      // a chunk found no free extent since the last pump
+  bool starved_ = false;                      // a chunk found no free extent since the last look
+  uint64_t starved_ns_ = 0;                   // when that look was
+  uint32_t writing_ = 0;                      // extents that the disk has
+  DrainRate drain_;
 };
 
 }  // namespace sluice::lane

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
+#include "dataplane/core/credit_wish.h"
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/round_trip.h"
@@ -9,10 +12,19 @@
 
 namespace sluice::lane {
 
-// Transmissions that a report may still name: 44 ms of 8 KiB chunks at 100 Gbit/s. Credit does not bound
-// their number, since complete extents make room while one with a hole waits. NEED covers what is older.
-inline constexpr uint32_t kSentRemembered = 1U << 16;
-inline constexpr uint32_t kRetransmissionsQueued = 1U << 13;
+// Transmissions that a report may still name: those of so long at the flow's highest rate, which is a long
+// round trip and the time for reordering. Credit does not bound their number, since complete extents make
+// room while one with a hole waits. NEED covers what is older.
+inline constexpr uint64_t kSentRememberedNs = 600'000'000;
+inline constexpr uint32_t kSentRememberedMin = 1U << 16;
+inline constexpr uint32_t kSentRememberedMax = 1U << 20;
+inline uint32_t sent_remembered(const board::FlowConfig& c) {
+  const double chunks = static_cast<double>(c.rate_bps_max) * static_cast<double>(kSentRememberedNs) / 8e9 /
+                        static_cast<double>(c.chunk_bytes);
+  return static_cast<uint32_t>(std::clamp<double>(chunks, kSentRememberedMin, kSentRememberedMax));
+}
+// Of them may wait to be sent again.
+inline constexpr uint32_t kRetransmittedShare = 8;
 inline constexpr uint32_t kPartitionsQueued = 16;
 inline constexpr uint32_t kRepairsQueued = 1024;
 inline constexpr uint64_t kProbeIntervalNsMin = 1'000'000;
@@ -34,11 +46,12 @@ struct TxSide::Flow {
         slot(s),
         channel(std::move(open_channel)),
         digest(channel.seal().data_kind(), c.chunk_bytes),
-        sent_ring(kSentRemembered),
+        sent_ring(sent_remembered(c)),
         partitions(kPartitionsQueued),
         unsent(extents),
-        retransmissions(kRetransmissionsQueued),
+        retransmissions(sent_ring.capacity() / kRetransmittedShare),
         repairs(kRepairsQueued),
+        done(std::max(kDoneKept, 2 * extents)),
         round_trip(now_ns),
         last_peer_ns(now_ns),
         last_pump_ns(now_ns) {}
@@ -66,6 +79,7 @@ struct TxSide::Flow {
   uint64_t last_status_seq = 0;
   uint32_t statuses_heard = 0;  // modulo 2^32, as it is echoed
   LossLevel loss;
+  CreditWish wish;
   uint64_t last_echo_ns = 0;
   uint64_t last_peer_ns;
   uint64_t last_send_ns = 0;

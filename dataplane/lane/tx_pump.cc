@@ -60,6 +60,9 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
       if (n == 0 && !flow.unsent.empty()) {
         const bool reading = extents_[flow.unsent.front()].state == State::kReading;
         add(reading ? flow.slot.state.blocked_source_ns : flow.slot.state.blocked_credit_ns, idle_ns);
+      } else if (n == 0 &&
+                 !flow.partitions.empty()) {  // there is more to send, and no buffer to read it into
+        add(flow.slot.state.blocked_memory_ns, idle_ns);
       }
       break;
     }
@@ -90,6 +93,7 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
       .object = e.object->id,
       .length = bytes,
       .done_seen = flow.done.seen(),
+      .credit_wanted = flow.wish.extents(),
       .statuses_heard = flow.statuses_heard};
   if (!flow.channel.send(header, {e.buffer->data + at, bytes}, e.buffer, leaves_ns, digest)) return false;
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
@@ -246,6 +250,7 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
                             .tx_seq = flow.tx_seq,
                             .send_time_ns = now_ns,
                             .done_seen = flow.done.seen(),
+                            .credit_wanted = flow.wish.extents(),
                             .statuses_heard = flow.statuses_heard};
   uint64_t ignored = 0;
   if (!flow.channel.send(header, {}, nullptr, 0, &ignored)) return;

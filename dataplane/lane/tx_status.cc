@@ -85,6 +85,14 @@ void TxSide::note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns
   const uint64_t end = std::min(status.received_end, flow.tx_seq);
   set(state.network_lost,
       flow.loss.update(missing_of(end, status.datagrams_received, status.crc_errors), now_ns));
+  flow.wish.update({.rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed),
+                    .rtt_ns = flow.round_trip.smoothed_ns(),
+                    .sent = flow.tx_seq,
+                    .lost = state.network_lost.load(std::memory_order_relaxed),
+                    .chunk_bytes = flow.config.chunk_bytes,
+                    .extent_bytes = flow.config.extent_bytes},
+                   now_ns);
+  set(state.wanted_extents, flow.wish.extents());
 }
 
 void TxSide::take_done(Flow& flow, const wire::Status& status, bool newest) {

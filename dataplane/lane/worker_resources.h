@@ -16,6 +16,8 @@ namespace sluice::lane {
 
 using board::Counter;
 
+// Of one worker. The ring of events has room for one of each (has_event_room).
+inline constexpr uint32_t kExtentsMax = 8192;
 // Extents of a pool that only repairs may take: one for each of a few flows at a time.
 inline constexpr uint32_t kRepairReserve = 2;
 
@@ -34,7 +36,7 @@ struct WorkerResources {
   }
   // More than every extent of this worker could need at once.
   bool has_event_room() const { return slot.events.room() >= kEventReserve; }
-  static constexpr uint32_t kEventReserve = 2048;
+  static constexpr uint32_t kEventReserve = kExtentsMax + 512;
 };
 
 // Numbers of a flow on the board, which one worker writes.

@@ -46,6 +46,7 @@ wire::Header header_of(Type type, uint64_t tx_seq, uint64_t send_time_ns, uint32
           .tx_seq = tx_seq,
           .send_time_ns = send_time_ns,
           .done_seen = done_seen,
+          .credit_wanted = type == Type::kStatus ? 0U : 36U,
           .statuses_heard = statuses_heard};
 }
 

@@ -25,14 +25,16 @@ def documented(name):
 FLOW = 0x8000112233440007
 STATUS = wire.Status(0x0102030405060708, 1000, 7, 4, 0, 1, 20, 1_000_000_000, 36009, -5, 300, 6, 3,
                      [(2, 300, 2), (2, 298, 1)], [(2, 1), (4, 2)])  # fmt: skip
-DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.RETRANSMISSION, 300 * 65536, 2, 3, 40)
+DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.RETRANSMISSION, 300 * 65536, 2, 3, 40,
+                     36)  # fmt: skip
 
 
 @pytest.mark.parametrize("name, datagram, crc", [
     ("data", DATA, wire.CRC64),
     ("data, CRC-32C", DATA, wire.CRC32C),
     ("status", wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack()), wire.CRC64),
-    ("probe", wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, done_seen=4, statuses_heard=42), wire.CRC64),
+    ("probe", wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, done_seen=4, statuses_heard=42, credit_wanted=36),
+     wire.CRC64),
 ])  # fmt: skip
 def test_golden_datagrams(name, datagram, crc):
     frame = documented(name)

@@ -10,9 +10,9 @@ HEADER_BYTES = 64
 
 # ---- 1.1 Header -------------------------------------------------------------------------------------
 
-# version, type, flags, header_bytes, key_epoch; flow_id, tx_seq, send_time, offset;
+# version, type, flags, header_bytes, key_epoch and credit_wanted; flow_id, tx_seq, send_time, offset;
 # object, length, done_seen, statuses_heard
-_HEADER = struct.Struct(">BBBBB3xQQQQIIII")
+_HEADER = struct.Struct(">BBBBIQQQQIIII")
 _CRC = struct.Struct(">Q")
 
 
@@ -28,6 +28,7 @@ class Datagram:
     object: int = 0
     done_seen: int = 0
     statuses_heard: int = 0
+    credit_wanted: int = 0  # 0: not known
     chunk_crc: int = 0  # of the payload alone: known once it was sealed or opened
 
 
@@ -37,7 +38,7 @@ class Invalid(Exception):
 
 def seal(datagram, crc):
     """The bytes that travel. crc: that of the session for data, CRC64 for status and probe."""
-    header = _HEADER.pack(1, datagram.type, datagram.flags, HEADER_BYTES, 0, datagram.flow_id, datagram.tx_seq,
+    header = _HEADER.pack(1, datagram.type, datagram.flags, HEADER_BYTES, datagram.credit_wanted, datagram.flow_id, datagram.tx_seq,
                           datagram.send_time, datagram.offset, datagram.object, len(datagram.payload),
                           datagram.done_seen, datagram.statuses_heard)  # fmt: skip
     datagram.chunk_crc = crc.of(datagram.payload)
@@ -48,12 +49,12 @@ def open_sealed(frame, data_crc):
     """The datagram in these bytes. data_crc: the kind that the session agreed on."""
     if len(frame) < HEADER_BYTES:
         raise Invalid("too short")
-    version, kind, flags, header_bytes, key_epoch, *rest = _HEADER.unpack_from(frame)
+    version, kind, flags, header_bytes, epoch_and_wish, *rest = _HEADER.unpack_from(frame)
     flow_id, tx_seq, send_time, offset, number, length, done_seen, statuses_heard = rest
-    if version != 1 or kind > PROBE or header_bytes != HEADER_BYTES or key_epoch != 0 or flags > 3:
+    if version != 1 or kind > PROBE or header_bytes != HEADER_BYTES or epoch_and_wish >= 1 << 24 or flags > 3:
         raise Invalid("not of this version")
-    if frame[5:8] != bytes(3):
-        raise Invalid("reserved bytes are not zero")
+    if kind == STATUS and (epoch_and_wish or done_seen or statuses_heard):
+        raise Invalid("a status that echoes")
     payload = frame[HEADER_BYTES:]
     if len(payload) != length:
         raise Invalid("length is not what follows the header")
@@ -62,7 +63,7 @@ def open_sealed(frame, data_crc):
     if crc.of(frame[:56], chunk_crc) != _CRC.unpack_from(frame, 56)[0]:
         raise Invalid("wrong CRC")
     return Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number, done_seen, statuses_heard,
-                    chunk_crc)  # fmt: skip
+                    epoch_and_wish, chunk_crc)  # fmt: skip
 
 
 # ---- 1.2 CRC ----------------------------------------------------------------------------------------

@@ -209,6 +209,7 @@ void Control::tick() {
     host_.dataplane->board().control_alive_ns = host_.now_ns();
     flows_->push_commands();
     (void)flows_->drain();
+    flows_->tend_credit();
     host_.dataplane->set_flows(std::any_of(sessions_.begin(), sessions_.end(),
                                            [](const auto& session) { return session->has_flows(); }));
   }

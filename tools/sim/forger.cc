@@ -11,6 +11,7 @@ constexpr size_t kIpAt = 14;
 constexpr size_t kUdpAt = kIpAt + 20;
 constexpr size_t kSluiceAt = kUdpAt + 8;
 // Places in a header (docs/WIRE.md 1.1).
+constexpr size_t kAtCreditWanted = 5;  // three bytes
 constexpr size_t kAtTxSeq = 16;
 constexpr size_t kAtSendTime = 24;
 constexpr size_t kAtObject = 40;
@@ -91,7 +92,9 @@ void Forger::change_header(uint8_t* header) {
     case 3: {
       if (type == wire::Type::kStatus) return;
       const uint64_t heard = value_near(wire::load_be32(header + kAtStatusesHeard));
-      return wire::store_be32(header + kAtStatusesHeard, static_cast<uint32_t>(heard));
+      if (random_.flip()) return wire::store_be32(header + kAtStatusesHeard, static_cast<uint32_t>(heard));
+      header[kAtCreditWanted] = static_cast<uint8_t>(heard);  // of the highest weight
+      return;
     }
     default:  // no such file, and the number of a true datagram that is still to come
       wire::store_be32(header + kAtObject, 100'000);

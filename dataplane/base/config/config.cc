@@ -311,6 +311,10 @@ class Reader {
     if (node_.partition_bytes % node_.extent_bytes != 0)
       fail(0, "[transfer] partition_bytes = " + format_size(node_.partition_bytes) +
                   " is not a multiple of [dataplane] extent_bytes = " + format_size(node_.extent_bytes));
+    if (node_.extents_per_worker == 0) {
+      const uint64_t each = (uint64_t{node_.memory_mib} << 20) / 4 * 3 / node_.workers / node_.extent_bytes;
+      node_.extents_per_worker = static_cast<uint32_t>(std::clamp<uint64_t>(each, kExtentsMin, kExtentsMax));
+    }
     const uint64_t extents_bytes = uint64_t{node_.workers} * node_.extents_per_worker * node_.extent_bytes;
     if (extents_bytes >= uint64_t{node_.memory_mib} << 20)
       fail(0, "[dataplane] memory_mib = " + std::to_string(node_.memory_mib) + " cannot hold the extents (" +

@@ -26,6 +26,9 @@ struct Export {
 // The data port on ordinary UDP sockets.
 inline constexpr std::string_view kSocketDevice = "udp";
 
+inline constexpr uint32_t kExtentsMin = 8;  // of a worker
+inline constexpr uint32_t kExtentsMax = 8192;
+
 struct Node {
   std::filesystem::path directory;  // where node.toml stands
   std::string name;                 // [node] name
@@ -70,7 +73,8 @@ struct Node {
   std::vector<int> cores;         // CPU numbers; empty: chosen with hwloc
   std::string poll = "adaptive";  // "adaptive", "busy"
   uint32_t extent_bytes = 1U << 20;
-  uint32_t extents_per_worker = 64;
+  // 0 in the file: as many as a part of memory_mib holds, which the loader puts here.
+  uint32_t extents_per_worker = 0;
   uint32_t rx_ring = 256;
   uint32_t tx_ring = 256;
 

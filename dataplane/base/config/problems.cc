@@ -94,6 +94,10 @@ std::string_view chunk_problem(uint64_t bytes) {
              ? ""
              : "must be 0 or a multiple of 4 from 256";
 }
+std::string_view extents_problem(uint64_t value) {
+  return value == 0 || value >= kExtentsMin ? "" : "is too few for sending and receiving";
+}
+
 std::string_view power_of_two_problem(uint64_t value) {
   return std::has_single_bit(value) ? "" : "must be a power of two";
 }

@@ -284,10 +284,14 @@ const Key kKeys[] = {
      .name = "extents_per_worker",
      .type = ValueType::kInteger,
      .field = &Node::extents_per_worker,
-     .min = 8,
-     .max = 65536,
+     .min = 0,
+     .max = 8192,
      .unit = "extents",
-     .meaning = "Extent buffers of a worker, for sending and receiving together."},
+     .allowed = "0, or 8..8192",
+     .meaning =
+         "Extent buffers of a worker, half for sending and half for receiving; 0: as many as three quarters "
+         "of memory_mib hold.",
+     .number_problem = extents_problem},
     {.section = "dataplane",
      .name = "rx_ring",
      .type = ValueType::kInteger,
