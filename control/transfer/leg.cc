@@ -97,6 +97,10 @@ void Leg::leave_dataplane(uint64_t now_ns, Effects& out) {
 
 void Leg::take_call(uint64_t now_ns, Effects& out) {
   if (!waiting_call_ || (!dataplane_ && !told_of_end())) return;
+  if (waiting_call_->ours && stream_.phase() != StreamPhase::kGreeting) {
+    waiting_call_.reset();  // the stream on which it was answered is gone: it asks again
+    return;
+  }
   if (job_.has_end() && !waiting_call_->hello.known && !told_of_end()) {
     // It never came to know what was agreed upon: no data was sent.
     forget_ = forgetting_ = true;
