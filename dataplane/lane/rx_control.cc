@@ -186,19 +186,30 @@ void RxSide::take_gaps(Flow& flow) {
   }
 }
 
+// What the datagrams since the last status said, in short.
+void RxSide::look_at_path(Flow& flow, uint64_t now_ns) {
+  if (flow.delay_min_ns <= flow.delay_max_ns) flow.lateness.arrived(flow.delay_min_ns, false, now_ns);
+  if (flow.late_delay_ns != INT64_MIN) flow.lateness.arrived(flow.late_delay_ns, true, now_ns);
+  flow.late_delay_ns = INT64_MIN;
+  flow.status_loss.heard(flow.statuses_heard);
+  set(flow.slot.state.datagrams, flow.datagrams);
+  set(flow.slot.state.wanted_extents, flow.credit_wanted);
+  set(flow.slot.state.lateness_ns, flow.lateness.latest_ns());
+}
+
 void RxSide::send_status(Flow& flow, uint64_t now_ns) {
+  look_at_path(flow, now_ns);
   wire::Status status;
   status.echo_send_time_ns = flow.echo_send_time_ns;
   status.echo_hold_ns = flow.echo_send_time_ns == 0 ? 0 : now_ns - flow.echo_arrival_ns;
   // A chunk that found no buffer is not recorded: it came all the same.
   status.received_end = std::max(flow.window.end(), flow.came_end);
-  status.datagrams_received = flow.slot.state.datagrams.load(std::memory_order_relaxed);
+  status.datagrams_received = flow.datagrams;
   status.no_room = flow.slot.state.no_buffer_drops.load(std::memory_order_relaxed);
   status.crc_errors = flow.slot.state.crc_errors.load(std::memory_order_relaxed);
   status.credit_extents = flow.credit();
   status.bytes_received = flow.slot.state.bytes.load(std::memory_order_relaxed);
   status.advice_bps = drain_.advice_bps() / std::max<uint64_t>(1, active_.size());
-  set(flow.slot.state.lateness_ns, flow.lateness.latest_ns());
   if (flow.delay_min_ns <= flow.delay_max_ns) {
     status.delay_min_ns = flow.delay_min_ns;
     status.delay_max_ns = flow.delay_max_ns;

@@ -69,7 +69,12 @@ struct RxSide::Flow {
   bool closing = false;
   uint64_t status_seq = 0;
   StatusLoss status_loss;
-  uint64_t came_end = 0;  // 1 + highest tx_seq of data that came, recorded or not
+  // Of each datagram only this is kept, and looked at once for each status.
+  uint64_t datagrams = 0;  // with data and a new tx_seq
+  uint64_t came_end = 0;   // 1 + highest tx_seq of data that came, recorded or not
+  uint32_t statuses_heard = 0;
+  uint32_t credit_wanted = 0;
+  int64_t late_delay_ns = INT64_MIN;  // the longest of what was overtaken
   LossLevel loss;
   Lateness lateness;
   uint64_t next_status_ns = 0;

@@ -27,9 +27,9 @@ void RxSide::note_peer(Flow& flow, const wire::Header& header, bool overtaken, u
   const auto delay = static_cast<int64_t>(now_ns - header.send_time_ns);
   flow.delay_min_ns = std::min(flow.delay_min_ns, delay);
   flow.delay_max_ns = std::max(flow.delay_max_ns, delay);
-  flow.lateness.arrived(delay, overtaken, now_ns);
-  set(flow.slot.state.wanted_extents, header.credit_wanted);
-  flow.status_loss.heard(header.statuses_heard);
+  if (overtaken) flow.late_delay_ns = std::max(flow.late_delay_ns, delay);
+  flow.statuses_heard = header.statuses_heard;
+  flow.credit_wanted = header.credit_wanted;
   const uint64_t known = flow.done_log.known();
   if (!flow.done_log.echoed(header.done_seen)) return resources_.count(Counter::rx_false_done_seen);
   if (flow.done_log.known() > known) flow.channel.confirm(now_ns);  // it has had a status of ours
@@ -82,7 +82,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
     return resources_.count(Counter::rx_drop_far_tx_seq);
   }
   if (verdict == SeqWindow::Verdict::kNew) {
-    add(flow->slot.state.datagrams, 1);
+    ++flow->datagrams;
     flow->came_end = std::max(flow->came_end, h.tx_seq + 1);
   }
   Object* const object = resources_.objects.find(flow->config.session, h.object);

@@ -71,6 +71,7 @@ class RxSide {
   void release(Extent& extent);
   void release_written_elsewhere();
   void sample_disk(uint64_t now_ns);
+  static void look_at_path(Flow& flow, uint64_t now_ns);
   void send_status(Flow& flow, uint64_t now_ns);
   static uint64_t next_status_after(Flow& flow, uint64_t now_ns);
   void take_gaps(Flow& flow);
