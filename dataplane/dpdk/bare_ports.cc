@@ -128,7 +128,7 @@ Status BarePorts::size_memory() {
 
 Status BarePorts::start_environment() {
   const auto hugepages =
-      choose_hugepages("memory", options_.memory, options_.memory_mib, hugepages_free_mib(), warn_);
+      choose_hugepages("memory", options_.memory, options_.memory_mib, count_hugepages().free_mib, warn_);
   if (!hugepages) return hugepages.error();
   hugepages_ = *hugepages;
   EalRequest request{.program = options_.program,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/dpdk/eal.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <rte_eal.h>
@@ -17,6 +18,7 @@
 #include <fstream>
 #include <mutex>
 #include <system_error>
+#include <thread>
 
 namespace sluice::dpdk {
 namespace {
@@ -142,16 +144,35 @@ Error needs_hugepages(const Device& device, uint64_t memory_mib) {
                       device.name, how_to_reserve(memory_mib))};
 }
 
-uint64_t hugepages_free_mib() {
-  uint64_t free_mib = 0;
+Hugepages count_hugepages() {
+  Hugepages sum;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/sys/kernel/mm/hugepages", error)) {
     unsigned page_kib = 0;
     uint64_t pages = 0;
     if (sscanf(entry.path().filename().c_str(), "hugepages-%ukB", &page_kib) != 1) continue;
-    if (std::ifstream(entry.path() / "free_hugepages") >> pages) free_mib += pages * page_kib / 1024;
+    if (std::ifstream(entry.path() / "free_hugepages") >> pages) sum.free_mib += pages * page_kib / 1024;
+    if (std::ifstream(entry.path() / "nr_hugepages") >> pages) sum.all_mib += pages * page_kib / 1024;
   }
-  return free_mib;
+  return sum;
+}
+
+uint64_t await_hugepages_mib(uint64_t needed_mib, std::chrono::milliseconds limit, const Warn& warn,
+                             const std::function<Hugepages()>& count) {
+  constexpr auto kLook = std::chrono::milliseconds(10);
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (bool said = false;; said = true) {
+    const Hugepages now = count();
+    const bool may_come = now.free_mib < needed_mib && now.all_mib >= needed_mib;
+    if (!may_come || std::chrono::steady_clock::now() >= end) return now.free_mib;
+    if (!said) {
+      warn(
+          fmt::format("{} MiB of hugepages are needed and {} are free: waiting at most {} for those of a "
+                      "process that was killed",
+                      needed_mib, now.free_mib, limit));
+    }
+    std::this_thread::sleep_for(kLook);
+  }
 }
 
 void remove_left_directories(const fs::path& parent, const std::function<bool(pid_t)>& alive) {

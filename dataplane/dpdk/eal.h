@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -56,7 +57,17 @@ Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const C
 // Removes what EAL of a process that was killed left: empty directories sluice-...-PID of processes that
 // are not alive.
 void remove_left_directories(const std::filesystem::path& parent, const std::function<bool(pid_t)>& alive);
-uint64_t hugepages_free_mib();
+struct Hugepages {
+  uint64_t free_mib = 0;
+  uint64_t all_mib = 0;  // free or not
+};
+Hugepages count_hugepages();
+// What is free, after a wait of at most `limit` while that is less than `needed_mib` though the kernel has as
+// much: the memory of a process that was killed comes back a moment after its end, when io_uring lets go of
+// it.
+uint64_t await_hugepages_mib(uint64_t needed_mib, std::chrono::milliseconds limit, const Warn& warn,
+                             const std::function<Hugepages()>& count = count_hugepages);
+inline constexpr std::chrono::milliseconds kHugepagesWait{2000};
 Status start_eal(const EalPlan& plan);
 void stop_eal();
 

@@ -1,4 +1,4 @@
-// What a killed process left is removed, and nothing else.
+// What a killed process left is removed, and nothing else; what the kernel still holds of it is waited for.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/dpdk/eal.h"
 
@@ -29,6 +29,32 @@ TEST(Eal, RemovesWhatKilledProcessesLeft) {
   }
   fs::remove_all(parent);
   remove_left_directories(parent, [](pid_t) { return false; });  // there is none
+}
+
+TEST(Eal, WaitsForTheHugepagesOfOneThatWasKilled) {
+  std::vector<std::string> said;
+  const Warn warn = [&](const std::string& text) { said.push_back(text); };
+  const auto coming_back = [free_mib = uint64_t{64}]() mutable {
+    return Hugepages{.free_mib = free_mib += 64, .all_mib = 512};
+  };
+  EXPECT_EQ(await_hugepages_mib(256, std::chrono::hours(1), warn, coming_back), 256U);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("256 MiB of hugepages are needed and 128 are free"), std::string::npos) << said[0];
+}
+
+TEST(Eal, DoesNotWaitForHugepagesThatCannotCome) {
+  const Warn warn = [](const std::string& text) { FAIL() << text; };
+  const auto few = [] { return Hugepages{.free_mib = 64, .all_mib = 128}; };
+  EXPECT_EQ(await_hugepages_mib(256, std::chrono::hours(1), warn, few), 64U);
+  const auto enough = [] { return Hugepages{.free_mib = 256, .all_mib = 512}; };
+  EXPECT_EQ(await_hugepages_mib(256, std::chrono::hours(1), warn, enough), 256U);
+}
+
+TEST(Eal, WaitsForHugepagesWithALimit) {
+  const auto held = [] { return Hugepages{.free_mib = 64, .all_mib = 512}; };
+  EXPECT_EQ(await_hugepages_mib(
+                256, std::chrono::milliseconds(1), [](const std::string&) {}, held),
+            64U);
 }
 
 }  // namespace

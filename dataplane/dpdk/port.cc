@@ -111,7 +111,10 @@ Status Port::choose_memory_and_cores(EalPlan* plan) {
   }
   const uint64_t pattern_bytes = node_.extent_bytes + Queue::extent_alignment(node_.extent_bytes);
   const uint64_t bytes = node_.workers * Queue::memory_bytes(queue_setup(0)) + pattern_bytes;
-  const EalFacts facts{.hugepages_free_mib = hugepages_free_mib(), .needed_mib = (bytes >> 20) + kDriverMib};
+  EalFacts facts{.needed_mib = (bytes >> 20) + kDriverMib};
+  if (node_.memory != "no-huge") {
+    facts.hugepages_free_mib = await_hugepages_mib(node_.memory_mib, kHugepagesWait, warn_);
+  }
   const auto planned = plan_eal(node_, device(), cores_, facts, warn_);
   if (!planned) return planned.error();
   *plan = *planned;
