@@ -8,6 +8,7 @@
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/round_trip.h"
+#include "dataplane/core/status_order.h"
 #include "dataplane/lane/tx_side.h"
 
 namespace sluice::lane {
@@ -30,9 +31,6 @@ inline constexpr uint32_t kRepairsQueued = 1024;
 inline constexpr uint64_t kProbeIntervalNsMin = 1'000'000;
 inline constexpr uint64_t kSendAheadNs = 50'000;
 inline constexpr uint64_t kProbeIntervalNsMax = 1'000'000'000;
-// A status of a number this little lower than the one before was overtaken; a lower one shows that the one
-// before lied about its number.
-inline constexpr uint64_t kStatusesOvertaken = 16;
 // A peer grants no more than this beyond what was opened (docs/WIRE.md 1.6).
 inline constexpr uint64_t kCreditAheadMax = 1U << 20;
 // After such a silence a peer is probed quickly again.
@@ -76,7 +74,7 @@ struct TxSide::Flow {
   uint64_t credit = 0;       // as the newest status says
   DoneRecord done;
   RoundTrip round_trip;
-  uint64_t last_status_seq = 0;
+  StatusOrder status_order;
   uint32_t statuses_heard = 0;  // modulo 2^32, as it is echoed
   LossLevel loss;
   CreditWish wish;

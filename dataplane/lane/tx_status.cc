@@ -47,14 +47,14 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
   }
   set(flow.slot.state.rtt_ns, flow.round_trip.smoothed_ns());
   set(flow.slot.state.rtt_min_ns, flow.round_trip.shortest_ns());
-  const bool overtaken =
-      status_seq < flow.last_status_seq && flow.last_status_seq - status_seq <= kStatusesOvertaken;
-  if (!overtaken) {
-    flow.last_status_seq = status_seq;
+  const bool newest = flow.status_order.newest(status_seq);
+  if (newest) {
     take_levels(flow, status);
     note_losses(flow, status, now_ns);
+  } else {
+    flow.probe_interval_ns = kProbeIntervalNsMin;  // whether the newest lied, the next ones tell
   }
-  take_done(flow, status, !overtaken);
+  take_done(flow, status, newest);
   take_gaps(flow, status);
 }
 
