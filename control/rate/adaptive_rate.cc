@@ -113,7 +113,7 @@ AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
 void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t now_ns) {
   if (!round.delay_known) return;
   datagram_bits_ = 8 * static_cast<double>(report.datagram_bytes);
-  base_.take(round.delay_min_ns, now_ns);
+  base_.take(round.delay_min_ns, report.rtt_ns, now_ns);
   const Sight sight = look(round);
   if (test_.running()) {
     test(round, sight, now_ns);

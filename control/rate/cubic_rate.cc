@@ -57,7 +57,7 @@ uint64_t CubicRate::step(const PathReport& report, uint64_t now_ns) {
   if (!rounds_.news()) return rate_bps_ = std::min(rate_bps_, cap_bps_);
   double queue_s = 0;
   if (report.delay_known) {
-    base_.take(report.delay_min_ns, now_ns);
+    base_.take(report.delay_min_ns, report.rtt_ns, now_ns);
     queue_s = base_.queue_s(report.delay_min_ns);
   }
   const double round_trip_s = std::max(kRttMinS, base_s + queue_s);

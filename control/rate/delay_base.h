@@ -2,7 +2,8 @@
 //
 // Pure. The clocks of two nodes differ, and drift, so that only differences of delays mean anything, and only
 // over a while; a route that became longer shows after 10 s. It is the least but one, since the delay of one
-// round alone may be a stranger's word (docs/WIRE.md 1.9).
+// round alone may be a stranger's word (docs/WIRE.md 1.9). And no queue is longer than a whole round trip: a
+// base that says so is a stranger's word too, or of a clock that was set since.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +17,13 @@ class DelayBase {
   static constexpr uint64_t kWindowNs = 5'000'000'000;
   static constexpr double kQueueMaxS = 1;  // more is no queue, but a clock that was set, or a lie
 
-  // Of a round.
-  void take(int64_t delay_ns, uint64_t now_ns) {
+  static constexpr uint64_t kRoundTripNoiseNs = 10'000'000;
+
+  // Of a round, and of the same time the round trip, smoothed; 0: not known.
+  void take(int64_t delay_ns, uint64_t round_trip_ns, uint64_t now_ns) {
+    if (round_trip_ns != 0 && above_base_ns(delay_ns) / 2 > round_trip_ns + kRoundTripNoiseNs) {
+      return set(delay_ns, now_ns);
+    }
     if (now_ns - began_ns_ > kWindowNs) {
       before_ = now_;
       now_ = {};
@@ -34,9 +40,7 @@ class DelayBase {
   bool known() const { return base_ns() != INT64_MAX; }
   // What is queued, in seconds.
   double queue_s(int64_t delay_ns) const {
-    if (!known() || delay_ns <= base_ns()) return 0;
-    const uint64_t queue_ns = static_cast<uint64_t>(delay_ns) - static_cast<uint64_t>(base_ns());
-    return std::min(kQueueMaxS, static_cast<double>(queue_ns) * 1e-9);
+    return std::min(kQueueMaxS, static_cast<double>(above_base_ns(delay_ns)) * 1e-9);
   }
 
  private:
@@ -48,6 +52,10 @@ class DelayBase {
       least_ns = std::min(least_ns, delay_ns);
     }
   };
+  uint64_t above_base_ns(int64_t delay_ns) const {
+    if (!known() || delay_ns <= base_ns()) return 0;
+    return static_cast<uint64_t>(delay_ns) - static_cast<uint64_t>(base_ns());
+  }
   int64_t base_ns() const {
     Least both = now_;
     both.take(before_.least_ns);
