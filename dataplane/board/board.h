@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 7;
+inline constexpr uint32_t kVersion = 8;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -29,6 +29,7 @@ inline constexpr uint32_t kWindowBits = 1U << 20;  // received tx_seq remembered
 inline constexpr uint32_t kCommandSlots = 1024;
 inline constexpr uint32_t kEventSlots = 16384;
 inline constexpr uint32_t kGapSlots = 4096;
+inline constexpr uint32_t kPaddedSizesMax = 16;  // sizes of padded probes at a time, as in a status
 
 enum class Direction : uint8_t { kTx = 1, kRx = 2 };
 
@@ -105,6 +106,10 @@ struct FlowState {
   // The next hop on the way to the peer, while it does not answer ARP or neighbour solicitations; levels
   std::atomic<uint64_t> unreachable_since_ns;  // monotonic time; 0: it answers, or nobody asked
   std::atomic<uint64_t> next_hop[2];           // its address, 16 bytes as they stand; all zero: no route
+  std::atomic<uint64_t> padded_probes;         // tx sent, rx received
+  // tx: of padded probes, what the newest status that tells of them says; levels. Bytes of padding << 32, how
+  // many of that size came; 0: no more sizes.
+  std::atomic<uint64_t> padded_came[kPaddedSizesMax];
 };
 
 // A run of lost tx_seq, composed by control's loss detector, carried by the worker in statuses.
@@ -135,6 +140,7 @@ enum class CommandKind : uint32_t {
   kQueryWork = 7,       // tx flow: what was given to it and is not complete at the peer?
   kQueryUnwritten = 8,  // as kQueryMissing, of bytes that are not on disk: also those of a write under way
   kPeerHas = 9,  // tx flow: the peer has these bytes, whoever sent them: hold none of their extents any more
+  kSendPadded = 10,  // tx flow: send `tag` probes with `length` bytes of padding
 };
 
 struct Command {
@@ -240,7 +246,7 @@ static_assert(SLUICE_BYTES(FlowConfig, 96) && SLUICE_AT(FlowConfig, flow_id, 0) 
               SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, reserved, 91));
 static_assert(SLUICE_BYTES(FlowControl, 24) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16));
-static_assert(SLUICE_BYTES(FlowState, 312) && SLUICE_AT(FlowState, chunks, 0) &&
+static_assert(SLUICE_BYTES(FlowState, 448) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
               SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
@@ -259,11 +265,12 @@ static_assert(SLUICE_BYTES(FlowState, 312) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, delay_max_ns, 248) && SLUICE_AT(FlowState, peer_datagrams, 256) &&
               SLUICE_AT(FlowState, peer_no_room, 264) && SLUICE_AT(FlowState, peer_crc_errors, 272) &&
               SLUICE_AT(FlowState, peer_advice_bps, 280) && SLUICE_AT(FlowState, unreachable_since_ns, 288) &&
-              SLUICE_AT(FlowState, next_hop, 296));
+              SLUICE_AT(FlowState, next_hop, 296) && SLUICE_AT(FlowState, padded_probes, 312) &&
+              SLUICE_AT(FlowState, padded_came, 320));
 static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
-static_assert(SLUICE_BYTES(FlowSlot, 197248) && SLUICE_AT(FlowSlot, config, 0) &&
+static_assert(SLUICE_BYTES(FlowSlot, 197376) && SLUICE_AT(FlowSlot, config, 0) &&
               SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&
-              SLUICE_AT(FlowSlot, gaps, 512) && SLUICE_AT(FlowSlot, window, 66176));
+              SLUICE_AT(FlowSlot, gaps, 640) && SLUICE_AT(FlowSlot, window, 66304));
 static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE_AT(Command, flow, 4) &&
               SLUICE_AT(Command, object, 8) && SLUICE_AT(Command, tag, 12) &&
               SLUICE_AT(Command, offset, 16) && SLUICE_AT(Command, length, 24));
@@ -280,7 +287,7 @@ static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128));
-static_assert(SLUICE_BYTES(Board, 38366528) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+static_assert(SLUICE_BYTES(Board, 38382912) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, dataplane_alive_ns, 192) &&
               SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "dataplane/base/check.h"
+#include "dataplane/core/wire.h"
 
 namespace sluice::wire {
 namespace {
@@ -103,11 +104,36 @@ bool decode_runs(Reader* reader, Status* out) {
   return extents <= out->done_back;
 }
 
+// They stand at the end, or not at all.
+bool decode_padded(Reader* reader, Status* out) {
+  out->padded_count = 0;
+  if (reader->at_end()) return true;
+  if (!reader->varint(&out->padded_count) || out->padded_count == 0 || out->padded_count > kPaddedSizesMax) {
+    return false;
+  }
+  for (uint32_t i = 0; i < out->padded_count; ++i) {
+    PaddedSize& size = out->padded[i];
+    if (!reader->varint(&size.bytes) || !reader->varint(&size.count)) return false;
+    if (size.bytes == 0 || size.bytes > kChunkBytesMax || size.count == 0) return false;
+  }
+  return true;
+}
+
+size_t padded_bytes(const Status& s) {
+  size_t bytes = s.padded_count > 0 ? varint_bytes(s.padded_count) : 0;
+  for (uint32_t i = 0; i < s.padded_count; ++i) {
+    bytes += varint_bytes(s.padded[i].bytes) + varint_bytes(s.padded[i].count);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 StatusWritten encode_status(const Status& s, std::span<uint8_t> out) {
   CHECK(out.size() >= kStatusBytesMin, "whoever says a status gives it room for its numbers");
-  const uint8_t* const end = out.data() + out.size();
+  const size_t padded = padded_bytes(s);
+  const bool with_padded = padded > 0 && out.size() >= kStatusBytesMin + padded;
+  const uint8_t* const end = out.data() + out.size() - (with_padded ? padded : 0);
   uint8_t* p = out.data();
   const auto delay_min = static_cast<uint64_t>(s.delay_min_ns);
   for (const uint64_t number :
@@ -140,6 +166,12 @@ StatusWritten encode_status(const Status& s, std::span<uint8_t> out) {
   }
   counts[0] = static_cast<uint8_t>(written.runs);
   counts[1] = static_cast<uint8_t>(written.gaps);
+  if (with_padded) {
+    p = put_varint(p, s.padded_count);
+    for (; written.padded < s.padded_count; ++written.padded) {
+      p = put_varint(put_varint(p, s.padded[written.padded].bytes), s.padded[written.padded].count);
+    }
+  }
   written.bytes = static_cast<size_t>(p - out.data());
   return written;
 }
@@ -155,7 +187,7 @@ bool decode_status(std::span<const uint8_t> payload, Status* out) {
     if (__builtin_add_overflow(previous_end, skip, &gap.first)) return false;
     if (__builtin_add_overflow(gap.first, gap.count, &previous_end)) return false;
   }
-  return reader.at_end();
+  return decode_padded(&reader, out) && reader.at_end();
 }
 
 }  // namespace sluice::wire

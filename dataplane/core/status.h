@@ -20,6 +20,7 @@ inline constexpr size_t kStatusBytesMin = 192;
 inline constexpr uint32_t kStatusRunsMax = 127;   // one byte tells how many
 inline constexpr uint32_t kStatusGapsMax = 127;   // so too
 inline constexpr uint32_t kStatusDoneMax = 1024;  // extents of all runs together
+inline constexpr uint32_t kPaddedSizesMax = 16;   // of padded probes, that one status tells of
 
 struct DoneExtent {
   uint32_t object = 0;
@@ -36,6 +37,12 @@ struct DoneRun {
 struct GapRun {
   uint64_t first = 0;
   uint64_t count = 0;
+};
+
+// Padded probes of one size.
+struct PaddedSize {
+  uint32_t bytes = 0;  // of padding
+  uint32_t count = 0;
 };
 
 struct Status {
@@ -57,6 +64,8 @@ struct Status {
   uint32_t gap_count = 0;
   DoneRun runs[kStatusRunsMax];
   GapRun gaps[kStatusGapsMax];  // ascending, not touching
+  uint32_t padded_count = 0;
+  PaddedSize padded[kPaddedSizesMax];  // that came lately: how many of which size
 
   uint32_t done_first() const { return done_end - done_back; }
 };
@@ -65,10 +74,12 @@ struct StatusWritten {
   size_t bytes = 0;
   uint32_t runs = 0;
   uint32_t gaps = 0;
+  uint32_t padded = 0;
 };
 
 // Writes as many entries as fit in `out`, which is at least kStatusBytesMin. Where there are gaps, runs take
-// half of the room at most.
+// half of the room at most. Padded sizes are all there, or none is where that would leave less than the
+// least.
 StatusWritten encode_status(const Status& status, std::span<uint8_t> out);
 // False when it does not parse; then *out is unspecified.
 bool decode_status(std::span<const uint8_t> payload, Status* out);

@@ -25,6 +25,9 @@ bool same(const wire::Status& a, const wire::Status& b, const wire::StatusWritte
   for (uint32_t i = 0; i < said.gaps; ++i) {
     equal = equal && a.gaps[i].first == b.gaps[i].first && a.gaps[i].count == b.gaps[i].count;
   }
+  for (uint32_t i = 0; i < said.padded; ++i) {
+    equal = equal && a.padded[i].bytes == b.padded[i].bytes && a.padded[i].count == b.padded[i].count;
+  }
   return equal;
 }
 
@@ -38,11 +41,15 @@ void round_trip(const wire::Status& status, size_t room) {
                 "one of each always fits");
   wire::Status again;
   fuzz::require(wire::decode_status(bytes, &again), "what was encoded decodes");
-  fuzz::require(again.run_count == said.runs && again.gap_count == said.gaps && same(status, again, said),
+  fuzz::require(said.padded == status.padded_count || said.padded == 0,
+                "padded sizes are all there, or none is");
+  fuzz::require(again.run_count == said.runs && again.gap_count == said.gaps &&
+                    again.padded_count == said.padded && same(status, again, said),
                 "and says the same");
   if (room >= wire::kStatusBytesMin + 40 * (wire::kStatusRunsMax + wire::kStatusGapsMax)) {
-    fuzz::require(said.runs == status.run_count && said.gaps == status.gap_count,
-                  "with room enough, all of it");
+    fuzz::require(
+        said.runs == status.run_count && said.gaps == status.gap_count && said.padded == status.padded_count,
+        "with room enough, all of it");
   }
 }
 
@@ -54,7 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto payload = input.rest();
   wire::Status status;
   if (!wire::decode_status(payload, &status)) return 0;
-  fuzz::require(status.run_count <= wire::kStatusRunsMax && status.gap_count <= wire::kStatusGapsMax,
+  fuzz::require(status.run_count <= wire::kStatusRunsMax && status.gap_count <= wire::kStatusGapsMax &&
+                    status.padded_count <= wire::kPaddedSizesMax,
                 "counts are in bounds");
   uint64_t extents = 0;
   for (uint32_t i = 0; i < status.run_count; ++i) {

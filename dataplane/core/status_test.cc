@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "dataplane/core/wire.h"
+
 namespace sluice::wire {
 namespace {
 
@@ -65,6 +67,48 @@ TEST(Status, RoundTripsEveryField) {
   EXPECT_EQ(d.gaps[0].first, 100U);
   EXPECT_EQ(d.gaps[1].first, 300U);
   EXPECT_EQ(d.gaps[1].count, 1'000'000U);
+}
+
+TEST(Status, TellsHowManyPaddedProbesOfEachSizeCame) {
+  Status s;
+  s.gap_count = 1;
+  s.gaps[0] = {100, 1};
+  s.padded_count = kPaddedSizesMax;
+  for (uint32_t i = 0; i < kPaddedSizesMax; ++i) s.padded[i] = {.bytes = kChunkBytesMax - i, .count = i + 1};
+  StatusWritten said;
+  auto bytes = encoded(s, kStatusBytesMax, &said);
+  EXPECT_EQ(said.padded, kPaddedSizesMax);
+  Status d;
+  ASSERT_TRUE(decode_status(bytes, &d));
+  ASSERT_EQ(d.padded_count, kPaddedSizesMax);
+  for (uint32_t i = 0; i < kPaddedSizesMax; ++i) {
+    EXPECT_EQ(d.padded[i].bytes, kChunkBytesMax - i);
+    EXPECT_EQ(d.padded[i].count, i + 1);
+  }
+  // In a short status there is room for all, or for none of them.
+  bytes = encoded(s, kStatusBytesMin + 8, &said);
+  EXPECT_EQ(said.padded, 0U);
+  ASSERT_TRUE(decode_status(bytes, &d));
+  EXPECT_EQ(d.padded_count, 0U);
+  EXPECT_EQ(d.gap_count, 1U);
+}
+
+TEST(Status, RefusesPaddedSizesThatCannotBe) {
+  const auto plain = encoded(Status());
+  const auto taken = [&](std::vector<uint8_t> more) {
+    auto bytes = plain;
+    bytes.insert(bytes.end(), more.begin(), more.end());
+    Status d;
+    return decode_status(bytes, &d);
+  };
+  EXPECT_TRUE(taken({1, 100, 3}));
+  EXPECT_FALSE(taken({0}));
+  EXPECT_FALSE(taken({1, 100}));
+  EXPECT_FALSE(taken({1, 0, 3}));
+  EXPECT_FALSE(taken({1, 100, 0}));
+  EXPECT_FALSE(taken({1, 0x81, 0x80, 2, 1}));  // 32769 bytes
+  EXPECT_FALSE(taken({1, 100, 3, 9}));
+  EXPECT_FALSE(taken({17}));
 }
 
 TEST(Status, CarriesDelaysOfAnySize) {

@@ -26,7 +26,7 @@ inline constexpr uint32_t kChunksPerExtentMax = kExtentBytesMax / kChunkBytesMin
 enum class Type : uint8_t {
   kData = 0,    // payload: one chunk
   kStatus = 1,  // payload: a status report (status.h), receiver to sender
-  kProbe = 2,   // no payload: "I have sent everything below tx_seq", sender to receiver
+  kProbe = 2,   // "I have sent everything below tx_seq", sender to receiver; payload: padding, if any
 };
 
 enum Flags : uint8_t {

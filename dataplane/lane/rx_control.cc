@@ -218,9 +218,12 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   status.gap_count = std::min(flow.gaps.size(), wire::kStatusGapsMax);
   for (uint32_t i = 0; i < status.gap_count; ++i) status.gaps[i] = flow.gaps.at(i).run;
 
+  for (const wire::PaddedSize& size : flow.padded.told(now_ns)) status.padded[status.padded_count++] = size;
+
   uint8_t payload[wire::kStatusBytesMax];
-  const wire::StatusWritten written =
-      wire::encode_status(status, {payload, flow.status_loss.payload_bytes_max()});
+  // A status without all the sizes that came would tell of sizes that did not.
+  const size_t room = status.padded_count > 0 ? sizeof payload : flow.status_loss.payload_bytes_max();
+  const wire::StatusWritten written = wire::encode_status(status, {payload, room});
   const wire::Header header{.type = wire::Type::kStatus,
                             .flow_id = flow.config.flow_id,
                             .tx_seq = flow.status_seq,

@@ -9,6 +9,7 @@
 #include "dataplane/core/lateness.h"
 #include "dataplane/core/leap.h"
 #include "dataplane/core/loss_level.h"
+#include "dataplane/core/padded_probes.h"
 #include "dataplane/core/seq_window.h"
 #include "dataplane/core/status.h"
 #include "dataplane/core/status_loss.h"
@@ -82,6 +83,7 @@ struct RxSide::Flow {
   uint64_t credit_given = 0;
   uint64_t credit_told = 0;
   uint64_t repeat_interval_ns;  // until what the sender has not echoed is said again
+  PaddedCount padded;
   Leap leap;
   uint64_t probe_end = 0;
   uint32_t old_in_a_row = 0;

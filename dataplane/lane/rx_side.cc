@@ -285,10 +285,15 @@ void RxSide::release(Extent& e) {
 void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
   Flow* const flow = match(datagram, h);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
-  if (h.length != 0 || !flow->channel.seal().open(h, datagram.payload, nullptr).good()) {
+  if (h.length > wire::kChunkBytesMax) return resources_.count(Counter::rx_drop_bad_status);
+  if (!flow->channel.seal().open(h, datagram.payload, nullptr).good()) {
     return resources_.count(Counter::rx_drop_crc);
   }
   resources_.count(Counter::rx_probes);
+  if (h.length > 0) {
+    flow->padded.came(h.length, now_ns);
+    add(flow->slot.state.padded_probes, 1);
+  }
   add(flow->slot.state.probes, 1);
   note_peer(*flow, h, false, now_ns);
   const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);

@@ -7,6 +7,7 @@
 #include "dataplane/core/credit_wish.h"
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/loss_level.h"
+#include "dataplane/core/padded_probes.h"
 #include "dataplane/core/round_trip.h"
 #include "dataplane/core/status_order.h"
 #include "dataplane/lane/tx_side.h"
@@ -78,6 +79,7 @@ struct TxSide::Flow {
   uint32_t statuses_heard = 0;  // modulo 2^32, as it is echoed
   LossLevel loss;
   CreditWish wish;
+  PaddedQueue padded;
   uint64_t last_echo_ns = 0;
   uint64_t last_peer_ns;
   uint64_t last_send_ns = 0;

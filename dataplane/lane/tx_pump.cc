@@ -48,14 +48,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
       break;
     }
     const uint64_t leaves_ns = std::max(now_ns - 2 * batch_ns, std::min(flow.pacer.next_ns(), horizon_ns));
-    // Repairs and retransmissions take turns, since a peer without buffers loses every retransmission until
-    // repairs have completed extents.
-    flow.repair_turn = !flow.repair_turn;
-    Sent sent = flow.repair_turn ? send_repair(flow, leaves_ns) : send_retransmission(flow, leaves_ns);
-    if (sent == Sent::kNothing) {
-      sent = flow.repair_turn ? send_retransmission(flow, leaves_ns) : send_repair(flow, leaves_ns);
-    }
-    if (sent == Sent::kNothing) sent = send_new(flow, leaves_ns);
+    const Sent sent = send_next(flow, leaves_ns);
     if (sent == Sent::kNothing) {
       if (n == 0 && !flow.unsent.empty()) {
         const bool reading = extents_[flow.unsent.front()].state == State::kReading;
@@ -78,6 +71,20 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
     send_probe(flow, now_ns);
   }
   return busy;
+}
+
+// Repairs and retransmissions take turns, since a peer without buffers loses every retransmission until
+// repairs have completed extents. Padded probes are few, and not to wait behind data that never arrive.
+TxSide::Sent TxSide::send_next(Flow& flow, uint64_t leaves_ns) {
+  flow.repair_turn = !flow.repair_turn;
+  if (flow.repair_turn && !flow.padded.empty()) return send_padded(flow, leaves_ns);
+  Sent sent = flow.repair_turn ? send_repair(flow, leaves_ns) : send_retransmission(flow, leaves_ns);
+  if (sent == Sent::kNothing) {
+    sent = flow.repair_turn ? send_retransmission(flow, leaves_ns) : send_repair(flow, leaves_ns);
+  }
+  if (sent == Sent::kNothing) sent = send_new(flow, leaves_ns);
+  if (sent == Sent::kNothing && !flow.padded.empty()) return send_padded(flow, leaves_ns);
+  return sent;
 }
 
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
@@ -259,10 +266,31 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
   add(flow.slot.state.probes, 1);
 }
 
+TxSide::Sent TxSide::send_padded(Flow& flow, uint64_t leaves_ns) {
+  const uint32_t bytes = flow.padded.front();
+  const wire::Header header{
+      .type = wire::Type::kProbe,
+      .flow_id = flow.config.flow_id,
+      .tx_seq = flow.tx_seq,
+      .send_time_ns = std::clamp(leaves_ns, flow.last_pump_ns, flow.last_pump_ns + ahead_ns()),
+      .length = bytes,
+      .done_seen = flow.done.seen(),
+      .credit_wanted = flow.wish.extents(),
+      .statuses_heard = flow.statuses_heard};
+  uint64_t ignored = 0;
+  if (!flow.channel.send(header, {pattern_->data, bytes}, pattern_, leaves_ns, &ignored))
+    return Sent::kNoRoom;
+  flow.padded.pop();
+  flow.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
+  add(flow.slot.state.padded_probes, 1);
+  return Sent::kYes;
+}
+
 uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
   uint64_t due = UINT64_MAX;
   for (const auto& flow : flows_) {
-    const bool waiting = !flow->unsent.empty() || !flow->retransmissions.empty() || !flow->repairs.empty();
+    const bool waiting = !flow->unsent.empty() || !flow->retransmissions.empty() || !flow->repairs.empty() ||
+                         !flow->padded.empty();
     const uint64_t next_ns = flow->pacer.next_ns() - std::min(flow->pacer.next_ns(), ahead_ns());
     if (waiting && next_ns > now_ns) due = std::min(due, next_ns);
     if (flow->extents_held > 0) due = std::min(due, flow->last_send_ns + flow->probe_interval_ns);

@@ -91,6 +91,16 @@ bool TxSide::add_repair(const board::Command& c) {
   return flow->repairs.push({c.object, c.offset, c.length});
 }
 
+bool TxSide::add_padded(const board::Command& c) {
+  Flow* const flow = find(c.flow);
+  if (flow == nullptr || flow->closing || c.length == 0) return false;
+  const board::PortInfo& port = resources_.port_info;
+  const bool ip4 = net::Address::of(flow->config.local_ip).is_ip4();
+  const uint32_t most = std::min(ip4 ? port.chunk_bytes_max_ip4 : port.chunk_bytes_max_ip6, pattern_->bytes);
+  if (c.length > std::min(most, wire::kChunkBytesMax)) return false;
+  return flow->padded.add(static_cast<uint32_t>(c.length), c.tag);
+}
+
 // At most one event for each extent and each queued partition: has_event_room covers them.
 void TxSide::query_work(const board::Command& c) {
   Flow* const flow = find(c.flow);

@@ -3,8 +3,8 @@
 //
 // One thread: the worker; no allocation, lock or blocking call outside open(). An extent's buffer goes from
 // the pool through the states of extent_state.h and back, once the peer has completed it and the device has
-// let go of it. Order of sending on a flow: retransmissions and repairs (NEED) in turns, then new data.
-// SPDX-License-Identifier: Apache-2.0
+// let go of it. Order of sending on a flow: retransmissions and repairs (NEED) in turns, then new data;
+// padded probes take turns with all of it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ namespace sluice::lane {
 class TxSide {
  public:
   // Uses buffers [0, extents) of the queue, and disk slots of the same numbers. `pattern` is what
-  // kObjectGenerate sends.
+  // kObjectGenerate sends, and the padding of probes.
   TxSide(WorkerResources& resources, uint32_t extents, const net::Buffer* pattern);
   ~TxSide();
 
@@ -37,6 +37,7 @@ class TxSide {
   bool add_partition(const board::Command& command);
   bool add_repair(const board::Command& command);
   bool peer_has(const board::Command& command);
+  bool add_padded(const board::Command& command);
   void query_work(const board::Command& command);  // answered by kQueued, kHeld, kWorkEnd
 
   // A datagram whose header says that it is a status. Counts what becomes of it.
@@ -89,6 +90,7 @@ class TxSide {
   void take_status(Flow& flow, uint64_t status_seq, const wire::Status& status, uint64_t now_ns);
   static void note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns);
   void take_levels(Flow& flow, const wire::Status& status);
+  static void take_padded(Flow& flow, const wire::Status& status);
   void take_done(Flow& flow, const wire::Status& status, bool newest);
   bool take_done_entry(Flow& flow, uint32_t number, const wire::DoneExtent& extent);
   void take_gaps(Flow& flow, const wire::Status& status);
@@ -101,6 +103,8 @@ class TxSide {
   Sent send_retransmission(Flow& flow, uint64_t now_ns);
   Sent send_repair(Flow& flow, uint64_t now_ns);
   Sent send_new(Flow& flow, uint64_t now_ns);
+  Sent send_next(Flow& flow, uint64_t leaves_ns);
+  Sent send_padded(Flow& flow, uint64_t leaves_ns);
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
                   uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);

@@ -51,6 +51,7 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
   if (newest) {
     take_levels(flow, status);
     note_losses(flow, status, now_ns);
+    take_padded(flow, status);
   } else {
     flow.probe_interval_ns = kProbeIntervalNsMin;  // whether the newest lied, the next ones tell
   }
@@ -73,6 +74,15 @@ void TxSide::take_levels(Flow& flow, const wire::Status& status) {
   set(state.peer_bytes_received, status.bytes_received);
   state.delay_min_ns.store(status.delay_min_ns, std::memory_order_relaxed);
   state.delay_max_ns.store(status.delay_max_ns, std::memory_order_relaxed);
+}
+
+// How many of the padded probes came, for control.
+void TxSide::take_padded(Flow& flow, const wire::Status& status) {
+  if (status.padded_count == 0) return;
+  for (uint32_t i = 0; i < board::kPaddedSizesMax; ++i) {
+    const wire::PaddedSize size = i < status.padded_count ? status.padded[i] : wire::PaddedSize();
+    set(flow.slot.state.padded_came[i], uint64_t{size.bytes} << 32 | size.count);
+  }
 }
 
 // What became of the datagrams: each cause has a number of its own.

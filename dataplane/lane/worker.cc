@@ -147,6 +147,9 @@ void Worker::obey(const board::Command& command, uint64_t now_ns) {
     case board::CommandKind::kPeerHas:
       good = tx_.peer_has(command);
       break;
+    case board::CommandKind::kSendPadded:
+      good = tx_.add_padded(command);
+      break;
     case board::CommandKind::kQueryWork:
       tx_.query_work(command);
       break;

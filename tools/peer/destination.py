@@ -49,6 +49,7 @@ class ReceivingLane(Lane):
         self._echo, self._echo_at = 0, 0
         self._delays = []
         self._statuses, self._status_ns = 0, 0
+        self._padded, self._padded_ns = {}, 0  # bytes of padding -> probes that came; and when the last one did
         self.wants_status = True
 
     def fresh(self, tx_seq):
@@ -64,6 +65,10 @@ class ReceivingLane(Lane):
             self._gaps.update(dict.fromkeys(self._missing, 3))
             self._missing.clear()
             self.wants_status = True
+            if datagram.payload:
+                size = len(datagram.payload)
+                self._padded = {size: self._padded.pop(size, 0) + 1, **self._padded}
+                self._padded_ns = now
 
     def record(self, datagram, now):
         """A chunk that was taken: its number is used up."""
@@ -105,7 +110,8 @@ class ReceivingLane(Lane):
                              self._datagrams, 0, 0, len(self._completed) + CREDIT, 0, self._bytes,
                              min(self._delays, default=0), max(self._delays, default=0),
                              len(self._completed) % (1 << 32), len(self._completed) - first, runs,
-                             self.gap_list())  # fmt: skip
+                             self.gap_list(),
+                             list(self._padded.items())[:16] if now - self._padded_ns < 1000 * MS else [])  # fmt: skip
         self.send(wire.Datagram(wire.STATUS, self.flow_id, self._statuses, now, status.pack()))
         self._statuses += 1
         self._status_ns, self._delays, self.wants_status = now, [], False

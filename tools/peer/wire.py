@@ -135,6 +135,7 @@ CRC_OF_KIND = {0: NoCrc(), 1: CRC32C, 2: CRC64}
 # ---- 1.6 Status -------------------------------------------------------------------------------------
 
 MAX_RUNS, MAX_GAPS, MAX_DONE, MAX_STATUS_BYTES = 127, 127, 1024, 1024
+MAX_PADDED, MAX_PADDING = 16, 32768
 
 
 @dataclasses.dataclass
@@ -154,6 +155,7 @@ class Status:
     done_back: int = 0
     runs: list = dataclasses.field(default_factory=list)  # (object, first extent number, how many)
     gaps: list = dataclasses.field(default_factory=list)  # (first lost tx_seq, how many), ascending
+    padded: list = dataclasses.field(default_factory=list)  # (bytes of padding, how many such probes came)
 
     def pack(self):
         body = b"".join(map(varint, (
@@ -169,6 +171,8 @@ class Status:
         for first, count in self.gaps:
             body += varint(first - end) + varint(count)
             end = first + count
+        if self.padded:
+            body += varint(len(self.padded)) + b"".join(varint(each) for size in self.padded for each in size)
         return body
 
     @staticmethod
@@ -203,6 +207,15 @@ class Status:
             if count == 0 or end >= 1 << 64:
                 raise Invalid("a gap of nothing, or beyond all numbers")
             status.gaps.append((first, count))
+        if rest.left():
+            sizes = rest.take()
+            if not 1 <= sizes <= MAX_PADDED:
+                raise Invalid("a status that tells of no padded probes, or of too many sizes")
+            for _ in range(sizes):
+                size, count = rest.take(), rest.take()
+                if not (1 <= size <= MAX_PADDING and 1 <= count < 1 << 32):
+                    raise Invalid("padded probes that cannot be")
+                status.padded.append((size, count))
         if rest.left():
             raise Invalid("bytes behind a status")
         return status

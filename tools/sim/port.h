@@ -72,7 +72,12 @@ class SimQueue final : public net::FrameQueue {
 
 class SimPort final : public net::Port {
  public:
-  SimPort(const Plan& plan, uint32_t node) : plan_(plan), node_(node), neighbours_(host_addresses(node)) {}
+  SimPort(const Plan& plan, uint32_t node)
+      : plan_(plan),
+        node_(node),
+        neighbours_(host_addresses(node)),
+        pattern_memory_(plan.extent_bytes),
+        pattern_{.data = pattern_memory_.data(), .bytes = plan.extent_bytes} {}
   void add(std::unique_ptr<SimQueue> queue) { queues_.push_back(std::move(queue)); }
 
   board::PortInfo info() const override;
@@ -93,6 +98,7 @@ class SimPort final : public net::Port {
   const Plan& plan_;
   uint32_t node_;
   net::Neighbours neighbours_;
+  std::vector<uint8_t> pattern_memory_;
   net::Buffer pattern_;
   std::vector<std::unique_ptr<SimQueue>> queues_;
 };
