@@ -20,6 +20,8 @@ constexpr double kLeastShare = 0.01;  // of the most that ever arrived, whatever
 constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
+constexpr double kSpreads = 2;             // that a delay may be above the mean by chance
+constexpr double kSpreadOfQueuesS = 2e-3;  // within a round
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr std::array kSteps{0.04, 0.08, 0.16, 0.25};
@@ -48,6 +50,10 @@ void AdaptiveRate::set_cap(uint64_t cap_bps) {
 
 double AdaptiveRate::pipe_s() const { return std::max(rtt_s_, kPipeMinS); }
 
+// How long it takes until what is done shows: the round trip, without what waits in the queue. Where delays
+// are disordered that is much more than the shortest.
+double AdaptiveRate::turn_s() const { return std::max({rtt_s_, kRoundMinS, round_trip_s_ - queue_s_}); }
+
 double AdaptiveRate::limit(double rate_bps) const {
   return std::min(rate_bps, static_cast<double>(cap_bps_));
 }
@@ -75,7 +81,8 @@ uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
     condition_ = phase_ == Phase::kStart ? Condition::kRamping : Condition::kRunning;
   }
   if (now_ns < quiet_until_ns_) rounds_.restart();
-  const auto round = rounds_.take(report, nanoseconds(std::max(rtt_s_, kRoundMinS)), now_ns);
+  round_trip_s_ = seconds(std::min(report.rtt_ns, Silence::kStopNs));
+  const auto round = rounds_.take(report, nanoseconds(turn_s()), now_ns);
   if (rounds_.news() && report.delay_known) pace(report, now_ns);
   if (round && rtt_s_ > 0) follow(report, *round, now_ns);
   if (test_.running()) target_bps_ = limit(test_.rate_bps());
@@ -90,10 +97,10 @@ uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
 // Between rounds the rate keeps to the window as the queue grows and shrinks.
 void AdaptiveRate::pace(const PathReport& report, uint64_t now_ns) {
   if (!base_.known()) return;
-  const double queue_s = base_.queue_s(report.delay_min_ns);
   const double share = std::min(1.0, seconds(now_ns - paced_ns_) / kRoundMinS);
   paced_ns_ = now_ns;
-  queue_s_ += (queue_s - queue_s_) * share;
+  // Where delays are disordered, that of one status says little.
+  if (spread_s_ <= kSpreadOfQueuesS) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
   if (phase_ != Phase::kRun || test_.running()) return;
   target_bps_ = limit(window_bits_ / (pipe_s() + queue_s_) / (1 - std::min(random_loss_, 0.95)));
 }
@@ -104,7 +111,7 @@ AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
               .loss_bound = round.loss_lower_bound(),
               .datagrams = round.datagrams,
               .target_s = target_s(target_bps_)};
-  sight.queue_s = base_.queue_s(round.delay_min_ns);
+  sight.queue_s = std::max(0.0, base_.queue_s(round.delay_min_ns) - kSpreads * round.delay_noise_s);
   sight.round_trip_s = pipe_s() + sight.queue_s;
   sight.limited = round.sent_bps < 0.8 * std::min(target_bps_, static_cast<double>(rate_bps_));
   return sight;
@@ -114,7 +121,9 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
   if (!round.delay_known) return;
   datagram_bits_ = 8 * static_cast<double>(report.datagram_bytes);
   base_.take(round.delay_min_ns, report.rtt_ns, now_ns);
+  spread_s_ = round.delay_spread_s;
   const Sight sight = look(round);
+  if (spread_s_ > kSpreadOfQueuesS) queue_s_ = sight.queue_s;
   if (test_.running()) {
     test(round, sight, now_ns);
   } else if (phase_ == Phase::kStart) {
@@ -147,7 +156,7 @@ void AdaptiveRate::enter_run(double window_bits, uint64_t now_ns) {
 
 void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
   if (start_.first_queue_s < 0) start_.first_queue_s = sight.queue_s;
-  const double round_ns = std::max(rtt_s_, kRoundMinS) * 1e9;
+  const double round_ns = turn_s() * 1e9;
   if (sight.loss_bound > excess(0.01) && sight.queue_s < start_.first_queue_s + sight.target_s &&
       sight.datagrams > 60) {
     // At the rate that arrived: if the path is full, the loss is gone then.
@@ -171,7 +180,7 @@ void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
 }
 
 void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns) {
-  const auto round_ns = static_cast<uint64_t>(std::max(rtt_s_, kRoundMinS) * 1e9);
+  const auto round_ns = static_cast<uint64_t>(turn_s() * 1e9);
   const double full_bps = test_.full_rate_bps();
   if (sight.limited) {
     test_.abort();
@@ -292,10 +301,10 @@ void AdaptiveRate::begin_drain(const Round& round, const Sight& sight, uint64_t 
 
 void AdaptiveRate::drain(const Round& round, const Sight& sight, uint64_t now_ns) {
   const double elapsed_s = seconds(now_ns - drain_.began_ns);
-  if (elapsed_s <= rtt_s_) return;
+  if (elapsed_s <= turn_s()) return;
   const bool falls = round.delay_min_ns + 100'000 < drain_.delay_ns;
   drain_.delay_ns = std::min(drain_.delay_ns, round.delay_min_ns);
-  if (falls && elapsed_s <= 0.6 + 2 * rtt_s_) return;
+  if (falls && elapsed_s <= 0.6 + 2 * turn_s()) return;
   base_.set(drain_.delay_ns, now_ns);
   enter_run(capacity_bps_ * (pipe_s() + sight.target_s), now_ns);
 }

@@ -49,6 +49,7 @@ class AdaptiveRate final : public Controller {
   Sight look(const Round& round);
   double target_s(double rate_bps) const;
   double pipe_s() const;
+  double turn_s() const;
   void start(const Sight& sight, uint64_t now_ns);
   void run(const Sight& sight, uint64_t now_ns);
   void test(const Round& round, const Sight& sight, uint64_t now_ns);
@@ -76,8 +77,10 @@ class AdaptiveRate final : public Controller {
   double window_bits_ = 0;           // on the way, of what arrives
   double rtt_s_ = 0;                 // of the empty path
   double queue_s_ = 0;               // smoothed
-  double random_loss_ = 0;           // the baseline
-  double capacity_bps_ = 0;          // delivered while there was a queue
+  double round_trip_s_ = 0;          // smoothed, with all that delays it
+  double spread_s_ = 0;      // of the delays of a round; more than a little: the path's, not a queue's
+  double random_loss_ = 0;   // the baseline
+  double capacity_bps_ = 0;  // delivered while there was a queue
   uint64_t next_test_ns_ = 0;
   uint64_t paced_ns_ = 0;
   uint64_t quiet_until_ns_ = 0;  // what is reported until then was sent before a silence

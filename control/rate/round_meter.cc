@@ -17,6 +17,14 @@ void RoundMeter::begin(const PathReport& report, uint64_t now_ns) {
   sent_ = report.sent;
   received_ = report.received;
   delay_min_ns_ = INT64_MAX;
+  delays_ = 0;
+  delays_s_ = 0;
+}
+
+void RoundMeter::note_delay(int64_t delay_ns) {
+  if (delays_++ == 0) delay_first_ns_ = delay_ns;
+  delays_s_ += static_cast<double>(delay_ns - delay_first_ns_) * 1e-9;
+  delay_min_ns_ = std::min(delay_min_ns_, delay_ns);
 }
 
 std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_ns, uint64_t now_ns) {
@@ -31,7 +39,7 @@ std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_n
     begin(report, now_ns);
     return std::nullopt;
   }
-  if (report.delay_known) delay_min_ns_ = std::min(delay_min_ns_, report.delay_min_ns);
+  if (report.delay_known) note_delay(report.delay_min_ns);
   if (now_ns - began_ns_ < std::max<uint64_t>(round_ns, 1)) return std::nullopt;
   Round round{.duration_ns = now_ns - began_ns_,
               .delay_min_ns = delay_min_ns_,
@@ -44,6 +52,11 @@ std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_n
   round.loss = round.datagrams > 0 ? gone / round.datagrams : 0;
   round.delivered_bps = received * bits / seconds;
   round.sent_bps = static_cast<double>(report.sent - sent_) * bits / seconds;
+  if (delays_ > 0) {
+    const double least_s = static_cast<double>(delay_min_ns_ - delay_first_ns_) * 1e-9;
+    round.delay_spread_s = std::max(0.0, delays_s_ / delays_ - least_s);
+    round.delay_noise_s = round.delay_spread_s / delays_;
+  }
   lost_ = lost;
   begin(report, now_ns);
   return round;

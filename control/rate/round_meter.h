@@ -21,6 +21,10 @@ struct Round {
   double sent_bps = 0;
   int64_t delay_min_ns = 0;  // valid if delay_known
   bool delay_known = false;
+  // By how much the delays that the statuses of the round named were longer than the least of them, on the
+  // average; and what of that the least itself may still have, since it is the least of that many.
+  double delay_spread_s = 0;
+  double delay_noise_s = 0;
 
   // What loss is at least, two deviations below what was seen: few datagrams say little.
   double loss_lower_bound() const;
@@ -36,6 +40,7 @@ class RoundMeter {
 
  private:
   void begin(const PathReport& report, uint64_t now_ns);
+  void note_delay(int64_t delay_ns);
 
   bool began_ = false;
   bool news_ = false;
@@ -47,6 +52,9 @@ class RoundMeter {
   uint64_t missing_before_ = 0;  // at the status before the newest
   uint64_t lost_ = 0;            // cumulative, of which the rounds before have told
   int64_t delay_min_ns_ = INT64_MAX;
+  double delays_s_ = 0;  // above the first of the round, summed up
+  int64_t delay_first_ns_ = 0;
+  uint32_t delays_ = 0;
 };
 
 }  // namespace sluice::rate
