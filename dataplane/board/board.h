@@ -51,9 +51,10 @@ struct FlowConfig {
   uint8_t local_ip[16] = {};  // IPv4 as ::ffff:a.b.c.d
   uint8_t peer_ip[16] = {};
   Direction direction = Direction::kTx;
-  uint8_t crc_kind = 0;      // wire::CrcKind
-  uint8_t udp_checksum = 0;  // 1: compute (offloaded where the device can), 0: send zero
-  uint8_t reserved[5] = {};
+  uint8_t crc_kind = 0;               // wire::CrcKind
+  uint8_t udp_checksum = 0;           // 1: compute (offloaded where the device can), 0: send zero
+  uint8_t expected_loss_percent = 0;  // tx: what the path loses whatever is sent, as declared; 0 to 95
+  uint8_t reserved[4] = {};
 };
 
 // Written by control while the flow lives.
@@ -243,7 +244,8 @@ static_assert(SLUICE_BYTES(FlowConfig, 96) && SLUICE_AT(FlowConfig, flow_id, 0) 
               SLUICE_AT(FlowConfig, local_port, 52) && SLUICE_AT(FlowConfig, peer_port, 54) &&
               SLUICE_AT(FlowConfig, local_ip, 56) && SLUICE_AT(FlowConfig, peer_ip, 72) &&
               SLUICE_AT(FlowConfig, direction, 88) && SLUICE_AT(FlowConfig, crc_kind, 89) &&
-              SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, reserved, 91));
+              SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, expected_loss_percent, 91) &&
+              SLUICE_AT(FlowConfig, reserved, 92));
 static_assert(SLUICE_BYTES(FlowControl, 24) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16));
 static_assert(SLUICE_BYTES(FlowState, 448) && SLUICE_AT(FlowState, chunks, 0) &&

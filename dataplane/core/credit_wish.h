@@ -44,6 +44,7 @@ class CreditWish {
   }
   // 0: not known yet.
   uint32_t extents() const { return extents_; }
+  double loss() const { return loss_; }  // of the path, lately
 
  private:
   void learn_loss(const Path& path) {

@@ -5,6 +5,7 @@
 #include "dataplane/core/credit_wish.h"
 #include "dataplane/core/drain_rate.h"
 #include "dataplane/core/lateness.h"
+#include "dataplane/core/repetition.h"
 
 namespace sluice {
 namespace {
@@ -120,6 +121,26 @@ TEST(DrainRate, ADiskThatStandsStillAndGoesOn) {
   EXPECT_GT(node.drain.advice_bps(), 50'000'000U);
   node.run(2000, 1'000, 20'000);
   EXPECT_EQ(node.drain.advice_bps(), 0U) << "it has nothing to do any more";
+}
+
+TEST(Repetition, IsForChannelsThatLoseMuch) {
+  for (const double loss : {0.0, 0.01, 0.1}) {
+    const Repetition repetition(loss);
+    EXPECT_FALSE(repetition.called_for());
+    EXPECT_EQ(repetition.copies(5), 1U);
+    EXPECT_EQ(repetition.passes(1000), 0U);
+  }
+}
+
+TEST(Repetition, SendsMoreAtOnceEachTimeAndNoMoreThanNeeded) {
+  const Repetition most(0.63);
+  EXPECT_EQ(most.copies(0), 1U);
+  EXPECT_EQ(most.copies(1), 2U);
+  EXPECT_EQ(most.copies(2), 4U);
+  EXPECT_EQ(most.copies(255), Repetition::kCopiesMax);
+  EXPECT_EQ(Repetition(0.2).copies(9), 3U) << "0.2^3 is less than one in fifty";
+  EXPECT_EQ(most.passes(1120), 31U);  // 1120 * 0.63^31 is less than 1/1000
+  EXPECT_EQ(Repetition(1.0).passes(4096), Repetition::kPassesMax);
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 //
 // Pure; one owner. take() clears the entry: a repeated report finds nothing, so nothing is sent twice
 // for one loss. An entry that was overwritten by a later tx_seq is gone;
-// then NEED on the control stream recovers the bytes.
+// then NEED on the control stream recovers the bytes. What was sent several times at once is lost when all of
+// its copies are.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -18,25 +20,45 @@ struct SentChunk {
   uint64_t offset = 0;
   uint32_t object = 0;
   uint32_t length = 0;  // 0: empty
+  uint8_t tries = 0;    // how often it was sent again before this transmission
 };
 
 class SentRing {
  public:
+  static constexpr uint8_t kTriesMax = 15;
+  static constexpr uint32_t kCopiesMax = 15;
+
   // Remembers at least `capacity` transmissions.
   explicit SentRing(uint32_t capacity)
       : mask_(std::bit_ceil(capacity < 2 ? 2U : capacity) - 1), slots_(std::make_unique<Slot[]>(mask_ + 1)) {}
 
-  void put(uint64_t tx_seq, const SentChunk& chunk) {  // chunk.length > 0
+  void put(uint64_t tx_seq, const SentChunk& chunk) {  // 0 < chunk.length < 65536
     DCHECK(chunk.length > 0, "length 0 is an entry that was taken");
-    slots_[tx_seq & mask_] = {tx_seq, chunk};
+    slots_[tx_seq & mask_] = {.tx_seq = tx_seq,
+                              .offset = chunk.offset,
+                              .object = chunk.object,
+                              .length = static_cast<uint16_t>(chunk.length),
+                              .tries = static_cast<uint8_t>(std::min(chunk.tries, kTriesMax)),
+                              .out = 1};
+  }
+  // `tx_seq`, which was put, is a copy of what `first` sent: only the last of them that is taken gives it.
+  void copies(uint64_t tx_seq, uint64_t first) {
+    Slot& original = slots_[first & mask_];
+    if (tx_seq - first > UINT8_MAX || original.tx_seq != first || original.out == kCopiesMax) return;
+    slots_[tx_seq & mask_].back = static_cast<uint8_t>(tx_seq - first);
+    ++original.out;
   }
 
-  // The chunk sent as `tx_seq`, once; length 0 when taken before, overwritten or never sent.
+  // The chunk sent as `tx_seq`, once; length 0 when taken before, overwritten or never sent, or when another
+  // copy of it may still arrive.
   SentChunk take(uint64_t tx_seq) {
     Slot& slot = slots_[tx_seq & mask_];
-    if (slot.tx_seq != tx_seq) return {};
-    const SentChunk chunk = slot.chunk;
-    slot.chunk.length = 0;
+    if (slot.tx_seq != tx_seq || slot.length == 0) return {};
+    const SentChunk chunk{
+        .offset = slot.offset, .object = slot.object, .length = slot.length, .tries = slot.tries};
+    slot.length = 0;
+    Slot& first = slots_[(tx_seq - slot.back) & mask_];
+    if (first.tx_seq == tx_seq - slot.back && --first.out > 0) return {};
     return chunk;
   }
   uint32_t capacity() const { return mask_ + 1; }
@@ -44,8 +66,14 @@ class SentRing {
  private:
   struct Slot {
     uint64_t tx_seq = UINT64_MAX;
-    SentChunk chunk;
+    uint64_t offset = 0;
+    uint32_t object = 0;
+    uint16_t length = 0;
+    uint8_t tries : 4 = 0;
+    uint8_t out : 4 = 0;  // of the first: itself and its copies, as far as they were not taken
+    uint8_t back = 0;     // of a copy: how far before it the first one was sent
   };
+  static_assert(sizeof(Slot) == 24);
   uint32_t mask_;
   std::unique_ptr<Slot[]> slots_;
 };

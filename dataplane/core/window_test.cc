@@ -81,5 +81,31 @@ TEST(SentRing, ForgetsWhatWasOverwritten) {
   EXPECT_EQ(ring.take(1 + ring.capacity()).offset, 2U);
 }
 
+TEST(SentRing, CopiesAreLostTogether) {
+  SentRing ring(64);
+  for (const uint64_t seq : {5, 6, 8}) {  // 7 carried something else
+    ring.put(seq, {.offset = 8192, .object = 1, .length = 100, .tries = 2});
+    if (seq != 5) ring.copies(seq, 5);
+  }
+  EXPECT_EQ(ring.take(5).length, 0U);
+  EXPECT_EQ(ring.take(8).length, 0U);
+  EXPECT_EQ(ring.take(8).length, 0U) << "reported twice";
+  const SentChunk chunk = ring.take(6);
+  EXPECT_EQ(chunk.length, 100U);
+  EXPECT_EQ(chunk.tries, 2U);
+}
+
+TEST(SentRing, ACopyStandsAloneWhenTheFirstIsForgotten) {
+  SentRing ring(8);
+  ring.put(7, {.offset = 1, .object = 0, .length = 1});
+  ring.put(8, {.offset = 1, .object = 0, .length = 1});
+  ring.copies(8, 7);
+  ring.put(7 + ring.capacity(), {.offset = 2, .object = 0, .length = 1});
+  EXPECT_EQ(ring.take(8).length, 1U);
+  ring.put(9, {.offset = 3, .object = 0, .length = 1});
+  ring.copies(9, 7);
+  EXPECT_EQ(ring.take(9).offset, 3U);
+}
+
 }  // namespace
 }  // namespace sluice

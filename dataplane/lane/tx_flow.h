@@ -8,6 +8,7 @@
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/padded_probes.h"
+#include "dataplane/core/repetition.h"
 #include "dataplane/core/round_trip.h"
 #include "dataplane/core/status_order.h"
 #include "dataplane/lane/tx_side.h"
@@ -65,6 +66,10 @@ struct TxSide::Flow {
   Fifo<Partition> partitions;
   Fifo<uint32_t> unsent;  // extents whose first pass has not ended, in order
   Fifo<SentChunk> retransmissions;
+  uint32_t copies_sent = 0;  // of the one in front
+  uint64_t first_copy = 0;   // its tx_seq
+  uint32_t repeat_slot = 0;  // the extent that is repeated while there is nothing else to send
+  uint32_t repeat_at = 0;    // bytes of it in this pass
   Fifo<Repair> repairs;
   uint32_t repair_slot = ExtentTable::kNone;  // the extent that was read for the repair in front
   uint32_t extents_held = 0;                  // in any state but kFree
@@ -85,6 +90,10 @@ struct TxSide::Flow {
   uint64_t last_send_ns = 0;
   uint64_t probe_interval_ns = kProbeIntervalNsMin;
   uint64_t last_pump_ns;
+
+  Repetition repetition() const {
+    return Repetition(std::max(config.expected_loss_percent * 0.01, wish.loss()));
+  }
 };
 
 }  // namespace sluice::lane

@@ -84,6 +84,7 @@ TxSide::Sent TxSide::send_next(Flow& flow, uint64_t leaves_ns) {
   }
   if (sent == Sent::kNothing) sent = send_new(flow, leaves_ns);
   if (sent == Sent::kNothing && !flow.padded.empty()) return send_padded(flow, leaves_ns);
+  if (sent == Sent::kNothing) sent = send_repeat(flow, leaves_ns);
   return sent;
 }
 
@@ -107,36 +108,6 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
   ++flow.tx_seq;
   flow.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
   return true;
-}
-
-TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
-  while (!flow.retransmissions.empty()) {
-    const SentChunk chunk = flow.retransmissions.front();
-    const uint64_t number = chunk.offset / flow.config.extent_bytes;
-    const uint32_t slot = table_.find({flow.config.session, chunk.object, number});
-    // It is not held any more: the peer completed the extent, or it was sent as a repair, of which the peer
-    // asks again by NEED.
-    if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) {
-      flow.retransmissions.pop();
-      continue;
-    }
-    const Extent& e = extents_[slot];
-    const auto at = static_cast<uint32_t>(chunk.offset - e.offset);
-    // The report is of an earlier life of this extent. The first pass of this one is still to come, so its
-    // bytes may not even be read; or the object is a shorter one by now.
-    if (at + chunk.length > e.sent) {
-      flow.retransmissions.pop();
-      continue;
-    }
-    uint64_t ignored = 0;
-    if (!send_chunk(flow, e, at, chunk.length, wire::kFlagRetransmission, now_ns, &ignored)) {
-      return Sent::kNoRoom;
-    }
-    flow.retransmissions.pop();
-    add(flow.slot.state.retransmitted_chunks, 1);
-    return Sent::kYes;
-  }
-  return Sent::kNothing;
 }
 
 TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {

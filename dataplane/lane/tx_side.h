@@ -71,6 +71,7 @@ class TxSide {
     bool listed_early = false;      // the peer has it, by repairs, before its first pass has ended
     bool never_listed = false;      // the peer has it, and will not list it for this flow
     bool retire_when_read = false;  // nobody wants it any more, but the disk has not finished
+    uint8_t passes = 0;             // in which it was repeated without being asked for
     Flow* flow = nullptr;
     Object* object = nullptr;
     const net::Buffer* buffer = nullptr;
@@ -105,6 +106,7 @@ class TxSide {
   Sent send_new(Flow& flow, uint64_t now_ns);
   Sent send_next(Flow& flow, uint64_t leaves_ns);
   Sent send_padded(Flow& flow, uint64_t leaves_ns);
+  Sent send_repeat(Flow& flow, uint64_t now_ns);
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
                   uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);

@@ -63,7 +63,8 @@ void Control::ask(const std::string& id) {
                      .rate_bps = host_.plan.rate_bps,
                      .crc_kind = host_.plan.crc,
                      .chunk_bytes = host_.plan.chunk_bytes,
-                     .mode = host_.plan.rate_mode};
+                     .mode = host_.plan.rate_mode,
+                     .expected_loss_ppm = host_.plan.expected_loss_ppm};
   request.destination = "files/";
   for (uint32_t i = 0; i < host_.plan.sizes.size(); ++i)
     request.source_paths.push_back(Oracle::final_name(i));

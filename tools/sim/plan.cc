@@ -311,6 +311,8 @@ Plan make_plan(uint64_t seed) {
   }
   Random modes(seed, 7);
   if (modes.chance(500'000)) p.rate_mode = modes.chance(700'000) ? rate::Mode::kAdaptive : rate::Mode::kCubic;
+  // Declared, whether it is so or not: what is lost is then repeated unasked.
+  if (modes.chance(100'000)) p.expected_loss_ppm = static_cast<uint32_t>(modes.between(100'000, 950'000));
   return p;
 }
 
@@ -319,8 +321,10 @@ std::string Plan::text() const {
   out += fmt::format("extent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
                      extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(
-      "tx_extents {} rx_extents {} credit {} crc {} udp_checksum {} direct {} rate_bps {} {}\n", tx_extents,
-      rx_extents, credit, crc_kind_name(crc), udp_checksum, direct, rate_bps, rate::mode_name(rate_mode));
+      "tx_extents {} rx_extents {} credit {} crc {} udp_checksum {} direct {} rate_bps {} {} "
+      "expected_loss_ppm {}\n",
+      tx_extents, rx_extents, credit, crc_kind_name(crc), udp_checksum, direct, rate_bps,
+      rate::mode_name(rate_mode), expected_loss_ppm);
   out += fmt::format("status_interval_ns {} sync_lag_bytes {} sync_lag_ns {} crc_lag_ns {} tick_ns {}\n",
                      status_interval_ns, sync_lag_bytes, sync_lag_ns, crc_lag_ns, tick_ns);
   for (uint32_t node = 0; node < 2; ++node) {

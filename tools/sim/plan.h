@@ -98,6 +98,7 @@ struct Plan {
   bool direct = true;
   uint64_t rate_bps = 1'000'000'000;
   rate::Mode rate_mode = rate::Mode::kFixed;
+  uint32_t expected_loss_ppm = 0;
   uint32_t status_interval_ns = 1'000'000;
   uint64_t sync_lag_bytes = 1 << 20;
   uint64_t sync_lag_ns = 100'000'000;

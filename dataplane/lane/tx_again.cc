@@ -1,0 +1,92 @@
+// What is sent again: because it was reported lost, or, on a channel that loses most, before it can be.
+//
+// Hot. See tx_side.h.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "dataplane/core/chunk_map.h"
+#include "dataplane/lane/tx_flow.h"
+
+namespace sluice::lane {
+
+TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
+  const auto next = [&] {
+    flow.retransmissions.pop();
+    flow.copies_sent = 0;
+  };
+  while (!flow.retransmissions.empty()) {
+    const SentChunk chunk = flow.retransmissions.front();
+    const uint64_t number = chunk.offset / flow.config.extent_bytes;
+    const uint32_t slot = table_.find({flow.config.session, chunk.object, number});
+    // It is not held any more: the peer completed the extent, or it was sent as a repair, of which the peer
+    // asks again by NEED.
+    if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) {
+      next();
+      continue;
+    }
+    const Extent& e = extents_[slot];
+    const auto at = static_cast<uint32_t>(chunk.offset - e.offset);
+    // The report is of an earlier life of this extent. The first pass of this one is still to come, so its
+    // bytes may not even be read; or the object is a shorter one by now.
+    if (at + chunk.length > e.sent) {
+      next();
+      continue;
+    }
+    uint64_t ignored = 0;
+    const uint64_t tx_seq = flow.tx_seq;
+    if (!send_chunk(flow, e, at, chunk.length, wire::kFlagRetransmission, now_ns, &ignored)) {
+      return Sent::kNoRoom;
+    }
+    SentChunk again = chunk;
+    again.tries = static_cast<uint8_t>(std::min<uint32_t>(chunk.tries + 1U, SentRing::kTriesMax));
+    flow.sent_ring.put(tx_seq, again);
+    if (flow.copies_sent == 0) {
+      flow.first_copy = tx_seq;
+    } else {
+      flow.sent_ring.copies(tx_seq, flow.first_copy);
+    }
+    if (++flow.copies_sent >= flow.repetition().copies(chunk.tries)) next();
+    add(flow.slot.state.retransmitted_chunks, 1);
+    return Sent::kYes;
+  }
+  return Sent::kNothing;
+}
+
+// While nothing else can be sent, where most is lost: all that is held, from the first chunk to the last, and
+// again. No report is answered for these: the transmission before still stands for the chunk.
+TxSide::Sent TxSide::send_repeat(Flow& flow, uint64_t now_ns) {
+  const Repetition repetition = flow.repetition();
+  if (!repetition.called_for() || flow.extents_held == 0) return Sent::kNothing;
+  if (!flow.unsent.empty() && extents_[flow.unsent.front()].state == State::kReading) return Sent::kNothing;
+  const auto next = [&] {
+    flow.repeat_at = 0;
+    flow.repeat_slot = flow.repeat_slot + 1 < extents_.size() ? flow.repeat_slot + 1 : 0;
+  };
+  for (size_t looked = 0; looked <= extents_.size(); ++looked) {
+    Extent& e = extents_[flow.repeat_slot];
+    const uint32_t chunks = (e.length + flow.config.chunk_bytes - 1) / flow.config.chunk_bytes;
+    if (e.flow != &flow || e.state != State::kHeld || e.repair || flow.repeat_at >= e.length ||
+        e.passes >= repetition.passes(chunks)) {
+      next();
+      continue;
+    }
+    const uint32_t bytes =
+        chunk_length(e.length, flow.config.chunk_bytes, flow.repeat_at / flow.config.chunk_bytes);
+    const uint64_t tx_seq = flow.tx_seq;
+    uint64_t ignored = 0;
+    if (!send_chunk(flow, e, flow.repeat_at, bytes, wire::kFlagRetransmission, now_ns, &ignored)) {
+      return Sent::kNoRoom;
+    }
+    (void)flow.sent_ring.take(tx_seq);
+    add(flow.slot.state.retransmitted_chunks, 1);
+    flow.repeat_at += bytes;
+    if (flow.repeat_at == e.length) {
+      ++e.passes;
+      next();
+    }
+    return Sent::kYes;
+  }
+  return Sent::kNothing;
+}
+
+}  // namespace sluice::lane
