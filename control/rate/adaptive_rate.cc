@@ -20,8 +20,8 @@ constexpr double kLeastShare = 0.01;  // of the most that ever arrived, whatever
 constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
-constexpr double kSpreads = 2;             // that a delay may be above the mean by chance
-constexpr double kSpreadOfQueuesS = 2e-3;  // within a round
+constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
+constexpr double kDisorderOfQueuesS = 2e-3;  // more than that from status to status is no queue's
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr std::array kSteps{0.04, 0.08, 0.16, 0.25};
@@ -100,9 +100,18 @@ void AdaptiveRate::pace(const PathReport& report, uint64_t now_ns) {
   const double share = std::min(1.0, seconds(now_ns - paced_ns_) / kRoundMinS);
   paced_ns_ = now_ns;
   // Where delays are disordered, that of one status says little.
-  if (spread_s_ <= kSpreadOfQueuesS) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
+  if (disorder_s_ <= kDisorderOfQueuesS) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
+  if (phase_ == Phase::kStart) return overshot();
   if (phase_ != Phase::kRun || test_.running()) return;
   target_bps_ = limit(window_bits_ / (pipe_s() + queue_s_) / (1 - std::min(random_loss_, 0.95)));
+}
+
+// The rate has doubled beyond what the path carries, and the round that will say so goes on for a while.
+void AdaptiveRate::overshot() {
+  if (start_.held || start_.first_queue_s < 0 || test_.running()) return;
+  if (queue_s_ <= start_.first_queue_s + target_s(target_bps_)) return;
+  start_.held = true;
+  target_bps_ /= 2;
 }
 
 AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
@@ -111,7 +120,9 @@ AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
               .loss_bound = round.loss_lower_bound(),
               .datagrams = round.datagrams,
               .target_s = target_s(target_bps_)};
-  sight.queue_s = std::max(0.0, base_.queue_s(round.delay_min_ns) - kSpreads * round.delay_noise_s);
+  sight.queue_s = base_.queue_s(round.delay_min_ns);
+  if (disorder_s_ > kDisorderOfQueuesS)
+    sight.queue_s = std::max(0.0, sight.queue_s - kNoises * round.delay_noise_s);
   sight.round_trip_s = pipe_s() + sight.queue_s;
   sight.limited = round.sent_bps < 0.8 * std::min(target_bps_, static_cast<double>(rate_bps_));
   return sight;
@@ -121,9 +132,9 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
   if (!round.delay_known) return;
   datagram_bits_ = 8 * static_cast<double>(report.datagram_bytes);
   base_.take(round.delay_min_ns, report.rtt_ns, now_ns);
-  spread_s_ = round.delay_spread_s;
+  disorder_s_ = round.delay_disorder_s;
   const Sight sight = look(round);
-  if (spread_s_ > kSpreadOfQueuesS) queue_s_ = sight.queue_s;
+  if (disorder_s_ > kDisorderOfQueuesS) queue_s_ = sight.queue_s;
   if (test_.running()) {
     test(round, sight, now_ns);
   } else if (phase_ == Phase::kStart) {
@@ -176,7 +187,8 @@ void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
     next_test_ns_ = now_ns + static_cast<uint64_t>(10 * round_ns);
     return enter_run(0.95 * sight.delivered_bps * sight.round_trip_s, now_ns);
   }
-  if (!sight.limited) target_bps_ = limit(2 * target_bps_);
+  if (!sight.limited && !start_.held) target_bps_ = limit(2 * target_bps_);
+  start_.held = false;
 }
 
 void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns) {

@@ -58,6 +58,7 @@ class AdaptiveRate final : public Controller {
   void grow(const Sight& sight, uint64_t now_ns);
   void enter_run(double window_bits, uint64_t now_ns);
   void pace(const PathReport& report, uint64_t now_ns);
+  void overshot();
   void judge_yield(const Round& round, const Sight& sight);
   double excess(double over) const { return 1.5 * random_loss_ + over; }
   double limit(double rate_bps) const;
@@ -78,9 +79,9 @@ class AdaptiveRate final : public Controller {
   double rtt_s_ = 0;                 // of the empty path
   double queue_s_ = 0;               // smoothed
   double round_trip_s_ = 0;          // smoothed, with all that delays it
-  double spread_s_ = 0;      // of the delays of a round; more than a little: the path's, not a queue's
-  double random_loss_ = 0;   // the baseline
-  double capacity_bps_ = 0;  // delivered while there was a queue
+  double disorder_s_ = 0;            // of the delays of the last round
+  double random_loss_ = 0;           // the baseline
+  double capacity_bps_ = 0;          // delivered while there was a queue
   uint64_t next_test_ns_ = 0;
   uint64_t paced_ns_ = 0;
   uint64_t quiet_until_ns_ = 0;  // what is reported until then was sent before a silence
@@ -89,6 +90,7 @@ class AdaptiveRate final : public Controller {
     double best_bps = 0;  // delivered, so far
     int flat_rounds = 0;  // since then
     double first_queue_s = -1;
+    bool held = false;        // in this round the queue has shown
     double suspect_loss = 0;  // that made a trial begin
   } start_;
   struct Growth {

@@ -41,10 +41,12 @@ class Dumbbell {
     // What it did, summed up since reset().
     double delivered_bytes = 0;
     double sent_bytes = 0;
+    double dropped_bytes = 0;
 
     uint64_t sent = 0;
     uint64_t arrived_end = 0;
     uint64_t arrived = 0;
+    uint64_t lost = 0;
     double next_send_s = 0;
     struct Datagram {
       double at_s;
@@ -99,7 +101,7 @@ class Dumbbell {
     }
   }
   void reset() {
-    for (auto& flow : flows) flow->delivered_bytes = flow->sent_bytes = 0;
+    for (auto& flow : flows) flow->delivered_bytes = flow->sent_bytes = flow->dropped_bytes = 0;
     queue_s.clear();
     reset_s = now_s;
   }
@@ -177,6 +179,8 @@ class Dumbbell {
       PathReport status;
       status.received_end = flow.arrived_end;
       status.received = flow.arrived;
+      flow.lost = std::max(flow.lost, flow.arrived_end - flow.arrived);
+      status.lost = flow.lost;
       status.bytes_received = flow.arrived * 8192;
       status.delay_known = flow.delay_min_s < 1e8;
       status.delay_min_ns = static_cast<int64_t>(status.delay_known ? flow.delay_min_s * 1e9 : 0);
@@ -257,6 +261,7 @@ class Dumbbell {
     }
   }
   void drop(Flow& flow, double at_s) {
+    flow.dropped_bytes += kDatagramBytes;
     // Three later ones tell of it about a round trip later.
     if (!flow.controller) flow.acks.push_back({std::max(at_s, busy_until_s_) + flow.rtt_s, true});
   }

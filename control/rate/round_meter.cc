@@ -18,12 +18,12 @@ void RoundMeter::begin(const PathReport& report, uint64_t now_ns) {
   received_ = report.received;
   delay_min_ns_ = INT64_MAX;
   delays_ = 0;
-  delays_s_ = 0;
+  delay_changes_s_ = 0;
 }
 
 void RoundMeter::note_delay(int64_t delay_ns) {
-  if (delays_++ == 0) delay_first_ns_ = delay_ns;
-  delays_s_ += static_cast<double>(delay_ns - delay_first_ns_) * 1e-9;
+  if (delays_++ > 0) delay_changes_s_ += std::abs(static_cast<double>(delay_ns - delay_before_ns_)) * 1e-9;
+  delay_before_ns_ = delay_ns;
   delay_min_ns_ = std::min(delay_min_ns_, delay_ns);
 }
 
@@ -52,10 +52,9 @@ std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_n
   round.loss = round.datagrams > 0 ? gone / round.datagrams : 0;
   round.delivered_bps = received * bits / seconds;
   round.sent_bps = static_cast<double>(report.sent - sent_) * bits / seconds;
-  if (delays_ > 0) {
-    const double least_s = static_cast<double>(delay_min_ns_ - delay_first_ns_) * 1e-9;
-    round.delay_spread_s = std::max(0.0, delays_s_ / delays_ - least_s);
-    round.delay_noise_s = round.delay_spread_s / delays_;
+  if (delays_ > 1) {
+    round.delay_disorder_s = delay_changes_s_ / (delays_ - 1);
+    round.delay_noise_s = round.delay_disorder_s / delays_;
   }
   lost_ = lost;
   begin(report, now_ns);

@@ -21,9 +21,10 @@ struct Round {
   double sent_bps = 0;
   int64_t delay_min_ns = 0;  // valid if delay_known
   bool delay_known = false;
-  // By how much the delays that the statuses of the round named were longer than the least of them, on the
-  // average; and what of that the least itself may still have, since it is the least of that many.
-  double delay_spread_s = 0;
+  // By how much the delays that two statuses in turn named differ, on the average: little where a queue grows
+  // or shrinks, and much where delays are disordered. And what of that the least delay may still have, since
+  // it is the least of so many.
+  double delay_disorder_s = 0;
   double delay_noise_s = 0;
 
   // What loss is at least, two deviations below what was seen: few datagrams say little.
@@ -52,8 +53,8 @@ class RoundMeter {
   uint64_t missing_before_ = 0;  // at the status before the newest
   uint64_t lost_ = 0;            // cumulative, of which the rounds before have told
   int64_t delay_min_ns_ = INT64_MAX;
-  double delays_s_ = 0;  // above the first of the round, summed up
-  int64_t delay_first_ns_ = 0;
+  double delay_changes_s_ = 0;  // from status to status, summed up
+  int64_t delay_before_ns_ = 0;
   uint32_t delays_ = 0;
 };
 
