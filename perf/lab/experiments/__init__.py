@@ -4,7 +4,7 @@
 import importlib
 
 NAMES = ("wire", "socket", "crc", "mtu", "scaling", "pacing", "lanes", "disk", "peers", "cores", "path", "steps",
-         "fairness", "hipster", "stall", "tcp")  # fmt: skip
+         "fairness", "hipster", "stall", "tcp", "laws")  # fmt: skip
 
 
 def load(name):
