@@ -102,6 +102,7 @@ api::Session to_api(const transfer::View& view) {
   if (view.rate_bps) session.set_rate_bps(*view.rate_bps);
   session.set_lanes(view.lanes);
   session.set_chunk_bytes(view.chunk_bytes);
+  session.set_chunk_reason(view.chunk_reason);
   session.set_crc(view.crc);
   session.set_rate_limit_bps(view.rate_limit_bps);
   session.set_rate_mode(view.rate_mode);

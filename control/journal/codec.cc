@@ -27,6 +27,7 @@ void put(const transfer::Agreement& from, Agreement* to) {
   for (const uint16_t port : from.peer_ports) to->add_peer_ports(port);
   to->set_rate_mode(static_cast<uint32_t>(from.mode));
   to->set_expected_loss_ppm(from.expected_loss_ppm);
+  to->set_chunk_reason(static_cast<uint32_t>(from.chunk_reason));
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {
@@ -82,6 +83,8 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   for (const uint32_t port : from.peer_ports()) to.peer_ports.push_back(static_cast<uint16_t>(port));
   to.mode = static_cast<rate::Mode>(from.rate_mode());
   to.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
+  const bool by_path = from.chunk_reason() == static_cast<uint32_t>(rate::SizeReason::kPath);
+  to.chunk_reason = by_path ? rate::SizeReason::kPath : rate::SizeReason::kAgreed;
   return to;
 }
 

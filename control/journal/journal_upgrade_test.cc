@@ -160,6 +160,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.request->options.verify = false;
   record.request->options.mode = record.legs[0].agreement->mode = rate::Mode::kAdaptive;
   record.request->options.expected_loss_ppm = record.legs[0].agreement->expected_loss_ppm = 0;
+  record.legs[0].agreement->chunk_reason = rate::SizeReason::kAgreed;
   record.request->options.min_rate_bps = record.limit_bps = 0;
   record.summary = {};  // figures were kept as another program's message
   return record;
@@ -213,6 +214,7 @@ TEST_F(UpgradeTest, ASessionOfTheOtherNodeComesOver) {
        .flows = {{.slot = FlowSlotId(1), .flow_id = 2, .credit_extents = 3, .local_port = 47002}}}};
   record.legs[0].agreement->mode = rate::Mode::kAdaptive;
   record.legs[0].agreement->expected_loss_ppm = 0;
+  record.legs[0].agreement->chunk_reason = rate::SizeReason::kAgreed;
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   // Nothing was agreed upon: it has a peer, and nothing else.
   record = {.id = "b", .role = Role::kSource, .started_unix_ns = 6};

@@ -58,6 +58,8 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   to->set_data_ip6(m.data_ip6);
   to->set_chunk_bytes_max_ip4(m.chunk_bytes_max_ip4);
   to->set_chunk_bytes_max_ip6(m.chunk_bytes_max_ip6);
+  to->set_chunk_reason_ip4(static_cast<ChunkReason>(m.chunk_reason_ip4));
+  to->set_chunk_reason_ip6(static_cast<ChunkReason>(m.chunk_reason_ip6));
   to->set_extent_bytes_max(m.extent_bytes_max);
   for (const uint32_t kind : m.crc_kinds) to->add_crc_kinds(static_cast<CrcKind>(kind));
   to->set_rate_bps_max(m.rate_bps_max);
@@ -73,6 +75,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
   SpecificationSet* to = wire->mutable_specification_set();
   to->set_lanes(m.lanes);
   to->set_chunk_bytes(m.chunk_bytes);
+  to->set_chunk_reason(static_cast<ChunkReason>(m.chunk_reason));
   to->set_extent_bytes(m.extent_bytes);
   to->set_partition_bytes(m.partition_bytes);
   to->set_crc_kind(static_cast<CrcKind>(m.crc_kind));
@@ -186,6 +189,11 @@ transfer::Hello take(const Hello& m) {
           .inquires = m.inquires()};
 }
 
+// A reason that is not known here is shown as the usual one.
+rate::SizeReason reason_of(ChunkReason reason) {
+  return reason == CHUNK_REASON_PATH ? rate::SizeReason::kPath : rate::SizeReason::kAgreed;
+}
+
 transfer::Specification take(const Specification& m) {
   return {.role = m.role() == Specification::ROLE_SOURCE        ? transfer::OfferedRole::kSource
                   : m.role() == Specification::ROLE_DESTINATION ? transfer::OfferedRole::kDestination
@@ -195,6 +203,8 @@ transfer::Specification take(const Specification& m) {
           .data_ip6 = m.data_ip6(),
           .chunk_bytes_max_ip4 = m.chunk_bytes_max_ip4(),
           .chunk_bytes_max_ip6 = m.chunk_bytes_max_ip6(),
+          .chunk_reason_ip4 = reason_of(m.chunk_reason_ip4()),
+          .chunk_reason_ip6 = reason_of(m.chunk_reason_ip6()),
           .extent_bytes_max = m.extent_bytes_max(),
           .crc_kinds = std::vector<uint32_t>(m.crc_kinds().begin(), m.crc_kinds().end()),
           .rate_bps_max = m.rate_bps_max(),
@@ -210,6 +220,7 @@ transfer::Specification take(const Specification& m) {
 transfer::SpecificationSet take(const SpecificationSet& m) {
   return {.lanes = m.lanes(),
           .chunk_bytes = m.chunk_bytes(),
+          .chunk_reason = reason_of(m.chunk_reason()),
           .extent_bytes = m.extent_bytes(),
           .partition_bytes = m.partition_bytes(),
           .crc_kind = static_cast<uint32_t>(m.crc_kind()),

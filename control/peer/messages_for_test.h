@@ -25,8 +25,8 @@ template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
-template <> struct Count<transfer::Specification> : Fields<15> {};
-template <> struct Count<transfer::SpecificationSet> : Fields<9> {};
+template <> struct Count<transfer::Specification> : Fields<17> {};
+template <> struct Count<transfer::SpecificationSet> : Fields<10> {};
 template <> struct Count<transfer::TransferOffer> : Fields<6> {};
 template <> struct Count<transfer::TransferReady> : Fields<3> {};
 template <> struct Count<transfer::TransferRequest> : Fields<1> {};
@@ -67,6 +67,8 @@ inline std::vector<Message> sample_messages() {
                     .data_ip6 = ip6,
                     .chunk_bytes_max_ip4 = 8904,
                     .chunk_bytes_max_ip6 = 8880,
+                    .chunk_reason_ip4 = rate::SizeReason::kPath,
+                    .chunk_reason_ip6 = rate::SizeReason::kPath,
                     .extent_bytes_max = 1U << 22,
                     .crc_kinds = {2, 1},
                     .rate_bps_max = 1ULL << 40,
@@ -78,6 +80,7 @@ inline std::vector<Message> sample_messages() {
                     .expected_loss_ppm = 10'000},
       SpecificationSet{.lanes = 2,
                        .chunk_bytes = 8192,
+                       .chunk_reason = rate::SizeReason::kPath,
                        .extent_bytes = 1U << 20,
                        .partition_bytes = 1ULL << 33,
                        .crc_kind = 1,

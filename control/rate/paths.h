@@ -14,6 +14,7 @@
 
 #include "control/rate/controller.h"
 #include "control/rate/mode.h"
+#include "control/rate/path_size.h"
 
 namespace sluice::rate {
 
@@ -35,7 +36,11 @@ class Paths {
  public:
   std::unique_ptr<Share> join(const std::string& peer, const Terms& terms, uint64_t now_ns);
 
+  // How long datagrams may be on them.
+  PathSizes& sizes() { return sizes_; }
+
  private:
+  PathSizes sizes_;
   std::map<std::pair<std::string, Mode>, std::weak_ptr<SharedPath>> paths_;
 };
 

@@ -124,7 +124,7 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
     return {};
   }
   Options options = job.request->options;
-  Abilities able = abilities();
+  Abilities able = abilities(now_ns);
   if (job.began) {  // what is there was cut and checked so
     able.port.extent_bytes_max = job.terms->extent_bytes;
     options.crc_kind = job.terms->crc_kind;
@@ -139,7 +139,7 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
 }
 
 Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out) {
-  if (Status status = agree_upon(specification_, set, out); !status) return status;
+  if (Status status = agree_upon(specification_, set, now_ns, out); !status) return status;
   const Request& request = *around_.job.request;
   if (around_.job.role == Role::kSource) {
     find_sources(request.source_paths, now_ns, out);
@@ -198,10 +198,10 @@ Status Handshake::specification(const Specification& wishes, uint64_t now_ns, Ef
 }
 
 Status Handshake::answer_specification(uint64_t now_ns, Effects& out) {
-  const Result<SpecificationSet> set =
-      answer(specification_, abilities(), around_.settings.partition_bytes, around_.lanes.local_ports());
+  const Result<SpecificationSet> set = answer(specification_, abilities(now_ns),
+                                              around_.settings.partition_bytes, around_.lanes.local_ports());
   if (!set) return set.error();
-  if (Status status = agree_upon(specification_, *set, out); !status) return status;
+  if (Status status = agree_upon(specification_, *set, now_ns, out); !status) return status;
   around_.stream.send(*set, out);
   if (around_.job.role == Role::kSource) {
     enter(P::kRequest, now_ns);
@@ -213,13 +213,19 @@ Status Handshake::answer_specification(uint64_t now_ns, Effects& out) {
 
 // ---- both --------------------------------------------------------------------------------------
 
-Abilities Handshake::abilities() const {
-  return {.port = dataplane_.port, .udp_checksum_always = around_.settings.udp_checksum_always};
+Abilities Handshake::abilities(uint64_t now_ns) const {
+  Abilities able{.port = dataplane_.port, .udp_checksum_always = around_.settings.udp_checksum_always};
+  if (around_.job.role != Role::kSource) return able;
+  const rate::PathSizes& sizes = around_.settings.paths->sizes();
+  able.path_chunk_bytes_ip4 = sizes.chunk_bytes(around_.peer_name, true, now_ns);
+  able.path_chunk_bytes_ip6 = sizes.chunk_bytes(around_.peer_name, false, now_ns);
+  return able;
 }
 
-Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet& set, Effects& out) {
+Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet& set, uint64_t now_ns,
+                             Effects& out) {
   Job& job = around_.job;
-  Result<Agreement> agreement = agree(wishes, set, abilities(), job.initiator);
+  Result<Agreement> agreement = agree(wishes, set, abilities(now_ns), job.initiator);
   if (!agreement) return agreement.error();
   if (!job.began) {
     job.terms = *agreement;
@@ -364,7 +370,8 @@ void Handshake::start(uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
   enter(settling_ ? P::kSettled : P::kDone, now_ns);
   if (SourceEnd* const source = job.source()) {
-    source->start_attempt(around_.stream, around_.agreement, around_.lanes.size(), now_ns, out);
+    source->start_attempt(around_.peer_name, around_.stream, around_.agreement, around_.lanes.size(), now_ns,
+                          out);
   } else if (DestinationEnd* const destination = job.destination()) {
     destination->start_attempt(around_.stream, around_.lanes.size(), now_ns);
     if (settling_) return;

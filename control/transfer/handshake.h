@@ -77,7 +77,8 @@ class Handshake {
   Status specification(const Specification& specification, uint64_t now_ns, Effects& out);
   Status answer_specification(uint64_t now_ns, Effects& out);
   Status take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out);
-  Status agree_upon(const Specification& specification, const SpecificationSet& set, Effects& out);
+  Status agree_upon(const Specification& specification, const SpecificationSet& set, uint64_t now_ns,
+                    Effects& out);
   void reserve(uint32_t lanes, bool may_wait, uint64_t now_ns, Effects& out);
   Status reserved(uint64_t now_ns, Effects& out);  // flows, and credit where that comes first
   void find_sources(const std::vector<std::string>& paths, uint64_t now_ns, Effects& out);
@@ -85,7 +86,7 @@ class Handshake {
   void start(uint64_t now_ns, Effects& out);
   void await_offer(uint64_t now_ns, Effects& out);
   Status take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out);
-  Abilities abilities() const;
+  Abilities abilities(uint64_t now_ns) const;
 
   const LegId leg_;
   const Around around_;

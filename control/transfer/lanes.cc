@@ -36,11 +36,6 @@ Error why_refused(int reason, uint16_t local_port) {
     case ENETDOWN:
       return {ErrorCode::kPeerUnreachable,
               "this host has no route to the peer's data address: see 'ip route'"};
-    case EMSGSIZE:
-      return {
-          ErrorCode::kIncompatible,
-          "the route to the peer's data address does not carry chunks of this size: use --chunk-bytes, or "
-          "lower [port] mtu"};
     case EPERM:
     case EACCES:
       return {ErrorCode::kDevice, "this host forbids UDP to the peer's data address: see its firewall"};

@@ -104,7 +104,6 @@ TEST_F(Lanes, TheReasonOfARefusalDecidesWhetherItIsTriedAgain) {
   EXPECT_NE(refusal(EADDRINUSE).message.find("5000"), std::string::npos) << "names the port";
   EXPECT_EQ(refusal(EADDRNOTAVAIL).code, ErrorCode::kResources);
   EXPECT_EQ(refusal(ENETUNREACH).code, ErrorCode::kPeerUnreachable);
-  EXPECT_EQ(refusal(EMSGSIZE).code, ErrorCode::kIncompatible);
   EXPECT_EQ(refusal(EPERM).code, ErrorCode::kDevice);
   EXPECT_EQ(refusal(ENOBUFS).code, ErrorCode::kResources);
 }

@@ -202,7 +202,7 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
   if (phase_ == LegPhase::kAdopting && !attempt_.work_asked) {
     if (source != nullptr && source->files().prepared()) {
       attempt_.work_asked = true;
-      source->adopt_work(stream_, agreement_, lanes_.size(), work_tag_, now_ns, out);
+      source->adopt_work(peer_name_, stream_, agreement_, lanes_.size(), work_tag_, now_ns, out);
     } else if (destination != nullptr && destination->files().prepared()) {
       attempt_.work_asked = true;
       destination->adopt_work(stream_, event.lanes, now_ns, out);

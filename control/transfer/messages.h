@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control/rate/mode.h"
+#include "control/rate/path_size.h"
 #include "control/recovery/extent_map.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/number.h"
@@ -47,6 +48,8 @@ struct Specification {
   std::string data_ip6;  // 16 bytes or empty
   uint32_t chunk_bytes_max_ip4 = 0;
   uint32_t chunk_bytes_max_ip6 = 0;
+  rate::SizeReason chunk_reason_ip4 = rate::SizeReason::kAgreed;  // why no more
+  rate::SizeReason chunk_reason_ip6 = rate::SizeReason::kAgreed;
   uint32_t extent_bytes_max = 0;
   std::vector<uint32_t> crc_kinds;  // wire::CrcKind, in order of preference
   uint64_t rate_bps_max = 0;
@@ -61,6 +64,7 @@ struct Specification {
 struct SpecificationSet {
   uint32_t lanes = 0;
   uint32_t chunk_bytes = 0;
+  rate::SizeReason chunk_reason = rate::SizeReason::kAgreed;
   uint32_t extent_bytes = 0;
   uint64_t partition_bytes = 0;
   uint32_t crc_kind = 0;

@@ -118,6 +118,20 @@ Result<uint32_t> choose_crc(const Specification& spec) {
   return incompatible("the nodes share no CRC kind: use crc64 or crc32c");
 }
 
+struct ChunkLimit {
+  uint32_t bytes = 0;
+  rate::SizeReason reason = rate::SizeReason::kAgreed;
+};
+
+// The smaller one, and why.
+ChunkLimit smaller(const ChunkLimit& a, const ChunkLimit& b) { return b.bytes < a.bytes ? b : a; }
+
+// At a source the path to the peer has a say as well.
+ChunkLimit chunk_limit(uint32_t bytes, uint32_t path_bytes) {
+  if (path_bytes == 0) return {.bytes = bytes};
+  return smaller({.bytes = bytes}, {.bytes = path_bytes, .reason = rate::SizeReason::kPath});
+}
+
 }  // namespace
 
 bool good_partition(uint64_t partition_bytes, uint32_t extent_bytes) {
@@ -145,8 +159,14 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
                                                : "IP")};
   }
   spec.prefer_ip6 = options.family == IpFamily::kIp6;
-  spec.chunk_bytes_max_ip4 = std::min(options.chunk_bytes, port.chunk_bytes_max_ip4);
-  spec.chunk_bytes_max_ip6 = std::min(options.chunk_bytes, port.chunk_bytes_max_ip6);
+  const ChunkLimit ip4 =
+      chunk_limit(std::min(options.chunk_bytes, port.chunk_bytes_max_ip4), abilities.path_chunk_bytes_ip4);
+  const ChunkLimit ip6 =
+      chunk_limit(std::min(options.chunk_bytes, port.chunk_bytes_max_ip6), abilities.path_chunk_bytes_ip6);
+  spec.chunk_bytes_max_ip4 = ip4.bytes;
+  spec.chunk_reason_ip4 = ip4.reason;
+  spec.chunk_bytes_max_ip6 = ip6.bytes;
+  spec.chunk_reason_ip6 = ip6.reason;
   spec.extent_bytes_max = port.extent_bytes_max;
   spec.crc_kinds.push_back(number_of(options.crc_kind));
   spec.rate_bps_max =
@@ -180,9 +200,14 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
         "the nodes' data ports share no IP family: give both an IPv4 or both an IPv6 address");
   }
   const bool ip4 = set.data_ip.size() == 4;
-  const uint32_t chunk_bytes = ip4 ? std::min(spec.chunk_bytes_max_ip4, port.chunk_bytes_max_ip4)
-                                   : std::min(spec.chunk_bytes_max_ip6, port.chunk_bytes_max_ip6);
-  set.chunk_bytes = chunk_bytes / wire::kChunkBytesStep * wire::kChunkBytesStep;
+  const ChunkLimit asked =
+      ip4 ? ChunkLimit{.bytes = spec.chunk_bytes_max_ip4, .reason = spec.chunk_reason_ip4}
+          : ChunkLimit{.bytes = spec.chunk_bytes_max_ip6, .reason = spec.chunk_reason_ip6};
+  const ChunkLimit own = ip4 ? chunk_limit(port.chunk_bytes_max_ip4, abilities.path_chunk_bytes_ip4)
+                             : chunk_limit(port.chunk_bytes_max_ip6, abilities.path_chunk_bytes_ip6);
+  const ChunkLimit chunk = smaller(asked, own);
+  set.chunk_bytes = chunk.bytes / wire::kChunkBytesStep * wire::kChunkBytesStep;
+  set.chunk_reason = chunk.reason;
   if (set.chunk_bytes < wire::kChunkBytesMin) {
     return incompatible(
         fmt::format("no chunk of {} bytes fits both data ports: raise port.mtu", wire::kChunkBytesMin));
@@ -238,7 +263,8 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .local_ip = mapped(initiator ? offered : set.data_ip),
                    .peer_ip = mapped(initiator ? set.data_ip : offered),
                    .mode = spec.rate_mode,
-                   .expected_loss_ppm = spec.expected_loss_ppm};
+                   .expected_loss_ppm = spec.expected_loss_ppm,
+                   .chunk_reason = set.chunk_reason};
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !problem.empty()) {
     return incompatible(
         fmt::format("the peer's data address {} {}: correct port.address4 or port.address6 there",

@@ -17,6 +17,9 @@ namespace sluice::transfer {
 struct Abilities {
   board::PortInfo port{};
   bool udp_checksum_always = false;
+  // What the path to the peer carries, at a source; 0: not known.
+  uint32_t path_chunk_bytes_ip4 = 0;
+  uint32_t path_chunk_bytes_ip6 = 0;
 };
 
 // Initiator: its wishes, one UDP port per lane that it offers.

@@ -71,6 +71,28 @@ TEST(Negotiation, TakesTheSmallerNumberOfLanesAndCrossesThePorts) {
   EXPECT_EQ(outcome->initiator.peer_ip[15], 2);
 }
 
+TEST(Negotiation, ChunksFitThePathFromWhicheverNodeIsTheSource) {
+  const auto agreed = negotiate(node_with(true, false), node_with(true, false), wishes(), 1, 1);
+  ASSERT_TRUE(agreed);
+  EXPECT_EQ(agreed->initiator.chunk_reason, rate::SizeReason::kAgreed);
+  Abilities narrow = node_with(true, false);
+  narrow.path_chunk_bytes_ip4 = 1408;
+  narrow.path_chunk_bytes_ip6 = 1300;
+  for (const bool first : {true, false}) {
+    const auto outcome = first ? negotiate(narrow, node_with(true, false), wishes(), 1, 1)
+                               : negotiate(node_with(true, false), narrow, wishes(), 1, 1);
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->initiator.chunk_bytes, 1408U);
+    EXPECT_EQ(outcome->initiator.chunk_reason, rate::SizeReason::kPath);
+    EXPECT_EQ(outcome->other.chunk_reason, rate::SizeReason::kPath);
+  }
+  narrow.path_chunk_bytes_ip4 = 8896;
+  const auto wide = negotiate(narrow, node_with(true, false), wishes(), 1, 1);
+  ASSERT_TRUE(wide);
+  EXPECT_EQ(wide->initiator.chunk_bytes, 8192U);
+  EXPECT_EQ(wide->initiator.chunk_reason, rate::SizeReason::kAgreed);
+}
+
 TEST(Negotiation, ChunksFitBothPortsAndAreMultiplesOfTheStep) {
   Abilities small = node_with(true, false);
   small.port.chunk_bytes_max_ip4 = 1403;

@@ -11,9 +11,6 @@
 namespace sluice::transfer {
 namespace {
 
-constexpr uint32_t kUdpBytes = 8;
-constexpr uint32_t kEthernetBytes = 14 + 24;  // header; preamble, FCS and gap
-
 Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>& files,
                                                const Agreement& agreement) {
   Indexed<ObjectId, recovery::Layout> layouts;
@@ -93,15 +90,15 @@ Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
   return {};
 }
 
-void SourceEnd::begin(ControlStream& stream, const Agreement& agreement, size_t lanes, uint64_t now_ns) {
+void SourceEnd::begin(const std::string& peer_name, ControlStream& stream, const Agreement& agreement,
+                      size_t lanes, uint64_t now_ns) {
   stream_ = &stream;
   peer_ended_ = false;
   agreed_bps_ = agreement.rate_bps;
   rate::Terms terms = agreement.rate_terms();
   terms.cap_bps = rate_cap_bps();
   rate_ = settings_.paths->join({agreement.peer_ip.begin(), agreement.peer_ip.end()}, terms, now_ns);
-  const bool ip4 = agreement.peer_ip[10] == 0xff && agreement.peer_ip[11] == 0xff;
-  datagram_bytes_ = agreement.chunk_bytes + wire::kHeaderBytes + kUdpBytes + kEthernetBytes + (ip4 ? 20 : 40);
+  path_.begin(peer_name, agreement, lanes);
   lane_rates_.assign(lanes, UINT64_MAX);
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;
   sender_.start_attempt(static_cast<uint32_t>(lanes), options_of(agreement), now_ns);
@@ -110,15 +107,15 @@ void SourceEnd::begin(ControlStream& stream, const Agreement& agreement, size_t 
   states_known_ = false;
 }
 
-void SourceEnd::start_attempt(ControlStream& stream, const Agreement& agreement, size_t lanes,
-                              uint64_t now_ns, Effects& out) {
-  begin(stream, agreement, lanes, now_ns);
+void SourceEnd::start_attempt(const std::string& peer_name, ControlStream& stream, const Agreement& agreement,
+                              size_t lanes, uint64_t now_ns, Effects& out) {
+  begin(peer_name, stream, agreement, lanes, now_ns);
   open_next(out);
 }
 
-void SourceEnd::adopt_work(ControlStream& stream, const Agreement& agreement, size_t lanes, uint32_t tag,
-                           uint64_t now_ns, Effects& out) {
-  begin(stream, agreement, lanes, now_ns);
+void SourceEnd::adopt_work(const std::string& peer_name, ControlStream& stream, const Agreement& agreement,
+                           size_t lanes, uint32_t tag, uint64_t now_ns, Effects& out) {
+  begin(peer_name, stream, agreement, lanes, now_ns);
   work_tag_ = tag;
   work_answers_ = static_cast<uint32_t>(lanes);
   for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -208,6 +205,7 @@ Status SourceEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
   command_backlog_ = event.command_backlog;
   sender_.tick(now_ns);
   if (!event.lanes.empty()) control_rate(event, now_ns, out);
+  if (Status status = path_.step(event, settings_.paths->sizes(), now_ns, out); !status) return status;
   reread(out);
   if (now_ns >= journal_due_ns_) {
     journal_due_ns_ = now_ns + settings_.sync_lag_ns;
@@ -239,7 +237,7 @@ void SourceEnd::control_rate(const Tick& event, uint64_t now_ns, Effects& out) {
   flows_done_ = figures.bytes_done;
   const rate::Condition before = rate_->condition();
   rate::PathReport report = figures.report();
-  report.datagram_bytes = datagram_bytes_;
+  report.datagram_bytes = path_.datagram_bytes();
   const bool works = std::find(busy.begin(), busy.end(), true) != busy.end();
   const uint64_t rate_bps = rate_->step(report, works, now_ns);
   if (rate_->condition() != before && rate_->condition() > rate::Condition::kRunning) {

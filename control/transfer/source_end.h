@@ -16,6 +16,7 @@
 #include "control/rate/controller.h"
 #include "control/recovery/sender.h"
 #include "control/transfer/control_stream.h"
+#include "control/transfer/path_watch.h"
 #include "control/transfer/pending.h"
 #include "control/transfer/source_files.h"
 #include "control/transfer/source_recheck.h"
@@ -35,12 +36,12 @@ class SourceEnd {
   // ---- an attempt ----
   std::vector<TransferOffer> offer(const Request* request) const;  // in parts
   Status take_ready(const TransferReady& ready, size_t lanes);
-  void start_attempt(ControlStream& stream, const Agreement& agreement, size_t lanes, uint64_t now_ns,
-                     Effects& out);
+  void start_attempt(const std::string& peer_name, ControlStream& stream, const Agreement& agreement,
+                     size_t lanes, uint64_t now_ns, Effects& out);
   // Flows of an earlier life of this control: their workers are asked what they still have. `tag` tells their
   // answers from those to another control.
-  void adopt_work(ControlStream& stream, const Agreement& agreement, size_t lanes, uint32_t tag,
-                  uint64_t now_ns, Effects& out);
+  void adopt_work(const std::string& peer_name, ControlStream& stream, const Agreement& agreement,
+                  size_t lanes, uint32_t tag, uint64_t now_ns, Effects& out);
   bool adopting() const { return work_answers_ != 0; }
   void halt() { files_.halt(); }
   void settle(Effects& out) { journal_extents(out); }
@@ -90,7 +91,8 @@ class SourceEnd {
   void control_rate(const Tick& event, uint64_t now_ns, Effects& out);
   void reread(Effects& out);
   void journal_extents(Effects& out);
-  void begin(ControlStream& stream, const Agreement& agreement, size_t lanes, uint64_t now_ns);
+  void begin(const std::string& peer_name, ControlStream& stream, const Agreement& agreement, size_t lanes,
+             uint64_t now_ns);
   void say(Message message, Effects& out) const {
     if (stream_ != nullptr) stream_->say(std::move(message), out);
   }
@@ -106,7 +108,7 @@ class SourceEnd {
   uint64_t agreed_bps_ = 0;
   uint64_t limit_bps_ = 0;                // that an operator of this node set since; 0: none
   uint64_t peer_limit_bps_ = 0;           // that one of the destination set; 0: none
-  uint32_t datagram_bytes_ = 0;           // of a whole chunk, on an Ethernet wire
+  PathWatch path_;                        // does it carry the chunks?
   Indexed<LaneId, uint64_t> lane_rates_;  // as they were set
   uint64_t held_at_start_ = 0;            // by the peer, before these flows
   uint64_t flows_done_ = 0;               // what these flows have brought, as of the last tick

@@ -72,6 +72,7 @@ struct Agreement {
   std::vector<uint16_t> peer_ports;  // one per lane
   rate::Mode mode = rate::Mode::kAdaptive;
   uint32_t expected_loss_ppm = 0;
+  rate::SizeReason chunk_reason = rate::SizeReason::kAgreed;
 
   rate::Terms rate_terms() const {
     return {

@@ -309,6 +309,7 @@ View Transfer::view(uint64_t now_ns) const {
   if (leg.moving()) view.rate_bps = leg.watch().rate_bps();
   view.lanes = leg.agreement().lanes;
   view.chunk_bytes = leg.agreement().chunk_bytes;
+  if (view.lanes != 0) view.chunk_reason = rate::size_reason_name(leg.agreement().chunk_reason);
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
   view.rate_limit_bps = leg.agreement().rate_bps;
   if (job_.limit_bps != 0) view.rate_limit_bps = std::min(view.rate_limit_bps, job_.limit_bps);
@@ -350,6 +351,7 @@ View view_of(const Saved& saved) {
   if (leg.agreement) {
     view.lanes = leg.agreement->lanes;
     view.chunk_bytes = leg.agreement->chunk_bytes;
+    view.chunk_reason = rate::size_reason_name(leg.agreement->chunk_reason);
     view.crc = wire::crc_kind_name(leg.agreement->crc_kind);
     view.rate_limit_bps = leg.agreement->rate_bps;
     view.rate_mode = rate::mode_name(leg.agreement->mode);

@@ -49,6 +49,7 @@ struct View {
   std::optional<double> rate_bps;  // payload over the last second; nothing: there is no figure yet
   uint32_t lanes = 0;
   uint32_t chunk_bytes = 0;
+  std::string chunk_reason;  // rate::SizeReason, once it is agreed upon
   std::string crc;
   uint64_t rate_limit_bps = 0;
   std::string rate_mode;   // rate::Mode, once it is agreed upon

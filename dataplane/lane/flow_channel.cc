@@ -8,13 +8,11 @@ namespace sluice::lane {
 int FlowChannel::open(net::DatagramQueue& datagrams, const board::FlowConfig& config) {
   datagrams_ = &datagrams;
   seal_ = seal::FlowSeal(static_cast<wire::CrcKind>(config.crc_kind));
-  return datagrams.open_path(
-      {.local = {net::Address::of(config.local_ip), config.local_port},
-       .peer = {net::Address::of(config.peer_ip), config.peer_port},
-       .header_bytes = wire::kHeaderBytes,
-       .udp_checksum = config.udp_checksum != 0,
-       .datagram_bytes_max = static_cast<uint32_t>(wire::kHeaderBytes) + config.chunk_bytes},
-      &path_);
+  return datagrams.open_path({.local = {net::Address::of(config.local_ip), config.local_port},
+                              .peer = {net::Address::of(config.peer_ip), config.peer_port},
+                              .header_bytes = wire::kHeaderBytes,
+                              .udp_checksum = config.udp_checksum != 0},
+                             &path_);
 }
 
 void FlowChannel::tell_reachable(bool reachable, uint64_t now_ns, board::FlowState& state) {

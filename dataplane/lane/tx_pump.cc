@@ -74,16 +74,15 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
 }
 
 // Repairs and retransmissions take turns, since a peer without buffers loses every retransmission until
-// repairs have completed extents. Padded probes are few, and not to wait behind data that never arrive.
+// repairs have completed extents. Padded probes are few, and do not wait for data that may never arrive.
 TxSide::Sent TxSide::send_next(Flow& flow, uint64_t leaves_ns) {
+  if (!flow.padded.empty()) return send_padded(flow, leaves_ns);
   flow.repair_turn = !flow.repair_turn;
-  if (flow.repair_turn && !flow.padded.empty()) return send_padded(flow, leaves_ns);
   Sent sent = flow.repair_turn ? send_repair(flow, leaves_ns) : send_retransmission(flow, leaves_ns);
   if (sent == Sent::kNothing) {
     sent = flow.repair_turn ? send_retransmission(flow, leaves_ns) : send_repair(flow, leaves_ns);
   }
   if (sent == Sent::kNothing) sent = send_new(flow, leaves_ns);
-  if (sent == Sent::kNothing && !flow.padded.empty()) return send_padded(flow, leaves_ns);
   if (sent == Sent::kNothing) sent = send_repeat(flow, leaves_ns);
   return sent;
 }

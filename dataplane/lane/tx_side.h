@@ -4,7 +4,7 @@
 // One thread: the worker; no allocation, lock or blocking call outside open(). An extent's buffer goes from
 // the pool through the states of extent_state.h and back, once the peer has completed it and the device has
 // let go of it. Order of sending on a flow: retransmissions and repairs (NEED) in turns, then new data;
-// padded probes take turns with all of it.
+// padded probes before all of it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

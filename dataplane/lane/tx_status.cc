@@ -79,6 +79,7 @@ void TxSide::take_levels(Flow& flow, const wire::Status& status) {
 // How many of the padded probes came, for control.
 void TxSide::take_padded(Flow& flow, const wire::Status& status) {
   if (status.padded_count == 0) return;
+  static_assert(board::kPaddedSizesMax == wire::kPaddedSizesMax);
   for (uint32_t i = 0; i < board::kPaddedSizesMax; ++i) {
     const wire::PaddedSize size = i < status.padded_count ? status.padded[i] : wire::PaddedSize();
     set(flow.slot.state.padded_came[i], uint64_t{size.bytes} << 32 | size.count);

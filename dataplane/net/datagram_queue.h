@@ -32,7 +32,6 @@ struct PathConfig {
   Endpoint peer;              // of the same family
   uint32_t header_bytes = 0;  // with which every datagram begins that is sent on the path; an even number
   bool udp_checksum = false;
-  uint32_t datagram_bytes_max = 0;  // of those that will be sent, header included
 };
 
 // The way of one flow to its peer and back. Made by a DatagramQueue, used and destroyed by its thread, before

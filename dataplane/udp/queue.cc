@@ -41,8 +41,6 @@ std::string_view remedy_of(int error) {
     case EPERM:
     case EACCES:
       return "a firewall or policy of this host forbids it";
-    case EMSGSIZE:
-      return "its route has a smaller MTU than the port: set [port] mtu, or use --chunk-bytes";
     default:
       return "the flow is not opened";
   }

@@ -82,10 +82,8 @@ class SocketQueue : public ::testing::TestWithParam<const char*> {
       b_end_ = endpoint(address, free_port(address));
     } while (b_end_.port == a_end_.port);
   }
-  static int open(End& end, const Endpoint& local, const Endpoint& peer, uint32_t datagram_bytes_max = 0) {
-    return end.queue.open_path(
-        {.local = local, .peer = peer, .header_bytes = kHeader, .datagram_bytes_max = datagram_bytes_max},
-        &end.path);
+  static int open(End& end, const Endpoint& local, const Endpoint& peer) {
+    return end.queue.open_path({.local = local, .peer = peer, .header_bytes = kHeader}, &end.path);
   }
   void open_both() {
     ASSERT_EQ(open(a_, a_end_, b_end_), 0);
@@ -234,7 +232,19 @@ TEST_P(SocketQueue, AnAddressOfAnotherHostIsRefused) {
   EXPECT_EQ(open(a_, other, b_end_), EADDRNOTAVAIL);
 }
 
-TEST_P(SocketQueue, ARouteThatIsTooNarrowIsRefused) { EXPECT_EQ(open(a_, a_end_, b_end_, 70000), EMSGSIZE); }
+// More than a loopback carries: as where the first link of the way has become narrower.
+TEST_P(SocketQueue, WhatIsTooLongForTheFirstLinkIsLostAndTheRestGoesOn) {
+  open_both();
+  ASSERT_TRUE(a_.begin(1, 0, 66'000, &a_.queue.buffers()[0]));
+  ASSERT_TRUE(a_.begin(2, 0, 66'000, &a_.queue.buffers()[0]));
+  ASSERT_TRUE(a_.begin(3, 0, 1200, &a_.queue.buffers()[0]));
+  a_.queue.flush();
+  EXPECT_EQ(a_.count(Counter::tx_refused), 2U);
+  const auto got = receive(b_, 1);
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].mark, 3);
+  EXPECT_TRUE(a_.queue.ready(*a_.path, 1)) << "nothing waits for it";
+}
 
 TEST_P(SocketQueue, APathThatGoesTakesItsDatagramsAlong) {
   open_both();

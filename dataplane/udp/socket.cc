@@ -93,9 +93,6 @@ int open_socket(const net::PathConfig& config, UniqueFd* out) {
   if (::bind(socket.get(), local.get(), local.bytes) != 0) return errno;
   const SocketAddress peer = socket_address(config.peer);
   if (::connect(socket.get(), peer.get(), peer.bytes) != 0) return errno;
-  const uint32_t mtu = ip4 ? get(socket.get(), SOL_IP, IP_MTU) : get(socket.get(), SOL_IPV6, IPV6_MTU);
-  const auto headers = static_cast<uint32_t>((ip4 ? net::kIp4Bytes : net::kIp6Bytes) + net::kUdpBytes);
-  if (mtu != 0 && config.datagram_bytes_max > mtu - std::min(mtu, headers)) return EMSGSIZE;
   *out = std::move(socket);
   return 0;
 }

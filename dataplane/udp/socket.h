@@ -25,8 +25,8 @@ struct SocketAddress {
 SocketAddress socket_address(const net::Endpoint& endpoint);
 net::Endpoint endpoint_of(const sockaddr_storage& storage);
 
-// 0, or errno: EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH, EPERM; EMSGSIZE: the way to the peer begins with a
-// link that does not carry config.datagram_bytes_max.
+// 0, or errno: EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH, EPERM. What the first link does not carry is refused
+// when it is sent, as what a later one does not carry is lost: control finds that out.
 int open_socket(const net::PathConfig& config, UniqueFd* socket);
 
 // What the kernel gave, as it counts: with its own book-keeping, which takes half of it and more.

@@ -36,6 +36,7 @@ Json session_fields(const api::Session& s) {
               {"rtt_us", s.rtt_us()},
               {"lanes", s.lanes()},
               {"chunk_bytes", s.chunk_bytes()},
+              {"chunk_reason", s.chunk_reason()},
               {"crc", s.crc()},
               {"rate_limit_bps", s.rate_limit_bps()},
               {"rate_mode", s.rate_mode()},

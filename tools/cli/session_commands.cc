@@ -39,6 +39,11 @@ std::string row(const api::Session& session) {
   return line + "\n";
 }
 
+// Why chunks are no longer, where that is not what was configured.
+std::string_view chunk_reason(const api::Session& s) {
+  return s.chunk_reason() == "path" ? " (all that the path carries)" : "";
+}
+
 std::string details(const api::Session& s) {
   std::string out;
   const auto add = [&out](std::string_view name, const std::string& value) {
@@ -58,8 +63,8 @@ std::string details(const api::Session& s) {
   add("rate mode",
       printable(s.rate_mode()) + (s.rate_state().empty() ? "" : ", " + printable(s.rate_state())));
   add("elapsed", fmt::format("{:.3f} s, of data {:.3f} s", s.elapsed_s(), s.data_elapsed_s()));
-  add("chunks", fmt::format("{} of {} bytes, {} retransmits, {} duplicates", s.chunks(), s.chunk_bytes(),
-                            s.retransmits(), s.duplicates()));
+  add("chunks", fmt::format("{} of {} bytes{}, {} retransmits, {} duplicates", s.chunks(), s.chunk_bytes(),
+                            chunk_reason(s), s.retransmits(), s.duplicates()));
   add("losses", fmt::format("{} network, {} destination had no room, {} CRC errors", s.lost(), s.no_room(),
                             s.crc_errors()));
   add("round trip", s.rtt_us() == 0 ? "" : fmt::format("{:.0f} us", s.rtt_us()));

@@ -224,14 +224,16 @@ def inside_namespace(name, make):
 class VethWire(Wire):
     """kernel_addresses: the second end belongs to the kernel's own IP stack, with these addresses, rather
     than to a dataplane. lose: of 1000 frames, so many are dropped on the way, by a bridge in between.
+    middle_mtu: between two bridges is a link of this MTU; longer packets are dropped there without a word.
     sockets: of these sides (0, 1) the dataplane uses the kernel's sockets, the others af_packet."""
 
     name = "af_packet"
 
-    def __init__(self, mtu=9000, kernel_addresses=(), rate="4G", lose=0, sockets=()):
+    def __init__(self, mtu=9000, kernel_addresses=(), rate="4G", lose=0, sockets=(), middle_mtu=0):
         self.mtu = mtu
         self.rate = rate
         self._lose = lose
+        self._middle_mtu = middle_mtu
         self._sockets = set(sockets)
         self._kernel_addresses = [[f"10.77.0.{side + 1}/24", f"fd77::{side + 1}/64"] if side in self._sockets else
                                   list(kernel_addresses) * side for side in (0, 1)]  # fmt: skip
@@ -249,10 +251,11 @@ class VethWire(Wire):
         return self
 
     def _make(self):
-        for namespace in [*self._namespaces, *([self._bridge] if self._lose else [])]:
+        bridged = self._lose or self._middle_mtu
+        for namespace in [*self._namespaces, *([self._bridge] if bridged else [])]:
             run(["ip", "netns", "add", namespace])
             self._made.append(namespace)
-        if self._lose:
+        if bridged:
             self._make_bridge()
         else:
             self._make_veth(self._namespaces[0], self._namespaces[1], "data0")
@@ -271,20 +274,37 @@ class VethWire(Wire):
 
     def _make_bridge(self):
         middle = self._bridge
-        run(["ip", "-n", middle, "link", "add", "br0", "mtu", self.mtu, "type", "bridge", "stp_state", "0",
-             "forward_delay", "0", "mcast_snooping", "0"])  # fmt: skip
+        # A link that is narrow stands between two bridges: neither node's own interface meets it.
+        bridges = ["br0", "br1"] if self._middle_mtu else ["br0", "br0"]
+        for bridge in sorted(set(bridges)):
+            run(["ip", "-n", middle, "link", "add", bridge, "mtu", self.mtu, "type", "bridge", "stp_state", "0",
+                 "forward_delay", "0", "mcast_snooping", "0"])  # fmt: skip
         for side, namespace in enumerate(self._namespaces):
             self._make_veth(namespace, middle, f"port{side}")
-            run(["ip", "-n", middle, "link", "set", f"port{side}", "master", "br0"])
+            run(["ip", "-n", middle, "link", "set", f"port{side}", "master", bridges[side]])
             self._raise(middle, f"port{side}", addresses=False)
-        self._raise(middle, "br0", addresses=False)
+        if self._middle_mtu:
+            run(["ip", "-n", middle, "link", "add", "inner0", "type", "veth", "peer", "name", "inner1"])
+            for side in (0, 1):
+                run(["ip", "-n", middle, "link", "set", f"inner{side}", "master", bridges[side]])
+                self._raise(middle, f"inner{side}", addresses=False)
+            self.narrow(self._middle_mtu)
+        for bridge in sorted(set(bridges)):
+            self._raise(middle, bridge, addresses=False)
+        if not self._lose:
+            return
         rules = ("add table bridge lossy; "
                  "add chain bridge lossy way { type filter hook forward priority 0; policy accept; }; "
                  f"add rule bridge lossy way numgen random mod 1000 < {self._lose} drop")  # fmt: skip
         run([*self._enter(middle), "nft", rules])
 
+    def narrow(self, mtu):
+        """From now on the middle carries no longer packets than that, in both directions."""
+        for side in (0, 1):
+            run(["ip", "-n", self._bridge, "link", "set", f"inner{side}", "mtu", mtu])
+
     def _raise(self, namespace, device, addresses):
-        if device != "br0" and len(self._sockets) < 2:
+        if not device.startswith("br") and (len(self._sockets) < 2 or self._middle_mtu):
             # A veth passes partial checksums and super-frames, which no real wire carries.
             run([*self._enter(namespace), "ethtool", "-K", device, "tx", "off", "gso", "off", "tso", "off",
                  "gro", "off"])  # fmt: skip

@@ -7,7 +7,8 @@ namespace sluice::sim {
 
 namespace {
 
-constexpr size_t kSluiceAt = 14 + 20 + 8;
+constexpr size_t kEthernetBytes = 14;
+constexpr size_t kSluiceAt = kEthernetBytes + 20 + 8;
 uint64_t low32(const uint8_t* at) {
   return uint64_t{at[0]} << 24 | uint64_t{at[1]} << 16 | uint64_t{at[2]} << 8 | at[3];
 }
@@ -36,6 +37,10 @@ void Wire::send(uint32_t node, std::span<const uint8_t> frame) {
   }
   if (udp && d.udp_frames < 64 && (plan_.lost_frames[node] >> d.udp_frames++ & 1) != 0) {
     ++d.picked;
+    return;
+  }
+  if (node == kSource && carries_bytes_ != 0 && frame.size() > kEthernetBytes + carries_bytes_) {
+    ++d.too_long;
     return;
   }
   d.path.push(frame, now_ns, d);
@@ -70,6 +75,7 @@ void Wire::run(uint32_t node) {
 
 void Wire::heal() {
   healed_ = true;
+  if (!plan_.stays_narrow) carries_bytes_ = 0;
   for (uint32_t node = 0; node < 2; ++node) {
     emulator::Settings clean;
     clean.delay.fixed_us = std::min(plan_.path[node].delay.fixed_us, 5000.0);
@@ -84,7 +90,7 @@ uint64_t Wire::faults() const {
   uint64_t sum = 0;
   for (const auto& d : directions_) {
     const emulator::PathCounters& c = d->path.counters();
-    sum += c.dropped() + c.duplicated + c.overtaking + d->picked + d->forger.count();
+    sum += c.dropped() + c.duplicated + c.overtaking + d->picked + d->too_long + d->forger.count();
     for (const uint64_t n : c.corrupted) sum += n;
   }
   return sum;

@@ -27,6 +27,8 @@ class Wire {
 
   void send(uint32_t node, std::span<const uint8_t> frame);
   void heal();
+  // From now on the source's IP datagrams of more bytes are lost; 0: none is for its size.
+  void narrow(uint32_t carries_bytes) { carries_bytes_ = carries_bytes; }
   void blackhole(uint32_t node, uint64_t until_ns);
   uint64_t faults() const;
   uint64_t frames() const { return directions_[0]->path.counters().in + directions_[1]->path.counters().in; }
@@ -43,7 +45,8 @@ class Wire {
     Forger forger;
     uint64_t woken_ns = UINT64_MAX;  // the next run
     uint64_t udp_frames = 0;
-    uint64_t picked = 0;  // lost by the plan's bits
+    uint64_t picked = 0;    // lost by the plan's bits
+    uint64_t too_long = 0;  // for a link in the middle
   };
   void plan_run(uint32_t node);
   void run(uint32_t node);
@@ -54,6 +57,7 @@ class Wire {
   Arrive arrive_;
   std::array<std::unique_ptr<Direction>, 2> directions_;
   bool healed_ = false;
+  uint32_t carries_bytes_ = 0;
 };
 
 }  // namespace sluice::sim

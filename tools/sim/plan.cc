@@ -248,6 +248,19 @@ void make_volume(Plan& p, Random& r) {
                        .down_ns = r.scale(kMs, 200 * kMs)});
 }
 
+// A link in the middle of the way that carries less than both ports. Drawn from a stream of its own.
+void make_narrow(Plan& p, Random& r) {
+  if (p.stranger_alone || !r.chance(150'000)) return;
+  constexpr uint32_t kLinks[] = {1280, 1492, 1500, 4352};
+  p.carries_bytes =
+      r.flip() ? kLinks[r.below(std::size(kLinks))] : static_cast<uint32_t>(r.between(1280, 8900));
+  p.narrow_ns =
+      r.flip() ? 0 : r.below(std::min(p.safety_ns, 30 * kMs + p.bytes() * 16 * kSecond / p.rate_bps));
+  p.stays_narrow = r.flip();
+  // To find out what is carried takes a while, and no node may be configured to have less patience than this.
+  p.stall_timeout_ns = std::max(p.stall_timeout_ns, 5 * kSecond);
+}
+
 }  // namespace
 
 const char* crash_name(CrashKind kind) {
@@ -309,6 +322,8 @@ Plan make_plan(uint64_t seed) {
     p.full_per_million = places.scale(50'000, 1'000'000);
     p.full_ns = places.scale(kMs, 5 * kSecond);
   }
+  Random narrow(seed, 8);
+  make_narrow(p, narrow);
   Random modes(seed, 7);
   if (modes.chance(500'000)) p.rate_mode = modes.chance(700'000) ? rate::Mode::kAdaptive : rate::Mode::kCubic;
   // Declared, whether it is so or not: what is lost is then repeated unasked.
@@ -340,10 +355,11 @@ std::string Plan::text() const {
         d.sector_bytes, d.commit_ns);
   }
   out += fmt::format(
-      "blackholes {}/s of {} ns, forged {}/1e6 alone {}, device burst {} hold_ns {} ring {} caller_copies "
+      "carries {} bytes from {} ns on, stays {}; blackholes {}/s of {} ns, forged {}/1e6 alone {}, device "
+      "burst {} hold_ns {} ring {} caller_copies "
       "{}\n",
-      blackhole_per_second, blackhole_ns, forged_per_million, stranger_alone, device_burst, device_hold_ns,
-      device_ring, caller_copies);
+      carries_bytes, narrow_ns, stays_narrow, blackhole_per_second, blackhole_ns, forged_per_million,
+      stranger_alone, device_burst, device_hold_ns, device_ring, caller_copies);
   out += fmt::format("stream latency_ns {} jitter_ns {} cuts {} notice_ns {}\n", stream_latency_ns,
                      stream_jitter_ns, fmt::join(cuts, " "), cut_notice_ns);
   out += fmt::format("stalls {}/1e6 of {} ns\n", stall_per_million, stall_ns);

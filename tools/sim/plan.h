@@ -113,6 +113,11 @@ struct Plan {
 
   std::array<emulator::Settings, 2> path;  // by the node that sends
   std::array<uint64_t, 2> lost_frames{};   // bit n: the n-th UDP frame of that node is lost
+  // The path from the source carries IP datagrams of so many bytes, from a moment on; 0: of any size. What is
+  // longer is lost, and nobody says so.
+  uint32_t carries_bytes = 0;
+  uint64_t narrow_ns = 0;
+  bool stays_narrow = false;  // also when all else is healed
   uint64_t blackhole_per_second = 0;
   uint64_t blackhole_ns = 0;
   bool stranger_alone = false;      // no other fault, and no attempt may end for it

@@ -266,6 +266,10 @@ void Session::perform(const transfer::OpenFlow& e) {
   board()->open_flow(flows_.slot(e.lane), config, this);
   host_.trace.add(host_.now_ns(), host_.node, "open flow", e.lane.value(), config.flow_id);
   if (e.lane == LaneId(0)) ++host_.trace.reached.attempts;
+  if (e.lane == LaneId(0) && e.config.direction == board::Direction::kTx &&
+      transfer_->leg(e.leg).agreement().chunk_reason == rate::SizeReason::kPath) {
+    ++host_.trace.reached.narrowed;
+  }
   host_.oracle.moves(host_.node, transfer_->id());
   if (host_.node == kSource) host_.oracle.share_changed();
 }

@@ -30,6 +30,7 @@ struct Reached {
   uint64_t inquiries = 0;   // whether a session is still known where it began
   uint64_t freezes = 0;     // of a control
   uint64_t queued = 0;      // attempts that waited for a place of their node
+  uint64_t narrowed = 0;    // attempts whose chunks are those that the path carries
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -46,6 +47,7 @@ struct Reached {
     inquiries += o.inquiries;
     freezes += o.freezes;
     queued += o.queued;
+    narrowed += o.narrowed;
   }
 };
 

@@ -256,6 +256,11 @@ void World::schedule() {
     scheduler_.at(started_ns_ + a.time_ns, [this, &a] { act(a); });
   }
   schedule_blackholes();
+  if (plan_.carries_bytes > 0) {
+    scheduler_.at(started_ns_ + plan_.narrow_ns, [this] {
+      if (!healed_ || plan_.stays_narrow) wire_->narrow(plan_.carries_bytes);
+    });
+  }
   if (plan_.journal_lost_ns > 0) {
     scheduler_.at(started_ns_ + plan_.journal_lost_ns, [this] { lose_journal(); });
   }

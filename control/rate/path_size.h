@@ -1,0 +1,113 @@
+// How long the datagrams may be that a path carries, found on the path itself (after RFC 8899).
+//
+// Pure. Data begin with the size that both ports can do. Where the path carries less, nothing long arrives,
+// and nobody says so: what tells is that the peer answers and the data are missing. Then probes of several
+// sizes are sent, each a few times: a ladder of the sizes that links really have, and one between the longest
+// of them that came and the next. What came decides; loss that takes all sizes alike decides nothing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dataplane/core/status.h"
+
+namespace sluice::rate {
+
+// What makes a session's chunks as long as they are.
+enum class SizeReason : uint8_t {
+  kAgreed,  // ports, configuration, an operator
+  kPath,    // it carries no longer ones
+};
+std::string_view size_reason_name(SizeReason reason);  // "agreed", "path"
+
+// All of a datagram but its chunk: Sluice's header, UDP, IP.
+uint32_t datagram_overhead_bytes(bool ip4);
+
+// What is known of the paths to this node's peers. Forgotten after a while, so that longer ones are tried.
+class PathSizes {
+ public:
+  static constexpr uint64_t kKeptNs = 600'000'000'000;  // RFC 8899, PMTU_RAISE_TIMER
+
+  void set(const std::string& peer, bool ip4, uint32_t chunk_bytes, uint64_t now_ns);
+  // The longest chunk that is carried; 0: not known.
+  uint32_t chunk_bytes(const std::string& peer, bool ip4, uint64_t now_ns) const;
+
+ private:
+  struct Known {
+    uint32_t chunk_bytes = 0;
+    uint64_t until_ns = 0;
+  };
+  std::map<std::pair<std::string, bool>, Known> known_;
+};
+
+// One lane: notices that nothing long arrives, and finds out what does.
+class SizeSearch {
+ public:
+  static constexpr uint32_t kLeastDatagramBytes = 1280;  // every path carries that
+  static constexpr uint32_t kEach = 6;                   // probes of one size
+  static constexpr uint64_t kWindowNs = 100'000'000;     // a look at what arrived, at least
+  static constexpr uint64_t kWindowSent = 8;             // datagrams that say something
+  static constexpr uint64_t kPauseNs = 1'000'000'000;    // after a search in vain, at first
+  static constexpr uint64_t kPauseMaxNs = 60'000'000'000;
+  static constexpr uint64_t kUnsentNs = 10'000'000'000;  // for which probes may wait to be sent
+
+  // What the lane's flow says; all numbers but the round trip only grow.
+  struct Reading {
+    uint64_t sent = 0;      // data, each transmission
+    uint64_t arrived = 0;   // of them, as the peer says
+    uint64_t statuses = 0;  // of the peer
+    uint64_t rtt_ns = 0;    // 0: not known
+    uint64_t padded_sent = 0;
+    std::array<uint64_t, wire::kPaddedSizesMax> padded_came{};  // chunk bytes << 32, how many
+  };
+  struct Ask {  // for so many probes, each as long as a datagram with such a chunk
+    uint32_t chunk_bytes = 0;
+    uint32_t count = 0;
+  };
+
+  SizeSearch(uint32_t chunk_bytes, bool ip4);
+  std::vector<Ask> step(const Reading& reading, uint64_t now_ns);
+  // The longest chunk that the path carries, if that is less than what is sent.
+  std::optional<uint32_t> found() const { return found_; }
+
+ private:
+  struct Step {
+    uint32_t chunk_bytes = 0;
+    uint64_t before = 0;  // that had come already
+    uint64_t came = 0;
+  };
+  enum class Phase : uint8_t { kWatching, kLadder, kBetween };
+
+  void watch(const Reading& reading, uint64_t now_ns);
+  std::vector<Ask> search(Phase phase, std::vector<uint32_t> sizes, const Reading& reading, uint64_t now_ns);
+  std::vector<Ask> judge(const Reading& reading, uint64_t now_ns);
+  bool settled(const Reading& reading, uint64_t now_ns);
+  void give_up(const Reading& reading, uint64_t now_ns);
+  std::vector<uint32_t> ladder() const;
+
+  const uint32_t chunk_bytes_;
+  const uint32_t overhead_bytes_;
+  Phase phase_ = Phase::kWatching;
+  bool suspects_ = false;
+  // Two looks back: what left between them should have arrived by now.
+  Reading before_;
+  Reading last_;
+  uint64_t last_ns_ = 0;
+  uint64_t next_search_ns_ = 0;
+  uint64_t pause_ns_ = kPauseNs;
+  std::vector<Step> steps_;  // from the shortest
+  uint64_t sent_before_ = 0;
+  uint64_t asked_ = 0;
+  uint64_t asked_ns_ = 0;
+  uint64_t changed_ns_ = 0;
+  std::optional<uint32_t> found_;
+};
+
+}  // namespace sluice::rate

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/path_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "control/transfer/scenes_for_test.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+
+// Two lanes, of which one goes over a link that carries 1500 bytes.
+class Watching : public ::testing::Test {
+ protected:
+  Watching() {
+    for (auto& slot : slots_) slot = std::make_unique<board::FlowSlot>();
+    agreement_.peer_ip[10] = agreement_.peer_ip[11] = 0xFF;
+    watch_.begin("beta", agreement_, 2);
+  }
+  // What workers and peer make of a millisecond.
+  Status tick(bool first_is_narrow) {
+    now_ns_ += kMs;
+    for (auto& slot : slots_) {
+      const bool narrow = first_is_narrow && slot == slots_[0];
+      slot->state.chunks += 10;
+      slot->state.peer_datagrams += narrow ? 0 : 10;
+      slot->state.statuses += 1;
+      slot->state.rtt_ns = 5 * kMs;
+    }
+    Effects out;
+    const std::vector<const board::FlowSlot*> lanes{slots_[0].get(), slots_[1].get()};
+    Status status = watch_.step({.leg = LegId(3), .lanes = lanes}, sizes_, now_ns_, out);
+    for (const Effect& effect : out.drain()) {
+      const auto& command = std::get<CommandLane>(effect).command;
+      EXPECT_EQ(std::get<CommandLane>(effect).leg, LegId(3));
+      EXPECT_EQ(command.kind, board::CommandKind::kSendPadded);
+      EXPECT_EQ(command.lane, LaneId(0));
+      auto& state = slots_[0]->state;
+      state.padded_probes += command.tag;
+      if (command.range.length + 92 > 1500) continue;
+      for (auto& packed : state.padded_came) {
+        if (packed != 0) continue;
+        packed = command.range.length << 32 | command.tag;
+        break;
+      }
+      ++commands_;
+    }
+    return status;
+  }
+
+  Agreement agreement_{.lanes = 2, .chunk_bytes = 8192};
+  rate::PathSizes sizes_;
+  PathWatch watch_;
+  uint64_t now_ns_ = kMs;
+  uint32_t commands_ = 0;
+  std::array<std::unique_ptr<board::FlowSlot>, 2> slots_;
+};
+
+TEST_F(Watching, NothingIsAskedOfAGoodPath) {
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(tick(false));
+  EXPECT_EQ(commands_, 0U);
+  EXPECT_EQ(sizes_.chunk_bytes("beta", true, now_ns_), 0U);
+}
+
+TEST_F(Watching, OneLaneThatIsABlackHoleEndsTheAttemptAndIsRemembered) {
+  Status status;
+  for (int i = 0; i < 2000 && status; ++i) status = tick(true);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kStalled);
+  EXPECT_EQ(
+      status.error().message,
+      "the path to beta carries datagrams of at most 1500 bytes now, not of 8284: going on with chunks of "
+      "1408");
+  EXPECT_EQ(sizes_.chunk_bytes("beta", true, now_ns_), 1408U);
+  EXPECT_EQ(sizes_.chunk_bytes("beta", false, now_ns_), 0U);
+}
+
+TEST_F(Watching, KnowsHowLongADatagramIsOnTheWire) { EXPECT_EQ(watch_.datagram_bytes(), 8192U + 92 + 38); }
+
+// A whole transfer whose path becomes narrow: the attempt ends with that reason, and the next one fits.
+void expect_a_shorter_attempt(test::World& world) {
+  bool narrow = true;
+  world.on_effect = [&](const Effect& effect) {
+    const auto* command = std::get_if<CommandLane>(&effect);
+    if (command == nullptr || command->command.kind != board::CommandKind::kSendPadded) return;
+    board::FlowState& state = world.flow().state;
+    state.padded_probes += command->command.tag;
+    const uint64_t length = command->command.range.length;
+    for (uint32_t i = 0; length + 92 <= 1500 && i < board::kPaddedSizesMax; ++i) {
+      if (state.padded_came[i] != 0) continue;
+      state.padded_came[i] = length << 32 | command->command.tag;
+      break;
+    }
+  };
+  for (int i = 0; i < 2000 && narrow; ++i) {
+    world.flow().state.chunks += 10;
+    world.flow().state.statuses += 1;
+    world.flow().state.rtt_ns = kMs;
+    world.flow().state.last_peer_ns = world.now_ns;
+    world.pass(kMs);
+    narrow = world.leg_phase() == LegPhase::kMoving;
+  }
+  ASSERT_FALSE(narrow) << "the attempt ends";
+  ASSERT_EQ(world.said<Failure>().size(), 1U);
+  EXPECT_EQ(world.said<Failure>()[0].code, static_cast<uint32_t>(ErrorCode::kStalled));
+  EXPECT_NE(world.said<Failure>()[0].message.find("chunks of 1408"), std::string::npos);
+  if (!world.scene.initiator) world.peer_calls();
+  world.pass(5 * kSecondNs);
+  EXPECT_EQ(world.leg_phase(), LegPhase::kMoving);
+  EXPECT_EQ(world.leg().agreement().chunk_bytes, 1408U);
+  EXPECT_EQ(world.transfer().view(world.now_ns).chunk_reason, "path");
+}
+
+TEST(NarrowPath, ASourceThatCallsOffersWhatThePathCarries) {
+  const auto world = test::moving(test::source());
+  EXPECT_EQ(world->transfer().view(world->now_ns).chunk_reason, "agreed");
+  expect_a_shorter_attempt(*world);
+  EXPECT_EQ(world->said<Specification>().back().chunk_bytes_max_ip4, 1408U);
+}
+
+TEST(NarrowPath, ASourceThatWasCalledAnswersWithWhatThePathCarries) {
+  const auto world = test::moving(test::called(test::source()));
+  expect_a_shorter_attempt(*world);
+  EXPECT_EQ(world->said<SpecificationSet>().back().chunk_bytes, 1408U);
+  EXPECT_EQ(world->said<SpecificationSet>().back().chunk_reason, rate::SizeReason::kPath);
+}
+
+// The path from the peer is another one.
+TEST(NarrowPath, ADestinationIsNotHeldByWhatItsOwnPathCarries) {
+  test::Scene scene = test::destination();
+  scene.settings.paths = std::make_shared<rate::Paths>();
+  test::World world(scene);
+  scene.settings.paths->sizes().set(world.leg().peer_name(), true, 1408, world.now_ns);
+  world.start();
+  EXPECT_EQ(world.said<Specification>().back().chunk_bytes_max_ip4, 8192U);
+}
+
+}  // namespace
+}  // namespace sluice::transfer
