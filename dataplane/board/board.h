@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 9;
+inline constexpr uint32_t kVersion = 10;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -32,6 +32,9 @@ inline constexpr uint32_t kGapSlots = 4096;
 inline constexpr uint32_t kPaddedSizesMax = 16;  // sizes of padded probes at a time, as in a status
 
 enum class Direction : uint8_t { kTx = 1, kRx = 2 };
+// Whether datagrams come from the addresses that were agreed upon, both ways; or one end is behind a NAT or a
+// firewall, sends first, keeps the way open, and the other end learns its address from what comes.
+enum class Reach : uint8_t { kAgreed = 0, kPeerOpens = 1, kWeOpen = 2 };
 
 // ---- flow slots ------------------------------------------------------------------------------
 
@@ -49,12 +52,13 @@ struct FlowConfig {
   uint16_t local_port = 0;          // UDP; worker = (local_port - udp_port_base) % workers
   uint16_t peer_port = 0;
   uint8_t local_ip[16] = {};  // IPv4 as ::ffff:a.b.c.d
-  uint8_t peer_ip[16] = {};
+  uint8_t peer_ip[16] = {};   // kPeerOpens: what the peer takes for its own; only the family counts
   Direction direction = Direction::kTx;
   uint8_t crc_kind = 0;               // wire::CrcKind
   uint8_t udp_checksum = 0;           // 1: compute (offloaded where the device can), 0: send zero
   uint8_t expected_loss_percent = 0;  // tx: what the path loses whatever is sent, as declared; 0 to 95
-  uint8_t reserved[4] = {};
+  Reach reach = Reach::kAgreed;
+  uint8_t reserved[3] = {};
 };
 
 // Written by control while the flow lives.
@@ -245,7 +249,7 @@ static_assert(SLUICE_BYTES(FlowConfig, 96) && SLUICE_AT(FlowConfig, flow_id, 0) 
               SLUICE_AT(FlowConfig, local_ip, 56) && SLUICE_AT(FlowConfig, peer_ip, 72) &&
               SLUICE_AT(FlowConfig, direction, 88) && SLUICE_AT(FlowConfig, crc_kind, 89) &&
               SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, expected_loss_percent, 91) &&
-              SLUICE_AT(FlowConfig, reserved, 92));
+              SLUICE_AT(FlowConfig, reach, 92) && SLUICE_AT(FlowConfig, reserved, 93));
 static_assert(SLUICE_BYTES(FlowControl, 24) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16));
 static_assert(SLUICE_BYTES(FlowState, 448) && SLUICE_AT(FlowState, chunks, 0) &&

@@ -141,6 +141,9 @@ board::FlowConfig any_config(World& world, uint32_t node, uint32_t slot, fuzz::I
     case 14:
       c.direction = static_cast<board::Direction>(input.take<uint8_t>());
       break;
+    case 15:
+      c.reach = static_cast<board::Reach>(input.take<uint8_t>() % 4);
+      break;
     default:
       break;
   }

@@ -28,6 +28,7 @@ struct World {
   uint64_t size = 0;
   uint32_t chunk_bytes = 0;
   CrcKind crc_kind = CrcKind::kCrc64Ecma;
+  board::Reach reach = board::Reach::kAgreed;
   uint64_t now_ns = 1'000'000'000;
   uint64_t next_seq = 0;
   uint64_t status_seq = 0;
@@ -53,6 +54,7 @@ void open_flow(World& world, uint32_t slot, uint64_t flow_id, board::Direction d
   std::memcpy(c.peer_ip, c.local_ip, 16);
   c.peer_ip[15] = 2;
   c.direction = direction;
+  c.reach = world.reach;
   board::FlowSlot& flow = world.node.board().flows[slot];
   flow.config = c;
   flow.control.rate_bps = c.rate_bps;
@@ -64,6 +66,7 @@ void begin(World& world, fuzz::Input& input) {
   const uint32_t form = input.take<uint8_t>();
   world.chunk_bytes = kChunkBytes[form % 4];
   world.crc_kind = (form & 4) != 0 ? CrcKind::kCrc32c : CrcKind::kCrc64Ecma;
+  world.reach = static_cast<board::Reach>((form >> 6) % 3);
   const uint32_t direct = (form & 8) != 0 ? uint32_t{board::kObjectDirect} : 0;
   world.size = 1 + input.take<uint32_t>() % kFileBytes;
   FuzzNode& node = world.node;
@@ -158,6 +161,8 @@ Frame datagram(World& world, fuzz::Input& input) {
   std::memcpy(local.bytes, world.node.side().port.info().ip4, 16);
   net::Address peer = local;
   peer.bytes[15] = 2;
+  // A peer that is learnt comes from elsewhere now and then, or a stranger does.
+  if (world.reach == board::Reach::kPeerOpens) peer.bytes[15] = static_cast<uint8_t>(2 + input.below(3));
   const net::FrameTemplate front(peer, 47000, local, 47000);
   Frame frame(front.bytes() + wire::kHeaderBytes);
   front.write(frame.data(), wire::kHeaderBytes + h.length);

@@ -3,6 +3,9 @@
 
 #include <cstring>
 
+#include "dataplane/core/host_address.h"
+#include "dataplane/core/moved_peer.h"
+
 namespace sluice::lane {
 
 int FlowChannel::open(net::DatagramQueue& datagrams, const board::FlowConfig& config) {
@@ -11,8 +14,18 @@ int FlowChannel::open(net::DatagramQueue& datagrams, const board::FlowConfig& co
   return datagrams.open_path({.local = {net::Address::of(config.local_ip), config.local_port},
                               .peer = {net::Address::of(config.peer_ip), config.peer_port},
                               .header_bytes = wire::kHeaderBytes,
-                              .udp_checksum = config.udp_checksum != 0},
+                              .udp_checksum = config.udp_checksum != 0,
+                              .learns_peer = config.reach == board::Reach::kPeerOpens},
                              &path_);
+}
+
+bool FlowChannel::may_be_moved(const net::RxDatagram& datagram, uint64_t now_ns) const {
+  const net::PathConfig& config = path_->config();
+  const net::Endpoint& from = datagram.source;
+  return config.learns_peer && path_->came_here(datagram) &&
+         (!knows_peer() || now_ns - heard_ns_ >= kMovedSilenceNs) && from.port != 0 &&
+         from.address.is_ip4() == config.local.address.is_ip4() &&
+         address_problem(from.address.bytes, config.local.address.bytes).empty();
 }
 
 void FlowChannel::tell_reachable(bool reachable, uint64_t now_ns, board::FlowState& state) {

@@ -25,9 +25,11 @@ class FlowChannel {
   // The same, and tells the board since when it is false.
   bool ready(uint64_t now_ns, board::FlowState& state) {
     const bool is_ready = ready(now_ns);
-    if (is_ready == unreachable_) tell_reachable(is_ready, now_ns, state);
+    if (is_ready == unreachable_ && knows_peer()) tell_reachable(is_ready, now_ns, state);
     return is_ready;
   }
+  // False: the peer's address is learnt from its datagrams, and none has come.
+  bool knows_peer() const { return path_->knows_peer(); }
   // A datagram of the peer showed that it gets what is sent here.
   void confirm(uint64_t now_ns) { path_->confirm(now_ns); }
 
@@ -39,6 +41,16 @@ class FlowChannel {
 
   // The datagram came the way of this flow.
   bool is_way_of(const net::RxDatagram& datagram) const { return path_->is_way_of(datagram); }
+  // It did not, and is the peer's all the same if it proves that (dataplane/core/moved_peer.h): the peer's
+  // address is learnt, and the one that is known has been silent.
+  bool may_be_moved(const net::RxDatagram& datagram, uint64_t now_ns) const;
+  // It has proved that: the peer is where it came from.
+  void move_to(const net::RxDatagram& datagram, uint64_t now_ns) {
+    datagrams_->move_path(*path_, datagram.source);
+    heard_ns_ = now_ns;
+  }
+  // A right datagram came the way of this flow.
+  void heard(uint64_t now_ns) { heard_ns_ = now_ns; }
   const seal::FlowSeal& seal() const { return seal_; }
 
   // Bytes of a datagram with this payload on the wire: preamble, gap and FCS included.
@@ -52,6 +64,7 @@ class FlowChannel {
   net::DatagramQueue* datagrams_ = nullptr;
   std::unique_ptr<net::Path> path_;
   seal::FlowSeal seal_;
+  uint64_t heard_ns_ = 0;
   bool unreachable_ = false;
 };
 

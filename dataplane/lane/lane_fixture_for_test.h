@@ -151,6 +151,7 @@ class Lane : public ::testing::Test {
     while (!sent.empty()) {
       Frame frame = std::move(sent.front());
       sent.pop_front();
+      if (on_the_way && !on_the_way(frame, &from == &a_)) continue;
       if (chance(f.loss)) continue;
       if (chance(f.corrupt)) frame[random_() % frame.size()] ^= static_cast<uint8_t>(1U << (random_() % 8));
       if (chance(f.duplicate)) arrived.push_back(frame);
@@ -293,6 +294,8 @@ class Lane : public ::testing::Test {
     EXPECT_EQ(sum, side.counter(Counter::rx_frames));
   }
 
+  // What is between the two does with a frame what it likes; false: it does not get through.
+  std::function<bool(Frame&, bool from_a)> on_the_way;
   std::mt19937_64 random_{42};
   Side a_;
   Side b_;

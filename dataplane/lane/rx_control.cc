@@ -155,7 +155,12 @@ bool RxSide::pump(uint64_t now_ns) {
     Flow& flow = *flows_[index];
     if (flow.closing) continue;
     take_gaps(flow);
-    if (now_ns < flow.next_status_ns || !flow.channel.ready(now_ns, flow.slot.state)) continue;
+    if (now_ns < flow.next_status_ns) continue;
+    if (!flow.channel.ready(now_ns, flow.slot.state)) {
+      // Once its first datagram has come, it is answered at once.
+      if (!flow.channel.knows_peer()) flow.next_status_ns = now_ns + kIdleStatusNs;
+      continue;
+    }
     send_status(flow, now_ns);
     busy = true;
   }

@@ -6,17 +6,40 @@
 #include <cstring>
 
 #include "dataplane/base/check.h"
+#include "dataplane/core/moved_peer.h"
 #include "dataplane/lane/rx_flow.h"
 
 namespace sluice::lane {
 
-RxSide::Flow* RxSide::match(const net::RxDatagram& datagram, const wire::Header& header) {
+RxSide::Flow* RxSide::match(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns) {
   const auto slot = static_cast<uint32_t>(header.flow_id & 0xFFFF);  // we named the flow so
   if (slot >= flows_.size() || flows_[slot] == nullptr) return nullptr;
   Flow& flow = *flows_[slot];
-  if (flow.config.flow_id != header.flow_id || flow.closing || !flow.channel.is_way_of(datagram))
-    return nullptr;
+  if (flow.config.flow_id != header.flow_id || flow.closing) return nullptr;
+  if (!flow.channel.is_way_of(datagram) && !follow(flow, datagram, header, now_ns)) return nullptr;
   return &flow;
+}
+
+// It came from another address than the peer's. True: the peer is there now.
+bool RxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
+  if (flow.config.reach != board::Reach::kPeerOpens) return false;
+  const KnownSender known{.send_time_ns = flow.echo_send_time_ns,
+                          .arrival_ns = flow.echo_arrival_ns,
+                          .statuses_heard = flow.statuses_heard,
+                          .statuses_sent = flow.status_seq,
+                          .done_known = flow.done_log.known(),
+                          .done_end = flow.done_log.end()};
+  const SaidOfSender said{
+      .send_time_ns = h.send_time_ns, .statuses_heard = h.statuses_heard, .done_seen = h.done_seen};
+  if (!flow.channel.may_be_moved(datagram, now_ns) || !is_same_sender(known, said, now_ns) ||
+      !flow.channel.seal().open(h, datagram.payload, nullptr).good()) {
+    resources_.count(Counter::rx_false_address);
+    return false;
+  }
+  resources_.count(Counter::peer_addresses);
+  flow.channel.move_to(datagram, now_ns);
+  flow.next_status_ns = 0;
+  return true;
 }
 
 // What any valid datagram of the flow tells of its sender.
@@ -37,11 +60,13 @@ void RxSide::note_peer(Flow& flow, const wire::Header& header, bool overtaken, u
 
 // A number below the window. If nothing else comes, what moved the window was false, and it goes back. Old
 // data that a stranger repeats do no harm: their bytes are those that are there.
-void RxSide::on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& h) {
+void RxSide::on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& h,
+                         uint64_t now_ns) {
   if (!flow.channel.seal().open(h, datagram.payload, nullptr).good()) {
     add(flow.slot.state.crc_errors, 1);
     return resources_.count(Counter::rx_drop_crc);
   }
+  flow.channel.heard(now_ns);
   if (h.tx_seq >= flow.window.end()) return resources_.count(Counter::rx_drop_far_tx_seq);
   resources_.count(Counter::rx_drop_old_tx_seq);
   const uint64_t chunks = flow.slot.state.chunks.load(std::memory_order_relaxed);
@@ -67,16 +92,17 @@ void RxSide::mark_received(Flow& flow, const wire::Header& header, SeqWindow::Ve
 }
 
 void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
-  Flow* const flow = match(datagram, h);
+  Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
   const auto verdict = flow->window.check(h.tx_seq);
-  if (verdict == SeqWindow::Verdict::kTooOld) return on_old_data(*flow, datagram, h);
+  if (verdict == SeqWindow::Verdict::kTooOld) return on_old_data(*flow, datagram, h, now_ns);
 
   const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, empty_place(*flow, h));
   if (!opened.good()) {
     add(flow->slot.state.crc_errors, 1);
     return resources_.count(Counter::rx_drop_crc);
   }
+  flow->channel.heard(now_ns);
   const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);
   if (!flow->leap.believes(known_end, h.tx_seq + 1, h.send_time_ns)) {
     return resources_.count(Counter::rx_drop_far_tx_seq);
@@ -283,12 +309,13 @@ void RxSide::release(Extent& e) {
 }
 
 void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
-  Flow* const flow = match(datagram, h);
+  Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
   if (h.length > wire::kChunkBytesMax) return resources_.count(Counter::rx_drop_bad_status);
   if (!flow->channel.seal().open(h, datagram.payload, nullptr).good()) {
     return resources_.count(Counter::rx_drop_crc);
   }
+  flow->channel.heard(now_ns);
   resources_.count(Counter::rx_probes);
   if (h.length > 0) {
     flow->padded.came(h.length, now_ns);

@@ -57,12 +57,13 @@ class RxSide {
     std::vector<uint64_t> chunk_crcs;
   };
   // nullptr: no such flow for this datagram.
-  Flow* match(const net::RxDatagram& datagram, const wire::Header& header);
+  Flow* match(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
+  bool follow(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   uint8_t* empty_place(const Flow& flow, const wire::Header& header);
   static bool divides_alike(const Extent& extent, const Flow& flow);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
   void note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
-  void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header);
+  void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
   void choose_place(Extent& extent);
   void complete(Extent& extent);

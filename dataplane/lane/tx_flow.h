@@ -37,6 +37,10 @@ inline constexpr uint64_t kProbeIntervalNsMax = 1'000'000'000;
 inline constexpr uint64_t kCreditAheadMax = 1U << 20;
 // After such a silence a peer is probed quickly again.
 inline constexpr uint64_t kSilenceNs = 100'000'000;
+// A sender behind a NAT or a firewall sends something so often, and these keep the way open; and soon again
+// when no status has come for so long, which come each 10 ms else: the way may be another one now.
+inline constexpr uint64_t kKeepOpenNs = 10'000'000'000;
+inline constexpr uint64_t kPeerKnowsNs = 1'000'000'000;
 
 struct TxSide::Flow {
   Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel,

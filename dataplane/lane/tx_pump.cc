@@ -66,8 +66,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
     flow.last_send_ns = now_ns;
     flow.probe_interval_ns =
         std::clamp(flow.round_trip.smoothed_ns() / 4, kProbeIntervalNsMin, kProbeIntervalNsMax);
-  } else if (flow.extents_held > 0 && flow.tx_seq > 0 &&
-             now_ns - flow.last_send_ns >= flow.probe_interval_ns) {
+  } else if (now_ns >= probe_due_ns(flow, now_ns)) {
     send_probe(flow, now_ns);
   }
   return busy;
@@ -85,6 +84,17 @@ TxSide::Sent TxSide::send_next(Flow& flow, uint64_t leaves_ns) {
   if (sent == Sent::kNothing) sent = send_new(flow, leaves_ns);
   if (sent == Sent::kNothing) sent = send_repeat(flow, leaves_ns);
   return sent;
+}
+
+// When a probe is due that is sent if nothing else is; never: UINT64_MAX.
+uint64_t TxSide::probe_due_ns(const Flow& flow, uint64_t now_ns) {
+  const uint64_t soon_ns = flow.last_send_ns + flow.probe_interval_ns;
+  if (flow.extents_held > 0 && flow.tx_seq > 0) return soon_ns;
+  if (flow.config.reach != board::Reach::kWeOpen) return UINT64_MAX;
+  // The peer answers whom it knows, and as long as it idles without being asked.
+  const bool heard = flow.slot.state.statuses.load(std::memory_order_relaxed) > 0 &&
+                     now_ns - flow.last_peer_ns < kPeerKnowsNs;
+  return heard ? flow.last_send_ns + kKeepOpenNs : soon_ns;
 }
 
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
@@ -263,7 +273,8 @@ uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
                          !flow->padded.empty();
     const uint64_t next_ns = flow->pacer.next_ns() - std::min(flow->pacer.next_ns(), ahead_ns());
     if (waiting && next_ns > now_ns) due = std::min(due, next_ns);
-    if (flow->extents_held > 0) due = std::min(due, flow->last_send_ns + flow->probe_interval_ns);
+    const uint64_t soon_ns = flow->last_send_ns + flow->probe_interval_ns;
+    due = std::min(due, flow->extents_held > 0 ? soon_ns : probe_due_ns(*flow, now_ns));
   }
   return due;
 }

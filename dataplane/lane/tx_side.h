@@ -88,7 +88,9 @@ class TxSide {
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
 
   Flow* find(uint32_t flow_slot);
-  Flow* match(const net::RxDatagram& datagram, uint64_t flow_id) const;
+  // nullptr: no such flow for this datagram.
+  Flow* match(const net::RxDatagram& datagram, uint64_t flow_id, uint64_t now_ns);
+  bool follow(Flow& flow, const net::RxDatagram& datagram, const wire::Status& status, uint64_t now_ns);
   void take_status(Flow& flow, uint64_t status_seq, const wire::Status& status, uint64_t now_ns);
   static void note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns);
   void take_levels(Flow& flow, const wire::Status& status);
@@ -111,6 +113,7 @@ class TxSide {
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
                   uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);
+  static uint64_t probe_due_ns(const Flow& flow, uint64_t now_ns);
   void finish_first_pass(Flow& flow, uint32_t slot);
   DoneEffect complete(Flow& flow, const wire::DoneExtent& done);
   void take_back(Flow& flow, const DoneTaken& wrong);

@@ -3,19 +3,24 @@
 #include <algorithm>
 
 #include "dataplane/base/check.h"
+#include "dataplane/core/moved_peer.h"
 #include "dataplane/lane/tx_flow.h"
 
 namespace sluice::lane {
 
-TxSide::Flow* TxSide::match(const net::RxDatagram& datagram, uint64_t flow_id) const {
+TxSide::Flow* TxSide::match(const net::RxDatagram& datagram, uint64_t flow_id, uint64_t now_ns) {
   for (const auto& flow : flows_) {
-    if (flow->config.flow_id == flow_id && flow->channel.is_way_of(datagram)) return flow.get();
+    if (flow->config.flow_id != flow_id) continue;
+    if (flow->channel.is_way_of(datagram)) return flow.get();
+    if (flow->config.reach != board::Reach::kPeerOpens || flow->closing) continue;
+    if (flow->channel.may_be_moved(datagram, now_ns)) return flow.get();
+    resources_.count(Counter::rx_false_address);
   }
   return nullptr;
 }
 
 void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns) {
-  Flow* const flow = match(datagram, header.flow_id);
+  Flow* const flow = match(datagram, header.flow_id, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
   const seal::Opened opened = flow->channel.seal().open(header, datagram.payload, nullptr);
   if (!opened.good()) return resources_.count(Counter::rx_drop_crc);
@@ -26,8 +31,27 @@ void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& head
   if (!wire::decode_status({payload, opened.payload_bytes()}, &status)) {
     return resources_.count(Counter::rx_drop_bad_status);
   }
+  if (!flow->channel.is_way_of(datagram) && !follow(*flow, datagram, status, now_ns)) {
+    return resources_.count(Counter::rx_drop_unknown_flow);
+  }
+  flow->channel.heard(now_ns);
   resources_.count(Counter::rx_statuses);
   if (!flow->closing) take_status(*flow, header.tx_seq, status, now_ns);
+}
+
+// A right status came from another address than the peer's. True: the peer is there now.
+bool TxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Status& status,
+                    uint64_t now_ns) {
+  const KnownReceiver known{
+      .echo_ns = flow.last_echo_ns, .sent_ns = flow.last_send_ns, .rtt_ns = flow.round_trip.smoothed_ns()};
+  const SaidOfReceiver said{.echo_ns = status.echo_send_time_ns, .hold_ns = status.echo_hold_ns};
+  if (!is_same_receiver(known, said, now_ns)) {
+    resources_.count(Counter::rx_false_address);
+    return false;
+  }
+  resources_.count(Counter::peer_addresses);
+  flow.channel.move_to(datagram, now_ns);
+  return true;
 }
 
 // A status is not signed, so each of its fields may be false. Nothing is taken from one that the peer's next

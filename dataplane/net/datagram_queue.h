@@ -32,6 +32,7 @@ struct PathConfig {
   Endpoint peer;              // of the same family
   uint32_t header_bytes = 0;  // with which every datagram begins that is sent on the path; an even number
   bool udp_checksum = false;
+  bool learns_peer = false;  // `peer` is not known: DatagramQueue::move_path tells it, maybe often
 };
 
 // The way of one flow to its peer and back. Made by a DatagramQueue, used and destroyed by its thread, before
@@ -46,10 +47,16 @@ class Path {
   const PathConfig& config() const { return config_; }
   // The datagram came from this path's peer to its local end.
   bool is_way_of(const RxDatagram& datagram) const {
-    return datagram.source.port == config_.peer.port && datagram.destination.port == config_.local.port &&
-           datagram.source.address == config_.peer.address &&
+    return datagram.source.port == config_.peer.port && datagram.source.address == config_.peer.address &&
+           came_here(datagram) && knows_peer_;
+  }
+  // It came to this path's local end, from whomever.
+  bool came_here(const RxDatagram& datagram) const {
+    return datagram.destination.port == config_.local.port &&
            datagram.destination.address == config_.local.address;
   }
+  // False until somebody has told it to a path that learns it.
+  bool knows_peer() const { return knows_peer_; }
   // A datagram of the peer showed that it gets what is sent here.
   void confirm(uint64_t now_ns) { confirmed_ns_ = now_ns; }
   // Who is asked for the way while it is not ready; zero: there is no way.
@@ -59,8 +66,9 @@ class Path {
 
  private:
   friend class DatagramQueue;
-  const PathConfig config_;
+  PathConfig config_;
   const uint32_t wire_overhead_bytes_;
+  bool knows_peer_;
   uint64_t ready_until_ns_ = 0;
   uint64_t confirmed_ns_ = 0;
   Address next_hop_;
@@ -78,9 +86,17 @@ class DatagramQueue {
 
   // Cold. 0, or errno: the local end cannot be had.
   virtual int open_path(const PathConfig& config, std::unique_ptr<Path>* path) = 0;
-  // False: something must be found out first (the next hop), which this call sets going. Ask again with every
-  // turn, before anything is begun on the path.
+  // False: something must be found out first (the next hop, which this call sets going; or who the peer is).
+  // Ask again with every turn, before anything is begun on the path.
   bool ready(Path& path, uint64_t now_ns) { return now_ns < path.ready_until_ns_ || resolve(path, now_ns); }
+
+  // The peer of a path that learns it is there from now on: an address of another host, of the same family.
+  void move_path(Path& path, const Endpoint& peer) {
+    path.config_.peer = peer;
+    path.knows_peer_ = true;
+    path.ready_until_ns_ = path.confirmed_ns_ = 0;
+    moved(path);
+  }
 
   // Takes a burst: right in form, to an address and port of ours, with a right UDP checksum or none. Valid
   // until release, which must come before the next receive.
@@ -125,6 +141,8 @@ class DatagramQueue {
  protected:
   // Behind ready(): true sets how long the answer holds.
   virtual bool resolve(Path& path, uint64_t now_ns) = 0;
+  // Behind move_path.
+  virtual void moved(Path& path) = 0;
   // Behind end(), for paths that need it.
   virtual void finish(Path& path, std::span<const uint8_t> payload, TxDatagram datagram) = 0;
 

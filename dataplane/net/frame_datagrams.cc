@@ -23,9 +23,21 @@ FrameDatagrams::FrameDatagrams(FrameQueue& frames, Neighbours& neighbours, const
 
 int FrameDatagrams::open_path(const PathConfig& config, std::unique_ptr<Path>* path) {
   *path = std::make_unique<FramePath>(config);
-  const uint8_t* const hop = neighbours_.next_hop(config.peer.address.bytes);
-  if (hop != nullptr) set_next_hop(**path, Address::of(hop));
+  if ((*path)->knows_peer()) find_next_hop(**path);
   return 0;
+}
+
+void FrameDatagrams::find_next_hop(Path& path) {
+  const uint8_t* const hop = neighbours_.next_hop(path.config().peer.address.bytes);
+  set_next_hop(path, hop == nullptr ? Address() : Address::of(hop));
+}
+
+void FrameDatagrams::moved(Path& path) {
+  auto& way = static_cast<FramePath&>(path);
+  const PathConfig& c = path.config();
+  way.front = FrameTemplate(c.local.address, c.local.port, c.peer.address, c.peer.port);
+  way.resolved = false;
+  find_next_hop(path);
 }
 
 bool FrameDatagrams::resolve(Path& path, uint64_t now_ns) {

@@ -43,6 +43,7 @@ class FrameDatagrams : public DatagramQueue {
                       uint64_t send_at_ns);
 
   bool resolve(Path& path, uint64_t now_ns) override;
+  void moved(Path& path) override;
   void finish(Path& path, std::span<const uint8_t> payload, TxDatagram datagram) override;
 
   FrameQueue& frames_;
@@ -51,6 +52,7 @@ class FrameDatagrams : public DatagramQueue {
   // Headers that are the same in every frame of a flow, and the next hop once it is known.
   struct FramePath;
 
+  void find_next_hop(Path& path);
   bool take(const RxFrame& frame, RxDatagram* datagram);
   bool answer_neighbour(const RxFrame& frame);
   void send_frame(std::span<const uint8_t> frame);
@@ -86,7 +88,7 @@ class FrameDatagramsOf final : public FrameDatagrams {
 struct FrameDatagrams::FramePath final : Path {
   explicit FramePath(const PathConfig& c)
       : Path(c),
-        front(c.local.address, c.local.port, c.peer.address, c.peer.port),
+        front(c.local.address, c.local.port, config().peer.address, config().peer.port),
         all_headers_bytes(static_cast<uint32_t>(front.bytes()) + c.header_bytes) {}
 
   FrameTemplate front;

@@ -111,6 +111,28 @@ TEST_F(FrameDatagramsTest, CarriesADatagramFromEndToEnd) {
   EXPECT_EQ(path->wire_bytes(18), kFront + 18 + 24) << "preamble, gap and FCS";
 }
 
+TEST_F(FrameDatagramsTest, APeerThatIsLearntMayMove) {
+  std::unique_ptr<Path> path;
+  ASSERT_EQ(a_.datagrams->open_path(
+                {.local = a_.at(kPort), .peer = b_.at(kPort), .header_bytes = 4, .learns_peer = true}, &path),
+            0);
+  EXPECT_FALSE(a_.datagrams->ready(*path, kNow));
+  a_.datagrams->flush();
+  EXPECT_TRUE(a_.frames().sent.empty()) << "nobody is known whose neighbour could be asked for";
+  Host c(3);
+  for (Host* const peer : {&b_, &c}) {
+    const Endpoint where = peer->at(kPort + 5);
+    a_.datagrams->move_path(*path, where);
+    EXPECT_EQ(path->config().peer, where);
+    EXPECT_TRUE(path->is_way_of({.source = where, .destination = a_.at(kPort), .payload = {}}));
+    EXPECT_FALSE(path->is_way_of({.source = peer->at(kPort), .destination = a_.at(kPort), .payload = {}}));
+    resolve(a_, *path, *peer);
+    ASSERT_TRUE(a_.send(*path, "er and payload"));
+    carry(a_, *peer);
+    EXPECT_EQ(peer->receive(), std::vector<std::string>{"header and payload"});
+  }
+}
+
 TEST_F(FrameDatagramsTest, AsksForTheNextHopNowAndThenUntilSomebodyAnswers) {
   const auto path = a_.path_to(b_);
   for (uint64_t now_ns = kNow; now_ns < kNow + 250'000'000; now_ns += 10'000'000) {

@@ -6,6 +6,7 @@
 
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/net/datagram_queue.h"
+#include "dataplane/udp/socket.h"
 
 namespace sluice::udp {
 
@@ -18,6 +19,7 @@ struct SocketPath final : net::Path {
 
   Queue& queue;
   UniqueFd socket;
+  SocketAddress to;           // of a peer that is learnt: the socket is not connected. Empty: it is
   bool joins = true;          // the kernel cuts datagrams of one size out of one piece (UDP_SEGMENT)
   bool full = false;          // the socket took no more in this flush
   uint32_t drops = 0;         // of the socket, as counted so far

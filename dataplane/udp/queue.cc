@@ -82,8 +82,9 @@ int Queue::open_path(const net::PathConfig& config, std::unique_ptr<net::Path>* 
     if (error == 0) *path = std::move(opened);
   }
   if (error != 0) {
-    news_.say(fmt::format("device udp: {} to {}: {}: {}", text_of(config.local), text_of(config.peer),
-                          std::strerror(error), remedy_of(error)));
+    const std::string peer = config.learns_peer ? "a peer that is to call" : text_of(config.peer);
+    news_.say(fmt::format("device udp: {} to {}: {}: {}", text_of(config.local), peer, std::strerror(error),
+                          remedy_of(error)));
   }
   return error;
 }
@@ -94,11 +95,16 @@ void Queue::forget(SocketPath& path) {
   std::erase(paths_, &path);
 }
 
-// There is always a way, but for a while after the kernel found none.
+// There is always a way to a peer that is known, but for a while after the kernel found none.
 bool Queue::resolve(net::Path& path, uint64_t now_ns) {
   const auto& way = static_cast<SocketPath&>(path);
-  if (now_ns < way.pause_end_ns) return false;
-  return true;
+  return way.knows_peer() && now_ns >= way.pause_end_ns;
+}
+
+void Queue::moved(net::Path& path) {
+  auto& way = static_cast<SocketPath&>(path);
+  way.to = socket_address(way.config().peer);
+  way.pause_end_ns = 0;
 }
 
 net::TxDatagram Queue::begin(net::Path& path, std::span<const uint8_t> payload, const net::Buffer* owner,

@@ -54,6 +54,7 @@ class Queue final : public net::DatagramQueue {
 
  protected:
   bool resolve(net::Path& path, uint64_t now_ns) override;
+  void moved(net::Path& path) override;
   void finish(net::Path&, std::span<const uint8_t>, net::TxDatagram) override {}
 
  private:

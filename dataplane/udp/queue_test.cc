@@ -119,6 +119,29 @@ class SocketQueue : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Families, SocketQueue, ::testing::Values("::ffff:127.0.0.1", "::1"),
                          [](const auto& family) { return family.index == 0 ? "Ip4" : "Ip6"; });
 
+TEST_P(SocketQueue, APeerThatIsLearntMayMove) {
+  ASSERT_EQ(a_.queue.open_path(
+                {.local = a_end_, .peer = b_end_, .header_bytes = kHeader, .learns_peer = true}, &a_.path),
+            0);
+  EXPECT_FALSE(a_.queue.ready(*a_.path, 1)) << "nobody is known";
+  const auto hear = [&](End& from, const Endpoint& end) {
+    ASSERT_EQ(open(from, end, a_end_), 0);
+    ASSERT_TRUE(from.begin(1, 0, 100, nullptr));
+    from.queue.flush();
+    const auto heard = receive(a_, 1);
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(heard[0].source, end);
+    a_.queue.move_path(*a_.path, heard[0].source);
+    ASSERT_TRUE(a_.queue.ready(*a_.path, 1));
+    ASSERT_TRUE(a_.begin(2, 0, 100, nullptr));
+    a_.queue.flush();
+    EXPECT_EQ(receive(from, 1).size(), 1U);
+  };
+  hear(b_, b_end_);
+  End c{3};
+  hear(c, endpoint(GetParam(), free_port(GetParam())));
+}
+
 TEST_P(SocketQueue, CarriesHeaderAndPayloadAsTheyLie) {
   open_both();
   constexpr uint32_t kBytes = 8192;

@@ -133,7 +133,7 @@ uint32_t Sender::send_run(SocketPath& path, uint32_t first, uint32_t end, uint64
 }
 
 // Fills calls_: datagrams of one size become one message, of which the last may be shorter.
-uint32_t Sender::gather(const SocketPath& path, uint32_t first, uint32_t end) {
+uint32_t Sender::gather(SocketPath& path, uint32_t first, uint32_t end) {
   const uint32_t most = path.joins ? kPieceDatagramsMax : 1;
   uint32_t messages = 0;
   for (uint32_t at = first; at < end && messages < kMessages; ++messages) {
@@ -149,6 +149,10 @@ uint32_t Sender::gather(const SocketPath& path, uint32_t first, uint32_t end) {
     message.datagrams = next - at;
     msghdr& call = calls_[messages].msg_hdr;
     call = {};
+    if (path.to.bytes != 0) {
+      call.msg_name = &path.to.storage;
+      call.msg_namelen = path.to.bytes;
+    }
     call.msg_iov = &pieces_[2 * at];
     call.msg_iovlen = size_t{2} * message.datagrams;
     if (message.datagrams > 1) {

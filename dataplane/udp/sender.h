@@ -52,7 +52,7 @@ class Sender {
   uint8_t* copy(uint32_t i) { return copies_.data() + size_t{i} * kCopyBytes; }
   size_t bytes_of(uint32_t i) const { return pieces_[2 * i].iov_len + pieces_[2 * i + 1].iov_len; }
   uint32_t send_run(SocketPath& path, uint32_t first, uint32_t end, uint64_t now_ns);
-  uint32_t gather(const SocketPath& path, uint32_t first, uint32_t end);
+  uint32_t gather(SocketPath& path, uint32_t first, uint32_t end);
   void move(uint32_t from, uint32_t to);
 
   const board::CounterWriter counters_;

@@ -91,6 +91,10 @@ int open_socket(const net::PathConfig& config, UniqueFd* out) {
   set_options(socket.get(), ip4);
   const SocketAddress local = socket_address(config.local);
   if (::bind(socket.get(), local.get(), local.bytes) != 0) return errno;
+  if (config.learns_peer) {
+    *out = std::move(socket);
+    return 0;
+  }
   const SocketAddress peer = socket_address(config.peer);
   if (::connect(socket.get(), peer.get(), peer.bytes) != 0) return errno;
   *out = std::move(socket);

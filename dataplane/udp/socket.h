@@ -1,7 +1,8 @@
 // A UDP socket of one flow: bound to its local end, connected to its peer, set up as the lanes want it.
 //
 // Cold. The kernel then hands over what this peer sends to this port and nothing else, tells what the network
-// reports of the way there (ICMP), and sets DF on all that leaves (docs/WIRE.md 1).
+// reports of the way there (ICMP), and sets DF on all that leaves (docs/WIRE.md 1). Where the peer is learnt
+// from its datagrams, and may move, the socket stays unconnected: it hands over what anybody sends there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
