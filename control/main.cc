@@ -162,7 +162,8 @@ Status serve(const Options& options) {
       signals.clear();  // the next one kills
       shutdown.begin();
     });
-    spdlog::info("node {} serves {}, peers at {}", name, node->control_socket().string(), node->listen);
+    spdlog::info("node {} serves {}, {}", name, node->control_socket().string(),
+                 node->calls_only() ? "and only calls its peers" : "peers at " + node->listen);
     io.run();
   }
   spdlog::info("stopped");

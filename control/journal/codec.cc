@@ -28,6 +28,7 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_rate_mode(static_cast<uint32_t>(from.mode));
   to->set_expected_loss_ppm(from.expected_loss_ppm);
   to->set_chunk_reason(static_cast<uint32_t>(from.chunk_reason));
+  to->set_reach(static_cast<uint32_t>(from.reach));
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {
@@ -65,7 +66,10 @@ void put(const transfer::Summary& from, Summary* to) {
 // ---- from rows -----------------------------------------------------------------------------------
 
 std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
-  if (from.crc_kind() > kCrcKindMax || from.rate_mode() >= rate::kModeNames.size()) return std::nullopt;
+  if (from.crc_kind() > kCrcKindMax || from.rate_mode() >= rate::kModeNames.size() ||
+      from.reach() > static_cast<uint32_t>(board::Reach::kWeOpen)) {
+    return std::nullopt;
+  }
   transfer::Agreement to;
   to.lanes = from.lanes();
   to.chunk_bytes = from.chunk_bytes();
@@ -85,6 +89,7 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   to.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
   const bool by_path = from.chunk_reason() == static_cast<uint32_t>(rate::SizeReason::kPath);
   to.chunk_reason = by_path ? rate::SizeReason::kPath : rate::SizeReason::kAgreed;
+  to.reach = static_cast<board::Reach>(from.reach());
   return to;
 }
 

@@ -161,6 +161,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.request->options.mode = record.legs[0].agreement->mode = rate::Mode::kAdaptive;
   record.request->options.expected_loss_ppm = record.legs[0].agreement->expected_loss_ppm = 0;
   record.legs[0].agreement->chunk_reason = rate::SizeReason::kAgreed;
+  record.legs[0].agreement->reach = board::Reach::kAgreed;
   record.request->options.min_rate_bps = record.limit_bps = 0;
   record.summary = {};  // figures were kept as another program's message
   return record;
@@ -215,6 +216,7 @@ TEST_F(UpgradeTest, ASessionOfTheOtherNodeComesOver) {
   record.legs[0].agreement->mode = rate::Mode::kAdaptive;
   record.legs[0].agreement->expected_loss_ppm = 0;
   record.legs[0].agreement->chunk_reason = rate::SizeReason::kAgreed;
+  record.legs[0].agreement->reach = board::Reach::kAgreed;
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   // Nothing was agreed upon: it has a peer, and nothing else.
   record = {.id = "b", .role = Role::kSource, .started_unix_ns = 6};

@@ -14,7 +14,7 @@ template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::File> : Fields<14> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
-template <> struct Count<transfer::Agreement> : Fields<14> {};
+template <> struct Count<transfer::Agreement> : Fields<15> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
 template <> struct Count<transfer::Options> : Fields<10> {};
@@ -40,6 +40,7 @@ inline transfer::Agreement sample_agreement() {
           .local_ip = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
           .peer_ip = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
           .peer_ports = {47000, 65535},
+          .reach = board::Reach::kWeOpen,
           .mode = rate::Mode::kCubic,
           .expected_loss_ppm = 20'000,
           .chunk_reason = rate::SizeReason::kPath};

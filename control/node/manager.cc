@@ -35,8 +35,10 @@ Status check_peer(const config::Node& node, const std::string& name) {
   if (!peer->address.empty()) return {};
   return Error{
       ErrorCode::kConfiguration,
-      fmt::format("node {} is trusted, but its address is not known: use 'sluice node trust' with one",
-                  name)};
+      fmt::format(
+          "node {} is trusted, but its address is not known: use 'sluice node trust' with one; a node "
+          "that does not listen has none, and begins transfers itself",
+          name)};
 }
 
 asio::awaitable<Result<std::vector<identity::Peer>>> load_peers(std::shared_ptr<runtime::Services> services) {
@@ -69,11 +71,13 @@ Status Manager::start() {
   const auto take = [this, alive = alive_](std::unique_ptr<peer::Connection> connection) {
     if (*alive) asio::co_spawn(services_->io, serve(alive, std::move(connection)), asio::detached);
   };
-  Result<std::unique_ptr<peer::Listener>> listener = peer::listen(
-      services_->io, services_->identity, services_->node.listen, services_->frames,
-      [services = services_] { return load_peers(services); }, take);
-  if (!listener) return listener.error();
-  listener_ = std::move(*listener);
+  if (!services_->node.calls_only()) {
+    Result<std::unique_ptr<peer::Listener>> listener = peer::listen(
+        services_->io, services_->identity, services_->node.listen, services_->frames,
+        [services = services_] { return load_peers(services); }, take);
+    if (!listener) return listener.error();
+    listener_ = std::move(*listener);
+  }
   services_->board->start();
   return {};
 }

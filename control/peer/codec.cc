@@ -69,6 +69,7 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
   to->set_rate_mode(static_cast<RateMode>(m.rate_mode));
   to->set_expected_loss_ppm(m.expected_loss_ppm);
+  to->set_learn_address(m.learn_address);
 }
 
 void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
@@ -83,6 +84,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
   to->set_udp_checksum(m.udp_checksum);
   to->set_data_ip(m.data_ip);
   for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
+  to->set_learns_address(m.learns_address);
 }
 
 void put(const transfer::TransferRequest& m, PeerMessage* wire) {
@@ -214,7 +216,8 @@ transfer::Specification take(const Specification& m) {
           .udp_ports = list_of(m.udp_ports()),
           // A mode that is not known stays one.
           .rate_mode = static_cast<rate::Mode>(std::min(static_cast<uint32_t>(m.rate_mode()), 255U)),
-          .expected_loss_ppm = m.expected_loss_ppm()};
+          .expected_loss_ppm = m.expected_loss_ppm(),
+          .learn_address = m.learn_address()};
 }
 
 transfer::SpecificationSet take(const SpecificationSet& m) {
@@ -227,7 +230,8 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
           .rate_bps = m.rate_bps(),
           .udp_checksum = m.udp_checksum(),
           .data_ip = m.data_ip(),
-          .udp_ports = list_of(m.udp_ports())};
+          .udp_ports = list_of(m.udp_ports()),
+          .learns_address = m.learns_address()};
 }
 
 transfer::TransferOffer take(const TransferOffer& m) {

@@ -73,7 +73,7 @@ asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const identity::Peer
 std::string reason_of(const identity::Peer& peer, const asio::error_code& failure) {
   if (failure == asio::error::connection_refused)
     return "connection refused; start sluice-control there, or correct the address in trusted/" + peer.name +
-           ".toml";
+           ".toml (a node with listen = \"none\" cannot be called)";
   return failure.message() + "; check the address and the network";
 }
 
@@ -133,9 +133,10 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(identity::Identi
                                                                 uint32_t timeout_ms,
                                                                 std::shared_ptr<FrameMemory> memory) {
   if (peer.address.empty())
-    co_return Error{ErrorCode::kPeerUnreachable, peer.name +
-                                                     " has no address; name it with: sluice node trust " +
-                                                     peer.name + " CERT.pem --address HOST:PORT"};
+    co_return Error{ErrorCode::kPeerUnreachable,
+                    peer.name +
+                        " has no address: it is to call; if it listens, name it with: sluice node trust " +
+                        peer.name + " CERT.pem --address HOST:PORT"};
   const auto context = make_tls_context(self);
   if (!context) co_return context.error();
   const auto endpoints = co_await resolve(peer, timeout_ms);

@@ -25,8 +25,8 @@ template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
-template <> struct Count<transfer::Specification> : Fields<17> {};
-template <> struct Count<transfer::SpecificationSet> : Fields<10> {};
+template <> struct Count<transfer::Specification> : Fields<18> {};
+template <> struct Count<transfer::SpecificationSet> : Fields<11> {};
 template <> struct Count<transfer::TransferOffer> : Fields<6> {};
 template <> struct Count<transfer::TransferReady> : Fields<3> {};
 template <> struct Count<transfer::TransferRequest> : Fields<1> {};
@@ -77,7 +77,8 @@ inline std::vector<Message> sample_messages() {
                     .discard = true,
                     .udp_ports = {47000, 65535},
                     .rate_mode = rate::Mode::kCubic,
-                    .expected_loss_ppm = 10'000},
+                    .expected_loss_ppm = 10'000,
+                    .learn_address = true},
       SpecificationSet{.lanes = 2,
                        .chunk_bytes = 8192,
                        .chunk_reason = rate::SizeReason::kPath,
@@ -87,7 +88,8 @@ inline std::vector<Message> sample_messages() {
                        .rate_bps = 1ULL << 41,
                        .udp_checksum = true,
                        .data_ip = ip6,
-                       .udp_ports = {47002, 47003}},
+                       .udp_ports = {47002, 47003},
+                       .learns_address = true},
       TransferRequest{.source_paths = {"/export/a", "/export/\xc3\xbc"}},
       TransferOffer{.files = {{.number = 4095,
                                .name = "\xe6\x95\xb0",

@@ -10,6 +10,7 @@ namespace sluice::runtime {
 transfer::Settings settings_of(const config::Node& node) {
   return {.node_name = node.name,
           .udp_checksum_always = node.udp_checksum == "always",
+          .calls_only = node.calls_only(),
           .partition_bytes = node.partition_bytes,
           .sync_lag_bytes = node.sync_lag_bytes,
           .sync_lag_ns = node.sync_lag_ms * transfer::kMillisecondNs,

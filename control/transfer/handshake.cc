@@ -214,7 +214,9 @@ Status Handshake::answer_specification(uint64_t now_ns, Effects& out) {
 // ---- both --------------------------------------------------------------------------------------
 
 Abilities Handshake::abilities(uint64_t now_ns) const {
-  Abilities able{.port = dataplane_.port, .udp_checksum_always = around_.settings.udp_checksum_always};
+  Abilities able{.port = dataplane_.port,
+                 .udp_checksum_always = around_.settings.udp_checksum_always,
+                 .calls_only = around_.settings.calls_only};
   if (around_.job.role != Role::kSource) return able;
   const rate::PathSizes& sizes = around_.settings.paths->sizes();
   able.path_chunk_bytes_ip4 = sizes.chunk_bytes(around_.peer_name, true, now_ns);

@@ -99,6 +99,7 @@ board::FlowConfig LaneSet::config(const Lane& lane, const Agreement& agreement, 
   config.crc_kind = static_cast<uint8_t>(agreement.crc_kind);
   config.udp_checksum = agreement.udp_checksum ? 1 : 0;
   config.expected_loss_percent = static_cast<uint8_t>(std::min(agreement.expected_loss_ppm / 10'000, 95U));
+  config.reach = agreement.reach;
   return config;
 }
 

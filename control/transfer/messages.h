@@ -59,6 +59,7 @@ struct Specification {
   std::vector<uint32_t> udp_ports;
   rate::Mode rate_mode = rate::Mode::kAdaptive;  // of whichever node is the source
   uint32_t expected_loss_ppm = 0;
+  bool learn_address = false;  // the initiator's, from its datagrams
 };
 
 struct SpecificationSet {
@@ -72,6 +73,7 @@ struct SpecificationSet {
   bool udp_checksum = false;
   std::string data_ip;  // of the answering node; 4 or 16 bytes
   std::vector<uint32_t> udp_ports;
+  bool learns_address = false;
 };
 
 struct TransferRequest {

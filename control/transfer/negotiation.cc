@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "control/board/flow_table.h"
+#include "dataplane/core/host_address.h"
 
 namespace sluice::transfer {
 namespace {
@@ -39,28 +40,6 @@ std::array<uint8_t, 16> mapped(const std::string& bytes) {
 }
 
 bool good_address(const std::string& bytes, size_t length) { return bytes.empty() || bytes.size() == length; }
-
-bool starts_with(const std::array<uint8_t, 16>& ip, std::initializer_list<uint8_t> bytes) {
-  return std::equal(bytes.begin(), bytes.end(), ip.begin());
-}
-
-// Why nothing may be sent there, for all that the node at the other end says; empty: it may. A node whose own
-// address is a loopback has its peers there, too.
-std::string_view address_problem(const std::array<uint8_t, 16>& ip, const std::array<uint8_t, 16>& own) {
-  if (ip == own) return "is this node's own";
-  const auto loopback = [](const std::array<uint8_t, 16>& a) {
-    return starts_with(a, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127}) ||
-           starts_with(a, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
-  };
-  if (loopback(ip)) return loopback(own) ? "" : "is a loopback address";
-  if (starts_with(own, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF})) {
-    if (ip[12] == 0) return "is no address of a host";
-    if (ip[12] >= 240) return "is a broadcast address, or a reserved one";
-    return ip[12] >= 224 ? "is a multicast address" : "";
-  }
-  if (starts_with(ip, {0, 0, 0, 0, 0, 0, 0, 0})) return "is no address of a host";
-  return ip[0] == 0xFF ? "is a multicast address" : "";
-}
 
 std::string address_text(const std::string& bytes) {
   if (bytes.size() == 4)
@@ -175,6 +154,7 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.discard = discard;
   spec.rate_mode = options.mode;
   spec.expected_loss_ppm = options.expected_loss_ppm;
+  spec.learn_address = abilities.calls_only;
   return spec;
 }
 
@@ -221,6 +201,7 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   set.rate_bps = port.rate_bps_max != 0 ? std::min(spec.rate_bps_max, port.rate_bps_max) : spec.rate_bps_max;
   set.udp_checksum =
       spec.udp_checksum_needed || abilities.udp_checksum_always || port.udp_checksum_offload != 0;
+  set.learns_address = spec.learn_address;
   return set;
 }
 
@@ -252,6 +233,12 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
   }
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
+  if (spec.learn_address && !set.learns_address) {
+    return incompatible(
+        "this node only calls ([control] listen = \"none\"), and the peer is too old to learn its address "
+        "from "
+        "its datagrams: upgrade the peer, or listen");
+  }
   Agreement result{.lanes = set.lanes,
                    .chunk_bytes = set.chunk_bytes,
                    .extent_bytes = set.extent_bytes,
@@ -262,10 +249,15 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .discard = spec.discard,
                    .local_ip = mapped(initiator ? offered : set.data_ip),
                    .peer_ip = mapped(initiator ? set.data_ip : offered),
+                   .reach = !spec.learn_address ? board::Reach::kAgreed
+                            : initiator         ? board::Reach::kWeOpen
+                                                : board::Reach::kPeerOpens,
                    .mode = spec.rate_mode,
                    .expected_loss_ppm = spec.expected_loss_ppm,
                    .chunk_reason = set.chunk_reason};
-  if (const auto problem = address_problem(result.peer_ip, result.local_ip); !problem.empty()) {
+  // One that is learnt is judged when it comes (lane::FlowChannel).
+  const bool learnt = result.reach == board::Reach::kPeerOpens;
+  if (const auto problem = address_problem(result.peer_ip, result.local_ip); !learnt && !problem.empty()) {
     return incompatible(
         fmt::format("the peer's data address {} {}: correct port.address4 or port.address6 there",
                     address_text(initiator ? set.data_ip : offered), problem));

@@ -17,6 +17,7 @@ namespace sluice::transfer {
 struct Abilities {
   board::PortInfo port{};
   bool udp_checksum_always = false;
+  bool calls_only = false;  // nothing reaches it but answers
   // What the path to the peer carries, at a source; 0: not known.
   uint32_t path_chunk_bytes_ip4 = 0;
   uint32_t path_chunk_bytes_ip6 = 0;

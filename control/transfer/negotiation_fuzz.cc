@@ -48,6 +48,7 @@ Specification any_specification(fuzz::Input& input) {
   spec.prefer_ip6 = input.flag();
   spec.discard = input.flag();
   spec.udp_ports = numbers(input);
+  spec.learn_address = input.flag();
   return spec;
 }
 
@@ -61,6 +62,7 @@ SpecificationSet any_set(fuzz::Input& input) {
   set.udp_checksum = input.flag();
   set.data_ip = address(input);
   set.udp_ports = numbers(input);
+  set.learns_address = input.flag();
   return set;
 }
 
@@ -85,6 +87,7 @@ Abilities abilities(fuzz::Input& input, uint8_t host) {
   a.port.udp_port_base = 47000;
   a.port.udp_checksum_offload = form >> 7;
   a.port.rate_bps_max = (form & 4) != 0 ? 10'000'000'000 : 0;
+  a.calls_only = (form & 8) != 0;
   return a;
 }
 
@@ -120,6 +123,7 @@ void check(const Agreement& agreement, const Abilities& a) {
   const uint8_t* const ours = ip4 ? a.port.ip4 : a.port.ip6;
   fuzz::require(std::equal(agreement.local_ip.begin(), agreement.local_ip.end(), ours),
                 "from our own address");
+  if (agreement.reach == board::Reach::kPeerOpens) return;  // it is seen when it comes
   fuzz::require(agreement.peer_ip != agreement.local_ip, "to another");
   fuzz::require(
       agreement.peer_ip[0] != 0xFF && (!ip4 || (agreement.peer_ip[12] != 0 && agreement.peer_ip[12] < 224)),
@@ -171,7 +175,8 @@ void as_initiator(fuzz::Input& input, const Abilities& a) {
   check(*there, other);
   fuzz::require(here->lanes == there->lanes && here->chunk_bytes == there->chunk_bytes &&
                     here->extent_bytes == there->extent_bytes && here->crc_kind == there->crc_kind &&
-                    here->local_ip == there->peer_ip && here->peer_ip == there->local_ip,
+                    here->local_ip == there->peer_ip && here->peer_ip == there->local_ip &&
+                    (here->reach == board::Reach::kAgreed) == (there->reach == board::Reach::kAgreed),
                 "and understood alike");
 }
 

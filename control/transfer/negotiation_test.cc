@@ -71,6 +71,43 @@ TEST(Negotiation, TakesTheSmallerNumberOfLanesAndCrossesThePorts) {
   EXPECT_EQ(outcome->initiator.peer_ip[15], 2);
 }
 
+TEST(Negotiation, ANodeThatOnlyCallsIsLearnt) {
+  Abilities caller = node_with(true, false, 1);
+  caller.calls_only = true;
+  const auto outcome = negotiate(caller, node_with(true, false, 2), wishes(), 2, 2);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->initiator.reach, board::Reach::kWeOpen);
+  EXPECT_EQ(outcome->other.reach, board::Reach::kPeerOpens);
+  const auto usual = negotiate(node_with(true, false, 1), caller, wishes(), 2, 2);
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(usual->initiator.reach, board::Reach::kAgreed);
+  EXPECT_EQ(usual->other.reach, board::Reach::kAgreed);
+}
+
+TEST(Negotiation, WhatACallerTakesForItsAddressIsNotJudgedIfItIsLearnt) {
+  Abilities caller = node_with(true, false, 2);  // behind a NAT, it has the address that we have
+  caller.calls_only = true;
+  const auto outcome = negotiate(caller, node_with(true, false, 2), wishes(), 1, 1);
+  ASSERT_FALSE(outcome) << "the caller itself cannot send to its own address";
+  Specification spec = *make_specification(caller, wishes(), Role::kSource, false, {47000});
+  const Abilities called = node_with(true, false, 2);
+  EXPECT_TRUE(agree(spec, *answer(spec, called, 64ULL << 20, {48000}), called, false));
+  spec.learn_address = false;
+  EXPECT_FALSE(agree(spec, *answer(spec, called, 64ULL << 20, {48000}), called, false));
+}
+
+TEST(Negotiation, APeerThatCannotLearnAddressesIsNamed) {
+  Abilities caller = node_with(true, false, 1);
+  caller.calls_only = true;
+  const Specification spec = *make_specification(caller, wishes(), Role::kSource, false, {47000});
+  SpecificationSet set = *answer(spec, node_with(true, false, 2), 64ULL << 20, {48000});
+  set.learns_address = false;
+  const auto refused = agree(spec, set, caller, true);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kIncompatible);
+  EXPECT_NE(refused.error().message.find("upgrade the peer"), std::string::npos);
+}
+
 TEST(Negotiation, ChunksFitThePathFromWhicheverNodeIsTheSource) {
   const auto agreed = negotiate(node_with(true, false), node_with(true, false), wishes(), 1, 1);
   ASSERT_TRUE(agreed);

@@ -97,7 +97,10 @@ void SourceEnd::begin(const std::string& peer_name, ControlStream& stream, const
   agreed_bps_ = agreement.rate_bps;
   rate::Terms terms = agreement.rate_terms();
   terms.cap_bps = rate_cap_bps();
-  rate_ = settings_.paths->join({agreement.peer_ip.begin(), agreement.peer_ip.end()}, terms, now_ns);
+  // What a peer behind a NAT takes for its address many others may have as well.
+  const bool learnt = agreement.reach == board::Reach::kPeerOpens;
+  const std::string address(agreement.peer_ip.begin(), agreement.peer_ip.end());
+  rate_ = settings_.paths->join(learnt ? peer_name : address, terms, now_ns);
   path_.begin(peer_name, agreement, lanes);
   lane_rates_.assign(lanes, UINT64_MAX);
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;

@@ -70,6 +70,7 @@ struct Agreement {
   std::array<uint8_t, 16> local_ip{};  // IPv4 as ::ffff:a.b.c.d
   std::array<uint8_t, 16> peer_ip{};
   std::vector<uint16_t> peer_ports;  // one per lane
+  board::Reach reach = board::Reach::kAgreed;
   rate::Mode mode = rate::Mode::kAdaptive;
   uint32_t expected_loss_ppm = 0;
   rate::SizeReason chunk_reason = rate::SizeReason::kAgreed;
@@ -84,6 +85,7 @@ struct Agreement {
 struct Settings {
   std::string node_name;
   bool udp_checksum_always = false;
+  bool calls_only = false;  // it does not listen: a NAT or a firewall is before it
   uint64_t partition_bytes = 64U << 20;
   uint64_t sync_lag_bytes = 64U << 20;
   uint64_t sync_lag_ns = kSecondNs;

@@ -154,8 +154,9 @@ Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
 std::string live_text(const Result<api::NodeReply>& live) {
   if (!live && live.error().code == ErrorCode::kDaemonNotRunning) return "control      not running\n";
   if (!live) return "control      " + printable(live.error().message) + "\n";
-  std::string text = fmt::format("control      running, version {}, listens on {}\n", live->version(),
-                                 live->control_address());
+  const std::string reached =
+      live->control_address() == "none" ? "only calls" : "listens on " + live->control_address();
+  std::string text = fmt::format("control      running, version {}, {}\n", live->version(), reached);
   if (live->longest_turn_ns() != 0) {
     text += fmt::format("longest turn {:.1f} ms of its loop, by {}\n",
                         static_cast<double>(live->longest_turn_ns()) * 1e-6, printable(live->longest_turn()));
@@ -218,7 +219,10 @@ void add_init(CLI::App& node, Context& context) {
   CLI::App* command = node.add_subcommand("init", "Make a node directory with an identity and a node.toml");
   command->add_option("directory", flags->directory, "Where to make it")->required()->type_name("DIR");
   command->add_option("--name", options.name, "Name of the node (default: the host's)")->type_name("NAME");
-  command->add_option("--listen", options.listen, "Address of the control stream")->type_name("HOST:PORT");
+  command
+      ->add_option("--listen", options.listen,
+                   "Address of the control stream; none: this node only calls, as behind a NAT or a firewall")
+      ->type_name("HOST:PORT|none");
   command->add_option("--device", options.device, "DPDK device of the data port")->type_name("DEVICE");
   command->add_option("--address", options.address4, "IPv4 address of the data port")->type_name("A/LEN");
   command->add_option("--address6", options.address6, "IPv6 address of the data port")->type_name("A/LEN");

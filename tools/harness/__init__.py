@@ -4,6 +4,7 @@
 # an ExitStack, so that one way out (normal, exception, SIGINT, SIGTERM) gives all of it back.
 # SPDX-License-Identifier: Apache-2.0
 from .hugepages import Hugepages
+from .nat import NatWire, nat_missing
 from .node import Node
 from .pair import Pair
 from .proxy import Proxy
@@ -15,12 +16,14 @@ __all__ = [
     "HarnessError",
     "Hugepages",
     "MemifWire",
+    "NatWire",
     "Node",
     "Pair",
     "Proxy",
     "VethWire",
     "find_binaries",
     "is_root",
+    "nat_missing",
     "veth_missing",
     "wait_until",
 ]

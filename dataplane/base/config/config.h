@@ -34,7 +34,7 @@ struct Node {
   std::string name;                 // [node] name
 
   // [control]
-  std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port"
+  std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port", "none"
   std::string log_level = "info";
   uint32_t sessions_max = 32;         // that run at a time
   uint32_t sessions_per_peer = 16;    // of these, that one peer began
@@ -80,6 +80,8 @@ struct Node {
 
   std::vector<Export> exports;  // [[export]]
 
+  // It does not listen: behind a NAT or a firewall nobody could call it.
+  bool calls_only() const { return listen == "none"; }
   std::filesystem::path run_dir() const { return directory / "run"; }
   std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
   std::filesystem::path dataplane_socket() const { return run_dir() / "dataplane.sock"; }

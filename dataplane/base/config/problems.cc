@@ -43,7 +43,7 @@ std::string_view name_problem(std::string_view text) {
 }
 
 std::string_view listen_problem(std::string_view text) {
-  return parse_host_port(text) ? "" : "must be \"host:port\" or \"[v6]:port\"";
+  return text == "none" || parse_host_port(text) ? "" : "must be \"host:port\", \"[v6]:port\" or \"none\"";
 }
 
 std::string_view address4_problem(std::string_view text) {

@@ -25,8 +25,10 @@ const Key kKeys[] = {
     {.section = "control",
      .name = "listen",
      .field = &Node::listen,
-     .allowed = "`host:port`, `[v6]:port`",
-     .meaning = "Where sluice-control listens for other nodes (TCP, TLS 1.3).",
+     .allowed = "`host:port`, `[v6]:port`, `none`",
+     .meaning =
+         "Where sluice-control listens for other nodes (TCP, TLS 1.3). `none`: this node only calls, as "
+         "behind a NAT or a firewall; all flows are opened from here.",
      .text_problem = listen_problem},
     {.section = "control",
      .name = "log_level",

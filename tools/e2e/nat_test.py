@@ -1,0 +1,133 @@
+# A node that only calls, behind a NAT and a firewall that let in nothing but answers.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+
+import pytest
+from harness import NatWire, nat_missing, wait_until
+from transfers import (
+    CONFIGURATION,
+    MIB,
+    ended_session,
+    finish,
+    forget,
+    last_session,
+    make_file,
+    pull,
+    push,
+    refused,
+    start_slow,
+)
+
+_reason = nat_missing()
+pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
+LANES = 2
+
+
+def counter(node, name):
+    status, reply, error = node.json("counters")
+    assert status == 0, error
+    return next(one["value"] for one in reply["counters"] if one["name"] == name)
+
+
+# The node outside is on sockets, or on a device of frames.
+@pytest.fixture(scope="module", params=[(0, 1), (0,)], ids=["sockets", "frames"])
+def pair(request, make_pair):
+    wire = NatWire(sockets=request.param)
+    return make_pair(wire=wire, prefix=wire.enter, prepare=lambda pair: wire.introduce(*pair.nodes),
+                     settings_a=wire.node_settings(0), settings_b=wire.node_settings(1), bytes_needed=1 << 30)  # fmt: skip
+
+
+@contextlib.contextmanager
+def learns(pair, at_least=LANES):
+    before = counter(pair.b, "peer_addresses")
+    yield
+    assert counter(pair.b, "peer_addresses") - before >= at_least
+    assert counter(pair.a, "peer_addresses") == 0
+
+
+def test_it_listens_to_nobody(pair):
+    with open(f"/proc/{pair.a.control.pid}/net/tcp") as table:
+        states = [line.split()[3] for line in table.readlines()[1:]]
+    assert "0A" not in states, "no socket of its network listens"
+    status, reply, _ = pair.a.json("node", "show")
+    assert status == 0 and reply["listen"] == "none" and reply["live"]["control_address"] == "none"
+    assert "only calls" in pair.a.must("node", "show").stdout
+
+
+@pytest.mark.parametrize("size", [0, 1, 20 * MIB + 1])
+def test_pushed_file_arrives_identical(pair, size):
+    source = make_file(pair.a, size)
+    with learns(pair, LANES if size > MIB else 1):
+        target = push(pair, source, "--lanes", LANES)
+    forget(source, target)
+
+
+def test_pulled_file_arrives_identical(pair):
+    source = make_file(pair.b, 20 * MIB + 1)
+    with learns(pair):
+        target = pull(pair, source, "--lanes", LANES)
+    assert last_session(pair.a)["lanes"] == LANES
+    forget(source, target)
+
+
+@pytest.mark.parametrize("verb", ["send", "get"])
+def test_the_nat_forgets_and_gives_other_ports(pair, verb):
+    giver, taker = (pair.a, pair.b) if verb == "send" else (pair.b, pair.a)
+    source = make_file(giver, 24 * MIB + 3)
+    target = taker.export() / ("got-" + source.name)
+    words = (source, f"b:{target}") if verb == "send" else (f"b:{source}", target)
+    with learns(pair, 2 * LANES):
+        process, session = start_slow(pair.a, verb, *words, "--lanes", LANES, rate="40M")
+        pair.wire.give_ports("30000-39999")
+        pair.wire.forget()
+        result = finish(process)
+    assert result.returncode == 0, result.stderr
+    assert target.read_bytes() == source.read_bytes()
+    assert ended_session(pair.a, session)["attempts"] == 1, "the flows went on"
+    pair.wire.give_ports("20000-29999")
+    forget(source, target)
+
+
+@pytest.mark.parametrize(("verb", "side", "daemon"), [("send", "inside", "dataplane"), ("get", "inside", "control"),
+                                                      ("send", "outside", "control"), ("get", "outside", "dataplane")])  # fmt: skip
+def test_a_daemon_is_killed(pair, verb, side, daemon):
+    giver, taker = (pair.a, pair.b) if verb == "send" else (pair.b, pair.a)
+    source = make_file(giver, 16 * MIB + 3)
+    target = taker.export() / ("got-" + source.name)
+    words = (source, f"b:{target}") if verb == "send" else (f"b:{source}", target)
+    process, session = start_slow(pair.a, verb, *words, "--lanes", LANES, rate="60M")
+    node = pair.a if side == "inside" else pair.b
+    getattr(node, daemon).kill()
+    getattr(node, f"start_{daemon}")()
+    node._wait(node.control, node.attached, "is attached again")
+    process.communicate(timeout=60)
+    assert ended_session(pair.a, session)["state"] == "succeeded"
+    assert target.read_bytes() == source.read_bytes()
+    forget(source, target)
+
+
+def test_the_node_outside_cannot_begin(pair):
+    source = make_file(pair.b, 1)
+    refused(pair.b.sluice("send", source, "a:data/"), CONFIGURATION, "a", "does not listen", "begins transfers itself")
+    forget(source)
+
+
+def test_a_session_waits_for_its_caller(pair):
+    """The node outside keeps it, and says for whom it waits; the caller comes back and it goes on."""
+    source = make_file(pair.a, 16 * MIB + 3)
+    process, session = start_slow(pair.a, "send", source, "b:data/", rate="60M")
+    pair.a.control.kill()
+    pair.a.dataplane.kill()
+    process.communicate(timeout=60)
+
+    def resting():
+        status, reply, _ = pair.b.json("session", "show", session)
+        return status == 0 and "waiting" in reply["state"] and reply["waiting_for"]
+
+    shown = wait_until(resting, 90, "the node outside waits")
+    assert "a" in shown
+    pair.a.start()
+    assert ended_session(pair.a, session)["state"] == "succeeded"
+    target = pair.b.export() / source.name
+    assert target.read_bytes() == source.read_bytes()
+    forget(source, target)
