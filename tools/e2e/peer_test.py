@@ -56,6 +56,13 @@ def test_peer_is_called_and_sends(meeting, way):
         be_asked(meeting, way[0], meeting.file(size), *way[1])
 
 
+@pytest.mark.parametrize("act", [send, receive])
+def test_peer_that_only_calls(meeting, act):
+    """Its datagrams come from other ports than it says, and nothing is sent to it before."""
+    caller = meeting.peer(learn_address=True, lanes=2, ports=[46000, 46001])
+    act(meeting, caller, [meeting.file(MIB + 1) if act is send else make_file(meeting.node, MIB + 1)])
+
+
 def test_small_files_of_a_quick_peer(meeting):
     """Data is on its way before the node has heard the last of its own ObjectStates go."""
     for _ in range(50):

@@ -42,6 +42,7 @@ class Abilities:
     prefer_ip6: bool = False
     discard: bool = False
     lanes: int = 1
+    learn_address: bool = False  # we only call, and send from other ports than we say (1.10); an R of ours cannot learn
 
     def addresses(self):
         """For data, as bytes: IPv4, IPv6; empty where there is none."""
@@ -207,7 +208,7 @@ class Session:
                              chunk_bytes_max_ip6=own.chunk_bytes()[1], extent_bytes_max=own.extent_bytes,
                              crc_kinds=own.crc_kinds, rate_bps_max=own.rate_bps, prefer_ip6=own.prefer_ip6,
                              udp_checksum_needed=bool(own.address6), discard=own.discard,
-                             udp_ports=own.ports[: own.lanes])  # fmt: skip
+                             udp_ports=own.ports[: own.lanes], learn_address=own.learn_address)  # fmt: skip
             _, agreed = self.stream.expect("specification_set", timeout_s=None)
             self._check(agreed)
             self.terms = Terms(agreed.lanes, agreed.chunk_bytes, agreed.extent_bytes, agreed.partition_bytes,
@@ -218,7 +219,8 @@ class Session:
                 _, self.specification = self.stream.expect("specification")
             self._choose()
         address = own.address6 if len(self.terms.peer_ip) == 16 else own.address4
-        self.sockets = [self.node.open_socket(address, port) for port in own.ports[: self.terms.lanes]]
+        learnt = self.initiator and own.learn_address
+        self.sockets = [self.node.open_socket(address, 0 if learnt else port) for port in own.ports[: self.terms.lanes]]
 
     def _check(self, agreed):
         """I: an answer that goes beyond what we offered."""
@@ -230,6 +232,7 @@ class Session:
                 and MIN_EXTENT <= agreed.extent_bytes <= own.extent_bytes
                 and agreed.extent_bytes & (agreed.extent_bytes - 1) == 0
                 and agreed.partition_bytes and agreed.partition_bytes % agreed.extent_bytes == 0
+                and agreed.learns_address == own.learn_address
                 and 0 < agreed.rate_bps <= own.rate_bps and agreed.crc_kind in own.crc_kinds):  # fmt: skip
             self.stream.fail(INCOMPATIBLE, "the SpecificationSet goes beyond the Specification")
 

@@ -18,6 +18,7 @@ std::string node_name(uint32_t node) { return node == kSource ? "src" : "dst"; }
 transfer::Settings settings_of(const Plan& plan, uint32_t node) {
   return {.node_name = node_name(node),
           .udp_checksum_always = plan.udp_checksum,
+          .calls_only = plan.nat && node == plan.initiator,
           .partition_bytes = plan.partition_bytes,
           .sync_lag_bytes = plan.sync_lag_bytes,
           .sync_lag_ns = node == kSource ? plan.crc_lag_ns : plan.sync_lag_ns,

@@ -16,7 +16,11 @@ uint64_t low32(const uint8_t* at) {
 }  // namespace
 
 Wire::Wire(const Plan& plan, Scheduler& scheduler, Trace& trace, Arrive arrive)
-    : plan_(plan), scheduler_(scheduler), trace_(trace), arrive_(std::move(arrive)) {
+    : plan_(plan),
+      scheduler_(scheduler),
+      trace_(trace),
+      arrive_(std::move(arrive)),
+      nat_(plan.nat_forgets_ns) {
   for (uint32_t node = 0; node < 2; ++node) {
     directions_[node] = std::make_unique<Direction>(plan, node, mix(plan.seed + 11 + node));
   }
@@ -35,6 +39,10 @@ void Wire::send(uint32_t node, std::span<const uint8_t> frame) {
   } else {
     trace_.add(now_ns, node, "frame", frame.size());
   }
+  if (plan_.nat && node == plan_.initiator) {
+    frame = translate(frame);
+    nat_.leaves(translated_, now_ns);
+  }
   if (udp && d.udp_frames < 64 && (plan_.lost_frames[node] >> d.udp_frames++ & 1) != 0) {
     ++d.picked;
     return;
@@ -49,6 +57,11 @@ void Wire::send(uint32_t node, std::span<const uint8_t> frame) {
     d.path.push(d.forger.forged(), now_ns, d);
   }
   plan_run(node);
+}
+
+std::span<uint8_t> Wire::translate(std::span<const uint8_t> frame) {
+  translated_.assign(frame.begin(), frame.end());
+  return translated_;
 }
 
 void Wire::plan_run(uint32_t node) {
@@ -67,7 +80,11 @@ void Wire::run(uint32_t node) {
   d.woken_ns = UINT64_MAX;
   if (d.path.next_poll_ns() <= now_ns) d.path.poll(now_ns, d);
   while (!d.line.empty() && d.line.front_ns() <= now_ns) {
-    arrive_(1 - node, d.line.front());
+    if (plan_.nat && node != plan_.initiator) {
+      if (nat_.comes(translate(d.line.front()), now_ns)) arrive_(1 - node, translated_);
+    } else {
+      arrive_(1 - node, d.line.front());
+    }
     d.line.pop();
   }
   plan_run(node);
@@ -93,7 +110,7 @@ uint64_t Wire::faults() const {
     sum += c.dropped() + c.duplicated + c.overtaking + d->picked + d->too_long + d->forger.count();
     for (const uint64_t n : c.corrupted) sum += n;
   }
-  return sum;
+  return sum + nat_.kept_out();
 }
 
 }  // namespace sluice::sim

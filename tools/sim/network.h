@@ -11,6 +11,7 @@
 
 #include "control/recovery/extent_map.h"
 #include "tools/sim/forger.h"
+#include "tools/sim/nat.h"
 #include "tools/sim/oracle.h"
 #include "tools/sim/plan.h"
 #include "tools/sim/scheduler.h"
@@ -48,6 +49,7 @@ class Wire {
     uint64_t picked = 0;    // lost by the plan's bits
     uint64_t too_long = 0;  // for a link in the middle
   };
+  std::span<uint8_t> translate(std::span<const uint8_t> frame);
   void plan_run(uint32_t node);
   void run(uint32_t node);
 
@@ -56,6 +58,8 @@ class Wire {
   Trace& trace_;
   Arrive arrive_;
   std::array<std::unique_ptr<Direction>, 2> directions_;
+  Nat nat_;
+  std::vector<uint8_t> translated_;  // a frame that passes it
   bool healed_ = false;
   uint32_t carries_bytes_ = 0;
 };

@@ -233,6 +233,13 @@ void leave_stranger_alone(Plan& p) {
   p.misread = false;
 }
 
+void make_nat(Plan& p, Random& r) {
+  p.nat = r.chance(200'000);
+  if (!p.nat || p.stranger_alone) return;
+  for (uint64_t n = r.below(4); n > 0; --n) p.nat_forgets_ns.push_back(r.scale(kMs, p.safety_ns));
+  std::sort(p.nat_forgets_ns.begin(), p.nat_forgets_ns.end());
+}
+
 // Volumes that go back in time, and files that are not what they were, while the destination is down.
 void make_volume(Plan& p, Random& r) {
   if (p.stranger_alone || !r.chance(60'000)) return;
@@ -328,6 +335,8 @@ Plan make_plan(uint64_t seed) {
   if (modes.chance(500'000)) p.rate_mode = modes.chance(700'000) ? rate::Mode::kAdaptive : rate::Mode::kCubic;
   // Declared, whether it is so or not: what is lost is then repeated unasked.
   if (modes.chance(100'000)) p.expected_loss_ppm = static_cast<uint32_t>(modes.between(100'000, 950'000));
+  Random nats(seed, 9);
+  make_nat(p, nats);
   return p;
 }
 
@@ -360,6 +369,7 @@ std::string Plan::text() const {
       "{}\n",
       carries_bytes, narrow_ns, stays_narrow, blackhole_per_second, blackhole_ns, forged_per_million,
       stranger_alone, device_burst, device_hold_ns, device_ring, caller_copies);
+  if (nat) out += fmt::format("nat before the initiator, forgets at {} ns\n", fmt::join(nat_forgets_ns, " "));
   out += fmt::format("stream latency_ns {} jitter_ns {} cuts {} notice_ns {}\n", stream_latency_ns,
                      stream_jitter_ns, fmt::join(cuts, " "), cut_notice_ns);
   out += fmt::format("stalls {}/1e6 of {} ns\n", stall_per_million, stall_ns);

@@ -117,7 +117,9 @@ struct Plan {
   // longer is lost, and nobody says so.
   uint32_t carries_bytes = 0;
   uint64_t narrow_ns = 0;
-  bool stays_narrow = false;  // also when all else is healed
+  bool stays_narrow = false;             // also when all else is healed
+  bool nat = false;                      // before the initiator, which only calls
+  std::vector<uint64_t> nat_forgets_ns;  // when it forgets its ports
   uint64_t blackhole_per_second = 0;
   uint64_t blackhole_ns = 0;
   bool stranger_alone = false;      // no other fault, and no attempt may end for it

@@ -111,6 +111,13 @@ TEST(Config, ValuesOutOfRangeNameTheValueAndTheRange) {
   EXPECT_TRUE(contains(problem_of("[node]\nname = 3\n"), "must be a string"));
 }
 
+TEST(Config, ANodeMayListenToNobody) {
+  EXPECT_TRUE(parse_text(with_name("[control]\nlisten = \"none\"\n"))->calls_only());
+  EXPECT_FALSE(parse_text(with_name(""))->calls_only());
+  EXPECT_TRUE(
+      contains(problem_of(with_name("[control]\nlisten = \"nobody\"\n")), "\"[v6]:port\" or \"none\""));
+}
+
 TEST(Config, AddressesAreCheckedByFamily) {
   for (const char* bad : {"10.0.0.1", "10.0.0.1/33", "fd77::1/64", "0.0.0.0/0", "224.0.0.1/4", "10.0.0.1/"}) {
     EXPECT_TRUE(contains(problem_of(with_name("[port]\naddress4 = \"" + std::string(bad) + "\"\n")), "IPv4"))
