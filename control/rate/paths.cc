@@ -8,6 +8,7 @@
 #include "control/rate/cubic_rate.h"
 #include "control/rate/fixed_rate.h"
 #include "control/rate/lane_shares.h"
+#include "control/rate/path_shares.h"
 #include "control/rate/silence.h"
 
 namespace sluice::rate {
@@ -43,6 +44,7 @@ class OwnRate final : public Share {
     law_->set_cap(cap_bps);
     rate_bps_ = std::min(rate_bps_, cap_bps);
   }
+  void reserve(uint64_t /*reserved_bps*/) override {}  // all of its rate is
   Condition condition() const override { return law_->condition(); }
   uint64_t rate_bps() const override { return rate_bps_; }
   uint64_t cap_bps() const override { return law_->cap_bps(); }
@@ -60,6 +62,7 @@ class SharedPath {
  public:
   struct Member {
     uint64_t cap_bps = 0;
+    uint64_t reserved_bps = 0;
     uint64_t rate_bps = 0;
     bool busy = true;
     PathReport seen;
@@ -112,7 +115,7 @@ class SharedPath {
   }
 
  private:
-  // Equally, but for those that have less to send or may not send as much; they keep a little, for probes.
+  // Those that have nothing to send keep a little, for probes.
   void divide() {
     uint64_t left_bps = law_->rate_bps();
     std::vector<Member*> open;
@@ -124,12 +127,13 @@ class SharedPath {
         left_bps -= std::min(left_bps, each->rate_bps);
       }
     }
-    const auto most = [](const Member* each) { return with_advice(each->cap_bps, each->seen); };
-    std::sort(open.begin(), open.end(), [&](const Member* a, const Member* b) { return most(a) < most(b); });
-    for (size_t i = 0; i < open.size(); ++i) {
-      open[i]->rate_bps = std::min(most(open[i]), left_bps / (open.size() - i));
-      left_bps -= open[i]->rate_bps;
+    std::vector<Claim> claims;
+    for (const Member* each : open) {
+      claims.push_back(
+          {.most_bps = with_advice(each->cap_bps, each->seen), .reserved_bps = each->reserved_bps});
     }
+    const std::vector<uint64_t> shares = path_shares(left_bps, claims);
+    for (size_t i = 0; i < open.size(); ++i) open[i]->rate_bps = shares[i];
   }
 
   std::unique_ptr<Controller> law_;
@@ -157,6 +161,7 @@ class PathShare final : public Share {
     member_.rate_bps = std::min(member_.rate_bps, cap_bps);
     path_->caps_changed();
   }
+  void reserve(uint64_t reserved_bps) override { member_.reserved_bps = reserved_bps; }
   Condition condition() const override { return path_->law().condition(); }
   uint64_t rate_bps() const override { return member_.rate_bps; }
   uint64_t cap_bps() const override { return member_.cap_bps; }

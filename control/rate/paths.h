@@ -1,8 +1,8 @@
 // The paths from this node to its peers, and who shares them.
 //
 // Pure; one thread. Sessions that send to the same peer share a bottleneck: with `adaptive` and with `cubic`
-// one law decides for all of them together, and they divide its rate. A session in mode `fixed` has a rate
-// of its own, which nobody else may take.
+// one law decides for all of them together, and they divide its rate (path_shares.h). A session in mode
+// `fixed` has a rate of its own, which nobody else may take.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,6 +27,8 @@ class Share {
   // What its flows report; `busy`: it has something to send. The rate of the session from now on, bit/s.
   virtual uint64_t step(const PathReport& report, bool busy, uint64_t now_ns) = 0;
   virtual void set_cap(uint64_t cap_bps) = 0;
+  // It needs so much to be in time, bit/s; 0: it takes what there is.
+  virtual void reserve(uint64_t reserved_bps) = 0;
   virtual Condition condition() const = 0;
   virtual uint64_t rate_bps() const = 0;
   virtual uint64_t cap_bps() const = 0;

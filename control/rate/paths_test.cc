@@ -84,6 +84,24 @@ TEST(Paths, NobodyIsAboveItsOwnCapAndOthersTakeWhatIsLeft) {
   EXPECT_LE(node.sessions[0].share->rate_bps() + node.sessions[1].share->rate_bps(), 1'500'000'000U);
 }
 
+TEST(Paths, WhatASessionNeedsToBeInTimeItGetsFirst) {
+  for (const Mode mode : {Mode::kAdaptive, Mode::kCubic}) {
+    Node node;
+    node.join("peer", mode, 1'000'000'000'000);
+    node.join("peer", mode, 1'000'000'000'000);
+    node.run(10);
+    const uint64_t both_bps = node.sessions[0].share->rate_bps() + node.sessions[1].share->rate_bps();
+    EXPECT_LT(node.sessions[0].share->rate_bps(), both_bps * 3 / 4);
+    node.sessions[0].share->reserve(both_bps * 3 / 4);
+    node.run(1);
+    EXPECT_GE(node.sessions[0].share->rate_bps(), both_bps * 3 / 4);
+    EXPECT_GE(node.sessions[1].share->rate_bps(), both_bps / 10);
+    node.sessions[0].share->reserve(0);
+    node.run(1);
+    EXPECT_EQ(node.sessions[0].share->rate_bps(), node.sessions[1].share->rate_bps());
+  }
+}
+
 TEST(Paths, ThePeersDiskHasAWordInEveryMode) {
   for (const Mode mode : {Mode::kAdaptive, Mode::kCubic, Mode::kFixed}) {
     Node node;
