@@ -43,6 +43,7 @@ grpc::StatusCode grpc_code(ErrorCode code) {
     case ErrorCode::kConfiguration:
     case ErrorCode::kDevice:
     case ErrorCode::kIncompatible:
+    case ErrorCode::kDeadline:
       return grpc::StatusCode::FAILED_PRECONDITION;
     case ErrorCode::kDaemonNotRunning:
     case ErrorCode::kPeerUnreachable:

@@ -239,7 +239,7 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
                             : transfer::Role::kDestination;
   to.state = static_cast<transfer::RecordState>(from.state());
   if (from.error_code() != 0) {
-    const bool known = from.error_code() <= static_cast<uint32_t>(ErrorCode::kResources);
+    const bool known = from.error_code() <= static_cast<uint32_t>(kErrorCodeLast);
     to.error = Error{known ? static_cast<ErrorCode>(from.error_code()) : ErrorCode::kInternal, from.error()};
   }
   to.started_unix_ns = from.started_unix_ns();

@@ -37,6 +37,14 @@ TEST(JournalCodec, EveryFieldOfARecordComesBack) {
   EXPECT_TRUE(fields::equal(*back, record));
 }
 
+TEST(JournalCodec, EveryErrorComesBackAsWhatItWas) {
+  transfer::Record record = sample_record("a", 1);
+  for (int code = 1; error_code_name(static_cast<ErrorCode>(code)) != "unknown"; ++code) {
+    record.error = Error{static_cast<ErrorCode>(code), "why"};
+    EXPECT_EQ(again(record)->error->code, record.error->code) << code;
+  }
+}
+
 TEST(JournalCodec, EveryFieldOfAFileComesBack) {
   const catalog::File file = sample_file("name");
   EXPECT_TRUE(fields::all_set(file)) << "the sample leaves a field out";

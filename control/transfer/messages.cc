@@ -139,7 +139,7 @@ size_t memory_bytes(const Message& message) {
 }
 
 Error error_of(const std::string& peer_name, const Failure& failure) {
-  const bool known = failure.code > 0 && failure.code <= static_cast<uint32_t>(ErrorCode::kResources);
+  const bool known = failure.code > 0 && failure.code <= static_cast<uint32_t>(kErrorCodeLast);
   return {known ? static_cast<ErrorCode>(failure.code) : ErrorCode::kInternal,
           fmt::format("{}: {}", peer_name, failure.message)};
 }

@@ -44,6 +44,16 @@ TEST(Admit, WhatIsOnlyShownBecomesPrintableAndIsCut) {
   EXPECT_EQ(admitted(Failure{.message = honest}).message, honest);
 }
 
+TEST(Failures, EveryErrorIsHeardAsWhatItWasAndOthersAsADefect) {
+  int code = 1;
+  for (; error_code_name(static_cast<ErrorCode>(code)) != "unknown"; ++code) {
+    const Failure failure = failure_of({static_cast<ErrorCode>(code), "why"});
+    EXPECT_EQ(error_of("beta", failure).code, static_cast<ErrorCode>(code));
+  }
+  EXPECT_EQ(error_of("beta", Failure{.code = static_cast<uint32_t>(code)}).code, ErrorCode::kInternal);
+  EXPECT_EQ(error_of("beta", Failure{.code = 256 + 2}).code, ErrorCode::kInternal);
+}
+
 TEST(Admit, ATextIsNotCutWithinACharacter) {
   const std::string text = std::string(kTextBytesMax - 4, 'x') + "数数";
   EXPECT_TRUE(base::is_utf8(admitted(Failure{.message = text}).message));

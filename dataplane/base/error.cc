@@ -43,6 +43,10 @@ std::string_view error_code_name(ErrorCode code) {
       return "resources";
     case ErrorCode::kTooSlow:
       return "too_slow";
+    case ErrorCode::kDeadline:
+      return "deadline";
+    case ErrorCode::kLate:
+      return "late";
   }
   return "unknown";
 }

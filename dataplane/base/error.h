@@ -36,7 +36,10 @@ enum class ErrorCode : uint8_t {
   kStorage = 16,           // a read, write or sync failed on a disk
   kResources = 17,         // a quota or table is full: sessions, lanes, extents
   kTooSlow = 18,           // slower than the least rate that was asked for
+  kDeadline = 19,          // the deadline cannot be kept, or is over: the session was refused, or has ended
+  kLate = 20,              // every byte has arrived, after the deadline
 };
+inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kLate;
 
 // Short lower-case name, e.g. "destination_exists"; stable, used in --json and the API.
 std::string_view error_code_name(ErrorCode code);

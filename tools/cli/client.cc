@@ -21,7 +21,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr int kCallTimeoutSeconds = 60;
-constexpr int kErrorCodeMax = static_cast<int>(ErrorCode::kResources);
+constexpr int kErrorCodeMax = static_cast<int>(kErrorCodeLast);
 
 std::chrono::system_clock::time_point after_s(double seconds) {
   return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(
