@@ -36,7 +36,8 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 
 # What decides in control is a function of its arguments as well: the simulator and the fuzzers run it.
 # dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
-CONTROL_PURE = ("control/board/", "control/catalog/", "control/rate/", "control/recovery/", "control/transfer/")
+CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/rate/", "control/recovery/",
+                "control/transfer/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
                               "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",
@@ -50,10 +51,10 @@ LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
 # Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
 # way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core. Within
 # control: api -> node -> runtime -> what performs (attach, exports, journal, peer) -> transfer -> what it
-# decides by (board, catalog, rate, recovery).
+# decides by (board, catalog, deadline, rate, recovery).
 _BASE = {"dataplane/base", "dataplane/base/config"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
-_DECIDES = {"control/board", "control/catalog", "control/rate", "control/recovery"}
+_DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery"}
 _PERFORMS = {"control/async", "control/attach", "control/exports", "control/identity", "control/journal",
              "control/peer"}  # fmt: skip
 ARROWS = {
@@ -74,6 +75,7 @@ ARROWS = {
     "control/proto": set(),
     "control/async": {"dataplane/base"},
     "control/catalog": {"dataplane/base"},
+    "control/deadline": {"dataplane/base", "control/rate"},
     "control/rate": {"dataplane/base", "dataplane/core"},
     "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
     "control/board": {"dataplane/base", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/deadline/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "control/rate/path_shares.h"
+
+namespace sluice::deadline {
+namespace {
+
+uint64_t whole(double bps) { return static_cast<uint64_t>(std::clamp(bps, 0.0, 1e18)); }
+
+}  // namespace
+
+void Ledger::set(const std::string& id, const Load& load) {
+  Entry& entry = entries_[id];
+  if (!load.running) entry.sampled = false;
+  entry.load = load;
+}
+
+bool Ledger::tells(const std::string& id, const Path& path) const {
+  for (const auto& [name, entry] : entries_) {
+    if (entry.sampled && entry.load.running && entry.load.path == path) return name == id;
+  }
+  return false;
+}
+
+double Ledger::others_bps(const std::string& id, const Path& path) const {
+  double sum_bps = 0;
+  for (const auto& [name, entry] : entries_) {
+    if (name != id && entry.load.running && entry.load.path.shares_with(path)) sum_bps += entry.load.rate_bps;
+  }
+  return sum_bps;
+}
+
+void Ledger::sample(const std::string& id, const Sample& sample, uint64_t now_ns) {
+  const auto entry = entries_.find(id);
+  if (entry == entries_.end()) return;
+  entry->second.sampled = true;
+  entry->second.limit = sample.limit;
+  const Path& path = entry->second.load.path;
+  if (!tells(id, path)) return;
+  Measured measured{.at_ns = now_ns, .sample = sample};
+  measured.sample.rate_bps += others_bps(id, path);
+  for (const auto& [name, other] : entries_) {
+    // It would have been faster, had this one not been held down: the path is at least as fast.
+    if (name == id || !other.load.running || !other.load.path.shares_with(path)) continue;
+    if (measured.sample.limit == Limit::kCap) measured.sample.limit = other.limit;
+  }
+  std::deque<Measured>& all = measured_[path];
+  all.push_back(measured);
+  if (all.size() > kSamplesMax) all.pop_front();
+}
+
+std::optional<Speed> Ledger::speed(const Path& path, uint64_t now_ns) const {
+  const auto found = measured_.find(path);
+  if (found == measured_.end()) return std::nullopt;
+  std::vector<double> free;
+  std::vector<double> capped;
+  std::vector<Limit> limits;
+  for (const Measured& each : found->second) {
+    if (now_ns - std::min(now_ns, each.at_ns) > kRecentNs) continue;
+    const bool is_capped = each.sample.limit == Limit::kCap;
+    (is_capped ? capped : free).push_back(each.sample.rate_bps);
+    if (!is_capped) limits.push_back(each.sample.limit);
+  }
+  const auto of_free = speed_of(free);
+  std::optional<Speed> of_capped = speed_of(capped);
+  if (of_capped) of_capped->at_least = true;
+  if (!of_free) return of_capped;
+  Speed speed = *of_free;
+  speed.limit = most_of(limits);
+  // Under a cap it was faster than without: it has become so since.
+  if (of_capped && of_capped->mean_bps > speed.mean_bps) return of_capped;
+  return speed;
+}
+
+// ---- what comes first ----------------------------------------------------------------------------
+
+struct Ledger::Course {
+  struct One {
+    double bits = 0;
+    rate::Claim claim;
+    double elsewhere_bps = -1;  // on another path; negative: on ours
+    bool asked = false;         // whose end is wanted
+    double now_bps = 0;
+  };
+  std::vector<One> running;
+  std::deque<One> waiting;
+  double path_bps = 0;
+
+  void divide() {
+    std::vector<rate::Claim> claims;
+    std::vector<One*> ours;
+    for (One& each : running) {
+      each.now_bps = each.elsewhere_bps;
+      if (each.elsewhere_bps >= 0) continue;
+      claims.push_back(each.claim);
+      ours.push_back(&each);
+    }
+    const std::vector<uint64_t> shares = rate::path_shares(whole(path_bps), claims);
+    for (size_t i = 0; i < ours.size(); ++i) ours[i]->now_bps = static_cast<double>(shares[i]);
+  }
+
+  // Seconds until the one that is asked for has ended: all move as they divide their paths, until one ends
+  // and the next has its place.
+  std::optional<double> run(size_t places) {
+    double at_s = 0;
+    for (;;) {
+      for (; running.size() < places && !waiting.empty(); waiting.pop_front())
+        running.push_back(waiting.front());
+      divide();
+      double next_s = INFINITY;
+      for (const One& each : running) {
+        if (each.now_bps > 0) next_s = std::min(next_s, each.bits / each.now_bps);
+        if (each.bits <= 0) next_s = 0;
+      }
+      if (!std::isfinite(next_s)) return std::nullopt;
+      at_s += next_s;
+      bool over = false;
+      std::erase_if(running, [&](One& each) {
+        each.bits -= each.now_bps * next_s;
+        const bool ended = each.bits < 1;
+        over |= ended && each.asked;
+        return ended;
+      });
+      if (over) return at_s;
+    }
+  }
+};
+
+std::optional<double> Ledger::ahead_s(const std::string& id, const Load& load, uint64_t now_ns) const {
+  const std::optional<Speed> path_speed = speed(load.path, now_ns);
+  if (!path_speed || path_speed->mean_bps <= 0) return 0;
+  Course course{.path_bps = path_speed->mean_bps};
+  // A newcomer's reservation does not take from those that were admitted before.
+  double reserved_bps = 0;
+  const auto one_of = [&](const Load& each) {
+    Course::One one{.bits = 8 * static_cast<double>(each.bytes_left),
+                    .claim = {.most_bps = whole(each.cap_bps), .reserved_bps = whole(each.reserved_bps)}};
+    if (each.path.shares_with(load.path)) return one;
+    const auto its_speed = speed(each.path, now_ns);
+    one.elsewhere_bps = each.rate_bps > 0 ? each.rate_bps : its_speed ? its_speed->mean_bps : 0;
+    if (one.elsewhere_bps <= 0) one.bits = 0;  // nobody knows how long it takes: it is not waited for
+    return one;
+  };
+  std::vector<const Load*> in_order;
+  for (const auto& [name, entry] : entries_) {
+    if (name == id) continue;
+    if (entry.load.running) {
+      course.running.push_back(one_of(entry.load));
+      if (entry.load.path.shares_with(load.path)) reserved_bps += entry.load.reserved_bps;
+    } else if (!load.running && entry.load.order < load.order) {
+      in_order.push_back(&entry.load);
+    }
+  }
+  std::sort(in_order.begin(), in_order.end(),
+            [](const Load* a, const Load* b) { return a->order < b->order; });
+  for (const Load* each : in_order) course.waiting.push_back(one_of(*each));
+  Course::One own = one_of(load);
+  own.asked = true;
+  const double free_bps = path_speed->mean_bps * (1 - 1.0 / rate::kUnreservedShare) - reserved_bps;
+  own.claim.reserved_bps = std::min(own.claim.reserved_bps, whole(free_bps));
+  if (load.running) {
+    course.running.push_back(own);
+  } else {
+    course.waiting.push_back(own);
+  }
+  const double alone_s = own.bits / std::max(1.0, std::min(load.cap_bps, path_speed->mean_bps));
+  const auto ends_s = course.run(std::max<size_t>(places_, course.running.size()));
+  if (!ends_s) return std::nullopt;
+  return std::max(0.0, *ends_s - alone_s);
+}
+
+}  // namespace sluice::deadline

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/deadline/ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::deadline {
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kMb = 1'000'000;
+
+const Path kBeta{.peer = "beta"};
+
+Load running(const Path& path, uint64_t bytes_left, double rate_bps = 0) {
+  return {.path = path, .running = true, .bytes_left = bytes_left, .cap_bps = 1e10, .rate_bps = rate_bps};
+}
+Load waiting(const Path& path, uint64_t bytes_left, int64_t order) {
+  return {.path = path, .order = order, .bytes_left = bytes_left, .cap_bps = 1e10};
+}
+
+struct Node {
+  Ledger ledger;
+  uint64_t now_ns = 1000 * kSecondNs;
+
+  explicit Node(uint32_t places = 31) : ledger(places) {}
+  // A session alone on its path, which then ends.
+  void measure(const Path& path, double rate_bps, int seconds = 20, Limit limit = Limit::kPath) {
+    ledger.set("measures", running(path, 1, rate_bps));
+    for (int i = 0; i < seconds; ++i) {
+      now_ns += kSecondNs;
+      ledger.sample("measures", {.rate_bps = rate_bps, .limit = limit}, now_ns);
+    }
+    ledger.remove("measures");
+  }
+  double ahead(const Load& load) const { return ledger.ahead_s("new", load, now_ns).value_or(-1); }
+};
+
+TEST(Ledger, KnowsThePathOfAPeerForAnHour) {
+  Node node;
+  EXPECT_FALSE(node.ledger.speed(kBeta, node.now_ns));
+  node.measure(kBeta, 80e6, 2);
+  EXPECT_FALSE(node.ledger.speed(kBeta, node.now_ns)) << "two seconds tell too little";
+  node.measure(kBeta, 80e6);
+  ASSERT_TRUE(node.ledger.speed(kBeta, node.now_ns));
+  EXPECT_DOUBLE_EQ(node.ledger.speed(kBeta, node.now_ns)->mean_bps, 80e6);
+  EXPECT_FALSE(node.ledger.speed({.peer = "gamma"}, node.now_ns));
+  EXPECT_FALSE(node.ledger.speed({.peer = "beta", .outgoing = false}, node.now_ns));
+  EXPECT_FALSE(node.ledger.speed({.peer = "beta", .generated = true}, node.now_ns)) << "that has no disk";
+  EXPECT_FALSE(node.ledger.speed(kBeta, node.now_ns + Ledger::kRecentNs + kSecondNs));
+}
+
+TEST(Ledger, TheLastMinuteCounts) {
+  Node node;
+  node.measure(kBeta, 10e6, 100);
+  node.measure(kBeta, 80e6, 60);
+  EXPECT_DOUBLE_EQ(node.ledger.speed(kBeta, node.now_ns)->mean_bps, 80e6);
+}
+
+TEST(Ledger, WhatACapHeldDownIsALeastSpeed) {
+  Node node;
+  node.measure(kBeta, 80e6, 20, Limit::kCap);
+  EXPECT_TRUE(node.ledger.speed(kBeta, node.now_ns)->at_least);
+  node.measure(kBeta, 60e6, 20, Limit::kSourceDisk);
+  EXPECT_TRUE(node.ledger.speed(kBeta, node.now_ns)->at_least) << "it was faster under a cap";
+  node.measure(kBeta, 100e6, 20, Limit::kSourceDisk);
+  EXPECT_FALSE(node.ledger.speed(kBeta, node.now_ns)->at_least);
+  EXPECT_EQ(node.ledger.speed(kBeta, node.now_ns)->limit, Limit::kSourceDisk);
+}
+
+TEST(Ledger, SessionsThatShareAPathAreMeasuredTogetherAndOnce) {
+  Node node;
+  node.ledger.set("a", running(kBeta, kMb, 30e6));
+  node.ledger.set("b", running(kBeta, kMb, 50e6));
+  for (int i = 0; i < 10; ++i) {
+    node.ledger.sample("a", {.rate_bps = 30e6}, node.now_ns);
+    node.ledger.sample("b", {.rate_bps = 50e6, .limit = Limit::kCap}, node.now_ns);
+  }
+  const auto speed = node.ledger.speed(kBeta, node.now_ns);
+  ASSERT_TRUE(speed);
+  EXPECT_DOUBLE_EQ(speed->mean_bps, 80e6);
+  EXPECT_DOUBLE_EQ(speed->samples, 10);
+  EXPECT_FALSE(speed->at_least) << "one of them had what was left";
+  EXPECT_DOUBLE_EQ(node.ledger.others_bps("a", kBeta), 50e6);
+}
+
+TEST(Ahead, NobodyWaitsForNobody) {
+  Node node;
+  EXPECT_EQ(node.ahead(waiting(kBeta, 100 * kMb, 1)), 0) << "nothing is known";
+  node.measure(kBeta, 80e6);
+  EXPECT_NEAR(node.ahead(waiting(kBeta, 100 * kMb, 1)), 0, 0.01);
+  Load slow = waiting(kBeta, 100 * kMb, 1);
+  slow.cap_bps = 8e6;
+  EXPECT_NEAR(node.ahead(slow), 0, 0.01) << "its cap is not somebody else";
+}
+
+TEST(Ahead, ASessionThatRunsTakesItsPart) {
+  Node node;
+  node.measure(kBeta, 80e6);
+  node.ledger.set("other", running(kBeta, 100 * kMb, 80e6));
+  EXPECT_NEAR(node.ahead(waiting(kBeta, 100 * kMb, 1)), 10, 0.1) << "20 s instead of 10";
+  EXPECT_NEAR(node.ahead(waiting(kBeta, 50 * kMb, 1)), 5, 0.1);
+  node.ledger.set("other", running({.peer = "gamma"}, 100 * kMb, 80e6));
+  EXPECT_NEAR(node.ahead(waiting(kBeta, 100 * kMb, 1)), 0, 0.01) << "another peer has another path";
+}
+
+TEST(Ahead, WhoComesFirstHasItsTurnFirst) {
+  Node node(1);
+  node.measure(kBeta, 80e6);
+  node.ledger.set("runs", running(kBeta, 100 * kMb, 80e6));
+  node.ledger.set("waits", waiting(kBeta, 200 * kMb, 5));
+  EXPECT_NEAR(node.ahead(waiting(kBeta, 100 * kMb, 9)), 30, 0.1);
+  EXPECT_NEAR(node.ahead(waiting(kBeta, 100 * kMb, 3)), 10, 0.1) << "it was asked for before";
+  node.ledger.set("waits", waiting({.peer = "gamma"}, 200 * kMb, 5));
+  EXPECT_NEAR(node.ahead(waiting(kBeta, 100 * kMb, 9)), 10, 0.1) << "nobody knows how long that takes";
+  node.measure({.peer = "gamma"}, 40e6);
+  EXPECT_NEAR(node.ahead(waiting(kBeta, 100 * kMb, 9)), 50, 0.1);
+}
+
+TEST(Ahead, WhatIsReservedIsNotTakenFromWhoHasIt) {
+  Node node;
+  node.measure(kBeta, 80e6);
+  Load other = running(kBeta, 700 * kMb, 40e6);
+  Load own = waiting(kBeta, 100 * kMb, 1);
+  own.reserved_bps = 60e6;
+  node.ledger.set("other", other);
+  const double favoured_s = node.ahead(own);
+  EXPECT_LT(favoured_s, 4) << "it gets 60 of 80 Mbit/s";
+  other.reserved_bps = 64e6;
+  node.ledger.set("other", other);
+  EXPECT_GT(node.ahead(own), 35) << "64 of 80 Mbit/s are another's";
+}
+
+TEST(Ahead, AStandstillIsNoTime) {
+  Node node(1);
+  node.measure(kBeta, 80e6);
+  Load stuck = running(kBeta, 100 * kMb);
+  stuck.cap_bps = 0;
+  node.ledger.set("stuck", stuck);
+  EXPECT_FALSE(node.ledger.ahead_s("new", waiting(kBeta, 100 * kMb, 1), node.now_ns));
+}
+
+}  // namespace
+}  // namespace sluice::deadline

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/deadline/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::deadline {
+namespace {
+
+using Answer = Verdict::Answer;
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kDayS = 86400;
+
+// The later of what the cap and what the measured speed allow.
+std::optional<double> earliest(const Question& question, double more_s) {
+  const double bits = 8 * static_cast<double>(question.bytes_left);
+  const double by_cap_s = question.cap_bps > 0 ? bits / question.cap_bps : 0;
+  if (!question.speed || question.speed->at_least) return by_cap_s + more_s;
+  const auto by_speed_s =
+      seconds_for(*question.speed, bits + more_s * question.speed->mean_bps, kOfferedChance);
+  if (!by_speed_s) return std::nullopt;
+  return std::max(by_cap_s + more_s, *by_speed_s);
+}
+
+std::string_view limit_text(Limit limit) {
+  switch (limit) {
+    case Limit::kCap:
+      return "what the session may send (--rate, [port] rate of both nodes, session limit) is";
+    case Limit::kPath:
+      return "the path was measured to carry";
+    case Limit::kSourceDisk:
+      return "the source's disk was measured to give";
+    case Limit::kDestinationDisk:
+      return "the destination's disk was measured to take";
+    case Limit::kQueue:
+      break;
+  }
+  return "sessions that run or come first take their part of";
+}
+
+}  // namespace
+
+std::optional<Policy> policy_of(std::string_view name) {
+  for (size_t i = 0; i < kPolicyNames.size(); ++i) {
+    if (kPolicyNames[i] == name) return static_cast<Policy>(i);
+  }
+  return std::nullopt;
+}
+
+Verdict judge(const Question& question) {
+  const double bits = 8 * static_cast<double>(question.bytes_left);
+  const double seconds = question.seconds_left;
+  Verdict verdict{.answer = Answer::kKept, .needed_bps = seconds > 0 ? bits / seconds : INFINITY};
+  if (question.bytes_left == 0 && seconds >= 0) return verdict;
+  const auto refused = [&](Limit limit, double have_bps, double more_s) {
+    verdict.answer = Answer::kRefused;
+    verdict.limit = limit;
+    verdict.have_bps = have_bps;
+    verdict.earliest_s = earliest(question, more_s);
+    return verdict;
+  };
+  if (question.cap_bps < verdict.needed_bps) return refused(Limit::kCap, question.cap_bps, 0);
+  if (!question.speed) {
+    verdict.answer = Answer::kUnknown;
+    return verdict;
+  }
+  const Speed& speed = *question.speed;
+  const double ahead_s = question.ahead_s.value_or(0);
+  const bool alone = chance(speed, bits, seconds) >= kAdmittedChance;
+  if (alone && chance(speed, bits + ahead_s * speed.mean_bps, seconds) >= kAdmittedChance) return verdict;
+  if (speed.at_least) {
+    verdict.answer = Answer::kUnknown;
+    return verdict;
+  }
+  return refused(alone ? Limit::kQueue : speed.limit, speed.mean_bps, alone ? ahead_s : 0);
+}
+
+// Days to a date by counting from March, so that a leap day is the last of its year.
+std::string utc_text(int64_t unix_ns) {
+  const int64_t seconds = unix_ns / kSecondNs - (unix_ns % kSecondNs < 0);
+  const int64_t day = seconds / kDayS - (seconds % kDayS < 0);
+  const int64_t of_day = seconds - day * kDayS;
+  constexpr int64_t kDaysOf400Years = 146097;
+  constexpr int64_t kToMarchOfYear0 = 719468;
+  const int64_t since = day + kToMarchOfYear0;
+  const int64_t era = since / kDaysOf400Years - (since % kDaysOf400Years < 0);
+  const int64_t of_era = since - era * kDaysOf400Years;
+  const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+  const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+  const int64_t month = (5 * of_year + 2) / 153;  // 0: March
+  const int64_t of_month = of_year - (153 * month + 2) / 5 + 1;
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", year + era * 400 + (month >= 10),
+                     month < 10 ? month + 3 : month - 9, of_month, of_day / 3600, of_day / 60 % 60,
+                     of_day % 60);
+}
+
+Error refusal(const Verdict& verdict, const Question& question, int64_t deadline_unix_ns,
+              int64_t unix_now_ns) {
+  std::string offer = "no time can be named that would be";
+  constexpr double kYearS = 366.0 * 86400;
+  if (verdict.earliest_s && *verdict.earliest_s < kYearS) {
+    const auto later_ns = static_cast<int64_t>(std::ceil(*verdict.earliest_s) + 1) * kSecondNs;
+    offer = utc_text(unix_now_ns + later_ns) + " could be";
+  }
+  std::string why = "it is over";
+  if (question.seconds_left > 0) {
+    why = fmt::format("{} bytes in {:.0f} s need {:.3f} Mbit/s, and {} {:.3f} Mbit/s", question.bytes_left,
+                      question.seconds_left, verdict.needed_bps * 1e-6, limit_text(verdict.limit),
+                      verdict.have_bps * 1e-6);
+  }
+  return {ErrorCode::kDeadline,
+          fmt::format("the deadline {} cannot be kept: {}; {}: give a later one, or '--deadline-policy warn'",
+                      utc_text(deadline_unix_ns), why, offer)};
+}
+
+}  // namespace sluice::deadline

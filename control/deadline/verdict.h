@@ -1,0 +1,56 @@
+// Whether a session will keep its deadline, and if not, why not and what it could keep.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "control/deadline/speed.h"
+#include "dataplane/base/error.h"
+
+namespace sluice::deadline {
+
+// What is done about a deadline that cannot be kept.
+enum class Policy : uint8_t {
+  kRefuse,  // the session is refused, or ends once that was measured; one that was admitted goes on when late
+  kWarn,    // it is only said
+  kStop,    // as kRefuse, and when the deadline is over the session ends
+};
+inline constexpr std::array<std::string_view, 3> kPolicyNames{"refuse", "warn", "stop"};
+std::optional<Policy> policy_of(std::string_view name);
+
+// A session is admitted if it will more likely than not be in time. What is offered instead shall be kept.
+inline constexpr double kAdmittedChance = 0.5;
+inline constexpr double kOfferedChance = 0.9;
+
+struct Question {
+  uint64_t bytes_left = 0;
+  double seconds_left = 0;
+  double cap_bps = 0;             // of data, without headers
+  std::optional<Speed> speed;     // that the session has when it is alone; nothing: it was not measured
+  std::optional<double> ahead_s;  // so much later it ends because of other sessions
+};
+
+struct Verdict {
+  enum class Answer : uint8_t { kKept, kUnknown, kRefused };
+  Answer answer = Answer::kUnknown;
+  Limit limit = Limit::kPath;        // what binds, when it is refused
+  double needed_bps = 0;             // to be in time
+  double have_bps = 0;               // what the limit allows; kQueue: alone
+  std::optional<double> earliest_s;  // from now: what could be kept; nothing: nobody can say
+};
+
+Verdict judge(const Question& question);
+
+// "2026-11-22T18:00:00Z"
+std::string utc_text(int64_t unix_ns);
+// kDeadline: what binds, what is needed and what there is, and which deadline could be kept.
+Error refusal(const Verdict& verdict, const Question& question, int64_t deadline_unix_ns,
+              int64_t unix_now_ns);
+
+}  // namespace sluice::deadline
