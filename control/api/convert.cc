@@ -32,6 +32,32 @@ api::Session::State to_api(transfer::ViewState state) {
   return api::Session::STATE_UNSPECIFIED;
 }
 
+const char* deadline_state_name(transfer::DeadlineState state) {
+  switch (state) {
+    case transfer::DeadlineState::kMeasuring:
+      return "measuring";
+    case transfer::DeadlineState::kAdmitted:
+      return "admitted";
+    case transfer::DeadlineState::kDoubtful:
+      return "doubtful";
+    case transfer::DeadlineState::kLate:
+      return "late";
+    case transfer::DeadlineState::kKept:
+      return "kept";
+    case transfer::DeadlineState::kMissed:
+      return "missed";
+  }
+  return "";
+}
+
+void add_deadline(const transfer::DeadlineView& deadline, api::Session* session) {
+  session->set_deadline_unix_ns(deadline.deadline_unix_ns);
+  session->set_deadline_state(deadline_state_name(deadline.state));
+  if (deadline.chance) session->set_deadline_chance_percent(100 * *deadline.chance);
+  session->set_expected_end_unix_ns(deadline.expected_end_unix_ns.value_or(0));
+  session->set_late_s(static_cast<double>(deadline.late_ns) * kPerNs);
+}
+
 std::string direction_of(const transfer::View& view) {
   const bool sends = view.role == transfer::Role::kSource;
   if (view.initiator) return sends ? "send" : "get";
@@ -85,7 +111,9 @@ node::Wishes wishes_of_any(const Request& request) {
       .chunk_bytes = options.chunk_bytes(),
       .mode = options.mode(),
       .expected_loss = options.has_expected_loss() ? std::optional(options.expected_loss()) : std::nullopt,
-      .min_rate_bps = options.min_rate_bps()};
+      .min_rate_bps = options.min_rate_bps(),
+      .deadline_unix_ns = options.deadline_unix_ns(),
+      .deadline_policy = options.deadline_policy()};
 }
 
 }  // namespace
@@ -111,6 +139,7 @@ api::Session to_api(const transfer::View& view) {
   session.set_waiting_for(view.waiting_for);
   session.set_queue_place(view.queue_place);
   session.set_queue_length(view.queue_length);
+  if (view.deadline) add_deadline(*view.deadline, &session);
   if (view.error) {
     session.set_error_code(static_cast<uint32_t>(view.error->code));
     session.set_error(view.error->message);

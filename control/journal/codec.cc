@@ -9,6 +9,7 @@ namespace sluice::journal {
 namespace {
 
 constexpr uint32_t kCrcKindMax = static_cast<uint32_t>(wire::CrcKind::kCrc64Ecma);
+constexpr uint32_t kVerdictMax = static_cast<uint32_t>(transfer::DeadlineVerdict::kDoubtful);
 constexpr uint32_t kFamilyMax = static_cast<uint32_t>(transfer::IpFamily::kIp6);
 
 // ---- to rows -------------------------------------------------------------------------------------
@@ -133,6 +134,7 @@ Leg only_leg_of(const SessionRecord& record) {
 std::optional<transfer::Request> request_of(const Request& from) {
   if (from.crc_kind() > kCrcKindMax || from.family() > kFamilyMax) return std::nullopt;
   if (from.rate_mode() >= rate::kModeNames.size()) return std::nullopt;
+  if (from.deadline_policy() >= deadline::kPolicyNames.size()) return std::nullopt;
   transfer::Request to;
   to.options.lanes = std::max(1U, from.lanes());
   to.options.rate_bps = from.rate_bps();
@@ -144,8 +146,11 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.mode = static_cast<rate::Mode>(from.rate_mode());
   to.options.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
   to.options.min_rate_bps = from.min_rate_bps();
+  to.options.deadline_unix_ns = from.deadline_unix_ns();
+  to.options.deadline_policy = static_cast<deadline::Policy>(from.deadline_policy());
   to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
   to.destination = from.destination();
+  to.source_bytes = from.source_bytes();
   return to;
 }
 
@@ -182,6 +187,7 @@ std::string encode(const transfer::Record& record) {
   to.set_started_unix_ns(record.started_unix_ns);
   to.set_files_left(record.files_left);
   to.set_limit_bps(record.limit_bps);
+  to.set_deadline_verdict(static_cast<uint32_t>(record.deadline_verdict));
   for (const transfer::LegRecord& leg : record.legs) put(leg, to.add_legs());
   put(record.summary, to.mutable_summary());
   return to.SerializeAsString();
@@ -201,6 +207,9 @@ std::string encode(const transfer::Request& request) {
   to.set_rate_mode(static_cast<uint32_t>(request.options.mode));
   to.set_expected_loss_ppm(request.options.expected_loss_ppm);
   to.set_min_rate_bps(request.options.min_rate_bps);
+  to.set_deadline_unix_ns(request.options.deadline_unix_ns);
+  to.set_deadline_policy(static_cast<uint32_t>(request.options.deadline_policy));
+  to.set_source_bytes(request.source_bytes);
   return to.SerializeAsString();
 }
 
@@ -245,6 +254,8 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
   to.started_unix_ns = from.started_unix_ns();
   to.files_left = from.files_left();
   to.limit_bps = from.limit_bps();
+  if (from.deadline_verdict() > kVerdictMax) return std::nullopt;
+  to.deadline_verdict = static_cast<transfer::DeadlineVerdict>(from.deadline_verdict());
   if (from.legs_size() == 0) *from.add_legs() = only_leg_of(from);
   for (const Leg& leg : from.legs()) {
     std::optional<transfer::LegRecord> one = leg_of(leg);

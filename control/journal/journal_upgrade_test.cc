@@ -163,6 +163,10 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.legs[0].agreement->chunk_reason = rate::SizeReason::kAgreed;
   record.legs[0].agreement->reach = board::Reach::kAgreed;
   record.request->options.min_rate_bps = record.limit_bps = 0;
+  record.request->options.deadline_unix_ns = 0;
+  record.request->options.deadline_policy = deadline::Policy::kRefuse;
+  record.request->source_bytes = 0;
+  record.deadline_verdict = transfer::DeadlineVerdict::kNone;
   record.summary = {};  // figures were kept as another program's message
   return record;
 }

@@ -17,9 +17,9 @@ template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<transfer::Agreement> : Fields<15> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<10> {};
-template <> struct Count<transfer::Record> : Fields<11> {};
-template <> struct Count<transfer::Request> : Fields<3> {};
+template <> struct Count<transfer::Options> : Fields<12> {};
+template <> struct Count<transfer::Record> : Fields<12> {};
+template <> struct Count<transfer::Request> : Fields<4> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<14> {};
 // clang-format on
@@ -56,9 +56,12 @@ inline transfer::Request sample_request() {
                       .chunk_bytes = 4096,
                       .mode = rate::Mode::kFixed,
                       .expected_loss_ppm = 30'000,
-                      .min_rate_bps = 1'000'000},
+                      .min_rate_bps = 1'000'000,
+                      .deadline_unix_ns = 1LL << 60,
+                      .deadline_policy = deadline::Policy::kStop},
           .source_paths = {"/export/a", "/export/b"},
-          .destination = "incoming/"};
+          .destination = "incoming/",
+          .source_bytes = 1ULL << 50};
 }
 
 inline transfer::Summary sample_summary() {
@@ -97,7 +100,8 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
           .request = sample_request(),
           .legs = {leg, leg},
           .summary = sample_summary(),
-          .limit_bps = 1ULL << 39};
+          .limit_bps = 1ULL << 39,
+          .deadline_verdict = transfer::DeadlineVerdict::kDoubtful};
 }
 
 inline catalog::File sample_file(const std::string& name) {

@@ -46,6 +46,12 @@ asio::awaitable<Result<std::vector<identity::Peer>>> load_peers(std::shared_ptr<
   co_return co_await services->pool.wait_for(std::move(load));
 }
 
+uint64_t bytes_of(const runtime::OpenSources& sources) {
+  uint64_t bytes = 0;
+  for (const catalog::File& file : sources.files) bytes += file.size_bytes;
+  return bytes;
+}
+
 Status check_wishes(transfer::Role role, const Wishes& wishes) {
   const bool sends = role == transfer::Role::kSource;
   if (wishes.destination.empty())
@@ -138,6 +144,8 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   }
   if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
   if (const Status status = check_room(); !status) co_return status.error();
+  if (const Status status = check_deadline(role, wishes, *options, sources); !status)
+    co_return status.error();
   const Task task = begin_now(role, std::move(wishes), *options, std::move(sources));
   // Whoever was told its id finds it after the death of anything.
   const Status written = co_await task->journal_settled();
@@ -153,7 +161,8 @@ Manager::Task Manager::begin_now(transfer::Role role, Wishes wishes, transfer::O
                sends ? "send" : "get", wishes.sources.size(), sends ? "to" : "from", wishes.peer);
   transfer::Request request{.options = options,
                             .source_paths = std::move(wishes.sources),
-                            .destination = std::move(wishes.destination)};
+                            .destination = std::move(wishes.destination),
+                            .source_bytes = bytes_of(sources)};
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   if (services_->places.queue().waiting() != 0) sources = {};
   std::optional<std::vector<catalog::File>> files;
@@ -162,6 +171,27 @@ Manager::Task Manager::begin_now(transfer::Role role, Wishes wishes, transfer::O
                                                   std::move(request), std::move(files), next_start_ns(),
                                                   control::monotonic_ns()),
              std::move(sources));
+}
+
+// What can be known of a deadline before anything is begun. A session that passes looks again itself, when it
+// knows more (transfer/pace.h).
+Status Manager::check_deadline(transfer::Role role, const Wishes& wishes, const transfer::Options& options,
+                               const runtime::OpenSources& sources) const {
+  if (options.deadline_unix_ns == 0) return {};
+  const int64_t now_unix_ns = control::unix_ns();
+  const transfer::Request request{.options = options,
+                                  .source_paths = wishes.sources,
+                                  .destination = wishes.destination,
+                                  .source_bytes = bytes_of(sources)};
+  const deadline::Load load =
+      transfer::load_of(request, wishes.peer, role, std::max(now_unix_ns, last_start_ns_ + 1));
+  const deadline::Question question = transfer::foresee(
+      *services_->settings.ledger, load, options.deadline_unix_ns - now_unix_ns, control::monotonic_ns());
+  const deadline::Verdict verdict = deadline::judge(question);
+  if (verdict.answer != deadline::Verdict::Answer::kRefused) return {};
+  const bool over = question.seconds_left <= 0;
+  if (options.deadline_policy == deadline::Policy::kWarn && !over) return {};
+  return deadline::refusal(verdict, question, options.deadline_unix_ns, now_unix_ns);
 }
 
 // The order of the sessions is that of their starts, whatever becomes of the clock.

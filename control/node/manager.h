@@ -82,6 +82,8 @@ class Manager {
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   Task begin_now(transfer::Role role, Wishes wishes, transfer::Options options, runtime::OpenSources sources);
+  Status check_deadline(transfer::Role role, const Wishes& wishes, const transfer::Options& options,
+                        const runtime::OpenSources& sources) const;
   int64_t next_start_ns();
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
   void changed(runtime::TransferTask& task);

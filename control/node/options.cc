@@ -65,6 +65,17 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   if (result.min_rate_bps > result.rate_bps)
     return usage(
         fmt::format("min_rate = {} bit/s: above the limit of {}", result.min_rate_bps, result.rate_bps));
+  if (wishes.deadline_unix_ns < 0)
+    return usage(fmt::format("deadline = {} ns: give a time after 1970", wishes.deadline_unix_ns));
+  result.deadline_unix_ns = wishes.deadline_unix_ns;
+  if (!wishes.deadline_policy.empty()) {
+    if (wishes.deadline_unix_ns == 0)
+      return usage("deadline policy without a deadline: give both, or neither");
+    const auto policy = deadline::policy_of(wishes.deadline_policy);
+    if (!policy)
+      return usage(fmt::format("deadline policy = \"{}\": use refuse, warn or stop", wishes.deadline_policy));
+    result.deadline_policy = *policy;
+  }
   result.overwrite = wishes.overwrite;
   result.verify = wishes.verify;
   return result;

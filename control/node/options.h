@@ -28,6 +28,8 @@ struct Wishes {
   std::string mode;  // "adaptive", "fixed", "cubic"
   std::optional<double> expected_loss;
   uint64_t min_rate_bps = 0;
+  int64_t deadline_unix_ns = 0;
+  std::string deadline_policy;  // "refuse", "warn", "stop"
 };
 
 inline constexpr uint32_t kChunkBytesDefault = 8192;

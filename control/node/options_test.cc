@@ -36,6 +36,25 @@ TEST(Options, NameWhatIsWrongAndFillInTheNodesDefaults) {
   EXPECT_EQ(parse_options(asked, node)->chunk_bytes, 1024U);
 }
 
+TEST(Options, OfADeadlineAreATimeAndOneOfThreePolicies) {
+  config::Node node;
+  Wishes asked;
+  asked.deadline_policy = "warn";
+  EXPECT_EQ(parse_options(asked, node).error().code, ErrorCode::kUsage) << "of what deadline?";
+  asked.deadline_unix_ns = 1;
+  EXPECT_EQ(parse_options(asked, node)->deadline_policy, deadline::Policy::kWarn);
+  EXPECT_EQ(parse_options(asked, node)->deadline_unix_ns, 1);
+  asked.deadline_policy = "stop";
+  EXPECT_EQ(parse_options(asked, node)->deadline_policy, deadline::Policy::kStop);
+  asked.deadline_policy.clear();
+  EXPECT_EQ(parse_options(asked, node)->deadline_policy, deadline::Policy::kRefuse);
+  asked.deadline_policy = "panic";
+  EXPECT_NE(parse_options(asked, node).error().message.find("panic"), std::string::npos);
+  asked.deadline_policy.clear();
+  asked.deadline_unix_ns = -1;
+  EXPECT_FALSE(parse_options(asked, node));
+}
+
 TEST(Options, MemorySourcesHaveASize) {
   EXPECT_FALSE(runtime::parse_memory_source("/data/x")->has_value());
   EXPECT_EQ(**runtime::parse_memory_source("memory:1GiB"), 1ULL << 30);

@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace sluice::runtime {
@@ -17,7 +18,9 @@ transfer::Settings settings_of(const config::Node& node) {
           .stall_timeout_ns = node.stall_timeout_s * transfer::kSecondNs,
           .resume_timeout_ns = node.resume_timeout_s * transfer::kSecondNs,
           .keep_ns = node.keep_timeout_s * transfer::kSecondNs,
-          .trust_journal = node.reread == "never"};
+          .trust_journal = node.reread == "never",
+          // One place is kept for the sessions of others.
+          .ledger = std::make_shared<deadline::Ledger>(std::max<uint32_t>(1, node.sessions_max - 1))};
 }
 
 TransferTask::TransferTask(std::shared_ptr<Services> services, std::unique_ptr<transfer::Transfer> transfer,

@@ -169,6 +169,7 @@ enum class Entry : uint8_t {
   kHeld,       // paused, or continued
   kCancelled,  // an operator wants it to end: the attempt is still to be closed
   kLimited,    // its rate, by an operator
+  kJudged,     // whether its deadline can be kept
   kForgotten,  // nothing of the files was moved: the next attempt begins with a handshake
   kAnew,       // one file begins anew
   kExtents,    // CRCs of extents that were sent, or are durable

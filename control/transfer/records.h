@@ -24,6 +24,13 @@ enum class Durability : uint8_t { kProcess, kPower };
 
 enum class RecordState : uint8_t { kActive, kPaused, kSucceeded, kFailed, kCancelled };
 
+// Of its deadline: was the session admitted with it?
+enum class DeadlineVerdict : uint8_t {
+  kNone,      // not judged yet, or there is none
+  kAdmitted,  // it will be kept, as far as could be known
+  kDoubtful,  // it cannot be kept, and goes on all the same, as its operator wanted
+};
+
 inline bool has_ended(RecordState state) { return state >= RecordState::kSucceeded; }
 
 // A flow that is open, by which the next control finds it on the board.
@@ -75,6 +82,7 @@ struct Record {
   std::vector<LegRecord> legs;
   Summary summary;
   uint64_t limit_bps = 0;  // that an operator of this node set; 0: none
+  DeadlineVerdict deadline_verdict = DeadlineVerdict::kNone;
 };
 
 struct FileRow {

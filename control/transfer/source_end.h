@@ -72,6 +72,10 @@ class SourceEnd {
   const rate::Share* rate() const { return rate_.get(); }
   // From now on, whatever was agreed upon; 0: as agreed upon.
   void limit_rate(uint64_t limit_bps);
+  // It needs so much to be in time, on the wire; 0: it takes what there is.
+  void reserve_rate(uint64_t reserved_bps) {
+    if (rate_ != nullptr) rate_->reserve(reserved_bps);
+  }
   std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
                           uint64_t interval_ns, uint64_t now_ns) const;
 

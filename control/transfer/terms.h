@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "control/deadline/ledger.h"
+#include "control/deadline/verdict.h"
 #include "control/rate/mode.h"
 #include "control/rate/paths.h"
 #include "dataplane/base/number.h"
@@ -45,6 +47,8 @@ struct Options {
   rate::Mode mode = rate::Mode::kAdaptive;
   uint32_t expected_loss_ppm = 0;  // of the path, whatever is sent
   uint64_t min_rate_bps = 0;       // slower than this for a while, it fails; 0: it never does
+  int64_t deadline_unix_ns = 0;    // when all is to be done; 0: there is none
+  deadline::Policy deadline_policy = deadline::Policy::kRefuse;
 };
 
 // What an operator of this node asked for. The other node has none.
@@ -52,6 +56,7 @@ struct Request {
   Options options;
   std::vector<std::string> source_paths;
   std::string destination;
+  uint64_t source_bytes = 0;  // as they were when it was asked for; 0: not known, or nothing
 
   bool discards() const { return destination == kNullDestination; }
   bool into_directory() const { return destination.ends_with('/') || source_paths.size() > 1; }
@@ -99,6 +104,7 @@ struct Settings {
   uint32_t open_ahead = 16;
   // Shared by all transfers of this node.
   std::shared_ptr<rate::Paths> paths = std::make_shared<rate::Paths>();
+  std::shared_ptr<deadline::Ledger> ledger = std::make_shared<deadline::Ledger>();
 };
 
 // The dataplane that control is attached to.

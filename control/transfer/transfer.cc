@@ -58,11 +58,12 @@ Transfer::Transfer(const Settings& settings, std::string id, std::string peer, R
   job_.role = role;
   job_.request = std::move(request);
   job_.sources = std::move(sources);
+  going_.pace.set_deadline(job_.request->options.deadline_unix_ns, job_.request->options.deadline_policy);
 }
 
 Transfer::Transfer(const Settings& settings, std::string id, std::string peer, int64_t started_unix_ns,
                    uint64_t now_ns)
-    : settings_(settings) {
+    : settings_(settings), going_{.pace = {settings, id}, .before = {}} {
   job_.id = std::move(id);
   times_ = {.started_unix_ns = started_unix_ns, .started_ns = now_ns};
   legs_.push_back(std::make_unique<Leg>(LegId(0), std::move(peer), settings_, job_));
@@ -132,6 +133,7 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
 uint64_t Transfer::due_ns() const {
   uint64_t due_ns = UINT64_MAX;
   for (const auto& leg : legs_) due_ns = std::min(due_ns, leg->due_ns());
+  if (phase_ < P::kEnding && !detached_) due_ns = std::min(due_ns, going_.pace.due_ns());
   if (phase_ == P::kQueued && !job_.initiator) return std::min(due_ns, queued_until_ns());
   if (phase_ != P::kResting && phase_ != P::kPaused) return due_ns;
   due_ns = std::min(due_ns, legs_.front()->inquiry_due_ns());
@@ -224,6 +226,7 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
       return;
     case Entry::kHeld:
     case Entry::kLimited:
+    case Entry::kJudged:
     case Entry::kCancelled:
       if (!status) out_.log(LogLevel::kError, status.error().message);
       return;
@@ -263,10 +266,15 @@ Status Transfer::may_continue() const {
 }
 
 void Transfer::on(const Cancel&, uint64_t now_ns) {
+  give_up({ErrorCode::kCancelled, fmt::format("cancelled by an operator of node {}", settings_.node_name)},
+          now_ns);
+}
+
+// Whatever it does, and whatever comes: it ends with this error.
+void Transfer::give_up(Error error, uint64_t now_ns) {
   if (phase_ >= P::kEnding || cancelled_ || job_.complete()) return;
   cancelled_ = true;
-  error_ =
-      Error{ErrorCode::kCancelled, fmt::format("cancelled by an operator of node {}", settings_.node_name)};
+  error_ = std::move(error);
   foresee_failure();
   // At once, as a pause: should this control die before the attempt is over, the next one cleans up.
   Batch batch;

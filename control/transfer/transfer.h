@@ -19,6 +19,7 @@
 #include "control/transfer/events.h"
 #include "control/transfer/job.h"
 #include "control/transfer/leg.h"
+#include "control/transfer/pace.h"
 #include "control/transfer/view.h"
 
 namespace sluice::transfer {
@@ -107,6 +108,7 @@ class Transfer {
   void on(const PlaceTold& event, uint64_t now_ns);
   void recovered(uint64_t now_ns);
   void fail_attempt(const Error& error, uint64_t now_ns);
+  void give_up(Error error, uint64_t now_ns);
 
   // Where it goes from there
   void advance(uint64_t now_ns);
@@ -114,6 +116,13 @@ class Transfer {
   void count_bytes_done();
   void watch_rate(const Leg& leg, uint64_t now_ns);
   void begin_attempts(uint64_t now_ns);
+  // transfer_pace.cc: how fast it gets on, and its deadline
+  void keep_pace(uint64_t now_ns);
+  Pace::Stage pace_stage() const;
+  Pace::Sight sight(deadline::Limit limit, uint64_t now_ns) const;
+  deadline::Limit limit_now();
+  int64_t unix_ns(uint64_t now_ns) const;
+  std::optional<DeadlineView> deadline_view(uint64_t now_ns) const;
   // transfer_turn.cc: its place among the sessions of this node
   void want_attempts(uint64_t now_ns);
   void keep_queued(uint64_t now_ns);
@@ -174,8 +183,8 @@ class Transfer {
     uint32_t ticket = 0;    // tells answers to this wish from those to one that was given up
     uint64_t since_ns = 0;  // it is queued, or its caller was heard of
   } turn_;
-  bool paused_ = false;  // by an operator of this node, or held by an error
-  bool cancelled_ = false;
+  bool paused_ = false;     // by an operator of this node, or held by an error
+  bool cancelled_ = false;  // by an operator, or by its deadline
   bool detached_ = false;
   bool contacted_ = false;  // the peer has said hello once: worth another attempt
   bool peer_unaware_ = false;
@@ -194,6 +203,10 @@ class Transfer {
     uint64_t since_ns = 0;
     uint64_t bytes = 0;
   } least_;
+  struct Going {
+    Pace pace;
+    control::FlowFigures before;  // at its last look
+  } going_;
   uint64_t attempts_ = 0;
   Summary before_;                 // figures of former lives of this control
   uint64_t shown_bytes_done_ = 0;  // what people saw does not go down, unless bytes were lost

@@ -23,6 +23,7 @@ constexpr uint64_t kComeAgainNs = 100 * kMillisecondNs;
 // ---- going on ----------------------------------------------------------------------------------
 
 void Transfer::advance(uint64_t now_ns) {
+  keep_pace(now_ns);
   for (TransferPhase before = phase_;; before = phase_) {
     switch (before) {
       case P::kActive:

@@ -31,6 +31,8 @@ struct Scene {
   bool discard = false;
   bool verify = false;
   uint64_t min_rate_bps = 0;
+  double deadline_s = 0;  // from its start; 0: none
+  deadline::Policy deadline_policy = deadline::Policy::kRefuse;
   bool opened = false;   // the caller has opened the sources already
   bool suspect = false;  // somebody has them open for writing
   Settings settings = {.node_name = "here"};
@@ -195,7 +197,7 @@ class World {
   std::vector<std::unique_ptr<board::FlowSlot>> slots_;
   std::vector<Message> said_;
   std::vector<size_t> counts_ = std::vector<size_t>(std::variant_size_v<Effect>);
-  std::vector<size_t> entry_counts_ = std::vector<size_t>(17);
+  std::vector<size_t> entry_counts_ = std::vector<size_t>(18);
 };
 
 }  // namespace sluice::transfer::test

@@ -23,7 +23,9 @@ Request request_of(const Scene& scene) {
   Request request{.options = {.lanes = scene.lanes,
                               .rate_bps = 1'000'000'000,
                               .verify = scene.verify,
-                              .min_rate_bps = scene.min_rate_bps},
+                              .min_rate_bps = scene.min_rate_bps,
+                              .deadline_unix_ns = static_cast<int64_t>(scene.deadline_s * 1e9),
+                              .deadline_policy = scene.deadline_policy},
                   .destination = destination_of(scene)};
   for (size_t i = 0; i < scene.sizes.size(); ++i) request.source_paths.push_back("f" + std::to_string(i));
   return request;

@@ -66,6 +66,9 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
   job_.role = record.role;
   job_.request = record.request;
   job_.limit_bps = record.limit_bps;
+  if (job_.request)
+    going_.pace.set_deadline(job_.request->options.deadline_unix_ns, job_.request->options.deadline_policy);
+  going_.pace.restore(record.deadline_verdict);
   take_over(record, unix_now_ns);
   contacted_ = true;
   paused_ = record.state == RecordState::kPaused;
@@ -111,10 +114,11 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
 // ---- the journal -------------------------------------------------------------------------------
 
 RecordState Transfer::record_state() const {
-  if (phase_ < TransferPhase::kEnding || phase_ == TransferPhase::kLeaving)
-    return cancelled_ ? RecordState::kCancelled : paused_ ? RecordState::kPaused : RecordState::kActive;
-  if (!error_) return RecordState::kSucceeded;
-  return error_->code == ErrorCode::kCancelled ? RecordState::kCancelled : RecordState::kFailed;
+  const bool ending = phase_ >= TransferPhase::kEnding && phase_ != TransferPhase::kLeaving;
+  if (ending && !error_) return RecordState::kSucceeded;
+  if (ending || cancelled_)
+    return error_->code == ErrorCode::kCancelled ? RecordState::kCancelled : RecordState::kFailed;
+  return paused_ ? RecordState::kPaused : RecordState::kActive;
 }
 
 Record Transfer::record(uint64_t now_ns, RecordState state) const {
@@ -127,6 +131,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.started_unix_ns = times_.started_unix_ns;
   record.files_left = files_left_;
   record.limit_bps = job_.limit_bps;
+  record.deadline_verdict = going_.pace.verdict();
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
     record.legs.back().peer_unaware = peer_unaware_;
@@ -321,6 +326,9 @@ View Transfer::view(uint64_t now_ns) const {
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();
   view.error = error_ && phase_ >= TransferPhase::kEnding ? error_ : held_;
+  view.deadline = deadline_view(now_ns);
+  if (outcome_ == RecordState::kSucceeded && view.deadline && view.deadline->late_ns != 0)
+    view.error = late_error(*view.deadline);
   return view;
 }
 
@@ -358,6 +366,12 @@ View view_of(const Saved& saved) {
   }
   view.started_unix_ns = record.started_unix_ns;
   view.error = record.error;
+  if (!record.request) return view;
+  const bool succeeded = record.state == RecordState::kSucceeded;
+  view.deadline =
+      deadline_of_end(record.request->options.deadline_unix_ns,
+                      record.started_unix_ns + static_cast<int64_t>(record.summary.elapsed_ns), succeeded);
+  if (succeeded && view.deadline && view.deadline->late_ns != 0) view.error = late_error(*view.deadline);
   return view;
 }
 

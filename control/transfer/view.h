@@ -37,6 +37,23 @@ struct FileView {
   std::string digest_destination;
 };
 
+enum class DeadlineState : uint8_t {
+  kMeasuring,  // not judged yet
+  kAdmitted,
+  kDoubtful,  // judged that it cannot be kept, and not ended because of that
+  kLate,      // it is over, and the session goes on
+  kKept,
+  kMissed,  // the session ended late, or badly
+};
+
+struct DeadlineView {
+  int64_t deadline_unix_ns = 0;
+  DeadlineState state = DeadlineState::kMeasuring;
+  std::optional<double> chance;  // 0 to 1; nothing: nobody can say
+  std::optional<int64_t> expected_end_unix_ns;
+  uint64_t late_ns = 0;
+};
+
 struct View {
   std::string id;
   ViewState state = ViewState::kNegotiating;
@@ -59,6 +76,7 @@ struct View {
   uint32_t queue_place = 0;   // in the queue of this node: 1 is the next; 0: it does not wait there
   uint32_t queue_length = 0;  // how many wait there
   std::optional<Error> error;
+  std::optional<DeadlineView> deadline;
 };
 
 // Of a transfer that has ended, from what the journal has of it.

@@ -21,8 +21,8 @@ int64_t now_ns() {
 constexpr char kClearLine[] = "\r\x1b[K";
 
 int exit_code_of(const api::Session& session) {
-  if (session.state() == api::Session::SUCCEEDED) return 0;
   if (session.error_code() != 0) return static_cast<int>(session.error_code());
+  if (session.state() == api::Session::SUCCEEDED) return 0;
   const bool cancelled = session.state() == api::Session::CANCELLED;
   return static_cast<int>(cancelled ? ErrorCode::kCancelled : ErrorCode::kInternal);
 }
@@ -53,7 +53,7 @@ Result<int> follow_session(const Context& context, Client& client, const std::st
                                    *options.timeout_s, state_name(session->state()));
     return options.timeout_exit_code;
   }
-  if (!succeeded) {
+  if (exit_code_of(*session) != 0) {  // that it came too late is told as well
     const std::string reason = session->error().empty() ? state_name(session->state()) : session->error();
     environment.err << "sluice: " << printable(reason) << "\n" << std::flush;
   }

@@ -52,7 +52,13 @@ Json session_fields(const api::Session& s) {
               {"error", s.error()},
               {"wire", s.wire()},
               {"attempts", s.attempts()},
-              {"bytes_resent", s.bytes_resent()}};
+              {"bytes_resent", s.bytes_resent()},
+              {"deadline_unix_ns", s.deadline_unix_ns()},
+              {"deadline_state", s.deadline_state()},
+              {"deadline_chance_percent", nullptr},
+              {"expected_end_unix_ns", s.expected_end_unix_ns()},
+              {"late_s", s.late_s()}};
+  if (s.has_deadline_chance_percent()) out["deadline_chance_percent"] = s.deadline_chance_percent();
   Json files = Json::array();
   for (const api::FileProgress& file : s.files()) files.push_back(file_json(file));
   out["files"] = std::move(files);

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "tools/cli/format.h"
+#include "tools/cli/when.h"
 
 namespace sluice::cli {
 namespace {
@@ -53,6 +55,7 @@ std::vector<std::string> facts(const api::Session& session) {
   }
   const auto eta = eta_s(session);
   out.push_back("ETA " + (eta ? format_duration(*eta) : "-"));
+  if (const std::string deadline = deadline_text(session); !deadline.empty()) out.push_back(deadline);
   out.push_back("loss " + format_percent(loss_fraction(session)));
   out.push_back(fmt::format("{} retransmits", session.retransmits()));
   return out;
@@ -98,6 +101,18 @@ std::optional<double> eta_s(const api::Session& session) {
   const double rate_bps = session.rate_bps() > 0 ? session.rate_bps() : session.goodput_bps();
   if (rate_bps <= 0 || session.state() != api::Session::TRANSFERRING) return std::nullopt;
   return static_cast<double>(session.bytes_total() - session.bytes_done()) * 8 / rate_bps;
+}
+
+std::string deadline_text(const api::Session& session) {
+  if (session.deadline_unix_ns() == 0) return "";
+  const std::string& state = session.deadline_state();
+  if (session.late_s() > 0) return "late by " + format_duration(session.late_s());
+  // Its date is told where it is not that of the day on which the session began.
+  const std::string when = format_when(session.deadline_unix_ns(), session.started_unix_ns());
+  if (state == "kept" || state == "missed") return fmt::format("deadline {} {}", when, state);
+  if (!session.has_deadline_chance_percent()) return fmt::format("deadline {}, measuring", when);
+  return fmt::format("deadline {}, chance {:.0f} %{}", when, std::floor(session.deadline_chance_percent()),
+                     state == "measuring" ? " (measuring)" : "");
 }
 
 std::string progress_line(const api::Session& session, size_t width) {

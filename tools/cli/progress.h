@@ -20,6 +20,9 @@ double loss_fraction(const api::Session& session);
 // Seconds until the end at the present rate; nullopt while there is no rate.
 std::optional<double> eta_s(const api::Session& session);
 
+// "deadline 18:00:00, chance 93 %", "late by 0:12", ...; empty: it has none.
+std::string deadline_text(const api::Session& session);
+
 // One line of at most `width` columns, for redrawing in place: name, bar, percent, bytes, rate, ETA, loss,
 // retransmits, named wait. When it is too long the bar and the name shrink, then what stands last goes.
 std::string progress_line(const api::Session& session, size_t width);

@@ -14,6 +14,7 @@
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/when.h"
 
 namespace sluice::cli {
 namespace {
@@ -34,6 +35,7 @@ std::string row(const api::Session& session) {
                                  state_name(session.state()), printable(session.direction()),
                                  printable(session.peer()), format_bytes(session.bytes_done()),
                                  format_bytes(session.bytes_total()), session_subject(session));
+  if (const std::string deadline = deadline_text(session); !deadline.empty()) line += "  " + deadline;
   const std::string& more = session.error().empty() ? session.waiting_for() : session.error();
   if (!more.empty()) line += "  " + printable(more);
   return line + "\n";
@@ -62,6 +64,9 @@ std::string details(const api::Session& s) {
   add("rate limit", s.rate_limit_bps() == 0 ? "" : format_rate(static_cast<double>(s.rate_limit_bps())));
   add("rate mode",
       printable(s.rate_mode()) + (s.rate_state().empty() ? "" : ", " + printable(s.rate_state())));
+  add("deadline", deadline_text(s));
+  if (s.expected_end_unix_ns() != 0)
+    add("expected end", format_when(s.expected_end_unix_ns(), s.started_unix_ns()));
   add("elapsed", fmt::format("{:.3f} s, of data {:.3f} s", s.elapsed_s(), s.data_elapsed_s()));
   add("chunks", fmt::format("{} of {} bytes{}, {} retransmits, {} duplicates", s.chunks(), s.chunk_bytes(),
                             chunk_reason(s), s.retransmits(), s.duplicates()));

@@ -1,6 +1,7 @@
 // sluice send, sluice get.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <ostream>
@@ -12,6 +13,7 @@
 #include "tools/cli/format.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/target.h"
+#include "tools/cli/when.h"
 
 namespace sluice::cli {
 namespace {
@@ -22,6 +24,8 @@ struct TransferFlags {
   std::string rate;
   std::string mode;
   std::string min_rate;
+  std::string deadline;
+  std::string deadline_policy;
   std::optional<double> expected_loss_percent;
   std::string crc;
   std::string chunk_bytes;
@@ -43,6 +47,16 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--min-rate", flags.min_rate, "Fail if it is slower than this for a minute")
       ->type_name("RATE");
   command
+      .add_option(
+          "--deadline", flags.deadline,
+          "When all is to be done: 2h30m, 18:00, 2026-11-22T18:00:00Z; refused if that cannot be kept")
+      ->type_name("T");
+  command
+      .add_option("--deadline-policy", flags.deadline_policy,
+                  "refuse what cannot be kept (the default), only warn, or refuse and stop when it is over")
+      ->type_name("POLICY")
+      ->check(CLI::IsMember({"refuse", "warn", "stop"}));
+  command
       .add_option("--expect-loss", flags.expected_loss_percent,
                   "Percentage of datagrams that the path loses, however little is sent")
       ->type_name("PERCENT")
@@ -59,6 +73,12 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_flag("-6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
   command.add_flag("--detach", flags.detach, "Print the session's id and leave it running");
   command.add_flag("-q,--quiet", flags.quiet, "Show no progress");
+}
+
+int64_t unix_now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
@@ -82,6 +102,14 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
     const auto rate_bps = config::parse_rate(flags.min_rate);
     if (!rate_bps) return Error{ErrorCode::kUsage, "--min-rate: " + rate_bps.error().message};
     options.set_min_rate_bps(*rate_bps);
+  }
+  if (!flags.deadline.empty()) {
+    const auto when_ns = parse_when(flags.deadline, unix_now_ns());
+    if (!when_ns) return Error{ErrorCode::kUsage, "--deadline: " + when_ns.error().message};
+    options.set_deadline_unix_ns(*when_ns);
+    options.set_deadline_policy(flags.deadline_policy);
+  } else if (!flags.deadline_policy.empty()) {
+    return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
   }
   if (!flags.chunk_bytes.empty()) {
     const auto bytes = config::parse_size(flags.chunk_bytes);

@@ -15,6 +15,7 @@ _serial = itertools.count(1)
 # dataplane/base/error.h
 USAGE, CONFIGURATION, DAEMON, UNTRUSTED, UNREACHABLE, SOURCE, OUTSIDE, EXISTS, NO_SPACE = range(2, 11)
 INTEGRITY, CANCELLED, DEVICE, STALLED, INCOMPATIBLE, STORAGE, RESOURCES = range(11, 18)
+TOO_SLOW, DEADLINE, LATE = range(18, 21)
 
 
 def fresh_name(stem="file"):

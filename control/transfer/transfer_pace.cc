@@ -1,0 +1,100 @@
+// How fast a transfer gets on: what it sees of itself, once a second, and what follows for its deadline.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "control/transfer/transfer.h"
+
+namespace sluice::transfer {
+
+using P = TransferPhase;
+using deadline::Limit;
+
+namespace {
+
+constexpr double kNearly = 0.95;
+
+}  // namespace
+
+int64_t Transfer::unix_ns(uint64_t now_ns) const {
+  return times_.started_unix_ns + static_cast<int64_t>(times_.before_ns + now_ns - times_.started_ns);
+}
+
+Pace::Stage Transfer::pace_stage() const {
+  if (paused_ || cancelled_) return Pace::Stage::kAway;
+  if (phase_ == P::kQueued && job_.initiator) return Pace::Stage::kWaits;
+  const bool moves = phase_ == P::kActive && legs_.front()->phase() == LegPhase::kMoving;
+  return moves ? Pace::Stage::kMoves : Pace::Stage::kAway;
+}
+
+Pace::Sight Transfer::sight(Limit limit, uint64_t now_ns) const {
+  const Leg& leg = *legs_.front();
+  const control::FlowFigures& figures = leg.lanes().figures();
+  const uint64_t total = job_.has_end() ? job_.bytes_total() : job_.request ? job_.request->source_bytes : 0;
+  Pace::Sight sight{.stage = pace_stage(),
+                    .size_known = job_.has_end() || total != 0,
+                    .bytes_arrived = job_.source() != nullptr ? figures.peer_bytes_received : figures.bytes,
+                    .limit = limit,
+                    .unix_now_ns = unix_ns(now_ns)};
+  const bool generated = (job_.terms && job_.terms->discard) || (job_.request && is_generated(*job_.request));
+  uint64_t cap_bps = leg.agreement().rate_bps;
+  uint32_t chunk_bytes = leg.agreement().chunk_bytes;
+  if (chunk_bytes == 0 && job_.request) {  // nothing is agreed upon yet
+    cap_bps = job_.request->options.rate_bps;
+    chunk_bytes = job_.request->options.chunk_bytes;
+  }
+  if (job_.limit_bps != 0) cap_bps = std::min(cap_bps, job_.limit_bps);
+  if (job_.source() != nullptr && job_.source()->rate() != nullptr)
+    cap_bps = std::min(cap_bps, job_.source()->rate()->cap_bps());
+  const uint64_t done = std::max(shown_bytes_done_, job_.bytes_done(figures));
+  sight.load = {
+      .path = {.peer = leg.peer_name(), .outgoing = job_.role == Role::kSource, .generated = generated},
+      .order = times_.started_unix_ns,
+      .bytes_left = total - std::min(total, done),
+      .cap_bps = data_bps(cap_bps, chunk_bytes)};
+  return sight;
+}
+
+// A source knows what it waited for; a destination only whether its own disk was too slow, and otherwise how
+// near to the agreed rate it was.
+Limit Transfer::limit_now() {
+  const control::FlowFigures figures = legs_.front()->lanes().figures();
+  const control::FlowFigures before = std::exchange(going_.before, figures);
+  if (job_.source() == nullptr) {
+    if (figures.no_room > before.no_room) return Limit::kDestinationDisk;
+    const Leg& leg = *legs_.front();
+    const double cap_bps = data_bps(leg.agreement().rate_bps, leg.agreement().chunk_bytes);
+    return leg.watch().rate_bps().value_or(0) >= kNearly * cap_bps ? Limit::kCap : Limit::kPath;
+  }
+  const control::Blocked blocked = figures.blocked.since(before.blocked);
+  if (blocked.source_ns > Pace::kLookNs / 2) return Limit::kSourceDisk;
+  const rate::Share* const rate = job_.source()->rate();
+  if (rate == nullptr) return Limit::kPath;
+  const auto rate_bps = static_cast<double>(rate->rate_bps());
+  if (figures.peer_advice_bps != 0 && static_cast<double>(figures.peer_advice_bps) * kNearly <= rate_bps)
+    return Limit::kDestinationDisk;
+  if (blocked.credit_ns > Pace::kLookNs / 2) return Limit::kDestinationDisk;
+  return rate_bps >= kNearly * static_cast<double>(rate->cap_bps()) ? Limit::kCap : Limit::kPath;
+}
+
+void Transfer::keep_pace(uint64_t now_ns) {
+  if (phase_ >= P::kEnding || detached_) return going_.pace.leave();
+  if (!going_.pace.due(pace_stage(), now_ns)) return;
+  const Limit limit = pace_stage() == Pace::Stage::kMoves ? limit_now() : Limit::kPath;
+  const std::optional<Error> error = going_.pace.look(sight(limit, now_ns), now_ns, out_);
+  if (job_.source() != nullptr)
+    job_.source()->reserve_rate(wire_bps(going_.pace.reserved_bps(), legs_.front()->agreement().chunk_bytes));
+  if (going_.pace.take_judged()) write_record(Entry::kJudged, Durability::kProcess, now_ns);
+  if (error) give_up(*error, now_ns);
+}
+
+std::optional<DeadlineView> Transfer::deadline_view(uint64_t now_ns) const {
+  if (!job_.request || job_.request->options.deadline_unix_ns == 0) return std::nullopt;
+  if (outcome_) {
+    const uint64_t ended_ns = times_.ended_ns != 0 ? times_.ended_ns : times_.started_ns;
+    return deadline_of_end(job_.request->options.deadline_unix_ns, unix_ns(ended_ns),
+                           *outcome_ == RecordState::kSucceeded);
+  }
+  return going_.pace.view(sight(Limit::kPath, now_ns), now_ns);
+}
+
+}  // namespace sluice::transfer
