@@ -41,7 +41,8 @@ def row(scenario, flow):
 
 
 def plots(result):
-    return [(scenario["name"], _drawer(scenario)) for scenario in result.get("scenarios", [])]
+    none = {"name": "none", "title": "", "t_s": [], "queue_ms": [], "flows": []}
+    return [(scenario["name"], _drawer(scenario)) for scenario in result.get("scenarios") or [none]]
 
 
 def _drawer(scenario):
@@ -49,14 +50,14 @@ def _drawer(scenario):
         right = axes.twinx()
         right.fill_between(scenario["t_s"], scenario["queue_ms"], color="#bbbbbb", linewidth=0, label="queue, ms")
         right.plot(scenario["t_s"], _lost(scenario), color="#b03030", linewidth=0.8, label="lost, %")
-        right.set_ylim(0, 3 * max(1.0, *scenario["queue_ms"]))
+        right.set_ylim(0, 3 * max([1.0, *scenario["queue_ms"]]))
         right.set_ylabel("queue, ms; lost, %")
         # The rates lie above what the other axes show.
         axes.set_zorder(right.get_zorder() + 1)
         axes.patch.set_visible(False)
         for flow in scenario["flows"]:
             axes.plot(scenario["t_s"], flow["gbps"], label=flow["name"], linewidth=1.2)
-        axes.set_ylim(0, 1.1 * max(max(flow["gbps"]) for flow in scenario["flows"]))
+        axes.set_ylim(0, 1.1 * max([0.1, *(max(flow["gbps"]) for flow in scenario["flows"])]))
         axes.set_xlabel("s")
         axes.set_ylabel("arrives, Gbit/s on the wire")
         axes.set_title(scenario["title"], fontsize=9)
