@@ -10,11 +10,11 @@
 #include <sys/signalfd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstring>
 #include <latch>
 #include <thread>
 
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/generated.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/dpdk/privileges.h"
 #include "dataplane/lane/attach_server.h"
@@ -57,17 +57,6 @@ std::vector<int> helper_cpus(net::Port& port, uint32_t workers) {
     if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) cpus.push_back(cpu);
   }
   return cpus;
-}
-
-// Bytes for generated sources: one extent of a fixed pseudo-random sequence (xorshift64).
-void fill_pattern(const net::Buffer& buffer) {
-  uint64_t x = 0x9E3779B97F4A7C15;
-  for (uint32_t i = 0; i + 8 <= buffer.bytes; i += 8) {
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    std::memcpy(buffer.data + i, &x, 8);
-  }
 }
 
 // Until a signal ends it.
@@ -143,7 +132,7 @@ int serve(const config::Node& node) {
                             .epochs = epochs,
                             .helper_cpus = helper_cpus(port, info.workers),
                             .warn = warn};
-  fill_pattern(*port.pattern());
+  fill_generated({port.pattern()->data, port.pattern()->bytes});
   for (uint32_t i = 0; i < info.workers * info.workers; ++i) {
     shared.steering.push_back(std::make_unique<lane::SteeringRing>());
   }

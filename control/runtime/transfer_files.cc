@@ -5,21 +5,17 @@
 #include <algorithm>
 
 #include "control/exports/read_back.h"
+#include "dataplane/base/generated.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::runtime {
 namespace {
 
-// Of the bytes that the dataplane generates, which are zeros.
+// Of an extent that the dataplane generates.
 uint64_t crc_of_generated(wire::CrcKind kind, uint64_t length) {
-  static const std::vector<uint8_t> zeros(1U << 20);
-  uint64_t crc = 0;
-  for (uint64_t left = length; left > 0;) {
-    const uint64_t bytes = std::min<uint64_t>(left, zeros.size());
-    crc = crc::compute(kind, crc, zeros.data(), bytes);
-    left -= bytes;
-  }
-  return crc;
+  std::vector<uint8_t> extent(length);
+  fill_generated(extent);
+  return crc::compute(kind, 0, extent.data(), extent.size());
 }
 
 }  // namespace

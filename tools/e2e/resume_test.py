@@ -85,6 +85,17 @@ def test_a_killed_daemon_interrupts_and_nothing_more(pair, push_it, victim, daem
         assert finish(process).returncode == 0
 
 
+def test_a_killed_control_sums_up_generated_bytes_again(pair):
+    """What it had not journalled of the CRCs is made again: of the bytes that the dataplane sends."""
+    _, session = start_slow(pair.a, "send", f"memory:{SIZE}", "b:null:", rate="200M")
+    for _ in range(2):
+        pair.a.control.kill()
+        pair.a.start_control()
+        wait_until(pair.a.attached, 30, "control is attached")
+    end = ended_session(pair.a, session)
+    assert end["state"] == "succeeded", end["error"]
+
+
 @pytest.mark.parametrize("victim", ["a", "b"])
 def test_a_whole_node_killed(pair, victim):
     process, session, source, target = begin(pair, True)
