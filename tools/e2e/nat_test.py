@@ -34,6 +34,7 @@ def counter(node, name):
 def pair(request, make_pair):
     wire = NatWire(sockets=request.param)
     return make_pair(wire=wire, prefix=wire.enter, prepare=lambda pair: wire.introduce(*pair.nodes),
+                     settings={"control": {"stall_timeout_s": 5}},
                      settings_a=wire.node_settings(0), settings_b=wire.node_settings(1), bytes_needed=1 << 30)  # fmt: skip
 
 
