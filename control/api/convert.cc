@@ -95,6 +95,15 @@ void add_summary(const transfer::Summary& summary, api::Session* session) {
   session->set_wire(summary.device);
 }
 
+void add_size(const rate::SizePoint& point, api::Session* session) {
+  api::ChunkSize* const size = session->add_sizes();
+  size->set_chunk_bytes(point.sample.chunk_bytes);
+  size->set_sent(point.sample.sent);
+  size->set_arrived(point.sample.arrived);
+  size->set_arrives(point.arrives);
+  size->set_goodput(point.goodput);
+}
+
 template <typename Request>
 node::Wishes wishes_of_any(const Request& request) {
   const api::TransferOptions& options = request.options();
@@ -109,6 +118,7 @@ node::Wishes wishes_of_any(const Request& request) {
       .verify = options.verify(),
       .ip = options.ip(),
       .chunk_bytes = options.chunk_bytes(),
+      .chunk_auto = options.chunk_auto(),
       .mode = options.mode(),
       .expected_loss = options.has_expected_loss() ? std::optional(options.expected_loss()) : std::nullopt,
       .min_rate_bps = options.min_rate_bps(),
@@ -131,6 +141,8 @@ api::Session to_api(const transfer::View& view) {
   session.set_lanes(view.lanes);
   session.set_chunk_bytes(view.chunk_bytes);
   session.set_chunk_reason(view.chunk_reason);
+  for (const rate::SizePoint& point : view.sizes.points) add_size(point, &session);
+  if (view.sizes.law.per_byte > 0) session.set_loss_length_bytes(1 / view.sizes.law.per_byte);
   session.set_crc(view.crc);
   session.set_rate_limit_bps(view.rate_limit_bps);
   session.set_rate_mode(view.rate_mode);

@@ -30,6 +30,7 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_expected_loss_ppm(from.expected_loss_ppm);
   to->set_chunk_reason(static_cast<uint32_t>(from.chunk_reason));
   to->set_reach(static_cast<uint32_t>(from.reach));
+  to->set_chunk_auto(from.chunk_auto);
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {
@@ -88,8 +89,8 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   for (const uint32_t port : from.peer_ports()) to.peer_ports.push_back(static_cast<uint16_t>(port));
   to.mode = static_cast<rate::Mode>(from.rate_mode());
   to.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
-  const bool by_path = from.chunk_reason() == static_cast<uint32_t>(rate::SizeReason::kPath);
-  to.chunk_reason = by_path ? rate::SizeReason::kPath : rate::SizeReason::kAgreed;
+  to.chunk_reason = rate::size_reason_of(from.chunk_reason());
+  to.chunk_auto = from.chunk_auto();
   to.reach = static_cast<board::Reach>(from.reach());
   return to;
 }
@@ -143,6 +144,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.verify = from.verify();
   to.options.family = static_cast<transfer::IpFamily>(from.family());
   to.options.chunk_bytes = from.chunk_bytes();
+  to.options.chunk_auto = from.chunk_auto();
   to.options.mode = static_cast<rate::Mode>(from.rate_mode());
   to.options.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
   to.options.min_rate_bps = from.min_rate_bps();
@@ -204,6 +206,7 @@ std::string encode(const transfer::Request& request) {
   to.set_verify(request.options.verify);
   to.set_family(static_cast<uint32_t>(request.options.family));
   to.set_chunk_bytes(request.options.chunk_bytes);
+  to.set_chunk_auto(request.options.chunk_auto);
   to.set_rate_mode(static_cast<uint32_t>(request.options.mode));
   to.set_expected_loss_ppm(request.options.expected_loss_ppm);
   to.set_min_rate_bps(request.options.min_rate_bps);

@@ -14,10 +14,10 @@ template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::File> : Fields<14> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
-template <> struct Count<transfer::Agreement> : Fields<15> {};
+template <> struct Count<transfer::Agreement> : Fields<16> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<12> {};
+template <> struct Count<transfer::Options> : Fields<13> {};
 template <> struct Count<transfer::Record> : Fields<12> {};
 template <> struct Count<transfer::Request> : Fields<4> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
@@ -43,7 +43,8 @@ inline transfer::Agreement sample_agreement() {
           .reach = board::Reach::kWeOpen,
           .mode = rate::Mode::kCubic,
           .expected_loss_ppm = 20'000,
-          .chunk_reason = rate::SizeReason::kPath};
+          .chunk_reason = rate::SizeReason::kPath,
+          .chunk_auto = true};
 }
 
 inline transfer::Request sample_request() {
@@ -54,6 +55,7 @@ inline transfer::Request sample_request() {
                       .verify = true,
                       .family = transfer::IpFamily::kIp6,
                       .chunk_bytes = 4096,
+                      .chunk_auto = true,
                       .mode = rate::Mode::kFixed,
                       .expected_loss_ppm = 30'000,
                       .min_rate_bps = 1'000'000,

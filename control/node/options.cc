@@ -45,7 +45,9 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   } else if (!wishes.ip.empty()) {
     return usage(fmt::format("ip = \"{}\": use 4 or 6", wishes.ip));
   }
+  result.chunk_auto = wishes.chunk_auto;
   result.chunk_bytes = wishes.chunk_bytes != 0 ? wishes.chunk_bytes
+                       : wishes.chunk_auto     ? wire::kChunkBytesMax
                        : node.chunk_bytes != 0 ? node.chunk_bytes
                                                : kChunkBytesDefault;
   if (result.chunk_bytes < wire::kChunkBytesMin || result.chunk_bytes > wire::kChunkBytesMax ||

@@ -25,7 +25,8 @@ struct Wishes {
   bool verify = false;
   std::string ip;  // "4", "6"
   uint32_t chunk_bytes = 0;
-  std::string mode;  // "adaptive", "fixed", "cubic"
+  bool chunk_auto = false;  // whatever brings most, chunk_bytes or less
+  std::string mode;         // "adaptive", "fixed", "cubic"
   std::optional<double> expected_loss;
   uint64_t min_rate_bps = 0;
   int64_t deadline_unix_ns = 0;

@@ -34,6 +34,12 @@ TEST(Options, NameWhatIsWrongAndFillInTheNodesDefaults) {
   EXPECT_FALSE(parse_options(asked, node));
   asked.chunk_bytes = 1024;
   EXPECT_EQ(parse_options(asked, node)->chunk_bytes, 1024U);
+  EXPECT_FALSE(parse_options(asked, node)->chunk_auto);
+  asked.chunk_bytes = 0;
+  asked.chunk_auto = true;
+  EXPECT_EQ(parse_options(asked, node)->chunk_bytes, wire::kChunkBytesMax) << "what the ports can do";
+  EXPECT_TRUE(parse_options(asked, node)->chunk_auto);
+  asked.chunk_auto = false;
 }
 
 TEST(Options, OfADeadlineAreATimeAndOneOfThreePolicies) {

@@ -60,6 +60,7 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   to->set_chunk_bytes_max_ip6(m.chunk_bytes_max_ip6);
   to->set_chunk_reason_ip4(static_cast<ChunkReason>(m.chunk_reason_ip4));
   to->set_chunk_reason_ip6(static_cast<ChunkReason>(m.chunk_reason_ip6));
+  to->set_chunk_auto(m.chunk_auto);
   to->set_extent_bytes_max(m.extent_bytes_max);
   for (const uint32_t kind : m.crc_kinds) to->add_crc_kinds(static_cast<CrcKind>(kind));
   to->set_rate_bps_max(m.rate_bps_max);
@@ -192,9 +193,7 @@ transfer::Hello take(const Hello& m) {
 }
 
 // A reason that is not known here is shown as the usual one.
-rate::SizeReason reason_of(ChunkReason reason) {
-  return reason == CHUNK_REASON_PATH ? rate::SizeReason::kPath : rate::SizeReason::kAgreed;
-}
+rate::SizeReason reason_of(ChunkReason reason) { return rate::size_reason_of(static_cast<uint32_t>(reason)); }
 
 transfer::Specification take(const Specification& m) {
   return {.role = m.role() == Specification::ROLE_SOURCE        ? transfer::OfferedRole::kSource
@@ -207,6 +206,7 @@ transfer::Specification take(const Specification& m) {
           .chunk_bytes_max_ip6 = m.chunk_bytes_max_ip6(),
           .chunk_reason_ip4 = reason_of(m.chunk_reason_ip4()),
           .chunk_reason_ip6 = reason_of(m.chunk_reason_ip6()),
+          .chunk_auto = m.chunk_auto(),
           .extent_bytes_max = m.extent_bytes_max(),
           .crc_kinds = std::vector<uint32_t>(m.crc_kinds().begin(), m.crc_kinds().end()),
           .rate_bps_max = m.rate_bps_max(),

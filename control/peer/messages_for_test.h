@@ -25,7 +25,7 @@ template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
-template <> struct Count<transfer::Specification> : Fields<18> {};
+template <> struct Count<transfer::Specification> : Fields<19> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<11> {};
 template <> struct Count<transfer::TransferOffer> : Fields<6> {};
 template <> struct Count<transfer::TransferReady> : Fields<3> {};
@@ -68,7 +68,8 @@ inline std::vector<Message> sample_messages() {
                     .chunk_bytes_max_ip4 = 8904,
                     .chunk_bytes_max_ip6 = 8880,
                     .chunk_reason_ip4 = rate::SizeReason::kPath,
-                    .chunk_reason_ip6 = rate::SizeReason::kPath,
+                    .chunk_reason_ip6 = rate::SizeReason::kLoss,
+                    .chunk_auto = true,
                     .extent_bytes_max = 1U << 22,
                     .crc_kinds = {2, 1},
                     .rate_bps_max = 1ULL << 40,

@@ -2,6 +2,7 @@
 #include "control/rate/path_size.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "dataplane/core/wire.h"
 
@@ -23,7 +24,7 @@ constexpr uint64_t kSettleUnknownNs = 500'000'000;  // while the round trip is n
 
 uint64_t grown(uint64_t from, uint64_t to) { return to - std::min(from, to); }
 
-uint64_t came_of(const SizeSearch::Reading& reading, uint32_t chunk_bytes) {
+uint64_t came_of(const LaneReading& reading, uint32_t chunk_bytes) {
   for (const uint64_t packed : reading.padded_came) {
     if (packed >> 32 == chunk_bytes) return packed & UINT32_MAX;
   }
@@ -33,7 +34,8 @@ uint64_t came_of(const SizeSearch::Reading& reading, uint32_t chunk_bytes) {
 }  // namespace
 
 std::string_view size_reason_name(SizeReason reason) {
-  return reason == SizeReason::kPath ? "path" : "agreed";
+  constexpr std::string_view kNames[] = {"agreed", "path", "loss"};
+  return kNames[static_cast<size_t>(reason)];
 }
 
 uint32_t datagram_overhead_bytes(bool ip4) {
@@ -50,6 +52,56 @@ uint32_t PathSizes::chunk_bytes(const std::string& peer, bool ip4, uint64_t now_
   return at == known_.end() || at->second.until_ns <= now_ns ? 0 : at->second.chunk_bytes;
 }
 
+void PathSizes::set_measured(const std::string& peer, bool ip4, SizeCurve curve, uint64_t now_ns) {
+  std::erase_if(measured_, [&](const auto& each) { return each.second.until_ns <= now_ns; });
+  measured_[{peer, ip4}] = {.curve = std::move(curve), .until_ns = now_ns + kKeptNs};
+}
+
+const SizeCurve* PathSizes::measured(const std::string& peer, bool ip4, uint64_t now_ns) const {
+  const auto at = measured_.find({peer, ip4});
+  return at == measured_.end() || at->second.until_ns <= now_ns ? nullptr : &at->second.curve;
+}
+
+// ---- rounds ------------------------------------------------------------------------------------
+
+std::vector<SizeAsk> SizeRound::ask(const std::vector<uint32_t>& sizes, uint32_t each,
+                                    const LaneReading& reading, uint64_t now_ns) {
+  samples_.clear();
+  before_.clear();
+  std::vector<SizeAsk> asks;
+  for (const uint32_t bytes : sizes) {
+    samples_.push_back({.chunk_bytes = bytes, .sent = each, .arrived = 0});
+    before_.push_back(came_of(reading, bytes));
+    asks.push_back({.chunk_bytes = bytes, .count = each});
+  }
+  // The longest first: where probes are lost from some moment on, that is not held against them.
+  std::reverse(asks.begin(), asks.end());
+  sent_before_ = reading.padded_sent;
+  asked_ = uint64_t{each} * sizes.size();
+  asked_ns_ = changed_ns_ = now_ns;
+  return asks;
+}
+
+// All have left, and no more of them arrive.
+bool SizeRound::settled(const LaneReading& reading, uint64_t now_ns) {
+  for (size_t i = 0; i < samples_.size(); ++i) {
+    const uint64_t now = came_of(reading, samples_[i].chunk_bytes);
+    // The peer forgets sizes that were not asked for lately, and counts from one then.
+    const uint64_t came = now >= before_[i] ? now - before_[i] : now;
+    if (came <= samples_[i].arrived) continue;
+    samples_[i].arrived = came;
+    changed_ns_ = now_ns;
+  }
+  if (grown(sent_before_, reading.padded_sent) < asked_) {
+    changed_ns_ = now_ns;
+    return now_ns - asked_ns_ >= kUnsentNs;
+  }
+  const uint64_t wait_ns = reading.rtt_ns == 0 ? kSettleUnknownNs : std::max(kSettleNs, 2 * reading.rtt_ns);
+  return now_ns - changed_ns_ >= wait_ns;
+}
+
+// ---- what the path carries ---------------------------------------------------------------------
+
 SizeSearch::SizeSearch(uint32_t chunk_bytes, bool ip4)
     : chunk_bytes_(chunk_bytes), overhead_bytes_(datagram_overhead_bytes(ip4)) {}
 
@@ -63,18 +115,20 @@ std::vector<uint32_t> SizeSearch::ladder() const {
   return sizes;
 }
 
-std::vector<SizeSearch::Ask> SizeSearch::step(const Reading& reading, uint64_t now_ns) {
+std::vector<SizeAsk> SizeSearch::step(const LaneReading& reading, uint64_t now_ns) {
   if (found_ || chunk_bytes_ + overhead_bytes_ <= kLeastDatagramBytes) return {};
   if (phase_ != Phase::kWatching) {
-    if (!settled(reading, now_ns)) return {};
-    return judge(reading, now_ns);
+    // A lane that loses all that it sends is slowed down to next to nothing. Few probes decide then.
+    const bool settled = round_.settled(reading, now_ns);
+    if (!settled && !round_.drags_on(now_ns)) return {};
+    return judge(reading, settled, now_ns);
   }
   watch(reading, now_ns);
   if (!suspects_ || now_ns < next_search_ns_) return {};
   return search(Phase::kLadder, ladder(), reading, now_ns);
 }
 
-void SizeSearch::watch(const Reading& reading, uint64_t now_ns) {
+void SizeSearch::watch(const LaneReading& reading, uint64_t now_ns) {
   if (last_ns_ == 0) {
     before_ = last_ = reading;
     last_ns_ = now_ns;
@@ -91,42 +145,13 @@ void SizeSearch::watch(const Reading& reading, uint64_t now_ns) {
   last_ns_ = now_ns;
 }
 
-std::vector<SizeSearch::Ask> SizeSearch::search(Phase phase, std::vector<uint32_t> sizes,
-                                                const Reading& reading, uint64_t now_ns) {
+std::vector<SizeAsk> SizeSearch::search(Phase phase, const std::vector<uint32_t>& sizes,
+                                        const LaneReading& reading, uint64_t now_ns) {
   phase_ = phase;
-  steps_.clear();
-  std::vector<Ask> asks;
-  for (const uint32_t bytes : sizes) {
-    steps_.push_back({.chunk_bytes = bytes, .before = came_of(reading, bytes), .came = 0});
-    asks.push_back({.chunk_bytes = bytes, .count = kEach});
-  }
-  // The longest first: where probes are lost from some moment on, that is not held against them.
-  std::reverse(asks.begin(), asks.end());
-  sent_before_ = reading.padded_sent;
-  asked_ = kEach * steps_.size();
-  asked_ns_ = changed_ns_ = now_ns;
-  return asks;
+  return round_.ask(sizes, kEach, reading, now_ns);
 }
 
-// All have left, and no more of them arrive.
-bool SizeSearch::settled(const Reading& reading, uint64_t now_ns) {
-  for (Step& step : steps_) {
-    const uint64_t now = came_of(reading, step.chunk_bytes);
-    // The peer forgets sizes that were not asked for lately, and counts from one then.
-    const uint64_t came = now >= step.before ? now - step.before : now;
-    if (came <= step.came) continue;
-    step.came = came;
-    changed_ns_ = now_ns;
-  }
-  if (grown(sent_before_, reading.padded_sent) < asked_) {
-    changed_ns_ = now_ns;
-    return now_ns - asked_ns_ >= kUnsentNs;
-  }
-  const uint64_t wait_ns = reading.rtt_ns == 0 ? kSettleUnknownNs : std::max(kSettleNs, 2 * reading.rtt_ns);
-  return now_ns - changed_ns_ >= wait_ns;
-}
-
-void SizeSearch::give_up(const Reading& reading, uint64_t now_ns) {
+void SizeSearch::give_up(const LaneReading& reading, uint64_t now_ns) {
   phase_ = Phase::kWatching;
   suspects_ = false;
   before_ = last_ = reading;
@@ -135,24 +160,25 @@ void SizeSearch::give_up(const Reading& reading, uint64_t now_ns) {
   pause_ns_ = std::min(2 * pause_ns_, kPauseMaxNs);
 }
 
-std::vector<SizeSearch::Ask> SizeSearch::judge(const Reading& reading, uint64_t now_ns) {
-  const uint64_t shortest = steps_.front().came;
-  size_t longest = steps_.size();
-  for (size_t i = steps_.size(); shortest > 0 && longest == steps_.size() && i > 0; --i) {
-    if (steps_[i - 1].came * kCarriedShare >= shortest) longest = i - 1;
+std::vector<SizeAsk> SizeSearch::judge(const LaneReading& reading, bool closer, uint64_t now_ns) {
+  const std::vector<SizeSample>& steps = round_.samples();
+  const uint64_t shortest = steps.front().arrived;
+  size_t longest = steps.size();
+  for (size_t i = steps.size(); shortest > 0 && longest == steps.size() && i > 0; --i) {
+    if (steps[i - 1].arrived * kCarriedShare >= shortest) longest = i - 1;
   }
   if (phase_ == Phase::kBetween) {
-    found_ = steps_[longest == steps_.size() ? 0 : longest].chunk_bytes;
+    found_ = steps[longest == steps.size() ? 0 : longest].chunk_bytes;
     return {};
   }
   // Nothing came: the peer does not count such probes, or nothing at all arrives. Or the longest came.
-  if (longest + 1 >= steps_.size()) {
+  if (longest + 1 >= steps.size()) {
     give_up(reading, now_ns);
     return {};
   }
-  const uint32_t carried = steps_[longest].chunk_bytes;
-  const uint32_t room = steps_[longest + 1].chunk_bytes - carried;
-  if (room <= carried / kCloseShare) {
+  const uint32_t carried = steps[longest].chunk_bytes;
+  const uint32_t room = steps[longest + 1].chunk_bytes - carried;
+  if (!closer || room <= carried / kCloseShare) {
     found_ = carried;
     return {};
   }
@@ -161,7 +187,32 @@ std::vector<SizeSearch::Ask> SizeSearch::judge(const Reading& reading, uint64_t 
     const uint32_t bytes = carried + room * i / kBetweenSteps;
     sizes.push_back(bytes / wire::kChunkBytesStep * wire::kChunkBytesStep);
   }
-  return search(Phase::kBetween, std::move(sizes), reading, now_ns);
+  return search(Phase::kBetween, sizes, reading, now_ns);
+}
+
+// ---- which size brings most --------------------------------------------------------------------
+
+SizeMeasure::SizeMeasure(uint32_t chunk_bytes, bool ip4) : overhead_bytes_(datagram_overhead_bytes(ip4)) {
+  const double ratio = static_cast<double>(chunk_bytes) / wire::kChunkBytesMin;
+  for (uint32_t i = 0; i < kSizes; ++i) {
+    const double bytes = wire::kChunkBytesMin * std::pow(ratio, static_cast<double>(i) / (kSizes - 1));
+    const uint32_t whole = static_cast<uint32_t>(bytes + 0.5) / wire::kChunkBytesStep * wire::kChunkBytesStep;
+    if (sizes_.empty() || whole > sizes_.back()) sizes_.push_back(std::min(whole, chunk_bytes));
+  }
+}
+
+std::vector<SizeAsk> SizeMeasure::step(const LaneReading& reading, uint64_t now_ns) {
+  if (over_) return {};
+  if (!asked_) {
+    if (reading.statuses == 0) return {};  // the peer is not there yet
+    asked_ = true;
+    return round_.ask(sizes_, kEach, reading, now_ns);
+  }
+  if (!round_.settled(reading, now_ns)) return {};
+  over_ = true;
+  const SizeCurve curve = curve_of(round_.samples(), overhead_bytes_, kEthernetBytes);
+  if (round_.samples().front().arrived > 0 && !curve.cut) curve_ = curve;
+  return {};
 }
 
 }  // namespace sluice::rate

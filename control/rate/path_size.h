@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/rate/loss_law.h"
 #include "dataplane/core/status.h"
 
 namespace sluice::rate {
@@ -24,11 +25,18 @@ namespace sluice::rate {
 enum class SizeReason : uint8_t {
   kAgreed,  // ports, configuration, an operator
   kPath,    // it carries no longer ones
+  kLoss,    // longer ones are lost more often than they are worth
 };
-std::string_view size_reason_name(SizeReason reason);  // "agreed", "path"
+std::string_view size_reason_name(SizeReason reason);  // "agreed", "path", "loss"
+// kAgreed for one that is not known.
+inline SizeReason size_reason_of(uint32_t value) {
+  return value <= static_cast<uint32_t>(SizeReason::kLoss) ? static_cast<SizeReason>(value)
+                                                           : SizeReason::kAgreed;
+}
 
 // All of a datagram but its chunk: Sluice's header, UDP, IP.
 uint32_t datagram_overhead_bytes(bool ip4);
+constexpr uint32_t kEthernetBytes = 14 + 24;  // around a datagram: header; preamble, FCS and gap
 
 // What is known of the paths to this node's peers. Forgotten after a while, so that longer ones are tried.
 class PathSizes {
@@ -38,13 +46,62 @@ class PathSizes {
   void set(const std::string& peer, bool ip4, uint32_t chunk_bytes, uint64_t now_ns);
   // The longest chunk that is carried; 0: not known.
   uint32_t chunk_bytes(const std::string& peer, bool ip4, uint64_t now_ns) const;
+  // What loss does to datagrams of all lengths; nullptr: it was not measured.
+  void set_measured(const std::string& peer, bool ip4, SizeCurve curve, uint64_t now_ns);
+  const SizeCurve* measured(const std::string& peer, bool ip4, uint64_t now_ns) const;
 
  private:
+  using Path = std::pair<std::string, bool>;
   struct Known {
     uint32_t chunk_bytes = 0;
     uint64_t until_ns = 0;
   };
-  std::map<std::pair<std::string, bool>, Known> known_;
+  struct Measured {
+    SizeCurve curve;
+    uint64_t until_ns = 0;
+  };
+  std::map<Path, Known> known_;
+  std::map<Path, Measured> measured_;
+};
+
+// What a lane's flow says; all numbers but the round trip only grow.
+struct LaneReading {
+  uint64_t sent = 0;      // data, each transmission
+  uint64_t arrived = 0;   // of them, as the peer says
+  uint64_t statuses = 0;  // of the peer
+  uint64_t rtt_ns = 0;    // 0: not known
+  uint64_t padded_sent = 0;
+  std::array<uint64_t, wire::kPaddedSizesMax> padded_came{};  // chunk bytes << 32, how many
+};
+
+struct SizeAsk {  // for so many probes, each as long as a datagram with such a chunk
+  uint32_t chunk_bytes = 0;
+  uint32_t count = 0;
+};
+
+// Probes of some sizes over one lane: asked for, sent, and counted until no more of them come.
+class SizeRound {
+ public:
+  static constexpr uint64_t kUnsentNs = 10'000'000'000;  // for which probes may wait to be sent
+  static constexpr uint64_t kPatienceNs = 3'000'000'000;
+
+  // Sizes from the shortest, at most wire::kPaddedSizesMax.
+  std::vector<SizeAsk> ask(const std::vector<uint32_t>& sizes, uint32_t each, const LaneReading& reading,
+                           uint64_t now_ns);
+  bool settled(const LaneReading& reading, uint64_t now_ns);
+  // It takes long, and the shortest, which is sent last, has come: of each size at least one was sent.
+  bool drags_on(uint64_t now_ns) const {
+    return now_ns - asked_ns_ >= kPatienceNs && samples_.front().arrived > 0;
+  }
+  const std::vector<SizeSample>& samples() const { return samples_; }
+
+ private:
+  std::vector<SizeSample> samples_;
+  std::vector<uint64_t> before_;  // that had come already
+  uint64_t sent_before_ = 0;
+  uint64_t asked_ = 0;
+  uint64_t asked_ns_ = 0;
+  uint64_t changed_ns_ = 0;
 };
 
 // One lane: notices that nothing long arrives, and finds out what does.
@@ -56,40 +113,20 @@ class SizeSearch {
   static constexpr uint64_t kWindowSent = 8;             // datagrams that say something
   static constexpr uint64_t kPauseNs = 1'000'000'000;    // after a search in vain, at first
   static constexpr uint64_t kPauseMaxNs = 60'000'000'000;
-  static constexpr uint64_t kUnsentNs = 10'000'000'000;  // for which probes may wait to be sent
-
-  // What the lane's flow says; all numbers but the round trip only grow.
-  struct Reading {
-    uint64_t sent = 0;      // data, each transmission
-    uint64_t arrived = 0;   // of them, as the peer says
-    uint64_t statuses = 0;  // of the peer
-    uint64_t rtt_ns = 0;    // 0: not known
-    uint64_t padded_sent = 0;
-    std::array<uint64_t, wire::kPaddedSizesMax> padded_came{};  // chunk bytes << 32, how many
-  };
-  struct Ask {  // for so many probes, each as long as a datagram with such a chunk
-    uint32_t chunk_bytes = 0;
-    uint32_t count = 0;
-  };
 
   SizeSearch(uint32_t chunk_bytes, bool ip4);
-  std::vector<Ask> step(const Reading& reading, uint64_t now_ns);
+  std::vector<SizeAsk> step(const LaneReading& reading, uint64_t now_ns);
   // The longest chunk that the path carries, if that is less than what is sent.
   std::optional<uint32_t> found() const { return found_; }
 
  private:
-  struct Step {
-    uint32_t chunk_bytes = 0;
-    uint64_t before = 0;  // that had come already
-    uint64_t came = 0;
-  };
   enum class Phase : uint8_t { kWatching, kLadder, kBetween };
 
-  void watch(const Reading& reading, uint64_t now_ns);
-  std::vector<Ask> search(Phase phase, std::vector<uint32_t> sizes, const Reading& reading, uint64_t now_ns);
-  std::vector<Ask> judge(const Reading& reading, uint64_t now_ns);
-  bool settled(const Reading& reading, uint64_t now_ns);
-  void give_up(const Reading& reading, uint64_t now_ns);
+  void watch(const LaneReading& reading, uint64_t now_ns);
+  std::vector<SizeAsk> search(Phase phase, const std::vector<uint32_t>& sizes, const LaneReading& reading,
+                              uint64_t now_ns);
+  std::vector<SizeAsk> judge(const LaneReading& reading, bool closer, uint64_t now_ns);
+  void give_up(const LaneReading& reading, uint64_t now_ns);
   std::vector<uint32_t> ladder() const;
 
   const uint32_t chunk_bytes_;
@@ -97,17 +134,34 @@ class SizeSearch {
   Phase phase_ = Phase::kWatching;
   bool suspects_ = false;
   // Two looks back: what left between them should have arrived by now.
-  Reading before_;
-  Reading last_;
+  LaneReading before_;
+  LaneReading last_;
   uint64_t last_ns_ = 0;
   uint64_t next_search_ns_ = 0;
   uint64_t pause_ns_ = kPauseNs;
-  std::vector<Step> steps_;  // from the shortest
-  uint64_t sent_before_ = 0;
-  uint64_t asked_ = 0;
-  uint64_t asked_ns_ = 0;
-  uint64_t changed_ns_ = 0;
+  SizeRound round_;
   std::optional<uint32_t> found_;
+};
+
+// Which size brings most under the loss of a path: one round over sizes of all lengths.
+class SizeMeasure {
+ public:
+  static constexpr uint32_t kEach = 64;
+  static constexpr uint32_t kSizes = 8;
+
+  SizeMeasure(uint32_t chunk_bytes, bool ip4);
+  std::vector<SizeAsk> step(const LaneReading& reading, uint64_t now_ns);
+  bool over() const { return over_; }
+  // Nothing: the peer counts no such probes, or the path does not carry what is sent.
+  const std::optional<SizeCurve>& curve() const { return curve_; }
+
+ private:
+  std::vector<uint32_t> sizes_;
+  const uint32_t overhead_bytes_;
+  SizeRound round_;
+  bool asked_ = false;
+  bool over_ = false;
+  std::optional<SizeCurve> curve_;
 };
 
 }  // namespace sluice::rate

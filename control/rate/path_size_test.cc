@@ -6,6 +6,8 @@
 #include <deque>
 #include <random>
 
+#include "dataplane/core/padded_probes.h"
+
 namespace sluice::rate {
 namespace {
 
@@ -22,6 +24,7 @@ class Path {
   double loss = 0;
   uint64_t rtt_ns = 10 * kMs;
   uint32_t per_tick = 10;
+  double padded_bytes_per_tick = 1e9;  // so fast the lane is allowed to be
   bool answers = true;
   bool knows_padding = true;
   uint64_t asked = 0;
@@ -47,19 +50,23 @@ class Path {
       reports_.push_back({now_ns_ + rtt_ns, peer_});
     }
     while (!reports_.empty() && reports_.front().first <= now_ns_) {
-      const SizeSearch::Reading& news = reports_.front().second;
+      const LaneReading& news = reports_.front().second;
       reading_.arrived = news.arrived;
       reading_.statuses = news.statuses;
       reading_.padded_came = news.padded_came;
       reading_.rtt_ns = rtt_ns;
       reports_.pop_front();
     }
-    for (const SizeSearch::Ask& ask : search_.step(reading_, now_ns_)) {
-      for (uint32_t i = 0; i < ask.count; ++i) {
-        ++asked;
-        ++reading_.padded_sent;
-        if (knows_padding && arrives(ask.chunk_bytes)) count(ask.chunk_bytes);
-      }
+    for (const SizeAsk& ask : search_.step(reading_, now_ns_)) {
+      asked += ask.count;
+      EXPECT_TRUE(queue_.add(ask.chunk_bytes, ask.count));
+    }
+    allowed_bytes_ = std::min(allowed_bytes_ + padded_bytes_per_tick, padded_bytes_per_tick);
+    for (; !queue_.empty() && allowed_bytes_ > 0; queue_.pop()) {
+      const uint32_t bytes = queue_.front();
+      allowed_bytes_ -= bytes;
+      ++reading_.padded_sent;
+      if (knows_padding && arrives(bytes)) count(bytes);
     }
   }
   void count(uint32_t bytes) {
@@ -74,9 +81,11 @@ class Path {
 
   const uint32_t chunk_bytes_;
   SizeSearch search_;
-  SizeSearch::Reading reading_;
-  SizeSearch::Reading peer_;
-  std::deque<std::pair<uint64_t, SizeSearch::Reading>> reports_;
+  PaddedQueue queue_;
+  double allowed_bytes_ = 0;
+  LaneReading reading_;
+  LaneReading peer_;
+  std::deque<std::pair<uint64_t, LaneReading>> reports_;
   uint64_t now_ns_ = 1;
   std::mt19937_64 random_{7};
 };
@@ -113,6 +122,17 @@ TEST(SizeSearch, FindsItOnLongAndLossyPathsToo) {
   ASSERT_TRUE(path.found());
   EXPECT_LE(*path.found(), 1408U);
   EXPECT_GE(*path.found(), 1380U - 92);
+}
+
+// A law that sees all be lost goes down to a few datagrams a second.
+TEST(SizeSearch, FindsItAtTheLeastRateToo) {
+  Path path(8192);
+  path.carries = 4371;
+  path.padded_bytes_per_tick = 132'000 / 8e3;
+  path.run(4 * kSecond);
+  ASSERT_TRUE(path.found());
+  EXPECT_LE(*path.found() + 92, 4371U);
+  EXPECT_GT(*path.found() + 92, 3000U);
 }
 
 TEST(SizeSearch, FindsAPathThatShrinksInMidTransfer) {

@@ -219,8 +219,13 @@ Abilities Handshake::abilities(uint64_t now_ns) const {
                  .calls_only = around_.settings.calls_only};
   if (around_.job.role != Role::kSource) return able;
   const rate::PathSizes& sizes = around_.settings.paths->sizes();
-  able.path_chunk_bytes_ip4 = sizes.chunk_bytes(around_.peer_name, true, now_ns);
-  able.path_chunk_bytes_ip6 = sizes.chunk_bytes(around_.peer_name, false, now_ns);
+  const auto path = [&](bool ip4) {
+    const rate::SizeCurve* const curve = sizes.measured(around_.peer_name, ip4, now_ns);
+    return Abilities::Path{.carried_bytes = sizes.chunk_bytes(around_.peer_name, ip4, now_ns),
+                           .best_bytes = curve == nullptr ? 0 : curve->best_chunk_bytes};
+  };
+  able.ip4 = path(true);
+  able.ip6 = path(false);
   return able;
 }
 

@@ -50,6 +50,7 @@ struct Specification {
   uint32_t chunk_bytes_max_ip6 = 0;
   rate::SizeReason chunk_reason_ip4 = rate::SizeReason::kAgreed;  // why no more
   rate::SizeReason chunk_reason_ip6 = rate::SizeReason::kAgreed;
+  bool chunk_auto = false;  // the source chooses by the path's loss
   uint32_t extent_bytes_max = 0;
   std::vector<uint32_t> crc_kinds;  // wire::CrcKind, in order of preference
   uint64_t rate_bps_max = 0;

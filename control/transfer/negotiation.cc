@@ -106,9 +106,13 @@ struct ChunkLimit {
 ChunkLimit smaller(const ChunkLimit& a, const ChunkLimit& b) { return b.bytes < a.bytes ? b : a; }
 
 // At a source the path to the peer has a say as well.
-ChunkLimit chunk_limit(uint32_t bytes, uint32_t path_bytes) {
-  if (path_bytes == 0) return {.bytes = bytes};
-  return smaller({.bytes = bytes}, {.bytes = path_bytes, .reason = rate::SizeReason::kPath});
+ChunkLimit chunk_limit(uint32_t bytes, const Abilities::Path& path, bool by_loss) {
+  ChunkLimit limit{.bytes = bytes};
+  if (path.carried_bytes != 0)
+    limit = smaller(limit, {.bytes = path.carried_bytes, .reason = rate::SizeReason::kPath});
+  if (by_loss && path.best_bytes != 0)
+    limit = smaller(limit, {.bytes = path.best_bytes, .reason = rate::SizeReason::kLoss});
+  return limit;
 }
 
 }  // namespace
@@ -139,13 +143,14 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   }
   spec.prefer_ip6 = options.family == IpFamily::kIp6;
   const ChunkLimit ip4 =
-      chunk_limit(std::min(options.chunk_bytes, port.chunk_bytes_max_ip4), abilities.path_chunk_bytes_ip4);
+      chunk_limit(std::min(options.chunk_bytes, port.chunk_bytes_max_ip4), abilities.ip4, options.chunk_auto);
   const ChunkLimit ip6 =
-      chunk_limit(std::min(options.chunk_bytes, port.chunk_bytes_max_ip6), abilities.path_chunk_bytes_ip6);
+      chunk_limit(std::min(options.chunk_bytes, port.chunk_bytes_max_ip6), abilities.ip6, options.chunk_auto);
   spec.chunk_bytes_max_ip4 = ip4.bytes;
   spec.chunk_reason_ip4 = ip4.reason;
   spec.chunk_bytes_max_ip6 = ip6.bytes;
   spec.chunk_reason_ip6 = ip6.reason;
+  spec.chunk_auto = options.chunk_auto;
   spec.extent_bytes_max = port.extent_bytes_max;
   spec.crc_kinds.push_back(number_of(options.crc_kind));
   spec.rate_bps_max =
@@ -183,8 +188,8 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   const ChunkLimit asked =
       ip4 ? ChunkLimit{.bytes = spec.chunk_bytes_max_ip4, .reason = spec.chunk_reason_ip4}
           : ChunkLimit{.bytes = spec.chunk_bytes_max_ip6, .reason = spec.chunk_reason_ip6};
-  const ChunkLimit own = ip4 ? chunk_limit(port.chunk_bytes_max_ip4, abilities.path_chunk_bytes_ip4)
-                             : chunk_limit(port.chunk_bytes_max_ip6, abilities.path_chunk_bytes_ip6);
+  const ChunkLimit own = ip4 ? chunk_limit(port.chunk_bytes_max_ip4, abilities.ip4, spec.chunk_auto)
+                             : chunk_limit(port.chunk_bytes_max_ip6, abilities.ip6, spec.chunk_auto);
   const ChunkLimit chunk = smaller(asked, own);
   set.chunk_bytes = chunk.bytes / wire::kChunkBytesStep * wire::kChunkBytesStep;
   set.chunk_reason = chunk.reason;
@@ -254,7 +259,8 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                                                 : board::Reach::kPeerOpens,
                    .mode = spec.rate_mode,
                    .expected_loss_ppm = spec.expected_loss_ppm,
-                   .chunk_reason = set.chunk_reason};
+                   .chunk_reason = set.chunk_reason,
+                   .chunk_auto = spec.chunk_auto};
   // One that is learnt is judged when it comes (lane::FlowChannel).
   const bool learnt = result.reach == board::Reach::kPeerOpens;
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !learnt && !problem.empty()) {

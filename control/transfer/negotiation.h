@@ -18,9 +18,13 @@ struct Abilities {
   board::PortInfo port{};
   bool udp_checksum_always = false;
   bool calls_only = false;  // nothing reaches it but answers
-  // What the path to the peer carries, at a source; 0: not known.
-  uint32_t path_chunk_bytes_ip4 = 0;
-  uint32_t path_chunk_bytes_ip6 = 0;
+  // At a source: what the path to the peer carries, and which size was measured to bring most; 0: not known.
+  struct Path {
+    uint32_t carried_bytes = 0;
+    uint32_t best_bytes = 0;
+  };
+  Path ip4;
+  Path ip6;
 };
 
 // Initiator: its wishes, one UDP port per lane that it offers.

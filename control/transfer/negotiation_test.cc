@@ -113,8 +113,8 @@ TEST(Negotiation, ChunksFitThePathFromWhicheverNodeIsTheSource) {
   ASSERT_TRUE(agreed);
   EXPECT_EQ(agreed->initiator.chunk_reason, rate::SizeReason::kAgreed);
   Abilities narrow = node_with(true, false);
-  narrow.path_chunk_bytes_ip4 = 1408;
-  narrow.path_chunk_bytes_ip6 = 1300;
+  narrow.ip4.carried_bytes = 1408;
+  narrow.ip6.carried_bytes = 1300;
   for (const bool first : {true, false}) {
     const auto outcome = first ? negotiate(narrow, node_with(true, false), wishes(), 1, 1)
                                : negotiate(node_with(true, false), narrow, wishes(), 1, 1);
@@ -123,11 +123,30 @@ TEST(Negotiation, ChunksFitThePathFromWhicheverNodeIsTheSource) {
     EXPECT_EQ(outcome->initiator.chunk_reason, rate::SizeReason::kPath);
     EXPECT_EQ(outcome->other.chunk_reason, rate::SizeReason::kPath);
   }
-  narrow.path_chunk_bytes_ip4 = 8896;
+  narrow.ip4.carried_bytes = 8896;
   const auto wide = negotiate(narrow, node_with(true, false), wishes(), 1, 1);
   ASSERT_TRUE(wide);
   EXPECT_EQ(wide->initiator.chunk_bytes, 8192U);
   EXPECT_EQ(wide->initiator.chunk_reason, rate::SizeReason::kAgreed);
+}
+
+TEST(Negotiation, TheSizeThatBringsMostIsTakenWhereItWasAskedFor) {
+  Abilities measured = node_with(true, false);
+  measured.ip4.best_bytes = 1000;
+  const auto plain = negotiate(measured, node_with(true, false), wishes(), 1, 1);
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->initiator.chunk_bytes, 8192U);
+  EXPECT_FALSE(plain->other.chunk_auto);
+  Options by_loss = wishes();
+  by_loss.chunk_auto = true;
+  for (const bool first : {true, false}) {
+    const auto outcome = first ? negotiate(measured, node_with(true, false), by_loss, 1, 1)
+                               : negotiate(node_with(true, false), measured, by_loss, 1, 1);
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->initiator.chunk_bytes, 1000U);
+    EXPECT_EQ(outcome->other.chunk_reason, rate::SizeReason::kLoss);
+    EXPECT_TRUE(outcome->other.chunk_auto);
+  }
 }
 
 TEST(Negotiation, ChunksFitBothPortsAndAreMultiplesOfTheStep) {

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "control/rate/path_size.h"
@@ -16,12 +17,14 @@ namespace sluice::transfer {
 
 class PathWatch {
  public:
-  void begin(std::string peer_name, const Agreement& agreement, size_t lanes);
-  // kStalled when the path does not carry what is sent: shorter chunks are next.
+  void begin(std::string peer_name, const Agreement& agreement, size_t lanes, const rate::PathSizes& sizes,
+             uint64_t now_ns);
+  // kStalled when the path does not carry what is sent, or shorter chunks bring more: they are next.
   Status step(const Tick& event, rate::PathSizes& sizes, uint64_t now_ns, Effects& out);
   uint32_t datagram_bytes() const { return datagram_bytes_; }  // of a whole chunk, on an Ethernet wire
 
  private:
+  Status measure(const Tick& event, rate::PathSizes& sizes, uint64_t now_ns, Effects& out);
   Status shorter(uint32_t chunk_bytes, rate::PathSizes& sizes, uint64_t now_ns) const;
 
   std::string peer_name_;
@@ -29,6 +32,7 @@ class PathWatch {
   uint32_t chunk_bytes_ = 0;
   uint32_t datagram_bytes_ = 0;
   Indexed<LaneId, rate::SizeSearch> searches_;
+  std::optional<rate::SizeMeasure> measure_;  // under way
 };
 
 }  // namespace sluice::transfer

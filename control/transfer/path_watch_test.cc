@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -19,7 +20,7 @@ class Watching : public ::testing::Test {
   Watching() {
     for (auto& slot : slots_) slot = std::make_unique<board::FlowSlot>();
     agreement_.peer_ip[10] = agreement_.peer_ip[11] = 0xFF;
-    watch_.begin("beta", agreement_, 2);
+    watch_.begin("beta", agreement_, 2, sizes_, 1);
   }
   // What workers and peer make of a millisecond.
   Status tick(bool first_is_narrow) {
@@ -77,6 +78,70 @@ TEST_F(Watching, OneLaneThatIsABlackHoleEndsTheAttemptAndIsRemembered) {
       "1408");
   EXPECT_EQ(sizes_.chunk_bytes("beta", true, now_ns_), 1408U);
   EXPECT_EQ(sizes_.chunk_bytes("beta", false, now_ns_), 0U);
+}
+
+// Probes of eight sizes, 64 of each, over a path that loses by length.
+class Measuring : public ::testing::Test {
+ protected:
+  Status run(bool loses) {
+    const auto slot = std::make_unique<board::FlowSlot>();
+    const std::vector<const board::FlowSlot*> lanes{slot.get()};
+    Status status;
+    for (uint64_t now_ns = kMs; now_ns < 2000 * kMs && status; now_ns += kMs) {
+      slot->state.statuses += 1;
+      slot->state.rtt_ns = kMs;
+      Effects out;
+      status = watch_.step({.leg = LegId(3), .lanes = lanes}, sizes_, now_ns, out);
+      uint32_t place = 0;
+      for (const Effect& effect : out.drain()) {
+        const auto& command = std::get<CommandLane>(effect).command;
+        slot->state.padded_probes += command.tag;
+        const double bytes = static_cast<double>(command.range.length + 92);
+        const auto came = static_cast<uint64_t>(command.tag * (loses ? std::exp(-bytes / 1500) : 1));
+        if (came != 0) slot->state.padded_came[place++] = command.range.length << 32 | came;
+        asked_ += command.tag;
+      }
+    }
+    return status;
+  }
+
+  Agreement agreement_{.lanes = 1, .chunk_bytes = 8192, .chunk_auto = true};
+  rate::PathSizes sizes_;
+  PathWatch watch_;
+  uint64_t asked_ = 0;
+};
+
+TEST_F(Measuring, AShorterChunkThatBringsMoreIsTheNextAttempts) {
+  watch_.begin("beta", agreement_, 1, sizes_, 1);
+  const Status status = run(true);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kStalled);
+  EXPECT_NE(status.error().message.find("which bring"), std::string::npos) << status.error().message;
+  const rate::SizeCurve* const curve = sizes_.measured("beta", false, kMs);
+  ASSERT_NE(curve, nullptr);
+  EXPECT_NEAR(curve->best_chunk_bytes, 390, 100);
+  EXPECT_EQ(sizes_.chunk_bytes("beta", false, kMs), 0U) << "the path carries long ones";
+  // The next attempt knows.
+  asked_ = 0;
+  agreement_.chunk_bytes = curve->best_chunk_bytes;
+  watch_.begin("beta", agreement_, 1, sizes_, 2);
+  EXPECT_TRUE(run(true));
+  EXPECT_EQ(asked_, 0U);
+}
+
+TEST_F(Measuring, WhereNothingIsLostTheAttemptGoesOn) {
+  watch_.begin("beta", agreement_, 1, sizes_, 1);
+  EXPECT_TRUE(run(false));
+  EXPECT_EQ(asked_, 8 * 64U);
+  ASSERT_NE(sizes_.measured("beta", false, kMs), nullptr);
+  EXPECT_EQ(sizes_.measured("beta", false, kMs)->best_chunk_bytes, 8192U);
+}
+
+TEST_F(Measuring, NobodyMeasuresWhoWasNotAskedTo) {
+  agreement_.chunk_auto = false;
+  watch_.begin("beta", agreement_, 1, sizes_, 1);
+  EXPECT_TRUE(run(true));
+  EXPECT_EQ(asked_, 0U);
 }
 
 TEST_F(Watching, KnowsHowLongADatagramIsOnTheWire) { EXPECT_EQ(watch_.datagram_bytes(), 8192U + 92 + 38); }

@@ -101,7 +101,7 @@ void SourceEnd::begin(const std::string& peer_name, ControlStream& stream, const
   const bool learnt = agreement.reach == board::Reach::kPeerOpens;
   const std::string address(agreement.peer_ip.begin(), agreement.peer_ip.end());
   rate_ = settings_.paths->join(learnt ? peer_name : address, terms, now_ns);
-  path_.begin(peer_name, agreement, lanes);
+  path_.begin(peer_name, agreement, lanes, settings_.paths->sizes(), now_ns);
   lane_rates_.assign(lanes, UINT64_MAX);
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;
   sender_.start_attempt(static_cast<uint32_t>(lanes), options_of(agreement), now_ns);

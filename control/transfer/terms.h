@@ -44,6 +44,7 @@ struct Options {
   bool verify = false;  // each file is read back before it gets its name
   IpFamily family = IpFamily::kAny;
   uint32_t chunk_bytes = 8192;
+  bool chunk_auto = false;  // as long as the path's loss lets them bring most; chunk_bytes at most
   rate::Mode mode = rate::Mode::kAdaptive;
   uint32_t expected_loss_ppm = 0;  // of the path, whatever is sent
   uint64_t min_rate_bps = 0;       // slower than this for a while, it fails; 0: it never does
@@ -79,7 +80,9 @@ struct Agreement {
   rate::Mode mode = rate::Mode::kAdaptive;
   uint32_t expected_loss_ppm = 0;
   rate::SizeReason chunk_reason = rate::SizeReason::kAgreed;
+  bool chunk_auto = false;  // the source measures which size brings most
 
+  bool ip4() const { return peer_ip[10] == 0xFF && peer_ip[11] == 0xFF; }
   rate::Terms rate_terms() const {
     return {
         .mode = mode, .cap_bps = rate_bps, .expected_loss = static_cast<double>(expected_loss_ppm) * 1e-6};

@@ -315,6 +315,11 @@ View Transfer::view(uint64_t now_ns) const {
   view.lanes = leg.agreement().lanes;
   view.chunk_bytes = leg.agreement().chunk_bytes;
   if (view.lanes != 0) view.chunk_reason = rate::size_reason_name(leg.agreement().chunk_reason);
+  if (job_.role == Role::kSource && leg.agreement().chunk_auto) {
+    const rate::SizeCurve* const curve =
+        settings_.paths->sizes().measured(leg.peer_name(), leg.agreement().ip4(), now_ns);
+    if (curve != nullptr) view.sizes = *curve;
+  }
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
   view.rate_limit_bps = leg.agreement().rate_bps;
   if (job_.limit_bps != 0) view.rate_limit_bps = std::min(view.rate_limit_bps, job_.limit_bps);

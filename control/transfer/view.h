@@ -67,6 +67,7 @@ struct View {
   uint32_t lanes = 0;
   uint32_t chunk_bytes = 0;
   std::string chunk_reason;  // rate::SizeReason, once it is agreed upon
+  rate::SizeCurve sizes;     // at a source that measures which brings most
   std::string crc;
   uint64_t rate_limit_bps = 0;
   std::string rate_mode;   // rate::Mode, once it is agreed upon

@@ -37,6 +37,7 @@ Json session_fields(const api::Session& s) {
               {"lanes", s.lanes()},
               {"chunk_bytes", s.chunk_bytes()},
               {"chunk_reason", s.chunk_reason()},
+              {"loss_length_bytes", s.loss_length_bytes()},
               {"crc", s.crc()},
               {"rate_limit_bps", s.rate_limit_bps()},
               {"rate_mode", s.rate_mode()},
@@ -59,6 +60,15 @@ Json session_fields(const api::Session& s) {
               {"expected_end_unix_ns", s.expected_end_unix_ns()},
               {"late_s", s.late_s()}};
   if (s.has_deadline_chance_percent()) out["deadline_chance_percent"] = s.deadline_chance_percent();
+  Json sizes = Json::array();
+  for (const api::ChunkSize& size : s.sizes()) {
+    sizes.push_back({{"chunk_bytes", size.chunk_bytes()},
+                     {"sent", size.sent()},
+                     {"arrived", size.arrived()},
+                     {"arrives", size.arrives()},
+                     {"goodput", size.goodput()}});
+  }
+  out["sizes"] = std::move(sizes);
   Json files = Json::array();
   for (const api::FileProgress& file : s.files()) files.push_back(file_json(file));
   out["files"] = std::move(files);

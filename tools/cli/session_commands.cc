@@ -43,6 +43,7 @@ std::string row(const api::Session& session) {
 
 // Why chunks are no longer, where that is not what was configured.
 std::string_view chunk_reason(const api::Session& s) {
+  if (s.chunk_reason() == "loss") return " (the size that brings most)";
   return s.chunk_reason() == "path" ? " (all that the path carries)" : "";
 }
 
@@ -70,6 +71,13 @@ std::string details(const api::Session& s) {
   add("elapsed", fmt::format("{:.3f} s, of data {:.3f} s", s.elapsed_s(), s.data_elapsed_s()));
   add("chunks", fmt::format("{} of {} bytes{}, {} retransmits, {} duplicates", s.chunks(), s.chunk_bytes(),
                             chunk_reason(s), s.retransmits(), s.duplicates()));
+  for (const api::ChunkSize& size : s.sizes()) {
+    add("size",
+        fmt::format("{:>5} bytes: {} of {} probes arrived, {:.1f} % by the law, goodput {:.1f} % of the wire",
+                    size.chunk_bytes(), size.arrived(), size.sent(), size.arrives() * 100,
+                    size.goodput() * 100));
+  }
+  add("loss length", s.loss_length_bytes() == 0 ? "" : fmt::format("{:.0f} bytes", s.loss_length_bytes()));
   add("losses", fmt::format("{} network, {} destination had no room, {} CRC errors", s.lost(), s.no_room(),
                             s.crc_errors()));
   add("round trip", s.rtt_us() == 0 ? "" : fmt::format("{:.0f} us", s.rtt_us()));

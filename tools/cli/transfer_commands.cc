@@ -64,7 +64,10 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--crc", flags.crc, "Kind of checksum; none only into null:")
       ->type_name("KIND")
       ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
-  command.add_option("--chunk-bytes", flags.chunk_bytes, "Payload of one datagram")->type_name("N");
+  command
+      .add_option("--chunk-bytes", flags.chunk_bytes,
+                  "Payload of one datagram; auto: whatever brings most under the path's loss")
+      ->type_name("N");
   command.add_flag("--overwrite", flags.overwrite, "Replace a destination that exists");
   command.add_flag(
       "--verify", flags.verify,
@@ -111,7 +114,9 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   } else if (!flags.deadline_policy.empty()) {
     return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
   }
-  if (!flags.chunk_bytes.empty()) {
+  if (flags.chunk_bytes == "auto") {
+    options.set_chunk_auto(true);
+  } else if (!flags.chunk_bytes.empty()) {
     const auto bytes = config::parse_size(flags.chunk_bytes);
     if (!bytes) return Error{ErrorCode::kUsage, "--chunk-bytes: " + bytes.error().message};
     if (*bytes == 0 || *bytes > UINT16_MAX) {

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from harness import VethWire, veth_missing, wait_until
+from harness import EmulatedWire, MemifWire, VethWire, veth_missing, wait_until
 from transfers import MIB, finish, forget, last_session, make_file, pull, push, start_slow, wait_state
 
 _reason = veth_missing()
@@ -96,4 +96,38 @@ def test_a_source_that_was_called_finds_it_as_well(shrinking):
     assert target.read_bytes() == source.read_bytes()
     for node in shrinking.nodes:
         carried(node, 1400)
+    forget(source, target)
+
+
+# ---- the size that brings most under loss by length -----------------------------------------------------------
+
+
+def test_auto_takes_the_longest_where_nothing_is_lost(make_pair):
+    clean = make_pair(wire=MemifWire())
+    source = make_file(clean.a, 20 * MIB + 1)
+    target = push(clean, source, "--chunk-bytes", "auto", "--rate", "1G")
+    session = last_session(clean.a)
+    assert (session["chunk_bytes"], session["chunk_reason"], session["attempts"]) == (8908, "agreed", 1), session
+    assert len(session["sizes"]) == 8 and session["loss_length_bytes"] == 0, session
+    assert all(size["arrived"] == size["sent"] == 64 for size in session["sizes"]), session
+    forget(source, target)
+
+
+@pytest.fixture(scope="module")
+def lossy(make_pair):
+    return make_pair(wire=EmulatedWire({"loss": {"length_l0_bytes": 2000}}))
+
+
+@pytest.mark.parametrize("move", [push, pull])
+def test_auto_takes_the_size_that_brings_most(lossy, move):
+    source = make_file(lossy.a if move is push else lossy.b, 2 * MIB + 1)
+    target = move(lossy, source, "--chunk-bytes", "auto", "--mode", "fixed", "--rate", "100M", "--expect-loss", 90)
+    # c^2 + Hc = H L0 at best, with H = 130 bytes: 449.
+    for node in lossy.nodes:
+        session = last_session(node)
+        assert session["chunk_reason"] == "loss" and 300 < session["chunk_bytes"] < 700, session
+    sender = lossy.a if move is push else lossy.b
+    session = last_session(sender)
+    assert 1400 < session["loss_length_bytes"] < 2900, session
+    assert "loss length" in sender.must("session", "show", session["id"]).stdout
     forget(source, target)
