@@ -25,10 +25,15 @@ class DrainRate {
   };
 
   void written(uint64_t bytes) { bytes_ += bytes; }
+  // The disk has nothing to do.
+  void idle() {
+    was_busy_ = false;
+    advice_bps_ = 0;
+  }
   void sample(const Buffers& buffers, uint64_t now_ns) {
+    if (buffers.writing == 0) return idle();
     const bool busy = buffers.writing >= std::max(2U, buffers.all / kBusyShare);
     if (!busy || !was_busy_) {
-      if (!busy && buffers.writing == 0) advice_bps_ = 0;
       began_ns_ = now_ns;
       bytes_ = 0;
       was_busy_ = busy;

@@ -123,6 +123,15 @@ TEST(DrainRate, ADiskThatStandsStillAndGoesOn) {
   EXPECT_EQ(node.drain.advice_bps(), 0U) << "it has nothing to do any more";
 }
 
+TEST(DrainRate, TimeWithoutWorkIsNoSlownessOfTheDisk) {
+  Node node;
+  node.drain.sample({.all = 100, .free = 80, .writing = 20}, node.now_ns += kMs);
+  node.drain.written(20 * kMiB);
+  node.drain.idle();
+  node.drain.sample({.all = 100, .free = 80, .writing = 20}, node.now_ns += 5000 * kMs);
+  EXPECT_EQ(node.drain.advice_bps(), 0U) << "it has only begun again";
+}
+
 TEST(Repetition, IsForChannelsThatLoseMuch) {
   for (const double loss : {0.0, 0.01, 0.1}) {
     const Repetition repetition(loss);

@@ -20,7 +20,6 @@ class Repetition {
   static constexpr uint32_t kCopiesMax = 8;
   static constexpr uint32_t kPassesMax = 40;
 
-  Repetition() = default;
   explicit Repetition(double loss) : loss_(std::min(loss, 0.95)) {}
 
   bool called_for() const { return loss_ >= kLossMin; }
@@ -30,8 +29,8 @@ class Repetition {
   uint32_t copies(uint32_t tries) const {
     if (!called_for()) return 1;
     const double enough = std::ceil(std::log(0.02) / std::log(loss_));
-    return static_cast<uint32_t>(
-        std::min<double>({std::exp2(std::min(tries, 8U)), std::max(1.0, enough), kCopiesMax}));
+    return static_cast<uint32_t>(std::min<double>(
+        {static_cast<double>(1U << std::min(tries, 3U)), std::max(1.0, enough), kCopiesMax}));
   }
   // Over an extent of so many chunks, until one of it is still missing by a chance of 1/1000; 0: none.
   uint32_t passes(uint32_t chunks) const {
@@ -41,7 +40,7 @@ class Repetition {
   }
 
  private:
-  double loss_ = 0;
+  double loss_;
 };
 
 }  // namespace sluice

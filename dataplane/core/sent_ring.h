@@ -25,7 +25,6 @@ struct SentChunk {
 
 class SentRing {
  public:
-  static constexpr uint8_t kTriesMax = 15;
   static constexpr uint32_t kCopiesMax = 15;
 
   // Remembers at least `capacity` transmissions.
@@ -64,6 +63,8 @@ class SentRing {
   uint32_t capacity() const { return mask_ + 1; }
 
  private:
+  static constexpr uint8_t kTriesMax = 15;
+
   struct Slot {
     uint64_t tx_seq = UINT64_MAX;
     uint64_t offset = 0;

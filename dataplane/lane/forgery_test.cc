@@ -73,18 +73,7 @@ class Forgery : public Lane {
       step_alone();
       if (step % 50 == 0 && detects_) detect_loss();
       handle_events();
-      if (++quiet_steps_ > 2000) {
-        quiet_steps_ = 0;
-        ++needs_;
-        b_.command({.kind = board::CommandKind::kQueryMissing, .flow = kRxSlot, .length = sent_end_});
-      }
-    }
-  }
-  void feed() {
-    while (next_partition_ < partitions_.size()) {
-      const auto [offset, length] = partitions_[next_partition_++];
-      a_.command(
-          {.kind = board::CommandKind::kPartition, .flow = kTxSlot, .offset = offset, .length = length});
+      if (ask_for_missing()) ++needs_;
     }
   }
   // All bytes came, nothing is held at the sender any more, and both count the same credit.

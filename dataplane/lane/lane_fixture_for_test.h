@@ -249,15 +249,24 @@ class Lane : public ::testing::Test {
       carry(b_, a_, faults.to_sender_too ? faults : Faults{});
       if (fast_recovery && step % 50 == 0) detect_loss();
       handle_events();
-      if (++quiet_steps_ > 2000) {  // NEED
-        quiet_steps_ = 0;
-        b_.command({.kind = board::CommandKind::kQueryMissing,
-                    .flow = kRxSlot,
-                    .object = 0,
-                    .offset = 0,
-                    .length = sent_end_});
-      }
+      (void)ask_for_missing();
     }
+  }
+
+  // All partitions at once.
+  void feed() {
+    while (next_partition_ < partitions_.size()) {
+      const auto [offset, length] = partitions_[next_partition_++];
+      a_.command(
+          {.kind = board::CommandKind::kPartition, .flow = kTxSlot, .offset = offset, .length = length});
+    }
+  }
+  // NEED, after so many steps without progress. Whether it was asked.
+  bool ask_for_missing() {
+    if (++quiet_steps_ <= 2000) return false;
+    quiet_steps_ = 0;
+    b_.command({.kind = board::CommandKind::kQueryMissing, .flow = kRxSlot, .length = sent_end_});
+    return true;
   }
 
   void expect_identical(const std::vector<uint8_t>& data) {

@@ -80,17 +80,7 @@ class MovedPeer : public Lane, public ::testing::WithParamInterface<Inside> {
       step_alone();
       if (step % 50 == 0) detect_loss();
       handle_events();
-      if (++quiet_steps_ > 2000) {
-        quiet_steps_ = 0;
-        b_.command({.kind = board::CommandKind::kQueryMissing, .flow = kRxSlot, .length = sent_end_});
-      }
-    }
-  }
-  void feed() {
-    while (next_partition_ < partitions_.size()) {
-      const auto [offset, length] = partitions_[next_partition_++];
-      a_.command(
-          {.kind = board::CommandKind::kPartition, .flow = kTxSlot, .offset = offset, .length = length});
+      (void)ask_for_missing();
     }
   }
   void pass_a_millisecond() {
@@ -130,6 +120,18 @@ TEST_P(MovedPeer, IsLearntFromItsFirstDatagram) {
   EXPECT_EQ(inside().counter(Counter::peer_addresses), 0U);
   EXPECT_EQ(outside().counter(Counter::rx_false_address), 0U);
   EXPECT_EQ(kept_out_, 0U) << "nothing is sent inwards before something came out";
+}
+
+// What was read waits for the peer's first datagram. A worker to which that is due all the time never sleeps.
+TEST_P(MovedPeer, NothingIsDueBeforeThePeerIsKnown) {
+  begin();
+  closed_to_all_ = true;
+  feed();
+  pass_ms(100);
+  for (Side* side : {&a_, &b_}) {
+    pass_a_millisecond();
+    EXPECT_GT(side->worker.next_due_ns(now_ns_), now_ns_);
+  }
 }
 
 TEST_P(MovedPeer, KeepsTheWayOpenWhileNothingIsToBeSent) {

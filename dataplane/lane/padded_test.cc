@@ -16,16 +16,9 @@ class Padded : public Lane {
   }
   // The path from a to b carries frames of at most so many bytes.
   void run_narrow(int count, size_t frame_bytes_max) {
-    for (int i = 0; i < count; ++i) {
-      now_ns_ += kStepNs;
-      a_.board().control_alive_ns = b_.board().control_alive_ns = now_ns_;
-      a_.step(now_ns_);
-      std::erase_if(a_.port.frames().sent,
-                    [&](const Frame& frame) { return frame.size() > frame_bytes_max; });
-      carry(a_, b_, {});
-      b_.step(now_ns_);
-      carry(b_, a_, {});
-    }
+    on_the_way = [=](Frame& frame, bool from_a) { return !from_a || frame.size() <= frame_bytes_max; };
+    for (int i = 0; i < count; ++i) step_alone();
+    on_the_way = nullptr;
   }
   std::map<uint64_t, uint64_t> came() {
     std::map<uint64_t, uint64_t> counts;

@@ -169,7 +169,7 @@ bool RxSide::pump(uint64_t now_ns) {
 
 // The credit that is granted is what the disk may be behind: as it is used up, senders are asked for less.
 void RxSide::sample_disk(uint64_t now_ns) {
-  if (writing_ == 0 && drain_.advice_bps() == 0) return;
+  if (writing_ == 0) return drain_.idle();
   uint32_t granted = 0;
   for (const uint32_t index : active_) granted += flows_[index]->credit_window();
   const uint32_t used = static_cast<uint32_t>(extents_.size()) - pool_.free();

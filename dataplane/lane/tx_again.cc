@@ -38,7 +38,7 @@ TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
       return Sent::kNoRoom;
     }
     SentChunk again = chunk;
-    again.tries = static_cast<uint8_t>(std::min<uint32_t>(chunk.tries + 1U, SentRing::kTriesMax));
+    ++again.tries;
     flow.sent_ring.put(tx_seq, again);
     if (flow.copies_sent == 0) {
       flow.first_copy = tx_seq;
@@ -58,15 +58,17 @@ TxSide::Sent TxSide::send_repeat(Flow& flow, uint64_t now_ns) {
   const Repetition repetition = flow.repetition();
   if (!repetition.called_for() || flow.extents_held == 0) return Sent::kNothing;
   if (!flow.unsent.empty() && extents_[flow.unsent.front()].state == State::kReading) return Sent::kNothing;
+  const board::FlowConfig& config = flow.config;
+  const uint32_t passes =
+      repetition.passes((config.extent_bytes + config.chunk_bytes - 1) / config.chunk_bytes);
   const auto next = [&] {
     flow.repeat_at = 0;
     flow.repeat_slot = flow.repeat_slot + 1 < extents_.size() ? flow.repeat_slot + 1 : 0;
   };
   for (size_t looked = 0; looked <= extents_.size(); ++looked) {
     Extent& e = extents_[flow.repeat_slot];
-    const uint32_t chunks = (e.length + flow.config.chunk_bytes - 1) / flow.config.chunk_bytes;
     if (e.flow != &flow || e.state != State::kHeld || e.repair || flow.repeat_at >= e.length ||
-        e.passes >= repetition.passes(chunks)) {
+        e.passes >= passes) {
       next();
       continue;
     }

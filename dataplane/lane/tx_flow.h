@@ -1,4 +1,4 @@
-// State of one sending flow; internal to tx_side*.cc.
+// State of one sending flow; internal to tx_*.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -50,13 +50,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
     const uint64_t leaves_ns = std::max(now_ns - 2 * batch_ns, std::min(flow.pacer.next_ns(), horizon_ns));
     const Sent sent = send_next(flow, leaves_ns);
     if (sent == Sent::kNothing) {
-      if (n == 0 && !flow.unsent.empty()) {
-        const bool reading = extents_[flow.unsent.front()].state == State::kReading;
-        add(reading ? flow.slot.state.blocked_source_ns : flow.slot.state.blocked_credit_ns, idle_ns);
-      } else if (n == 0 &&
-                 !flow.partitions.empty()) {  // there is more to send, and no buffer to read it into
-        add(flow.slot.state.blocked_memory_ns, idle_ns);
-      }
+      if (n == 0) count_blocked(flow, idle_ns);
       break;
     }
     if (sent == Sent::kNoRoom) break;
@@ -70,6 +64,17 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
     send_probe(flow, now_ns);
   }
   return busy;
+}
+
+// What there is to send waits for the disk, for credit, or for a buffer to read it into.
+void TxSide::count_blocked(Flow& flow, uint64_t ns) const {
+  board::FlowState& state = flow.slot.state;
+  if (!flow.unsent.empty()) {
+    const bool reading = extents_[flow.unsent.front()].state == State::kReading;
+    add(reading ? state.blocked_source_ns : state.blocked_credit_ns, ns);
+  } else if (!flow.partitions.empty()) {
+    add(state.blocked_memory_ns, ns);
+  }
 }
 
 // Repairs and retransmissions take turns, since a peer without buffers loses every retransmission until
@@ -97,21 +102,24 @@ uint64_t TxSide::probe_due_ns(const Flow& flow, uint64_t now_ns) {
   return heard ? flow.last_send_ns + kKeepOpenNs : soon_ns;
 }
 
+uint64_t TxSide::send_time_ns(const Flow& flow, uint64_t leaves_ns) const {
+  return std::clamp(leaves_ns, flow.last_pump_ns, flow.last_pump_ns + ahead_ns());
+}
+
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
                         uint64_t leaves_ns, uint64_t* digest) {
   CHECK(at + bytes <= e.length, "a chunk lies within its extent: no other memory is ever sent");
-  const wire::Header header{
-      .type = wire::Type::kData,
-      .flags = flags,
-      .flow_id = flow.config.flow_id,
-      .tx_seq = flow.tx_seq,
-      .send_time_ns = std::clamp(leaves_ns, flow.last_pump_ns, flow.last_pump_ns + ahead_ns()),
-      .offset = e.offset + at,
-      .object = e.object->id,
-      .length = bytes,
-      .done_seen = flow.done.seen(),
-      .credit_wanted = flow.wish.extents(),
-      .statuses_heard = flow.statuses_heard};
+  const wire::Header header{.type = wire::Type::kData,
+                            .flags = flags,
+                            .flow_id = flow.config.flow_id,
+                            .tx_seq = flow.tx_seq,
+                            .send_time_ns = send_time_ns(flow, leaves_ns),
+                            .offset = e.offset + at,
+                            .object = e.object->id,
+                            .length = bytes,
+                            .done_seen = flow.done.seen(),
+                            .credit_wanted = flow.wish.extents(),
+                            .statuses_heard = flow.statuses_heard};
   if (!flow.channel.send(header, {e.buffer->data + at, bytes}, e.buffer, leaves_ns, digest)) return false;
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
   ++flow.tx_seq;
@@ -230,17 +238,21 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
   }
 }
 
+// tx_seq is the next one to be used: everything below it has left (docs/WIRE.md, "Probe").
+wire::Header TxSide::probe_header(const Flow& flow, uint64_t send_time_ns, uint32_t padding_bytes) {
+  return {.type = wire::Type::kProbe,
+          .flow_id = flow.config.flow_id,
+          .tx_seq = flow.tx_seq,
+          .send_time_ns = send_time_ns,
+          .length = padding_bytes,
+          .done_seen = flow.done.seen(),
+          .credit_wanted = flow.wish.extents(),
+          .statuses_heard = flow.statuses_heard};
+}
+
 void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
-  // tx_seq is the next one to be used: everything below it has left (docs/WIRE.md, "Probe").
-  const wire::Header header{.type = wire::Type::kProbe,
-                            .flow_id = flow.config.flow_id,
-                            .tx_seq = flow.tx_seq,
-                            .send_time_ns = now_ns,
-                            .done_seen = flow.done.seen(),
-                            .credit_wanted = flow.wish.extents(),
-                            .statuses_heard = flow.statuses_heard};
   uint64_t ignored = 0;
-  if (!flow.channel.send(header, {}, nullptr, 0, &ignored)) return;
+  if (!flow.channel.send(probe_header(flow, now_ns, 0), {}, nullptr, 0, &ignored)) return;
   flow.last_send_ns = now_ns;
   flow.probe_interval_ns = std::min(flow.probe_interval_ns * 3 / 2, kProbeIntervalNsMax);
   add(flow.slot.state.probes, 1);
@@ -248,15 +260,7 @@ void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
 
 TxSide::Sent TxSide::send_padded(Flow& flow, uint64_t leaves_ns) {
   const uint32_t bytes = flow.padded.front();
-  const wire::Header header{
-      .type = wire::Type::kProbe,
-      .flow_id = flow.config.flow_id,
-      .tx_seq = flow.tx_seq,
-      .send_time_ns = std::clamp(leaves_ns, flow.last_pump_ns, flow.last_pump_ns + ahead_ns()),
-      .length = bytes,
-      .done_seen = flow.done.seen(),
-      .credit_wanted = flow.wish.extents(),
-      .statuses_heard = flow.statuses_heard};
+  const wire::Header header = probe_header(flow, send_time_ns(flow, leaves_ns), bytes);
   uint64_t ignored = 0;
   if (!flow.channel.send(header, {pattern_->data, bytes}, pattern_, leaves_ns, &ignored))
     return Sent::kNoRoom;
@@ -273,8 +277,9 @@ uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
                          !flow->padded.empty();
     const uint64_t next_ns = flow->pacer.next_ns() - std::min(flow->pacer.next_ns(), ahead_ns());
     if (waiting && next_ns > now_ns) due = std::min(due, next_ns);
-    const uint64_t soon_ns = flow->last_send_ns + flow->probe_interval_ns;
-    due = std::min(due, flow->extents_held > 0 ? soon_ns : probe_due_ns(*flow, now_ns));
+    // A probe that was due and did not leave waits for something else, like the device.
+    const uint64_t probe_ns = probe_due_ns(*flow, now_ns);
+    if (probe_ns > now_ns) due = std::min(due, probe_ns);
   }
   return due;
 }

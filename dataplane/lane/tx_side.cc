@@ -1,5 +1,5 @@
 // Sending, but for the datagrams themselves: commands, reads, the life of extents. What the peer tells is in
-// tx_status.cc, the hot part in tx_pump.cc.
+// tx_status.cc, the hot part in tx_pump.cc and tx_again.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/lane/tx_side.h"
 

@@ -3,8 +3,8 @@
 //
 // One thread: the worker; no allocation, lock or blocking call outside open(). An extent's buffer goes from
 // the pool through the states of extent_state.h and back, once the peer has completed it and the device has
-// let go of it. Order of sending on a flow: retransmissions and repairs (NEED) in turns, then new data;
-// padded probes before all of it.
+// let go of it. Order of sending on a flow: retransmissions and repairs (NEED) in turns, then new data, then,
+// where most is lost, what is held once more; padded probes before all of it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -109,10 +109,13 @@ class TxSide {
   Sent send_new(Flow& flow, uint64_t now_ns);
   Sent send_next(Flow& flow, uint64_t leaves_ns);
   Sent send_padded(Flow& flow, uint64_t leaves_ns);
+  uint64_t send_time_ns(const Flow& flow, uint64_t leaves_ns) const;
+  void count_blocked(Flow& flow, uint64_t ns) const;
   Sent send_repeat(Flow& flow, uint64_t now_ns);
   bool send_chunk(Flow& flow, const Extent& extent, uint32_t at, uint32_t bytes, uint8_t flags,
                   uint64_t leaves_ns, uint64_t* digest);
   void send_probe(Flow& flow, uint64_t now_ns);
+  static wire::Header probe_header(const Flow& flow, uint64_t send_time_ns, uint32_t padding_bytes);
   static uint64_t probe_due_ns(const Flow& flow, uint64_t now_ns);
   void finish_first_pass(Flow& flow, uint32_t slot);
   DoneEffect complete(Flow& flow, const wire::DoneExtent& done);

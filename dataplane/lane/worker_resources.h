@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "dataplane/base/config/config.h"
 #include "dataplane/board/board.h"
 #include "dataplane/board/counters.h"
 #include "dataplane/lane/object_table.h"
@@ -16,8 +17,6 @@ namespace sluice::lane {
 
 using board::Counter;
 
-// Of one worker. The ring of events has room for one of each (has_event_room).
-inline constexpr uint32_t kExtentsMax = 8192;
 // Extents of a pool that only repairs may take: one for each of a few flows at a time.
 inline constexpr uint32_t kRepairReserve = 2;
 
@@ -36,7 +35,7 @@ struct WorkerResources {
   }
   // More than every extent of this worker could need at once.
   bool has_event_room() const { return slot.events.room() >= kEventReserve; }
-  static constexpr uint32_t kEventReserve = kExtentsMax + 512;
+  static constexpr uint32_t kEventReserve = config::kExtentsMax + 512;
 };
 
 // Numbers of a flow on the board, which one worker writes.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/nat.h"
 
+#include "dataplane/core/wire.h"
+
 namespace sluice::sim {
 namespace {
 
@@ -15,26 +17,17 @@ bool is_udp(std::span<const uint8_t> frame) {
   return frame.size() >= kHeadersBytes && frame[12] == 8 && frame[13] == 0 && frame[23] == 17;
 }
 
-uint16_t load(std::span<const uint8_t> frame, size_t at) {
-  return static_cast<uint16_t>(frame[at] << 8 | frame[at + 1]);
-}
-
-void store(std::span<uint8_t> frame, size_t at, uint16_t value) {
-  frame[at] = static_cast<uint8_t>(value >> 8);
-  frame[at + 1] = static_cast<uint8_t>(value);
-}
-
 // The checksum with it (RFC 1624), if there is one.
 void change_port(std::span<uint8_t> frame, size_t at, uint16_t port) {
-  const uint16_t checksum = load(frame, kChecksumAt);
+  const uint16_t checksum = wire::load_be16(&frame[kChecksumAt]);
   if (checksum != 0) {
     uint32_t sum = static_cast<uint16_t>(~checksum) +
-                   static_cast<uint32_t>(static_cast<uint16_t>(~load(frame, at))) + port;
+                   static_cast<uint32_t>(static_cast<uint16_t>(~wire::load_be16(&frame[at]))) + port;
     while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
     const auto changed = static_cast<uint16_t>(~sum);
-    store(frame, kChecksumAt, changed == 0 ? 0xFFFF : changed);
+    wire::store_be16(&frame[kChecksumAt], changed == 0 ? 0xFFFF : changed);
   }
-  store(frame, at, port);
+  wire::store_be16(&frame[at], port);
 }
 
 }  // namespace
@@ -50,7 +43,7 @@ void Nat::pass_time(uint64_t now_ns) {
 void Nat::leaves(std::span<uint8_t> frame, uint64_t now_ns) {
   if (!is_udp(frame)) return;
   pass_time(now_ns);
-  const uint16_t port = load(frame, kSourcePortAt);
+  const uint16_t port = wire::load_be16(&frame[kSourcePortAt]);
   opened_.insert(port);
   change_port(frame, kSourcePortAt, shown(port));
 }
@@ -59,7 +52,7 @@ bool Nat::comes(std::span<uint8_t> frame, uint64_t now_ns) {
   if (!is_udp(frame)) return true;
   pass_time(now_ns);
   for (const uint16_t port : opened_) {
-    if (load(frame, kDestinationPortAt) != shown(port)) continue;
+    if (wire::load_be16(&frame[kDestinationPortAt]) != shown(port)) continue;
     change_port(frame, kDestinationPortAt, port);
     return true;
   }
