@@ -14,7 +14,7 @@ constexpr double kRoundMinS = 4e-3;
 constexpr double kPipeMinS = 8e-3;
 constexpr double kStartDatagrams = 40;  // of a round trip, at the beginning
 constexpr double kStartDatagramBits = 8.0 * 8192;
-constexpr double kStartRttMinS = 2e-3;
+constexpr double kStartRttS = 0.02;
 constexpr double kWindowMinDatagrams = 2;
 constexpr double kLeastShare = 0.01;  // of the most that ever arrived, whatever others do
 constexpr double kLearntLossMax = 0.15;
@@ -24,6 +24,7 @@ constexpr double kNoises = 2;  // that the least delay of a round may be above i
 constexpr double kDisorderOfQueuesS = 2e-3;  // more than that from status to status is no queue's
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
+constexpr double kCrowdLeaves = 0.8;  // of that: a crowd on the brink is not told of again and again
 constexpr std::array kSteps{0.04, 0.08, 0.16, 0.25};
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -32,20 +33,14 @@ uint64_t nanoseconds(double s) { return static_cast<uint64_t>(std::clamp(s, 0.0,
 }  // namespace
 
 AdaptiveRate::AdaptiveRate(uint64_t cap_bps, double expected_loss, uint64_t now_ns)
-    : cap_bps_(cap_bps),
+    : Controller(cap_bps, at_most(kStartDatagrams * kStartDatagramBits / kStartRttS, cap_bps)),
       expected_loss_(std::clamp(expected_loss, 0.0, 0.95)),
-      rate_bps_(at_most(kStartDatagrams * kStartDatagramBits / 0.02, cap_bps)),
       silence_(now_ns),
       target_bps_(static_cast<double>(rate_bps_)),
       random_loss_(expected_loss_),
       paced_ns_(now_ns) {
   growth_.empty_ns = now_ns;
   if (rate_bps_ == cap_bps_) condition_ = Condition::kRunning;
-}
-
-void AdaptiveRate::set_cap(uint64_t cap_bps) {
-  cap_bps_ = cap_bps;
-  rate_bps_ = std::min(rate_bps_, cap_bps);
 }
 
 double AdaptiveRate::pipe_s() const { return std::max(rtt_s_, kPipeMinS); }
@@ -326,8 +321,10 @@ void AdaptiveRate::judge_yield(const Round& round, const Sight& sight) {
   crowd_.most_bps = std::max(crowd_.most_bps, sight.delivered_bps);
   const double share = std::min(1.0, seconds(round.duration_ns) / kCrowdS);
   crowd_.queue_s += (sight.queue_s - crowd_.queue_s) * share;
-  condition_ = crowd_.queue_s > kCrowdTargets * target_s(crowd_.most_bps) ? Condition::kYieldingToOthers
-                                                                          : Condition::kRunning;
+  const double brink = condition_ == Condition::kYieldingToOthers ? kCrowdLeaves : 1;
+  condition_ = crowd_.queue_s > brink * kCrowdTargets * target_s(crowd_.most_bps)
+                   ? Condition::kYieldingToOthers
+                   : Condition::kRunning;
 }
 
 }  // namespace sluice::rate

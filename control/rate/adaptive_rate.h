@@ -24,15 +24,9 @@ class AdaptiveRate final : public Controller {
   AdaptiveRate(uint64_t cap_bps, double expected_loss, uint64_t now_ns);
 
   uint64_t step(const PathReport& report, uint64_t now_ns) override;
-  void set_cap(uint64_t cap_bps) override;
-  Condition condition() const override { return condition_; }
-  uint64_t rate_bps() const override { return rate_bps_; }
-  uint64_t cap_bps() const override { return cap_bps_; }
-  double random_loss() const { return random_loss_; }
-
-  enum class Phase : uint8_t { kStart, kRun, kDrain };
 
  private:
+  enum class Phase : uint8_t { kStart, kRun, kDrain };
   // What a round means, in the terms of the law.
   struct Sight {
     double delivered_bps = 0;
@@ -63,10 +57,7 @@ class AdaptiveRate final : public Controller {
   double excess(double over) const { return 1.5 * random_loss_ + over; }
   double limit(double rate_bps) const;
 
-  uint64_t cap_bps_;
   const double expected_loss_;
-  uint64_t rate_bps_;
-  Condition condition_ = Condition::kRamping;
   Phase phase_ = Phase::kStart;
   Silence silence_;
   RoundMeter rounds_;

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -51,11 +52,21 @@ class Controller {
  public:
   virtual ~Controller() = default;
   virtual uint64_t step(const PathReport& report, uint64_t now_ns) = 0;  // the rate from now on, bit/s
-  virtual Condition condition() const = 0;
-  virtual uint64_t rate_bps() const = 0;
+  Condition condition() const { return condition_; }
+  uint64_t rate_bps() const { return rate_bps_; }
   // Never above this, bit/s: what was agreed upon, or set since.
-  virtual uint64_t cap_bps() const = 0;
-  virtual void set_cap(uint64_t cap_bps) = 0;
+  uint64_t cap_bps() const { return cap_bps_; }
+  void set_cap(uint64_t cap_bps) {
+    cap_bps_ = cap_bps;
+    rate_bps_ = std::min(rate_bps_, cap_bps);
+  }
+
+ protected:
+  Controller(uint64_t cap_bps, uint64_t rate_bps) : cap_bps_(cap_bps), rate_bps_(rate_bps) {}
+
+  uint64_t cap_bps_;
+  uint64_t rate_bps_;
+  Condition condition_ = Condition::kRamping;
 };
 
 }  // namespace sluice::rate

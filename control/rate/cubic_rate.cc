@@ -22,17 +22,12 @@ double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 }  // namespace
 
 CubicRate::CubicRate(uint64_t cap_bps, double expected_loss, uint64_t now_ns)
-    : cap_bps_(cap_bps),
+    : Controller(cap_bps, 0),
       expected_loss_(std::clamp(expected_loss, 0.0, 0.95)),
       silence_(now_ns),
       window_(kWindowStart),
       threshold_(std::numeric_limits<double>::max()) {
   (void)pace(kRttStartS);
-}
-
-void CubicRate::set_cap(uint64_t cap_bps) {
-  cap_bps_ = cap_bps;
-  rate_bps_ = std::min(rate_bps_, cap_bps);
 }
 
 uint64_t CubicRate::step(const PathReport& report, uint64_t now_ns) {
@@ -51,10 +46,10 @@ uint64_t CubicRate::step(const PathReport& report, uint64_t now_ns) {
     condition_ = Condition::kRamping;
     (void)pace(kRttStartS);
   }
-  if (report.rtt_ns == 0) return rate_bps_ = std::min(rate_bps_, cap_bps_);
+  if (report.rtt_ns == 0) return rate_bps_;
   const double base_s = seconds(std::min(report.rtt_min_ns, Silence::kStopNs));
   const auto round = rounds_.take(report, static_cast<uint64_t>(std::max(base_s, 4e-3) * 1e9), now_ns);
-  if (!rounds_.news()) return rate_bps_ = std::min(rate_bps_, cap_bps_);
+  if (!rounds_.news()) return rate_bps_;
   double queue_s = 0;
   if (report.delay_known) {
     base_.take(report.delay_min_ns, report.rtt_ns, now_ns);

@@ -20,22 +20,14 @@ class CubicRate final : public Controller {
   CubicRate(uint64_t cap_bps, double expected_loss, uint64_t now_ns);
 
   uint64_t step(const PathReport& report, uint64_t now_ns) override;
-  void set_cap(uint64_t cap_bps) override;
-  Condition condition() const override { return condition_; }
-  uint64_t rate_bps() const override { return rate_bps_; }
-  uint64_t cap_bps() const override { return cap_bps_; }
-  double window() const { return window_; }  // datagrams
 
  private:
   void congestion(double round_trip_s, uint64_t now_ns);
   uint64_t pace(double round_trip_s);
   void grow(double acknowledged, double round_trip_s, uint64_t now_ns);
 
-  uint64_t cap_bps_;
   const double expected_loss_;
   double target_bps_ = 0;  // of the window; the rate is this, within the cap
-  uint64_t rate_bps_ = 0;
-  Condition condition_ = Condition::kRamping;
   Silence silence_;
   RoundMeter rounds_;
   DelayBase base_;

@@ -2,30 +2,29 @@
 #include "control/rate/fixed_rate.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
+
+#include "control/rate/round_meter.h"
 
 namespace sluice::rate {
 
-double loss_lower_bound(uint64_t lost, uint64_t sent) {
-  if (sent == 0) return 0;
-  const double n = static_cast<double>(sent);
-  const double l = std::min(1.0, static_cast<double>(lost) / n);
-  return l - 2 * std::sqrt(l / n);
-}
-
-FixedRate::FixedRate(uint64_t limit_bps, double expected_loss, uint64_t now_ns)
-    : limit_bps_(limit_bps),
+FixedRate::FixedRate(uint64_t cap_bps, double expected_loss, uint64_t now_ns)
+    : Controller(cap_bps, cap_bps / 10),
       loss_max_(kLossMax + 1.2 * std::clamp(expected_loss, 0.0, 0.95)),
-      rate_bps_(limit_bps / 10),
       silence_(now_ns),
       started_ns_(now_ns),
       stepped_ns_(now_ns),
       window_ns_(now_ns) {}
 
 void FixedRate::judge_loss(const PathReport& report, uint64_t now_ns) {
-  const uint64_t sent = report.sent - window_sent_;
-  const uint64_t lost = report.lost - window_lost_;
-  const bool lossy = loss_lower_bound(lost, sent) > loss_max_;
+  if (!std::exchange(began_, true)) {
+    window_sent_ = report.sent;
+    window_lost_ = report.lost;
+  }
+  const auto sent = static_cast<double>(report.sent - window_sent_);
+  const auto lost = static_cast<double>(report.lost - window_lost_);
+  const double loss = sent > 0 ? std::min(1.0, lost / sent) : 0;
+  const bool lossy = loss_lower_bound(loss, sent) > loss_max_;
   if (ramping_ && lossy) ramping_ = false;  // The ramp ends where the path overflows.
   if (now_ns - window_ns_ < kWindowNs) return;
   if (!lossy) {
@@ -69,7 +68,7 @@ uint64_t FixedRate::step(const PathReport& report, uint64_t now_ns) {
     case Silence::State::kHeard:
       break;
   }
-  rate_bps_ = fraction_of(limit_bps_, factor);
+  rate_bps_ = fraction_of(cap_bps_, factor);
   return rate_bps_;
 }
 

@@ -23,38 +23,26 @@ class FixedRate final : public Controller {
   static constexpr double kFractionMin = 0.01;
 
   // Loss up to `expected_loss` (0 to 1) is the path's: only more of it lowers the rate.
-  FixedRate(uint64_t limit_bps, double expected_loss, uint64_t now_ns);
+  FixedRate(uint64_t cap_bps, double expected_loss, uint64_t now_ns);
 
   uint64_t step(const PathReport& report, uint64_t now_ns) override;
-  Condition condition() const override { return condition_; }
-  uint64_t rate_bps() const override { return rate_bps_; }
-  uint64_t cap_bps() const override { return limit_bps_; }
-  void set_cap(uint64_t cap_bps) override {
-    limit_bps_ = cap_bps;
-    rate_bps_ = std::min(rate_bps_, cap_bps);
-  }
   uint32_t cuts() const { return cuts_; }
 
  private:
   void judge_loss(const PathReport& report, uint64_t now_ns);
 
-  uint64_t limit_bps_;
   const double loss_max_;
-  uint64_t rate_bps_;
-  Condition condition_ = Condition::kRamping;
   double fraction_ = 0.1;  // of the limit, silence aside
   bool ramping_ = true;
   Silence silence_;
   uint64_t started_ns_;
   uint64_t stepped_ns_;
   uint64_t window_ns_;  // start of the window of loss
+  bool began_ = false;  // the counters may be older than this
   uint64_t window_sent_ = 0;
   uint64_t window_lost_ = 0;
   uint64_t lossy_since_ns_ = 0;  // 0: the last window was fine
   uint32_t cuts_ = 0;
 };
-
-// Lower bound of the loss fraction: l - 2 sqrt(l / n).
-double loss_lower_bound(uint64_t lost, uint64_t sent);
 
 }  // namespace sluice::rate

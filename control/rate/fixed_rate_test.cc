@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "control/rate/round_meter.h"
+
 namespace sluice::rate {
 namespace {
 
@@ -50,6 +52,14 @@ TEST(FixedRate, HoldsTheLimitUnderLossBelowTwoPerCent) {
   path.run(10'000, 0.015);
   EXPECT_EQ(path.control.rate_bps(), kLimit);
   EXPECT_EQ(path.control.cuts(), 0U);
+}
+
+// Flows that were adopted have counted long before.
+TEST(FixedRate, WhatWasLostBeforeItBeganIsNotHeldAgainstThePath) {
+  Path path;
+  path.report = {.sent = 1'000'000, .lost = 500'000};
+  path.run(30, 0);
+  EXPECT_EQ(path.control.rate_bps(), kLimit);
 }
 
 TEST(FixedRate, AShortBurstOfLossDoesNotBreakTheCircuit) {
@@ -112,8 +122,8 @@ TEST(FixedRate, LongRoundTripsLengthenTheSilenceThatIsTolerated) {
 }
 
 TEST(FixedRate, FewSamplesGiveNoEvidenceOfLoss) {
-  EXPECT_LT(loss_lower_bound(1, 10), FixedRate::kLossMax);
-  EXPECT_GT(loss_lower_bound(100, 1000), FixedRate::kLossMax);
+  EXPECT_LT(loss_lower_bound(0.1, 10), FixedRate::kLossMax);
+  EXPECT_GT(loss_lower_bound(0.1, 1000), FixedRate::kLossMax);
   EXPECT_EQ(loss_lower_bound(0, 0), 0);
 }
 

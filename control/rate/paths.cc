@@ -89,12 +89,11 @@ class SharedPath {
   void step(Member& member, const PathReport& report, uint64_t now_ns) {
     const auto more = [](uint64_t now, uint64_t before) { return now > before ? now - before : 0; };
     PathReport& seen = member.seen;
+    if (seen.datagram_bytes == 0) seen = report;  // flows may be older than their share (after a restart)
     const bool news = report.statuses != seen.statuses;
     total_.sent += more(report.sent, seen.sent);
     total_.received_end += more(report.received_end, seen.received_end);
     total_.received += more(report.received, seen.received);
-    total_.lost += more(report.lost, seen.lost);
-    total_.bytes_received += more(report.bytes_received, seen.bytes_received);
     total_.statuses += more(report.statuses, seen.statuses);
     total_.last_peer_ns = std::max(total_.last_peer_ns, report.last_peer_ns);
     total_.datagram_bytes = report.datagram_bytes;
@@ -108,7 +107,6 @@ class SharedPath {
     total_.delay_known = news && report.delay_known;
     if (total_.delay_known) {
       total_.delay_min_ns = report.delay_min_ns;
-      total_.delay_max_ns = report.delay_max_ns;
     }
     law_->step(total_, now_ns);
     divide();

@@ -17,6 +17,7 @@ struct Session {
   PathReport report{.rtt_ns = kMs, .rtt_min_ns = kMs, .delay_known = true, .datagram_bytes = 8300};
   bool busy = true;
   double owed = 0;  // datagrams
+  PathReport past;  // of its flows, before it joined
 };
 
 struct Node {
@@ -34,8 +35,9 @@ struct Node {
       for (Session& each : sessions) {
         PathReport& report = each.report;
         if (each.busy) each.owed += static_cast<double>(each.share->rate_bps()) / 8 / 8300 / 1000;
-        report.sent = static_cast<uint64_t>(each.owed);
-        report.received = report.received_end = report.sent;
+        report.sent = each.past.sent + static_cast<uint64_t>(each.owed);
+        report.received_end = each.past.received_end + static_cast<uint64_t>(each.owed);
+        report.received = each.past.received + static_cast<uint64_t>(each.owed);
         ++report.statuses;
         report.last_peer_ns = now_ns;
         (void)each.share->step(report, each.busy, now_ns);
@@ -55,6 +57,22 @@ TEST(Paths, SessionsToOnePeerDivideWhatOneLawAllows) {
     EXPECT_LE(sum, 9'000'000'000U);
     for (const Session& each : node.sessions)
       EXPECT_NEAR(static_cast<double>(each.share->rate_bps()), static_cast<double>(sum) / 3, 1e6);
+  }
+}
+
+// A share of flows that were adopted: they have counted for long, and lost much.
+TEST(Paths, WhatHappenedBeforeAShareIsNoNews) {
+  for (const Mode mode : {Mode::kAdaptive, Mode::kCubic}) {
+    Node node;
+    node.join("peer", mode, 3'000'000'000);
+    node.join("other", mode, 3'000'000'000);
+    PathReport& old = node.sessions.back().report;
+    old.sent = old.received_end = 1'000'000;
+    old.received = 600'000;
+    old.statuses = 1000;
+    node.sessions.back().past = old;
+    node.run(2000);
+    EXPECT_EQ(node.sessions[1].share->rate_bps(), node.sessions[0].share->rate_bps());
   }
 }
 

@@ -6,7 +6,8 @@
 
 namespace sluice::rate {
 
-double Round::loss_lower_bound() const {
+double loss_lower_bound(double loss, double datagrams) {
+  if (datagrams <= 0) return 0;
   const double n = std::max(1.0, datagrams);
   return loss - 2 * std::sqrt(std::max(loss, 1 / n) / n);
 }

@@ -13,6 +13,9 @@
 
 namespace sluice::rate {
 
+// What loss is at least, two deviations below the fraction that was seen: few datagrams say little.
+double loss_lower_bound(double loss, double datagrams);
+
 struct Round {
   uint64_t duration_ns = 0;
   double datagrams = 0;      // that should have arrived: received and lost
@@ -27,8 +30,7 @@ struct Round {
   double delay_disorder_s = 0;
   double delay_noise_s = 0;
 
-  // What loss is at least, two deviations below what was seen: few datagrams say little.
-  double loss_lower_bound() const;
+  double loss_lower_bound() const { return rate::loss_lower_bound(loss, datagrams); }
 };
 
 class RoundMeter {

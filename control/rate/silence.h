@@ -9,13 +9,14 @@
 #include <cstdint>
 
 #include "control/rate/controller.h"
+#include "dataplane/core/safe_rate.h"
 
 namespace sluice::rate {
 
 class Silence {
  public:
-  static constexpr uint64_t kSilenceMinNs = 200'000'000;
-  static constexpr uint64_t kStopNs = 10'000'000'000;
+  static constexpr uint64_t kSilenceMinNs = kPeerSilentNsMin;
+  static constexpr uint64_t kStopNs = kPeerGoneNs;
   static constexpr double kCrawlFraction = 0.01;
 
   enum class State : uint8_t { kHeard, kCrawling, kStopped };
