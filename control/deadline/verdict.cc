@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/deadline/verdict.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,6 @@ namespace {
 using Answer = Verdict::Answer;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kDayS = 86400;
 
 // The later of what the cap and what the measured speed allow.
 std::optional<double> earliest(const Question& question, double more_s) {
@@ -78,23 +78,9 @@ Verdict judge(const Question& question) {
   return refused(alone ? Limit::kQueue : speed.limit, speed.mean_bps, alone ? ahead_s : 0);
 }
 
-// Days to a date by counting from March, so that a leap day is the last of its year.
 std::string utc_text(int64_t unix_ns) {
   const int64_t seconds = unix_ns / kSecondNs - (unix_ns % kSecondNs < 0);
-  const int64_t day = seconds / kDayS - (seconds % kDayS < 0);
-  const int64_t of_day = seconds - day * kDayS;
-  constexpr int64_t kDaysOf400Years = 146097;
-  constexpr int64_t kToMarchOfYear0 = 719468;
-  const int64_t since = day + kToMarchOfYear0;
-  const int64_t era = since / kDaysOf400Years - (since % kDaysOf400Years < 0);
-  const int64_t of_era = since - era * kDaysOf400Years;
-  const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-  const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-  const int64_t month = (5 * of_year + 2) / 153;  // 0: March
-  const int64_t of_month = of_year - (153 * month + 2) / 5 + 1;
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", year + era * 400 + (month >= 10),
-                     month < 10 ? month + 3 : month - 9, of_month, of_day / 3600, of_day / 60 % 60,
-                     of_day % 60);
+  return fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
 Error refusal(const Verdict& verdict, const Question& question, int64_t deadline_unix_ns,

@@ -144,47 +144,42 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   }
   if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
   if (const Status status = check_room(); !status) co_return status.error();
-  if (const Status status = check_deadline(role, wishes, *options, sources); !status)
-    co_return status.error();
-  const Task task = begin_now(role, std::move(wishes), *options, std::move(sources));
+  transfer::Request request{.options = *options,
+                            .source_paths = std::move(wishes.sources),
+                            .destination = std::move(wishes.destination),
+                            .source_bytes = bytes_of(sources)};
+  if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
+  const Task task = begin_now(role, std::move(wishes.peer), std::move(request), std::move(sources));
   // Whoever was told its id finds it after the death of anything.
   const Status written = co_await task->journal_settled();
   if (!written) co_return written.error();
   co_return task->transfer().id();
 }
 
-Manager::Task Manager::begin_now(transfer::Role role, Wishes wishes, transfer::Options options,
+Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer::Request request,
                                  runtime::OpenSources sources) {
   const std::string id = new_session_id();
   const bool sends = role == transfer::Role::kSource;
   spdlog::info("session {}: {} {} file(s) {} {}, asked for by an operator", id.substr(0, 8),
-               sends ? "send" : "get", wishes.sources.size(), sends ? "to" : "from", wishes.peer);
-  transfer::Request request{.options = options,
-                            .source_paths = std::move(wishes.sources),
-                            .destination = std::move(wishes.destination),
-                            .source_bytes = bytes_of(sources)};
+               sends ? "send" : "get", request.source_paths.size(), sends ? "to" : "from", peer);
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   if (services_->places.queue().waiting() != 0) sources = {};
   std::optional<std::vector<catalog::File>> files;
   if (!sources.open.empty()) files = std::move(sources.files);
-  return add(std::make_unique<transfer::Transfer>(services_->settings, id, std::move(wishes.peer), role,
-                                                  std::move(request), std::move(files), next_start_ns(),
-                                                  control::monotonic_ns()),
-             std::move(sources));
+  return add(
+      std::make_unique<transfer::Transfer>(services_->settings, id, std::move(peer), role, std::move(request),
+                                           std::move(files), next_start_ns(), control::monotonic_ns()),
+      std::move(sources));
 }
 
 // What can be known of a deadline before anything is begun. A session that passes looks again itself, when it
 // knows more (transfer/pace.h).
-Status Manager::check_deadline(transfer::Role role, const Wishes& wishes, const transfer::Options& options,
-                               const runtime::OpenSources& sources) const {
+Status Manager::check_deadline(transfer::Role role, const std::string& peer,
+                               const transfer::Request& request) const {
+  const transfer::Options& options = request.options;
   if (options.deadline_unix_ns == 0) return {};
   const int64_t now_unix_ns = control::unix_ns();
-  const transfer::Request request{.options = options,
-                                  .source_paths = wishes.sources,
-                                  .destination = wishes.destination,
-                                  .source_bytes = bytes_of(sources)};
-  const deadline::Load load =
-      transfer::load_of(request, wishes.peer, role, std::max(now_unix_ns, last_start_ns_ + 1));
+  const deadline::Load load = transfer::load_of(request, peer, role);
   const deadline::Question question = transfer::foresee(
       *services_->settings.ledger, load, options.deadline_unix_ns - now_unix_ns, control::monotonic_ns());
   const deadline::Verdict verdict = deadline::judge(question);

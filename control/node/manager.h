@@ -81,9 +81,9 @@ class Manager {
   Status check_room() const;  // for one more session
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
-  Task begin_now(transfer::Role role, Wishes wishes, transfer::Options options, runtime::OpenSources sources);
-  Status check_deadline(transfer::Role role, const Wishes& wishes, const transfer::Options& options,
-                        const runtime::OpenSources& sources) const;
+  Task begin_now(transfer::Role role, std::string peer, transfer::Request request,
+                 runtime::OpenSources sources);
+  Status check_deadline(transfer::Role role, const std::string& peer, const transfer::Request& request) const;
   int64_t next_start_ns();
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
   void changed(runtime::TransferTask& task);

@@ -101,6 +101,7 @@ void Leg::stream_renewed(uint64_t now_ns, Effects& out) {
   out.log(LogLevel::kInfo, fmt::format("control stream to {} renewed after {:.1f} s", peer_name_,
                                        static_cast<double>(now_ns - stream_.down_since_ns()) * 1e-9));
   stream_.greeted();
+  if (job_.source() != nullptr) job_.source()->on_new_stream();
   // An extent that the source's worker has seen completed must stand in the states: its event comes before.
   if (job_.destination() != nullptr) out.add(DrainEvents{id_});
 }

@@ -18,14 +18,14 @@ constexpr double kReserve = 1.1;
 // That the chance has recovered is said somewhat above half, so that it is not said all the time.
 constexpr double kRecovered = 0.6;
 constexpr double kYearsS = 20 * 365.0 * 86400;
-// Header, UDP, IPv4, and what Ethernet adds to a frame.
-constexpr double kAround = wire::kHeaderBytes + 8 + 20 + 14 + 24;
 
 template <typename T>
 void keep_last(std::vector<T>& all, T one) {
   if (all.size() == Pace::kSamplesMax) all.erase(all.begin());
   all.push_back(one);
 }
+
+double around_bytes() { return rate::datagram_overhead_bytes(true) + rate::kEthernetBytes; }
 
 int64_t later(int64_t unix_ns, double seconds) {
   return unix_ns + static_cast<int64_t>(std::min(seconds, kYearsS) * 1e9);
@@ -34,12 +34,12 @@ int64_t later(int64_t unix_ns, double seconds) {
 }  // namespace
 
 double data_bps(uint64_t wire_bps, uint32_t chunk_bytes) {
-  return static_cast<double>(wire_bps) * chunk_bytes / (chunk_bytes + kAround);
+  return static_cast<double>(wire_bps) * chunk_bytes / (chunk_bytes + around_bytes());
 }
 
 uint64_t wire_bps(double data_bps, uint32_t chunk_bytes) {
   if (chunk_bytes == 0) return 0;
-  return static_cast<uint64_t>(std::min(data_bps, 1e18) * (chunk_bytes + kAround) / chunk_bytes);
+  return static_cast<uint64_t>(std::min(data_bps, 1e18) * (chunk_bytes + around_bytes()) / chunk_bytes);
 }
 
 bool is_generated(const Request& request) {
@@ -49,9 +49,9 @@ bool is_generated(const Request& request) {
          });
 }
 
-deadline::Load load_of(const Request& request, const std::string& peer, Role role, int64_t order) {
+deadline::Load load_of(const Request& request, const std::string& peer, Role role) {
   return {.path = {.peer = peer, .outgoing = role == Role::kSource, .generated = is_generated(request)},
-          .order = order,
+          .order = INT64_MAX,
           .bytes_left = request.source_bytes,
           .cap_bps = data_bps(request.options.rate_bps, request.options.chunk_bytes)};
 }
@@ -82,6 +82,14 @@ std::optional<deadline::Speed> Pace::own_speed() const {
   return speed;
 }
 
+deadline::Load Pace::load(const Sight& sight) const {
+  deadline::Load load = sight.load;
+  load.running = sight.stage == Stage::kMoves;
+  load.rate_bps = load.running ? rate_bps_ : 0;
+  load.reserved_bps = reserved_bps_;
+  return load;
+}
+
 deadline::Question Pace::question(const Sight& sight, uint64_t now_ns) const {
   deadline::Question question{.bytes_left = sight.load.bytes_left,
                               .seconds_left = seconds_left(sight),
@@ -89,9 +97,7 @@ deadline::Question Pace::question(const Sight& sight, uint64_t now_ns) const {
   if (sight.stage == Stage::kMoves) question.speed = own_speed();
   if (question.speed) return question;  // that is what it has beside the others
   question.speed = ledger_->speed(sight.load.path, now_ns);
-  deadline::Load load = sight.load;
-  load.reserved_bps = reserved_bps_;
-  question.ahead_s = ledger_->ahead_s(id_, load, now_ns).value_or(kYearsS);
+  question.ahead_s = ledger_->ahead_s(id_, load(sight), now_ns).value_or(kYearsS);
   return question;
 }
 
@@ -156,13 +162,10 @@ std::optional<Error> Pace::look(const Sight& sight, uint64_t now_ns, Effects& ou
   if (stage_ == Stage::kAway || !sight.size_known) {
     if (std::exchange(listed_, false)) ledger_->remove(id_);
   } else {
-    deadline::Load load = sight.load;
-    load.running = stage_ == Stage::kMoves;
-    load.rate_bps = load.running ? rate_bps_ : 0;
-    load.reserved_bps = reserved_bps_;
-    ledger_->set(id_, load);
+    ledger_->set(id_, load(sight));
     listed_ = true;
-    if (whole_second && load.running && now_ns >= began_ns_ + kBeginningNs && load.bytes_left != 0) {
+    if (whole_second && stage_ == Stage::kMoves && now_ns >= began_ns_ + kBeginningNs &&
+        sight.load.bytes_left != 0) {
       keep_last(samples_bps_, rate_bps_);
       keep_last(limits_, sight.limit);
       ledger_->sample(id_, {.rate_bps = rate_bps_, .limit = sight.limit}, now_ns);

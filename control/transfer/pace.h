@@ -25,8 +25,8 @@ uint64_t wire_bps(double data_bps, uint32_t chunk_bytes);
 
 // Nobody's disk gives or takes what is generated, or thrown away.
 bool is_generated(const Request& request);
-// Of a session that is asked for and waits for its turn.
-deadline::Load load_of(const Request& request, const std::string& peer, Role role, int64_t order);
+// Of a session that is asked for: nobody waits behind it.
+deadline::Load load_of(const Request& request, const std::string& peer, Role role);
 // By what the node knows before the session has begun. Without a size only its cap and the time are asked
 // about: one byte.
 deadline::Question foresee(const deadline::Ledger& ledger, const deadline::Load& load, int64_t left_ns,
@@ -85,6 +85,7 @@ class Pace {
     std::optional<double> ends_s;
   };
   std::optional<deadline::Speed> own_speed() const;
+  deadline::Load load(const Sight& sight) const;
   deadline::Question question(const Sight& sight, uint64_t now_ns) const;
   std::optional<Forecast> forecast(const Sight& sight, uint64_t now_ns) const;
   double seconds_left(const Sight& sight) const;

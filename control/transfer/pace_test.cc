@@ -55,6 +55,19 @@ struct Session {
   }
 };
 
+TEST(Pace, WhoMovesWaitsForNobodyWhoWaits) {
+  Session run(1000 * kMb, 200);
+  deadline::Ledger& ledger = *run.settings.ledger;
+  ledger.set("before", {.path = {.peer = "beta"}, .running = true, .bytes_left = kMb});
+  for (int i = 0; i < 10; ++i) ledger.sample("before", {.rate_bps = 80e6 + i}, run.now_ns);
+  ledger.remove("before");
+  run.look();
+  const auto alone = run.view().expected_end_unix_ns;
+  ASSERT_GT(alone, 0);
+  ledger.set("waits", {.path = {.peer = "beta"}, .order = -1, .bytes_left = 100 * 1000 * kMb});
+  EXPECT_EQ(run.view().expected_end_unix_ns, alone);
+}
+
 TEST(Pace, ASessionOnAnUnknownPathIsMeasuredAndThenAdmitted) {
   Session run(1000 * kMb, 200);
   EXPECT_EQ(run.view().state, DeadlineState::kMeasuring);

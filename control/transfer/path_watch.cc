@@ -8,8 +8,6 @@
 namespace sluice::transfer {
 namespace {
 
-constexpr uint32_t kEthernetBytes = 14 + 24;  // header; preamble, FCS and gap
-
 rate::LaneReading reading_of(const board::FlowState& state) {
   const auto read = [](const std::atomic<uint64_t>& value) { return value.load(std::memory_order_acquire); };
   rate::LaneReading reading{
@@ -42,7 +40,7 @@ void PathWatch::begin(std::string peer_name, const Agreement& agreement, size_t 
   peer_name_ = std::move(peer_name);
   ip4_ = agreement.ip4();
   chunk_bytes_ = agreement.chunk_bytes;
-  datagram_bytes_ = chunk_bytes_ + rate::datagram_overhead_bytes(ip4_) + kEthernetBytes;
+  datagram_bytes_ = chunk_bytes_ + rate::datagram_overhead_bytes(ip4_) + rate::kEthernetBytes;
   searches_.clear();
   for (size_t i = 0; i < lanes; ++i) searches_.push_back(rate::SizeSearch(chunk_bytes_, ip4_));
   measure_.reset();

@@ -95,6 +95,7 @@ void SourceEnd::begin(const std::string& peer_name, ControlStream& stream, const
   stream_ = &stream;
   peer_ended_ = false;
   agreed_bps_ = agreement.rate_bps;
+  on_new_stream();
   rate::Terms terms = agreement.rate_terms();
   terms.cap_bps = rate_cap_bps();
   // What a peer behind a NAT takes for its address many others may have as well.
@@ -226,6 +227,11 @@ uint64_t SourceEnd::rate_cap_bps() const {
 
 void SourceEnd::limit_rate(uint64_t limit_bps) {
   if (std::exchange(limit_bps_, limit_bps) == limit_bps) return;
+  if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
+}
+
+void SourceEnd::on_new_stream() {
+  peer_limit_bps_ = 0;
   if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
 }
 

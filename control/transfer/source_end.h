@@ -43,6 +43,8 @@ class SourceEnd {
   void adopt_work(const std::string& peer_name, ControlStream& stream, const Agreement& agreement,
                   size_t lanes, uint32_t tag, uint64_t now_ns, Effects& out);
   bool adopting() const { return work_answers_ != 0; }
+  // A limit of the destination that still holds is said again.
+  void on_new_stream();
   void halt() { files_.halt(); }
   void settle(Effects& out) { journal_extents(out); }
   void attempt_over();

@@ -119,8 +119,8 @@ class Transfer {
   // transfer_pace.cc: how fast it gets on, and its deadline
   void keep_pace(uint64_t now_ns);
   Pace::Stage pace_stage() const;
-  Pace::Sight sight(deadline::Limit limit, uint64_t now_ns) const;
-  deadline::Limit limit_now();
+  Pace::Sight sight(uint64_t now_ns) const;
+  deadline::Limit limit_now(double cap_bps);
   int64_t unix_ns(uint64_t now_ns) const;
   std::optional<DeadlineView> deadline_view(uint64_t now_ns) const;
   // transfer_turn.cc: its place among the sessions of this node

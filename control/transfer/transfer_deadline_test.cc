@@ -71,6 +71,18 @@ TEST(Deadline, ThatCannotBeKeptEndsTheSessionAtBothEnds) {
   EXPECT_EQ(world->said<Failure>().front().code, static_cast<uint32_t>(ErrorCode::kDeadline));
 }
 
+// What a destination's own operator holds back says nothing of the path.
+TEST(Deadline, SecondsUnderALimitOfTheDestinationRefuseNobody) {
+  const auto world = moving(with_deadline(destination(), 5000));
+  world->post(LimitAsked{10 * 8 * kMbit});
+  move(*world, 15, 10 * kMbit);
+  ASSERT_EQ(world->leg_phase(), LegPhase::kMoving);
+  const deadline::Path path{.peer = "there", .outgoing = false};
+  const auto speed = world->scene.settings.ledger->speed(path, world->now_ns);
+  ASSERT_TRUE(speed);
+  EXPECT_TRUE(speed->at_least) << "the path may be faster";
+}
+
 TEST(Deadline, ThatIsOverEndsTheSessionOnlyIfThatWasAskedFor) {
   for (const Policy policy : {Policy::kRefuse, Policy::kWarn, Policy::kStop}) {
     const auto world = moving(with_deadline(source(), 100, policy));

@@ -26,14 +26,13 @@ Pace::Stage Transfer::pace_stage() const {
   return moves ? Pace::Stage::kMoves : Pace::Stage::kAway;
 }
 
-Pace::Sight Transfer::sight(Limit limit, uint64_t now_ns) const {
+Pace::Sight Transfer::sight(uint64_t now_ns) const {
   const Leg& leg = *legs_.front();
   const control::FlowFigures& figures = leg.lanes().figures();
   const uint64_t total = job_.has_end() ? job_.bytes_total() : job_.request ? job_.request->source_bytes : 0;
   Pace::Sight sight{.stage = pace_stage(),
                     .size_known = job_.has_end() || total != 0,
                     .bytes_arrived = job_.source() != nullptr ? figures.peer_bytes_received : figures.bytes,
-                    .limit = limit,
                     .unix_now_ns = unix_ns(now_ns)};
   const bool generated = (job_.terms && job_.terms->discard) || (job_.request && is_generated(*job_.request));
   uint64_t cap_bps = leg.agreement().rate_bps;
@@ -55,15 +54,15 @@ Pace::Sight Transfer::sight(Limit limit, uint64_t now_ns) const {
 }
 
 // A source knows what it waited for; a destination only whether its own disk was too slow, and otherwise how
-// near to the agreed rate it was.
-Limit Transfer::limit_now() {
+// near to its cap it was.
+Limit Transfer::limit_now(double cap_bps) {
   const control::FlowFigures figures = legs_.front()->lanes().figures();
   const control::FlowFigures before = std::exchange(going_.before, figures);
   if (job_.source() == nullptr) {
     if (figures.no_room > before.no_room) return Limit::kDestinationDisk;
-    const Leg& leg = *legs_.front();
-    const double cap_bps = data_bps(leg.agreement().rate_bps, leg.agreement().chunk_bytes);
-    return leg.watch().rate_bps().value_or(0) >= kNearly * cap_bps ? Limit::kCap : Limit::kPath;
+    // A look is a second after the one before.
+    const double rate_bps = 8 * static_cast<double>(figures.bytes - std::min(figures.bytes, before.bytes));
+    return rate_bps >= kNearly * cap_bps ? Limit::kCap : Limit::kPath;
   }
   const control::Blocked blocked = figures.blocked.since(before.blocked);
   if (blocked.source_ns > Pace::kLookNs / 2) return Limit::kSourceDisk;
@@ -79,8 +78,9 @@ Limit Transfer::limit_now() {
 void Transfer::keep_pace(uint64_t now_ns) {
   if (phase_ >= P::kEnding || detached_) return going_.pace.leave();
   if (!going_.pace.due(pace_stage(), now_ns)) return;
-  const Limit limit = pace_stage() == Pace::Stage::kMoves ? limit_now() : Limit::kPath;
-  const std::optional<Error> error = going_.pace.look(sight(limit, now_ns), now_ns, out_);
+  Pace::Sight seen = sight(now_ns);
+  if (seen.stage == Pace::Stage::kMoves) seen.limit = limit_now(seen.load.cap_bps);
+  const std::optional<Error> error = going_.pace.look(seen, now_ns, out_);
   if (job_.source() != nullptr)
     job_.source()->reserve_rate(wire_bps(going_.pace.reserved_bps(), legs_.front()->agreement().chunk_bytes));
   if (going_.pace.take_judged()) write_record(Entry::kJudged, Durability::kProcess, now_ns);
@@ -94,7 +94,7 @@ std::optional<DeadlineView> Transfer::deadline_view(uint64_t now_ns) const {
     return deadline_of_end(job_.request->options.deadline_unix_ns, unix_ns(ended_ns),
                            *outcome_ == RecordState::kSucceeded);
   }
-  return going_.pace.view(sight(Limit::kPath, now_ns), now_ns);
+  return going_.pace.view(sight(now_ns), now_ns);
 }
 
 }  // namespace sluice::transfer

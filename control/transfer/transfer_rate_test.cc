@@ -72,6 +72,17 @@ TEST(Limit, ASourceKeepsToTheLowerOfBoth) {
   EXPECT_GT(world->transfer().view(world->now_ns).rate_limit_bps, 2 * kLimit);
 }
 
+TEST(Limit, OfADestinationHoldsNoLongerThanItsStream) {
+  const auto world = moving(source());
+  world->hear(RateLimit{.rate_bps = kLimit});
+  world->pass(10 * kMillisecondNs);
+  EXPECT_LE(rate_of(*world), kLimit);
+  world->lose_stream();
+  world->pass(kSecondNs);
+  ASSERT_TRUE(world->leg().stream().up());
+  EXPECT_GT(rate_of(*world), kLimit);
+}
+
 TEST(Limit, IsNothingForASessionThatHasEnded) {
   const auto world = moving(source());
   world->post(Cancel{});
