@@ -4,7 +4,8 @@
 # fsync of the file and of its directory, and the rename; sync settings are the product's defaults. fio: one
 # reader of the same source and one writer of a new file of the same size, at once, io_uring, O_DIRECT, 1 MiB,
 # depth 16, the writer with end_fsync; its goodput is that of the slower of the two, each by its own time. When
-# the faster has ended the slower has the device to itself, which is in fio's favour. Before every run the
+# the faster has ended the slower has the device to itself, which is in fio's favour. `verify` is Sluice with
+# --verify: each byte is read back from the device, past the page cache, before the file gets its name. Before every run the
 # destination is removed, everything is synced, and the page cache dropped. Nothing is pinned but the workers.
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -29,7 +30,7 @@ def run(bench):
     if not is_root():
         raise LabError("disk: dropping the page cache needs root", MISSING)
     size = bench.pick(2 << 30, 8 << 30)
-    settings = [{"setting": "sluice"}, {"setting": "fio"}]
+    settings = [{"setting": "sluice"}, {"setting": "verify"}, {"setting": "fio"}]
     with bench.nodes(pinned=False, bytes_needed=2 * size + _MARGIN_BYTES) as nodes:
         _check(nodes.pair.base, 2 * size + _MARGIN_BYTES)
         source = random_file(nodes.a.export() / "source.bin", size)
@@ -56,10 +57,13 @@ def _check(folder, needed):
 
 
 def summary(rows, samples):
-    sluice, fio = rows
+    sluice, verify, fio = rows
+    ours, verified, theirs = samples
     return {"goodput_gbps": sluice["goodput_gbps"], "fio_gbps": fio["goodput_gbps"],
-            "ratio": rounded(paired(*samples, "goodput_gbps", ratio)), "cpu_s_per_gb": sluice["cpu_s_per_gb"],
-            "fio_cpu_s_per_gb": fio["cpu_s_per_gb"]}  # fmt: skip
+            "ratio": rounded(paired(ours, theirs, "goodput_gbps", ratio)), "cpu_s_per_gb": sluice["cpu_s_per_gb"],
+            "fio_cpu_s_per_gb": fio["cpu_s_per_gb"], "verify_gbps": verify["goodput_gbps"],
+            "verify_ratio": rounded(paired(verified, ours, "goodput_gbps", ratio)),
+            "verify_cpu_s_per_gb": verify["cpu_s_per_gb"]}  # fmt: skip
 
 
 class _Runs:
@@ -70,14 +74,16 @@ class _Runs:
 
     def measure(self, setting):
         self._target.unlink(missing_ok=True)
-        return self._fio() if setting["setting"] == "fio" else self._sluice()
+        if setting["setting"] == "fio":
+            return self._fio()
+        return self._sluice(["--verify"] if setting["setting"] == "verify" else [])
 
-    def _sluice(self):
+    def _sluice(self, flags):
         # fio has the machine to itself too: idle nodes would poll.
         self._nodes.thaw()
         try:
             drop_caches()
-            sample = self._nodes.transfer(self._source, "data/", "--rate", shapes.RATE, by_wall=True)
+            sample = self._nodes.transfer(self._source, "data/", "--rate", shapes.RATE, *flags, by_wall=True)
         finally:
             self._nodes.freeze()
         if not same_bytes(self._source, self._target):
