@@ -58,6 +58,33 @@ TEST(Inquiry, APeerThatHasForgottenTheSessionEndsIt) {
   }
 }
 
+// Nothing is to be asked: the peer has called, and its call waits for what is away here.
+TEST(Inquiry, NobodyIsAskedWhoseCallWaits) {
+  for (const Scene& scene : {called(source()), called(destination())}) {
+    const auto world = moving(scene);
+    world->lose_board();
+    world->lose_stream();
+    world->pass(kSecondNs);
+    world->peer_calls();
+    world->pass(2 * Leg::kInquireNs);
+    EXPECT_TRUE(world->leg().call_waits());
+    EXPECT_NE(world->leg_phase(), LegPhase::kInquiring);
+    world->data = true;
+    world->attach();
+    world->pass(20 * kSecondNs);
+    EXPECT_EQ(world->state(), ViewState::kSucceeded);
+  }
+}
+
+TEST(Inquiry, NobodyIsAskedBeforeThePausedFilesAreGivenBack) {
+  const auto world = moving(called(destination()));
+  world->hold<ReleaseFiles>();
+  world->post(PauseAsked{});
+  world->pass(2 * Leg::kInquireNs);
+  ASSERT_EQ(world->phase(), TransferPhase::kPaused);
+  EXPECT_NE(world->leg_phase(), LegPhase::kInquiring);
+}
+
 TEST(Inquiry, HearsHowItEndedThere) {
   for (const Scene& scene : those_that_are_called()) {
     SCOPED_TRACE(name_of(scene));

@@ -50,7 +50,7 @@ void Leg::expect_call(uint64_t now_ns) {
 
 bool Leg::inquiring(bool wanted, uint64_t now_ns, Effects& out) {
   if (phase_ == P::kIdle) {
-    if (!wanted || call_waits() || now_ns < inquiry_due_ns()) return false;
+    if (!wanted || now_ns < inquiry_due_ns()) return false;
     stream_.reset(now_ns);
     enter(P::kInquiring, now_ns);
     stream_.call(out);

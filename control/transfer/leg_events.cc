@@ -249,9 +249,9 @@ std::string Leg::waiting_for() const {
   return "";
 }
 
-// Of the transfer's phases only those between attempts have it done.
+// Of the transfer's phases only those between attempts have it done. Who has called is not asked.
 uint64_t Leg::inquiry_due_ns() const {
-  const bool asks = phase_ == LegPhase::kIdle && !job_.initiator && job_.began;
+  const bool asks = phase_ == LegPhase::kIdle && !job_.initiator && job_.began && !call_waits();
   return asks ? inquiries_.next_ns() : UINT64_MAX;
 }
 

@@ -136,6 +136,7 @@ uint64_t Transfer::due_ns() const {
   if (phase_ < P::kEnding && !detached_) due_ns = std::min(due_ns, going_.pace.due_ns());
   if (phase_ == P::kQueued && !job_.initiator) return std::min(due_ns, queued_until_ns());
   if (phase_ != P::kResting && phase_ != P::kPaused) return due_ns;
+  if (phase_ == P::kPaused && release_ != Release::kNone) return due_ns;  // files first
   due_ns = std::min(due_ns, legs_.front()->inquiry_due_ns());
   if (phase_ == P::kPaused) return due_ns;
   Backoff& backoff = legs_.front()->backoff();

@@ -313,6 +313,9 @@ bool World::over() const {
                      [](const auto& host) { return host->control != nullptr && host->control->quiet(); });
 }
 
+// Events without any time between them: somebody is busy with nothing.
+constexpr uint64_t kAtOnceMax = 100'000;
+
 Outcome World::run() {
   for (uint32_t node = 0; node < 2; ++node) {
     start_dataplane(node);
@@ -322,7 +325,10 @@ Outcome World::run() {
   operate();
   const uint64_t crawl_ns = plan_.bytes() * 8 * 1'000'000'000 / plan_.rate_bps * 100;
   const uint64_t deadline_ns = started_ns_ + plan_.safety_ns + plan_.healed_ns_max + crawl_ns;
-  while (!over() && scheduler_.step(deadline_ns)) {
+  uint64_t at_once = 0;
+  for (uint64_t before_ns = 0; !over() && scheduler_.step(deadline_ns); before_ns = scheduler_.now_ns()) {
+    at_once = scheduler_.now_ns() == before_ns ? at_once + 1 : 0;
+    if (at_once == kAtOnceMax) oracle_.fail("time stands still");
   }
   Outcome out;
   if (!over()) oracle_.fail("not over within the bound of the healed phase");
