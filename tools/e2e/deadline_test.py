@@ -4,7 +4,8 @@ import re
 
 import pytest
 from harness import EmulatedWire, wait_until
-from transfers import (DEADLINE, ENDED, LATE, MIB, USAGE, ended_session, forget, make_file, refused, wait_state)
+from transfers import (DEADLINE, ENDED, LATE, MIB, USAGE, begin, ended_session, forget, make_file, refused,
+                       wait_state)  # fmt: skip
 
 SESSIONS_MAX = 2
 PATH_MBIT = 40
@@ -33,10 +34,6 @@ def nothing_left(pair):
 
 def narrow(pair, mbit):
     pair.wire.set("both", rate={"bits_per_s": mbit * 1_000_000, "queue_bytes": QUEUE_BYTES if mbit else 0})
-
-
-def begin(node, *arguments):
-    return node.must(*arguments, "--detach").stdout.split()[-1]
 
 
 def shown(node, session):

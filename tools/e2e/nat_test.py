@@ -23,12 +23,6 @@ pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 LANES = 2
 
 
-def counter(node, name):
-    status, reply, error = node.json("counters")
-    assert status == 0, error
-    return next(one["value"] for one in reply["counters"] if one["name"] == name)
-
-
 # The node outside is on sockets, or on a device of frames.
 @pytest.fixture(scope="module", params=[(0, 1), (0,)], ids=["sockets", "frames"])
 def pair(request, make_pair):
@@ -40,10 +34,10 @@ def pair(request, make_pair):
 
 @contextlib.contextmanager
 def learns(pair, at_least=LANES):
-    before = counter(pair.b, "peer_addresses")
+    before = pair.b.counters()["peer_addresses"]
     yield
-    assert counter(pair.b, "peer_addresses") - before >= at_least
-    assert counter(pair.a, "peer_addresses") == 0
+    assert pair.b.counters()["peer_addresses"] - before >= at_least
+    assert pair.a.counters()["peer_addresses"] == 0
 
 
 def test_it_listens_to_nobody(pair):
@@ -100,7 +94,7 @@ def test_a_daemon_is_killed(pair, verb, side, daemon):
     node = pair.a if side == "inside" else pair.b
     getattr(node, daemon).kill()
     getattr(node, f"start_{daemon}")()
-    node._wait(node.control, node.attached, "is attached again")
+    node.wait_attached()
     process.communicate(timeout=60)
     assert ended_session(pair.a, session)["state"] == "succeeded"
     assert target.read_bytes() == source.read_bytes()

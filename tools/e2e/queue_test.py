@@ -3,8 +3,8 @@
 import pytest
 from harness import wait_until
 from harness.system import same_bytes
-from transfers import (ENDED, MIB, RESOURCES, ended_session, forget, make_file, names, refused, still_serving,
-                       wait_state)  # fmt: skip
+from transfers import (ENDED, MIB, RESOURCES, begin, ended_session, forget, make_file, names, refused,
+                       still_serving, wait_state)  # fmt: skip
 
 SESSIONS_MAX = 2
 QUEUE_MAX = 8
@@ -33,11 +33,6 @@ def nothing_left(pair):
                60, "every session has ended at both nodes")  # fmt: skip
     wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
     still_serving(pair)
-
-
-def begin(node, *arguments):
-    """The id of a session that nobody follows."""
-    return node.must(*arguments, "--detach").stdout.split()[-1]
 
 
 def fill(node, peer, count):

@@ -11,6 +11,7 @@ from harness import Pair, VethWire, find_binaries, veth_missing, wait_until
 from transfers import (
     CONFIGURATION,
     MIB,
+    begin,
     finish,
     forget,
     last_session,
@@ -25,12 +26,6 @@ _reason = veth_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 _NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",
            "--inh-caps=-all", "--no-new-privs"]  # fmt: skip
-
-
-def counter(node, name):
-    status, reply, error = node.json("counters")
-    assert status == 0, error
-    return next(one["value"] for one in reply["counters"] if one["name"] == name)
 
 
 # Both on sockets, and each beside a DPDK node.
@@ -80,7 +75,7 @@ def test_each_daemon_may_be_killed(pair):
             process, _ = start_slow(pair.a, "send", source, "b:data/", rate="200M")
             daemon.kill()
             restart()
-            node._wait(node.control, node.attached, "is attached again")
+            node.wait_attached()
             result = finish(process) if node is not pair.a or daemon is not node.control else None
             if result is None:
                 process.communicate(timeout=60)
@@ -118,7 +113,7 @@ def test_strange_datagrams_do_no_harm(sockets):
     assert result.returncode == 0, result.stderr
     target = sockets.b.export() / source.name
     assert target.read_bytes() == source.read_bytes()
-    assert counter(sockets.b, "rx_drop_crc") == 0, "the kernel hands over what the peer's port sends, nothing else"
+    assert sockets.b.counters()["rx_drop_crc"] == 0, "the kernel hands over what the peer's port sends, nothing else"
     forget(source, target)
 
 
@@ -153,20 +148,20 @@ def impostor(pair, fragments=False):
 
 
 def test_rubbish_from_the_peers_own_port_is_counted_and_dropped(sockets):
-    before = {name: counter(sockets.b, name) for name in ("rx_drop_bad_version", "rx_drop_too_short")}
+    before = {name: sockets.b.counters()[name] for name in ("rx_drop_bad_version", "rx_drop_too_short")}
     with impostor(sockets) as peer:
         for size in (0, 1, 63, 64, 65, 1500, 8964):
             peer.sendto(b"\xff" * size, ("10.77.0.2", 47000))
-        wait_until(lambda: counter(sockets.b, "rx_drop_bad_version") == before["rx_drop_bad_version"] + 4 and
-                   counter(sockets.b, "rx_drop_too_short") == before["rx_drop_too_short"] + 3, 10,
+        wait_until(lambda: sockets.b.counters()["rx_drop_bad_version"] == before["rx_drop_bad_version"] + 4 and
+                   sockets.b.counters()["rx_drop_too_short"] == before["rx_drop_too_short"] + 3, 10,
                    "the rubbish was seen")  # fmt: skip
 
 
 def test_fragments_are_dropped(sockets):
-    before = counter(sockets.b, "rx_drop_fragment")
+    before = sockets.b.counters()["rx_drop_fragment"]
     with impostor(sockets, fragments=True) as peer:
         peer.sendto(b"\xff" * 20000, ("10.77.0.2", 47000))
-        wait_until(lambda: counter(sockets.b, "rx_drop_fragment") == before + 1, 10, "the fragments were seen")
+        wait_until(lambda: sockets.b.counters()["rx_drop_fragment"] == before + 1, 10, "the fragments were seen")
 
 
 def test_a_port_that_is_taken_is_named(sockets):
@@ -180,7 +175,7 @@ def test_a_port_that_is_taken_is_named(sockets):
 
     taken = sockets.wire.inside(0, take_ports)
     source = make_file(sockets.a, MIB)
-    session = sockets.a.must("send", source, "b:data/", "--detach").stdout.split()[-1]
+    session = begin(sockets.a, "send", source, "b:data/")
 
     def shown():
         return sockets.a.json("session", "show", session)[1]
@@ -199,7 +194,7 @@ def test_a_link_that_goes_down_for_a_while(sockets):
     process, _ = start_slow(sockets.a, "send", source, "b:data/", rate="100M")
     namespace = sockets.wire.namespace(0)
     subprocess.run(["ip", "-n", namespace, "link", "set", "data0", "down"], check=True)
-    wait_until(lambda: counter(sockets.a, "tx_refused") > 0, 20, "the kernel finds no way")
+    wait_until(lambda: sockets.a.counters()["tx_refused"] > 0, 20, "the kernel finds no way")
     subprocess.run(["ip", "-n", namespace, "link", "set", "data0", "up"], check=True)
     subprocess.run(["ip", "-n", namespace, "address", "replace", "fd77::1/64", "dev", "data0", "nodad"], check=True)
     result = finish(process)

@@ -62,12 +62,6 @@ def advertisement(to, source, destination, flags):
     return to + STRANGER + b"\x86\xdd" + header + message
 
 
-def counter(node, name):
-    status, reply, _ = node.json("counters")
-    assert status == 0, reply
-    return sum(each["value"] for each in reply["counters"] if each["name"] == name)
-
-
 @pytest.mark.parametrize("family", ["-4", "-6"])
 def test_a_stranger_who_claims_the_peers_address_changes_nothing(pair, family):
     source = make_file(pair.a, SIZE)
@@ -81,10 +75,10 @@ def test_a_stranger_who_claims_the_peers_address_changes_nothing(pair, family):
         ours, peers = IP6
         frames = [advertisement(to, peers, ours, 0x60),
                   advertisement(bytes.fromhex("333300000001"), peers, EVERYBODY6, 0x20)]  # fmt: skip
-    before = counter(pair.a, "neighbour_contested")
+    before = pair.a.counters()["neighbour_contested"]
     send_frames(pair, 1, frames * 10)
-    wait_until(lambda: counter(pair.a, "neighbour_contested") >= before + 10 * len(frames), 10, "they are counted")
-    assert counter(pair.a, "neighbour_lost") == 0
+    wait_until(lambda: pair.a.counters()["neighbour_contested"] >= before + 10 * len(frames), 10, "they are counted")
+    assert pair.a.counters()["neighbour_lost"] == 0
     end = ended_session(pair.a, session)
     assert (end["state"], end["attempts"]) == ("succeeded", 1), end
     assert same_bytes(source, pair.b.export() / source.name)

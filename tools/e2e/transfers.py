@@ -122,6 +122,11 @@ def refused(result, code, *naming):
     return lines[0]
 
 
+def begin(node, *arguments):
+    """The id of a session that nobody follows."""
+    return node.must(*arguments, "--detach").stdout.split()[-1]
+
+
 def start_slow(node, *arguments, rate="40M", lookup=None):
     """Starts a transfer in the background; returns (process, session id) once bytes have arrived."""
     before = {session["id"] for session in node.sessions()}

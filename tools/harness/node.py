@@ -82,12 +82,15 @@ class Node:
 
     def start_control(self):
         self.control.start()
-        self._wait(self.control, self.attached, "is attached to its dataplane")
+        self.wait_attached()
 
     def attached(self):
         status, reply, _ = self.json("node", "show")
         live = reply.get("live") or reply
         return status == 0 and bool(live.get("dataplane_attached"))
+
+    def wait_attached(self):
+        self._wait(self.control, self.attached, "is attached to its dataplane")
 
     def _wait(self, daemon, condition, what):
         def ready():
@@ -144,6 +147,16 @@ class Node:
         return subprocess.Popen(
             self._quiet(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+
+    def counters(self):
+        """{name: value} of its dataplane; those that stand there several times are added up."""
+        status, reply, error = self.json("counters")
+        if status != 0:
+            raise HarnessError(f"sluice counters: exit {status}: {error.strip()}")
+        values = {}
+        for one in reply["counters"]:
+            values[one["name"]] = values.get(one["name"], 0) + one["value"]
+        return values
 
     def sessions(self):
         """Newest last."""

@@ -44,21 +44,13 @@ def run(bench):
     return {"rows": rows, "summary": summary(rows)}
 
 
-def counters(node):
-    """{name: value} of the dataplane."""
-    status, reply, error = node.json("counters")
-    if status != 0:
-        raise LabError(f"sluice counters: exit {status}: {error.strip()}")
-    return {each["name"]: each["value"] for each in reply["counters"]}
-
-
 def measure(nodes, disk, setting):
     size = setting["size_bytes"]
     target = disk.folder / _FILE
     nodes.shape(_WIRE_BPS, _RTT_MS, queue_bytes=queue_for(_WIRE_BPS, _RTT_MS))
     target.unlink(missing_ok=True)
     disk.limit(_DISK_BYTES_PER_S if setting["case"] == "slow" else None)
-    before = counters(nodes.b)
+    before = nodes.b.counters()
     seconds = 60 + 4 * size / _DISK_BYTES_PER_S
     with Looker(nodes.wire) as looker, \
             running_session(nodes.a, nodes.peer, f"memory:{size}", f"slow/{_FILE}") as session:  # fmt: skip
@@ -72,7 +64,7 @@ def measure(nodes, disk, setting):
         raise LabError(f"{session.state()}: {session.last.error}")
     if target.stat().st_size != size:
         raise LabError(f"{target}: {target.stat().st_size} bytes arrived of {size}")
-    after = counters(nodes.b)
+    after = nodes.b.counters()
     return figures(looker.points, session, setting, {name: after[name] - before[name] for name in after})
 
 
