@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import os
+import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 
 import pytest
-from harness import Pair, VethWire, find_binaries, veth_missing, wait_until
+from harness import HarnessError, Pair, VethWire, find_binaries, veth_missing, wait_until
 from transfers import (
     CONFIGURATION,
     MIB,
@@ -229,12 +231,16 @@ def test_nobody_can_send_and_get(nobody, family):
     forget(source, target)
 
 
-def test_three_commands_are_enough(tmp_path_factory):
+@pytest.fixture
+def folder_of_nobody():
+    # Not one of pytest's, to which each pytest that starts beside this one closes the way for other users.
+    with tempfile.TemporaryDirectory(prefix="sluice-nobody-") as folder:
+        yield pathlib.Path(folder)
+
+
+def test_three_commands_are_enough(folder_of_nobody):
     """init, trust, send: no device, no address, no option but what is shared, by a user without any rights."""
-    base = tmp_path_factory.mktemp("three")
-    base.chmod(0o755)
-    for parent in (base.parent, base.parent.parent):
-        parent.chmod(parent.stat().st_mode | 0o055)
+    base = folder_of_nobody
     subprocess.run(["chown", "65534:65534", str(base)], check=True)
     binaries = find_binaries()
     with VethWire(sockets=(0, 1)) as wire, contextlib.ExitStack() as stack:
@@ -261,8 +267,16 @@ def test_three_commands_are_enough(tmp_path_factory):
                                             str(base / "ab"[side])], stdout=log, stderr=log)  # fmt: skip
                 stack.callback(process.wait, 30)
                 stack.callback(process.terminate)
-        for side in (0, 1):
-            wait_until(lambda side=side: "attached:" in sluice(side, "node", "show").stdout, 30, "both daemons run")
+        def runs(side):
+            return "attached:" in sluice(side, "node", "show").stdout
+
+        try:
+            for side in (0, 1):
+                wait_until(lambda side=side: runs(side), 30, "both daemons run")
+        except HarnessError as error:
+            logs = [f"{log.name}: {log.read_text()}" for log in sorted(base.glob("*.log"))]
+            shows = [sluice(side, "node", "show") for side in (0, 1)]
+            raise AssertionError(f"{error}: {logs}, {shows}") from error
         (base / "data-a" / "file").write_bytes(os.urandom(3 * MIB + 1))
         sent = sluice(0, "send", base / "data-a" / "file", "b:data/")
         assert sent.returncode == 0, sent.stderr
