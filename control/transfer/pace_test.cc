@@ -64,7 +64,8 @@ TEST(Pace, WhoMovesWaitsForNobodyWhoWaits) {
   run.look();
   const auto alone = run.view().expected_end_unix_ns;
   ASSERT_GT(alone, 0);
-  ledger.set("waits", {.path = {.peer = "beta"}, .order = -1, .bytes_left = 100 * 1000 * kMb});
+  ledger.set("waits",
+             {.path = {.peer = "beta"}, .order = -1, .bytes_left = 100 * 1000 * kMb, .cap_bps = 1e10});
   EXPECT_EQ(run.view().expected_end_unix_ns, alone);
 }
 
