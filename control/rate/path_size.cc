@@ -42,24 +42,33 @@ uint32_t datagram_overhead_bytes(bool ip4) {
   return static_cast<uint32_t>(wire::kHeaderBytes) + kUdpBytes + (ip4 ? 20 : 40);
 }
 
+template <typename What>
+void PathSizes::keep(Memory<What>& memory, const std::string& peer, bool ip4, What what, uint64_t now_ns) {
+  std::erase_if(memory, [&](const auto& each) { return each.second.until_ns <= now_ns; });
+  memory[{peer, ip4}] = {.what = std::move(what), .until_ns = now_ns + kKeptNs};
+}
+
+template <typename What>
+const What* PathSizes::find(const Memory<What>& memory, const std::string& peer, bool ip4, uint64_t now_ns) {
+  const auto at = memory.find({peer, ip4});
+  return at == memory.end() || at->second.until_ns <= now_ns ? nullptr : &at->second.what;
+}
+
 void PathSizes::set(const std::string& peer, bool ip4, uint32_t chunk_bytes, uint64_t now_ns) {
-  std::erase_if(known_, [&](const auto& each) { return each.second.until_ns <= now_ns; });
-  known_[{peer, ip4}] = {.chunk_bytes = chunk_bytes, .until_ns = now_ns + kKeptNs};
+  keep(carried_, peer, ip4, chunk_bytes, now_ns);
 }
 
 uint32_t PathSizes::chunk_bytes(const std::string& peer, bool ip4, uint64_t now_ns) const {
-  const auto at = known_.find({peer, ip4});
-  return at == known_.end() || at->second.until_ns <= now_ns ? 0 : at->second.chunk_bytes;
+  const uint32_t* const carried = find(carried_, peer, ip4, now_ns);
+  return carried == nullptr ? 0 : *carried;
 }
 
 void PathSizes::set_measured(const std::string& peer, bool ip4, SizeCurve curve, uint64_t now_ns) {
-  std::erase_if(measured_, [&](const auto& each) { return each.second.until_ns <= now_ns; });
-  measured_[{peer, ip4}] = {.curve = std::move(curve), .until_ns = now_ns + kKeptNs};
+  keep(measured_, peer, ip4, std::move(curve), now_ns);
 }
 
 const SizeCurve* PathSizes::measured(const std::string& peer, bool ip4, uint64_t now_ns) const {
-  const auto at = measured_.find({peer, ip4});
-  return at == measured_.end() || at->second.until_ns <= now_ns ? nullptr : &at->second.curve;
+  return find(measured_, peer, ip4, now_ns);
 }
 
 // ---- rounds ------------------------------------------------------------------------------------

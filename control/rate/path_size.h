@@ -51,17 +51,21 @@ class PathSizes {
   const SizeCurve* measured(const std::string& peer, bool ip4, uint64_t now_ns) const;
 
  private:
-  using Path = std::pair<std::string, bool>;
-  struct Known {
-    uint32_t chunk_bytes = 0;
+  template <typename What>
+  struct Kept {
+    What what;
     uint64_t until_ns = 0;
   };
-  struct Measured {
-    SizeCurve curve;
-    uint64_t until_ns = 0;
-  };
-  std::map<Path, Known> known_;
-  std::map<Path, Measured> measured_;
+  template <typename What>
+  using Memory = std::map<std::pair<std::string, bool>, Kept<What>>;  // by peer and family
+
+  template <typename What>
+  static void keep(Memory<What>& memory, const std::string& peer, bool ip4, What what, uint64_t now_ns);
+  template <typename What>
+  static const What* find(const Memory<What>& memory, const std::string& peer, bool ip4, uint64_t now_ns);
+
+  Memory<uint32_t> carried_;
+  Memory<SizeCurve> measured_;
 };
 
 // What a lane's flow says; all numbers but the round trip only grow.
