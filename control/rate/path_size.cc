@@ -87,6 +87,7 @@ std::vector<SizeAsk> SizeRound::ask(const std::vector<uint32_t>& sizes, uint32_t
   std::reverse(asks.begin(), asks.end());
   sent_before_ = reading.padded_sent;
   asked_ = uint64_t{each} * sizes.size();
+  all_sent_ = false;
   asked_ns_ = changed_ns_ = now_ns;
   return asks;
 }
@@ -101,7 +102,8 @@ bool SizeRound::settled(const LaneReading& reading, uint64_t now_ns) {
     samples_[i].arrived = came;
     changed_ns_ = now_ns;
   }
-  if (grown(sent_before_, reading.padded_sent) < asked_) {
+  all_sent_ = grown(sent_before_, reading.padded_sent) >= asked_;
+  if (!all_sent_) {
     changed_ns_ = now_ns;
     return now_ns - asked_ns_ >= kUnsentNs;
   }
@@ -126,7 +128,7 @@ std::vector<uint32_t> SizeSearch::ladder() const {
 
 std::vector<SizeAsk> SizeSearch::step(const LaneReading& reading, uint64_t now_ns) {
   if (found_ || chunk_bytes_ + overhead_bytes_ <= kLeastDatagramBytes) return {};
-  if (phase_ != Phase::kWatching) {
+  if (searching()) {
     // A lane that loses all that it sends is slowed down to next to nothing. Few probes decide then.
     const bool settled = round_.settled(reading, now_ns);
     if (!settled && !round_.drags_on(now_ns)) return {};

@@ -97,6 +97,7 @@ class SizeRound {
   bool drags_on(uint64_t now_ns) const {
     return now_ns - asked_ns_ >= kPatienceNs && samples_.front().arrived > 0;
   }
+  bool all_sent() const { return all_sent_; }
   const std::vector<SizeSample>& samples() const { return samples_; }
 
  private:
@@ -104,6 +105,7 @@ class SizeRound {
   std::vector<uint64_t> before_;  // that had come already
   uint64_t sent_before_ = 0;
   uint64_t asked_ = 0;
+  bool all_sent_ = true;
   uint64_t asked_ns_ = 0;
   uint64_t changed_ns_ = 0;
 };
@@ -122,6 +124,9 @@ class SizeSearch {
   std::vector<SizeAsk> step(const LaneReading& reading, uint64_t now_ns);
   // The longest chunk that the path carries, if that is less than what is sent.
   std::optional<uint32_t> found() const { return found_; }
+  bool searching() const { return phase_ != Phase::kWatching; }
+  // Probes wait until the rate of their lane lets them go.
+  bool sending() const { return searching() && !round_.all_sent(); }
 
  private:
   enum class Phase : uint8_t { kWatching, kLadder, kBetween };

@@ -42,6 +42,7 @@ void PathWatch::begin(std::string peer_name, const Agreement& agreement, size_t 
   chunk_bytes_ = agreement.chunk_bytes;
   datagram_bytes_ = chunk_bytes_ + rate::datagram_overhead_bytes(ip4_) + rate::kEthernetBytes;
   searches_.clear();
+  searching_.reset();
   for (size_t i = 0; i < lanes; ++i) searches_.push_back(rate::SizeSearch(chunk_bytes_, ip4_));
   measure_.reset();
   if (agreement.chunk_auto && sizes.measured(peer_name_, ip4_, now_ns) == nullptr)
@@ -53,11 +54,17 @@ Status PathWatch::step(const Tick& event, rate::PathSizes& sizes, uint64_t now_n
   if (measure_ && known > 0) return measure(event, sizes, now_ns, out);
   for (uint32_t i = 0; i < known; ++i) {
     const LaneId lane(i);
+    if (searching_.value_or(lane) != lane) continue;
     rate::SizeSearch& search = searches_[lane];
     ask(search.step(reading_of(event.lanes[i]->state), now_ns), event.leg, lane, out);
     if (search.found()) return shorter(*search.found(), sizes, now_ns);
+    searching_ = search.searching() ? std::optional(lane) : std::nullopt;
   }
   return {};
+}
+
+std::optional<LaneId> PathWatch::sending() const {
+  return searching_ && searches_[*searching_].sending() ? searching_ : std::nullopt;
 }
 
 // Over the first lane, beside the data. Nothing else is looked for meanwhile.

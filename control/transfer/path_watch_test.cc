@@ -23,12 +23,12 @@ class Watching : public ::testing::Test {
     watch_.begin("beta", agreement_, 2, sizes_, 1);
   }
   // What workers and peer make of a millisecond.
-  Status tick(bool first_is_narrow) {
+  Status tick(uint32_t narrow_lanes) {
     now_ns_ += kMs;
-    for (auto& slot : slots_) {
-      const bool narrow = first_is_narrow && slot == slots_[0];
+    for (uint32_t i = 0; i < slots_.size(); ++i) {
+      const auto& slot = slots_[i];
       slot->state.chunks += 10;
-      slot->state.peer_datagrams += narrow ? 0 : 10;
+      slot->state.peer_datagrams += i < narrow_lanes ? 0 : 10;
       slot->state.statuses += 1;
       slot->state.rtt_ns = 5 * kMs;
     }
@@ -41,6 +41,7 @@ class Watching : public ::testing::Test {
       EXPECT_EQ(command.kind, board::CommandKind::kSendPadded);
       EXPECT_EQ(command.lane, LaneId(0));
       auto& state = slots_[0]->state;
+      if (!probes_leave_) continue;
       state.padded_probes += command.tag;
       if (command.range.length + 92 > 1500) continue;
       for (auto& packed : state.padded_came) {
@@ -58,18 +59,19 @@ class Watching : public ::testing::Test {
   PathWatch watch_;
   uint64_t now_ns_ = kMs;
   uint32_t commands_ = 0;
+  bool probes_leave_ = true;
   std::array<std::unique_ptr<board::FlowSlot>, 2> slots_;
 };
 
 TEST_F(Watching, NothingIsAskedOfAGoodPath) {
-  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(tick(false));
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(tick(0));
   EXPECT_EQ(commands_, 0U);
   EXPECT_EQ(sizes_.chunk_bytes("beta", true, now_ns_), 0U);
 }
 
 TEST_F(Watching, OneLaneThatIsABlackHoleEndsTheAttemptAndIsRemembered) {
   Status status;
-  for (int i = 0; i < 2000 && status; ++i) status = tick(true);
+  for (int i = 0; i < 2000 && status; ++i) status = tick(1);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kStalled);
   EXPECT_EQ(
@@ -78,6 +80,16 @@ TEST_F(Watching, OneLaneThatIsABlackHoleEndsTheAttemptAndIsRemembered) {
       "1408");
   EXPECT_EQ(sizes_.chunk_bytes("beta", true, now_ns_), 1408U);
   EXPECT_EQ(sizes_.chunk_bytes("beta", false, now_ns_), 0U);
+}
+
+TEST_F(Watching, OneLaneSearchesAtATimeAndIsNamedWhileItsProbesWait) {
+  probes_leave_ = false;
+  for (int i = 0; i < 1000 && !watch_.sending(); ++i) ASSERT_TRUE(tick(2));
+  EXPECT_EQ(watch_.sending(), LaneId(0));
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(tick(2));
+  slots_[0]->state.padded_probes += 1000;
+  ASSERT_TRUE(tick(2));
+  EXPECT_EQ(watch_.sending(), std::nullopt) << "they have left";
 }
 
 // Probes of eight sizes, 64 of each, over a path that loses by length.

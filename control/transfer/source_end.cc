@@ -253,6 +253,10 @@ void SourceEnd::control_rate(const Tick& event, uint64_t now_ns, Effects& out) {
     out.log(LogLevel::kWarn, fmt::format("{}: {:.2f} Gbit/s", rate::condition_name(rate_->condition()),
                                          static_cast<double>(rate_bps) * 1e-9));
   }
+  if (const std::optional<LaneId> sending = path_.sending()) {
+    busy.assign(busy.size(), false);
+    busy[*sending] = true;
+  }
   const Indexed<LaneId, uint64_t> shares = rate::lane_shares(rate_bps, busy);
   for (uint32_t i = 0; i < shares.size(); ++i) {
     const LaneId lane(i);

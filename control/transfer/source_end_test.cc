@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
+#include <vector>
+
 #include "control/transfer/peer_fixture.h"
 
 namespace sluice::transfer::test {
@@ -13,8 +17,10 @@ namespace {
 // An end on one lane, whose peer has nothing of its three files yet.
 class Sending : public testing::Test {
  protected:
-  explicit Sending(size_t files = 3) : content_{std::vector<uint64_t>(files, 4 * kExtent)} {
+  explicit Sending(size_t files = 3, uint32_t lanes = 1)
+      : content_{std::vector<uint64_t>(files, 4 * kExtent)} {
     settings_.open_objects_max = 2;
+    agreement_.lanes = lanes;
     std::vector<catalog::File> all;
     for (const uint64_t size : content_.sizes) {
       all.push_back({.name = "f", .shown = "/from/f", .path = "/from/f", .size_bytes = size});
@@ -25,7 +31,7 @@ class Sending : public testing::Test {
     stream_.greeted();
     end_->files().reopen(out_);
     EXPECT_TRUE(end_->files().on(SourcesReopened{}, out_));
-    end_->start_attempt("beta", stream_, agreement_, 1, 1, out_);
+    end_->start_attempt("beta", stream_, agreement_, lanes, 1, out_);
     EXPECT_EQ(asked<OpenObject>().size(), 1U);
     EXPECT_TRUE(end_->on(ObjectOpened{.object = ObjectId(0)}, out_));
     EXPECT_EQ(asked<OpenObject>().size(), 1U);
@@ -46,7 +52,7 @@ class Sending : public testing::Test {
                        .chunk_bytes = 8192,
                        .extent_bytes = kExtent,
                        .partition_bytes = 2 * kExtent,
-                       .rate_bps = 1};
+                       .rate_bps = 1'000'000'000};
   Content content_;
   ControlStream stream_{LegId(0)};
   Effects out_;
@@ -157,6 +163,48 @@ TEST_F(Sending, APeerThatNeedsMoreThanWorkersTakeIsAskedToAskAgain) {
 TEST_F(Sending, NoMoreObjectsAreOpenThanTheDataplaneKnows) {
   EXPECT_TRUE(end_->on(ObjectOpened{.object = ObjectId(1)}, out_));
   EXPECT_TRUE(asked<OpenObject>().empty()) << "until the first is done";
+}
+
+// Four lanes, none of whose long datagrams arrive: all share the little that the law leaves, and the probes
+// that find out what does arrive would take longer than the peer waits.
+class OverANarrowPath : public Sending {
+ protected:
+  static constexpr uint32_t kLanes = 4;
+  OverANarrowPath() : Sending(3, kLanes) {
+    for (auto& slot : slots_) slot = std::make_unique<board::FlowSlot>();
+    say_all();
+  }
+  // The rates of the lanes after so many milliseconds, if nothing that is sent arrives.
+  std::array<uint64_t, kLanes> rates_after(int milliseconds) {
+    for (int i = 0; i < milliseconds; ++i) {
+      now_ns_ += 1'000'000;
+      std::vector<const board::FlowSlot*> lanes;
+      for (auto& slot : slots_) {
+        slot->state.chunks += 10;
+        slot->state.statuses += 1;
+        slot->state.rtt_ns = 1'000'000;
+        lanes.push_back(slot.get());
+      }
+      EXPECT_TRUE(end_->on(Tick{.leg = LegId(0), .lanes = lanes}, now_ns_, out_));
+      for (const SetRate& each : asked<SetRate>()) rates_[each.lane.value()] = each.rate_bps;
+    }
+    return rates_;
+  }
+
+  std::array<std::unique_ptr<board::FlowSlot>, kLanes> slots_;
+  std::array<uint64_t, kLanes> rates_{};
+  uint64_t now_ns_ = 1;
+};
+
+TEST_F(OverANarrowPath, TheLaneThatSearchesHasTheRateOfAllUntilItsProbesHaveLeft) {
+  const auto alike = rates_after(2);
+  EXPECT_EQ(alike[0], alike[3]);
+  const auto searching = rates_after(1000);
+  EXPECT_GT(searching[0], 0U);
+  for (const uint32_t other : {1, 2, 3}) EXPECT_GT(searching[0], 50 * searching[other]);
+  slots_[0]->state.padded_probes += 1000;
+  const auto after = rates_after(2);
+  EXPECT_EQ(after[0], after[3]);
 }
 
 }  // namespace
