@@ -59,8 +59,16 @@ Judgement Receiver::judge_claim(std::optional<uint64_t> crc) {
   const bool good = crc == reading.piece.crc;
   // It is read again after the sync: only then can it be forgotten.
   if (!good && object.sync_under_way) return Judgement::kLater;
-  set_claims_from(object, object.claimed.extent_at(reading.piece.range.end() - 1).plus(1));
-  if (!good) forget_claim(reading.object, reading.piece);
+  ExtentLedger::Piece piece = reading.piece;
+  if (!good) {
+    // Its block may have filled up since: of that only one digest is known, so all of it goes.
+    const BlockId block = ExtentLedger::block_of(object.written.extent_at(piece.range.offset));
+    if (const auto digest = object.ledger.block_digest(block)) {
+      piece = {.range = object.ledger.range_of(block), .crc = *digest};
+    }
+  }
+  set_claims_from(object, object.claimed.extent_at(piece.range.end() - 1).plus(1));
+  if (!good) forget_claim(reading.object, piece);
   finish_if_complete(reading.object);
   return good ? Judgement::kGood : Judgement::kForgotten;
 }

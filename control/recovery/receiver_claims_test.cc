@@ -116,6 +116,28 @@ TEST_F(ClaimsTest, ABlockThatFillsUpMeanwhileIsReadWhole) {
   EXPECT_EQ(receiver.judge_claim(crc_of(2)), Judgement::kGood);
 }
 
+// The rest of its block came and was synced while the claim was read: only the digest of all of it is known.
+TEST_F(ClaimsTest, ABadOneTakesItsBlockAlongThatFilledUpMeanwhile) {
+  Receiver receiver = restored(kBlockExtents + 1, rows_of(kBlockExtents + 1, {0, 2, kBlockExtents}));
+  ASSERT_TRUE(receiver.take_claim(kFirst));
+  for (uint64_t extent = 1; extent < kBlockExtents; ++extent) {
+    if (extent != 2) receiver.on_event(written(extent));
+  }
+  ASSERT_EQ(receiver.begin_sync(kFirst), kBlockExtents - 2);
+  (void)receiver.sync_succeeded(kFirst);
+  (void)receiver.journalled(kFirst);
+  EXPECT_EQ(receiver.judge_claim(99), Judgement::kForgotten);
+  const Receiver::Actions actions = receiver.take_actions();
+  ASSERT_EQ(actions.needs.size(), 1U);
+  EXPECT_EQ(actions.needs[0].ranges, (std::vector<Range>{extents(ExtentId(0), kBlockExtents)}));
+  EXPECT_EQ(receiver.bytes_written(), uint64_t{kExtent});
+  const std::optional<Claim> next = receiver.take_claim(kFirst);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->range, extents(ExtentId(kBlockExtents))) << "extent 2 is no claim any more";
+  EXPECT_EQ(receiver.judge_claim(kCrc), Judgement::kGood);
+  (void)receiver.take_actions();
+}
+
 TEST_F(ClaimsTest, ABadOneIsReadAgainWhenASyncHasBegunMeanwhile) {
   Receiver receiver = restored(3, rows_of(3, {0}));
   ASSERT_TRUE(receiver.take_claim(kFirst));
