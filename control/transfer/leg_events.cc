@@ -258,6 +258,8 @@ uint64_t Leg::inquiry_due_ns() const {
 uint64_t Leg::due_ns() const {
   uint64_t due_ns = stream_.open() ? stream_.due_ns() : UINT64_MAX;
   switch (phase_) {
+    case LegPhase::kIdle:  // nobody looks after a stream that was left open
+      return UINT64_MAX;
     case LegPhase::kDataplane:
     case LegPhase::kPeer:
       return entered_ns_ + settings_.stall_timeout_ns;

@@ -254,6 +254,26 @@ TEST(Detach, LeavesFlowsFilesAndJournalToTheNextControl) {
   }
 }
 
+// The stream of a leg that was left stays as it was, and nobody looks after it any more.
+TEST(Detach, WaitsForTheJournalWithoutHurry) {
+  World world(destination());
+  world.hold<NameObject>(world.scene.sizes.size() - 1);
+  world.start();
+  world.pass(20 * kSecondNs);
+  world.post(Detach{});
+  std::optional<uint64_t> due_ns;
+  world.on_effect = [&](const Effect& effect) {
+    const auto* const write = std::get_if<WriteJournal>(&effect);
+    if (write == nullptr || write->entry != Entry::kEnded) return;
+    EXPECT_EQ(world.phase(), P::kEnding);
+    EXPECT_TRUE(world.stream_open());
+    due_ns = world.transfer().due_ns();
+  };
+  world.release();
+  EXPECT_EQ(due_ns, UINT64_MAX);
+  EXPECT_TRUE(world.over);
+}
+
 // ---- time ----
 
 TEST(Rest, EachWaitIsLongerThanTheOneBeforeUntilItIsTheLongest) {
