@@ -140,7 +140,8 @@ void World::check_lag() {
   if (down_[kDestination].control_life != 1 || host.control == nullptr || host.sync_errors > 0) return;
   if (plan_.stall_per_million > 0 || plan_.freeze.ns > 0) return;
   // What is durable is known here by what it told the source.
-  if (streams_->disturbed_ns() + 500'000'000 > scheduler_.now_ns()) return;
+  const uint64_t now_ns = scheduler_.now_ns();
+  if (now_ns < streams_->disturbed_ns() || now_ns - streams_->disturbed_ns() < 500'000'000) return;
   const uint64_t commits = 4 * plan_.sizes.size() + 2;
   const uint64_t wait_ns = plan_.sync_lag_ns + 25'000'000 + 4 * plan_.tick_ns +
                            3 * (d.sync_ns + d.sync_jitter_ns) + 2 * commits * d.commit_ns;
