@@ -311,7 +311,10 @@ bool World::over() const {
   if (!journal_lost_ && (end == End::kNone || end == End::kFailed)) return false;
   if (journal_lost_ && !healed_) return false;  // what was called may be down
   return std::all_of(hosts_.begin(), hosts_.end(),
-                     [](const auto& host) { return host->control != nullptr && host->control->quiet(); });
+                     // One that was stopped is started again, and may have a session in its journal.
+                     [](const auto& host) {
+                       return host->control != nullptr && host->control->quiet() && !host->control->stopped();
+                     });
 }
 
 // Events without any time between them: somebody is busy with nothing.
