@@ -69,7 +69,8 @@ bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowG
       credit[i] = std::max(credit[i], static_cast<uint32_t>(granted));
   }
   if (!table_.adopt(session, flows, credit)) return false;
-  for (const FlowGrant& grant : flows) flows_[grant.slot.value()] = {.user = user, .open = true};
+  for (const FlowGrant& grant : flows)
+    flows_[grant.slot.value()] = {.user = user, .open = true, .answered = true};
   return true;
 }
 
@@ -87,11 +88,15 @@ void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, Boa
   flow_slot.control.credit_extents.store(config.credit_extents, std::memory_order_release);
   flow_slot.gaps.reset();
   flows_[slot.value()] = {.user = user, .open = true};
-  command({.kind = board::CommandKind::kOpenFlow, .flow = slot.value()});
+  command(
+      {.kind = board::CommandKind::kOpenFlow, .flow = slot.value(), .tag = board::flow_tag(config.flow_id)});
 }
 
 void BoardFlows::close_flow(FlowSlotId slot) {
-  if (flows_[slot.value()].open) command({.kind = board::CommandKind::kCloseFlow, .flow = slot.value()});
+  if (!flows_[slot.value()].open) return;
+  command({.kind = board::CommandKind::kCloseFlow,
+           .flow = slot.value(),
+           .tag = board::flow_tag(flow(slot).config.flow_id)});
 }
 
 void BoardFlows::release_flow(FlowSlotId slot) {
@@ -107,7 +112,13 @@ void BoardFlows::release_flow(FlowSlotId slot) {
 void BoardFlows::handle(const board::Event& event) {
   const FlowSlotId slot(event.flow);
   Flow& its = flows_[event.flow];
-  if (event.kind == board::EventKind::kFlowClosed) {
+  const bool opened = event.kind == board::EventKind::kFlowOpened;
+  const bool closed = event.kind == board::EventKind::kFlowClosed;
+  // Of a flow that had the slot before: what a former control asked for may be answered this late.
+  if ((opened || closed) && event.tag != board::flow_tag(flow(slot).config.flow_id)) return;
+  its.answered |= opened;
+  if (!closed && !its.answered) return;
+  if (closed) {
     // First: the user may give the slot back within the call, and somebody else open a flow in it.
     its.open = false;
     flow(slot).config.flow_id = 0;
@@ -192,7 +203,7 @@ uint32_t BoardFlows::close_leftovers() {
       continue;
     ++left;
     flows_[slot].open = true;
-    command({.kind = board::CommandKind::kCloseFlow, .flow = slot});
+    close_flow(FlowSlotId(slot));
   }
   return left;
 }

@@ -69,6 +69,7 @@ class BoardFlows {
   struct Flow {
     BoardUser* user = nullptr;
     bool open = false;      // kOpenFlow was given, kFlowClosed not yet seen
+    bool answered = false;  // kFlowOpened was seen
     bool released = false;  // nobody waits for it any more
   };
   void handle(const board::Event& event);

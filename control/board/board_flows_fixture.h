@@ -75,7 +75,13 @@ class BoardFlowsTest : public testing::Test {
   void open_session(TestUser& user, uint32_t lanes, uint64_t flow_id) {
     flows_->ask_flows(&user, lanes, false);
     ASSERT_EQ(user.grants.size(), lanes);
-    for (uint32_t lane = 0; lane < lanes; ++lane) open(user, lane, flow_id + lane);
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      const FlowSlotId slot = open(user, lane, flow_id + lane);
+      ASSERT_TRUE(say(worker_of(slot), {.kind = board::EventKind::kFlowOpened, .flow = slot.value()}));
+    }
+    flows_->drain();
+    user.events.clear();
+    user.states.clear();
   }
   uint32_t worker_of(FlowSlotId slot) const {
     return (board_->flows[slot.value()].config.local_port - kPortBase) % board_->port.workers;

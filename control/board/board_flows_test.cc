@@ -180,6 +180,36 @@ TEST_F(BoardFlowsTest, ASlotThatIsOpenedAgainWithinTheCallKeepsItsFlow) {
   EXPECT_EQ(next.events.size(), 1U);
 }
 
+// Several controls that died one after the other have each asked a slow worker to close the flow of a slot.
+// The slot is free with the first answer; the others are not of the flow that has it then.
+TEST_F(BoardFlowsTest, LateAnswersForAFlowThatHadTheSlotAreNotOfTheNextOne) {
+  TestUser user;
+  flows_->ask_flows(&user, 1, false);
+  const FlowSlotId slot = open(user, 0, 100ULL << 16);
+  const uint32_t tag = commands(worker_of(slot)).at(0).tag;
+  const auto answer = [&](EventKind kind, uint32_t to) {
+    ASSERT_TRUE(say(worker_of(slot), {.kind = kind, .flow = slot.value(), .tag = to}));
+    flows_->drain();
+  };
+  for (const EventKind kind : {EventKind::kFlowOpened, EventKind::kFlowClosed, EventKind::kFlowClosed}) {
+    answer(kind, tag + 1);
+  }
+  answer(EventKind::kExtentSent, 0);  // of that flow, too: this one was not opened yet
+  EXPECT_TRUE(user.events.empty());
+  EXPECT_TRUE(flows_->session_has_flows(user.session));
+  answer(EventKind::kFlowOpened, tag);
+  answer(EventKind::kFlowClosed, tag + 1);
+  answer(EventKind::kExtentSent, 0);
+  ASSERT_EQ(user.events.size(), 2U);
+  EXPECT_EQ(user.events[0].kind, EventKind::kFlowOpened);
+  EXPECT_EQ(user.events[1].kind, EventKind::kExtentSent);
+  flows_->close_flow(slot);
+  EXPECT_EQ(commands(worker_of(slot)).at(0).tag, tag);
+  answer(EventKind::kFlowClosed, tag);
+  EXPECT_EQ(user.events.size(), 3U);
+  EXPECT_FALSE(flows_->session_has_flows(user.session));
+}
+
 TEST_F(BoardFlowsTest, WhoGivesUpOrIsForgottenLetsTheNextOneIn) {
   for (const bool forgotten : {false, true}) {
     attach();

@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 10;
+inline constexpr uint32_t kVersion = 11;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -136,8 +136,8 @@ struct alignas(64) FlowSlot {
 // ---- commands and events ---------------------------------------------------------------------
 
 enum class CommandKind : uint32_t {
-  kOpenFlow = 1,        // flow
-  kCloseFlow = 2,       // flow; answered by kFlowClosed once no I/O or buffer of it is left
+  kOpenFlow = 1,        // flow; tag: flow_tag of its config
+  kCloseFlow = 2,       // flow and its tag; answered by kFlowClosed once no I/O or buffer of it is left
   kPartition = 3,       // tx flow: send [offset, offset+length) of object; offset is extent-aligned
   kRepair = 4,          // tx flow: send these bytes again (NEED); any offset and length
   kQueryMissing = 5,    // rx flow: which bytes of [offset, offset+length) of object are missing?
@@ -147,6 +147,10 @@ enum class CommandKind : uint32_t {
   kPeerHas = 9,  // tx flow: the peer has these bytes, whoever sent them: hold none of their extents any more
   kSendPadded = 10,  // tx flow: send `tag` probes with `length` bytes of padding
 };
+
+// Tells flows apart that have the same slot, one after the other. A control that died may have left commands,
+// and answers to them, of flows that are gone.
+constexpr uint32_t flow_tag(uint64_t flow_id) { return static_cast<uint32_t>(flow_id >> 16); }
 
 struct Command {
   CommandKind kind{};
@@ -158,8 +162,8 @@ struct Command {
 };
 
 enum class EventKind : uint32_t {
-  kFlowOpened = 1,  // value: 0, or errno-like reason (EINVAL, ENOBUFS)
-  kFlowClosed = 2,
+  kFlowOpened = 1,     // value: 0, or errno-like reason (EINVAL, ENOBUFS); tag: as in the command
+  kFlowClosed = 2,     // tag: of the flow
   kExtentSent = 3,     // tx: first pass of an extent left; digest = CRC of its bytes
   kPartitionSent = 4,  // tx: first pass of a partition left
   kExtentWritten = 5,  // rx: extent written (not yet synced); digest = CRC of its bytes

@@ -114,12 +114,12 @@ class Lane : public ::testing::Test {
     std::memcpy(c.peer_ip, a_.port.info().ip4, 16);
     c.direction = board::Direction::kRx;
     b_.board().flows[kRxSlot].config = c;
-    b_.command({.kind = board::CommandKind::kOpenFlow, .flow = kRxSlot});
+    b_.command({.kind = board::CommandKind::kOpenFlow, .flow = kRxSlot, .tag = board::flow_tag(c.flow_id)});
     std::swap(c.local_ip, c.peer_ip);
     c.direction = board::Direction::kTx;
     a_.board().flows[kTxSlot].config = c;
     a_.board().flows[kTxSlot].control.rate_bps = 20'000'000'000;
-    a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot});
+    a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot, .tag = board::flow_tag(c.flow_id)});
   }
 
   int make_file(const std::string& name) const {
@@ -280,8 +280,9 @@ class Lane : public ::testing::Test {
   }
 
   void close_flows() {
-    a_.command({.kind = board::CommandKind::kCloseFlow, .flow = kTxSlot});
-    b_.command({.kind = board::CommandKind::kCloseFlow, .flow = kRxSlot});
+    const uint32_t tag = board::flow_tag(a_.board().flows[kTxSlot].config.flow_id);
+    a_.command({.kind = board::CommandKind::kCloseFlow, .flow = kTxSlot, .tag = tag});
+    b_.command({.kind = board::CommandKind::kCloseFlow, .flow = kRxSlot, .tag = tag});
     for (int i = 0; i < 1000 && closed_ < 2; ++i) {
       now_ns_ += kStepNs;
       a_.step(now_ns_);

@@ -17,6 +17,33 @@ TEST_F(Lane, RefusesCommandsThatMakeNoSense) {
   EXPECT_EQ(a_.counter(Counter::bad_commands), 4U);
 }
 
+// A control that died has left a command to open a flow, and the next one has given the slot to another.
+TEST_F(Lane, AFlowIsOpenedOnlyByItsOwnCommand) {
+  open_flows(crc_, 8192);
+  a_.step(now_ns_);
+  const auto events = [this] {
+    std::vector<board::Event> all;
+    for (board::Event e; a_.board().workers[0].events.pop(&e);) all.push_back(e);
+    return all;
+  };
+  const uint32_t tag = board::flow_tag(a_.board().flows[kTxSlot].config.flow_id);
+  ASSERT_EQ(events().at(0).tag, tag);
+  a_.board().flows[kTxSlot + 1].config = a_.board().flows[kTxSlot].config;
+  a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot + 1, .tag = tag + 1});
+  // Whatever is in the slot is closed; whoever asked for another flow need not wait for that.
+  a_.command({.kind = board::CommandKind::kCloseFlow, .flow = kTxSlot, .tag = tag + 1});
+  a_.step(now_ns_);
+  const std::vector<board::Event> answers = events();
+  ASSERT_EQ(answers.size(), 3U);
+  EXPECT_EQ(answers[0].kind, board::EventKind::kFlowOpened);
+  EXPECT_EQ(answers[0].tag, tag + 1);
+  EXPECT_EQ(answers[0].value, static_cast<uint64_t>(ECANCELED));
+  EXPECT_EQ(answers[1].kind, board::EventKind::kFlowClosed);
+  EXPECT_EQ(answers[1].tag, tag + 1);
+  EXPECT_EQ(answers[2].kind, board::EventKind::kFlowClosed);
+  EXPECT_EQ(answers[2].tag, tag);
+}
+
 TEST_F(Lane, GapsThatNoStatusCanCarryAreRefused) {
   const auto data = make_source(3'000'000);
   open_flows(crc_, 8192);
@@ -98,7 +125,7 @@ TEST_F(Lane, ChunksOfAnotherSizeOrKindDoNotGoIntoAnOpenExtent) {
     c.crc_kind = static_cast<uint8_t>(kind);
     c.local_port = c.peer_port = static_cast<uint16_t>(47000 + slot);
     b_.board().flows[slot].config = c;
-    b_.command({.kind = board::CommandKind::kOpenFlow, .flow = slot});
+    b_.command({.kind = board::CommandKind::kOpenFlow, .flow = slot, .tag = board::flow_tag(c.flow_id)});
     b_.step(now_ns_);
     const uint64_t before = drops();
     const uint64_t offset = kExtentBytes - chunk_bytes;

@@ -42,13 +42,11 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
   return 0;
 }
 
-void RxSide::close(uint32_t flow_slot) {
+bool RxSide::close(uint32_t flow_slot, uint32_t tag) {
   Flow* const flow = flows_[flow_slot].get();
-  if (flow == nullptr) {
-    resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
-    return;
-  }
-  if (flow->closing) return;
+  if (flow == nullptr) return false;
+  const bool meant = board::flow_tag(flow->config.flow_id) == tag;
+  if (flow->closing) return meant;
   flow->closing = true;
   ++flow->extents_open;  // so that the last release does not end the flow within this loop
   for (auto& e : extents_) {
@@ -56,12 +54,15 @@ void RxSide::close(uint32_t flow_slot) {
   }
   --flow->extents_open;
   settle_closed(flow_slot);
+  return meant;
 }
 
 void RxSide::settle_closed(uint32_t flow_slot) {
   if (flows_[flow_slot]->extents_open > 0) return;
   const ColdScope cold;
-  resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
+  resources_.emit({.kind = board::EventKind::kFlowClosed,
+                   .flow = flow_slot,
+                   .tag = board::flow_tag(flows_[flow_slot]->config.flow_id)});
   flows_[flow_slot].reset();
   std::erase(active_, flow_slot);
 }

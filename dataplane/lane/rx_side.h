@@ -28,7 +28,9 @@ class RxSide {
   ~RxSide();
 
   int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno
-  void close(uint32_t flow_slot);
+  // Ends what has this slot, and answers with kFlowClosed when nothing of it is left. Whether it has this
+  // tag.
+  bool close(uint32_t flow_slot, uint32_t tag);
   void query_missing(const board::Command& command);
   void forget(const board::Command& command);
 

@@ -42,13 +42,11 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
   return 0;
 }
 
-void TxSide::close(uint32_t flow_slot) {
-  Flow* flow = find(flow_slot);
-  if (flow == nullptr) {  // a flow that never was and one that is closed have the same answer
-    resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flow_slot});
-    return;
-  }
-  if (flow->closing) return;
+bool TxSide::close(uint32_t flow_slot, uint32_t tag) {
+  Flow* const flow = find(flow_slot);
+  if (flow == nullptr) return false;
+  const bool meant = board::flow_tag(flow->config.flow_id) == tag;
+  if (flow->closing) return meant;
   flow->closing = true;
   flow->partitions.clear();
   flow->repairs.clear();
@@ -61,6 +59,7 @@ void TxSide::close(uint32_t flow_slot) {
       retire(i);
     }
   }
+  return meant;
 }
 
 // A closed flow goes when its reads have ended and the device holds none of its frames.
@@ -68,7 +67,9 @@ void TxSide::settle_closed() {
   for (size_t i = 0; i < flows_.size();) {
     if (flows_[i]->closing && flows_[i]->extents_held == 0) {
       const ColdScope cold;
-      resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = flows_[i]->index});
+      resources_.emit({.kind = board::EventKind::kFlowClosed,
+                       .flow = flows_[i]->index,
+                       .tag = board::flow_tag(flows_[i]->config.flow_id)});
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
       ++i;

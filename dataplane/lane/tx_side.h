@@ -34,7 +34,9 @@ class TxSide {
 
   // Commands of control.
   int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno
-  void close(uint32_t flow_slot);  // answered by kFlowClosed when nothing of it is left
+  // Ends what has this slot, and answers with kFlowClosed when nothing of it is left. Whether it has this
+  // tag.
+  bool close(uint32_t flow_slot, uint32_t tag);
   bool add_partition(const board::Command& command);
   bool add_repair(const board::Command& command);
   bool peer_has(const board::Command& command);

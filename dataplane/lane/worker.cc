@@ -117,19 +117,18 @@ void Worker::obey(const board::Command& command, uint64_t now_ns) {
   bool good = true;
   switch (command.kind) {
     case board::CommandKind::kOpenFlow: {
-      const int error = open_flow(command.flow, now_ns);
+      const int error = open_flow(command, now_ns);
       resources_.emit({.kind = board::EventKind::kFlowOpened,
                        .flow = command.flow,
+                       .tag = command.tag,
                        .value = static_cast<uint64_t>(error)});
       good = error == 0;
       break;
     }
     case board::CommandKind::kCloseFlow:
-      if (resources_.board.flows[command.flow].config.direction == board::Direction::kRx) {
-        rx_.close(command.flow);
-      } else {
-        tx_.close(command.flow);
-      }
+      // A flow that never was, one that is closed and one that could not be opened have the same answer.
+      if (!(rx_.close(command.flow, command.tag) | tx_.close(command.flow, command.tag)))
+        resources_.emit({.kind = board::EventKind::kFlowClosed, .flow = command.flow, .tag = command.tag});
       break;
     case board::CommandKind::kPartition:
       good = tx_.add_partition(command);
@@ -159,9 +158,12 @@ void Worker::obey(const board::Command& command, uint64_t now_ns) {
   if (!good) resources_.count(Counter::bad_commands);
 }
 
-int Worker::open_flow(uint32_t flow_slot, uint64_t now_ns) {
+int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
+  const uint32_t flow_slot = command.flow;
   const board::FlowConfig c =
       resources_.board.flows[flow_slot].config;  // copied before it is checked: control can write there
+  if (board::flow_tag(c.flow_id) != command.tag)
+    return ECANCELED;  // its control died, and another flow has the slot
   const auto& port = resources_.port_info;
   const net::Address local = net::Address::of(c.local_ip);
   const net::Address peer = net::Address::of(c.peer_ip);

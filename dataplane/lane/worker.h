@@ -56,7 +56,7 @@ class Worker {
  private:
   bool poll_commands(uint64_t now_ns);
   void obey(const board::Command& command, uint64_t now_ns);
-  int open_flow(uint32_t flow_slot, uint64_t now_ns);
+  int open_flow(const board::Command& command, uint64_t now_ns);
   bool poll_datagrams(uint64_t now_ns);
   bool poll_steered(uint64_t now_ns);
   bool hand_over(net::RxDatagram* datagram);
