@@ -58,7 +58,6 @@ class Receiver {
   static constexpr uint64_t kDirectCommitBytes = 4U << 20;
 
   static constexpr uint32_t kAdoptTag = UINT32_MAX;  // of the queries of an adoption
-  static constexpr uint32_t kAnswerRuns = 512;       // a worker's answer to a query has at most so many
 
   // A file, as the source knows it.
   struct FileDigest {

@@ -51,7 +51,7 @@ void Receiver::adoption_answered(ObjectId id, const board::Event& event) {
   if (adoption_->round == Adoption::Round::kMissing) {
     // An answer with too many runs is cut: more may be missing behind its last extent.
     const uint64_t next = (found.end + layout.extent_bytes - 1) / layout.extent_bytes * layout.extent_bytes;
-    if (found.runs >= kAnswerRuns && next < layout.size_bytes) query_unwritten(id, next);
+    if (found.runs >= board::kMissingRunsMax && next < layout.size_bytes) query_unwritten(id, next);
   }
   if (adoption_->awaited != 0) return;
   if (adoption_->round == Adoption::Round::kMissing) {

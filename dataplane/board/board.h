@@ -29,6 +29,9 @@ inline constexpr uint32_t kWindowBits = 1U << 20;  // received tx_seq remembered
 inline constexpr uint32_t kCommandSlots = 1024;
 inline constexpr uint32_t kEventSlots = 16384;
 inline constexpr uint32_t kGapSlots = 4096;
+// Of one answer to kQueryMissing or kQueryUnwritten; whoever wants more asks again. So few that the answers
+// to all commands of one look leave room for the events of a disk.
+inline constexpr uint32_t kMissingRunsMax = 256;
 inline constexpr uint32_t kPaddedSizesMax = 16;  // sizes of padded probes at a time, as in a status
 
 enum class Direction : uint8_t { kTx = 1, kRx = 2 };

@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint64_t kStarvedLookNs = 200'000;
 constexpr uint64_t kUnsaidSooner = 4;
-constexpr uint32_t kMissingEventsMax = 512;  // for one query; control asks again
 
 }  // namespace
 
@@ -94,7 +93,7 @@ void RxSide::query_missing(const board::Command& c) {
   if (object != nullptr && object->is(board::kObjectWrite) && c.offset < object->size) {
     const uint64_t end = c.length > object->size - c.offset ? object->size : c.offset + c.length;
     for (uint64_t n = c.offset / object->extent_bytes;
-         n * object->extent_bytes < end && events < kMissingEventsMax; ++n) {
+         n * object->extent_bytes < end && events < board::kMissingRunsMax; ++n) {
       if (object->has_written(n)) continue;
       const uint32_t index = table_.find({object->session, object->id, n});
       const uint64_t base = n * object->extent_bytes;
@@ -109,7 +108,7 @@ void RxSide::query_missing(const board::Command& c) {
       }
       const uint32_t chunk_bytes = e.flow->config.chunk_bytes;
       uint32_t run_end = 0;
-      for (uint32_t i = e.map.next_missing(0, &run_end); i < e.map.chunks() && events < kMissingEventsMax;
+      for (uint32_t i = e.map.next_missing(0, &run_end); i < e.map.chunks() && events < board::kMissingRunsMax;
            i = e.map.next_missing(run_end, &run_end)) {
         const uint64_t begin = static_cast<uint64_t>(i) * chunk_bytes;
         report(base + begin,
