@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "dataplane/core/recent_loss.h"
+
 namespace sluice {
 
 class CreditWish {
@@ -21,7 +23,6 @@ class CreditWish {
   // A window of two round trips: the rate may double in one, before more credit can come.
   static constexpr double kRoundTrips = 2;
   static constexpr double kRepairRoundTrips = 1.25;  // finding a loss takes a little longer than a round trip
-  static constexpr uint64_t kLossWindow = 512;       // transmissions
 
   struct Path {
     uint64_t rate_bps = 0;
@@ -35,7 +36,7 @@ class CreditWish {
   void update(const Path& path, uint64_t now_ns) {
     if (path.rtt_ns == 0 || now_ns - updated_ns_ < kIntervalNs) return;
     updated_ns_ = now_ns;
-    learn_loss(path);
+    loss_.update(path.sent, path.lost);
     const double extents_per_trip = static_cast<double>(path.rate_bps) / 8e9 *
                                     static_cast<double>(path.rtt_ns + kTurnaroundNs) /
                                     static_cast<double>(path.extent_bytes);
@@ -44,23 +45,14 @@ class CreditWish {
   }
   // 0: not known yet.
   uint32_t extents() const { return extents_; }
-  double loss() const { return loss_; }  // of the path, lately
+  double loss() const { return loss_.share(); }  // of the path, lately
 
  private:
-  void learn_loss(const Path& path) {
-    const uint64_t sent = path.sent - sent_;
-    if (sent < kLossWindow) return;
-    const double lost = static_cast<double>(path.lost - std::min(lost_, path.lost));
-    const double now = std::min(0.95, lost / static_cast<double>(sent));
-    loss_ += (now - loss_) / 4;
-    sent_ = path.sent;
-    lost_ = path.lost;
-  }
   // How many rounds of repair the last chunk of an extent takes, on the average.
   double repairs(uint32_t chunks) const {
     double rounds = 0;
-    double missing = loss_;  // chance that a chunk is still missing after so many transmissions
-    for (int round = 0; round < 40 && missing > 1e-6; ++round, missing *= loss_) {
+    double missing = loss();  // chance that a chunk is still missing after so many transmissions
+    for (int round = 0; round < 40 && missing > 1e-6; ++round, missing *= loss()) {
       rounds += 1 - std::pow(1 - missing, chunks);
     }
     return rounds;
@@ -68,9 +60,7 @@ class CreditWish {
 
   uint32_t extents_ = 0;
   uint64_t updated_ns_ = 0;
-  double loss_ = 0;
-  uint64_t sent_ = 0;
-  uint64_t lost_ = 0;
+  RecentLoss loss_;
 };
 
 }  // namespace sluice

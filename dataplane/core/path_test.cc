@@ -5,6 +5,7 @@
 #include "dataplane/core/credit_wish.h"
 #include "dataplane/core/drain_rate.h"
 #include "dataplane/core/lateness.h"
+#include "dataplane/core/recent_loss.h"
 #include "dataplane/core/repetition.h"
 
 namespace sluice {
@@ -130,6 +131,18 @@ TEST(DrainRate, TimeWithoutWorkIsNoSlownessOfTheDisk) {
   node.drain.idle();
   node.drain.sample({.all = 100, .free = 80, .writing = 20}, node.now_ns += 5000 * kMs);
   EXPECT_EQ(node.drain.advice_bps(), 0U) << "it has only begun again";
+}
+
+TEST(RecentLoss, FollowsWhatWasLostLately) {
+  RecentLoss loss;
+  loss.update(100, 100);
+  EXPECT_EQ(loss.share(), 0.0) << "of so few nothing follows";
+  for (uint64_t i = 1; i <= 20; ++i) loss.update(1000 * i, 600 * i);
+  EXPECT_NEAR(loss.share(), 0.6, 0.01);
+  for (uint64_t i = 1; i <= 20; ++i) loss.update(20'000 + 1000 * i, 12'000);
+  EXPECT_LT(loss.share(), 0.01);
+  loss.update(1'000'000, 0);
+  EXPECT_GE(loss.share(), 0.0) << "what was late came after all";
 }
 
 TEST(Repetition, IsForChannelsThatLoseMuch) {

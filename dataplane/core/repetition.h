@@ -3,14 +3,16 @@
 // Pure. Waiting for the report of a loss takes a round trip and the time for reordering. On a channel that
 // loses most datagrams, and delays the others (HIPSTER, docs/SOURCES.md), the last chunk of an extent would
 // take twenty of these, and all the memory of both nodes would wait for it. So what was lost several times is
-// sent several times at once; and a sender that has nothing else to send repeats what it holds. Chunks per
-// byte that arrives are the price, so none of this is done on a path that loses less.
+// sent several times at once; and a sender that has nothing else to send repeats what its peer may miss.
+// Chunks per byte that arrives are the price, so none of this is done on a path that loses less.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+
+#include "dataplane/core/wire.h"
 
 namespace sluice {
 
@@ -19,6 +21,8 @@ class Repetition {
   static constexpr double kLossMin = 0.2;
   static constexpr uint32_t kCopiesMax = 8;
   static constexpr uint32_t kPassesMax = 40;
+  static constexpr uint32_t kCostMax =
+      wire::kChunksPerExtentMax * (kPassesMax + 1);  // of any pass, in chunks
 
   explicit Repetition(double loss) : loss_(std::min(loss, 0.95)) {}
 

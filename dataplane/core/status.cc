@@ -15,7 +15,7 @@ constexpr size_t kRunBytesMax = 5 + 10 + 2;
 constexpr size_t kGapBytesMax = 10 + 10;
 static_assert(kStatusBytesMin >= kNumbers * kVarintBytesMax + 2 + 2 * kGapBytesMax);
 static_assert(kGapBytesMax >= kRunBytesMax);
-static_assert(kStatusRunsMax < 128 && kStatusGapsMax < 128);
+static_assert(kStatusRunsMax < 128 && kStatusGapsMax < 128 && kStatusHolesMax < 128);
 
 // LEB128: seven bits a byte, low ones first, the top bit says that another byte follows.
 uint8_t* put_varint(uint8_t* p, uint64_t v) {
@@ -104,19 +104,86 @@ bool decode_runs(Reader* reader, Status* out) {
   return extents <= out->done_back;
 }
 
-// They stand at the end, or not at all.
+// Behind all of the above, or not there. A 0 stands only where holes follow.
 bool decode_padded(Reader* reader, Status* out) {
   out->padded_count = 0;
   if (reader->at_end()) return true;
-  if (!reader->varint(&out->padded_count) || out->padded_count == 0 || out->padded_count > kPaddedSizesMax) {
-    return false;
-  }
+  if (!reader->varint(&out->padded_count) || out->padded_count > kPaddedSizesMax) return false;
+  if (out->padded_count == 0 && reader->at_end()) return false;
   for (uint32_t i = 0; i < out->padded_count; ++i) {
     PaddedSize& size = out->padded[i];
     if (!reader->varint(&size.bytes) || !reader->varint(&size.count)) return false;
     if (size.bytes == 0 || size.bytes > kChunkBytesMax || size.count == 0) return false;
   }
   return true;
+}
+
+// At the end, or not there.
+bool decode_holes(Reader* reader, Status* out) {
+  out->holes_count = 0;
+  if (reader->at_end()) return true;
+  if (!reader->varint(&out->holes_count) || out->holes_count == 0 || out->holes_count > kStatusHolesMax)
+    return false;
+  uint32_t runs = 0;
+  for (uint32_t i = 0; i < out->holes_count; ++i) {
+    ExtentHoles& holes = out->holes[i];
+    if (!reader->varint(&holes.object) || !reader->varint(&holes.number) || !reader->varint(&holes.told) ||
+        !reader->varint(&holes.run_count) || holes.told > kChunksPerExtentMax ||
+        holes.run_count > kStatusHoleRunsMax - runs) {
+      return false;
+    }
+    uint32_t previous_end = 0;
+    for (uint32_t n = 0; n < holes.run_count; ++n) {
+      ChunkRun& run = out->hole_runs[runs++];
+      uint32_t skip = 0;
+      if (!reader->varint(&skip) || !reader->varint(&run.count) || run.count == 0) return false;
+      const uint32_t room = holes.told - previous_end;
+      if (skip > room || run.count > room - skip) return false;
+      run.first = previous_end + skip;
+      previous_end = run.first + run.count;
+    }
+  }
+  return true;
+}
+
+// How many of the runs fit into `room` bytes with what stands before them; 0: none.
+uint32_t hole_runs_that_fit(const ExtentHoles& holes, const ChunkRun* runs, size_t room) {
+  size_t bytes = varint_bytes(holes.object) + varint_bytes(holes.number) + varint_bytes(holes.told) +
+                 varint_bytes(holes.run_count);
+  uint32_t previous_end = 0;
+  uint32_t count = 0;
+  for (; count < holes.run_count; ++count) {
+    bytes += varint_bytes(runs[count].first - previous_end) + varint_bytes(runs[count].count);
+    if (bytes > room) break;
+    previous_end = runs[count].first + runs[count].count;
+  }
+  return count;
+}
+
+// From `p` on, where `with_padded` says whether padded sizes stand before. Returns where they end.
+uint8_t* put_holes(const Status& s, bool with_padded, uint8_t* p, const uint8_t* end, uint32_t* written) {
+  uint8_t* const begin = p;
+  if (!with_padded) p = p < end ? put_varint(p, 0) : p;
+  uint8_t* const extents = p++;
+  const ChunkRun* runs = s.hole_runs;
+  for (bool all = true; all && *written < s.holes_count && p < end; ++*written) {
+    const ExtentHoles& holes = s.holes[*written];
+    const uint32_t count = hole_runs_that_fit(holes, runs, static_cast<size_t>(end - p));
+    if (count == 0) break;
+    all = count == holes.run_count;
+    const uint32_t told = all ? holes.told : runs[count].first;
+    p = put_varint(put_varint(p, holes.object), holes.number);
+    p = put_varint(put_varint(p, told), count);
+    uint32_t previous_end = 0;
+    for (uint32_t n = 0; n < count; ++n) {
+      p = put_varint(put_varint(p, runs[n].first - previous_end), runs[n].count);
+      previous_end = runs[n].first + runs[n].count;
+    }
+    runs += count;
+  }
+  if (*written == 0) return begin;
+  *extents = static_cast<uint8_t>(*written);
+  return p;
 }
 
 size_t padded_bytes(const Status& s) {
@@ -157,10 +224,12 @@ StatusWritten encode_status(const Status& s, std::span<uint8_t> out) {
     previous_end = run.first + run.count;
   }
   previous_end = 0;
+  const uint8_t* const gaps_end = s.holes_count > 0 ? end - (end - p) / 2 : end;
   for (; written.gaps < s.gap_count; ++written.gaps) {
     const GapRun& gap = s.gaps[written.gaps];
     const uint64_t skip = gap.first - previous_end;
-    if (p + varint_bytes(skip) + varint_bytes(gap.count) > end) break;
+    const bool first = written.gaps == 0;  // there is room for one, however large
+    if (p + varint_bytes(skip) + varint_bytes(gap.count) > (first ? end : gaps_end)) break;
     p = put_varint(put_varint(p, skip), gap.count);
     previous_end = gap.first + gap.count;
   }
@@ -172,6 +241,7 @@ StatusWritten encode_status(const Status& s, std::span<uint8_t> out) {
       p = put_varint(put_varint(p, s.padded[written.padded].bytes), s.padded[written.padded].count);
     }
   }
+  if (s.holes_count > 0) p = put_holes(s, with_padded, p, out.data() + out.size(), &written.holes);
   written.bytes = static_cast<size_t>(p - out.data());
   return written;
 }
@@ -187,7 +257,7 @@ bool decode_status(std::span<const uint8_t> payload, Status* out) {
     if (__builtin_add_overflow(previous_end, skip, &gap.first)) return false;
     if (__builtin_add_overflow(gap.first, gap.count, &previous_end)) return false;
   }
-  return decode_padded(&reader, out) && reader.at_end();
+  return decode_padded(&reader, out) && decode_holes(&reader, out) && reader.at_end();
 }
 
 }  // namespace sluice::wire

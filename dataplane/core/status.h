@@ -3,7 +3,8 @@
 // Pure. WIRE.md, "Status". Every number is a varint, so that a status is short where a channel loses long
 // datagrams. Completed extents are numbered in the order of completion, listed as runs, and repeated until
 // the sender has echoed their number (Header::done_seen), so none is ever lost; gaps (runs of lost tx_seq)
-// are repeated in several statuses, and NEED over the control stream is behind them. Positive and negative
+// are repeated in several statuses, and NEED over the control stream is behind them. Where most is lost, what
+// extents still miss is told by place as well. Positive and negative
 // acknowledgement together: Phatpackets (docs/SOURCES.md), section 2.2.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,6 +22,8 @@ inline constexpr uint32_t kStatusRunsMax = 127;   // one byte tells how many
 inline constexpr uint32_t kStatusGapsMax = 127;   // so too
 inline constexpr uint32_t kStatusDoneMax = 1024;  // extents of all runs together
 inline constexpr uint32_t kPaddedSizesMax = 16;   // of padded probes, that one status tells of
+inline constexpr uint32_t kStatusHolesMax = 32;   // extents whose holes it tells
+inline constexpr uint32_t kStatusHoleRunsMax = 512;
 
 struct DoneExtent {
   uint32_t object = 0;
@@ -45,6 +48,20 @@ struct PaddedSize {
   uint32_t count = 0;
 };
 
+// Chunks one behind the other, of one extent.
+struct ChunkRun {
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
+
+// What has not come of an extent, for a sender whose path loses most of what it sends.
+struct ExtentHoles {
+  uint32_t object = 0;
+  uint32_t told = 0;    // of so many chunks, from the first one: the runs are those that are missing
+  uint64_t number = 0;  // as in DoneExtent
+  uint32_t run_count = 0;
+};
+
 struct Status {
   uint64_t echo_send_time_ns = 0;  // send time of the newest datagram of this flow, 0: none yet
   uint64_t echo_hold_ns = 0;       // how long ago it arrived
@@ -66,6 +83,9 @@ struct Status {
   GapRun gaps[kStatusGapsMax];  // ascending, not touching
   uint32_t padded_count = 0;
   PaddedSize padded[kPaddedSizesMax];  // that came lately: how many of which size
+  uint32_t holes_count = 0;
+  ExtentHoles holes[kStatusHolesMax];
+  ChunkRun hole_runs[kStatusHoleRunsMax];  // those of the first extent, then those of the next
 
   uint32_t done_first() const { return done_end - done_back; }
 };
@@ -75,11 +95,12 @@ struct StatusWritten {
   uint32_t runs = 0;
   uint32_t gaps = 0;
   uint32_t padded = 0;
+  uint32_t holes = 0;  // extents, the last one perhaps with fewer runs and less told
 };
 
 // Writes as many entries as fit in `out`, which is at least kStatusBytesMin. Where there are gaps, runs take
-// half of the room at most. Padded sizes are all there, or none is where that would leave less than the
-// least.
+// half of the room at most; where there are holes, gaps take half of what is left. Padded sizes are all
+// there, or none is where that would leave less than the least.
 StatusWritten encode_status(const Status& status, std::span<uint8_t> out);
 // False when it does not parse; then *out is unspecified.
 bool decode_status(std::span<const uint8_t> payload, Status* out);

@@ -6,6 +6,7 @@
 
 #include "dataplane/base/input_for_fuzz.h"
 #include "dataplane/core/status.h"
+#include "dataplane/core/wire.h"
 
 namespace {
 
@@ -28,6 +29,16 @@ bool same(const wire::Status& a, const wire::Status& b, const wire::StatusWritte
   for (uint32_t i = 0; i < said.padded; ++i) {
     equal = equal && a.padded[i].bytes == b.padded[i].bytes && a.padded[i].count == b.padded[i].count;
   }
+  uint32_t run = 0;
+  for (uint32_t i = 0; i < said.holes; ++i) {
+    const bool whole = b.holes[i].run_count == a.holes[i].run_count;
+    equal = equal && a.holes[i].object == b.holes[i].object && a.holes[i].number == b.holes[i].number &&
+            (whole ? b.holes[i].told == a.holes[i].told : i + 1 == said.holes);
+    for (uint32_t n = 0; n < b.holes[i].run_count; ++n, ++run) {
+      equal = equal && a.hole_runs[run].first == b.hole_runs[run].first &&
+              a.hole_runs[run].count == b.hole_runs[run].count;
+    }
+  }
   return equal;
 }
 
@@ -44,7 +55,8 @@ void round_trip(const wire::Status& status, size_t room) {
   fuzz::require(said.padded == status.padded_count || said.padded == 0,
                 "padded sizes are all there, or none is");
   fuzz::require(again.run_count == said.runs && again.gap_count == said.gaps &&
-                    again.padded_count == said.padded && same(status, again, said),
+                    again.padded_count == said.padded && again.holes_count == said.holes &&
+                    same(status, again, said),
                 "and says the same");
   if (room >= wire::kStatusBytesMin + 40 * (wire::kStatusRunsMax + wire::kStatusGapsMax)) {
     fuzz::require(
@@ -62,7 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   wire::Status status;
   if (!wire::decode_status(payload, &status)) return 0;
   fuzz::require(status.run_count <= wire::kStatusRunsMax && status.gap_count <= wire::kStatusGapsMax &&
-                    status.padded_count <= wire::kPaddedSizesMax,
+                    status.padded_count <= wire::kPaddedSizesMax &&
+                    status.holes_count <= wire::kStatusHolesMax,
                 "counts are in bounds");
   uint64_t extents = 0;
   for (uint32_t i = 0; i < status.run_count; ++i) {
@@ -76,6 +89,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     end = status.gaps[i].first + status.gaps[i].count;
     fuzz::require(end > status.gaps[i].first, "and do not run over");
   }
+  uint32_t runs = 0;
+  for (uint32_t i = 0; i < status.holes_count; ++i) {
+    uint32_t missing_end = 0;
+    for (uint32_t n = 0; n < status.holes[i].run_count; ++n, ++runs) {
+      const wire::ChunkRun& run = status.hole_runs[runs];
+      fuzz::require(run.first >= missing_end && run.count > 0, "holes ascend and are not empty");
+      missing_end = run.first + run.count;
+    }
+    fuzz::require(missing_end <= status.holes[i].told && status.holes[i].told <= wire::kChunksPerExtentMax,
+                  "and lie within what is told");
+  }
+  fuzz::require(runs <= wire::kStatusHoleRunsMax, "as many as there can be");
   round_trip(status, room);
   round_trip(status, 16384);
   return 0;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -109,6 +111,100 @@ TEST(Status, RefusesPaddedSizesThatCannotBe) {
   EXPECT_FALSE(taken({1, 0x81, 0x80, 2, 1}));  // 32769 bytes
   EXPECT_FALSE(taken({1, 100, 3, 9}));
   EXPECT_FALSE(taken({17}));
+}
+
+Status with_holes() {
+  Status s;
+  s.holes_count = 3;
+  s.holes[0] = {.object = 2, .told = 4096, .number = 300, .run_count = 2};
+  s.holes[1] = {.object = 0xFFFFFFFF, .told = 1, .number = UINT64_MAX, .run_count = 1};
+  s.holes[2] = {.object = 2, .told = 200, .number = 298, .run_count = 3};
+  const ChunkRun runs[] = {{0, 1}, {4000, 96}, {0, 1}, {3, 1}, {5, 100}, {130, 1}};
+  std::copy(std::begin(runs), std::end(runs), s.hole_runs);
+  return s;
+}
+
+TEST(Status, TellsWhichChunksOfExtentsAreMissing) {
+  Status s = with_holes();
+  for (const uint32_t padded : {0U, 2U}) {
+    s.padded_count = padded;
+    s.padded[0] = s.padded[1] = {.bytes = 1400, .count = 3};
+    StatusWritten said;
+    const auto bytes = encoded(s, kStatusBytesMax, &said);
+    EXPECT_EQ(said.holes, 3U);
+    Status d;
+    ASSERT_TRUE(decode_status(bytes, &d));
+    EXPECT_EQ(d.padded_count, padded);
+    ASSERT_EQ(d.holes_count, 3U);
+    for (uint32_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(d.holes[i].object, s.holes[i].object);
+      EXPECT_EQ(d.holes[i].number, s.holes[i].number);
+      EXPECT_EQ(d.holes[i].told, s.holes[i].told);
+      EXPECT_EQ(d.holes[i].run_count, s.holes[i].run_count);
+    }
+    for (uint32_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(d.hole_runs[i].first, s.hole_runs[i].first);
+      EXPECT_EQ(d.hole_runs[i].count, s.hole_runs[i].count);
+    }
+  }
+}
+
+// Where an extent's runs do not all fit, the first ones are told, and nothing of the chunks behind them.
+TEST(Status, TellsOfAsManyHolesAsFitBesideTheGaps) {
+  Status s;
+  s.holes_count = 2;
+  s.holes[0] = {.object = 1, .told = 1100, .number = 7, .run_count = 200};
+  s.holes[1] = {.object = 1, .told = 1100, .number = 9, .run_count = 200};
+  for (uint32_t i = 0; i < 400; ++i) s.hole_runs[i] = {.first = i % 200 * 5 + 1, .count = 2};
+  s.gap_count = kStatusGapsMax;
+  for (uint32_t i = 0; i < kStatusGapsMax; ++i) s.gaps[i] = {1000 + 10 * uint64_t{i}, 2};
+  uint32_t most = 0;
+  for (size_t room = kStatusBytesMin; room <= kStatusBytesMax; ++room) {
+    StatusWritten said;
+    const auto bytes = encoded(s, room, &said);
+    ASSERT_LE(bytes.size(), room);
+    Status d;
+    ASSERT_TRUE(decode_status(bytes, &d));
+    ASSERT_EQ(d.holes_count, said.holes);
+    ASSERT_GE(said.holes, 1U);
+    ASSERT_GE(said.gaps, 30U);
+    const ExtentHoles& last = d.holes[said.holes - 1];
+    if (last.run_count < 200) {
+      ASSERT_EQ(last.told, s.hole_runs[last.run_count].first);
+    } else {
+      ASSERT_EQ(last.told, 1100U);
+    }
+    const uint32_t runs = 200 * (said.holes - 1) + last.run_count;
+    ASSERT_GE(runs, most);
+    most = runs;
+  }
+  EXPECT_GT(most, 300U);
+}
+
+TEST(Status, RefusesHolesThatCannotBe) {
+  const auto plain = encoded(Status());
+  const auto taken = [&](std::vector<uint8_t> more) {
+    auto bytes = plain;
+    bytes.insert(bytes.end(), more.begin(), more.end());
+    Status d;
+    return decode_status(bytes, &d);
+  };
+  EXPECT_TRUE(taken({0, 1, 2, 9, 5, 1, 3, 2}));
+  EXPECT_TRUE(taken({1, 100, 3, 1, 2, 9, 5, 0})) << "behind padded sizes; all five have come";
+  EXPECT_FALSE(taken({0, 0})) << "of no extent";
+  EXPECT_FALSE(taken({0, 33})) << "of too many";
+  EXPECT_FALSE(taken({0, 1, 2, 9, 5, 1, 3, 3})) << "beyond what is told";
+  EXPECT_FALSE(taken({0, 1, 2, 9, 5, 1, 6, 1}));
+  EXPECT_FALSE(taken({0, 1, 2, 9, 5, 1, 3, 0})) << "a run of nothing";
+  EXPECT_FALSE(taken({0, 1, 2, 9, 0x81, 0x20, 0})) << "4097 chunks";
+  EXPECT_FALSE(taken({0, 1, 2, 9, 5, 1, 3, 2, 0})) << "bytes behind it";
+  const std::vector<uint8_t> whole{0, 1, 2, 9, 5, 1, 3, 2};
+  for (size_t n = 1; n < whole.size(); ++n) {
+    EXPECT_FALSE(taken({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)})) << n;
+  }
+  std::vector<uint8_t> many{0, 1, 2, 9, 0x80, 0x20, 0x81, 0x04};  // 513 runs
+  for (int i = 0; i < 513; ++i) many.insert(many.end(), {1, 1});
+  EXPECT_FALSE(taken(many));
 }
 
 TEST(Status, CarriesDelaysOfAnySize) {
@@ -223,6 +319,7 @@ TEST(Status, SurvivesRandomBytes) {
     if (decode_status(std::span(bytes).first(random() % bytes.size()), &d)) {
       EXPECT_LE(d.run_count, kStatusRunsMax);
       EXPECT_LE(d.gap_count, kStatusGapsMax);
+      EXPECT_LE(d.holes_count, kStatusHolesMax);
     }
   }
 }

@@ -60,7 +60,7 @@ TEST(Golden, Data) {
   EXPECT_EQ(sealed(CrcKind::kCrc32c, header, payload), documented("data, CRC-32C"));
 }
 
-TEST(Golden, Status) {
+wire::Status some_status() {
   wire::Status status{.echo_send_time_ns = 0x0102030405060708,
                       .echo_hold_ns = 1000,
                       .received_end = 7,
@@ -80,10 +80,32 @@ TEST(Golden, Status) {
   status.runs[1] = {.object = 2, .count = 1, .first = 298};
   status.gaps[0] = {.first = 2, .count = 1};
   status.gaps[1] = {.first = 4, .count = 2};
+  return status;
+}
+
+Bytes encoded(const wire::Status& status) {
   Bytes payload(wire::kStatusBytesMax);
   payload.resize(wire::encode_status(status, payload).bytes);
-  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kStatus, 41, 0x1112131415161718, 0, 0), payload),
+  return payload;
+}
+
+TEST(Golden, Status) {
+  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kStatus, 41, 0x1112131415161718, 0, 0),
+                   encoded(some_status())),
             documented("status"));
+}
+
+TEST(Golden, StatusWithHoles) {
+  wire::Status status = some_status();
+  status.holes_count = 2;
+  status.holes[0] = {.object = 2, .told = 64, .number = 302, .run_count = 3};
+  status.holes[1] = {.object = 2, .told = 20, .number = 304, .run_count = 1};
+  status.hole_runs[0] = {.first = 0, .count = 1};
+  status.hole_runs[1] = {.first = 5, .count = 3};
+  status.hole_runs[2] = {.first = 63, .count = 1};
+  status.hole_runs[3] = {.first = 18, .count = 2};
+  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kStatus, 42, 0x1112131415161719, 0, 0), encoded(status)),
+            documented("status, holes"));
 }
 
 TEST(Golden, Probe) {

@@ -4,6 +4,7 @@
 import concurrent.futures
 import contextlib
 import os
+import dataclasses
 import re
 import subprocess
 
@@ -25,6 +26,7 @@ def documented(name):
 FLOW = 0x8000112233440007
 STATUS = wire.Status(0x0102030405060708, 1000, 7, 4, 0, 1, 20, 1_000_000_000, 36009, -5, 300, 6, 3,
                      [(2, 300, 2), (2, 298, 1)], [(2, 1), (4, 2)])  # fmt: skip
+WITH_HOLES = dataclasses.replace(STATUS, holes=[(2, 302, 64, [(0, 1), (5, 3), (63, 1)]), (2, 304, 20, [(18, 2)])])
 DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.RETRANSMISSION, 300 * 65536, 2, 3, 40,
                      36)  # fmt: skip
 
@@ -33,6 +35,7 @@ DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.
     ("data", DATA, wire.CRC64),
     ("data, CRC-32C", DATA, wire.CRC32C),
     ("status", wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack()), wire.CRC64),
+    ("status, holes", wire.Datagram(wire.STATUS, FLOW, 42, 0x1112131415161719, WITH_HOLES.pack()), wire.CRC64),
     ("probe", wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, done_seen=4, statuses_heard=42, credit_wanted=36),
      wire.CRC64),
 ])  # fmt: skip
@@ -46,11 +49,18 @@ def test_golden_datagrams(name, datagram, crc):
             wire.open_sealed(damaged, crc)
 
 
-def test_status_reads_what_it_says():
-    assert wire.Status.unpack(STATUS.pack()) == STATUS
-    for end in range(len(STATUS.pack())):
+@pytest.mark.parametrize("status", [STATUS, WITH_HOLES, dataclasses.replace(WITH_HOLES, padded=[(1400, 3)])],
+                         ids=["plain", "holes", "padded and holes"])  # fmt: skip
+def test_status_reads_what_it_says(status):
+    whole = status.pack()
+    assert wire.Status.unpack(whole) == status
+    plain = len(dataclasses.replace(status, padded=[], holes=[]).pack())  # all else may be left out
+    padded = len(dataclasses.replace(status, holes=[]).pack())
+    for end in set(range(len(whole))) - {plain, padded}:
         with pytest.raises(wire.Invalid):
-            wire.Status.unpack(STATUS.pack()[:end])
+            wire.Status.unpack(whole[:end])
+    with pytest.raises(wire.Invalid):
+        wire.Status.unpack(whole + b"\0")
 
 
 @pytest.mark.parametrize("crc, check", [(wire.CRC64, 0x995DC9BBDF1939FA), (wire.CRC32C, 0xE3069283)])

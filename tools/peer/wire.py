@@ -136,6 +136,7 @@ CRC_OF_KIND = {0: NoCrc(), 1: CRC32C, 2: CRC64}
 
 MAX_RUNS, MAX_GAPS, MAX_DONE, MAX_STATUS_BYTES = 127, 127, 1024, 1024
 MAX_PADDED, MAX_PADDING = 16, 32768
+MAX_HOLES, MAX_HOLE_RUNS, MAX_CHUNKS_PER_EXTENT = 32, 512, 4096
 
 
 @dataclasses.dataclass
@@ -156,6 +157,7 @@ class Status:
     runs: list = dataclasses.field(default_factory=list)  # (object, first extent number, how many)
     gaps: list = dataclasses.field(default_factory=list)  # (first lost tx_seq, how many), ascending
     padded: list = dataclasses.field(default_factory=list)  # (bytes of padding, how many such probes came)
+    holes: list = dataclasses.field(default_factory=list)  # (object, extent, told, [(first chunk, how many)])
 
     def pack(self):
         body = b"".join(map(varint, (
@@ -171,8 +173,16 @@ class Status:
         for first, count in self.gaps:
             body += varint(first - end) + varint(count)
             end = first + count
-        if self.padded:
+        if self.padded or self.holes:
             body += varint(len(self.padded)) + b"".join(varint(each) for size in self.padded for each in size)
+        if self.holes:
+            body += varint(len(self.holes))
+        for number, extent, told, runs in self.holes:
+            body += varint(number) + varint(extent) + varint(told) + varint(len(runs))
+            end = 0
+            for first, count in runs:
+                body += varint(first - end) + varint(count)
+                end = first + count
         return body
 
     @staticmethod
@@ -209,7 +219,7 @@ class Status:
             status.gaps.append((first, count))
         if rest.left():
             sizes = rest.take()
-            if not 1 <= sizes <= MAX_PADDED:
+            if sizes > MAX_PADDED or (sizes == 0 and not rest.left()):
                 raise Invalid("a status that tells of no padded probes, or of too many sizes")
             for _ in range(sizes):
                 size, count = rest.take(), rest.take()
@@ -217,8 +227,28 @@ class Status:
                     raise Invalid("padded probes that cannot be")
                 status.padded.append((size, count))
         if rest.left():
+            status._unpack_holes(rest)
+        if rest.left():
             raise Invalid("bytes behind a status")
         return status
+
+    def _unpack_holes(self, rest):
+        extents, runs_left = rest.take(), MAX_HOLE_RUNS
+        if not 1 <= extents <= MAX_HOLES:
+            raise Invalid("a status that tells of the holes of no extent, or of too many")
+        for _ in range(extents):
+            number, extent, told, count = (rest.take() for _ in range(4))
+            runs_left -= count
+            if number >= 1 << 32 or told > MAX_CHUNKS_PER_EXTENT or runs_left < 0:
+                raise Invalid("an extent with impossible holes")
+            runs, end = [], 0
+            for _ in range(count):
+                first = end + rest.take()
+                end = first + rest.take()
+                if end == first or end > told:
+                    raise Invalid("a hole of nothing, or beyond what is told")
+                runs.append((first, end - first))
+            self.holes.append((number, extent, told, runs))
 
     def done(self):
         """The entries of the list, each with its number: (number, (object, extent))."""
