@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dataplane/core/hot.h"
+#include "dataplane/core/repetition.h"
 #include "dataplane/lane/rx_flow.h"
 
 namespace sluice::lane {
@@ -108,8 +109,8 @@ void RxSide::query_missing(const board::Command& c) {
       }
       const uint32_t chunk_bytes = e.flow->config.chunk_bytes;
       uint32_t run_end = 0;
-      for (uint32_t i = e.map.next_missing(0, &run_end); i < e.map.chunks() && events < board::kMissingRunsMax;
-           i = e.map.next_missing(run_end, &run_end)) {
+      for (uint32_t i = e.map.next_missing(0, &run_end);
+           i < e.map.chunks() && events < board::kMissingRunsMax; i = e.map.next_missing(run_end, &run_end)) {
         const uint64_t begin = static_cast<uint64_t>(i) * chunk_bytes;
         report(base + begin,
                std::min<uint64_t>(static_cast<uint64_t>(run_end) * chunk_bytes, e.length) - begin);
@@ -225,6 +226,8 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
 
   for (const wire::PaddedSize& size : flow.padded.told(now_ns)) status.padded[status.padded_count++] = size;
 
+  if (Repetition(flow.recent_loss.share()).called_for()) list_holes(flow, &status);
+
   uint8_t payload[wire::kStatusBytesMax];
   // A status without all the sizes that came would tell of sizes that did not.
   const size_t room = status.padded_count > 0 ? sizeof payload : flow.status_loss.payload_bytes_max();
@@ -241,15 +244,42 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   flow.done_log.listed(status, written.runs);
   for (uint32_t i = 0; i < written.gaps; ++i) ++flow.gaps.at(i).said;
   while (!flow.gaps.empty() && flow.gaps.front().said >= flow.status_loss.gap_repeats()) flow.gaps.pop();
+  if (written.holes > 0) {
+    const wire::ExtentHoles& last = status.holes[written.holes - 1];
+    flow.holes_next = table_.find({flow.config.session, last.object, last.number}) + 1;
+  }
   add(flow.slot.state.statuses, 1);
   set(flow.slot.state.credit_extents, status.credit_extents);
   flow.credit_told = status.credit_extents;
   flow.delay_min_ns = INT64_MAX;
   flow.delay_max_ns = INT64_MIN;
-  set(flow.slot.state.network_lost,
-      flow.loss.update(missing_of(status.received_end, status.datagrams_received, status.crc_errors),
-                       now_ns));
+  const uint64_t missing = missing_of(status.received_end, status.datagrams_received, status.crc_errors);
+  const uint64_t lost = flow.loss.update(missing, now_ns);
+  set(flow.slot.state.network_lost, lost);
+  flow.recent_loss.update(status.received_end, lost);
   flow.next_status_ns = next_status_after(flow, now_ns);
+}
+
+// What extents of the flow miss, those in turn that have waited longest to be told of.
+void RxSide::list_holes(const Flow& flow, wire::Status* status) const {
+  uint32_t runs = 0;
+  const auto count = static_cast<uint32_t>(extents_.size());
+  for (uint32_t n = 0; n < count && status->holes_count < wire::kStatusHolesMax; ++n) {
+    const Extent& e = extents_[(flow.holes_next + n) % count];
+    if (e.flow != &flow || e.state != RxExtentState::kFilling) continue;
+    wire::ExtentHoles& holes = status->holes[status->holes_count++];
+    holes = {.object = e.object->id, .told = e.map.chunks(), .number = e.key.number};
+    uint32_t end = 0;
+    for (uint32_t first = e.map.next_missing(0, &end); first < e.map.chunks();
+         first = e.map.next_missing(end, &end)) {
+      if (runs == wire::kStatusHoleRunsMax) {
+        holes.told = first;
+        return;
+      }
+      status->hole_runs[runs++] = {.first = first, .count = end - first};
+      ++holes.run_count;
+    }
+  }
 }
 
 // What has to be said again follows after the usual interval: after ever longer ones while the sender is

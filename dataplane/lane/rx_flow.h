@@ -10,6 +10,7 @@
 #include "dataplane/core/leap.h"
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/padded_probes.h"
+#include "dataplane/core/recent_loss.h"
 #include "dataplane/core/seq_window.h"
 #include "dataplane/core/status.h"
 #include "dataplane/core/status_loss.h"
@@ -77,6 +78,8 @@ struct RxSide::Flow {
   uint32_t credit_wanted = 0;
   int64_t late_delay_ns = INT64_MIN;  // the longest of what was overtaken
   LossLevel loss;
+  RecentLoss recent_loss;
+  uint32_t holes_next = 0;  // the extent of whose holes the next status tells first
   Lateness lateness;
   uint64_t next_status_ns = 0;
   uint64_t last_status_ns = 0;

@@ -13,6 +13,7 @@
 #include "dataplane/core/drain_rate.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/seq_window.h"
+#include "dataplane/core/status.h"
 #include "dataplane/lane/extent_state.h"
 #include "dataplane/lane/flow_channel.h"
 #include "dataplane/lane/worker_resources.h"
@@ -76,6 +77,7 @@ class RxSide {
   void sample_disk(uint64_t now_ns);
   static void look_at_path(Flow& flow, uint64_t now_ns);
   void send_status(Flow& flow, uint64_t now_ns);
+  void list_holes(const Flow& flow, wire::Status* status) const;
   static uint64_t next_status_after(Flow& flow, uint64_t now_ns);
   void take_gaps(Flow& flow);
   void settle_closed(uint32_t flow_slot);

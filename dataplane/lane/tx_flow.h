@@ -72,8 +72,10 @@ struct TxSide::Flow {
   Fifo<SentChunk> retransmissions;
   uint32_t copies_sent = 0;  // of the one in front
   uint64_t first_copy = 0;   // its tx_seq
-  uint32_t repeat_slot = 0;  // the extent that is repeated while there is nothing else to send
-  uint32_t repeat_at = 0;    // bytes of it in this pass
+  uint32_t repeat_slot = 0;  // the extent whose holes are sent while there is nothing else to send
+  uint32_t repeat_at = 0;    // the chunk of it that is next in this pass
+  uint32_t repeat_cost = 0;  // chunks: extents whose next pass would cost more have to wait
+  bool repeated = false;     // something, in this turn over all extents
   Fifo<Repair> repairs;
   uint32_t repair_slot = ExtentTable::kNone;  // the extent that was read for the repair in front
   uint32_t extents_held = 0;                  // in any state but kFree

@@ -270,11 +270,14 @@ TxSide::Sent TxSide::send_padded(Flow& flow, uint64_t leaves_ns) {
   return Sent::kYes;
 }
 
+// Whether send_repeat() could have something to send.
+bool TxSide::repeats(const Flow& flow) { return flow.extents_held > 0 && flow.repetition().called_for(); }
+
 uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
   uint64_t due = UINT64_MAX;
   for (const auto& flow : flows_) {
     const bool waiting = !flow->unsent.empty() || !flow->retransmissions.empty() || !flow->repairs.empty() ||
-                         !flow->padded.empty();
+                         !flow->padded.empty() || repeats(*flow);
     const uint64_t next_ns = flow->pacer.next_ns() - std::min(flow->pacer.next_ns(), ahead_ns());
     if (waiting && next_ns > now_ns) due = std::min(due, next_ns);
     // A probe that was due and did not leave waits for something else, like the device.

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "dataplane/base/check.h"
+#include "dataplane/core/chunk_map.h"
 #include "dataplane/core/hot.h"
 #include "dataplane/lane/tx_flow.h"
 
@@ -156,6 +157,7 @@ bool TxSide::start_read(Flow& flow, Object& object, uint64_t number, bool repair
   e.key = {object.session, object.id, number};
   e.offset = number * object.extent_bytes;
   e.length = object.extent_length(number);
+  e.holes.reset(chunk_count(e.length, flow.config.chunk_bytes));
   object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
   ++flow.extents_held;
   if (!repair) table_.insert(e.key, index);

@@ -14,6 +14,7 @@
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/fifo.h"
+#include "dataplane/core/hole_map.h"
 #include "dataplane/core/pacer.h"
 #include "dataplane/core/sent_ring.h"
 #include "dataplane/core/status.h"
@@ -74,7 +75,9 @@ class TxSide {
     bool listed_early = false;      // the peer has it, by repairs, before its first pass has ended
     bool never_listed = false;      // the peer has it, and will not list it for this flow
     bool retire_when_read = false;  // nobody wants it any more, but the disk has not finished
-    uint8_t passes = 0;             // in which it was repeated without being asked for
+    uint8_t passes = 0;             // in which its holes were sent without being asked for, and since when
+    uint64_t passes_since_ns = 0;
+    HoleMap holes;  // what the peer may still miss
     Flow* flow = nullptr;
     Object* object = nullptr;
     const net::Buffer* buffer = nullptr;
@@ -98,6 +101,7 @@ class TxSide {
   void take_levels(Flow& flow, const wire::Status& status);
   static void take_padded(Flow& flow, const wire::Status& status);
   void take_done(Flow& flow, const wire::Status& status, bool newest);
+  void take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns);
   bool take_done_entry(Flow& flow, uint32_t number, const wire::DoneExtent& extent);
   void take_gaps(Flow& flow, const wire::Status& status);
   void read_ahead(Flow& flow);
@@ -119,6 +123,9 @@ class TxSide {
   void send_probe(Flow& flow, uint64_t now_ns);
   static wire::Header probe_header(const Flow& flow, uint64_t send_time_ns, uint32_t padding_bytes);
   static uint64_t probe_due_ns(const Flow& flow, uint64_t now_ns);
+  static bool repeats(const Flow& flow);
+  static bool may_repeat(const Flow& flow, const Extent& extent, uint32_t passes_max);
+  Extent* find_repeat(Flow& flow, uint32_t passes_max);  // nullptr: nothing is to be repeated
   void finish_first_pass(Flow& flow, uint32_t slot);
   DoneEffect complete(Flow& flow, const wire::DoneExtent& done);
   void take_back(Flow& flow, const DoneTaken& wrong);

@@ -1,6 +1,7 @@
 // What the peer tells a sender: statuses, and through control what it has already.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <span>
 
 #include "dataplane/base/check.h"
 #include "dataplane/core/moved_peer.h"
@@ -76,6 +77,7 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
     take_levels(flow, status);
     note_losses(flow, status, now_ns);
     take_padded(flow, status);
+    take_holes(flow, status, now_ns);
   } else {
     flow.probe_interval_ns = kProbeIntervalNsMin;  // whether the newest lied, the next ones tell
   }
@@ -174,6 +176,25 @@ void TxSide::take_gaps(Flow& flow, const wire::Status& status) {
       add(flow.slot.state.gaps_reported, 1);
       flow.retransmissions.must_push(chunk);
     }
+  }
+}
+
+// An older list than the one before is no harm: what it holds missing is sent once more.
+void TxSide::take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns) {
+  const wire::ChunkRun* runs = status.hole_runs;
+  for (uint32_t i = 0; i < status.holes_count; ++i) {
+    const wire::ExtentHoles& told = status.holes[i];
+    const std::span holes(runs, told.run_count);
+    runs += told.run_count;
+    const uint32_t slot = table_.find({flow.config.session, told.object, told.number});
+    if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) continue;
+    Extent& e = extents_[slot];
+    if (e.state != State::kHeld) continue;  // what did not leave yet is missing, of course
+    e.holes.take(told.told, holes);
+    if (now_ns - e.passes_since_ns < flow.round_trip.smoothed_ns()) continue;
+    e.passes = 0;
+    e.passes_since_ns = now_ns;
+    flow.repeat_cost = std::min(flow.repeat_cost, e.holes.count());
   }
 }
 
