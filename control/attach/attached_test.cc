@@ -285,7 +285,8 @@ TEST_F(AttachedTest, ASessionWithAnOpenFlowIsNotAskedFor) {
   board_->flows().open_flow(FlowSlotId(2), config, nullptr);
   EXPECT_FALSE(run(board_->close_session(session)));
   EXPECT_TRUE(dataplane_.requests.empty());
-  ASSERT_TRUE(dataplane_.board().workers[0].events.push({.kind = board::EventKind::kFlowClosed, .flow = 2}));
+  ASSERT_TRUE(dataplane_.board().workers[0].events.push(
+      {.kind = board::EventKind::kFlowClosed, .flow = 2, .tag = dataplane_.board().flows[2].config.tag}));
   board_->flows().drain();
   EXPECT_TRUE(run(board_->close_session(session)));
 }

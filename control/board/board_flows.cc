@@ -41,7 +41,8 @@ void BoardFlows::release_session(SessionSlotId session) {
 
 bool BoardFlows::session_has_flows(SessionSlotId session) {
   for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
-    if (flows_[slot].open && flow(FlowSlotId(slot)).config.session == session.value()) return true;
+    const Flow& its = flows_[slot];
+    if (its.open && !its.left && flow(FlowSlotId(slot)).config.session == session.value()) return true;
   }
   return false;
 }
@@ -82,21 +83,20 @@ uint32_t BoardFlows::worker_of(const board::FlowConfig& config) const {
 
 void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user) {
   board::FlowSlot& flow_slot = flow(slot);
+  const uint32_t tag = flow_slot.config.tag + 1;
   flow_slot.config = config;
+  flow_slot.config.tag = tag;
   flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);
   flow_slot.control.settled_below.store(0, std::memory_order_release);
   flow_slot.control.credit_extents.store(config.credit_extents, std::memory_order_release);
   flow_slot.gaps.reset();
   flows_[slot.value()] = {.user = user, .open = true};
-  command(
-      {.kind = board::CommandKind::kOpenFlow, .flow = slot.value(), .tag = board::flow_tag(config.flow_id)});
+  command({.kind = board::CommandKind::kOpenFlow, .flow = slot.value(), .tag = flow_slot.config.tag});
 }
 
 void BoardFlows::close_flow(FlowSlotId slot) {
   if (!flows_[slot.value()].open) return;
-  command({.kind = board::CommandKind::kCloseFlow,
-           .flow = slot.value(),
-           .tag = board::flow_tag(flow(slot).config.flow_id)});
+  command({.kind = board::CommandKind::kCloseFlow, .flow = slot.value(), .tag = flow(slot).config.tag});
 }
 
 void BoardFlows::release_flow(FlowSlotId slot) {
@@ -115,9 +115,9 @@ void BoardFlows::handle(const board::Event& event) {
   const bool opened = event.kind == board::EventKind::kFlowOpened;
   const bool closed = event.kind == board::EventKind::kFlowClosed;
   // Of a flow that had the slot before: what a former control asked for may be answered this late.
-  if ((opened || closed) && event.tag != board::flow_tag(flow(slot).config.flow_id)) return;
-  its.answered |= opened;
-  if (!closed && !its.answered) return;
+  if ((opened || closed) && event.tag != flow(slot).config.tag) return;
+  its.answered |= opened && event.value == 0;
+  if (!opened && !closed && !its.answered) return;
   if (closed) {
     // First: the user may give the slot back within the call, and somebody else open a flow in it.
     its.open = false;
@@ -202,23 +202,28 @@ uint32_t BoardFlows::close_leftovers() {
     if (config.flow_id == 0 || config.local_port < port_.udp_port_base || flows_[slot].user != nullptr)
       continue;
     ++left;
-    flows_[slot].open = true;
+    flows_[slot] = {.open = true, .left = true};
     close_flow(FlowSlotId(slot));
   }
   return left;
 }
 
 uint32_t BoardFlows::leftovers() const {
-  return static_cast<uint32_t>(std::count_if(flows_.begin(), flows_.end(), [](const Flow& flow) {
-    return flow.open && flow.user == nullptr && !flow.released;
-  }));
+  return static_cast<uint32_t>(
+      std::count_if(flows_.begin(), flows_.end(), [](const Flow& flow) { return flow.open && flow.left; }));
 }
 
+// Whose worker does not say that it has ended keeps its slot and port until it does.
 void BoardFlows::forget_leftovers() {
   for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
-    if (flows_[slot].user != nullptr) continue;
-    flow(FlowSlotId(slot)).config.flow_id = 0;
-    flows_[slot].open = false;
+    Flow& its = flows_[slot];
+    if (its.open && its.left) {
+      const board::FlowConfig& config = flow(FlowSlotId(slot)).config;
+      table_.hold({.slot = FlowSlotId(slot), .worker = worker_of(config), .local_port = config.local_port});
+      its.released = true;
+    } else if (its.user == nullptr) {
+      flow(FlowSlotId(slot)).config.flow_id = 0;
+    }
   }
 }
 

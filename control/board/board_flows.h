@@ -63,14 +63,15 @@ class BoardFlows {
   // Before users come: flows that a former control left and nobody goes on with are closed.
   uint32_t close_leftovers();  // how many there are
   uint32_t leftovers() const;  // that have not ended yet
-  void forget_leftovers();     // they have ended, or been waited for long enough
+  void forget_leftovers();     // they have ended, or been waited for long enough: users may come
 
  private:
   struct Flow {
     BoardUser* user = nullptr;
     bool open = false;      // kOpenFlow was given, kFlowClosed not yet seen
-    bool answered = false;  // kFlowOpened was seen
+    bool answered = false;  // kFlowOpened was seen, and was no refusal
     bool released = false;  // nobody waits for it any more
+    bool left = false;      // by a former control
   };
   void handle(const board::Event& event);
   void grant();

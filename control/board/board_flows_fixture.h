@@ -76,8 +76,7 @@ class BoardFlowsTest : public testing::Test {
     flows_->ask_flows(&user, lanes, false);
     ASSERT_EQ(user.grants.size(), lanes);
     for (uint32_t lane = 0; lane < lanes; ++lane) {
-      const FlowSlotId slot = open(user, lane, flow_id + lane);
-      ASSERT_TRUE(say(worker_of(slot), {.kind = board::EventKind::kFlowOpened, .flow = slot.value()}));
+      ASSERT_TRUE(say_opened(open(user, lane, flow_id + lane)));
     }
     flows_->drain();
     user.events.clear();
@@ -87,8 +86,15 @@ class BoardFlowsTest : public testing::Test {
     return (board_->flows[slot.value()].config.local_port - kPortBase) % board_->port.workers;
   }
   bool say(uint32_t worker, const board::Event& event) { return board_->workers[worker].events.push(event); }
+  uint32_t tag_of(FlowSlotId slot) const { return board_->flows[slot.value()].config.tag; }
+  bool say_opened(FlowSlotId slot, uint64_t refusal = 0) {
+    return say(
+        worker_of(slot),
+        {.kind = board::EventKind::kFlowOpened, .flow = slot.value(), .tag = tag_of(slot), .value = refusal});
+  }
   bool say_closed(FlowSlotId slot) {
-    return say(worker_of(slot), {.kind = board::EventKind::kFlowClosed, .flow = slot.value()});
+    return say(worker_of(slot),
+               {.kind = board::EventKind::kFlowClosed, .flow = slot.value(), .tag = tag_of(slot)});
   }
   // What the worker finds in its ring, taken out.
   std::vector<board::Command> commands(uint32_t worker) {

@@ -175,7 +175,7 @@ TEST_F(BoardFlowsTest, ASlotThatIsOpenedAgainWithinTheCallKeepsItsFlow) {
   ASSERT_EQ(next.grants[0].slot, slot);
   EXPECT_EQ(board_->flows[slot.value()].config.flow_id, 777U);
   EXPECT_TRUE(flows_->session_has_flows(next.session));
-  ASSERT_TRUE(say(worker_of(slot), {.kind = EventKind::kFlowOpened, .flow = slot.value()}));
+  ASSERT_TRUE(say_opened(slot));
   flows_->drain();
   EXPECT_EQ(next.events.size(), 1U);
 }
@@ -185,20 +185,21 @@ TEST_F(BoardFlowsTest, ASlotThatIsOpenedAgainWithinTheCallKeepsItsFlow) {
 TEST_F(BoardFlowsTest, LateAnswersForAFlowThatHadTheSlotAreNotOfTheNextOne) {
   TestUser user;
   flows_->ask_flows(&user, 1, false);
-  const FlowSlotId slot = open(user, 0, 100ULL << 16);
+  const FlowSlotId slot = open(user, 0, 100);
   const uint32_t tag = commands(worker_of(slot)).at(0).tag;
+  const uint32_t before = tag - 1;
   const auto answer = [&](EventKind kind, uint32_t to) {
     ASSERT_TRUE(say(worker_of(slot), {.kind = kind, .flow = slot.value(), .tag = to}));
     flows_->drain();
   };
   for (const EventKind kind : {EventKind::kFlowOpened, EventKind::kFlowClosed, EventKind::kFlowClosed}) {
-    answer(kind, tag + 1);
+    answer(kind, before);
   }
   answer(EventKind::kExtentSent, 0);  // of that flow, too: this one was not opened yet
   EXPECT_TRUE(user.events.empty());
   EXPECT_TRUE(flows_->session_has_flows(user.session));
   answer(EventKind::kFlowOpened, tag);
-  answer(EventKind::kFlowClosed, tag + 1);
+  answer(EventKind::kFlowClosed, before);
   answer(EventKind::kExtentSent, 0);
   ASSERT_EQ(user.events.size(), 2U);
   EXPECT_EQ(user.events[0].kind, EventKind::kFlowOpened);
@@ -208,6 +209,26 @@ TEST_F(BoardFlowsTest, LateAnswersForAFlowThatHadTheSlotAreNotOfTheNextOne) {
   answer(EventKind::kFlowClosed, tag);
   EXPECT_EQ(user.events.size(), 3U);
   EXPECT_FALSE(flows_->session_has_flows(user.session));
+}
+
+// Whoever is refused closes its flow all the same: the slot is free once the worker has said that it is.
+TEST_F(BoardFlowsTest, ARefusedFlowGivesItsSlotBack) {
+  TestUser user;
+  flows_->ask_flows(&user, 1, false);
+  const FlowSlotId slot = open(user, 0, 100);
+  ASSERT_TRUE(say_opened(slot, EEXIST));
+  flows_->drain();
+  ASSERT_EQ(user.events.size(), 1U);
+  EXPECT_EQ(user.events[0].value, static_cast<uint64_t>(EEXIST));
+  ASSERT_TRUE(say(worker_of(slot), {.kind = EventKind::kExtentFailed, .flow = slot.value()}));
+  flows_->drain();
+  EXPECT_EQ(user.events.size(), 1U) << "of the flow that has the slot still";
+  flows_->close_flow(slot);
+  flows_->release_flow(slot);
+  EXPECT_FALSE(flows_->table().take_flows(board::kFlowsMax));
+  ASSERT_TRUE(say_closed(slot));
+  flows_->drain();
+  EXPECT_TRUE(flows_->table().take_flows(board::kFlowsMax));
 }
 
 TEST_F(BoardFlowsTest, WhoGivesUpOrIsForgottenLetsTheNextOneIn) {

@@ -110,6 +110,8 @@ void FlowTable::release_flow(FlowSlotId slot) {
   freed = Flow();
 }
 
+void FlowTable::hold(const FlowGrant& grant) { flow(grant.slot) = {.taken = true, .grant = grant}; }
+
 bool FlowTable::adopt(SessionSlotId session, const std::vector<FlowGrant>& flows,
                       const std::vector<uint32_t>& credit) {
   if (session.value() >= board::kSessionsMax || session_taken(session) || flows.size() != credit.size())

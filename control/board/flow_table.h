@@ -46,6 +46,7 @@ class FlowTable {
   uint32_t grow_credit(FlowSlotId slot, uint32_t wanted);
   bool take_buffers(const std::vector<FlowGrant>& flows);  // tx
   void release_flow(FlowSlotId slot);                      // with its credit or buffers
+  void hold(const FlowGrant& grant);                       // nobody may have it until it is released
   // What a former control took, and its flows still use. False when that cannot be.
   bool adopt(SessionSlotId session, const std::vector<FlowGrant>& flows, const std::vector<uint32_t>& credit);
 

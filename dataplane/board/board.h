@@ -62,6 +62,10 @@ struct FlowConfig {
   uint8_t expected_loss_percent = 0;  // tx: what the path loses whatever is sent, as declared; 0 to 95
   Reach reach = Reach::kAgreed;
   uint8_t reserved[3] = {};
+  // One more than that of the flow that had the slot before. A control that died may have left commands and
+  // answers of flows that are gone.
+  uint32_t tag = 0;
+  uint32_t reserved_too = 0;
 };
 
 // Written by control while the flow lives.
@@ -139,7 +143,7 @@ struct alignas(64) FlowSlot {
 // ---- commands and events ---------------------------------------------------------------------
 
 enum class CommandKind : uint32_t {
-  kOpenFlow = 1,        // flow; tag: flow_tag of its config
+  kOpenFlow = 1,        // flow; tag: that of its config
   kCloseFlow = 2,       // flow and its tag; answered by kFlowClosed once no I/O or buffer of it is left
   kPartition = 3,       // tx flow: send [offset, offset+length) of object; offset is extent-aligned
   kRepair = 4,          // tx flow: send these bytes again (NEED); any offset and length
@@ -150,10 +154,6 @@ enum class CommandKind : uint32_t {
   kPeerHas = 9,  // tx flow: the peer has these bytes, whoever sent them: hold none of their extents any more
   kSendPadded = 10,  // tx flow: send `tag` probes with `length` bytes of padding
 };
-
-// Tells flows apart that have the same slot, one after the other. A control that died may have left commands,
-// and answers to them, of flows that are gone.
-constexpr uint32_t flow_tag(uint64_t flow_id) { return static_cast<uint32_t>(flow_id >> 16); }
 
 struct Command {
   CommandKind kind{};
@@ -247,7 +247,7 @@ struct alignas(64) Board {
 // ---- layout ----------------------------------------------------------------------------------
 
 // A daemon of another build may be at the other end. What changes one of these numbers changes kVersion.
-static_assert(SLUICE_BYTES(FlowConfig, 96) && SLUICE_AT(FlowConfig, flow_id, 0) &&
+static_assert(SLUICE_BYTES(FlowConfig, 104) && SLUICE_AT(FlowConfig, flow_id, 0) &&
               SLUICE_AT(FlowConfig, rate_bps, 8) && SLUICE_AT(FlowConfig, rate_bps_max, 16) &&
               SLUICE_AT(FlowConfig, partition_bytes, 24) && SLUICE_AT(FlowConfig, session, 32) &&
               SLUICE_AT(FlowConfig, chunk_bytes, 36) && SLUICE_AT(FlowConfig, extent_bytes, 40) &&
@@ -256,7 +256,8 @@ static_assert(SLUICE_BYTES(FlowConfig, 96) && SLUICE_AT(FlowConfig, flow_id, 0) 
               SLUICE_AT(FlowConfig, local_ip, 56) && SLUICE_AT(FlowConfig, peer_ip, 72) &&
               SLUICE_AT(FlowConfig, direction, 88) && SLUICE_AT(FlowConfig, crc_kind, 89) &&
               SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, expected_loss_percent, 91) &&
-              SLUICE_AT(FlowConfig, reach, 92) && SLUICE_AT(FlowConfig, reserved, 93));
+              SLUICE_AT(FlowConfig, reach, 92) && SLUICE_AT(FlowConfig, reserved, 93) &&
+              SLUICE_AT(FlowConfig, tag, 96));
 static_assert(SLUICE_BYTES(FlowControl, 24) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16));
 static_assert(SLUICE_BYTES(FlowState, 448) && SLUICE_AT(FlowState, chunks, 0) &&

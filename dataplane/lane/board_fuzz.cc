@@ -41,8 +41,7 @@ void open_flow(World& world, uint32_t node, uint32_t slot, const board::FlowConf
   board::FlowSlot& flow = world.nodes[node].board().flows[slot];
   flow.config = config;
   flow.control.rate_bps = config.rate_bps;
-  world.nodes[node].board().workers[0].commands.push(
-      {.kind = board::CommandKind::kOpenFlow, .flow = slot, .tag = board::flow_tag(config.flow_id)});
+  world.nodes[node].board().workers[0].commands.push({.kind = board::CommandKind::kOpenFlow, .flow = slot});
 }
 
 void open_object(World& world, uint32_t node, uint32_t session, uint32_t id, uint32_t flags, uint64_t size) {

@@ -58,7 +58,7 @@ void open_flow(World& world, uint32_t slot, uint64_t flow_id, board::Direction d
   board::FlowSlot& flow = world.node.board().flows[slot];
   flow.config = c;
   flow.control.rate_bps = c.rate_bps;
-  command(world, {.kind = CommandKind::kOpenFlow, .flow = slot, .tag = board::flow_tag(flow_id)});
+  command(world, {.kind = CommandKind::kOpenFlow, .flow = slot});
 }
 
 void begin(World& world, fuzz::Input& input) {

@@ -110,16 +110,17 @@ class Lane : public ::testing::Test {
     c.status_interval_ns = 1'000'000;
     c.crc_kind = static_cast<uint8_t>(crc);
     c.local_port = c.peer_port = 47000;
+    c.tag = 5;
     std::memcpy(c.local_ip, b_.port.info().ip4, 16);
     std::memcpy(c.peer_ip, a_.port.info().ip4, 16);
     c.direction = board::Direction::kRx;
     b_.board().flows[kRxSlot].config = c;
-    b_.command({.kind = board::CommandKind::kOpenFlow, .flow = kRxSlot, .tag = board::flow_tag(c.flow_id)});
+    b_.command({.kind = board::CommandKind::kOpenFlow, .flow = kRxSlot, .tag = c.tag});
     std::swap(c.local_ip, c.peer_ip);
     c.direction = board::Direction::kTx;
     a_.board().flows[kTxSlot].config = c;
     a_.board().flows[kTxSlot].control.rate_bps = 20'000'000'000;
-    a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot, .tag = board::flow_tag(c.flow_id)});
+    a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot, .tag = c.tag});
   }
 
   int make_file(const std::string& name) const {
@@ -280,7 +281,7 @@ class Lane : public ::testing::Test {
   }
 
   void close_flows() {
-    const uint32_t tag = board::flow_tag(a_.board().flows[kTxSlot].config.flow_id);
+    const uint32_t tag = a_.board().flows[kTxSlot].config.tag;
     a_.command({.kind = board::CommandKind::kCloseFlow, .flow = kTxSlot, .tag = tag});
     b_.command({.kind = board::CommandKind::kCloseFlow, .flow = kRxSlot, .tag = tag});
     for (int i = 0; i < 1000 && closed_ < 2; ++i) {

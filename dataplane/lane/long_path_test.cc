@@ -114,14 +114,12 @@ class LongPath : public ::testing::TestWithParam<Case> {
     std::memcpy(c.peer_ip, source_.port.info().ip4, 16);
     c.direction = board::Direction::kRx;
     rx_.config = c;
-    destination_.command(
-        {.kind = board::CommandKind::kOpenFlow, .flow = kRxSlot, .tag = board::flow_tag(c.flow_id)});
+    destination_.command({.kind = board::CommandKind::kOpenFlow, .flow = kRxSlot});
     std::swap(c.local_ip, c.peer_ip);
     c.direction = board::Direction::kTx;
     tx_.config = c;
     tx_.control.rate_bps = GetParam().rate_bps;
-    source_.command(
-        {.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot, .tag = board::flow_tag(c.flow_id)});
+    source_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot});
   }
 
   // What control does about once a millisecond: credit, losses, work.

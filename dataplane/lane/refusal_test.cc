@@ -26,8 +26,9 @@ TEST_F(Lane, AFlowIsOpenedOnlyByItsOwnCommand) {
     for (board::Event e; a_.board().workers[0].events.pop(&e);) all.push_back(e);
     return all;
   };
-  const uint32_t tag = board::flow_tag(a_.board().flows[kTxSlot].config.flow_id);
+  const uint32_t tag = a_.board().flows[kTxSlot].config.tag;
   ASSERT_EQ(events().at(0).tag, tag);
+  ASSERT_NE(tag, 0U);
   a_.board().flows[kTxSlot + 1].config = a_.board().flows[kTxSlot].config;
   a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot + 1, .tag = tag + 1});
   // Whatever is in the slot is closed; whoever asked for another flow need not wait for that.
@@ -125,7 +126,7 @@ TEST_F(Lane, ChunksOfAnotherSizeOrKindDoNotGoIntoAnOpenExtent) {
     c.crc_kind = static_cast<uint8_t>(kind);
     c.local_port = c.peer_port = static_cast<uint16_t>(47000 + slot);
     b_.board().flows[slot].config = c;
-    b_.command({.kind = board::CommandKind::kOpenFlow, .flow = slot, .tag = board::flow_tag(c.flow_id)});
+    b_.command({.kind = board::CommandKind::kOpenFlow, .flow = slot, .tag = c.tag});
     b_.step(now_ns_);
     const uint64_t before = drops();
     const uint64_t offset = kExtentBytes - chunk_bytes;

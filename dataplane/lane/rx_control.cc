@@ -45,7 +45,7 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
 bool RxSide::close(uint32_t flow_slot, uint32_t tag) {
   Flow* const flow = flows_[flow_slot].get();
   if (flow == nullptr) return false;
-  const bool meant = board::flow_tag(flow->config.flow_id) == tag;
+  const bool meant = flow->config.tag == tag;
   if (flow->closing) return meant;
   flow->closing = true;
   ++flow->extents_open;  // so that the last release does not end the flow within this loop
@@ -62,7 +62,7 @@ void RxSide::settle_closed(uint32_t flow_slot) {
   const ColdScope cold;
   resources_.emit({.kind = board::EventKind::kFlowClosed,
                    .flow = flow_slot,
-                   .tag = board::flow_tag(flows_[flow_slot]->config.flow_id)});
+                   .tag = flows_[flow_slot]->config.tag});
   flows_[flow_slot].reset();
   std::erase(active_, flow_slot);
 }

@@ -46,7 +46,7 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t n
 bool TxSide::close(uint32_t flow_slot, uint32_t tag) {
   Flow* const flow = find(flow_slot);
   if (flow == nullptr) return false;
-  const bool meant = board::flow_tag(flow->config.flow_id) == tag;
+  const bool meant = flow->config.tag == tag;
   if (flow->closing) return meant;
   flow->closing = true;
   flow->partitions.clear();
@@ -70,7 +70,7 @@ void TxSide::settle_closed() {
       const ColdScope cold;
       resources_.emit({.kind = board::EventKind::kFlowClosed,
                        .flow = flows_[i]->index,
-                       .tag = board::flow_tag(flows_[i]->config.flow_id)});
+                       .tag = flows_[i]->config.tag});
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
       ++i;

@@ -162,8 +162,7 @@ int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
   const uint32_t flow_slot = command.flow;
   const board::FlowConfig c =
       resources_.board.flows[flow_slot].config;  // copied before it is checked: control can write there
-  if (board::flow_tag(c.flow_id) != command.tag)
-    return ECANCELED;  // its control died, and another flow has the slot
+  if (c.tag != command.tag) return ECANCELED;    // its control died, and another flow has the slot
   const auto& port = resources_.port_info;
   const net::Address local = net::Address::of(c.local_ip);
   const net::Address peer = net::Address::of(c.peer_ip);

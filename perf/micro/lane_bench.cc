@@ -139,8 +139,7 @@ struct End {
   void open_flow(uint32_t slot, const board::FlowConfig& config) {
     board->flows[slot].config = config;
     board->flows[slot].control.rate_bps = 900'000'000'000;
-    board->workers[0].commands.push(
-        {.kind = board::CommandKind::kOpenFlow, .flow = slot, .tag = board::flow_tag(config.flow_id)});
+    board->workers[0].commands.push({.kind = board::CommandKind::kOpenFlow, .flow = slot});
   }
   void step(uint64_t now_ns) {
     board->control_alive_ns = now_ns;
