@@ -88,7 +88,8 @@ std::vector<SizeAsk> SizeRound::ask(const std::vector<uint32_t>& sizes, uint32_t
   sent_before_ = reading.padded_sent;
   asked_ = uint64_t{each} * sizes.size();
   all_sent_ = false;
-  asked_ns_ = changed_ns_ = now_ns;
+  sent_ = reading.padded_sent;
+  asked_ns_ = changed_ns_ = sent_ns_ = now_ns;
   return asks;
 }
 
@@ -102,6 +103,7 @@ bool SizeRound::settled(const LaneReading& reading, uint64_t now_ns) {
     samples_[i].arrived = came;
     changed_ns_ = now_ns;
   }
+  if (std::exchange(sent_, reading.padded_sent) != reading.padded_sent) sent_ns_ = now_ns;
   all_sent_ = grown(sent_before_, reading.padded_sent) >= asked_;
   if (!all_sent_) {
     changed_ns_ = now_ns;

@@ -88,6 +88,7 @@ class SizeRound {
  public:
   static constexpr uint64_t kUnsentNs = 10'000'000'000;  // for which probes may wait to be sent
   static constexpr uint64_t kPatienceNs = 3'000'000'000;
+  static constexpr uint64_t kStandsStillNs = 2'000'000'000;
 
   // Sizes from the shortest, at most wire::kPaddedSizesMax.
   std::vector<SizeAsk> ask(const std::vector<uint32_t>& sizes, uint32_t each, const LaneReading& reading,
@@ -97,7 +98,8 @@ class SizeRound {
   bool drags_on(uint64_t now_ns) const {
     return now_ns - asked_ns_ >= kPatienceNs && samples_.front().arrived > 0;
   }
-  bool all_sent() const { return all_sent_; }
+  // Some wait to be sent, and leave one after the other.
+  bool sending(uint64_t now_ns) const { return !all_sent_ && now_ns - sent_ns_ < kStandsStillNs; }
   const std::vector<SizeSample>& samples() const { return samples_; }
 
  private:
@@ -106,6 +108,8 @@ class SizeRound {
   uint64_t sent_before_ = 0;
   uint64_t asked_ = 0;
   bool all_sent_ = true;
+  uint64_t sent_ = 0;  // as it was seen last, and since when
+  uint64_t sent_ns_ = 0;
   uint64_t asked_ns_ = 0;
   uint64_t changed_ns_ = 0;
 };
@@ -126,7 +130,7 @@ class SizeSearch {
   std::optional<uint32_t> found() const { return found_; }
   bool searching() const { return phase_ != Phase::kWatching; }
   // Probes wait until the rate of their lane lets them go.
-  bool sending() const { return searching() && !round_.all_sent(); }
+  bool sending(uint64_t now_ns) const { return searching() && round_.sending(now_ns); }
 
  private:
   enum class Phase : uint8_t { kWatching, kLadder, kBetween };

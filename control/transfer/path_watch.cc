@@ -63,8 +63,8 @@ Status PathWatch::step(const Tick& event, rate::PathSizes& sizes, uint64_t now_n
   return {};
 }
 
-std::optional<LaneId> PathWatch::sending() const {
-  return searching_ && searches_[*searching_].sending() ? searching_ : std::nullopt;
+std::optional<LaneId> PathWatch::sending(uint64_t now_ns) const {
+  return searching_ && searches_[*searching_].sending(now_ns) ? searching_ : std::nullopt;
 }
 
 // Over the first lane, beside the data. Nothing else is looked for meanwhile.

@@ -23,7 +23,7 @@ class PathWatch {
   Status step(const Tick& event, rate::PathSizes& sizes, uint64_t now_ns, Effects& out);
   // The lane whose probes wait to be sent. At the rate that is left when all is lost, a part of it would take
   // longer than the peer waits: it is to have the rate of all lanes.
-  std::optional<LaneId> sending() const;
+  std::optional<LaneId> sending(uint64_t now_ns) const;
   uint32_t datagram_bytes() const { return datagram_bytes_; }  // of a whole chunk, on an Ethernet wire
 
  private:

@@ -84,12 +84,12 @@ TEST_F(Watching, OneLaneThatIsABlackHoleEndsTheAttemptAndIsRemembered) {
 
 TEST_F(Watching, OneLaneSearchesAtATimeAndIsNamedWhileItsProbesWait) {
   probes_leave_ = false;
-  for (int i = 0; i < 1000 && !watch_.sending(); ++i) ASSERT_TRUE(tick(2));
-  EXPECT_EQ(watch_.sending(), LaneId(0));
+  for (int i = 0; i < 1000 && !watch_.sending(now_ns_); ++i) ASSERT_TRUE(tick(2));
+  EXPECT_EQ(watch_.sending(now_ns_), LaneId(0));
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(tick(2));
   slots_[0]->state.padded_probes += 1000;
   ASSERT_TRUE(tick(2));
-  EXPECT_EQ(watch_.sending(), std::nullopt) << "they have left";
+  EXPECT_EQ(watch_.sending(now_ns_), std::nullopt) << "they have left";
 }
 
 // Probes of eight sizes, 64 of each, over a path that loses by length.

@@ -253,7 +253,7 @@ void SourceEnd::control_rate(const Tick& event, uint64_t now_ns, Effects& out) {
     out.log(LogLevel::kWarn, fmt::format("{}: {:.2f} Gbit/s", rate::condition_name(rate_->condition()),
                                          static_cast<double>(rate_bps) * 1e-9));
   }
-  if (const std::optional<LaneId> sending = path_.sending()) {
+  if (const std::optional<LaneId> sending = path_.sending(now_ns)) {
     busy.assign(busy.size(), false);
     busy[*sending] = true;
   }
