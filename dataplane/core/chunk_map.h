@@ -5,6 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -46,13 +48,21 @@ class ChunkMap {
 
   // First missing chunk at or after `from`; chunks() when there is none. *end is set behind its run.
   uint32_t next_missing(uint32_t from, uint32_t* end) const {
-    while (from < chunks_ && has(from)) ++from;
-    *end = from;
-    while (*end < chunks_ && !has(*end)) ++*end;
-    return from;
+    const uint32_t first = next(from, false);
+    *end = next(first, true);
+    return first;
   }
 
  private:
+  // The first chunk at or after `from` that was received, or was not; chunks() when there is none.
+  uint32_t next(uint32_t from, bool received) const {
+    for (uint32_t at = from; at < chunks_; at = (at / 64 + 1) * 64) {
+      const uint64_t word = (received ? bits_[at / 64] : ~bits_[at / 64]) >> (at % 64);
+      if (word != 0) return std::min(chunks_, at + static_cast<uint32_t>(std::countr_zero(word)));
+    }
+    return chunks_;
+  }
+
   uint32_t chunks_ = 0;
   uint32_t received_ = 0;
   uint64_t bits_[wire::kChunksPerExtentMax / 64] = {};

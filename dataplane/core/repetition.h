@@ -12,8 +12,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "dataplane/core/wire.h"
-
 namespace sluice {
 
 class Repetition {
@@ -21,8 +19,6 @@ class Repetition {
   static constexpr double kLossMin = 0.2;
   static constexpr uint32_t kCopiesMax = 8;
   static constexpr uint32_t kPassesMax = 40;
-  static constexpr uint32_t kCostMax =
-      wire::kChunksPerExtentMax * (kPassesMax + 1);  // of any pass, in chunks
 
   explicit Repetition(double loss) : loss_(std::min(loss, 0.95)) {}
 

@@ -1,15 +1,17 @@
-// ExtentTable, ChunkMap and Fifo against plain models.
+// ExtentTable, ChunkMap, Fifo and SlotList against plain models.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <map>
 #include <random>
+#include <set>
 #include <tuple>
 
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/core/extent_table.h"
 #include "dataplane/core/fifo.h"
+#include "dataplane/core/slot_list.h"
 
 namespace sluice {
 namespace {
@@ -120,6 +122,26 @@ TEST_F(Promises, AQueueIsPushedWhereItHasRoomAndTakenFromWhereItIsNotEmpty) {
   fifo.must_push(1);
   fifo.must_push(2);
   EXPECT_DEATH(fifo.must_push(3), "there was room");
+}
+
+TEST(SlotList, HasWhatWasPutIntoItAndNotTakenOut) {
+  std::mt19937 random(5);
+  SlotList list(64);
+  std::set<uint32_t> plain;
+  for (int round = 0; round < 2000; ++round) {
+    const uint32_t slot = random() % 64;
+    if (plain.erase(slot) != 0) {
+      list.erase(slot);
+    } else {
+      plain.insert(slot);
+      list.insert(slot);
+    }
+    std::set<uint32_t> all;
+    for (uint32_t i = 0; i < list.size(); ++i) all.insert(list.at(i));
+    ASSERT_EQ(all, plain);
+    ASSERT_EQ(list.size(), plain.size()) << "each once";
+    ASSERT_EQ(list.empty(), plain.empty());
+  }
 }
 
 }  // namespace

@@ -133,6 +133,30 @@ TEST_F(Forgery, ReceivedEndInAStatus) {
   expect_mended();
 }
 
+// That nothing of what is held is missing. Where little is lost no peer tells of holes, so none could take
+// that back.
+TEST_F(Forgery, HolesInAStatus) {
+  begin();
+  uint64_t frames = 0;
+  on_the_way = [&](Frame&, bool from_a) {
+    if (!from_a) return true;
+    ++frames;
+    if (frames % 50 == 0) {
+      wire::Status status = true_status();
+      status.holes_count = wire::kStatusHolesMax;
+      for (uint32_t i = 0; i < wire::kStatusHolesMax; ++i) {
+        status.holes[i] = {.told = wire::kChunksPerExtentMax, .number = 8 + i, .run_count = 1};
+        status.hole_runs[i] = {.first = wire::kChunksPerExtentMax - 1, .count = 1};
+      }
+      forge_status(status, status_seq());
+    }
+    return frames % 12 != 0;
+  };
+  transfer(30 * kExtentBytes);
+  on_the_way = nullptr;
+  expect_mended();
+}
+
 TEST_F(Forgery, CreditInAStatus) {
   for (const uint64_t credit : {uint64_t{0}, uint64_t{200}, kFar}) {
     SCOPED_TRACE(credit);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "dataplane/core/hot.h"
-#include "dataplane/core/repetition.h"
 #include "dataplane/lane/rx_flow.h"
 
 namespace sluice::lane {
@@ -60,9 +59,8 @@ bool RxSide::close(uint32_t flow_slot, uint32_t tag) {
 void RxSide::settle_closed(uint32_t flow_slot) {
   if (flows_[flow_slot]->extents_open > 0) return;
   const ColdScope cold;
-  resources_.emit({.kind = board::EventKind::kFlowClosed,
-                   .flow = flow_slot,
-                   .tag = flows_[flow_slot]->config.tag});
+  resources_.emit(
+      {.kind = board::EventKind::kFlowClosed, .flow = flow_slot, .tag = flows_[flow_slot]->config.tag});
   flows_[flow_slot].reset();
   std::erase(active_, flow_slot);
 }
@@ -226,11 +224,10 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
 
   for (const wire::PaddedSize& size : flow.padded.told(now_ns)) status.padded[status.padded_count++] = size;
 
-  if (Repetition(flow.recent_loss.share()).called_for()) list_holes(flow, &status);
-
   uint8_t payload[wire::kStatusBytesMax];
   // A status without all the sizes that came would tell of sizes that did not.
   const size_t room = status.padded_count > 0 ? sizeof payload : flow.status_loss.payload_bytes_max();
+  if (flow.repetition().called_for()) list_holes(flow, room, &status);
   const wire::StatusWritten written = wire::encode_status(status, {payload, room});
   const wire::Header header{.type = wire::Type::kStatus,
                             .flow_id = flow.config.flow_id,
@@ -244,10 +241,7 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   flow.done_log.listed(status, written.runs);
   for (uint32_t i = 0; i < written.gaps; ++i) ++flow.gaps.at(i).said;
   while (!flow.gaps.empty() && flow.gaps.front().said >= flow.status_loss.gap_repeats()) flow.gaps.pop();
-  if (written.holes > 0) {
-    const wire::ExtentHoles& last = status.holes[written.holes - 1];
-    flow.holes_next = table_.find({flow.config.session, last.object, last.number}) + 1;
-  }
+  flow.holes_next += written.holes;  // some are passed over when others end meanwhile, until the next turn
   add(flow.slot.state.statuses, 1);
   set(flow.slot.state.credit_extents, status.credit_extents);
   flow.credit_told = status.credit_extents;
@@ -260,19 +254,19 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   flow.next_status_ns = next_status_after(flow, now_ns);
 }
 
-// What extents of the flow miss, those in turn that have waited longest to be told of.
-void RxSide::list_holes(const Flow& flow, wire::Status* status) const {
+// What extents of the flow miss, in turn. As much as could fit: whoever writes the status sees what does.
+void RxSide::list_holes(const Flow& flow, size_t room, wire::Status* status) const {
+  const auto runs_max = static_cast<uint32_t>(std::min<size_t>(room / 2, wire::kStatusHoleRunsMax));
   uint32_t runs = 0;
-  const auto count = static_cast<uint32_t>(extents_.size());
-  for (uint32_t n = 0; n < count && status->holes_count < wire::kStatusHolesMax; ++n) {
-    const Extent& e = extents_[(flow.holes_next + n) % count];
-    if (e.flow != &flow || e.state != RxExtentState::kFilling) continue;
+  for (uint32_t n = 0; n < flow.open.size() && status->holes_count < wire::kStatusHolesMax; ++n) {
+    const Extent& e = extents_[flow.open.at((flow.holes_next + n) % flow.open.size())];
+    if (e.state != RxExtentState::kFilling) continue;
     wire::ExtentHoles& holes = status->holes[status->holes_count++];
     holes = {.object = e.object->id, .told = e.map.chunks(), .number = e.key.number};
     uint32_t end = 0;
     for (uint32_t first = e.map.next_missing(0, &end); first < e.map.chunks();
          first = e.map.next_missing(end, &end)) {
-      if (runs == wire::kStatusHoleRunsMax) {
+      if (runs == runs_max) {
         holes.told = first;
         return;
       }

@@ -11,7 +11,9 @@
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/padded_probes.h"
 #include "dataplane/core/recent_loss.h"
+#include "dataplane/core/repetition.h"
 #include "dataplane/core/seq_window.h"
+#include "dataplane/core/slot_list.h"
 #include "dataplane/core/status.h"
 #include "dataplane/core/status_loss.h"
 #include "dataplane/lane/rx_side.h"
@@ -35,6 +37,7 @@ struct RxSide::Flow {
         extents_max(extents),
         done_log(std::max(kDoneKept, 2 * extents)),
         gaps(kGapsKept),
+        open(extents),
         repeat_interval_ns(c.status_interval_ns) {}
 
   struct GapToSend {
@@ -55,6 +58,10 @@ struct RxSide::Flow {
     const uint64_t granted = slot.control.credit_extents.load(std::memory_order_relaxed);
     return static_cast<uint32_t>(
         std::max<uint64_t>(config.credit_extents, std::min<uint64_t>(granted, extents_max)));
+  }
+
+  Repetition repetition() const {
+    return Repetition(std::max(config.expected_loss_percent * 0.01, recent_loss.share()));
   }
 
   const uint32_t index;
@@ -79,7 +86,8 @@ struct RxSide::Flow {
   int64_t late_delay_ns = INT64_MIN;  // the longest of what was overtaken
   LossLevel loss;
   RecentLoss recent_loss;
-  uint32_t holes_next = 0;  // the extent of whose holes the next status tells first
+  SlotList open;            // extents of this flow
+  uint32_t holes_next = 0;  // the one of whose holes the next status tells first
   Lateness lateness;
   uint64_t next_status_ns = 0;
   uint64_t last_status_ns = 0;

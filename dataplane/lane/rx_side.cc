@@ -209,6 +209,7 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
   choose_place(e);
   object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
   ++flow.extents_open;
+  flow.open.insert(index);
   return &e;
 }
 
@@ -304,6 +305,7 @@ void RxSide::release(Extent& e) {
   e.object = nullptr;
   CHECK(flow.extents_open > 0, "a flow counts the extents it has");
   --flow.extents_open;
+  flow.open.erase(static_cast<uint32_t>(&e - extents_.data()));
   pool_.give_back(slot_of(e) - first_);
   if (flow.closing) settle_closed(flow.index);
 }

@@ -77,7 +77,7 @@ class RxSide {
   void sample_disk(uint64_t now_ns);
   static void look_at_path(Flow& flow, uint64_t now_ns);
   void send_status(Flow& flow, uint64_t now_ns);
-  void list_holes(const Flow& flow, wire::Status* status) const;
+  void list_holes(const Flow& flow, size_t room, wire::Status* status) const;
   static uint64_t next_status_after(Flow& flow, uint64_t now_ns);
   void take_gaps(Flow& flow);
   void settle_closed(uint32_t flow_slot);

@@ -3,7 +3,6 @@
 // Hot. See tx_side.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <utility>
 
 #include "dataplane/core/chunk_map.h"
 #include "dataplane/lane/tx_flow.h"
@@ -34,7 +33,7 @@ TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
       continue;
     }
     // A copy of it came after all.
-    if (!e.holes.has(at / flow.config.chunk_bytes)) {
+    if (flow.repetition().called_for() && !e.holes.has(at / flow.config.chunk_bytes)) {
       next();
       continue;
     }
@@ -58,28 +57,35 @@ TxSide::Sent TxSide::send_retransmission(Flow& flow, uint64_t now_ns) {
   return Sent::kNothing;
 }
 
-bool TxSide::may_repeat(const Flow& flow, const Extent& e, uint32_t passes_max) {
-  return e.flow == &flow && e.state == State::kHeld && !e.repair && e.passes < passes_max &&
-         e.holes.count() > 0 && e.holes.count() * (e.passes + 1U) <= flow.repeat_cost;
+// Whether there is anything that may be sent though nobody asked for it.
+bool TxSide::repeats(const Flow& flow) {
+  return !flow.held.empty() && !flow.all_repeated && flow.repetition().called_for();
 }
 
-// The extent whose turn it is, with its next hole in flow.repeat_at. Those that miss least come first: few
-// datagrams end them, and free memory for others.
-TxSide::Extent* TxSide::find_repeat(Flow& flow, uint32_t passes_max) {
-  for (;;) {
-    Extent& e = extents_[flow.repeat_slot];
-    if (may_repeat(flow, e, passes_max)) {
-      flow.repeat_at = e.holes.next(flow.repeat_at);
-      if (flow.repeat_at < e.holes.chunks()) return &e;
-      ++e.passes;
+// The extent whose turn it is, at its next hole. Those that miss least come first: few datagrams end them,
+// and free memory for others. nullptr: each was repeated as often as makes sense.
+TxSide::Extent* TxSide::find_repeat(Flow& flow) {
+  const board::FlowConfig& config = flow.config;
+  const uint32_t passes_max = flow.repetition().passes(chunk_count(config.extent_bytes, config.chunk_bytes));
+  for (int walk = 0; walk < 2; ++walk) {
+    uint32_t least_cost = UINT32_MAX;
+    for (uint32_t n = 0; n < flow.held.size(); ++n) {
+      if (flow.held_next >= flow.held.size()) flow.held_next = 0;
+      Extent& e = extents_[flow.held.at(flow.held_next)];
+      if (e.repeat_cost() <= flow.repeat_cost && e.passes < passes_max && e.holes.count() > 0) {
+        e.repeat_at = e.holes.next(e.repeat_at);
+        if (e.repeat_at < e.holes.chunks()) return &e;
+        e.repeat_at = 0;
+        ++e.passes;
+      }
+      if (e.passes < passes_max && e.holes.count() > 0) least_cost = std::min(least_cost, e.repeat_cost());
+      ++flow.held_next;
     }
-    flow.repeat_at = 0;
-    if (++flow.repeat_slot < extents_.size()) continue;
-    flow.repeat_slot = 0;
-    if (std::exchange(flow.repeated, false)) continue;
-    if (flow.repeat_cost >= Repetition::kCostMax) return nullptr;
-    flow.repeat_cost = std::max(1U, 2 * flow.repeat_cost);
+    if (least_cost == UINT32_MAX) break;
+    flow.repeat_cost = least_cost;
   }
+  flow.all_repeated = true;
+  return nullptr;
 }
 
 // While nothing else can be sent, where most is lost: what the peer may still miss, and again. No report is
@@ -87,21 +93,18 @@ TxSide::Extent* TxSide::find_repeat(Flow& flow, uint32_t passes_max) {
 TxSide::Sent TxSide::send_repeat(Flow& flow, uint64_t now_ns) {
   if (!repeats(flow)) return Sent::kNothing;
   if (!flow.unsent.empty() && extents_[flow.unsent.front()].state == State::kReading) return Sent::kNothing;
-  const board::FlowConfig& config = flow.config;
-  const uint32_t passes = flow.repetition().passes(chunk_count(config.extent_bytes, config.chunk_bytes));
-  Extent* const e = find_repeat(flow, passes);
+  Extent* const e = find_repeat(flow);
   if (e == nullptr) return Sent::kNothing;
+  const uint32_t chunk_bytes = flow.config.chunk_bytes;
   const uint64_t tx_seq = flow.tx_seq;
   uint64_t ignored = 0;
-  if (!send_chunk(flow, *e, flow.repeat_at * config.chunk_bytes,
-                  chunk_length(e->length, config.chunk_bytes, flow.repeat_at), wire::kFlagRetransmission,
-                  now_ns, &ignored)) {
+  if (!send_chunk(flow, *e, e->repeat_at * chunk_bytes, chunk_length(e->length, chunk_bytes, e->repeat_at),
+                  wire::kFlagRetransmission, now_ns, &ignored)) {
     return Sent::kNoRoom;
   }
   (void)flow.sent_ring.take(tx_seq);
   add(flow.slot.state.retransmitted_chunks, 1);
-  ++flow.repeat_at;
-  flow.repeated = true;
+  ++e->repeat_at;
   return Sent::kYes;
 }
 

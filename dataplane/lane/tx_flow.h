@@ -10,6 +10,7 @@
 #include "dataplane/core/padded_probes.h"
 #include "dataplane/core/repetition.h"
 #include "dataplane/core/round_trip.h"
+#include "dataplane/core/slot_list.h"
 #include "dataplane/core/status_order.h"
 #include "dataplane/lane/tx_side.h"
 
@@ -54,6 +55,7 @@ struct TxSide::Flow {
         partitions(kPartitionsQueued),
         unsent(extents),
         retransmissions(sent_ring.capacity() / kRetransmittedShare),
+        held(extents),
         repairs(kRepairsQueued),
         done(std::max(kDoneKept, 2 * extents)),
         round_trip(now_ns),
@@ -72,10 +74,10 @@ struct TxSide::Flow {
   Fifo<SentChunk> retransmissions;
   uint32_t copies_sent = 0;  // of the one in front
   uint64_t first_copy = 0;   // its tx_seq
-  uint32_t repeat_slot = 0;  // the extent whose holes are sent while there is nothing else to send
-  uint32_t repeat_at = 0;    // the chunk of it that is next in this pass
-  uint32_t repeat_cost = 0;  // chunks: extents whose next pass would cost more have to wait
-  bool repeated = false;     // something, in this turn over all extents
+  SlotList held;             // extents in that state
+  uint32_t held_next = 0;    // the one whose holes are sent while there is nothing else to send
+  uint32_t repeat_cost = 0;  // chunks: extents whose next pass costs more have to wait
+  bool all_repeated = false;
   Fifo<Repair> repairs;
   uint32_t repair_slot = ExtentTable::kNone;  // the extent that was read for the repair in front
   uint32_t extents_held = 0;                  // in any state but kFree

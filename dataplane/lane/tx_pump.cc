@@ -207,6 +207,8 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
   Extent& e = extents_[slot];
   flow.unsent.pop();
   change(&e.state, State::kHeld);
+  flow.held.insert(slot);
+  flow.all_repeated = false;
   if (e.buffer == &e.mapped &&
       e.object->mapping->damaged()) {  // the file was cut off, and zeros were sent instead
     resources_.count(Counter::disk_errors);
@@ -269,9 +271,6 @@ TxSide::Sent TxSide::send_padded(Flow& flow, uint64_t leaves_ns) {
   add(flow.slot.state.padded_probes, 1);
   return Sent::kYes;
 }
-
-// Whether send_repeat() could have something to send.
-bool TxSide::repeats(const Flow& flow) { return flow.extents_held > 0 && flow.repetition().called_for(); }
 
 uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
   uint64_t due = UINT64_MAX;

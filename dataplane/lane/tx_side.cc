@@ -68,9 +68,8 @@ void TxSide::settle_closed() {
   for (size_t i = 0; i < flows_.size();) {
     if (flows_[i]->closing && flows_[i]->extents_held == 0) {
       const ColdScope cold;
-      resources_.emit({.kind = board::EventKind::kFlowClosed,
-                       .flow = flows_[i]->index,
-                       .tag = flows_[i]->config.tag});
+      resources_.emit(
+          {.kind = board::EventKind::kFlowClosed, .flow = flows_[i]->index, .tag = flows_[i]->config.tag});
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
       ++i;
@@ -259,6 +258,7 @@ void TxSide::retire(uint32_t slot) {
     return;
   }
   if (!e.repair) table_.erase(e.key);
+  if (e.state == State::kHeld) e.flow->held.erase(slot);
   change(&e.state, State::kDraining);
   draining_.must_push(slot);
 }

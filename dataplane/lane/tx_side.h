@@ -4,7 +4,7 @@
 // One thread: the worker; no allocation, lock or blocking call outside open(). An extent's buffer goes from
 // the pool through the states of extent_state.h and back, once the peer has completed it and the device has
 // let go of it. Order of sending on a flow: retransmissions and repairs (NEED) in turns, then new data, then,
-// where most is lost, what is held once more; padded probes before all of it.
+// where most is lost, what the peer may still miss; padded probes before all of it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -75,9 +75,10 @@ class TxSide {
     bool listed_early = false;      // the peer has it, by repairs, before its first pass has ended
     bool never_listed = false;      // the peer has it, and will not list it for this flow
     bool retire_when_read = false;  // nobody wants it any more, but the disk has not finished
-    uint8_t passes = 0;             // in which its holes were sent without being asked for, and since when
+    uint8_t passes =
+        0;  // in which its holes were sent without being asked for; since when; where the next one is
     uint64_t passes_since_ns = 0;
-    HoleMap holes;  // what the peer may still miss
+    uint32_t repeat_at = 0;
     Flow* flow = nullptr;
     Object* object = nullptr;
     const net::Buffer* buffer = nullptr;
@@ -89,6 +90,11 @@ class TxSide {
     uint64_t crc = 0;   // of the bytes sent in the first pass
     uint64_t partition_offset = 0;
     uint64_t partition_length = 0;
+    HoleMap holes;  // what the peer may still miss
+
+    uint32_t repeat_cost() const {
+      return holes.count() * (passes + 1U);
+    }  // of the next pass and those before
   };
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
 
@@ -124,8 +130,7 @@ class TxSide {
   static wire::Header probe_header(const Flow& flow, uint64_t send_time_ns, uint32_t padding_bytes);
   static uint64_t probe_due_ns(const Flow& flow, uint64_t now_ns);
   static bool repeats(const Flow& flow);
-  static bool may_repeat(const Flow& flow, const Extent& extent, uint32_t passes_max);
-  Extent* find_repeat(Flow& flow, uint32_t passes_max);  // nullptr: nothing is to be repeated
+  Extent* find_repeat(Flow& flow);
   void finish_first_pass(Flow& flow, uint32_t slot);
   DoneEffect complete(Flow& flow, const wire::DoneExtent& done);
   void take_back(Flow& flow, const DoneTaken& wrong);

@@ -179,8 +179,9 @@ void TxSide::take_gaps(Flow& flow, const wire::Status& status) {
   }
 }
 
-// An older list than the one before is no harm: what it holds missing is sent once more.
+// Where little is lost no receiver tells of holes, and what a forged status told would never be taken back.
 void TxSide::take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns) {
+  if (!flow.repetition().called_for()) return;
   const wire::ChunkRun* runs = status.hole_runs;
   for (uint32_t i = 0; i < status.holes_count; ++i) {
     const wire::ExtentHoles& told = status.holes[i];
@@ -195,6 +196,7 @@ void TxSide::take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns)
     e.passes = 0;
     e.passes_since_ns = now_ns;
     flow.repeat_cost = std::min(flow.repeat_cost, e.holes.count());
+    flow.all_repeated = false;
   }
 }
 

@@ -150,6 +150,11 @@ void Forger::change_status(std::vector<uint8_t>* payload) {
       changed(&s.no_room);
       changed(&s.crc_errors);
       changed(&s.advice_bps);
+      // An extent of which nothing is missing; drawn from what is there, so that known worlds stay as they
+      // are.
+      s.holes_count = 1;
+      s.holes[0] = {.told = wire::kChunksPerExtentMax, .number = s.received_end % 32, .run_count = 1};
+      s.hole_runs[0] = {.first = wire::kChunksPerExtentMax - 1, .count = 1};
       break;
     default:
       s.gap_count = static_cast<uint32_t>(random_.between(1, 8));
