@@ -199,8 +199,8 @@ TEST_P(MovedPeer, IsAtNoAddressThatIsNoHosts) {
     if (from_a == source_inside() && net::parse_udp(frame, &udp) == net::Parse::kUdp) {
       net::Address multicast = udp.source;
       multicast.bytes[12] = 224;
-      frame = addressed(udp.payload, multicast, kPort, udp.destination, udp.destination_port);
-      strike(frame, 2, kPort);  // 224.0.0.2
+      strike(addressed(udp.payload, multicast, kPort, udp.destination, udp.destination_port), 2,
+             kPort);  // 224.0.0.2
       net::Address own = udp.destination;
       frame = addressed(udp.payload, own, kPort, udp.destination, udp.destination_port);
     }
