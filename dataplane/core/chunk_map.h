@@ -5,13 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include "dataplane/base/check.h"
-#include "dataplane/core/wire.h"
+#include "dataplane/core/chunk_bits.h"
 
 namespace sluice {
 
@@ -28,44 +25,29 @@ inline uint32_t chunk_length(uint32_t extent_length, uint32_t chunk_bytes, uint3
 class ChunkMap {
  public:
   void reset(uint32_t chunks) {  // chunks <= wire::kChunksPerExtentMax
-    CHECK(chunks <= wire::kChunksPerExtentMax, "the map has a bit for every chunk");
-    chunks_ = chunks;
+    bits_.reset(chunks);
     received_ = 0;
-    std::memset(bits_, 0, 8 * ((chunks + 63) / 64));
   }
-  bool has(uint32_t index) const {  // index < chunks()
-    DCHECK(index < chunks_, "a chunk is one of its extent's");
-    return (bits_[index >> 6] >> (index & 63)) & 1;
-  }
-  void set(uint32_t index) {  // !has(index)
+  bool has(uint32_t index) const { return bits_.has(index); }  // index < chunks()
+  void set(uint32_t index) {                                   // !has(index)
     DCHECK(!has(index), "a chunk is received once");
-    bits_[index >> 6] |= 1ULL << (index & 63);
+    bits_.set(index);
     ++received_;
   }
-  bool complete() const { return received_ == chunks_; }
-  uint32_t chunks() const { return chunks_; }
+  bool complete() const { return received_ == chunks(); }
+  uint32_t chunks() const { return bits_.chunks(); }
   uint32_t received() const { return received_; }
 
   // First missing chunk at or after `from`; chunks() when there is none. *end is set behind its run.
   uint32_t next_missing(uint32_t from, uint32_t* end) const {
-    const uint32_t first = next(from, false);
-    *end = next(first, true);
+    const uint32_t first = bits_.next(from, false);
+    *end = bits_.next(first, true);
     return first;
   }
 
  private:
-  // The first chunk at or after `from` that was received, or was not; chunks() when there is none.
-  uint32_t next(uint32_t from, bool received) const {
-    for (uint32_t at = from; at < chunks_; at = (at / 64 + 1) * 64) {
-      const uint64_t word = (received ? bits_[at / 64] : ~bits_[at / 64]) >> (at % 64);
-      if (word != 0) return std::min(chunks_, at + static_cast<uint32_t>(std::countr_zero(word)));
-    }
-    return chunks_;
-  }
-
-  uint32_t chunks_ = 0;
+  ChunkBits bits_;
   uint32_t received_ = 0;
-  uint64_t bits_[wire::kChunksPerExtentMax / 64] = {};
 };
 
 }  // namespace sluice

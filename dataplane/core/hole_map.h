@@ -5,24 +5,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/check.h"
+#include "dataplane/core/chunk_bits.h"
 #include "dataplane/core/status.h"
-#include "dataplane/core/wire.h"
 
 namespace sluice {
 
 class HoleMap {
  public:
   void reset(uint32_t chunks) {  // chunks <= wire::kChunksPerExtentMax
-    CHECK(chunks <= wire::kChunksPerExtentMax, "the map has a bit for every chunk");
-    chunks_ = chunks;
+    bits_.reset(chunks);
     count_ = 0;
-    std::fill_n(bits_, (chunks + 63) / 64, uint64_t{0});
     set(0, chunks, true);
   }
   // Of the chunks below `told` those in `holes` are missing, which ascend and end there, and no others.
@@ -36,37 +31,18 @@ class HoleMap {
     set(at, told, false);
   }
   uint32_t count() const { return count_; }
-  uint32_t chunks() const { return chunks_; }
-  bool has(uint32_t index) const {  // index < chunks()
-    DCHECK(index < chunks_, "a chunk is one of its extent's");
-    return (bits_[index / 64] >> (index % 64)) & 1;
-  }
+  uint32_t chunks() const { return bits_.chunks(); }
+  bool has(uint32_t index) const { return bits_.has(index); }  // index < chunks()
   // The first hole at or after `from`; chunks() when there is none.
-  uint32_t next(uint32_t from) const {
-    for (uint32_t at = from; at < chunks_; at = (at / 64 + 1) * 64) {
-      const uint64_t word = bits_[at / 64] >> (at % 64);
-      if (word != 0) return at + static_cast<uint32_t>(std::countr_zero(word));
-    }
-    return chunks_;
-  }
+  uint32_t next(uint32_t from) const { return bits_.next(from, true); }
 
  private:
   void set(uint32_t from, uint32_t to, bool missing) {
-    to = std::min(to, chunks_);
-    for (uint32_t at = from; at < to;) {
-      const uint32_t end = std::min(to, (at / 64 + 1) * 64);
-      const uint64_t mask = (~uint64_t{0} >> (64 - (end - at))) << (at % 64);
-      uint64_t& word = bits_[at / 64];
-      count_ -= static_cast<uint32_t>(std::popcount(word & mask));
-      word = missing ? word | mask : word & ~mask;
-      count_ += static_cast<uint32_t>(std::popcount(word & mask));
-      at = end;
-    }
+    count_ = static_cast<uint32_t>(count_ + bits_.assign(from, to, missing));
   }
 
-  uint32_t chunks_ = 0;
+  ChunkBits bits_;  // of those that are missing
   uint32_t count_ = 0;
-  uint64_t bits_[wire::kChunksPerExtentMax / 64] = {};
 };
 
 }  // namespace sluice

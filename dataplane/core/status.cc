@@ -163,7 +163,8 @@ uint32_t hole_runs_that_fit(const ExtentHoles& holes, const ChunkRun* runs, size
 // From `p` on, where `with_padded` says whether padded sizes stand before. Returns where they end.
 uint8_t* put_holes(const Status& s, bool with_padded, uint8_t* p, const uint8_t* end, uint32_t* written) {
   uint8_t* const begin = p;
-  if (!with_padded) p = p < end ? put_varint(p, 0) : p;
+  if (end - p < 2) return begin;
+  if (!with_padded) *p++ = 0;
   uint8_t* const extents = p++;
   const ChunkRun* runs = s.hole_runs;
   for (bool all = true; all && *written < s.holes_count && p < end; ++*written) {

@@ -21,6 +21,14 @@ std::vector<uint8_t> encoded(const Status& s, size_t room = kStatusBytesMax, Sta
   return bytes;
 }
 
+// Whether a status is right that has these bytes behind what each must have.
+bool taken(const std::vector<uint8_t>& more) {
+  auto bytes = encoded(Status());
+  bytes.insert(bytes.end(), more.begin(), more.end());
+  Status d;
+  return decode_status(bytes, &d);
+}
+
 TEST(Status, RoundTripsEveryField) {
   Status s;
   s.echo_send_time_ns = 1;
@@ -96,13 +104,6 @@ TEST(Status, TellsHowManyPaddedProbesOfEachSizeCame) {
 }
 
 TEST(Status, RefusesPaddedSizesThatCannotBe) {
-  const auto plain = encoded(Status());
-  const auto taken = [&](std::vector<uint8_t> more) {
-    auto bytes = plain;
-    bytes.insert(bytes.end(), more.begin(), more.end());
-    Status d;
-    return decode_status(bytes, &d);
-  };
   EXPECT_TRUE(taken({1, 100, 3}));
   EXPECT_FALSE(taken({0}));
   EXPECT_FALSE(taken({1, 100}));
@@ -182,13 +183,6 @@ TEST(Status, TellsOfAsManyHolesAsFitBesideTheGaps) {
 }
 
 TEST(Status, RefusesHolesThatCannotBe) {
-  const auto plain = encoded(Status());
-  const auto taken = [&](std::vector<uint8_t> more) {
-    auto bytes = plain;
-    bytes.insert(bytes.end(), more.begin(), more.end());
-    Status d;
-    return decode_status(bytes, &d);
-  };
   EXPECT_TRUE(taken({0, 1, 2, 9, 5, 1, 3, 2}));
   EXPECT_TRUE(taken({1, 100, 3, 1, 2, 9, 5, 0})) << "behind padded sizes; all five have come";
   EXPECT_FALSE(taken({0, 0})) << "of no extent";

@@ -75,8 +75,8 @@ class TxSide {
     bool listed_early = false;      // the peer has it, by repairs, before its first pass has ended
     bool never_listed = false;      // the peer has it, and will not list it for this flow
     bool retire_when_read = false;  // nobody wants it any more, but the disk has not finished
-    uint8_t passes =
-        0;  // in which its holes were sent without being asked for; since when; where the next one is
+    // In which its holes were sent without being asked for, since when, and where this one goes on.
+    uint8_t passes = 0;
     uint64_t passes_since_ns = 0;
     uint32_t repeat_at = 0;
     Flow* flow = nullptr;
@@ -92,9 +92,8 @@ class TxSide {
     uint64_t partition_length = 0;
     HoleMap holes;  // what the peer may still miss
 
-    uint32_t repeat_cost() const {
-      return holes.count() * (passes + 1U);
-    }  // of the next pass and those before
+    // In chunks: of the next pass and those before.
+    uint32_t repeat_cost() const { return holes.count() * (passes + 1U); }
   };
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
 
