@@ -46,18 +46,17 @@ bool RxSide::close(uint32_t flow_slot, uint32_t tag) {
   if (flow == nullptr) return false;
   const bool meant = flow->config.tag == tag;
   if (flow->closing) return meant;
-  flow->closing = true;
-  ++flow->extents_open;  // so that the last release does not end the flow within this loop
-  for (auto& e : extents_) {
-    if (e.flow == flow && e.state == RxExtentState::kFilling) release(e);
+  for (uint32_t i = flow->open.size(); i > 0; --i) {
+    Extent& e = extents_[flow->open.at(i - 1)];
+    if (e.state == RxExtentState::kFilling) release(e);
   }
-  --flow->extents_open;
+  flow->closing = true;  // only now: the last release would end the flow within this loop
   settle_closed(flow_slot);
   return meant;
 }
 
 void RxSide::settle_closed(uint32_t flow_slot) {
-  if (flows_[flow_slot]->extents_open > 0) return;
+  if (!flows_[flow_slot]->open.empty()) return;
   const ColdScope cold;
   resources_.emit(
       {.kind = board::EventKind::kFlowClosed, .flow = flow_slot, .tag = flows_[flow_slot]->config.tag});

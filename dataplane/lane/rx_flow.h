@@ -74,7 +74,7 @@ struct RxSide::Flow {
   DoneLog done_log;
   uint64_t released = 0;  // extents that are completed and whose buffers are free again
   Fifo<GapToSend> gaps;
-  uint32_t extents_open = 0;
+  SlotList open;  // extents of this flow
   bool closing = false;
   uint64_t status_seq = 0;
   StatusLoss status_loss;
@@ -86,8 +86,7 @@ struct RxSide::Flow {
   int64_t late_delay_ns = INT64_MIN;  // the longest of what was overtaken
   LossLevel loss;
   RecentLoss recent_loss;
-  SlotList open;            // extents of this flow
-  uint32_t holes_next = 0;  // the one of whose holes the next status tells first
+  uint32_t holes_next = 0;  // the extent of whose holes the next status tells first
   Lateness lateness;
   uint64_t next_status_ns = 0;
   uint64_t last_status_ns = 0;

@@ -192,7 +192,7 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
   const ExtentKey key{object.session, object.id, number};
   const uint32_t known = table_.find(key);
   if (known != ExtentTable::kNone) return &extents_[known];
-  if (flow.done_log.unknown() + flow.extents_open >= flow.done_log.kept()) return nullptr;
+  if (flow.done_log.unknown() + flow.open.size() >= flow.done_log.kept()) return nullptr;
   const uint32_t index = pool_.take(repair);
   if (index == storage::ExtentPool::kNone) {
     starved_ = true;
@@ -208,7 +208,6 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
   e.map.reset(chunk_count(e.length, flow.config.chunk_bytes));
   choose_place(e);
   object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
-  ++flow.extents_open;
   flow.open.insert(index);
   return &e;
 }
@@ -303,10 +302,9 @@ void RxSide::release(Extent& e) {
   change(&e.state, RxExtentState::kFree);
   e.flow = nullptr;
   e.object = nullptr;
-  CHECK(flow.extents_open > 0, "a flow counts the extents it has");
-  --flow.extents_open;
-  flow.open.erase(static_cast<uint32_t>(&e - extents_.data()));
-  pool_.give_back(slot_of(e) - first_);
+  const uint32_t index = slot_of(e) - first_;
+  flow.open.erase(index);
+  pool_.give_back(index);
   if (flow.closing) settle_closed(flow.index);
 }
 
