@@ -159,8 +159,12 @@ ExtentLedger::Piece ExtentLedger::piece_at(ExtentId from) const {
   return piece;
 }
 
-void ExtentLedger::forget(Range range) {
-  for (ExtentId extent = map_.extent_at(range.offset); extent < map_.extent_at(range.end() - 1).plus(1);) {
+Range ExtentLedger::forget(Range range) {
+  ExtentId first = map_.extent_at(range.offset);
+  ExtentId last = map_.extent_at(range.end() - 1);
+  if (block_digest(block_of(first))) first = first_of(block_of(first));
+  if (block_digest(block_of(last))) last = ExtentId(end_of(block_of(last)).value() - 1);
+  for (ExtentId extent = first; extent <= last;) {
     const BlockId block = block_of(extent);
     const auto open = open_.find(block);
     if (open == open_.end()) {
@@ -176,6 +180,8 @@ void ExtentLedger::forget(Range range) {
     }
     changed_.insert(block);
   }
+  const uint64_t offset = map_.range_of(first).offset;
+  return {.offset = offset, .length = map_.range_of(last).end() - offset};
 }
 
 void ExtentLedger::check_invariants() const {

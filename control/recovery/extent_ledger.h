@@ -52,8 +52,8 @@ class ExtentLedger {
   std::vector<Block> take_changed();
   void mark_changed(BlockId block) { changed_.insert(block); }  // it was taken, and not kept
   // What was read is not what is known of these extents. All of a full block go at once, since only their
-  // common digest is known.
-  void forget(Range range);
+  // common digest is known. Returns all that is forgotten.
+  Range forget(Range range);
   // A row of the journal. kIntegrity when it cannot be a row of this object; nothing of it is taken then.
   Status restore(const Block& block);
   // The CRC of an extent of an open block, or of a full block: for whoever reads the bytes back.

@@ -187,7 +187,7 @@ class Receiver {
   std::optional<ExtentId> next_claim(const Object& object) const;
   void set_claims_from(Object& object, ExtentId from);
   void drop_claims(Object& object);
-  void forget_claim(ObjectId id, const ExtentLedger::Piece& piece);
+  Range forget_claim(ObjectId id, Range claim);  // all that is forgotten with it
   void plan_need(ObjectId id);
   void add_needs(ObjectId id, const std::vector<Query>& pieces);
   void plan_sync(ObjectId id);

@@ -59,29 +59,22 @@ Judgement Receiver::judge_claim(std::optional<uint64_t> crc) {
   const bool good = crc == reading.piece.crc;
   // It is read again after the sync: only then can it be forgotten.
   if (!good && object.sync_under_way) return Judgement::kLater;
-  ExtentLedger::Piece piece = reading.piece;
-  if (!good) {
-    // Its block may have filled up since: of that only one digest is known, so all of it goes.
-    const BlockId block = ExtentLedger::block_of(object.written.extent_at(piece.range.offset));
-    if (const auto digest = object.ledger.block_digest(block)) {
-      piece = {.range = object.ledger.range_of(block), .crc = *digest};
-    }
-  }
-  set_claims_from(object, object.claimed.extent_at(piece.range.end() - 1).plus(1));
-  if (!good) forget_claim(reading.object, piece);
+  const Range judged = good ? reading.piece.range : forget_claim(reading.object, reading.piece.range);
+  set_claims_from(object, object.claimed.extent_at(judged.end() - 1).plus(1));
   finish_if_complete(reading.object);
   return good ? Judgement::kGood : Judgement::kForgotten;
 }
 
-void Receiver::forget_claim(ObjectId id, const ExtentLedger::Piece& piece) {
+// With it goes the rest of a block that has filled up since it was asked for.
+Range Receiver::forget_claim(ObjectId id, Range claim) {
   Object& object = objects_[id];
-  const uint64_t behind = object.layout.size_bytes - piece.range.end();
-  object.digest ^= crc::shift(object.layout.crc_kind, piece.crc, behind);
-  object.ledger.forget(piece.range);
-  bytes_written_ -= piece.range.length;
+  const uint64_t before = object.ledger.digest();
+  const Range range = object.ledger.forget(claim);
+  object.digest ^= before ^ object.ledger.digest();
+  bytes_written_ -= range.length;
   std::vector<ExtentId> extents;
-  const ExtentId last = object.written.extent_at(piece.range.end() - 1);
-  for (ExtentId extent = object.written.extent_at(piece.range.offset); extent <= last; ++extent) {
+  const ExtentId last = object.written.extent_at(range.end() - 1);
+  for (ExtentId extent = object.written.extent_at(range.offset); extent <= last; ++extent) {
     object.written.clear(extent);
     extents.push_back(extent);
     // Durable, and only its row is missing in the journal: it must not come there any more.
@@ -91,6 +84,7 @@ void Receiver::forget_claim(ObjectId id, const ExtentLedger::Piece& piece) {
     unsynced_bytes_ -= bytes;
   }
   forget_and_need(id, std::move(extents));
+  return range;
 }
 
 }  // namespace sluice::recovery
