@@ -85,10 +85,8 @@ std::vector<SizeAsk> SizeRound::ask(const std::vector<uint32_t>& sizes, uint32_t
   }
   // The longest first: where probes are lost from some moment on, that is not held against them.
   std::reverse(asks.begin(), asks.end());
-  sent_before_ = reading.padded_sent;
+  sent_before_ = sent_ = reading.padded_sent;
   asked_ = uint64_t{each} * sizes.size();
-  all_sent_ = false;
-  sent_ = reading.padded_sent;
   asked_ns_ = changed_ns_ = sent_ns_ = now_ns;
   return asks;
 }
@@ -103,9 +101,8 @@ bool SizeRound::settled(const LaneReading& reading, uint64_t now_ns) {
     samples_[i].arrived = came;
     changed_ns_ = now_ns;
   }
-  if (std::exchange(sent_, reading.padded_sent) != reading.padded_sent) sent_ns_ = now_ns;
-  all_sent_ = grown(sent_before_, reading.padded_sent) >= asked_;
-  if (!all_sent_) {
+  if (std::exchange(sent_, std::max(sent_, reading.padded_sent)) < reading.padded_sent) sent_ns_ = now_ns;
+  if (!all_sent()) {
     changed_ns_ = now_ns;
     return now_ns - asked_ns_ >= kUnsentNs;
   }

@@ -99,15 +99,16 @@ class SizeRound {
     return now_ns - asked_ns_ >= kPatienceNs && samples_.front().arrived > 0;
   }
   // Some wait to be sent, and leave one after the other.
-  bool sending(uint64_t now_ns) const { return !all_sent_ && now_ns - sent_ns_ < kStandsStillNs; }
+  bool sending(uint64_t now_ns) const { return !all_sent() && now_ns - sent_ns_ < kStandsStillNs; }
   const std::vector<SizeSample>& samples() const { return samples_; }
 
  private:
+  bool all_sent() const { return sent_ - sent_before_ >= asked_; }
+
   std::vector<SizeSample> samples_;
   std::vector<uint64_t> before_;  // that had come already
   uint64_t sent_before_ = 0;
   uint64_t asked_ = 0;
-  bool all_sent_ = true;
   uint64_t sent_ = 0;  // as it was seen last, and since when
   uint64_t sent_ns_ = 0;
   uint64_t asked_ns_ = 0;

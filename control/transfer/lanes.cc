@@ -141,9 +141,8 @@ void LaneSet::close(Effects& out) {
   for (uint32_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[LaneId(i)];
     if (lane.state == State::kReserved) lane.state = State::kClosed;
+    if (lane.state == State::kClosing || lane.state == State::kClosed) continue;
     // One that was refused, too: its slot is given back when the worker says that nothing of it is left.
-    if (lane.state != State::kOpening && lane.state != State::kOpen && lane.state != State::kRefused)
-      continue;
     lane.state = State::kClosing;
     out.add(CloseFlow{.leg = leg_, .lane = LaneId(i)});
   }

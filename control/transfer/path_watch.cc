@@ -42,7 +42,6 @@ void PathWatch::begin(std::string peer_name, const Agreement& agreement, size_t 
   chunk_bytes_ = agreement.chunk_bytes;
   datagram_bytes_ = chunk_bytes_ + rate::datagram_overhead_bytes(ip4_) + rate::kEthernetBytes;
   searches_.clear();
-  searching_.reset();
   for (size_t i = 0; i < lanes; ++i) searches_.push_back(rate::SizeSearch(chunk_bytes_, ip4_));
   measure_.reset();
   if (agreement.chunk_auto && sizes.measured(peer_name_, ip4_, now_ns) == nullptr)
@@ -52,19 +51,28 @@ void PathWatch::begin(std::string peer_name, const Agreement& agreement, size_t 
 Status PathWatch::step(const Tick& event, rate::PathSizes& sizes, uint64_t now_ns, Effects& out) {
   const size_t known = std::min(event.lanes.size(), searches_.size());
   if (measure_ && known > 0) return measure(event, sizes, now_ns, out);
+  std::optional<LaneId> one = searching();
   for (uint32_t i = 0; i < known; ++i) {
     const LaneId lane(i);
-    if (searching_.value_or(lane) != lane) continue;
+    if (one.value_or(lane) != lane) continue;
     rate::SizeSearch& search = searches_[lane];
     ask(search.step(reading_of(event.lanes[i]->state), now_ns), event.leg, lane, out);
     if (search.found()) return shorter(*search.found(), sizes, now_ns);
-    searching_ = search.searching() ? std::optional(lane) : std::nullopt;
+    one = search.searching() ? std::optional(lane) : std::nullopt;
   }
   return {};
 }
 
 std::optional<LaneId> PathWatch::sending(uint64_t now_ns) const {
-  return searching_ && searches_[*searching_].sending(now_ns) ? searching_ : std::nullopt;
+  const std::optional<LaneId> one = searching();
+  return one && searches_[*one].sending(now_ns) ? one : std::nullopt;
+}
+
+std::optional<LaneId> PathWatch::searching() const {
+  for (LaneId lane; lane < searches_.end_id(); ++lane) {
+    if (searches_[lane].searching()) return lane;
+  }
+  return std::nullopt;
 }
 
 // Over the first lane, beside the data. Nothing else is looked for meanwhile.

@@ -27,6 +27,7 @@ class PathWatch {
   uint32_t datagram_bytes() const { return datagram_bytes_; }  // of a whole chunk, on an Ethernet wire
 
  private:
+  std::optional<LaneId> searching() const;
   Status measure(const Tick& event, rate::PathSizes& sizes, uint64_t now_ns, Effects& out);
   Status shorter(uint32_t chunk_bytes, rate::PathSizes& sizes, uint64_t now_ns) const;
 
@@ -35,7 +36,6 @@ class PathWatch {
   uint32_t chunk_bytes_ = 0;
   uint32_t datagram_bytes_ = 0;
   Indexed<LaneId, rate::SizeSearch> searches_;
-  std::optional<LaneId> searching_;
   std::optional<rate::SizeMeasure> measure_;  // under way
 };
 
