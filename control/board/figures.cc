@@ -18,14 +18,6 @@ constexpr uint64_t kEnoughShare = 2;
 uint64_t grown(uint64_t from, uint64_t to) { return to - std::min(from, to); }
 uint64_t read(const std::atomic<uint64_t>& value) { return value.load(std::memory_order_acquire); }
 
-// The smallest and the largest of all lanes that know theirs.
-void take_delays(int64_t* min_ns, int64_t* max_ns, int64_t its_min_ns, int64_t its_max_ns) {
-  if (its_min_ns == 0 && its_max_ns == 0) return;
-  const bool known = *min_ns != 0 || *max_ns != 0;
-  *min_ns = known ? std::min(*min_ns, its_min_ns) : its_min_ns;
-  *max_ns = known ? std::max(*max_ns, its_max_ns) : its_max_ns;
-}
-
 // Zero: not known yet.
 void take_shortest(uint64_t* shortest, uint64_t value) {
   if (value != 0 && (*shortest == 0 || value < *shortest)) *shortest = value;
@@ -43,6 +35,13 @@ Blocked Blocked::since(const Blocked& before) const {
   return {.credit_ns = grown(before.credit_ns, credit_ns),
           .source_ns = grown(before.source_ns, source_ns),
           .memory_ns = grown(before.memory_ns, memory_ns)};
+}
+
+void OneWayDelays::add(const OneWayDelays& other) {
+  if (!other.known) return;
+  min_ns = known ? std::min(min_ns, other.min_ns) : other.min_ns;
+  spread_ns = std::max(spread_ns, other.spread_ns);
+  known = true;
 }
 
 void FlowFigures::add(const board::FlowState& state) {
@@ -71,8 +70,11 @@ void FlowFigures::add(const board::FlowState& state) {
   peer_datagrams += read(state.peer_datagrams);
   peer_advice_bps += read(state.peer_advice_bps);
   statuses += read(state.statuses);
-  take_delays(&delay_min_ns, &delay_max_ns, state.delay_min_ns.load(std::memory_order_acquire),
-              state.delay_max_ns.load(std::memory_order_acquire));
+  const int64_t least_ns = state.delay_min_ns.load(std::memory_order_acquire);
+  const int64_t longest_ns = state.delay_max_ns.load(std::memory_order_acquire);
+  delays.add({.known = least_ns != 0 || longest_ns != 0,
+              .min_ns = least_ns,
+              .spread_ns = static_cast<uint64_t>(longest_ns) - static_cast<uint64_t>(least_ns)});
   const uint64_t since_ns = read(state.unreachable_since_ns);
   if (since_ns != 0 && (unreachable_since_ns == 0 || since_ns < unreachable_since_ns)) {
     unreachable_since_ns = since_ns;
@@ -106,7 +108,7 @@ void FlowFigures::add(const FlowFigures& other) {
   peer_datagrams += other.peer_datagrams;
   peer_advice_bps += other.peer_advice_bps;
   statuses += other.statuses;
-  take_delays(&delay_min_ns, &delay_max_ns, other.delay_min_ns, other.delay_max_ns);
+  delays.add(other.delays);
   if (other.unreachable_since_ns != 0 &&
       (unreachable_since_ns == 0 || other.unreachable_since_ns < unreachable_since_ns)) {
     unreachable_since_ns = other.unreachable_since_ns;
@@ -129,9 +131,9 @@ rate::PathReport FlowFigures::report() const {
           .advice_bps = peer_advice_bps,
           .rtt_ns = rtt_ns,
           .rtt_min_ns = rtt_min_ns,
-          .delay_min_ns = delay_min_ns,
-          .delay_max_ns = delay_max_ns,
-          .delay_known = delay_min_ns != 0 || delay_max_ns != 0};
+          .delay_min_ns = delays.min_ns,
+          .delay_spread_ns = delays.spread_ns,
+          .delay_known = delays.known};
 }
 
 void RateMeter::sample(uint64_t bytes, uint64_t now_ns) {

@@ -30,6 +30,14 @@ struct Extents {
   uint64_t wanted = 0;  // of credit, for the path to be full
 };
 
+// Of the data, as the newest status of each lane says.
+struct OneWayDelays {
+  bool known = false;
+  int64_t min_ns = 0;      // the least of all
+  uint64_t spread_ns = 0;  // the widest of a lane
+  void add(const OneWayDelays& other);
+};
+
 // The sum over a session's flows of what the board says.
 struct FlowFigures {
   uint64_t chunks = 0;
@@ -53,8 +61,7 @@ struct FlowFigures {
   uint64_t peer_datagrams = 0;
   uint64_t peer_advice_bps = 0;
   uint64_t statuses = 0;
-  int64_t delay_min_ns = 0;  // one-way, of the newest status; 0 and 0: not known
-  int64_t delay_max_ns = 0;
+  OneWayDelays delays;
   uint64_t unreachable_since_ns = 0;  // the next hop of a flow does not answer; 0: all do
   uint8_t next_hop[16] = {};          // and which one that is; all zero: there is no route
 

@@ -114,7 +114,7 @@ TEST(Report, CarriesWhatTheNewestStatusOfEachLaneSaid) {
   EXPECT_EQ(report.credit_extents, 7U);
   EXPECT_TRUE(report.delay_known);
   EXPECT_EQ(report.delay_min_ns, -900);
-  EXPECT_EQ(report.delay_max_ns, -500);
+  EXPECT_EQ(report.delay_spread_ns, 300U);
   EXPECT_FALSE(FlowFigures().report().delay_known);
 }
 

@@ -21,7 +21,6 @@ constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
 constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
-constexpr double kDisorderOfQueuesS = 2e-3;  // more than that from status to status is no queue's
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr double kCrowdLeaves = 0.8;  // of that: a crowd on the brink is not told of again and again
@@ -95,7 +94,7 @@ void AdaptiveRate::pace(const PathReport& report, uint64_t now_ns) {
   const double share = std::min(1.0, seconds(now_ns - paced_ns_) / kRoundMinS);
   paced_ns_ = now_ns;
   // Where delays are disordered, that of one status says little.
-  if (disorder_s_ <= kDisorderOfQueuesS) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
+  if (!disordered_) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
   if (phase_ == Phase::kStart) return overshot();
   if (phase_ != Phase::kRun || test_.running()) return;
   target_bps_ = limit(window_bits_ / (pipe_s() + queue_s_) / (1 - std::min(random_loss_, 0.95)));
@@ -116,8 +115,7 @@ AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
               .datagrams = round.datagrams,
               .target_s = target_s(target_bps_)};
   sight.queue_s = base_.queue_s(round.delay_min_ns);
-  if (disorder_s_ > kDisorderOfQueuesS)
-    sight.queue_s = std::max(0.0, sight.queue_s - kNoises * round.delay_noise_s);
+  if (round.disordered) sight.queue_s = std::max(0.0, sight.queue_s - kNoises * round.delay_noise_s);
   sight.round_trip_s = pipe_s() + sight.queue_s;
   sight.limited = round.sent_bps < 0.8 * std::min(target_bps_, static_cast<double>(rate_bps_));
   return sight;
@@ -127,9 +125,9 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
   if (!round.delay_known) return;
   datagram_bits_ = 8 * static_cast<double>(report.datagram_bytes);
   base_.take(round.delay_min_ns, report.rtt_ns, now_ns);
-  disorder_s_ = round.delay_disorder_s;
+  disordered_ = round.disordered;
   const Sight sight = look(round);
-  if (disorder_s_ > kDisorderOfQueuesS) queue_s_ = sight.queue_s;
+  if (disordered_) queue_s_ = sight.queue_s;
   if (test_.running()) {
     test(round, sight, now_ns);
   } else if (phase_ == Phase::kStart) {

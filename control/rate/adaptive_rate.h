@@ -70,7 +70,7 @@ class AdaptiveRate final : public Controller {
   double rtt_s_ = 0;                 // of the empty path
   double queue_s_ = 0;               // smoothed
   double round_trip_s_ = 0;          // smoothed, with all that delays it
-  double disorder_s_ = 0;            // of the delays of the last round
+  bool disordered_ = false;          // the delays of the last round
   double random_loss_ = 0;           // the baseline
   double capacity_bps_ = 0;          // delivered while there was a queue
   uint64_t next_test_ns_ = 0;

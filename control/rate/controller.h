@@ -32,7 +32,7 @@ struct PathReport {
   uint64_t rtt_min_ns = 0;  // the shortest ever; 0: not known
   // Receiver's clock minus sender's, of the data since the status before: only differences mean anything.
   int64_t delay_min_ns = 0;
-  int64_t delay_max_ns = 0;
+  uint64_t delay_spread_ns = 0;  // between the least and the longest
   bool delay_known = false;
   uint32_t datagram_bytes = 0;  // on the wire, of a chunk and all that goes with it; on average
 };

@@ -57,7 +57,7 @@ TEST_P(ControllerTest, NeverGoesAboveItsCapWhateverIsReported) {
                               .rtt_ns = any(),
                               .rtt_min_ns = any(),
                               .delay_min_ns = static_cast<int64_t>(any()),
-                              .delay_max_ns = static_cast<int64_t>(any()),
+                              .delay_spread_ns = any(),
                               .delay_known = i % 3 == 0,
                               .datagram_bytes = static_cast<uint32_t>(any())};
       const uint64_t rate_bps = controller->step(report, now_ns);

@@ -56,6 +56,7 @@ class Dumbbell {
     std::deque<Datagram> on_the_way;
     double next_status_s = 0;
     double delay_min_s = 1e9;
+    double delay_max_s = -1e9;
     double newest_sent_s = -1;
     double newest_at_s = 0;
     PathReport report;
@@ -169,8 +170,9 @@ class Dumbbell {
         const Flow::Datagram& datagram = flow.on_the_way.front();
         ++flow.arrived;
         flow.arrived_end = std::max(flow.arrived_end, datagram.number + 1);
-        flow.delay_min_s =
-            std::min(flow.delay_min_s, datagram.at_s * (1 + flow.clock_drift) - datagram.sent_s);
+        const double delay_s = datagram.at_s * (1 + flow.clock_drift) - datagram.sent_s;
+        flow.delay_min_s = std::min(flow.delay_min_s, delay_s);
+        flow.delay_max_s = std::max(flow.delay_max_s, delay_s);
         flow.newest_sent_s = datagram.sent_s;
         flow.newest_at_s = datagram.at_s;
         flow.delivered_bytes += kDatagramBytes;
@@ -184,10 +186,13 @@ class Dumbbell {
       status.bytes_received = flow.arrived * 8192;
       status.delay_known = flow.delay_min_s < 1e8;
       status.delay_min_ns = static_cast<int64_t>(status.delay_known ? flow.delay_min_s * 1e9 : 0);
+      if (status.delay_known)
+        status.delay_spread_ns = static_cast<uint64_t>((flow.delay_max_s - flow.delay_min_s) * 1e9);
       if (flow.newest_sent_s >= 0) {  // without the time that the receiver held it
         status.rtt_ns = static_cast<uint64_t>((flow.newest_at_s - flow.newest_sent_s + flow.rtt_s / 2) * 1e9);
       }
       flow.delay_min_s = 1e9;
+      flow.delay_max_s = -1e9;
       if (chance() >= link.status_loss) pending_.push_back({&flow, at_s + flow.rtt_s / 2, status});
     }
     for (auto it = pending_.begin(); it != pending_.end();) {

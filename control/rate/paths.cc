@@ -105,9 +105,8 @@ class SharedPath {
       if (one_ns != 0 && (total_.rtt_min_ns == 0 || one_ns < total_.rtt_min_ns)) total_.rtt_min_ns = one_ns;
     }
     total_.delay_known = news && report.delay_known;
-    if (total_.delay_known) {
-      total_.delay_min_ns = report.delay_min_ns;
-    }
+    total_.delay_min_ns = report.delay_min_ns;
+    total_.delay_spread_ns = report.delay_spread_ns;
     law_->step(total_, now_ns);
     divide();
   }

@@ -5,6 +5,12 @@
 #include <cmath>
 
 namespace sluice::rate {
+namespace {
+
+constexpr double kQueueChangeS = 2e-3;
+constexpr double kQueueSpreadS = 10e-3;
+
+}  // namespace
 
 double loss_lower_bound(double loss, double datagrams) {
   if (datagrams <= 0) return 0;
@@ -19,13 +25,26 @@ void RoundMeter::begin(const PathReport& report, uint64_t now_ns) {
   received_ = report.received;
   delay_min_ns_ = INT64_MAX;
   delays_ = 0;
-  delay_changes_s_ = 0;
+  delay_changes_s_ = delay_spreads_s_ = 0;
 }
 
-void RoundMeter::note_delay(int64_t delay_ns) {
+void RoundMeter::note_delay(const PathReport& report) {
+  const int64_t delay_ns = report.delay_min_ns;
   if (delays_++ > 0) delay_changes_s_ += std::abs(static_cast<double>(delay_ns - delay_before_ns_)) * 1e-9;
+  delay_spreads_s_ += static_cast<double>(report.delay_spread_ns) * 1e-9;
   delay_before_ns_ = delay_ns;
   delay_min_ns_ = std::min(delay_min_ns_, delay_ns);
+}
+
+// A queue changes little from status to status. Within one, since datagrams come out of it in turn, the delay
+// cannot grow by more than the time in which they came, nor fall by much more.
+void RoundMeter::judge_disorder(Round& round) const {
+  if (delays_ < 2) return;
+  const double change_s = delay_changes_s_ / (delays_ - 1);
+  const double spread_s = delay_spreads_s_ / delays_;
+  const double interval_s = static_cast<double>(round.duration_ns) * 1e-9 / delays_;
+  round.disordered = change_s > kQueueChangeS || spread_s > kQueueSpreadS + 2 * interval_s;
+  round.delay_noise_s = change_s / delays_;
 }
 
 std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_ns, uint64_t now_ns) {
@@ -40,7 +59,7 @@ std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_n
     begin(report, now_ns);
     return std::nullopt;
   }
-  if (report.delay_known) note_delay(report.delay_min_ns);
+  if (report.delay_known) note_delay(report);
   if (now_ns - began_ns_ < std::max<uint64_t>(round_ns, 1)) return std::nullopt;
   Round round{.duration_ns = now_ns - began_ns_,
               .delay_min_ns = delay_min_ns_,
@@ -53,10 +72,7 @@ std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_n
   round.loss = round.datagrams > 0 ? gone / round.datagrams : 0;
   round.delivered_bps = received * bits / seconds;
   round.sent_bps = static_cast<double>(report.sent - sent_) * bits / seconds;
-  if (delays_ > 1) {
-    round.delay_disorder_s = delay_changes_s_ / (delays_ - 1);
-    round.delay_noise_s = round.delay_disorder_s / delays_;
-  }
+  judge_disorder(round);
   lost_ = lost;
   begin(report, now_ns);
   return round;

@@ -24,11 +24,9 @@ struct Round {
   double sent_bps = 0;
   int64_t delay_min_ns = 0;  // valid if delay_known
   bool delay_known = false;
-  // By how much the delays that two statuses in turn named differ, on the average: little where a queue grows
-  // or shrinks, and much where delays are disordered. And what of that the least delay may still have, since
-  // it is the least of so many.
-  double delay_disorder_s = 0;
-  double delay_noise_s = 0;
+  // The delays differ by more than a queue makes them: datagrams overtake each other.
+  bool disordered = false;
+  double delay_noise_s = 0;  // that the least delay may have of it, since it is the least of so many
 
   double loss_lower_bound() const { return rate::loss_lower_bound(loss, datagrams); }
 };
@@ -43,7 +41,8 @@ class RoundMeter {
 
  private:
   void begin(const PathReport& report, uint64_t now_ns);
-  void note_delay(int64_t delay_ns);
+  void note_delay(const PathReport& report);
+  void judge_disorder(Round& round) const;
 
   bool began_ = false;
   bool news_ = false;
@@ -56,6 +55,7 @@ class RoundMeter {
   uint64_t lost_ = 0;            // cumulative, of which the rounds before have told
   int64_t delay_min_ns_ = INT64_MAX;
   double delay_changes_s_ = 0;  // from status to status, summed up
+  double delay_spreads_s_ = 0;  // within each
   int64_t delay_before_ns_ = 0;
   uint32_t delays_ = 0;
 };
