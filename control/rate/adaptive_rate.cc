@@ -19,12 +19,16 @@ constexpr double kWindowMinDatagrams = 2;
 constexpr double kLeastShare = 0.01;  // of the most that ever arrived, whatever others do
 constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
+constexpr uint64_t kRecentNs = 250'000'000;
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
 constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr double kCrowdLeaves = 0.8;  // of that: a crowd on the brink is not told of again and again
-constexpr std::array kSteps{0.04, 0.08, 0.16, 0.25};
+constexpr double kTargetMinS = 0.2e-3;
+constexpr double kDepthLoss = 0.0005;
+constexpr double kTargetOfDepth = 0.25;
+constexpr std::array kSteps{0.05, 0.1, 0.2, 0.3};
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 uint64_t nanoseconds(double s) { return static_cast<uint64_t>(std::clamp(s, 0.0, 1e9) * 1e9); }
@@ -55,7 +59,9 @@ double AdaptiveRate::limit(double rate_bps) const {
 // Short on fast paths, where little time is many datagrams; long enough on slow ones to be seen.
 double AdaptiveRate::target_s(double rate_bps) const {
   const double gbps = std::max(1e-3, rate_bps * 1e-9);
-  return std::clamp(2e-3 / std::sqrt(gbps), 0.5e-3, 8e-3) + 0.0025 * rtt_s_;
+  const double usual_s = std::clamp(2e-3 / std::sqrt(gbps), 0.5e-3, 8e-3) + 0.0025 * rtt_s_;
+  return depth_.seconds() > 0 ? std::min(usual_s, std::max(kTargetMinS, kTargetOfDepth * depth_.seconds()))
+                              : usual_s;
 }
 
 uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
@@ -127,6 +133,11 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
   base_.take(round.delay_min_ns, report.rtt_ns, now_ns);
   disordered_ = round.disordered;
   const Sight sight = look(round);
+  if (phase_ != Phase::kRun || test_.running() || round.disordered || sight.loss_bound > excess(0.02)) {
+    depth_.restart();
+  } else {
+    depth_.take(round, base_.queue_s(round.delay_max_ns), sight.queue_s, excess(kDepthLoss), now_ns);
+  }
   if (disordered_) queue_s_ = sight.queue_s;
   if (test_.running()) {
     test(round, sight, now_ns);
@@ -135,9 +146,12 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
   } else if (phase_ == Phase::kDrain) {
     drain(round, sight, now_ns);
   } else {
-    if (sight.queue_s > 0.25 * sight.target_s)
+    if (sight.queue_s > 2 * sight.target_s && sight.delivered_bps < 0.75 * capacity_bps_)
+      capacity_bps_ = sight.delivered_bps;
+    else if (sight.queue_s > 0.25 * sight.target_s)
       capacity_bps_ = capacity_bps_ > 0 ? (capacity_bps_ + sight.delivered_bps) / 2 : sight.delivered_bps;
-    if (now_ns - growth_.empty_ns > kDrainEveryNs && growth_.hold_rounds == 0 && !growth_.to_be_checked) {
+    if (now_ns - growth_.empty_ns > kDrainEveryNs && growth_.hold_rounds == 0 && !growth_.to_be_checked &&
+        growth_.calm_rounds <= 0) {
       begin_drain(round, sight, now_ns);
     } else {
       run(sight, now_ns);
@@ -209,6 +223,9 @@ void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns)
       random_loss_ = expected_loss_;
       capacity_bps_ = sight.delivered_bps;
       next_test_ns_ = now_ns + 5 * round_ns;
+      // What is lost at the start says little of what the path carries.
+      if (phase_ == Phase::kRun && sight.queue_s < sight.target_s)
+        ceiling_.touch(sight.delivered_bps * sight.round_trip_s, now_ns);
       enter_run(0.85 * sight.delivered_bps * sight.round_trip_s, now_ns);
       growth_.calm_rounds = -6;
       growth_.accelerations = 0;
@@ -238,14 +255,19 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
     const double noise = 1.5 / std::sqrt(std::max(1.0, sight.datagrams));  // of few datagrams
     if (sight.delivered_bps <
         growth_.delivered_before * (1 + 0.35 * step - noise)) {  // it only made the queue longer, or the loss
-      window_bits_ = std::min(growth_.window_before, sight.delivered_bps * sight.round_trip_s);
-      growth_.calm_rounds = -10;
+      const double fits = sight.delivered_bps * (pipe_s() + 0.5 * sight.target_s);
+      window_bits_ = std::min(window_bits_, std::max(fits, growth_.window_before));
+      capacity_bps_ = std::max(capacity_bps_, sight.delivered_bps);
+      // Where there is a queue, it tells by itself when there is room again.
+      growth_.calm_rounds = sight.queue_s > 0.5 * sight.target_s ? 0 : -10;
       growth_.accelerations = 0;
       growth_.hold_rounds = 1;
       return;
     }
   }
   growth_.to_be_checked = false;
+  // As much is lost below it: it was none.
+  if (sight.loss_bound > excess(0.01) || sight.queue_s > sight.target_s) ceiling_.forget();
   if (sight.loss_bound > excess(0.01) && sight.queue_s < 2 * sight.target_s && now_ns >= next_test_ns_ &&
       sight.datagrams > 60 && !sight.limited)
     return test_.begin(target_bps_);
@@ -255,11 +277,7 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
     growth_.hold_rounds = 1;
     return;
   }
-  const double noise = 3 * std::sqrt(random_loss_ / std::max(1.0, sight.datagrams));
-  if (sight.loss + noise < random_loss_ && random_loss_ > expected_loss_) {
-    random_loss_ = std::max(expected_loss_, 0.7 * random_loss_ + 0.3 * sight.loss);
-    return;
-  }
+  unlearn(sight, now_ns);
   if (sight.queue_s > 2 * sight.target_s) {
     const double fits = capacity_bps_ * (pipe_s() + sight.target_s);
     window_bits_ = 0.98 * std::min(window_bits_, std::max(window_bits_ / 2, fits));
@@ -267,16 +285,37 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
     growth_.hold_rounds = 1;
     return;
   }
+  const double limit_bits = ceiling_.limit_bits(now_ns);
+  if (window_bits_ >= limit_bits) {
+    growth_.empty_ns = now_ns;
+    growth_.calm_rounds = growth_.accelerations = 0;
+    return;
+  }
   if (!sight.limited) grow(sight, now_ns);
+  window_bits_ = std::min(window_bits_, limit_bits);
+}
+
+// Of one round little can be said: what it lacks may have come with the next status.
+void AdaptiveRate::unlearn(const Sight& sight, uint64_t now_ns) {
+  recent_.datagrams += sight.datagrams;
+  recent_.lost += sight.datagrams * sight.loss;
+  if (now_ns - recent_.began_ns < kRecentNs) return;
+  const double loss = recent_.lost / std::max(1.0, recent_.datagrams);
+  const double noise = 3 * std::sqrt(random_loss_ / std::max(1.0, recent_.datagrams));
+  if (loss + noise < random_loss_) random_loss_ = std::max(expected_loss_, 0.3 * random_loss_ + 0.7 * loss);
+  recent_ = {.began_ns = now_ns};
 }
 
 void AdaptiveRate::grow(const Sight& sight, uint64_t now_ns) {
   const double pull = 0.5 * (sight.target_s - sight.queue_s) / sight.round_trip_s;
   const bool lossy = sight.loss_bound > 0 && sight.loss - random_loss_ > 0.3 * random_loss_ &&
                      sight.loss_bound > random_loss_;
-  if (sight.queue_s >= 0.5 * sight.target_s || lossy) {
-    if (growth_.accelerations > 0)
+  // The round's is the least, and what was done last may only show at its end.
+  if (std::max(queue_s_, sight.queue_s) >= 0.5 * sight.target_s || lossy) {
+    if (growth_.accelerations > 0) {
+      capacity_bps_ = std::max(capacity_bps_, sight.delivered_bps);
       window_bits_ = std::min(window_bits_, capacity_bps_ * (pipe_s() + sight.target_s));
+    }
     growth_.accelerations = growth_.calm_rounds = 0;
     window_bits_ *= 1 + std::clamp(pull, -0.1, 0.03);
     return;

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "control/rate/buffer_depth.h"
+#include "control/rate/ceiling.h"
 #include "control/rate/controller.h"
 #include "control/rate/delay_base.h"
 #include "control/rate/loss_trial.h"
@@ -49,6 +51,7 @@ class AdaptiveRate final : public Controller {
   void test(const Round& round, const Sight& sight, uint64_t now_ns);
   void drain(const Round& round, const Sight& sight, uint64_t now_ns);
   void begin_drain(const Round& round, const Sight& sight, uint64_t now_ns);
+  void unlearn(const Sight& sight, uint64_t now_ns);
   void grow(const Sight& sight, uint64_t now_ns);
   void enter_run(double window_bits, uint64_t now_ns);
   void pace(const PathReport& report, uint64_t now_ns);
@@ -62,6 +65,8 @@ class AdaptiveRate final : public Controller {
   Silence silence_;
   RoundMeter rounds_;
   DelayBase base_;
+  Ceiling ceiling_;
+  BufferDepth depth_;
   LossTrial test_;
 
   double target_bps_ = 0;            // what the law wants; the rate is this, within the cap
@@ -93,6 +98,11 @@ class AdaptiveRate final : public Controller {
     double delivered_before = 0;
     uint64_t empty_ns = 0;  // when the queue was known to be empty
   } growth_;
+  struct Recent {
+    uint64_t began_ns = 0;
+    double datagrams = 0;
+    double lost = 0;
+  } recent_;
   struct Crowd {
     double most_bps = 0;  // ever delivered
     double queue_s = 0;   // over seconds

@@ -52,21 +52,36 @@ TEST(AdaptiveRate, ReachesTheCapacitySoon) {
   }
 }
 
+// From now on until the first of two windows in a row in which nearly all that the link carries came through
+// it, with a short queue: in round trips.
+double round_trips_to_settle(Dumbbell& path, double rtt_s) {
+  const double window_s = std::max(rtt_s, 0.02);
+  const double step_s = path.now_s;
+  for (bool before = false; path.now_s < step_s + 30 * rtt_s;) {
+    const double at_s = path.now_s;
+    path.reset();
+    path.run(at_s + window_s);
+    const bool settled = path.utilisation() >= 0.9 && path.queue_quantile(0.5) <= 0.01 + 0.05 * rtt_s;
+    if (settled && before) return (at_s - window_s - step_s) / rtt_s;
+    before = settled;
+  }
+  return 30;
+}
+
 TEST(AdaptiveRate, TakesWhatComesBackAfterAStep) {
-  for (const double rtt_s : {0.02, 0.1, 0.2}) {
-    Dumbbell path({.capacity_bps = 10e9, .buffer_bytes = 62.5e6});
-    path.add(law(0, 20e9), rtt_s);
-    path.run(12);
-    path.link.capacity_bps = 5e9;
-    path.run(20);
-    path.reset();
-    path.run(22);
-    EXPECT_GT(path.utilisation(), 0.93) << "the half of it, RTT " << rtt_s;
-    path.link.capacity_bps = 10e9;
-    path.run(22 + 20 * rtt_s);
-    path.reset();
-    path.run(path.now_s + 2);
-    EXPECT_GT(path.utilisation(), 0.9) << "all of it, RTT " << rtt_s;
+  for (const double capacity_bps : {1e9, 10e9}) {
+    for (const double rtt_s : {0.02, 0.1, 0.2}) {
+      for (const double begin_s : {12.0, 12.4, 12.8}) {
+        Dumbbell path({.capacity_bps = capacity_bps, .buffer_bytes = capacity_bps / 8 * rtt_s});
+        path.add(law(0, 20e9), rtt_s);
+        path.run(begin_s);
+        path.link.capacity_bps = capacity_bps / 2;
+        EXPECT_LT(round_trips_to_settle(path, rtt_s), 18) << "the half of it, RTT " << rtt_s;
+        path.run(begin_s + std::max(3.0, 30 * rtt_s));
+        path.link.capacity_bps = capacity_bps;
+        EXPECT_LT(round_trips_to_settle(path, rtt_s), 20) << "all of it, RTT " << rtt_s;
+      }
+    }
   }
 }
 
@@ -126,6 +141,29 @@ TEST(AdaptiveRate, YieldsToATcpAndSaysSo) {
   }
 }
 
+// Nothing of its own would tell: what it queues for itself is all that fits.
+TEST(AdaptiveRate, LeavesRoomToATcpWhereTheQueueIsShort) {
+  for (const double capacity_bps : {2e8, 1e9}) {
+    for (const double buffer_s : {0.001, 0.0025, 0.005}) {
+      if (capacity_bps / 8 * buffer_s < 5 * Dumbbell::kDatagramBytes) continue;
+      for (const int tcps : {1, 4}) {
+        Dumbbell path({.capacity_bps = capacity_bps, .buffer_bytes = capacity_bps / 8 * buffer_s});
+        path.tick_s = 2.5e-4;
+        path.add(law(5), 0.02, 5);
+        for (int i = 0; i < tcps; ++i) path.add(nullptr, 0.02);
+        path.run(30);
+        path.reset();
+        path.run(90);
+        const double fair = 1.0 / (1 + tcps);
+        const double ours = path.utilisation() * path.share(0);
+        const double theirs = (path.utilisation() - ours) / tcps;
+        EXPECT_GT(theirs, 0.3 * fair) << capacity_bps << ", " << buffer_s << " s, " << tcps;
+        EXPECT_GT(ours, 0.2 * fair) << capacity_bps << ", " << buffer_s << " s, " << tcps;
+      }
+    }
+  }
+}
+
 TEST(AdaptiveRate, BearsDriftingClocksJitterAndLostStatuses) {
   const auto reaches = [](const Link& link, double drift) {
     Dumbbell path(link);
@@ -140,7 +178,7 @@ TEST(AdaptiveRate, BearsDriftingClocksJitterAndLostStatuses) {
   EXPECT_GT(reaches({.jitter_s = 3e-3}, 0), 0.95);
   EXPECT_GT(reaches({.jitter_s = 10e-3}, 0), 0.9);
   EXPECT_GT(reaches({.loss = 0.01, .status_loss = 0.05}, 0), 0.95);
-  EXPECT_GT(reaches({.loss = 0.05, .status_loss = 0.65}, 0), 0.7);
+  EXPECT_GT(reaches({.loss = 0.05, .status_loss = 0.65}, 0), 0.95);
 }
 
 TEST(AdaptiveRate, TakesDeclaredLossForThePaths) {

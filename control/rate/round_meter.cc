@@ -10,6 +10,12 @@ namespace {
 constexpr double kQueueChangeS = 2e-3;
 constexpr double kQueueSpreadS = 10e-3;
 
+// What a stranger says may be anything.
+int64_t later(int64_t ns, uint64_t by_ns) {
+  const auto room = static_cast<uint64_t>(INT64_MAX) - static_cast<uint64_t>(ns);
+  return by_ns < room ? static_cast<int64_t>(static_cast<uint64_t>(ns) + by_ns) : INT64_MAX;
+}
+
 }  // namespace
 
 double loss_lower_bound(double loss, double datagrams) {
@@ -24,6 +30,7 @@ void RoundMeter::begin(const PathReport& report, uint64_t now_ns) {
   sent_ = report.sent;
   received_ = report.received;
   delay_min_ns_ = INT64_MAX;
+  delay_max_ns_ = INT64_MIN;
   delays_ = 0;
   delay_changes_s_ = delay_spreads_s_ = 0;
 }
@@ -34,6 +41,7 @@ void RoundMeter::note_delay(const PathReport& report) {
   delay_spreads_s_ += static_cast<double>(report.delay_spread_ns) * 1e-9;
   delay_before_ns_ = delay_ns;
   delay_min_ns_ = std::min(delay_min_ns_, delay_ns);
+  delay_max_ns_ = std::max(delay_max_ns_, later(delay_ns, report.delay_spread_ns));
 }
 
 // A queue changes little from status to status. Within one, since datagrams come out of it in turn, the delay
@@ -63,6 +71,7 @@ std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_n
   if (now_ns - began_ns_ < std::max<uint64_t>(round_ns, 1)) return std::nullopt;
   Round round{.duration_ns = now_ns - began_ns_,
               .delay_min_ns = delay_min_ns_,
+              .delay_max_ns = delay_max_ns_,
               .delay_known = delay_min_ns_ != INT64_MAX};
   const double seconds = static_cast<double>(round.duration_ns) * 1e-9;
   const auto received = static_cast<double>(report.received - received_);

@@ -23,6 +23,7 @@ struct Round {
   double delivered_bps = 0;  // on the wire, of what arrived
   double sent_bps = 0;
   int64_t delay_min_ns = 0;  // valid if delay_known
+  int64_t delay_max_ns = 0;  // likewise
   bool delay_known = false;
   // The delays differ by more than a queue makes them: datagrams overtake each other.
   bool disordered = false;
@@ -54,6 +55,7 @@ class RoundMeter {
   uint64_t missing_before_ = 0;  // at the status before the newest
   uint64_t lost_ = 0;            // cumulative, of which the rounds before have told
   int64_t delay_min_ns_ = INT64_MAX;
+  int64_t delay_max_ns_ = INT64_MIN;
   double delay_changes_s_ = 0;  // from status to status, summed up
   double delay_spreads_s_ = 0;  // within each
   int64_t delay_before_ns_ = 0;
