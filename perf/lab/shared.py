@@ -25,7 +25,7 @@ from .nodes import RATE_UNLIMITED
 from .peers.ends import Ends
 
 MTU = 1500
-_NODE_MIB = 96
+_NODE_MIB = 128
 _FRAMES = "blocksz=65536,framesz=2048,framecnt=4096,qdisc_bypass=1"
 _BRIDGES = ("br0", "br1")
 _serial = itertools.count(1)

@@ -33,7 +33,7 @@ def run(bench):
         bench.describe(nodes)
         fastest = emulator_gbps(nodes, bench.pick(2.0, 5.0))
         settings = cells(bench.quick, fastest)
-        samples = bench.interleave(settings, lambda each: measure(nodes, each, bench.pick(2.0, 10.0)),
+        samples = bench.interleave(settings, lambda each: measure(nodes, each, bench.pick(2.0, 20.0)),
                                    lambda _each: None)  # fmt: skip
     bench.described["emulator_gbps"] = rounded(fastest)
     rows = bench.must_have_rows(bench.rows(settings, samples))
