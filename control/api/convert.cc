@@ -102,6 +102,7 @@ void add_size(const rate::SizePoint& point, api::Session* session) {
   size->set_arrived(point.sample.arrived);
   size->set_arrives(point.arrives);
   size->set_goodput(point.goodput);
+  size->set_payload_bytes(point.payload_bytes);
 }
 
 template <typename Request>

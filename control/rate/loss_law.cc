@@ -97,9 +97,11 @@ SizeCurve curve_of(std::span<const SizeSample> samples, uint32_t overhead_bytes,
   }
   const uint32_t all_overhead = overhead_bytes + wire_bytes;
   for (const SizeSample& each : samples) {
+    const double arrives = curve.law.arrives(each.chunk_bytes);
     curve.points.push_back({.sample = each,
-                            .arrives = curve.law.arrives(each.chunk_bytes),
-                            .goodput = goodput_of(curve.law, each.chunk_bytes, all_overhead)});
+                            .arrives = arrives,
+                            .goodput = goodput_of(curve.law, each.chunk_bytes, all_overhead),
+                            .payload_bytes = each.chunk_bytes * arrives});
   }
   const uint32_t longest = samples.back().chunk_bytes;
   curve.best_chunk_bytes = best_of(curve.law, longest, all_overhead);

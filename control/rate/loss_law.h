@@ -33,7 +33,8 @@ LossLaw fit_loss(std::span<const SizeSample> samples, uint32_t overhead_bytes);
 struct SizePoint {
   SizeSample sample;
   double arrives = 0;  // of datagrams
-  double goodput = 0;  // payload that arrives for each byte of wire
+  double goodput = 0;  // payload that arrives for each byte of wire: what a sender limited by bytes looks for
+  double payload_bytes = 0;  // that arrive for each datagram: what one limited by datagrams does
 };
 struct SizeCurve {
   LossLaw law;

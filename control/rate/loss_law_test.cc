@@ -66,6 +66,7 @@ TEST(LossLaw, TheBestSizeIsThatOfBytesOnTheWire) {
   ASSERT_EQ(curve.points.size(), 8U);
   EXPECT_NEAR(curve.points[0].arrives, std::exp(-0.348), 0.01);
   EXPECT_NEAR(curve.points[0].goodput, std::exp(-0.348) * 256 / 386, 0.01);
+  EXPECT_NEAR(curve.points[0].payload_bytes, std::exp(-0.348) * 256, 3);
 }
 
 TEST(LossLaw, APathThatCarriesNoLongerOnesIsNoLaw) {

@@ -66,7 +66,8 @@ Json session_fields(const api::Session& s) {
                      {"sent", size.sent()},
                      {"arrived", size.arrived()},
                      {"arrives", size.arrives()},
-                     {"goodput", size.goodput()}});
+                     {"goodput", size.goodput()},
+                     {"payload_bytes", size.payload_bytes()}});
   }
   out["sizes"] = std::move(sizes);
   Json files = Json::array();

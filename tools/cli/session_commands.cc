@@ -73,9 +73,11 @@ std::string details(const api::Session& s) {
                             chunk_reason(s), s.retransmits(), s.duplicates()));
   for (const api::ChunkSize& size : s.sizes()) {
     add("size",
-        fmt::format("{:>5} bytes: {} of {} probes arrived, {:.1f} % by the law, goodput {:.1f} % of the wire",
-                    size.chunk_bytes(), size.arrived(), size.sent(), size.arrives() * 100,
-                    size.goodput() * 100));
+        fmt::format(
+            "{:>5} bytes: {} of {} probes arrived, {:.1f} % by the law, goodput {:.1f} % of the wire, "
+            "{:.0f} bytes a datagram",
+            size.chunk_bytes(), size.arrived(), size.sent(), size.arrives() * 100, size.goodput() * 100,
+            size.payload_bytes()));
   }
   add("loss length", s.loss_length_bytes() == 0 ? "" : fmt::format("{:.0f} bytes", s.loss_length_bytes()));
   add("losses", fmt::format("{} network, {} destination had no room, {} CRC errors", s.lost(), s.no_room(),
