@@ -116,11 +116,12 @@ class Bottleneck(Stacked):
 class Crowd(Stacked):
     """Senders at side 0 and one receiver, `sink`, at side 1. detours_ms: how much longer the round trip of each is."""
 
-    def __init__(self, bottleneck, senders, detours_ms=()):
+    def __init__(self, bottleneck, senders, detours_ms=(), memory_mib=_NODE_MIB):
         super().__init__()
         self._bottleneck = bottleneck
         self._count = senders
         self._detours_ms = dict(enumerate(detours_ms))
+        self._memory_mib = memory_mib
 
     def _make(self):
         self._binaries = find_binaries()
@@ -163,7 +164,7 @@ class Crowd(Stacked):
             "transfer": {"rate": RATE_UNLIMITED},
             "port": {"device": f"net_af_packet0,iface=data0,{_FRAMES}", "address4": f"10.66.0.{host}/24", "mtu": MTU,
                      "rate": RATE_UNLIMITED},
-            "dataplane": {"memory": "no-huge", "memory_mib": _NODE_MIB, "cores": [cores[side % len(cores)]]},
+            "dataplane": {"memory": "no-huge", "memory_mib": self._memory_mib, "cores": [cores[side % len(cores)]]},
         })  # fmt: skip
         node.add_export("data", directory / "data")
         node.create()
