@@ -43,14 +43,24 @@ class Receiver {
       } else if (header.code != Code::kEnd) {
         continue;
       }
+      const bool ends = header.code == Code::kEnd && !written_;
+      if (ends) hold_sigterm(true);  // it comes as soon as the sender has this answer
       std::array<uint8_t, kHeaderBytes> answer{};
       header.write(answer.data());
       sendto(fd_, answer.data(), answer.size(), 0, reinterpret_cast<const sockaddr*>(&from), from_bytes);
-      if (header.code == Code::kEnd && !written_) finish();
+      if (!ends) continue;
+      finish();
+      hold_sigterm(false);
     }
   }
 
  private:
+  static void hold_sigterm(bool hold) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
+  }
   void store(uint32_t number, const uint8_t* bytes, size_t size) {
     if (number >= have_.size() || have_[number]) return;
     const size_t offset = size_t{number} * kPayloadBytes;
