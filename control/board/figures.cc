@@ -74,7 +74,10 @@ void FlowFigures::add(const board::FlowState& state) {
   const int64_t longest_ns = state.delay_max_ns.load(std::memory_order_acquire);
   delays.add({.known = least_ns != 0 || longest_ns != 0,
               .min_ns = least_ns,
-              .spread_ns = static_cast<uint64_t>(longest_ns) - static_cast<uint64_t>(least_ns)});
+              // They are read one after the other, and may be of two statuses.
+              .spread_ns = longest_ns > least_ns
+                               ? static_cast<uint64_t>(longest_ns) - static_cast<uint64_t>(least_ns)
+                               : 0});
   const uint64_t since_ns = read(state.unreachable_since_ns);
   if (since_ns != 0 && (unreachable_since_ns == 0 || since_ns < unreachable_since_ns)) {
     unreachable_since_ns = since_ns;

@@ -19,15 +19,19 @@ constexpr double kWindowMinDatagrams = 2;
 constexpr double kLeastShare = 0.01;  // of the most that ever arrived, whatever others do
 constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
-constexpr uint64_t kRecentNs = 250'000'000;
+constexpr uint32_t kRecentStatuses = 16;
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
 constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr double kCrowdLeaves = 0.8;  // of that: a crowd on the brink is not told of again and again
-constexpr double kTargetMinS = 0.2e-3;
-constexpr double kDepthLoss = 0.0005;
-constexpr double kTargetOfDepth = 0.25;
+constexpr double kTargetMinS = BufferDepth::kLeastS / 2;
+constexpr double kJitters = 2;
+constexpr size_t kCarefulStep = 1;       // the longest where too much is lost at once
+constexpr double kFallsNs = 100e3;       // by less than that a delay does not fall
+constexpr int kCalmRounds = 4;           // with an empty queue before more is tried
+constexpr double kDepthLoss = 0.0005;    // beyond what is expected: is it a short buffer's?
+constexpr double kTargetOfDepth = 0.25;  // the rest is for others
 constexpr std::array kSteps{0.05, 0.1, 0.2, 0.3};
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -60,8 +64,9 @@ double AdaptiveRate::limit(double rate_bps) const {
 double AdaptiveRate::target_s(double rate_bps) const {
   const double gbps = std::max(1e-3, rate_bps * 1e-9);
   const double usual_s = std::clamp(2e-3 / std::sqrt(gbps), 0.5e-3, 8e-3) + 0.0025 * rtt_s_;
-  return depth_.seconds() > 0 ? std::min(usual_s, std::max(kTargetMinS, kTargetOfDepth * depth_.seconds()))
-                              : usual_s;
+  if (depth_.seconds() == 0) return usual_s;
+  // A queue shorter than what delays differ by themselves could not be kept.
+  return std::min(usual_s, std::max({kTargetMinS, kJitters * jitter_.s, kTargetOfDepth * depth_.seconds()}));
 }
 
 uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
@@ -100,7 +105,7 @@ void AdaptiveRate::pace(const PathReport& report, uint64_t now_ns) {
   const double share = std::min(1.0, seconds(now_ns - paced_ns_) / kRoundMinS);
   paced_ns_ = now_ns;
   // Where delays are disordered, that of one status says little.
-  if (!disordered_) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
+  if (!jitter_.disordered) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
   if (phase_ == Phase::kStart) return overshot();
   if (phase_ != Phase::kRun || test_.running()) return;
   target_bps_ = limit(window_bits_ / (pipe_s() + queue_s_) / (1 - std::min(random_loss_, 0.95)));
@@ -119,6 +124,7 @@ AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
               .loss = round.loss,
               .loss_bound = round.loss_lower_bound(),
               .datagrams = round.datagrams,
+              .statuses = round.statuses,
               .target_s = target_s(target_bps_)};
   sight.queue_s = base_.queue_s(round.delay_min_ns);
   if (round.disordered) sight.queue_s = std::max(0.0, sight.queue_s - kNoises * round.delay_noise_s);
@@ -131,14 +137,16 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
   if (!round.delay_known) return;
   datagram_bits_ = 8 * static_cast<double>(report.datagram_bytes);
   base_.take(round.delay_min_ns, report.rtt_ns, now_ns);
-  disordered_ = round.disordered;
+  jitter_.disordered = round.disordered;
+  jitter_.s += (round.delay_change_s - jitter_.s) / 8;
   const Sight sight = look(round);
   if (phase_ != Phase::kRun || test_.running() || round.disordered || sight.loss_bound > excess(0.02)) {
-    depth_.restart();
-  } else {
-    depth_.take(round, base_.queue_s(round.delay_max_ns), sight.queue_s, excess(kDepthLoss), now_ns);
+    depth_.restart(now_ns);
+  } else if (const auto own = depth_.take(round, base_.queue_s(round.delay_max_ns), sight.queue_s,
+                                          excess(kDepthLoss), now_ns)) {
+    random_loss_ = std::max(random_loss_, std::min(kLearntLossMax, *own));
   }
-  if (disordered_) queue_s_ = sight.queue_s;
+  if (jitter_.disordered) queue_s_ = sight.queue_s;
   if (test_.running()) {
     test(round, sight, now_ns);
   } else if (phase_ == Phase::kStart) {
@@ -151,7 +159,7 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
     else if (sight.queue_s > 0.25 * sight.target_s)
       capacity_bps_ = capacity_bps_ > 0 ? (capacity_bps_ + sight.delivered_bps) / 2 : sight.delivered_bps;
     if (now_ns - growth_.empty_ns > kDrainEveryNs && growth_.hold_rounds == 0 && !growth_.to_be_checked &&
-        growth_.calm_rounds <= 0) {
+        (growth_.calm_rounds <= 0 || sight.limited)) {
       begin_drain(round, sight, now_ns);
     } else {
       run(sight, now_ns);
@@ -170,6 +178,7 @@ void AdaptiveRate::enter_run(double window_bits, uint64_t now_ns) {
   window_bits_ = window_bits;
   growth_.hold_rounds = 1;
   growth_.empty_ns = now_ns;
+  recent_ = {};
 }
 
 void AdaptiveRate::start(const Sight& sight, uint64_t now_ns) {
@@ -233,6 +242,7 @@ void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns)
     case LossTrial::Verdict::kRandom:
       random_loss_ = std::max(expected_loss_, std::min(kLearntLossMax, test_.loss()));
       next_test_ns_ = now_ns + std::max(kTestEveryNs, 30 * round_ns);
+      recent_ = {};  // what was lost before says nothing of what was learnt
       if (phase_ == Phase::kRun) {
         window_bits_ = full_bps * (1 - random_loss_) * sight.round_trip_s;
       } else {
@@ -266,7 +276,7 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
     }
   }
   growth_.to_be_checked = false;
-  // As much is lost below it: it was none.
+  // As much is lost below the ceiling, or a queue shows: it was none.
   if (sight.loss_bound > excess(0.01) || sight.queue_s > sight.target_s) ceiling_.forget();
   if (sight.loss_bound > excess(0.01) && sight.queue_s < 2 * sight.target_s && now_ns >= next_test_ns_ &&
       sight.datagrams > 60 && !sight.limited)
@@ -277,7 +287,7 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
     growth_.hold_rounds = 1;
     return;
   }
-  unlearn(sight, now_ns);
+  unlearn(sight);
   if (sight.queue_s > 2 * sight.target_s) {
     const double fits = capacity_bps_ * (pipe_s() + sight.target_s);
     window_bits_ = 0.98 * std::min(window_bits_, std::max(window_bits_ / 2, fits));
@@ -287,7 +297,8 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
   }
   const double limit_bits = ceiling_.limit_bits(now_ns);
   if (window_bits_ >= limit_bits) {
-    growth_.empty_ns = now_ns;
+    window_bits_ = limit_bits;
+    if (sight.queue_s < 0.5 * sight.target_s) growth_.empty_ns = now_ns;
     growth_.calm_rounds = growth_.accelerations = 0;
     return;
   }
@@ -296,14 +307,15 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
 }
 
 // Of one round little can be said: what it lacks may have come with the next status.
-void AdaptiveRate::unlearn(const Sight& sight, uint64_t now_ns) {
+void AdaptiveRate::unlearn(const Sight& sight) {
   recent_.datagrams += sight.datagrams;
   recent_.lost += sight.datagrams * sight.loss;
-  if (now_ns - recent_.began_ns < kRecentNs) return;
+  recent_.statuses += sight.statuses;
+  if (recent_.statuses < kRecentStatuses) return;
   const double loss = recent_.lost / std::max(1.0, recent_.datagrams);
   const double noise = 3 * std::sqrt(random_loss_ / std::max(1.0, recent_.datagrams));
   if (loss + noise < random_loss_) random_loss_ = std::max(expected_loss_, 0.3 * random_loss_ + 0.7 * loss);
-  recent_ = {.began_ns = now_ns};
+  recent_ = {};
 }
 
 void AdaptiveRate::grow(const Sight& sight, uint64_t now_ns) {
@@ -320,7 +332,8 @@ void AdaptiveRate::grow(const Sight& sight, uint64_t now_ns) {
     window_bits_ *= 1 + std::clamp(pull, -0.1, 0.03);
     return;
   }
-  if (++growth_.calm_rounds < 4) {
+  growth_.calm_rounds = std::min(growth_.calm_rounds + 1, kCalmRounds);
+  if (growth_.calm_rounds < kCalmRounds) {
     window_bits_ += std::max(window_bits_ * std::min(0.02, pull), datagram_bits_);
     return;
   }
@@ -328,8 +341,9 @@ void AdaptiveRate::grow(const Sight& sight, uint64_t now_ns) {
   growth_.window_before = window_bits_;
   growth_.delivered_before = sight.delivered_bps;
   growth_.to_be_checked = true;
-  window_bits_ *= 1 + kSteps[std::min<size_t>(kSteps.size() - 1, static_cast<size_t>(growth_.accelerations))];
-  ++growth_.accelerations;
+  const size_t most = ceiling_.found_lately(now_ns) ? kCarefulStep : kSteps.size() - 1;
+  window_bits_ *= 1 + kSteps[std::min(most, growth_.accelerations)];
+  growth_.accelerations = std::min(kSteps.size(), growth_.accelerations + 1);
   growth_.hold_rounds = 1;
 }
 
@@ -346,7 +360,8 @@ void AdaptiveRate::begin_drain(const Round& round, const Sight& sight, uint64_t 
 void AdaptiveRate::drain(const Round& round, const Sight& sight, uint64_t now_ns) {
   const double elapsed_s = seconds(now_ns - drain_.began_ns);
   if (elapsed_s <= turn_s()) return;
-  const bool falls = round.delay_min_ns + 100'000 < drain_.delay_ns;
+  const bool falls =
+      static_cast<double>(drain_.delay_ns) - static_cast<double>(round.delay_min_ns) > kFallsNs;
   drain_.delay_ns = std::min(drain_.delay_ns, round.delay_min_ns);
   if (falls && elapsed_s <= 0.6 + 2 * turn_s()) return;
   base_.set(drain_.delay_ns, now_ns);

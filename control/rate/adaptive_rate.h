@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "control/rate/buffer_depth.h"
@@ -35,6 +36,7 @@ class AdaptiveRate final : public Controller {
     double loss = 0;
     double loss_bound = 0;  // it is at least this
     double datagrams = 0;
+    uint32_t statuses = 0;
     double queue_s = 0;
     double round_trip_s = 0;  // with the queue
     double target_s = 0;      // of the queue
@@ -51,7 +53,7 @@ class AdaptiveRate final : public Controller {
   void test(const Round& round, const Sight& sight, uint64_t now_ns);
   void drain(const Round& round, const Sight& sight, uint64_t now_ns);
   void begin_drain(const Round& round, const Sight& sight, uint64_t now_ns);
-  void unlearn(const Sight& sight, uint64_t now_ns);
+  void unlearn(const Sight& sight);
   void grow(const Sight& sight, uint64_t now_ns);
   void enter_run(double window_bits, uint64_t now_ns);
   void pace(const PathReport& report, uint64_t now_ns);
@@ -75,13 +77,16 @@ class AdaptiveRate final : public Controller {
   double rtt_s_ = 0;                 // of the empty path
   double queue_s_ = 0;               // smoothed
   double round_trip_s_ = 0;          // smoothed, with all that delays it
-  bool disordered_ = false;          // the delays of the last round
   double random_loss_ = 0;           // the baseline
   double capacity_bps_ = 0;          // delivered while there was a queue
   uint64_t next_test_ns_ = 0;
   uint64_t paced_ns_ = 0;
   uint64_t quiet_until_ns_ = 0;  // what is reported until then was sent before a silence
 
+  struct Jitter {
+    bool disordered = false;  // the delays of the last round
+    double s = 0;             // of the least delay, from status to status; smoothed
+  } jitter_;
   struct Start {
     double best_bps = 0;  // delivered, so far
     int flat_rounds = 0;  // since then
@@ -92,14 +97,15 @@ class AdaptiveRate final : public Controller {
   struct Growth {
     int hold_rounds = 0;  // until what was changed can be seen
     int calm_rounds = 0;  // with an empty queue; below zero: no acceleration for so long
-    int accelerations = 0;
+    size_t accelerations = 0;
     bool to_be_checked = false;
     double window_before = 0;
     double delivered_before = 0;
     uint64_t empty_ns = 0;  // when the queue was known to be empty
   } growth_;
+  // What was lost lately, while nothing was tried.
   struct Recent {
-    uint64_t began_ns = 0;
+    uint32_t statuses = 0;
     double datagrams = 0;
     double lost = 0;
   } recent_;

@@ -20,7 +20,8 @@ class Ceiling {
     touched_ns_ = now_ns;
   }
   void forget() { window_bits_ = 0; }
-  // Of the window.
+  bool found_lately(uint64_t now_ns) const { return touched_ns_ != 0 && now_ns - touched_ns_ < kLatelyNs; }
+  // The window must not be more; the largest number where there is no ceiling.
   double limit_bits(uint64_t now_ns) const {
     if (window_bits_ == 0 || now_ns - touched_ns_ > kWellBelowNs + kBelowNs)
       return std::numeric_limits<double>::max();
@@ -30,6 +31,7 @@ class Ceiling {
  private:
   static constexpr uint64_t kWellBelowNs = 3'000'000'000;
   static constexpr uint64_t kBelowNs = 10'000'000'000;
+  static constexpr uint64_t kLatelyNs = 60'000'000'000;
   static constexpr double kWellBelow = 0.85;
   static constexpr double kBelow = 0.95;
 

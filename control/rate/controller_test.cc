@@ -69,6 +69,32 @@ TEST_P(ControllerTest, NeverGoesAboveItsCapWhateverIsReported) {
   }
 }
 
+// As above, with counters that grow as they do on a path, so that rounds end.
+TEST_P(ControllerTest, NeverGoesAboveItsCapWhateverIsSaidOfDelays) {
+  std::mt19937_64 random(8);
+  const auto any = [&] { return random() >> random() % 64; };
+  constexpr uint64_t kCapBps = 1'000'000'000;
+  uint64_t now_ns = 1'000'000'000;
+  const auto controller = GetParam().make(kCapBps, now_ns);
+  PathReport report{.rtt_ns = 20'000'000, .rtt_min_ns = 20'000'000, .datagram_bytes = 8300};
+  for (int i = 0; i < 100'000; ++i) {
+    now_ns += 1'000'000;
+    const uint64_t sent = controller->rate_bps() / 8 / 1000 / 8300 + 1;
+    const uint64_t lost = random() % 50 == 0 ? sent / 3 : 0;
+    report.sent += sent;
+    report.received_end += sent;
+    report.received += sent - lost;
+    report.lost += lost;
+    ++report.statuses;
+    report.last_peer_ns = now_ns;
+    report.delay_known = true;
+    report.delay_min_ns = static_cast<int64_t>(i / 5000 % 2 == 0 ? any() : any() % 4'000'000);
+    report.delay_spread_ns = i / 5000 % 3 == 0 ? any() : any() % 4'000'000;
+    ASSERT_LE(controller->step(report, now_ns), kCapBps) << i;
+    ASSERT_GT(controller->rate_bps(), 0U) << i;
+  }
+}
+
 TEST_P(ControllerTest, ReachesItsCapOnAPathWithoutLoss) {
   constexpr uint64_t kMs = 1'000'000;
   for (const uint64_t cap_bps : {uint64_t{1'000'000}, uint64_t{100'000'000'000}, ~uint64_t{0}}) {

@@ -98,7 +98,12 @@ class SharedPath {
     total_.last_peer_ns = std::max(total_.last_peer_ns, report.last_peer_ns);
     total_.datagram_bytes = report.datagram_bytes;
     if (report.rtt_ns != 0) total_.rtt_ns = report.rtt_ns;
+    // What a stranger takes back and says again does not count twice.
+    const uint64_t received = std::max(seen.received, report.received);
+    const uint64_t received_end = std::max(seen.received_end, report.received_end);
     seen = report;
+    seen.received = received;
+    seen.received_end = received_end;
     total_.rtt_min_ns = 0;
     for (const Member* each : members_) {
       const uint64_t one_ns = each->seen.rtt_min_ns;

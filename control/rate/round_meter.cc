@@ -32,12 +32,15 @@ void RoundMeter::begin(const PathReport& report, uint64_t now_ns) {
   delay_min_ns_ = INT64_MAX;
   delay_max_ns_ = INT64_MIN;
   delays_ = 0;
+  heard_ = 0;
   delay_changes_s_ = delay_spreads_s_ = 0;
 }
 
 void RoundMeter::note_delay(const PathReport& report) {
   const int64_t delay_ns = report.delay_min_ns;
-  if (delays_++ > 0) delay_changes_s_ += std::abs(static_cast<double>(delay_ns - delay_before_ns_)) * 1e-9;
+  if (delays_++ > 0)
+    delay_changes_s_ +=
+        std::abs(static_cast<double>(delay_ns) - static_cast<double>(delay_before_ns_)) * 1e-9;
   delay_spreads_s_ += static_cast<double>(report.delay_spread_ns) * 1e-9;
   delay_before_ns_ = delay_ns;
   delay_min_ns_ = std::min(delay_min_ns_, delay_ns);
@@ -45,13 +48,14 @@ void RoundMeter::note_delay(const PathReport& report) {
 }
 
 // A queue changes little from status to status. Within one, since datagrams come out of it in turn, the delay
-// cannot grow by more than the time in which they came, nor fall by much more.
+// cannot grow by more than the time in which they came, nor, since they left in time, fall by much more.
 void RoundMeter::judge_disorder(Round& round) const {
   if (delays_ < 2) return;
   const double change_s = delay_changes_s_ / (delays_ - 1);
   const double spread_s = delay_spreads_s_ / delays_;
   const double interval_s = static_cast<double>(round.duration_ns) * 1e-9 / delays_;
   round.disordered = change_s > kQueueChangeS || spread_s > kQueueSpreadS + 2 * interval_s;
+  round.delay_change_s = change_s;
   round.delay_noise_s = change_s / delays_;
 }
 
@@ -67,9 +71,11 @@ std::optional<Round> RoundMeter::take(const PathReport& report, uint64_t round_n
     begin(report, now_ns);
     return std::nullopt;
   }
+  ++heard_;
   if (report.delay_known) note_delay(report);
   if (now_ns - began_ns_ < std::max<uint64_t>(round_ns, 1)) return std::nullopt;
   Round round{.duration_ns = now_ns - began_ns_,
+              .statuses = heard_,
               .delay_min_ns = delay_min_ns_,
               .delay_max_ns = delay_max_ns_,
               .delay_known = delay_min_ns_ != INT64_MAX};

@@ -18,6 +18,7 @@ double loss_lower_bound(double loss, double datagrams);
 
 struct Round {
   uint64_t duration_ns = 0;
+  uint32_t statuses = 0;     // of the peer that came
   double datagrams = 0;      // that should have arrived: received and lost
   double loss = 0;           // of them, the fraction that did not
   double delivered_bps = 0;  // on the wire, of what arrived
@@ -27,7 +28,8 @@ struct Round {
   bool delay_known = false;
   // The delays differ by more than a queue makes them: datagrams overtake each other.
   bool disordered = false;
-  double delay_noise_s = 0;  // that the least delay may have of it, since it is the least of so many
+  double delay_change_s = 0;  // of the least delay from status to status, on the average
+  double delay_noise_s = 0;   // by which the least delay may be too long: the more statuses, the less
 
   double loss_lower_bound() const { return rate::loss_lower_bound(loss, datagrams); }
 };
@@ -60,6 +62,7 @@ class RoundMeter {
   double delay_spreads_s_ = 0;  // within each
   int64_t delay_before_ns_ = 0;
   uint32_t delays_ = 0;
+  uint32_t heard_ = 0;  // statuses
 };
 
 }  // namespace sluice::rate
