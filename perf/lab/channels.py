@@ -8,11 +8,12 @@ import statistics
 import struct
 import time
 
-from harness import find_binaries, wait_until
+from harness import wait_until
 from harness.process import Daemon
 
-from .errors import MISSING, LabError
+from .errors import LabError
 from .peers.ends import ADDRESSES
+from .probe import program
 from .shared import Bottleneck
 
 L0_BYTES = 1024
@@ -22,13 +23,6 @@ _PORT = 4460
 _SENT_S = struct.Struct("!d")
 _GATHER_S = 3.0  # after the last was sent; ten times the mean delay
 _GAP_S = 0.0005
-
-
-def program(name):
-    path = find_binaries() / name
-    if not path.exists():
-        raise LabError(f"{path}: not built; run ./dev build", MISSING)
-    return path
 
 
 class FirstChannel(Bottleneck):

@@ -3,7 +3,8 @@
 #
 # `sluice` runs once for each cap of its rate, since a veth pushes nothing back: what the receiver cannot take is lost.
 # The best cap of the medians counts. iperf3 -u sends datagrams as long as ours, as fast as it can; what arrived
-# counts. One core for each side, of every tool; both pairs stand still while something else runs.
+# counts. UDT (perf/udt, Debian's libudt) sends as fast as its own rate control goes. One core for each side, of every
+# tool; both pairs stand still while something else runs.
 #
 # `nobody`: both nodes run as a user without any capability and without hugepages; a token bucket of 1 Gbit/s stands on
 # the sender's interface, and the session's rate is a little less. The file is of 100 MB, and goodput is by the session's
@@ -20,10 +21,11 @@ from ..bench import bytes_for
 from ..errors import MISSING, LabError
 from ..figures import median, paired, ratio, rounded
 from ..nodes import OwnNodes, pin
+from ..probe import last_object, program
 from ..stopwatch import Running, timed
 from . import shapes
 
-HELP = "the socket port on veth beside iperf3 -u, iperf3 TCP and the DPDK port; user nobody at 1 Gbit/s"
+HELP = "the socket port on veth beside iperf3 -u, iperf3 TCP, UDT and the DPDK port; user nobody at 1 Gbit/s"
 REAL = False
 PACKAGES = ("iperf3", "iproute2", "util-linux")
 RATES = ("10G", "20G", "40G")
@@ -39,7 +41,7 @@ def run(bench):
     if (missing := veth_missing()) is not None:
         raise LabError(f"socket: {missing}", MISSING)
     settings = [{"tool": "sluice", "rate": rate} for rate in RATES]
-    settings += [{"tool": "iperf3-udp"}, {"tool": "iperf3-tcp"}, {"tool": "dpdk-memif"}]
+    settings += [{"tool": "iperf3-udp"}, {"tool": "iperf3-tcp"}, {"tool": "udt"}, {"tool": "dpdk-memif"}]
     slow = [{"tool": "nobody", "chunk_bytes": chunk} for chunk in CHUNKS]
     with contextlib.ExitStack() as stack:
         nodes = stack.enter_context(OwnNodes(VethWire(mtu=_MTU, rate=shapes.RATE, sockets=(0, 1)),
@@ -62,11 +64,12 @@ def summary(settings, samples):
         return [runs for setting, runs in zip(settings, samples) if setting["tool"] == tool]
 
     best = max(of("sluice"), key=lambda runs: median([each.get("goodput_gbps") for each in runs]) or 0)
-    udp, tcp, dpdk = of("iperf3-udp")[0], of("iperf3-tcp")[0], of("dpdk-memif")[0]
+    udp, tcp, udt, dpdk = (of(tool)[0] for tool in ("iperf3-udp", "iperf3-tcp", "udt", "dpdk-memif"))
     out = {"goodput_gbps": rounded(median([each.get("goodput_gbps") for each in best])),
            "rate": settings[samples.index(best)]["rate"],
            "ratio_iperf3_udp": rounded(paired(best, udp, "goodput_gbps", ratio)),
            "ratio_iperf3_tcp": rounded(paired(best, tcp, "goodput_gbps", ratio)),
+           "ratio_udt": rounded(paired(best, udt, "goodput_gbps", ratio)),
            "ratio_dpdk_memif": rounded(paired(best, dpdk, "goodput_gbps", ratio))}  # fmt: skip
     for chunk, runs in zip(CHUNKS, of("nobody")):
         goodput = median([each.get("goodput_gbps") for each in runs])
@@ -85,6 +88,8 @@ class _Runs:
         tool = setting["tool"]
         if tool.startswith("iperf3"):
             return self._iperf3(["-u", "-b", "0", "-l", str(_CHUNK_BYTES + 64)] if tool == "iperf3-udp" else [])
+        if tool == "udt":
+            return self._udt()
         return self._transfer(self._nodes if tool == "sluice" else self._memif, tool, setting.get("rate", shapes.RATE))
 
     def _transfer(self, nodes, tool, rate):
@@ -112,6 +117,20 @@ class _Runs:
         lost = end["sum"]["lost_percent"] / 100
         return {"goodput_gbps": end["sum"]["bits_per_second"] / 1e9 * (1 - lost), "loss": lost}
 
+
+    def _udt(self):
+        wire = self._nodes.pair.wire
+        options = ["--address", "10.77.0.2", "--port", _PORT, "--mtu", _MTU]
+        server = Running([*wire.enter(1), *pin(1), program("udt"), "receive", *options])
+        try:
+            # UDT tries by itself until the receiver listens.
+            sent = timed([*wire.enter(0), *pin(0), program("udt"), "send", *options, "--seconds", self._seconds], 60)
+        finally:
+            finished = server.end(10)
+        if sent.status != 0:
+            raise LabError(f"udt: {sent.reason()}")
+        came = last_object(finished, "udt")
+        return {"goodput_gbps": came["bytes"] * 8e-9 / came["seconds"]}
 
 def _end_of(finished):
     """What iperf3 reports, or None: an error is told in the same way, with status 0 or 1."""
