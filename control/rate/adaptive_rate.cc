@@ -19,14 +19,14 @@ constexpr double kWindowMinDatagrams = 2;
 constexpr double kLeastShare = 0.01;  // of the most that ever arrived, whatever others do
 constexpr double kLearntLossMax = 0.15;
 constexpr uint64_t kTestEveryNs = 10'000'000'000;
-constexpr uint32_t kRecentStatuses = 16;
+constexpr uint32_t kRecentStatuses = 16;  // after which what was lost is compared with the baseline
 constexpr uint64_t kDrainEveryNs = 10'000'000'000;
 constexpr double kNoises = 2;  // that the least delay of a round may be above its mean by chance
 constexpr double kCrowdS = 2;
 constexpr double kCrowdTargets = 2.5;
 constexpr double kCrowdLeaves = 0.8;  // of that: a crowd on the brink is not told of again and again
 constexpr double kTargetMinS = BufferDepth::kLeastS / 2;
-constexpr double kJitters = 2;
+constexpr double kJitters = 2;           // that a queue to be kept is longer
 constexpr size_t kCarefulStep = 1;       // the longest where too much is lost at once
 constexpr double kFallsNs = 100e3;       // by less than that a delay does not fall
 constexpr int kCalmRounds = 4;           // with an empty queue before more is tried
@@ -66,7 +66,8 @@ double AdaptiveRate::target_s(double rate_bps) const {
   const double usual_s = std::clamp(2e-3 / std::sqrt(gbps), 0.5e-3, 8e-3) + 0.0025 * rtt_s_;
   if (depth_.seconds() == 0) return usual_s;
   // A queue shorter than what delays differ by themselves could not be kept.
-  return std::min(usual_s, std::max({kTargetMinS, kJitters * jitter_.s, kTargetOfDepth * depth_.seconds()}));
+  return std::min(usual_s,
+                  std::max({kTargetMinS, kJitters * disorder_.change_s, kTargetOfDepth * depth_.seconds()}));
 }
 
 uint64_t AdaptiveRate::step(const PathReport& report, uint64_t now_ns) {
@@ -105,7 +106,7 @@ void AdaptiveRate::pace(const PathReport& report, uint64_t now_ns) {
   const double share = std::min(1.0, seconds(now_ns - paced_ns_) / kRoundMinS);
   paced_ns_ = now_ns;
   // Where delays are disordered, that of one status says little.
-  if (!jitter_.disordered) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
+  if (!disorder_.now) queue_s_ += (base_.queue_s(report.delay_min_ns) - queue_s_) * share;
   if (phase_ == Phase::kStart) return overshot();
   if (phase_ != Phase::kRun || test_.running()) return;
   target_bps_ = limit(window_bits_ / (pipe_s() + queue_s_) / (1 - std::min(random_loss_, 0.95)));
@@ -124,7 +125,6 @@ AdaptiveRate::Sight AdaptiveRate::look(const Round& round) {
               .loss = round.loss,
               .loss_bound = round.loss_lower_bound(),
               .datagrams = round.datagrams,
-              .statuses = round.statuses,
               .target_s = target_s(target_bps_)};
   sight.queue_s = base_.queue_s(round.delay_min_ns);
   if (round.disordered) sight.queue_s = std::max(0.0, sight.queue_s - kNoises * round.delay_noise_s);
@@ -137,8 +137,8 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
   if (!round.delay_known) return;
   datagram_bits_ = 8 * static_cast<double>(report.datagram_bytes);
   base_.take(round.delay_min_ns, report.rtt_ns, now_ns);
-  jitter_.disordered = round.disordered;
-  jitter_.s += (round.delay_change_s - jitter_.s) / 8;
+  disorder_.now = round.disordered;
+  disorder_.change_s += (round.delay_change_s - disorder_.change_s) / 8;
   const Sight sight = look(round);
   if (phase_ != Phase::kRun || test_.running() || round.disordered || sight.loss_bound > excess(0.02)) {
     depth_.restart(now_ns);
@@ -146,7 +146,7 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
                                           excess(kDepthLoss), now_ns)) {
     random_loss_ = std::max(random_loss_, std::min(kLearntLossMax, *own));
   }
-  if (jitter_.disordered) queue_s_ = sight.queue_s;
+  if (disorder_.now) queue_s_ = sight.queue_s;
   if (test_.running()) {
     test(round, sight, now_ns);
   } else if (phase_ == Phase::kStart) {
@@ -162,7 +162,7 @@ void AdaptiveRate::follow(const PathReport& report, const Round& round, uint64_t
         (growth_.calm_rounds <= 0 || sight.limited)) {
       begin_drain(round, sight, now_ns);
     } else {
-      run(sight, now_ns);
+      run(round, sight, now_ns);
     }
     judge_yield(round, sight);
   }
@@ -254,7 +254,7 @@ void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns)
   }
 }
 
-void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
+void AdaptiveRate::run(const Round& round, const Sight& sight, uint64_t now_ns) {
   if (growth_.hold_rounds > 0) {
     --growth_.hold_rounds;
     return;
@@ -287,7 +287,7 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
     growth_.hold_rounds = 1;
     return;
   }
-  unlearn(sight);
+  unlearn(round);
   if (sight.queue_s > 2 * sight.target_s) {
     const double fits = capacity_bps_ * (pipe_s() + sight.target_s);
     window_bits_ = 0.98 * std::min(window_bits_, std::max(window_bits_ / 2, fits));
@@ -307,13 +307,12 @@ void AdaptiveRate::run(const Sight& sight, uint64_t now_ns) {
 }
 
 // Of one round little can be said: what it lacks may have come with the next status.
-void AdaptiveRate::unlearn(const Sight& sight) {
-  recent_.datagrams += sight.datagrams;
-  recent_.lost += sight.datagrams * sight.loss;
-  recent_.statuses += sight.statuses;
+void AdaptiveRate::unlearn(const Round& round) {
+  recent_.count.add(round);
+  recent_.statuses += round.statuses;
   if (recent_.statuses < kRecentStatuses) return;
-  const double loss = recent_.lost / std::max(1.0, recent_.datagrams);
-  const double noise = 3 * std::sqrt(random_loss_ / std::max(1.0, recent_.datagrams));
+  const double loss = recent_.count.loss();
+  const double noise = 3 * std::sqrt(random_loss_ / std::max(1.0, recent_.count.datagrams));
   if (loss + noise < random_loss_) random_loss_ = std::max(expected_loss_, 0.3 * random_loss_ + 0.7 * loss);
   recent_ = {};
 }

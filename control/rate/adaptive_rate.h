@@ -36,7 +36,6 @@ class AdaptiveRate final : public Controller {
     double loss = 0;
     double loss_bound = 0;  // it is at least this
     double datagrams = 0;
-    uint32_t statuses = 0;
     double queue_s = 0;
     double round_trip_s = 0;  // with the queue
     double target_s = 0;      // of the queue
@@ -49,11 +48,11 @@ class AdaptiveRate final : public Controller {
   double pipe_s() const;
   double turn_s() const;
   void start(const Sight& sight, uint64_t now_ns);
-  void run(const Sight& sight, uint64_t now_ns);
+  void run(const Round& round, const Sight& sight, uint64_t now_ns);
   void test(const Round& round, const Sight& sight, uint64_t now_ns);
   void drain(const Round& round, const Sight& sight, uint64_t now_ns);
   void begin_drain(const Round& round, const Sight& sight, uint64_t now_ns);
-  void unlearn(const Sight& sight);
+  void unlearn(const Round& round);
   void grow(const Sight& sight, uint64_t now_ns);
   void enter_run(double window_bits, uint64_t now_ns);
   void pace(const PathReport& report, uint64_t now_ns);
@@ -83,10 +82,10 @@ class AdaptiveRate final : public Controller {
   uint64_t paced_ns_ = 0;
   uint64_t quiet_until_ns_ = 0;  // what is reported until then was sent before a silence
 
-  struct Jitter {
-    bool disordered = false;  // the delays of the last round
-    double s = 0;             // of the least delay, from status to status; smoothed
-  } jitter_;
+  struct Disorder {
+    bool now = false;     // the delays of the last round were disordered
+    double change_s = 0;  // of the least delay, from status to status; smoothed
+  } disorder_;
   struct Start {
     double best_bps = 0;  // delivered, so far
     int flat_rounds = 0;  // since then
@@ -106,8 +105,7 @@ class AdaptiveRate final : public Controller {
   // What was lost lately, while nothing was tried.
   struct Recent {
     uint32_t statuses = 0;
-    double datagrams = 0;
-    double lost = 0;
+    LossCount count;
   } recent_;
   struct Crowd {
     double most_bps = 0;  // ever delivered

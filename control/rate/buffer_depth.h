@@ -27,15 +27,14 @@ class BufferDepth {
                              uint64_t now_ns) {
     forget_old(now_ns);
     if (rounds_++ == 0) began_ns_ = now_ns - std::min(now_ns, round.duration_ns);
-    datagrams_ += round.datagrams;
-    lost_ += round.datagrams * round.loss;
+    count_.add(round);
     delivered_bps_ += round.delivered_bps;
     if (round.loss > 0) overflowed_s_ = std::min(overflowed_s_, longest_s);
     calmest_s_ = std::min(calmest_s_, longest_s);
     if (shortest_s > 1.3 * depth_s_) depth_s_ = 0;
     if (now_ns - began_ns_ < kWindowNs) return std::nullopt;
-    const double loss = lost_ / std::max(1.0, datagrams_);
-    const bool own = loss_lower_bound(loss, datagrams_) > expected && !believable(now_ns);
+    const double loss = count_.loss();
+    const bool own = loss_lower_bound(loss, count_.datagrams) > expected && !judge(now_ns);
     restart(now_ns);
     return own ? std::optional(loss) : std::nullopt;
   }
@@ -43,7 +42,8 @@ class BufferDepth {
   void restart(uint64_t now_ns) {
     forget_old(now_ns);
     rounds_ = 0;
-    datagrams_ = lost_ = delivered_bps_ = 0;
+    count_ = {};
+    delivered_bps_ = 0;
     overflowed_s_ = calmest_s_ = std::numeric_limits<double>::max();
   }
   double seconds() const { return depth_s_; }  // 0: not known, or not shallow
@@ -62,8 +62,8 @@ class BufferDepth {
     if (now_ns - seen_ns_ > kKeptNs) depth_s_ = 0;
   }
 
-  // That the loss of this second was a full queue's. If it was, that is as long as the depth.
-  bool believable(uint64_t now_ns) {
+  // Whether the loss of this second was a full queue's. If it was, that queue's length is the depth.
+  bool judge(uint64_t now_ns) {
     if (now_ns < mistrusted_until_ns_ || overflowed_s_ > kShallowS) return true;
     if (depth_s_ == 0 && overflowed_s_ < kLeastS) return true;
     const double delivered_bps = delivered_bps_ / rounds_;
@@ -92,12 +92,11 @@ class BufferDepth {
   // Of this second.
   int rounds_ = 0;
   uint64_t began_ns_ = 0;
-  double datagrams_ = 0;
-  double lost_ = 0;
-  double delivered_bps_ = 0;                               // summed up
-  double calmest_s_ = std::numeric_limits<double>::max();  // the least of the longest queues of all rounds
-  double overflowed_s_ =
-      std::numeric_limits<double>::max();  // the least of the longest queues of rounds that lost
+  LossCount count_;
+  double delivered_bps_ = 0;  // summed up
+  // The least of the longest queues: of all rounds, and of those that lost.
+  double calmest_s_ = std::numeric_limits<double>::max();
+  double overflowed_s_ = std::numeric_limits<double>::max();
 };
 
 }  // namespace sluice::rate

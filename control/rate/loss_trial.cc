@@ -27,11 +27,7 @@ double LossTrial::loss() const {
 
 LossTrial::Verdict LossTrial::take(const Round& round) {
   ++rounds_;
-  if (rounds_ > 1) {
-    Half& half = high_ ? full_ : low_;
-    half.datagrams += round.datagrams;
-    half.lost += round.datagrams * round.loss;
-  }
+  if (rounds_ > 1) (high_ ? full_ : low_).add(round);
   const double losses_a_round = std::max(1e-3, round.loss) * std::max(1.0, round.datagrams);
   const double wanted = std::clamp(kLossesWanted / losses_a_round + 1, kRoundsMin, kRoundsMax);
   if (rounds_ < wanted) return Verdict::kRunning;
@@ -42,7 +38,7 @@ LossTrial::Verdict LossTrial::take(const Round& round) {
   }
   running_ = false;
   // Of what was sent, the part that arrived: the same at both rates if loss is random.
-  const auto deviation = [](const Half& half) {
+  const auto deviation = [](const LossCount& half) {
     const double n = std::max(1.0, half.datagrams);
     const double arrived = std::max(1 / n, 1 - half.loss());
     return std::sqrt(std::max(half.loss() * arrived, 1 / n) / n) / arrived;

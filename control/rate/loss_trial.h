@@ -26,18 +26,12 @@ class LossTrial {
   double loss() const;  // of both halves
 
  private:
-  struct Half {
-    double datagrams = 0;
-    double lost = 0;
-    double loss() const { return datagrams > 0 ? lost / datagrams : 0; }
-  };
-
   bool running_ = false;
   bool high_ = false;
   double rate_bps_ = 0;
   int rounds_ = 0;  // of this half
-  Half low_;
-  Half full_;
+  LossCount low_;
+  LossCount full_;
 };
 
 }  // namespace sluice::rate

@@ -34,6 +34,18 @@ struct Round {
   double loss_lower_bound() const { return rate::loss_lower_bound(loss, datagrams); }
 };
 
+// Of several rounds together.
+struct LossCount {
+  double datagrams = 0;  // as of Round
+  double lost = 0;
+
+  void add(const Round& round) {
+    datagrams += round.datagrams;
+    lost += round.datagrams * round.loss;
+  }
+  double loss() const { return datagrams > 0 ? lost / datagrams : 0; }
+};
+
 class RoundMeter {
  public:
   // The round that this report ends, if it ends one. Rounds take at least `round_ns`.
