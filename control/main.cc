@@ -7,14 +7,11 @@
 #include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
@@ -35,8 +32,8 @@
 #include "control/journal/journal.h"
 #include "control/node/manager.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/error.h"
-#include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
@@ -46,11 +43,6 @@ namespace fs = std::filesystem;
 
 // Sessions tell their peers why they end; a peer that does not take it is not waited for longer.
 constexpr std::chrono::seconds kStopGrace{3};
-
-struct Options {
-  fs::path node;
-  std::string log_level;
-};
 
 Error cannot(const std::string& what, const fs::path& path, int error) {
   return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
@@ -77,32 +69,6 @@ Result<UniqueFd> lock_node(const fs::path& run_dir) {
     return cannot("write", path, errno);
   }
   return lock;
-}
-
-// Names of files and the words of peers stand in the log: whatever is in them, a message is one line, and
-// steers no terminal.
-class PrintableMessage final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
-              spdlog::memory_buf_t& out) override {
-    const std::string text = base::printable({message.payload.data(), message.payload.size()});
-    out.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
-    return std::make_unique<PrintableMessage>();
-  }
-};
-
-void start_log(const std::string& level) {
-  auto logger = spdlog::stderr_logger_mt("sluice-control");
-  auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<PrintableMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %*");
-  logger->set_formatter(std::move(formatter));
-  logger->set_level(spdlog::level::from_str(level));
-  logger->flush_on(spdlog::level::trace);
-  spdlog::set_default_logger(std::move(logger));
-  // gRPC reports as errors what start_server explains better.
-  gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
 }
 
 // Ends everything in its order: no more calls of the operator, then the sessions, then the loop, which
@@ -132,10 +98,12 @@ class Shutdown {
   std::thread thread_;
 };
 
-Status serve(const Options& options) {
+Status serve(const daemon::Options& options) {
   auto node = config::load(options.node);
   if (!node) return node.error();
-  start_log(options.log_level.empty() ? node->log_level : options.log_level);
+  daemon::start_log("sluice-control", options.log_level.empty() ? node->log_level : options.log_level);
+  // gRPC reports as errors what start_server explains better.
+  gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
   const auto lock = lock_node(node->run_dir());
   if (!lock) return lock.error();
   auto self = identity::load(node->directory);
@@ -170,30 +138,6 @@ Status serve(const Options& options) {
   return {};
 }
 
-Result<Options> parse(int argc, char** argv, bool& done) {
-  Options options;
-  std::string node;
-  CLI::App app("The control daemon of a Sluice node.", "sluice-control");
-  app.add_option("--node", node, "Directory of the node")->required()->type_name("DIR");
-  app.add_option("--log-level", options.log_level, "Instead of log_level in node.toml")
-      ->type_name("LEVEL")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "critical", "off"}));
-  app.set_version_flag("--version", "sluice-control " SLUICE_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    app.exit(asked);
-    done = true;
-    return options;
-  } catch (const CLI::ParseError& e) {
-    return Error{ErrorCode::kUsage, std::string(e.what()) + "; see 'sluice-control --help'"};
-  }
-  std::error_code error;
-  options.node = fs::absolute(node, error);
-  if (!options.node.has_filename()) options.node = options.node.parent_path();
-  return options;
-}
-
 int fail(const Error& error) {
   std::fprintf(stderr, "sluice-control: %s\n", error.message.c_str());
   return static_cast<int>(error.code);
@@ -207,10 +151,10 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   ::umask(077);
-  bool done = false;
-  const auto options = sluice::control::parse(argc, argv, done);
+  const auto options =
+      sluice::daemon::parse("sluice-control", "The control daemon of a Sluice node.", argc, argv);
   if (!options) return sluice::control::fail(options.error());
-  if (done) return 0;
-  const auto served = sluice::control::serve(*options);
+  if (!*options) return 0;
+  const auto served = sluice::control::serve(**options);
   return served ? 0 : sluice::control::fail(served.error());
 }

@@ -3,17 +3,16 @@
 // The main thread does what is cold: start, the attach socket, keeping the port alive, the end.
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
-#include <CLI/CLI.hpp>
 #include <latch>
 #include <thread>
 
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/generated.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/dpdk/privileges.h"
@@ -166,20 +165,14 @@ int serve(const config::Node& node) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-  CLI::App app{"Sluice data plane: moves chunks between the data port and the disks, as control says."};
-  std::string directory = "/etc/sluice";
-  app.add_option("--node", directory, "Node directory, which holds node.toml")
-      ->envname("SLUICE_NODE")
-      ->capture_default_str();
-  app.set_version_flag("--version", SLUICE_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : static_cast<int>(sluice::ErrorCode::kUsage);
-  }
-  spdlog::set_default_logger(spdlog::stderr_color_mt("sluice-dataplane"));
-  auto node = sluice::config::load(directory);
+  const auto options = sluice::daemon::parse(
+      "sluice-dataplane",
+      "The data plane of a Sluice node: moves chunks between the data port and the disks.", argc, argv);
+  if (!options) return sluice::fail(options.error());
+  if (!*options) return 0;
+  auto node = sluice::config::load((*options)->node);
   if (!node) return sluice::fail(node.error());
-  spdlog::set_level(spdlog::level::from_str(node->log_level));
+  sluice::daemon::start_log("sluice-dataplane",
+                            (*options)->log_level.empty() ? node->log_level : (*options)->log_level);
   return sluice::serve(*node);
 }

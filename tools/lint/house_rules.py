@@ -60,6 +60,7 @@ _PERFORMS = {"control/async", "control/attach", "control/exports", "control/iden
 ARROWS = {
     "dataplane/base": set(),
     "dataplane/base/config": {"dataplane/base", "dataplane/core"},
+    "dataplane/base/daemon": {"dataplane/base"},
     "dataplane/core": {"dataplane/base"},
     "dataplane/crc": {"dataplane/base", "dataplane/core"},
     "dataplane/seal": {"dataplane/base", "dataplane/core", "dataplane/crc"},
@@ -70,7 +71,7 @@ ARROWS = {
     "dataplane/dpdk": _BASE | {"dataplane/core", "dataplane/board", "dataplane/net", "dataplane/memif"},
     "dataplane/udp": _BASE | {"dataplane/core", "dataplane/board", "dataplane/net"},
     "dataplane/lane": _PLAIN | {"dataplane/net", "dataplane/seal", "storage"},
-    "dataplane": _PLAIN | {"dataplane/net", "dataplane/memif", "dataplane/dpdk", "dataplane/udp", "dataplane/seal",
+    "dataplane": _PLAIN | {"dataplane/base/daemon", "dataplane/net", "dataplane/memif", "dataplane/dpdk", "dataplane/udp", "dataplane/seal",
                          "dataplane/lane", "storage"},
     "control/proto": set(),
     "control/async": {"dataplane/base"},
@@ -88,7 +89,7 @@ ARROWS = {
     "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,
     "control/node": _PLAIN | {"control/transfer", "control/runtime"} | _DECIDES | _PERFORMS,
     "control/api": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer", "control/node"},
-    "control": _PLAIN | {"control/proto", "control/transfer", "control/runtime", "control/node", "control/api"}
+    "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api"}
                | _DECIDES | _PERFORMS,
     "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api"},
     "tools": None,  # anything

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/base/daemon/daemon.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "dataplane/base/text.h"
+
+namespace sluice::daemon {
+namespace {
+
+// Names of files and the words of peers stand in the log: whatever is in them, a message is one line, and
+// steers no terminal.
+class PrintableMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
+              spdlog::memory_buf_t& out) override {
+    const std::string text = base::printable({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableMessage>();
+  }
+};
+
+}  // namespace
+
+Result<std::optional<Options>> parse(const std::string& program, const std::string& about, int argc,
+                                     const char* const* argv) {
+  std::string node = "/etc/sluice";
+  Options options;
+  CLI::App app(about, program);
+  app.add_option("--node", node, "Directory of the node")
+      ->type_name("DIR")
+      ->envname("SLUICE_NODE")
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "Instead of log_level in node.toml")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "critical", "off"}));
+  app.set_version_flag("--version", program + " " SLUICE_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    app.exit(asked);
+    return std::optional<Options>();
+  } catch (const CLI::ParseError& error) {
+    return Error{ErrorCode::kUsage, std::string(error.what()) + "; see '" + program + " --help'"};
+  }
+  std::error_code ignored;
+  options.node = std::filesystem::absolute(node, ignored);
+  if (!options.node.has_filename()) options.node = options.node.parent_path();
+  return std::optional(std::move(options));
+}
+
+void start_log(const std::string& program, const std::string& level) {
+  auto logger = spdlog::stderr_logger_mt(program);
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %*");
+  logger->set_formatter(std::move(formatter));
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+}  // namespace sluice::daemon

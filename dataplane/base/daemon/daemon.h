@@ -1,0 +1,28 @@
+// What the daemons have in common towards whoever starts them: their options, and their log.
+//
+// Cold; the main thread, at the start. The log is spdlog's and may be used by any thread afterwards.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "dataplane/base/error.h"
+
+namespace sluice::daemon {
+
+struct Options {
+  std::filesystem::path node;  // its directory, absolute
+  std::string log_level;       // empty: that of node.toml
+};
+
+// Of a command line. Nothing: only --help or --version was asked for, and has been answered. kUsage: it is
+// wrong.
+Result<std::optional<Options>> parse(const std::string& program, const std::string& about, int argc,
+                                     const char* const* argv);
+
+// From now on spdlog writes to the standard error: time, level, message, one line each, whatever is in it.
+void start_log(const std::string& program, const std::string& level);
+
+}  // namespace sluice::daemon
