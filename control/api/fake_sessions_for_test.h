@@ -76,7 +76,7 @@ class FakeSessions final : public SessionManager {
   }
   void when_ended(std::function<void()> to_tell) override { news = std::move(to_tell); }
   asio::awaitable<Result<api::NodeReply>> node() override { co_return node_reply; }
-  api::CountersReply counters() const override { return counters_reply; }
+  Result<api::CountersReply> counters() const override { return counters_reply; }
 
   Result<api::Session> set_state(const std::string& id, api::Session::State state) {
     const auto found = sessions.find(id);

@@ -114,9 +114,11 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   co_return reply;
 }
 
-api::CountersReply NodeSessions::counters() const {
+Result<api::CountersReply> NodeSessions::counters() const {
+  const Result<std::vector<node::CounterValue>> values = manager_.counters();
+  if (!values) return values.error();
   api::CountersReply reply;
-  for (const node::CounterValue& value : manager_.counters()) {
+  for (const node::CounterValue& value : *values) {
     api::CountersReply::Counter* const counter = reply.add_counters();
     counter->set_name(value.name);
     counter->set_unit(value.unit);

@@ -27,7 +27,7 @@ class NodeSessions final : public SessionManager {
   asio::awaitable<Result<Verification>> verification(std::string id) override;
   void when_ended(std::function<void()> news) override { manager_.when_ended(std::move(news)); }
   asio::awaitable<Result<api::NodeReply>> node() override;
-  api::CountersReply counters() const override;
+  Result<api::CountersReply> counters() const override;
 
  private:
   node::Manager& manager_;

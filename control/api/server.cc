@@ -63,6 +63,8 @@ grpc::StatusCode grpc_code(ErrorCode code) {
     case ErrorCode::kCancelled:
       return grpc::StatusCode::CANCELLED;
     case ErrorCode::kStalled:
+    case ErrorCode::kTooSlow:
+    case ErrorCode::kLate:
       return grpc::StatusCode::DEADLINE_EXCEEDED;
     case ErrorCode::kInternal:
     case ErrorCode::kStorage:
@@ -199,7 +201,7 @@ class Service final : public api::Control::Service {
 
   grpc::Status Counters(grpc::ServerContext* context, const api::CountersRequest*,
                         api::CountersReply* reply) override {
-    return answer(context, reply, [this] { return Result<api::CountersReply>(sessions_.counters()); });
+    return answer(context, reply, [this] { return sessions_.counters(); });
   }
 
   grpc::Status WatchSession(grpc::ServerContext* context, const api::SessionRef* request,

@@ -34,7 +34,8 @@ class SessionManager {
   virtual asio::awaitable<Result<Verification>> verification(std::string id) = 0;
   virtual void when_ended(std::function<void()> news) = 0;
   virtual asio::awaitable<Result<api::NodeReply>> node() = 0;
-  virtual api::CountersReply counters() const = 0;
+  // kDaemonNotRunning: there is no dataplane that counts.
+  virtual Result<api::CountersReply> counters() const = 0;
 };
 
 }  // namespace sluice::control

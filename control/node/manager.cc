@@ -98,13 +98,15 @@ void Manager::stop() {
 
 // ---- what an operator asks for -----------------------------------------------------------------
 
+Error Manager::no_dataplane() const {
+  return {ErrorCode::kDaemonNotRunning,
+          fmt::format("sluice-dataplane of this node does not run ({}): start it",
+                      services_->node.dataplane_socket().string())};
+}
+
 Status Manager::check_room() const {
   if (stopping_) return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
-  if (!services_->board->attached()) {
-    return Error{ErrorCode::kDaemonNotRunning,
-                 fmt::format("sluice-dataplane of this node does not run ({}): start it",
-                             services_->node.dataplane_socket().string())};
-  }
+  if (!services_->board->attached()) return no_dataplane();
   const auto count =
       std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task->transfer().ended(); });
   const uint64_t most = services_->node.sessions_max + services_->node.queue_max;
@@ -321,15 +323,16 @@ asio::awaitable<Result<NodeInfo>> Manager::info() {
   co_return info;
 }
 
-std::vector<CounterValue> Manager::counters() const {
-  std::vector<CounterValue> values;
+Result<std::vector<CounterValue>> Manager::counters() const {
   const auto board = services_->board->attached();
+  if (!board) return no_dataplane();
+  std::vector<CounterValue> values;
   const board::CounterInfo* table = board::counter_table();
   for (uint32_t i = 0; i < board::kCounters; ++i) {
     values.push_back({.name = table[i].name,
                       .unit = table[i].unit,
                       .help = table[i].help,
-                      .value = board ? board->counter(static_cast<board::Counter>(i)) : 0});
+                      .value = board->counter(static_cast<board::Counter>(i))});
   }
   return values;
 }

@@ -72,12 +72,13 @@ class Manager {
   // `news` is called whenever a transfer has ended; one listener.
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
   asio::awaitable<Result<NodeInfo>> info();
-  std::vector<CounterValue> counters() const;
+  Result<std::vector<CounterValue>> counters() const;  // kDaemonNotRunning without a dataplane
 
  private:
   using Task = std::shared_ptr<runtime::TransferTask>;
   static constexpr size_t kEndedKept = 256;
 
+  Error no_dataplane() const;
   Status check_room() const;  // for one more session
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);

@@ -116,9 +116,7 @@ VerifyFile file_to_verify(const transfer::Saved& saved, ObjectId object, const c
       .size_bytes = known.size_bytes, .extent_bytes = agreement.extent_bytes, .crc_kind = agreement.crc_kind};
   file.whole = known.state == catalog::FileState::kDone;
   file.digest = known.digest;
-  if (known.path.empty()) {
-    file.problem = "is no file: nothing to read back";
-  } else if (!file.whole) {
+  if (!file.whole) {
     file.ledger = recovery::ExtentLedger(file.layout);
     for (const recovery::Block& block : saved.blocks[object]) {
       if (const Status status = file.ledger.restore(block); !status) file.problem = status.error().message;
@@ -141,8 +139,16 @@ Result<std::vector<VerifyFile>> files_to_verify(const transfer::Saved& saved) {
   }
   std::vector<VerifyFile> files;
   ObjectId object;
-  for (const catalog::File& known : saved.files) files.push_back(file_to_verify(saved, object++, known));
-  return files;
+  for (const catalog::File& known : saved.files) {
+    const ObjectId its = object++;
+    if (!known.path.empty()) files.push_back(file_to_verify(saved, its, known));
+  }
+  if (!files.empty()) return files;
+  return Error{
+      ErrorCode::kUsage,
+      fmt::format("session {} has no file at this node, only bytes that were generated or discarded: "
+                  "there is nothing to verify",
+                  record.id)};
 }
 
 void verify(const exports::Exports& exports, const std::vector<VerifyFile>& files,

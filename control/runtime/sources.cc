@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "control/async/clock.h"
 #include "control/transfer/terms.h"
 
@@ -22,6 +24,20 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .ctime_ns = opened.ctime_ns,
           .identity = opened.identity,
           .suspect = opened.may_be_changing};
+}
+
+// At the destination they would be one file.
+Status check_names(const OpenSources& sources) {
+  std::map<std::string_view, const catalog::File*> known;
+  for (const catalog::File& file : sources.files) {
+    if (file.path.empty()) continue;
+    const auto [other, added] = known.emplace(file.name, &file);
+    if (!added)
+      return usage(
+          fmt::format("{} and {} would be one file at the destination, {}: send one of them by itself",
+                      other->second->shown, file.shown, file.name));
+  }
+  return {};
 }
 
 }  // namespace
@@ -56,6 +72,7 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
     if (opened->size > catalog::kFileBytesMax) return usage(opened->path + ": larger than 1 EiB");
     sources.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
   }
+  if (Status status = check_names(sources); !status) return status.error();
   return sources;
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "dataplane/board/attach.h"
 
 namespace sluice::transfer {
@@ -122,6 +124,7 @@ Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes
     return Error{ErrorCode::kUsage, fmt::format("{}: several files need a directory", offer.destination)};
   }
   uint64_t total = 0;
+  std::set<std::string_view> names;
   for (size_t i = 0; i < offer.files.size(); ++i) {
     const OfferedFile& file = offer.files[i];
     if (file.number != i || file.size_bytes > catalog::kFileBytesMax ||
@@ -130,6 +133,9 @@ Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes
     }
     if (!good_name(file.name)) {
       return bad(fmt::format("the peer offers a file with the name \"{}\"", file.name));
+    }
+    if (!names.insert(file.name).second && !discard_) {
+      return bad(fmt::format("the peer offers two files with the name \"{}\"", file.name));
     }
   }
   if (total / extent_bytes > kExtentsMax) {

@@ -93,6 +93,7 @@ def test_without_control(pair, source):
 def test_without_dataplane(pair, source):
     pair.a.dataplane.stop()
     wait_until(lambda: not pair.a.attached(), 30, "control has noticed")
+    refused(pair.a.sluice("counters"), DAEMON, "sluice-dataplane")
     refused(pair.a.sluice("send", source, "b:data/"), DAEMON, "sluice-dataplane")
     pair.a.start_dataplane()
     wait_until(pair.a.attached, 30, "control attaches to the new dataplane")

@@ -1,6 +1,7 @@
 # Wrong paths, existing files and full disks: one line, the right exit status, nothing half done, and both
 # nodes go on serving.
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import shutil
 import subprocess
@@ -47,6 +48,21 @@ def test_missing_source(pair):
 def test_missing_source_at_the_peer(pair):
     missing = pair.b.export() / "no-such-file"
     refused(pair.a.sluice("get", f"b:{missing}", pair.a.export() / "x"), SOURCE, "no-such-file")
+
+
+def test_two_sources_of_one_name(pair, source):
+    folder = pair.a.export() / "folder"
+    folder.mkdir()
+    other = folder / source.name
+    other.write_bytes(b"x")
+    refused(pair.a.sluice("send", source, other, "b:data/"), USAGE, source, other)
+    refused(pair.a.sluice("send", source, source, "b:data/"), USAGE, source)
+    shutil.rmtree(folder)
+
+
+def test_what_is_no_file_is_not_verified(pair):
+    done = pair.a.must("send", "memory:1M", "b:null:", "--json")
+    refused(pair.a.sluice("verify", json.loads(done.stdout)["id"]), USAGE, "no file")
 
 
 def test_directory_as_source(pair):
