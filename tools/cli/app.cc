@@ -11,13 +11,13 @@
 namespace sluice::cli {
 namespace {
 
-// The innermost command that was named, for the hint after a usage error.
+// The innermost command that was named, for usage errors; empty: none was.
 std::string command_name(const CLI::App& app) {
-  std::string name = "sluice";
+  std::string name;
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) {
     at = at->get_subcommands().front();
-    name += " " + at->get_name();
+    name += (name.empty() ? "" : " ") + at->get_name();
   }
   return name;
 }
@@ -80,8 +80,13 @@ int run(const std::vector<std::string>& arguments, Environment& environment) {
   add_transfer_commands(app, context);
   add_session_commands(app, context);
   add_node_commands(app, context);
+  app.footer("'sluice help COMMAND' tells of one command.");
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  if (!reversed.empty() && reversed.back() == "help") {
+    reversed.pop_back();
+    reversed.insert(reversed.begin(), "--help");
+  }
   try {
     app.parse(reversed);
   } catch (const CLI::Success& help) {
@@ -89,8 +94,9 @@ int run(const std::vector<std::string>& arguments, Environment& environment) {
     return check_output(0, environment);
   } catch (const CLI::ParseError& e) {
     const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
-    return report({ErrorCode::kUsage, one_line(e.what()) + "; see '" + command_name(app) + " --help'"}, json,
-                  environment);
+    const std::string command = command_name(app);
+    const std::string hint = "; see 'sluice " + command + (command.empty() ? "--help'" : " --help'");
+    return report({ErrorCode::kUsage, one_line(e.what()) + hint}, json, environment);
   }
   if (version) {
     context.print({{"schema", "sluice.version.v1"}, {"version", SLUICE_VERSION}},

@@ -178,14 +178,16 @@ Result<api::CountersReply> Client::counters() {
 }
 
 Result<api::Session> Client::watch(const std::string& id, std::optional<double> timeout_s,
-                                   const std::function<void(const api::Session&)>& on_change) {
+                                   const std::function<bool(const api::Session&)>& on_change) {
   grpc::ClientContext context;
   if (timeout_s) context.set_deadline(after_s(*timeout_s));
   auto reader = stub_->WatchSession(&context, reference(id));
   api::Session session;
-  while (reader->Read(&session)) on_change(session);
+  bool enough = false;
+  while (!enough && reader->Read(&session)) enough = !on_change(session);
+  if (enough) context.TryCancel();
   const grpc::Status status = reader->Finish();
-  if (session_ended(session)) return session;
+  if (enough || session_ended(session)) return session;
   const bool timed_out = timeout_s && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (timed_out && !attached_code(context)) return session.id().empty() ? show(id) : session;
   if (status.ok()) {

@@ -33,9 +33,9 @@ class Client {
   Result<api::CountersReply> counters();
 
   // Calls `on_change` with what the node tells, until the session has ended: its last state. Or until
-  // `timeout_s` is over: what was known last, not ended.
+  // `timeout_s` is over, or `on_change` returns false: what was known last, not ended.
   Result<api::Session> watch(const std::string& id, std::optional<double> timeout_s,
-                             const std::function<void(const api::Session&)>& on_change);
+                             const std::function<bool(const api::Session&)>& on_change);
 
  private:
   explicit Client(std::unique_ptr<api::Control::Stub> stub) : stub_(std::move(stub)) {}

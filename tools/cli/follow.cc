@@ -35,12 +35,13 @@ Result<int> follow_session(const Context& context, Client& client, const std::st
   const bool terminal = environment.err_is_terminal;
   ProgressPace pace(terminal);
   const auto show = [&](const api::Session& session) {
-    if (options.quiet || session_ended(session) || !pace.due(session, now_ns())) return;
+    if (options.quiet || session_ended(session) || !pace.due(session, now_ns())) return true;
     if (terminal) {
       environment.err << kClearLine << progress_line(session, environment.err_columns() - 1) << std::flush;
     } else {
       environment.err << progress_text(session) << "\n" << std::flush;
     }
+    return true;
   };
   auto session = client.watch(id, options.timeout_s, show);
   if (terminal && !options.quiet) environment.err << kClearLine << std::flush;

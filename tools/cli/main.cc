@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/cli/app.h"
@@ -29,7 +30,9 @@ int main(int argc, char** argv) {
   // gRPC's own words are of no use to an operator: its errors reach us as statuses.
   gpr_set_log_function([](gpr_log_func_args*) {});
   sluice::cli::Environment environment{std::cout, std::cerr};
-  environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  const char* const terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";  // it knows no escapes
+  environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1 && !dumb;
   environment.err_columns = terminal_columns;
   std::error_code error;
   environment.working_directory = std::filesystem::current_path(error);

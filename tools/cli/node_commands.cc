@@ -12,6 +12,7 @@
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
 #include "tools/cli/node_files.h"
+#include "tools/cli/target.h"
 
 namespace sluice::cli {
 namespace {
@@ -57,8 +58,8 @@ Result<int> init(const Context& context, const InitFlags& flags) {
     options.exports.push_back(std::move(*item));
   }
   if (!flags.rate.empty()) {
-    const auto rate_bps = config::parse_rate(flags.rate);
-    if (!rate_bps) return usage("--rate: " + rate_bps.error().message);
+    const auto rate_bps = rate_option("--rate", flags.rate);
+    if (!rate_bps) return rate_bps.error();
     options.rate_bps = *rate_bps;
   }
   if (auto made = create_node(directory, options); !made) return made.error();

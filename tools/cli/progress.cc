@@ -41,9 +41,14 @@ std::string bar(double fraction, size_t columns) {
   return out + "]";
 }
 
-// What follows the bar, the most important first.
-std::vector<std::string> facts(const api::Session& session) {
-  std::vector<std::string> out;
+// What follows the bar, the most important first; so many of them are worth more than the bar.
+struct Facts {
+  std::vector<std::string> parts;
+  size_t before_bar = 0;
+};
+Facts facts(const api::Session& session) {
+  Facts facts;
+  std::vector<std::string>& out = facts.parts;
   if (!session.waiting_for().empty()) out.push_back("waiting: " + printable(session.waiting_for()));
   out.push_back(format_percent(done_fraction(session)));
   if (session.state() != api::Session::TRANSFERRING) out.push_back(state_name(session.state()));
@@ -55,10 +60,11 @@ std::vector<std::string> facts(const api::Session& session) {
   }
   const auto eta = eta_s(session);
   out.push_back("ETA " + (eta ? format_duration(*eta) : "-"));
+  facts.before_bar = out.size();
   if (const std::string deadline = deadline_text(session); !deadline.empty()) out.push_back(deadline);
   out.push_back("loss " + format_percent(loss_fraction(session)));
   out.push_back(fmt::format("{} retransmits", session.retransmits()));
-  return out;
+  return facts;
 }
 
 std::string digest_text(const api::FileProgress& file, const std::string& crc) {
@@ -119,8 +125,8 @@ std::string progress_line(const api::Session& session, size_t width) {
   const std::string name = session_subject(session);
   size_t name_columns = std::min(display_width(name), kNameColumnsMax);
   size_t bar_columns = kBarColumnsMax;
-  std::vector<std::string> parts = facts(session);
-  const auto needed = [&] {
+  auto [parts, before_bar] = facts(session);
+  const auto needed = [&, &parts = parts] {
     size_t sum = name_columns + (bar_columns == 0 ? 0 : 2 + bar_columns);
     for (const std::string& part : parts) sum += 2 + display_width(part);
     return sum;
@@ -131,10 +137,12 @@ std::string progress_line(const api::Session& session, size_t width) {
       bar_columns -= std::min(over, bar_columns - kBarColumnsMin);
     } else if (name_columns > kNameColumnsMin) {
       name_columns -= std::min(over, name_columns - kNameColumnsMin);
-    } else if (parts.size() > 1) {
+    } else if (parts.size() > before_bar) {
       parts.pop_back();
     } else if (bar_columns > 0) {
       bar_columns = 0;
+    } else if (parts.size() > 1) {
+      parts.pop_back();
     } else {
       break;
     }
@@ -148,7 +156,7 @@ std::string progress_line(const api::Session& session, size_t width) {
 std::string progress_text(const api::Session& session) {
   std::string line = fmt::format("session {}: {}", printable(session.id()), state_name(session.state()));
   if (session.files_size() > 0) line += " " + session_subject(session);
-  for (const std::string& part : facts(session)) {
+  for (const std::string& part : facts(session).parts) {
     if (part != state_name(session.state())) line += ", " + part;
   }
   return line;

@@ -49,6 +49,12 @@ TEST(ProgressLine, SaysNoRateBeforeThereIsAFigure) {
   EXPECT_TRUE(has(progress_text(session), "0 bit/s")) << "that is a figure";
 }
 
+TEST(ProgressLine, ShowsWhenItEndsRatherThanABar) {
+  const std::string line = progress_line(running(), 60);
+  EXPECT_TRUE(has(line, "ETA 0:01")) << line;
+  EXPECT_FALSE(has(line, "[=")) << line;
+}
+
 TEST(ProgressLine, NeverExceedsItsWidthAndKeepsThePercentage) {
   api::Session session = running();
   session.mutable_files(0)->set_source("/data/ein sehr langer Name 数据数据数据数据数据数据数据.bin");

@@ -14,6 +14,7 @@
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/target.h"
 #include "tools/cli/when.h"
 
 namespace sluice::cli {
@@ -21,6 +22,9 @@ namespace {
 
 // As timeout(1) has it: no ErrorCode, since nothing failed.
 constexpr int kTimeoutExitCode = 124;
+// For so long a command waits until what it asked for has come about.
+constexpr double kSettleS = 5;
+constexpr size_t kShortIdBytes = 8;
 
 struct SessionFlags {
   std::string rate;
@@ -30,11 +34,26 @@ struct SessionFlags {
   bool quiet = false;
 };
 
-std::string row(const api::Session& session) {
-  std::string line = fmt::format("{}  {:<12}  {:<13}  {:<12}  {:>9} of {:>9}  {}", printable(session.id()),
-                                 state_name(session.state()), printable(session.direction()),
-                                 printable(session.peer()), format_bytes(session.bytes_done()),
-                                 format_bytes(session.bytes_total()), session_subject(session));
+// As much of the ids as tells them apart: what the commands take.
+size_t id_bytes(const api::ListSessionsReply& reply) {
+  std::vector<std::string_view> ids;
+  for (const api::Session& session : reply.sessions()) ids.push_back(session.id());
+  std::sort(ids.begin(), ids.end());
+  size_t bytes = kShortIdBytes;
+  for (size_t i = 1; i < ids.size(); ++i) {
+    const auto differ = std::mismatch(ids[i].begin(), ids[i].end(), ids[i - 1].begin(), ids[i - 1].end());
+    bytes = std::max(bytes, static_cast<size_t>(differ.first - ids[i].begin()) + 1);
+  }
+  return bytes;
+}
+
+std::string row(const api::Session& session, size_t id_bytes, int64_t unix_now_ns) {
+  std::string line = fmt::format(
+      "{}  {}  {:>7}  {:<12}  {:<13}  {:<12}  {:>9} of {:>9}  {}",
+      printable(session.id().substr(0, id_bytes)), format_when(session.started_unix_ns(), unix_now_ns),
+      format_duration(session.elapsed_s()), state_name(session.state()), printable(session.direction()),
+      printable(session.peer()), format_bytes(session.bytes_done()), format_bytes(session.bytes_total()),
+      session_subject(session));
   if (const std::string deadline = deadline_text(session); !deadline.empty()) line += "  " + deadline;
   const std::string& more = session.error().empty() ? session.waiting_for() : session.error();
   if (!more.empty()) line += "  " + printable(more);
@@ -104,7 +123,8 @@ Result<int> list(const Context& context) {
   const auto reply = (*client)->list();
   if (!reply) return reply.error();
   std::string text;
-  for (const api::Session& session : reply->sessions()) text += row(session);
+  const size_t bytes = id_bytes(*reply);
+  for (const api::Session& session : reply->sessions()) text += row(session, bytes, unix_now_ns());
   context.print(sessions_json(*reply), text);
   return 0;
 }
@@ -130,13 +150,19 @@ Result<int> wait(const Context& context, const SessionFlags& flags) {
 
 using Change = Result<api::Session> (Client::*)(const std::string&);
 
-// Asks for a change of the session's state.
+// Asks for a change of the session's state, and says how it stands then. Its flows may take a moment to end.
 template <Change change>
 Result<int> ask(const Context& context, const SessionFlags& flags) {
   auto client = Client::connect(context.node_directory());
   if (!client) return client.error();
-  const auto session = ((**client).*change)(flags.id);
+  auto session = ((**client).*change)(flags.id);
   if (!session) return session.error();
+  if (session->state() == api::Session::FINISHING) {
+    session = (*client)->watch(session->id(), kSettleS, [](const api::Session& now) {
+      return now.state() == api::Session::FINISHING;
+    });
+    if (!session) return session.error();
+  }
   context.print(session_json(*session),
                 fmt::format("session {} {}\n", printable(flags.id), state_name(session->state())));
   return 0;
@@ -145,10 +171,8 @@ Result<int> ask(const Context& context, const SessionFlags& flags) {
 Result<int> limit(const Context& context, const SessionFlags& flags) {
   uint64_t rate_bps = 0;
   if (flags.rate != "none") {
-    const auto parsed = config::parse_rate(flags.rate);
-    if (!parsed) return Error{ErrorCode::kUsage, "--rate: " + parsed.error().message};
-    if (*parsed == 0)
-      return Error{ErrorCode::kUsage, "--rate: 0 would never end: pause the session, or give more"};
+    const auto parsed = rate_option("--rate", flags.rate);
+    if (!parsed) return parsed.error();
     rate_bps = *parsed;
   }
   auto client = Client::connect(context.node_directory());

@@ -14,6 +14,13 @@ Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)
 
 std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; }
 
+constexpr uint64_t kRateMinBps = 1000;
+
+// "beta:x" where `node` is beta: somebody took the other direction.
+bool is_of_node(std::string_view text, std::string_view node) {
+  return text.size() > node.size() && text.starts_with(node) && text[node.size()] == ':';
+}
+
 // The API's strings are UTF-8; a name that is not could not travel.
 Status check_text(std::string_view text) {
   if (text.empty()) return usage("an empty path; name a file");
@@ -30,6 +37,14 @@ Result<std::string> memory_source(std::string_view text) {
   const auto bytes = config::parse_size(text.substr(kMemory.size()));
   if (!bytes) return usage(quoted(text) + ": " + bytes.error().message);
   return std::string(kMemory) + std::to_string(*bytes);
+}
+
+Result<uint64_t> rate_option(const std::string& option, std::string_view text) {
+  const auto rate_bps = config::parse_rate(text);
+  if (!rate_bps) return usage(option + ": " + rate_bps.error().message);
+  if (*rate_bps >= kRateMinBps) return *rate_bps;
+  return usage(option + ": " + std::to_string(*rate_bps) +
+               " bit/s would never end: give a unit, as in 10M or 10G");
 }
 
 Result<Target> parse_target(std::string_view text) {
@@ -80,6 +95,11 @@ Result<api::SendRequest> send_request(const std::vector<std::string>& arguments,
   request.set_destination(target->path);
   for (size_t i = 0; i + 1 < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
+    if (is_of_node(argument, target->node)) {
+      return usage(quoted(std::string_view(argument)) +
+                   " is at the node that is sent to; to fetch it from there use 'sluice get', or write ./" +
+                   printable(argument) + " for a file here");
+    }
     auto source =
         is_memory_source(argument) ? memory_source(argument) : local_path(argument, working_directory);
     if (!source) return source.error();
@@ -104,6 +124,11 @@ Result<api::GetRequest> get_request(const std::vector<std::string>& arguments,
         is_memory_source(target->path) ? memory_source(target->path) : Result<std::string>(target->path);
     if (!path) return path.error();
     request.add_sources(*path);
+  }
+  if (is_of_node(arguments.back(), request.peer())) {
+    return usage(quoted(std::string_view(arguments.back())) +
+                 " is at the node that is fetched from, and 'sluice get' stores here; write ./" +
+                 printable(arguments.back()) + " for a file of that name");
   }
   auto destination = is_null_destination(arguments.back()) ? Result<std::string>(arguments.back())
                                                            : local_path(arguments.back(), working_directory);

@@ -31,6 +31,10 @@ Result<std::string> memory_source(std::string_view text);
 bool is_memory_source(std::string_view text);
 bool is_null_destination(std::string_view text);
 
+// The value of an option that is a rate, in bit/s: kUsage, with the option's name, where it is none, or so
+// little that a unit was forgotten.
+Result<uint64_t> rate_option(const std::string& option, std::string_view text);
+
 // The arguments of `sluice send SRC... NODE:PATH` and `sluice get NODE:SRC... PATH`, without options.
 Result<api::SendRequest> send_request(const std::vector<std::string>& arguments,
                                       const std::filesystem::path& working_directory);

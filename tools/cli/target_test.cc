@@ -64,6 +64,25 @@ TEST(GetRequest, RefusesSourcesOfTwoNodesAndLocalSources) {
   EXPECT_EQ(get_request({"x", "in/"}, "/w").error().code, ErrorCode::kUsage);
 }
 
+TEST(Target, NoticesThatTheOtherDirectionWasMeant) {
+  EXPECT_EQ(get_request({"b:x", "b:y"}, "/w").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(get_request({"b:x", "./b:y"}, "/w")->destination(), "/w/b:y");
+  EXPECT_EQ(get_request({"b:x", "12:30.h5"}, "/w")->destination(), "/w/12:30.h5");
+  EXPECT_EQ(send_request({"b:x", "b:y"}, "/w").error().code, ErrorCode::kUsage);
+  EXPECT_EQ(send_request({"12:30.h5", "b:y"}, "/w")->sources(0), "/w/12:30.h5");
+}
+
+TEST(Target, RefusesARateWhoseUnitWasForgotten) {
+  EXPECT_EQ(*rate_option("--rate", "10g"), 10'000'000'000U);
+  EXPECT_EQ(*rate_option("--rate", "1000"), 1000U);
+  for (const char* bad : {"10", "0", "999", "fast"}) {
+    const auto rate_bps = rate_option("--rate", bad);
+    ASSERT_FALSE(rate_bps) << bad;
+    EXPECT_EQ(rate_bps.error().code, ErrorCode::kUsage);
+    EXPECT_EQ(rate_bps.error().message.find("--rate: "), 0U);
+  }
+}
+
 TEST(Target, WhatItRefusesCannotSteerATerminal) {
   const auto target = parse_target("memory:\x7f");
   ASSERT_FALSE(target);

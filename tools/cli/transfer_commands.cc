@@ -78,12 +78,6 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_flag("-q,--quiet", flags.quiet, "Show no progress");
 }
 
-int64_t unix_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   if (flags.lanes == 0U) return Error{ErrorCode::kUsage, "--lanes: 0 carry nothing; give 1 or more"};
   options.set_lanes(flags.lanes.value_or(0));
@@ -93,17 +87,15 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   if (flags.ip4) options.set_ip("4");
   if (flags.ip6) options.set_ip("6");
   if (!flags.rate.empty()) {
-    const auto rate_bps = config::parse_rate(flags.rate);
-    if (!rate_bps) return Error{ErrorCode::kUsage, "--rate: " + rate_bps.error().message};
-    if (*rate_bps == 0)
-      return Error{ErrorCode::kUsage, "--rate: 0 would never end; leave it out for no own limit"};
+    const auto rate_bps = rate_option("--rate", flags.rate);
+    if (!rate_bps) return rate_bps.error();
     options.set_rate_bps(*rate_bps);
   }
   options.set_mode(flags.mode);
   if (flags.expected_loss_percent) options.set_expected_loss(*flags.expected_loss_percent / 100);
   if (!flags.min_rate.empty()) {
-    const auto rate_bps = config::parse_rate(flags.min_rate);
-    if (!rate_bps) return Error{ErrorCode::kUsage, "--min-rate: " + rate_bps.error().message};
+    const auto rate_bps = rate_option("--min-rate", flags.min_rate);
+    if (!rate_bps) return rate_bps.error();
     options.set_min_rate_bps(*rate_bps);
   }
   if (!flags.deadline.empty()) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <ctime>
 #include <optional>
 #include <regex>
@@ -115,6 +116,12 @@ Result<int64_t> parse_when(const std::string& text, int64_t unix_now_ns) {
   if (*seconds <= now_s) return usage(text, "has passed");
   if (*seconds - now_s > kSpanMaxS) return usage(text, "is more than ten years away");
   return *seconds * kSecondNs;
+}
+
+int64_t unix_now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 std::string format_when(int64_t unix_ns, int64_t unix_now_ns) {

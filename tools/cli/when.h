@@ -1,4 +1,4 @@
-// Moments as people write them. Pure, but for the time zone of the process.
+// Moments as people write them. Pure, but for the clock and the time zone of the process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,6 +13,8 @@ namespace sluice::cli {
 // ("18:00"), or a date and time ("2026-11-22T18:00:00Z", "2026-11-22T18:00+01:00", without a zone the local
 // one). Nanoseconds since 1970; kUsage names what is wrong, or that it has passed.
 Result<int64_t> parse_when(const std::string& text, int64_t unix_now_ns);
+
+int64_t unix_now_ns();
 
 // "18:00:00", with the date where it is not today's; local time.
 std::string format_when(int64_t unix_ns, int64_t unix_now_ns);

@@ -214,8 +214,11 @@ TEST(Config, RatesAreDecimalAndExact) {
   EXPECT_EQ(*parse_rate("800M"), 800'000'000U);
   EXPECT_EQ(*parse_rate("1000"), 1000U);
   EXPECT_EQ(*parse_rate("1.000000001Gbit/s"), 1'000'000'001U);
-  for (const char* bad : {"", "G", "1.5", "1.", ".5G", "10X", "10 G", "-1", "1e9", "10GiB",
-                          "18446744073709551616", "20000000T", "1.0000000001G", "1.5.5G"}) {
+  EXPECT_EQ(*parse_rate("10g"), 10'000'000'000U);
+  EXPECT_EQ(*parse_rate("10Gbps"), 10'000'000'000U);
+  EXPECT_EQ(*parse_rate("5m"), 5'000'000U);
+  for (const char* bad : {"", "G", "1.5", "1.", ".5G", "10X", "10 G", "-1", "1e9", "10GiB", "10GB/s",
+                          "10GBps", "18446744073709551616", "20000000T", "1.0000000001G", "1.5.5G"}) {
     EXPECT_FALSE(parse_rate(bad)) << bad;
   }
 }
@@ -226,6 +229,7 @@ TEST(Config, SizesAreBinaryAndExact) {
   EXPECT_EQ(*parse_size("1.5K"), 1536U);
   EXPECT_EQ(*parse_size("100"), 100U);
   EXPECT_EQ(*parse_size("100B"), 100U);
+  EXPECT_EQ(*parse_size("10g"), 10ULL << 30);
   for (const char* bad : {"", "MiB", "64MB", "64mib", "0.3K", "16777216T", "1iB", "1 M"}) {
     EXPECT_FALSE(parse_size(bad)) << bad;
   }

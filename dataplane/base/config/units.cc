@@ -66,16 +66,19 @@ size_t number_length(std::string_view text) {
   return n;
 }
 
-// Exponent of a unit letter, 1 for K (or k) to 4 for T; 0 when it is none.
+// Exponent of a unit letter of either case, 1 for K to 4 for T; 0 when it is none.
 unsigned unit_exponent(char c) {
   switch (c) {
     case 'k':
     case 'K':
       return 1;
+    case 'm':
     case 'M':
       return 2;
+    case 'g':
     case 'G':
       return 3;
+    case 't':
     case 'T':
       return 4;
     default:
@@ -107,7 +110,8 @@ Result<uint64_t> parse_rate(std::string_view text) {
   const unsigned exponent = rest.empty() ? 0 : unit_exponent(rest[0]);
   if (exponent != 0) rest.remove_prefix(1);
   uint64_t value = 0;
-  if ((!rest.empty() && rest != "bit/s") ||
+  // "B/s" would be another thing.
+  if ((!rest.empty() && rest != "bit/s" && rest != "bps") ||
       !scaled_number(text.substr(0, digits), power(1000, exponent), &value))
     return error;
   return value;
