@@ -2,18 +2,22 @@
 //
 // The main thread does what is cold: start, the attach socket, keeping the port alive, the end.
 // SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+#include <cstdlib>
 #include <latch>
 #include <thread>
 
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/generated.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/dpdk/privileges.h"
 #include "dataplane/lane/attach_server.h"
@@ -43,6 +47,34 @@ int signal_fd() {
   signal(SIGHUP, SIG_IGN);
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
+
+// While the port opens, which may take long where much memory has to be cleared, a signal ends the process at
+// once: there is nothing yet that would have to be ended in order.
+class StartWatch {
+ public:
+  explicit StartWatch(int signals)
+      : done_(::eventfd(0, EFD_CLOEXEC)), thread_([this, signals] { watch(signals); }) {}
+  ~StartWatch() {
+    const uint64_t one = 1;
+    (void)!::write(done_.get(), &one, sizeof one);
+    thread_.join();
+  }
+
+ private:
+  void watch(int signals) const {
+    pollfd watched[] = {{.fd = done_.get(), .events = POLLIN, .revents = 0},
+                        {.fd = signals, .events = POLLIN, .revents = 0}};
+    while (::poll(watched, 2, -1) < 0) {
+    }
+    if (watched[0].revents == 0 && watched[1].revents != 0) {
+      spdlog::info("ending before the start was over");
+      std::_Exit(0);
+    }
+  }
+
+  UniqueFd done_;
+  std::thread thread_;
+};
 
 // CPUs of this process that no worker is pinned to; empty when there is none.
 std::vector<int> helper_cpus(net::Port& port, uint32_t workers) {
@@ -107,7 +139,10 @@ int serve(const config::Node& node) {
   // What an unprivileged start may register with io_uring; best effort.
   const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
   (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
-  auto opened = open_port(node, warn);
+  auto opened = [&] {
+    const StartWatch watch(signals);
+    return open_port(node, warn);
+  }();
   if (!opened) return fail(opened.error());
   net::Port& port = **opened;
   const board::PortInfo info = port.info();

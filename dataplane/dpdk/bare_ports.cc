@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "dataplane/dpdk/ethdev.h"
+#include "dataplane/dpdk/hugepage_turn.h"
 #include "dataplane/dpdk/interrupts.h"
 #include "dataplane/dpdk/memif_driver.h"
 #include "dataplane/dpdk/queue.h"
@@ -127,6 +128,7 @@ Status BarePorts::size_memory() {
 }
 
 Status BarePorts::start_environment() {
+  const HugepageTurn turn;
   const auto hugepages =
       choose_hugepages("memory", options_.memory, options_.memory_mib, count_hugepages().free_mib, warn_);
   if (!hugepages) return hugepages.error();

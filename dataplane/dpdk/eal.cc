@@ -20,6 +20,8 @@
 #include <system_error>
 #include <thread>
 
+#include "dataplane/net/ram.h"
+
 namespace sluice::dpdk {
 namespace {
 
@@ -127,6 +129,12 @@ Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const C
       choose_hugepages("[dataplane] memory", node.memory, node.memory_mib, facts.hugepages_free_mib, warn);
   if (!hugepages) return hugepages.error();
   if (!*hugepages && !device.is_virtual()) return needs_hugepages(device, node.memory_mib);
+  if (!*hugepages) {
+    if (Status status = net::check_ram(fmt::format("[dataplane] memory_mib = {}", node.memory_mib),
+                                       node.memory_mib, facts.ram_mib);
+        !status)
+      return status.error();
+  }
   EalPlan plan;
   plan.hugepages = *hugepages;
   plan.arguments = eal_arguments({.program = "sluice-dataplane",

@@ -6,6 +6,10 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <memory>
+
+#include "dataplane/dpdk/hugepage_turn.h"
+#include "dataplane/net/ram.h"
 
 namespace sluice::dpdk {
 namespace {
@@ -55,6 +59,26 @@ TEST(Eal, WaitsForHugepagesWithALimit) {
   EXPECT_EQ(await_hugepages_mib(
                 256, std::chrono::milliseconds(1), [](const std::string&) {}, held),
             64U);
+}
+
+TEST(Eal, OneStartAfterTheOtherTakesHugepages) {
+  const fs::path directory = fs::temp_directory_path() / ("turn-test-" + std::to_string(getpid()));
+  fs::create_directories(directory);
+  auto first = std::make_unique<HugepageTurn>(std::chrono::milliseconds(0), directory);
+  EXPECT_TRUE(first->held());
+  EXPECT_FALSE(HugepageTurn(std::chrono::milliseconds(0), directory).held());
+  first.reset();
+  EXPECT_TRUE(HugepageTurn(std::chrono::milliseconds(0), directory).held());
+  fs::remove(directory);
+  EXPECT_FALSE(HugepageTurn(std::chrono::milliseconds(0), directory).held()) << "there is none: go on";
+}
+
+TEST(Eal, MoreMemoryThanTheMachineHasIsRefused) {
+  EXPECT_TRUE(net::check_ram("[dataplane] memory_mib = 4095", 4095, 4096));
+  const Status status = net::check_ram("[dataplane] memory_mib = 4096", 4096, 4096);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kConfiguration);
+  EXPECT_NE(status.error().message.find("memory_mib = 4096"), std::string::npos);
 }
 
 }  // namespace

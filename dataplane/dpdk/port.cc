@@ -15,11 +15,13 @@
 
 #include "dataplane/core/wire.h"
 #include "dataplane/dpdk/flow_rules.h"
+#include "dataplane/dpdk/hugepage_turn.h"
 #include "dataplane/dpdk/interrupts.h"
 #include "dataplane/dpdk/memif_driver.h"
 #include "dataplane/memif/socket.h"
 #include "dataplane/net/frame_datagrams.h"
 #include "dataplane/net/host_addresses.h"
+#include "dataplane/net/ram.h"
 
 namespace sluice::dpdk {
 namespace {
@@ -65,8 +67,11 @@ Status Port::start() {
   Status status = check_frame_size();
   if (status && ethdev_.is_memif()) status = memif::prepare_socket(device().memif);
   EalPlan plan;
-  if (status) status = choose_memory_and_cores(&plan);
-  if (status) status = start_eal(plan);
+  {
+    const HugepageTurn turn;
+    if (status) status = choose_memory_and_cores(&plan);
+    if (status) status = start_eal(plan);
+  }
   if (!status) return status;
   eal_started_ = true;
   hugepages_ = plan.hugepages;
@@ -111,7 +116,7 @@ Status Port::choose_memory_and_cores(EalPlan* plan) {
   }
   const uint64_t pattern_bytes = node_.extent_bytes + Queue::extent_alignment(node_.extent_bytes);
   const uint64_t bytes = node_.workers * Queue::memory_bytes(queue_setup(0)) + pattern_bytes;
-  EalFacts facts{.needed_mib = (bytes >> 20) + kDriverMib};
+  EalFacts facts{.needed_mib = (bytes >> 20) + kDriverMib, .ram_mib = net::machine_ram_mib()};
   if (node_.memory != "no-huge") {
     facts.hugepages_free_mib = await_hugepages_mib(node_.memory_mib, kHugepagesWait, warn_);
   }

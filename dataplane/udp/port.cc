@@ -13,6 +13,7 @@
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/core/wire.h"
 #include "dataplane/net/frame.h"
+#include "dataplane/net/ram.h"
 #include "dataplane/udp/socket.h"
 
 namespace sluice::udp {
@@ -43,6 +44,11 @@ Status Port::start() {
                              local->mtu, wire::kChunkBytesMin)};
   }
   const size_t worker_bytes = size_t{node_.extents_per_worker} * node_.extent_bytes;
+  if (Status status =
+          net::check_ram(fmt::format("[dataplane] extents_per_worker = {}", node_.extents_per_worker),
+                         node_.workers * worker_bytes >> 20);
+      !status)
+    return status;
   pattern_memory_ = Memory::map(node_.extent_bytes);
   bool enough = static_cast<bool>(pattern_memory_);
   for (uint32_t w = 0; enough && w < node_.workers; ++w) {

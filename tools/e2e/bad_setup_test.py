@@ -77,6 +77,29 @@ def test_no_hugepages_where_they_are_demanded(node):
     refused(start(node, "sluice-dataplane"), DEVICE, "hugepages")
 
 
+def test_more_memory_than_there_is(node):
+    node.settings["dataplane"]["memory_mib"] = 1 << 20
+    node.write_configuration()
+    refused(start(node, "sluice-dataplane"), CONFIGURATION, "memory_mib")
+
+
+def test_junk_among_the_trusted(node):
+    (node.directory / "trusted").mkdir(exist_ok=True)
+    (node.directory / "trusted" / "x.pem").write_text("junk")
+    refused(start(node, "sluice-control"), CONFIGURATION, "x.pem")
+
+
+def test_name_that_is_not_the_identitys(node):
+    text = (node.directory / "node.toml").read_text()
+    (node.directory / "node.toml").write_text(text.replace('name = "n"', 'name = "m"', 1))
+    refused(start(node, "sluice-control"), CONFIGURATION, "node.toml", "name is m")
+
+
+def test_init_does_not_cite_a_file_that_is_not_there(node, tmp_path):
+    result = node.sluice("node", "init", tmp_path / "other", "--memory-mib", 99999999)
+    assert "node.toml" not in refused(result, USAGE, "memory_mib")
+
+
 def test_second_dataplane_of_one_node(node):
     node.start_dataplane()
     try:
