@@ -5,6 +5,7 @@
 // belong to sessions, and the daemon stays. SIGTERM and SIGINT end it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/spdlog.h>
@@ -116,7 +117,13 @@ Status serve(const daemon::Options& options) {
 
   asio::io_context io(1);
   asio::signal_set signals(io, SIGTERM, SIGINT);
-  const std::string name = self->name;
+  if (self->name != node->name) {
+    return Error{
+        ErrorCode::kConfiguration,
+        fmt::format("{}: [node] name is {}, and the identity beside it is that of {}: peers know the node by "
+                    "its key, so set the name to {} again, or make another node with 'sluice node init'",
+                    (node->directory / "node.toml").string(), node->name, self->name, self->name)};
+  }
   node::Manager manager(io, *node, std::move(*self), std::move(*exports), std::move(*journal));
   if (auto started = manager.start(); !started) return started.error();
   NodeSessions sessions(manager);
@@ -130,7 +137,7 @@ Status serve(const daemon::Options& options) {
       signals.clear();  // the next one kills
       shutdown.begin();
     });
-    spdlog::info("node {} serves {}, {}", name, node->control_socket().string(),
+    spdlog::info("node {} serves {}, {}", node->name, node->control_socket().string(),
                  node->calls_only() ? "and only calls its peers" : "peers at " + node->listen);
     io.run();
   }

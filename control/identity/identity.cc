@@ -144,34 +144,46 @@ Result<Identity> load(const fs::path& node_directory) {
   return Identity{common_name(certificate->get()), *text, certificate_file, key_file, *fingerprint};
 }
 
-Result<std::vector<Peer>> load_peers(const fs::path& node_directory) {
+Result<UsablePeers> load_usable_peers(const fs::path& node_directory) {
   const fs::path trusted = node_directory / "trusted";
-  std::vector<Peer> peers;
+  UsablePeers found;
   std::error_code failure;
   fs::directory_iterator entries(trusted, failure);
-  if (failure == std::errc::no_such_file_or_directory) return peers;
+  if (failure == std::errc::no_such_file_or_directory) return found;
   for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
     const fs::path& file = entries->path();
     const std::string name = file.stem().string();
     if (file.extension() != ".pem" || name.front() == '.') continue;
-    if (!config::valid_node_name(name))
-      return configuration(file.string() + ": its name is not a node name; rename or remove it");
+    if (!config::valid_node_name(name)) {
+      found.problems.push_back(
+          configuration(file.string() + ": its name is not a node name; rename or remove it"));
+      continue;
+    }
     auto peer = load_peer(trusted, name);
-    if (!peer) return peer.error();
-    peers.push_back(std::move(*peer));
+    if (!peer && peer.error().code != ErrorCode::kConfiguration) return peer.error();
+    if (peer) {
+      found.peers.push_back(std::move(*peer));
+    } else {
+      found.problems.push_back(peer.error());
+    }
   }
   if (failure && is_shortage(failure.value())) return shortage(trusted, failure.value());
   if (failure) return configuration(trusted.string() + ": " + failure.message() + "; check its permissions");
-  std::sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) { return a.name < b.name; });
-  return peers;
+  std::sort(found.peers.begin(), found.peers.end(),
+            [](const Peer& a, const Peer& b) { return a.name < b.name; });
+  return found;
+}
+
+Result<std::vector<Peer>> load_peers(const fs::path& node_directory) {
+  Result<UsablePeers> found = load_usable_peers(node_directory);
+  if (!found) return found.error();
+  if (!found->problems.empty()) return found->problems.front();
+  return std::move(found->peers);
 }
 
 Result<Peer> find_peer(const fs::path& node_directory, const std::string& name) {
-  Result<std::vector<Peer>> peers = load_peers(node_directory);
-  if (!peers) return peers.error();
-  for (Peer& peer : *peers) {
-    if (peer.name == name) return std::move(peer);
-  }
+  const fs::path trusted = node_directory / "trusted";
+  if (config::valid_node_name(name) && is_there(trusted / (name + ".pem"))) return load_peer(trusted, name);
   return Error{ErrorCode::kPeerUntrusted,
                "node \"" + name + "\" is not trusted here: use 'sluice node trust' first"};
 }

@@ -35,9 +35,16 @@ struct Peer {
 // overwritten.
 Status create(const std::filesystem::path& node_directory, const std::string& name);
 Result<Identity> load(const std::filesystem::path& node_directory);
-// Sorted by name; empty when nobody is trusted yet.
+// Sorted by name; empty when nobody is trusted yet. Any file in trusted/ that is wrong is an error.
 Result<std::vector<Peer>> load_peers(const std::filesystem::path& node_directory);
-// kPeerUntrusted when there is none of that name.
+// The same for a daemon that runs: a file that has become wrong takes the trust of its own peer only, and is
+// told of in `problems`.
+struct UsablePeers {
+  std::vector<Peer> peers;
+  std::vector<Error> problems;
+};
+Result<UsablePeers> load_usable_peers(const std::filesystem::path& node_directory);
+// kPeerUntrusted when there is none of that name. Reads the files of no other.
 Result<Peer> find_peer(const std::filesystem::path& node_directory, const std::string& name);
 // Pins a peer. kConfiguration when the name is taken by another key (unless `replace`), when the
 // key is already trusted under another name, or is this node's own. Pinning the same key again changes

@@ -178,5 +178,20 @@ TEST_F(IdentityTest, ABrokenTrustFileIsNamed) {
   EXPECT_NE(peers.error().message.find("beta.toml:1"), std::string::npos) << peers.error().message;
 }
 
+TEST_F(IdentityTest, ABrokenTrustFileTakesTheTrustOfItsOwnPeerOnly) {
+  const fs::path alpha = make("alpha");
+  ASSERT_TRUE(trust(alpha, "beta", "h:1", certificate_of(make("beta")), false));
+  std::ofstream(alpha / "trusted" / "x.pem") << "junk\n";
+  EXPECT_TRUE(find_peer(alpha, "beta"));
+  EXPECT_EQ(find_peer(alpha, "x").error().code, ErrorCode::kConfiguration);
+  EXPECT_EQ(find_peer(alpha, "../alpha").error().code, ErrorCode::kPeerUntrusted);
+  const auto usable = load_usable_peers(alpha);
+  ASSERT_TRUE(usable);
+  ASSERT_EQ(usable->peers.size(), 1U);
+  EXPECT_EQ(usable->peers[0].name, "beta");
+  ASSERT_EQ(usable->problems.size(), 1U);
+  EXPECT_NE(usable->problems[0].message.find("x.pem"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sluice::identity

@@ -42,8 +42,12 @@ Status check_peer(const config::Node& node, const std::string& name) {
 }
 
 asio::awaitable<Result<std::vector<identity::Peer>>> load_peers(std::shared_ptr<runtime::Services> services) {
-  auto load = [services] { return identity::load_peers(services->node.directory); };
-  co_return co_await services->pool.wait_for(std::move(load));
+  auto load = [services] { return identity::load_usable_peers(services->node.directory); };
+  Result<identity::UsablePeers> found = co_await services->pool.wait_for(std::move(load));
+  if (!found) co_return found.error();
+  for (const Error& problem : found->problems)
+    spdlog::warn("{}: whoever has this key is not trusted", problem.message);
+  co_return std::move(found->peers);
 }
 
 uint64_t bytes_of(const runtime::OpenSources& sources) {
@@ -73,6 +77,7 @@ Manager::~Manager() { *alive_ = false; }
 
 Status Manager::start() {
   raise_descriptor_limit();
+  if (const auto peers = identity::load_peers(services_->node.directory); !peers) return peers.error();
   if (const Status status = restore(); !status) return status;
   const auto take = [this, alive = alive_](std::unique_ptr<peer::Connection> connection) {
     if (*alive) asio::co_spawn(services_->io, serve(alive, std::move(connection)), asio::detached);

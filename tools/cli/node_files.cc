@@ -84,10 +84,16 @@ std::string default_node_name(std::string_view host_name) {
   return config::valid_node_name(name) ? name : "node";
 }
 
+// "node.toml:93: [dataplane] memory_mib = ..." without the file, which is not there.
+std::string without_place(const std::string& message) {
+  const size_t key = message.find("[");
+  return message.starts_with("node.toml") && key != std::string::npos ? message.substr(key) : message;
+}
+
 Status create_node(const fs::path& directory, const config::TemplateOptions& options) {
   // Says what is wrong with an option before anything is made.
   const auto parsed = config::parse(config::make_template(options), directory, "node.toml");
-  if (!parsed) return usage(parsed.error().message);
+  if (!parsed) return usage(without_place(parsed.error().message));
   std::error_code error;
   for (const char* part : {"node.toml", "identity", "trusted", "run"}) {
     if (fs::exists(directory / part, error)) {
