@@ -2,8 +2,9 @@
 // could have taken before it does.
 //
 // Held from counting until they are taken. It is a lock on a directory of the kernel, so it ends with its
-// holder, however that ends, and leaves nothing. Whoever holds it for too long is not waited for: counting
-// may then be wrong, as it was before. Cold; any thread. SPDX-License-Identifier: Apache-2.0
+// holder, however that ends, and leaves nothing. Whoever holds it for too long is not waited for.
+// Cold; any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <fcntl.h>

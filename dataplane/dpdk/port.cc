@@ -18,6 +18,7 @@
 #include "dataplane/dpdk/hugepage_turn.h"
 #include "dataplane/dpdk/interrupts.h"
 #include "dataplane/dpdk/memif_driver.h"
+#include "dataplane/dpdk/privileges.h"
 #include "dataplane/memif/socket.h"
 #include "dataplane/net/frame_datagrams.h"
 #include "dataplane/net/host_addresses.h"
@@ -64,7 +65,8 @@ Port::~Port() {
 Status Port::start() {
   // memif's driver writes to its control socket without MSG_NOSIGNAL.
   signal(SIGPIPE, SIG_IGN);
-  Status status = check_frame_size();
+  Status status = check_rights();
+  if (status) status = check_frame_size();
   if (status && ethdev_.is_memif()) status = memif::prepare_socket(device().memif);
   EalPlan plan;
   {
@@ -88,6 +90,17 @@ Status Port::start() {
   if (status) status = describe();
   if (status) status = start_device();
   return status;
+}
+
+// DPDK would only say that there is no such device.
+Status Port::check_rights() const {
+  if (!device().name.starts_with("net_af_packet") || may_open_raw_sockets()) return {};
+  return Error{
+      ErrorCode::kDevice,
+      fmt::format(
+          "[port] device {}: needs the right CAP_NET_RAW, which this process lacks: start it as root, "
+          "or 'setcap cap_net_raw+ep' the program, or take device = \"udp\", which needs no rights",
+          device().name)};
 }
 
 Status Port::check_frame_size() {

@@ -51,6 +51,7 @@ class Port final : public net::Port {
   static int run_worker(void* launched);
   Status choose_memory_and_cores(EalPlan* plan);
   Status find_device();
+  Status check_rights() const;
   Status check_frame_size();
   QueueSetup queue_setup(uint32_t worker) const;
   Status allocate_pattern();

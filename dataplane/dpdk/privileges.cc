@@ -79,6 +79,10 @@ bool all_dropped() {
 
 }  // namespace
 
+bool may_open_raw_sockets() {
+  return capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, CAP_NET_RAW) == 1;
+}
+
 Status drop_privileges(bool keep_net_raw) {
   const bool has_net_raw = capng_have_capability(CAPNG_PERMITTED, CAP_NET_RAW) == 1;
   const bool keeps = keep_net_raw && has_net_raw;

@@ -12,4 +12,7 @@ namespace sluice::dpdk {
 // a thread keeps a capability.
 Status drop_privileges(bool keep_net_raw);
 
+// Of this thread, now: may it open sockets that see whole frames?
+bool may_open_raw_sockets();
+
 }  // namespace sluice::dpdk

@@ -19,6 +19,7 @@ constexpr size_t kBarColumnsMax = 30;
 constexpr size_t kBarColumnsMin = 8;
 constexpr int64_t kTerminalIntervalNs = 100'000'000;
 constexpr int64_t kPlainIntervalNs = 5'000'000'000;
+constexpr int64_t kWaitIntervalNs = 1'000'000'000;  // waits come and go many times a second
 
 double done_fraction(const api::Session& session) {
   if (session.bytes_total() == 0) return session.state() == api::Session::SUCCEEDED ? 1 : 0;
@@ -177,10 +178,12 @@ std::string summary_text(const api::Session& session) {
 }
 
 bool ProgressPace::due(const api::Session& session, int64_t now_ns) {
-  const bool changed = session.state() != state_ || session.waiting_for() != waiting_for_;
-  const int64_t interval_ns = terminal_ ? kTerminalIntervalNs : kPlainIntervalNs;
+  const bool wait_changed = session.waiting_for() != waiting_for_;
+  const int64_t interval_ns = terminal_      ? kTerminalIntervalNs
+                              : wait_changed ? kWaitIntervalNs
+                                             : kPlainIntervalNs;
   const bool late = !last_ns_ || now_ns - *last_ns_ >= interval_ns;
-  if (!late && (terminal_ || !changed)) return false;
+  if (!late && (terminal_ || session.state() == state_)) return false;
   last_ns_ = now_ns;
   state_ = session.state();
   waiting_for_ = session.waiting_for();

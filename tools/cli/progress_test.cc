@@ -129,11 +129,21 @@ TEST(ProgressPace, ALogGetsChangesOfStateAndOneLineInFiveSeconds) {
   session.set_bytes_done(500ULL << 20);
   EXPECT_FALSE(pace.due(session, 5 * kSecondNs - 1));
   EXPECT_TRUE(pace.due(session, 5 * kSecondNs));
-  session.set_waiting_for("credit");
-  EXPECT_TRUE(pace.due(session, 5 * kSecondNs + 1));
   session.set_state(api::Session::FINISHING);
-  EXPECT_TRUE(pace.due(session, 5 * kSecondNs + 2));
-  EXPECT_FALSE(pace.due(session, 5 * kSecondNs + 3));
+  EXPECT_TRUE(pace.due(session, 5 * kSecondNs + 1));
+  EXPECT_FALSE(pace.due(session, 5 * kSecondNs + 2));
+}
+
+TEST(ProgressPace, ALogGetsAWaitThatLasts) {
+  ProgressPace pace(false);
+  api::Session session = running();
+  EXPECT_TRUE(pace.due(session, 0));
+  session.set_waiting_for("credit");
+  EXPECT_FALSE(pace.due(session, kSecondNs - 1));
+  EXPECT_TRUE(pace.due(session, kSecondNs));
+  session.clear_waiting_for();
+  EXPECT_FALSE(pace.due(session, kSecondNs + 1));
+  EXPECT_TRUE(pace.due(session, 2 * kSecondNs));
 }
 
 }  // namespace

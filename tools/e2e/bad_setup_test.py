@@ -71,6 +71,15 @@ def test_no_such_device(node, device):
     refused(start(node, "sluice-dataplane"), DEVICE, device.split(",")[0])
 
 
+@pytest.mark.skipif(not is_root(), reason="only root can give up rights here")
+def test_af_packet_without_rights(node):
+    node.settings["port"]["device"] = "net_af_packet0,iface=lo"
+    node.write_configuration()
+    command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", node.binaries / "sluice-dataplane", "--node",
+               node.directory]  # fmt: skip
+    refused(subprocess.run(command, capture_output=True, text=True, timeout=60, check=False), DEVICE, "CAP_NET_RAW")
+
+
 def test_no_hugepages_where_they_are_demanded(node):
     node.settings["dataplane"].update(memory="hugepages", memory_mib=free_mib() + 1024)
     node.write_configuration()
