@@ -42,6 +42,14 @@ std::string bar(double fraction, size_t columns) {
   return out + "]";
 }
 
+// With the reason, where it was not the network's loss.
+std::string retransmits_text(const api::Session& session) {
+  std::string text = fmt::format("{} retransmits", session.retransmits());
+  if (session.no_room() > 0) text += fmt::format(" ({} had no room at the destination)", session.no_room());
+  if (session.crc_errors() > 0) text += fmt::format(" ({} came damaged)", session.crc_errors());
+  return text;
+}
+
 // What follows the bar, the most important first; so many of them are worth more than the bar.
 struct Facts {
   std::vector<std::string> parts;
@@ -64,7 +72,7 @@ Facts facts(const api::Session& session) {
   facts.before_bar = out.size();
   if (const std::string deadline = deadline_text(session); !deadline.empty()) out.push_back(deadline);
   out.push_back("loss " + format_percent(loss_fraction(session)));
-  out.push_back(fmt::format("{} retransmits", session.retransmits()));
+  out.push_back(retransmits_text(session));
   return facts;
 }
 
@@ -167,9 +175,9 @@ std::string summary_text(const api::Session& session) {
   const double seconds = session.data_elapsed_s() > 0 ? session.data_elapsed_s() : session.elapsed_s();
   const int files = session.files_size();
   std::string out = fmt::format(
-      "{} file{}, {} bytes ({}) in {:.3f} s: {}, {} retransmits, loss {}\n", files, files == 1 ? "" : "s",
+      "{} file{}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n", files, files == 1 ? "" : "s",
       session.bytes_total(), format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),
-      session.retransmits(), format_percent(loss_fraction(session)));
+      retransmits_text(session), format_percent(loss_fraction(session)));
   for (const api::FileProgress& file : session.files()) {
     out += fmt::format("{} -> {}: {}\n", printable(file.source()), printable(file.destination()),
                        digest_text(file, session.crc()));

@@ -36,6 +36,14 @@ TEST(ProgressLine, SaysNameBarPercentBytesRateEtaLossAndRetransmits) {
   }
 }
 
+TEST(ProgressLine, SaysWhyWhereTheNetworkLostNothing) {
+  api::Session session = running();
+  session.set_lost(0);
+  session.set_no_room(100);
+  const std::string line = progress_line(session, 200);
+  EXPECT_TRUE(has(line, "loss 0 %  100 retransmits (100 had no room at the destination)")) << line;
+}
+
 TEST(ProgressLine, SaysNoRateBeforeThereIsAFigure) {
   api::Session session = running();
   session.clear_rate_bps();
