@@ -78,6 +78,7 @@ int run(const std::vector<std::string>& arguments, Environment& environment) {
   bool version = false;
   app.add_flag("--version", version, "Print the version");
   add_transfer_commands(app, context);
+  add_run_command(app, context);
   add_session_commands(app, context);
   add_node_commands(app, context);
   app.footer("'sluice help COMMAND' tells of one command.");

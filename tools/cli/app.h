@@ -43,6 +43,7 @@ struct Context {
 
 void add_node_commands(CLI::App& app, Context& context);
 void add_transfer_commands(CLI::App& app, Context& context);
+void add_run_command(CLI::App& app, Context& context);
 void add_session_commands(CLI::App& app, Context& context);
 
 // `arguments` without the program's name. Returns the exit status (docs/OPERATING.md, "Exit codes").

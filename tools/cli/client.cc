@@ -123,14 +123,10 @@ Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& nod
 
 Result<api::NodeReply> Client::node() { return call(*stub_, &api::Control::Stub::Node, api::NodeRequest()); }
 
-Result<std::string> Client::send(const api::SendRequest& request) {
-  auto ref = call(*stub_, &api::Control::Stub::Send, request);
-  if (!ref) return ref.error();
-  return ref->id();
-}
-
-Result<std::string> Client::get(const api::GetRequest& request) {
-  auto ref = call(*stub_, &api::Control::Stub::Get, request);
+Result<std::string> Client::begin(const TransferRequest& request) {
+  const auto* const send = std::get_if<api::SendRequest>(&request);
+  auto ref = send != nullptr ? call(*stub_, &api::Control::Stub::Send, *send)
+                             : call(*stub_, &api::Control::Stub::Get, std::get<api::GetRequest>(request));
   if (!ref) return ref.error();
   return ref->id();
 }

@@ -11,6 +11,7 @@
 
 #include "control/proto/api.grpc.pb.h"
 #include "dataplane/base/error.h"
+#include "tools/cli/transfer_flags.h"
 
 namespace sluice::cli {
 
@@ -20,8 +21,7 @@ class Client {
   static Result<std::unique_ptr<Client>> connect(const std::filesystem::path& node_directory);
 
   Result<api::NodeReply> node();
-  Result<std::string> send(const api::SendRequest& request);
-  Result<std::string> get(const api::GetRequest& request);
+  Result<std::string> begin(const TransferRequest& request);  // the session's id
   Result<api::ListSessionsReply> list();
   Result<api::Session> show(const std::string& id);
   Result<api::Session> cancel(const std::string& id);

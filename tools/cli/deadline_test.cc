@@ -2,36 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <sstream>
-
-#include "control/api/fake_sessions_for_test.h"
-#include "tools/cli/app.h"
+#include "tools/cli/cli_fixture_for_test.h"
 #include "tools/cli/progress.h"
 
 namespace sluice::cli {
 namespace {
 
-struct Outcome {
-  int exit_code = 0;
-  std::string out;
-  std::string err;
-};
-
-class DeadlineTest : public ::testing::Test {
+class DeadlineTest : public CliTest {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(control_.serve());
-    control_.on_io([&] { control_.sessions.prototype.set_state(api::Session::SUCCEEDED); });
+    CliTest::SetUp();
+    sessions_are(api::Session::SUCCEEDED);
   }
-  Outcome sluice(const std::vector<std::string>& arguments) const {
-    std::ostringstream out, err;
-    Environment environment{out, err};
-    environment.working_directory = "/w";
-    environment.default_node = control_.directory;
-    const int exit_code = run(arguments, environment);
-    return {exit_code, out.str(), err.str()};
-  }
-  control::FakeControl control_;
 };
 
 TEST_F(DeadlineTest, IsPassedAsAMomentWithItsPolicy) {

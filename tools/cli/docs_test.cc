@@ -8,6 +8,7 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/app.h"
+#include "tools/cli/run_file.h"
 
 namespace sluice::cli {
 namespace {
@@ -38,12 +39,20 @@ TEST(OperatingDocument, HoldsTheConfigurationReferenceWordForWord) {
       << "fill it with 'sluice node reference'";
 }
 
+TEST(OperatingDocument, HoldsTheReferenceOfTransferFilesWordForWord) {
+  EXPECT_NE(
+      document().find("<!-- run-reference-begin -->\n" + run_file_reference() + "<!-- run-reference-end -->"),
+      std::string::npos)
+      << "fill it with 'sluice run --reference'";
+}
+
 TEST(OperatingDocument, NamesEveryOptionOfEveryCommand) {
   const std::string text = document();
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{},
                                              {"send"},
                                              {"get"},
+                                             {"run"},
                                              {"session", "list"},
                                              {"session", "show"},
                                              {"session", "wait"},

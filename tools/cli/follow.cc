@@ -20,6 +20,8 @@ int64_t now_ns() {
 
 constexpr char kClearLine[] = "\r\x1b[K";
 
+}  // namespace
+
 int exit_code_of(const api::Session& session) {
   if (session.error_code() != 0) return static_cast<int>(session.error_code());
   if (session.state() == api::Session::SUCCEEDED) return 0;
@@ -27,11 +29,8 @@ int exit_code_of(const api::Session& session) {
   return static_cast<int>(cancelled ? ErrorCode::kCancelled : ErrorCode::kInternal);
 }
 
-}  // namespace
-
-Result<int> follow_session(const Context& context, Client& client, const std::string& id,
-                           const FollowOptions& options) {
-  Environment& environment = context.environment;
+Result<api::Session> watch_session(Environment& environment, Client& client, const std::string& id,
+                                   const FollowOptions& options) {
   const bool terminal = environment.err_is_terminal;
   ProgressPace pace(terminal);
   const auto show = [&](const api::Session& session) {
@@ -45,8 +44,20 @@ Result<int> follow_session(const Context& context, Client& client, const std::st
   };
   auto session = client.watch(id, options.timeout_s, show);
   if (terminal && !options.quiet) environment.err << kClearLine << std::flush;
-  if (!session) return session.error();
+  return session;
+}
 
+void tell_failure(Environment& environment, const api::Session& session, const std::string& where) {
+  if (exit_code_of(session) == 0) return;  // that it came too late is told as well
+  const std::string reason = session.error().empty() ? state_name(session.state()) : session.error();
+  environment.err << "sluice: " << printable(where + reason) << "\n" << std::flush;
+}
+
+Result<int> follow_session(const Context& context, Client& client, const std::string& id,
+                           const FollowOptions& options) {
+  Environment& environment = context.environment;
+  const auto session = watch_session(environment, client, id, options);
+  if (!session) return session.error();
   const bool succeeded = session->state() == api::Session::SUCCEEDED;
   context.print(session_json(*session), succeeded ? summary_text(*session) : "");
   if (!session_ended(*session)) {
@@ -54,10 +65,7 @@ Result<int> follow_session(const Context& context, Client& client, const std::st
                                    *options.timeout_s, state_name(session->state()));
     return options.timeout_exit_code;
   }
-  if (exit_code_of(*session) != 0) {  // that it came too late is told as well
-    const std::string reason = session->error().empty() ? state_name(session->state()) : session->error();
-    environment.err << "sluice: " << printable(reason) << "\n" << std::flush;
-  }
+  tell_failure(environment, *session);
   return exit_code_of(*session);
 }
 

@@ -1,4 +1,4 @@
-// Follows a session to its end and reports the outcome: common to send, get and `session wait`.
+// Follows a session to its end and reports the outcome: common to send, get, run and `session wait`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,5 +20,12 @@ struct FollowOptions {
 // a session that failed on stderr. Returns the session's ErrorCode as exit status.
 Result<int> follow_session(const Context& context, Client& client, const std::string& id,
                            const FollowOptions& options);
+
+// Of these, the first part: the session's last state.
+Result<api::Session> watch_session(Environment& environment, Client& client, const std::string& id,
+                                   const FollowOptions& options);
+// What it failed of, on stderr, behind `where`; nothing of a success.
+void tell_failure(Environment& environment, const api::Session& session, const std::string& where = "");
+int exit_code_of(const api::Session& session);
 
 }  // namespace sluice::cli

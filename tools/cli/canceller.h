@@ -1,0 +1,61 @@
+// Cancels on Ctrl-C the sessions that a command began, also one whose id comes only afterwards.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tools/cli/app.h"
+#include "tools/cli/client.h"
+#include "tools/cli/format.h"
+
+namespace sluice::cli {
+
+class Canceller {
+ public:
+  explicit Canceller(Environment& environment) : environment_(environment) {}
+
+  void on_interrupt() {
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    for (const std::string& id : ids_) cancel(id);
+  }
+  bool interrupted() const {
+    const std::lock_guard lock(mutex_);
+    return interrupted_;
+  }
+  // `client` is the same each time, and outlives this object's use.
+  void started(Client& client, const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    client_ = &client;
+    ids_.push_back(id);
+    if (interrupted_) cancel(id);
+  }
+  void ended(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    std::erase(ids_, id);
+  }
+
+ private:
+  void cancel(const std::string& id) {
+    environment_.err << (environment_.err_is_terminal ? "\r\x1b[K" : "") << "sluice: cancelling session "
+                     << printable(id) << "; Ctrl-C again leaves at once\n"
+                     << std::flush;
+    const auto cancelled = client_->cancel(id);
+    if (!cancelled) {
+      environment_.err << "sluice: cannot cancel session " << printable(id) << ": "
+                       << printable(cancelled.error().message) << "\n"
+                       << std::flush;
+    }
+  }
+
+  Environment& environment_;
+  mutable std::mutex mutex_;
+  bool interrupted_ = false;
+  Client* client_ = nullptr;
+  std::vector<std::string> ids_;
+};
+
+}  // namespace sluice::cli

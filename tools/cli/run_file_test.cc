@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/run_file.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+
+#include "tools/cli/cli_fixture_for_test.h"
+
+namespace sluice::cli {
+namespace {
+
+std::string problem_of(const std::string& text) {
+  const auto file = parse_run_file(text, "f.toml");
+  if (file) return "nothing";
+  EXPECT_EQ(file.error().code, ErrorCode::kConfiguration);
+  return file.error().message;
+}
+
+TEST(RunFile, MakesEachTableTheCommandThatItStandsFor) {
+  const auto file = parse_run_file(R"(
+together = false
+[options]
+mode = "fixed"
+overwrite = true
+[[get]]
+sources = "beta:data/x"
+to = "in/"
+overwrite = false
+[[send]]
+sources = ["a", "it's"]
+to = "beta:data/"
+rate = "5G"
+lanes = 2
+expect_loss = 2.5
+)",
+                                   "f.toml");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_FALSE(file->together);
+  ASSERT_EQ(file->transfers.size(), 2U);
+  EXPECT_EQ(file->transfers[0].direction, Direction::kGet);
+  EXPECT_EQ(file->transfers[0].command, "sluice get --mode fixed beta:data/x in/");
+  EXPECT_EQ(file->transfers[0].place, "f.toml:6");
+  EXPECT_EQ(
+      file->transfers[1].command,
+      "sluice send --mode fixed --overwrite --expect-loss 2.5 --lanes 2 --rate 5G a 'it'\\''s' beta:data/");
+  EXPECT_EQ(file->transfers[1].flags.paths, (std::vector<std::string>{"a", "it's", "beta:data/"}));
+  EXPECT_EQ(file->transfers[1].flags.lanes, 2U);
+  EXPECT_TRUE(file->transfers[1].flags.overwrite);
+}
+
+TEST(RunFile, HasAKeyForEveryOptionOfSendAndGet) {
+  TransferFlags flags;
+  CLI::App command;
+  command.set_help_flag();
+  add_flags(command, flags);
+  for (const CLI::Option* const option : command.get_options()) {
+    std::string key = option->get_lnames().at(0);
+    std::replace(key.begin(), key.end(), '-', '_');
+    const bool takes_value = option->get_expected_max() != 0;
+    const std::string text =
+        "[[send]]\nsources = \"a\"\nto = \"b:c\"\n" + key + (takes_value ? " = \"\u0007\"" : " = true");
+    const auto file = parse_run_file(text, "f.toml");
+    if (file) {
+      EXPECT_NE(file->transfers[0].command.find("--" + option->get_lnames()[0]), std::string::npos) << key;
+    } else {  // the value was looked at
+      EXPECT_EQ(file.error().message.find("no such key"), std::string::npos) << file.error().message;
+    }
+    EXPECT_NE(run_file_reference().find("`" + key + "`"), std::string::npos) << key;
+  }
+}
+
+TEST(RunFile, SaysWhatIsWrongAndWhere) {
+  const std::string transfer = "[[send]]\nsources = [\"a\"]\nto = \"b:c\"\n";
+  EXPECT_EQ(problem_of(""), "f.toml: no transfer: write [[send]] or [[get]]");
+  EXPECT_EQ(problem_of("colour = 1\n" + transfer).find("f.toml:1: colour does not belong here"), 0U);
+  EXPECT_EQ(problem_of("together = 1\n" + transfer).find("f.toml:1: together does not belong here"), 0U);
+  EXPECT_EQ(problem_of("[[send]]\nto = \"b:c\"\n").find("f.toml:1: a transfer needs sources"), 0U);
+  EXPECT_EQ(problem_of("[[send]]\nsources = [\"a\", 1]\nto = \"b:c\"\n").find("f.toml:2: sources: write"),
+            0U);
+  EXPECT_EQ(problem_of(transfer + "lane = 2\n").find("f.toml:4: lane: no such key"), 0U);
+  EXPECT_EQ(problem_of(transfer + "verify = 1\n").find("f.toml:4: verify: write true or false"), 0U);
+  EXPECT_EQ(problem_of(transfer + "mode = \"swift\"\n").find("f.toml:1: "), 0U);
+  EXPECT_EQ(problem_of(transfer + "ipv4 = true\nipv6 = true\n").find("f.toml:1: "), 0U);
+  EXPECT_EQ(problem_of(transfer + "lanes = {}\n").find("f.toml:4: "), 0U);
+  EXPECT_EQ(problem_of("[[send]\n").find("f.toml:1: not valid TOML"), 0U);
+}
+
+class RunCommandTest : public CliTest {
+ protected:
+  Outcome run_text(const std::string& text, const std::vector<std::string>& more = {}) const {
+    std::ofstream(control_.directory / "f.toml") << text;
+    std::vector<std::string> arguments{"run", "f.toml"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_in(control_.directory, arguments);
+  }
+  const std::string two_ =
+      "[[send]]\nsources = \"a\"\nto = \"b:x\"\n[[get]]\nsources = \"b:y\"\nto = \"z\"\n";
+};
+
+TEST_F(RunCommandTest, RunsEveryTransferAndReportsEach) {
+  sessions_are(api::Session::SUCCEEDED);
+  EXPECT_EQ(run_text(two_).exit_code, 0);
+  const Outcome json = run_text(two_, {"--json"});
+  EXPECT_EQ(json.json()["schema"], "sluice.run.v1");
+  EXPECT_EQ(json.json()["sessions"].size(), 2U);
+  control_.on_io([&] {
+    EXPECT_EQ(control_.sessions.sessions.size(), 4U);
+    EXPECT_EQ(control_.sessions.last_get->destination(), (control_.directory / "z").string());
+  });
+}
+
+TEST_F(RunCommandTest, OnlyChecksIfAskedTo) {
+  const Outcome outcome = run_text(two_, {"--check"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "sluice send a b:x\nsluice get b:y z\n");
+  control_.on_io([&] { EXPECT_TRUE(control_.sessions.sessions.empty()); });
+}
+
+TEST_F(RunCommandTest, WhatIsWrongWithOneTransferIsToldBeforeAnyBegins) {
+  const Outcome outcome = run_text(two_ + "[[send]]\nsources = \"a\"\nto = \"nowhere\"\n");
+  expect_one_line_error(outcome, ErrorCode::kConfiguration);
+  EXPECT_NE(outcome.err.find("f.toml:7: "), std::string::npos) << outcome.err;
+  control_.on_io([&] { EXPECT_TRUE(control_.sessions.sessions.empty()); });
+}
+
+TEST_F(RunCommandTest, FailsAsTheFirstThatFailedAndOneAfterTheOtherStopsThere) {
+  sessions_are(api::Session::FAILED, ErrorCode::kNoSpace, "full");
+  const Outcome together = run_text(two_, {"-q"});
+  EXPECT_EQ(together.exit_code, static_cast<int>(ErrorCode::kNoSpace));
+  EXPECT_EQ(together.err, "sluice: f.toml:1: full\nsluice: f.toml:4: full\n");
+  const Outcome in_turn = run_text("together = false\n" + two_, {"-q"});
+  EXPECT_EQ(in_turn.err, "sluice: f.toml:2: full\n");
+}
+
+TEST_F(RunCommandTest, AFileThatCannotBeReadIsNamed) {
+  expect_one_line_error(run_in(control_.directory, {"run", "no.toml"}), ErrorCode::kConfiguration);
+  expect_one_line_error(run_in(control_.directory, {"run"}), ErrorCode::kUsage);
+  expect_one_line_error(run_in(control_.directory, {"run", "."}), ErrorCode::kConfiguration);
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/transfer_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <system_error>
+
+#include "dataplane/base/config/config.h"
+#include "tools/cli/target.h"
+#include "tools/cli/when.h"
+
+namespace sluice::cli {
+
+void add_flags(CLI::App& command, TransferFlags& flags) {
+  command.add_option("--lanes", flags.lanes, "UDP flows side by side")->type_name("N");
+  command.add_option("--rate", flags.rate, "Limit of the session in bit/s, such as 10G or 800M")
+      ->type_name("RATE");
+  command.add_option("--mode", flags.mode, "How the rate is found (docs/RATE.md)")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"adaptive", "fixed", "cubic"}));
+  command.add_option("--min-rate", flags.min_rate, "Fail if it is slower than this for a minute")
+      ->type_name("RATE");
+  command
+      .add_option(
+          "--deadline", flags.deadline,
+          "When all is to be done: 2h30m, 18:00, 2026-11-22T18:00:00Z; refused if that cannot be kept")
+      ->type_name("T");
+  command
+      .add_option("--deadline-policy", flags.deadline_policy,
+                  "refuse what cannot be kept (the default), only warn, or refuse and stop when it is over")
+      ->type_name("POLICY")
+      ->check(CLI::IsMember({"refuse", "warn", "stop"}));
+  command
+      .add_option("--expect-loss", flags.expected_loss_percent,
+                  "Percentage of datagrams that the path loses, however little is sent")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 95.0));
+  command.add_option("--crc", flags.crc, "Kind of checksum; none only into null:")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
+  command
+      .add_option("--chunk-bytes", flags.chunk_bytes,
+                  "Payload of one datagram; auto: whatever brings most under the path's loss")
+      ->type_name("N");
+  command.add_flag("--overwrite", flags.overwrite, "Replace a destination that exists");
+  command.add_flag(
+      "--verify", flags.verify,
+      "The destination reads each file back from its disk and compares it before it gets its name");
+  auto* ip4 = command.add_flag("-4,--ipv4", flags.ip4, "Send the data over IPv4");
+  command.add_flag("-6,--ipv6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
+}
+
+namespace {
+
+Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
+  if (flags.lanes == 0U) return Error{ErrorCode::kUsage, "--lanes: 0 carry nothing; give 1 or more"};
+  options.set_lanes(flags.lanes.value_or(0));
+  options.set_crc(flags.crc);
+  options.set_overwrite(flags.overwrite);
+  options.set_verify(flags.verify);
+  if (flags.ip4) options.set_ip("4");
+  if (flags.ip6) options.set_ip("6");
+  if (!flags.rate.empty()) {
+    const auto rate_bps = rate_option("--rate", flags.rate);
+    if (!rate_bps) return rate_bps.error();
+    options.set_rate_bps(*rate_bps);
+  }
+  options.set_mode(flags.mode);
+  if (flags.expected_loss_percent) options.set_expected_loss(*flags.expected_loss_percent / 100);
+  if (!flags.min_rate.empty()) {
+    const auto rate_bps = rate_option("--min-rate", flags.min_rate);
+    if (!rate_bps) return rate_bps.error();
+    options.set_min_rate_bps(*rate_bps);
+  }
+  if (!flags.deadline.empty()) {
+    const auto when_ns = parse_when(flags.deadline, unix_now_ns());
+    if (!when_ns) return Error{ErrorCode::kUsage, "--deadline: " + when_ns.error().message};
+    options.set_deadline_unix_ns(*when_ns);
+    options.set_deadline_policy(flags.deadline_policy);
+  } else if (!flags.deadline_policy.empty()) {
+    return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
+  }
+  if (flags.chunk_bytes == "auto") {
+    options.set_chunk_auto(true);
+  } else if (!flags.chunk_bytes.empty()) {
+    const auto bytes = config::parse_size(flags.chunk_bytes);
+    if (!bytes) return Error{ErrorCode::kUsage, "--chunk-bytes: " + bytes.error().message};
+    if (*bytes == 0 || *bytes > UINT16_MAX) {
+      return Error{ErrorCode::kUsage, "--chunk-bytes: " + flags.chunk_bytes + " does not fit a datagram"};
+    }
+    options.set_chunk_bytes(static_cast<uint32_t>(*bytes));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
+                                         const std::filesystem::path& working_directory) {
+  if (direction == Direction::kSend) {
+    auto request = send_request(flags.paths, working_directory);
+    if (!request) return request.error();
+    if (auto ok = set_options(flags, *request->mutable_options()); !ok) return ok.error();
+    return TransferRequest(std::move(*request));
+  }
+  auto request = get_request(flags.paths, working_directory);
+  if (!request) return request.error();
+  std::error_code ignored;
+  if (!request->destination().ends_with('/') &&
+      std::filesystem::is_directory(request->destination(), ignored)) {
+    request->set_destination(request->destination() + "/");
+  }
+  if (auto ok = set_options(flags, *request->mutable_options()); !ok) return ok.error();
+  return TransferRequest(std::move(*request));
+}
+
+}  // namespace sluice::cli

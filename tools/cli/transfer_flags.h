@@ -1,0 +1,52 @@
+// The options of `sluice send` and `sluice get`, and the requests that they make. The file of `sluice run`
+// (run_file.h) takes the same: its keys are made of these options.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "control/proto/api.pb.h"
+#include "dataplane/base/error.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace sluice::cli {
+
+struct TransferFlags {
+  std::vector<std::string> paths;
+  std::optional<uint32_t> lanes;
+  std::string rate;
+  std::string mode;
+  std::string min_rate;
+  std::string deadline;
+  std::string deadline_policy;
+  std::optional<double> expected_loss_percent;
+  std::string crc;
+  std::string chunk_bytes;
+  bool overwrite = false;
+  bool verify = false;
+  bool ip4 = false;
+  bool ip6 = false;
+  bool detach = false;
+  bool quiet = false;
+};
+
+// All but `paths`, `detach` and `quiet`.
+void add_flags(CLI::App& command, TransferFlags& flags);
+
+using TransferRequest = std::variant<api::SendRequest, api::GetRequest>;
+
+enum class Direction : uint8_t { kSend, kGet };
+
+// kUsage names the argument or the option that is wrong. Looks whether a local destination is a directory.
+Result<TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
+                                         const std::filesystem::path& working_directory);
+
+}  // namespace sluice::cli
