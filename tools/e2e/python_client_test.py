@@ -1,0 +1,87 @@
+# The Python client (tools/python) moves files between real nodes, and hears of errors what the command says of them.
+# SPDX-License-Identifier: Apache-2.0
+import importlib
+import pathlib
+import shutil
+import sys
+
+import pytest
+from harness.system import same_bytes
+from transfers import DAEMON, MIB, SOURCE, USAGE, forget, make_file
+
+CLIENT = pathlib.Path(__file__).resolve().parents[1] / "python"
+
+
+@pytest.fixture(scope="module")
+def sluice(tmp_path_factory):
+    """The package, as it is built for pip."""
+    folder = tmp_path_factory.mktemp("client")
+    shutil.copytree(CLIENT / "sluice", folder / "sluice")
+    sys.path[:0] = [str(folder), str(CLIENT)]
+    importlib.import_module("generate").generate(folder / "sluice")
+    yield importlib.import_module("sluice")
+    del sys.path[:2]
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    return make_pair(bytes_needed=1 << 30)
+
+
+@pytest.fixture
+def source(pair):
+    path = make_file(pair.a, 3 * MIB)
+    yield path
+    forget(path)
+
+
+def test_sends_and_gets_with_progress(sluice, pair, source):
+    seen = []
+    with sluice.Node(pair.a.directory) as node:
+        session = node.send([source], "b", "data/", sluice.Options(lanes=2, mode="fixed"))
+        end = session.wait(on_progress=seen.append, timeout_s=60)
+        assert end.state == sluice.api.Session.SUCCEEDED
+        assert end.files[0].digest_source == end.files[0].digest_destination != ""
+        assert seen[-1].bytes_done == source.stat().st_size
+        assert same_bytes(source, pair.b.export() / source.name)
+        back = pair.a.export() / "back"
+        node.get("b", [f"data/{source.name}"], back).wait(timeout_s=60)
+        assert same_bytes(source, back)
+        forget(back)
+        assert [each.id for each in node.sessions()][0] == session.id
+        assert node.session(session.id[:8]).id == session.id
+        verdicts = [each for each in session.verify() if each.done]
+        assert len(verdicts) == 1 and verdicts[0].good
+        assert node.counters()["tx_frames"] > 0
+        assert node.show().name == "a"
+    forget(pair.b.export() / source.name)
+
+
+def test_is_limited_paused_continued_and_cancelled(sluice, pair):
+    with sluice.Node(pair.a.directory) as node:
+        session = node.send(["memory:1000000000000"], "b", "null:", sluice.Options(rate_bps=1_000_000_000))
+        with pytest.raises(TimeoutError):
+            session.wait(timeout_s=0.5)
+        assert session.limit(500_000_000).rate_limit_bps == 500_000_000
+        session.pause()
+        state = next(now.state for now in session.watch() if now.state == sluice.api.Session.PAUSED)
+        assert state == sluice.api.Session.PAUSED
+        session.go_on()
+        session.cancel()
+        with pytest.raises(sluice.SluiceError) as failed:
+            session.wait(timeout_s=60)
+        assert failed.value.name == "cancelled"
+
+
+def test_errors_are_those_of_the_command(sluice, pair, tmp_path):
+    with sluice.Node(pair.a.directory) as node:
+        with pytest.raises(sluice.SluiceError, match="no-such-file") as failed:
+            node.send([pair.a.export() / "no-such-file"], "b", "data/")
+        assert (failed.value.code, failed.value.name) == (SOURCE, "source_unreadable")
+        with pytest.raises(sluice.SluiceError) as failed:
+            node.session("nonsense")
+        assert failed.value.code == USAGE
+    with sluice.Node(tmp_path) as nobody:
+        with pytest.raises(sluice.SluiceError, match="start it") as failed:
+            nobody.show()
+        assert failed.value.code == DAEMON

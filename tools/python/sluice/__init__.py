@@ -1,0 +1,18 @@
+"""Client of a Sluice node: begins transfers, follows them, and asks for what `sluice` shows.
+
+    import sluice
+
+    with sluice.Node("/etc/sluice") as node:
+        session = node.send(["/srv/run42.h5"], "beta", "data/", sluice.Options(rate_bps=10_000_000_000))
+        end = session.wait(on_progress=lambda now: print(f"{now.bytes_done} of {now.bytes_total}"))
+        print(end.files[0].digest_destination)
+
+A node is spoken to over the socket in its directory (docs/OPERATING.md, "API"); whoever may open that may do all that
+`sluice` does. Messages (`sluice.api`) are those of control/proto/api.proto, which says what their fields mean.
+"""
+# SPDX-License-Identifier: Apache-2.0
+from . import api_pb2 as api
+from .errors import SluiceError
+from .node import Node, Options, Session
+
+__all__ = ["Node", "Options", "Session", "SluiceError", "api"]

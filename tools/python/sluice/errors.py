@@ -1,0 +1,27 @@
+"""What a node refuses, and what a session failed of."""
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import grpc
+
+_UNREACHABLE = 4  # daemon_not_running
+_INTERNAL = 1
+
+
+class SluiceError(Exception):
+    """`code` and `name` are those of docs/OPERATING.md, "Exit codes"; str() is the message."""
+
+    def __init__(self, code: int, name: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.name = name
+
+
+def of_call(error: grpc.RpcError, socket: str) -> SluiceError:
+    """What a call failed of."""
+    said = {item.key: item.value for item in error.trailing_metadata() or ()}
+    if "sluice-error-code" in said:
+        return SluiceError(int(said["sluice-error-code"]), said.get("sluice-error-name", ""), error.details())
+    if error.code() == grpc.StatusCode.UNAVAILABLE:
+        return SluiceError(_UNREACHABLE, "daemon_not_running", f"sluice-control does not answer on {socket}: start it")
+    return SluiceError(_INTERNAL, "internal", f"{socket}: {error.code().name}: {error.details()}")

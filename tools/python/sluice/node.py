@@ -1,0 +1,185 @@
+"""A node, and the sessions that are begun at it."""
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import types
+from typing import Any, Callable, Iterator, Optional, Sequence, Type, Union
+
+import grpc
+
+from . import api_pb2 as api
+from .errors import SluiceError, of_call
+
+_ENDED = (api.Session.SUCCEEDED, api.Session.FAILED, api.Session.CANCELLED)
+_Path = Union[str, "os.PathLike[str]"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Of a transfer; what is left out the node decides. Each is the option of `sluice send` of that name."""
+
+    lanes: int = 0
+    rate_bps: int = 0  # bit/s on the wire
+    crc: str = ""  # "crc64", "crc32c", "none"
+    overwrite: bool = False
+    verify: bool = False  # the destination reads each file back before it gets its name
+    ip: str = ""  # "4", "6"
+    chunk_bytes: int = 0
+    chunk_auto: bool = False
+    mode: str = ""  # "adaptive", "fixed", "cubic"
+    expected_loss: Optional[float] = None  # 0 to 0.95
+    min_rate_bps: int = 0
+    deadline_unix_ns: int = 0
+    deadline_policy: str = ""  # "refuse", "warn", "stop"
+
+    def message(self) -> api.TransferOptions:
+        given = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        return api.TransferOptions(**given)
+
+
+class Session:
+    """A transfer of the node. It goes on without this object, and without this process."""
+
+    def __init__(self, node: Node, id: str) -> None:
+        self._node = node
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"sluice.Session({self.id!r})"
+
+    def show(self) -> api.Session:
+        """As it stands now."""
+        return self._node.call("ShowSession", api.SessionRef(id=self.id), api.Session)
+
+    def watch(self, timeout_s: Optional[float] = None) -> Iterator[api.Session]:
+        """At once, at each change (at most ten times a second), once a second, and last of all its end."""
+        return self._node.stream("WatchSession", api.SessionRef(id=self.id), api.Session, timeout_s)
+
+    def wait(self, on_progress: Optional[Callable[[api.Session], Any]] = None,
+             timeout_s: Optional[float] = None) -> api.Session:  # fmt: skip
+        """Its end, if that is a success. SluiceError with its code otherwise, also where an error holds it until an
+        operator continues it; TimeoutError when it has not ended within the time, and goes on."""
+        last = None
+        for last in self.watch(timeout_s):
+            if on_progress is not None:
+                on_progress(last)
+        if last is None:
+            raise SluiceError(1, "internal", f"session {self.id}: its node told nothing of it")
+        if last.error_code != 0:
+            raise SluiceError(last.error_code, last.error_name, last.error)
+        if last.state not in _ENDED:
+            raise TimeoutError(f"session {self.id} has not ended within {timeout_s} s")
+        return last
+
+    def cancel(self) -> api.Session:
+        return self._node.call("CancelSession", api.SessionRef(id=self.id), api.Session)
+
+    def pause(self) -> api.Session:
+        return self._node.call("PauseSession", api.SessionRef(id=self.id), api.Session)
+
+    def go_on(self) -> api.Session:
+        """After a pause: `sluice session continue`."""
+        return self._node.call("ContinueSession", api.SessionRef(id=self.id), api.Session)
+
+    def limit(self, rate_bps: int) -> api.Session:
+        """The most that it may send from now on, in bit/s; 0: no own limit."""
+        return self._node.call("LimitSession", api.LimitRequest(id=self.id, rate_bps=rate_bps), api.Session)
+
+    def verify(self) -> Iterator[api.VerifyProgress]:
+        """Reads its files at this node back; the last message of each file has `done`, and `good` or a `problem`."""
+        return self._node.stream("VerifySession", api.SessionRef(id=self.id), api.VerifyProgress)
+
+
+class Node:
+    """The node whose directory this is: without one $SLUICE_NODE, else /etc/sluice. A context manager; its sessions go
+    on when it is closed. Any thread."""
+
+    def __init__(self, directory: Optional[_Path] = None) -> None:
+        chosen = directory if directory is not None else os.environ.get("SLUICE_NODE") or "/etc/sluice"
+        self._socket = str(pathlib.Path(chosen).absolute() / "run/control.sock")
+        self._channel = grpc.insecure_channel(f"unix:{self._socket}")
+
+    def __enter__(self) -> Node:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[types.TracebackType]) -> None:  # fmt: skip
+        self.close()
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def send(self, sources: Sequence[_Path], peer: str, destination: str, options: Options = Options()) -> Session:
+        """Files of this node to another. A source is a path beneath an export, or "memory:BYTES"; the destination a path
+        of the peer, which ends in "/" where it is a directory, or "null:"."""
+        request = api.SendRequest(sources=[_local(each) for each in sources], peer=peer, destination=destination,
+                                  options=options.message())  # fmt: skip
+        return Session(self, self.call("Send", request, api.SessionRef).id)
+
+    def get(self, peer: str, sources: Sequence[str], destination: _Path, options: Options = Options()) -> Session:
+        """Files of another node to this one."""
+        request = api.GetRequest(peer=peer, sources=sources, destination=_local(destination), options=options.message())
+        return Session(self, self.call("Get", request, api.SessionRef).id)
+
+    def sessions(self) -> Sequence[api.Session]:
+        """All that run, and the last that have ended; the newest last."""
+        return list(self.call("ListSessions", api.ListSessionsRequest(), api.ListSessionsReply).sessions)
+
+    def session(self, id: str) -> Session:
+        """By its id, or as much of it as tells it from the others. SluiceError (2, usage) if there is none."""
+        found = self.call("ShowSession", api.SessionRef(id=id), api.Session)
+        return Session(self, found.id)
+
+    def show(self) -> api.NodeReply:
+        return self.call("Node", api.NodeRequest(), api.NodeReply)
+
+    def counters(self) -> dict[str, int]:
+        reply = self.call("Counters", api.CountersRequest(), api.CountersReply)
+        return {counter.name: counter.value for counter in reply.counters}
+
+    # ---- calls, also for what this class has no method for ----
+
+    def call(self, method: str, request: Any, reply: Any) -> Any:
+        """One answer, a message of the class `reply`."""
+        ask = self._channel.unary_unary(f"/sluice.api.Control/{method}",
+                                        request_serializer=type(request).SerializeToString,
+                                        response_deserializer=reply.FromString)  # fmt: skip
+        try:
+            return ask(request)
+        except grpc.RpcError as error:
+            raise of_call(error, self._socket) from None
+
+    def stream(self, method: str, request: Any, reply: Any, timeout_s: Optional[float] = None) -> Iterator[Any]:
+        """Messages until the node has no more, or until the time is over."""
+        ask = self._channel.unary_stream(f"/sluice.api.Control/{method}",
+                                         request_serializer=type(request).SerializeToString,
+                                         response_deserializer=reply.FromString)  # fmt: skip
+        answers = ask(request, timeout=timeout_s)
+        with contextlib.closing(_Cancelled(answers)):
+            try:
+                yield from answers
+            except grpc.RpcError as error:
+                if timeout_s is not None and error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+                    return
+                raise of_call(error, self._socket) from None
+
+
+class _Cancelled:
+    """So that a stream which nobody reads to its end does not stay open."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    def close(self) -> None:
+        self._call.cancel()
+
+
+def _local(path: _Path) -> str:
+    text = os.fspath(path)
+    if text.startswith("memory:") or text == "null:":
+        return text
+    return os.path.join(os.getcwd(), text)  # a slash at the end stays
