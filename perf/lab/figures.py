@@ -15,6 +15,17 @@ def median(values):
     return statistics.median(known) if known else None
 
 
+def percentile(values, share):
+    """The value below or at which this share of them is, between two of them in proportion; None of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
+
+
 def gbps(size_bytes, seconds):
     return size_bytes * 8 / seconds / 1e9 if seconds > 0 else None
 

@@ -1,7 +1,7 @@
 # Medians, worst runs, taxes by round, slopes.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from lab.figures import ALWAYS, gbps, median, paired, ratio, rounded, row, slope, tax
+from lab.figures import ALWAYS, gbps, median, paired, percentile, ratio, rounded, row, slope, tax
 
 
 def runs(*speeds, **more):
@@ -67,3 +67,10 @@ def test_numbers():
     assert gbps(1_250_000_000, 1) == 10 and gbps(1, 0) is None
     assert ratio(None, 1) is None and ratio(1, None) is None and ratio(1, 4) == 0.25
     assert rounded(0.000123456789) == 0.000123457 and rounded(7) == 7 and rounded(None) is None
+
+
+def test_a_percentile_lies_between_two_values_in_proportion():
+    assert percentile([30.0, 10.0, 20.0], 0.5) == 20.0
+    assert percentile([10.0, 20.0], 0.25) == 12.5
+    assert [percentile([4.0], share) for share in (0, 0.9, 1)] == [4.0] * 3
+    assert percentile([], 0.5) is None
