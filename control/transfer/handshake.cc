@@ -82,6 +82,7 @@ Status Handshake::handle(Message message, uint64_t now_ns, Effects& out) {
   const auto& ready = std::get<TransferReady>(message);
   if (Status status = job.source()->take_ready(ready, around_.lanes.size()); !status) return status;
   around_.lanes.name_flows(ready.flow_ids);
+  around_.lanes.credited(ready.credit_extents);
   agreed_ = true;
   enter(P::kJournal, now_ns);
   return {};

@@ -105,6 +105,21 @@ TEST(Handshake, SeveralLanesAreShrunkToWhatThePeerTakes) {
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
 }
 
+// Its first status comes when it has found its address, or was lost before the flow was open.
+TEST(Handshake, ASourceMayOpenWhatItsPeerGrantsBeforeAnyStatus) {
+  World world(source());
+  world.twist = [](Message& word) {
+    if (auto* const ready = std::get_if<TransferReady>(&word)) ready->credit_extents = {7};
+  };
+  std::vector<uint32_t> credit_extents;
+  world.on_effect = [&](const Effect& effect) {
+    if (const auto* open = std::get_if<OpenFlow>(&effect))
+      credit_extents.push_back(open->config.credit_extents);
+  };
+  world.start();
+  EXPECT_EQ(credit_extents, (std::vector<uint32_t>{7}));
+}
+
 // ---- offers in parts -------------------------------------------------------------------------------------
 
 Scene many_files(Scene scene, size_t files) {
@@ -186,6 +201,8 @@ TEST(Handshake, AWrongAnswerOfThePeerIsRefused) {
   EXPECT_EQ(with<TransferReady>(source(), [](TransferReady& r) { r.credit_extents.clear(); }),
             ErrorCode::kIncompatible);
   EXPECT_EQ(with<TransferReady>(source(), [](TransferReady& r) { r.flow_ids = {0}; }),
+            ErrorCode::kIncompatible);
+  EXPECT_EQ(with<TransferReady>(source(), [](TransferReady& r) { r.credit_extents = {(1U << 20) + 1}; }),
             ErrorCode::kIncompatible);
   EXPECT_EQ(with<Specification>(called(source()), [](Specification& s) { s.rate_bps_max = 0; }),
             ErrorCode::kIncompatible);

@@ -11,6 +11,8 @@
 namespace sluice::transfer {
 namespace {
 
+constexpr uint32_t kCreditExtentsMax = 1U << 20;  // as of a status (docs/WIRE.md 1.9)
+
 Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>& files,
                                                const Agreement& agreement) {
   Indexed<ObjectId, recovery::Layout> layouts;
@@ -83,6 +85,10 @@ Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
   }
   if (std::count(ready.flow_ids.begin(), ready.flow_ids.end(), 0U) != 0) {
     return Error{ErrorCode::kIncompatible, "the peer gave a flow no id"};
+  }
+  if (std::any_of(ready.credit_extents.begin(), ready.credit_extents.end(),
+                  [](uint32_t credit) { return credit > kCreditExtentsMax; })) {
+    return Error{ErrorCode::kIncompatible, "the peer grants a flow more credit than there can be"};
   }
   for (uint32_t i = 0; i < ready.final_paths.size() && i < catalog().file_count(); ++i) {
     files_.catalog().file(catalog::FileId(i)).peer_path = ready.final_paths[i];
