@@ -5,6 +5,8 @@
 #include <openssl/ssl.h>
 
 #include <asio/ssl/error.hpp>
+#include <mutex>
+#include <string>
 
 #include "control/identity/certificate.h"
 #include "control/identity/node_files.h"
@@ -41,14 +43,16 @@ int check_certificate(X509_STORE_CTX* store, void* /*unused*/) {
 
 }  // namespace
 
-Result<std::shared_ptr<asio::ssl::context>> make_tls_context(const identity::Identity& self) {
+namespace {
+
+using ContextPtr = std::shared_ptr<asio::ssl::context>;
+
+Result<ContextPtr> new_tls_context(const identity::Identity& self, const std::string& key_text) {
   const auto certificate = identity::parse_certificate(self.certificate_pem);
   if (!certificate)
     return Error{certificate.error().code,
                  self.certificate_file.string() + ": " + certificate.error().message};
-  const auto key_text = identity::read_small_file(self.key_file);
-  if (!key_text) return key_text.error();
-  const auto key = identity::parse_key(*key_text);
+  const auto key = identity::parse_key(key_text);
   if (!key) return Error{key.error().code, self.key_file.string() + ": " + key.error().message};
 
   SSL_CTX* raw = SSL_CTX_new(TLS_method());
@@ -65,6 +69,33 @@ Result<std::shared_ptr<asio::ssl::context>> make_tls_context(const identity::Ide
     return Error{ErrorCode::kConfiguration, self.key_file.string() +
                                                 ": cannot be used for TLS: " + identity::openssl_reason() +
                                                 "; restore key.pem and cert.pem together"};
+  return context;
+}
+
+// The last one that was made, and of what.
+struct Made {
+  std::mutex mutex;
+  std::string certificate_pem;
+  std::string key_text;
+  ContextPtr context;
+};
+
+}  // namespace
+
+// To make one takes 2 ms, and each call would: who shows the same certificate and key as last time gets the
+// same.
+Result<ContextPtr> make_tls_context(const identity::Identity& self) {
+  static Made made;
+  const auto key_text = identity::read_small_file(self.key_file);
+  if (!key_text) return key_text.error();
+  const std::scoped_lock lock(made.mutex);
+  if (made.context && made.certificate_pem == self.certificate_pem && made.key_text == *key_text)
+    return made.context;
+  Result<ContextPtr> context = new_tls_context(self, *key_text);
+  if (!context) return context;
+  made.certificate_pem = self.certificate_pem;
+  made.key_text = *key_text;
+  made.context = *context;
   return context;
 }
 
