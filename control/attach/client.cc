@@ -13,6 +13,10 @@ namespace {
 constexpr auto kRetryInterval = std::chrono::milliseconds(200);
 constexpr auto kBusyTick = std::chrono::milliseconds(1);
 constexpr auto kIdleTick = std::chrono::milliseconds(50);
+// A short session waits six times for a worker. So many looks for a while cost less than one chunk in a
+// thousand of a long one, and spare a short one three milliseconds.
+constexpr auto kQuickLook = std::chrono::microseconds(100);
+constexpr uint64_t kQuickNs = 30'000'000;
 constexpr auto kAtOnce = std::chrono::nanoseconds(0);
 constexpr auto kCloseInterval = std::chrono::seconds(1);
 constexpr uint64_t kLeftoverTimeoutNs = 2'000'000'000;
@@ -53,6 +57,11 @@ void BoardClient::drop_claim(BoardUser* user) {
 
 void BoardClient::start_ticking(BoardUser* user) {
   ticking_.push_back(user);
+  expect_answers();
+}
+
+void BoardClient::expect_answers() {
+  quick_until_ns_ = monotonic_ns() + kQuickNs;
   wake_.notify();
 }
 
@@ -139,9 +148,15 @@ asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard
 
 asio::awaitable<void> BoardClient::poll() {
   while (!stopped_ && !attached_->lost()) {
-    const bool more = turn(monotonic_ns());
-    co_await wake_.wait_for(more ? kAtOnce
-                                 : std::chrono::nanoseconds(ticking_.empty() ? kIdleTick : kBusyTick));
+    const uint64_t now_ns = monotonic_ns();
+    const bool more = turn(now_ns);
+    std::chrono::nanoseconds pause = kBusyTick;
+    if (ticking_.empty()) {
+      pause = kIdleTick;
+    } else if (now_ns < quick_until_ns_) {
+      pause = kQuickLook;
+    }
+    co_await wake_.wait_for(more ? kAtOnce : pause);
   }
 }
 
@@ -154,8 +169,8 @@ bool BoardClient::turn(uint64_t now_ns) {
   if (!more) {
     for (const auto& then : std::exchange(when_drained_, {})) then();
   }
-  // Many events do not keep ticks away for longer than a tick lasts.
-  if (more && now_ns - ticked_ns_ < kTickNs) return true;
+  // Neither do many events keep ticks away for longer than a tick lasts, nor are there more for many looks.
+  if (now_ns - ticked_ns_ < kTickNs) return more;
   ticked_ns_ = now_ns;
   board.flows().tend_credit();
   const std::vector<BoardUser*> users = ticking_;

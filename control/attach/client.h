@@ -44,6 +44,8 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   // Ticks while it has a session slot.
   void start_ticking(BoardUser* user);
   void stop_ticking(BoardUser* user);
+  // Somebody is about to wait for an answer of a worker: for a while the board is looked at more often.
+  void expect_answers();
   // Closes the slot's objects at the dataplane and frees it: at once, or in the background when a flow of it
   // cannot end yet.
   asio::awaitable<void> close_session(std::shared_ptr<AttachedBoard> board, SessionSlotId session);
@@ -73,6 +75,7 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   board::PortInfo last_port_{};
   uint64_t last_generation_ = 0;
   uint64_t ticked_ns_ = 0;
+  uint64_t quick_until_ns_ = 0;
   Notify wake_;
   std::vector<BoardUser*> users_;
   std::vector<BoardUser*> ticking_;

@@ -179,7 +179,9 @@ void LegFlows::perform(const transfer::OpenFlow& effect) {
 }
 
 void LegFlows::perform(const transfer::CloseFlow& effect) {
-  if (flows() != nullptr && flows_.contains(effect.lane)) flows()->close_flow(flows_.slot(effect.lane));
+  if (flows() == nullptr || !flows_.contains(effect.lane)) return;
+  flows()->close_flow(flows_.slot(effect.lane));
+  services_->board->expect_answers();
 }
 
 void LegFlows::perform(const transfer::CommandLane& effect) {
