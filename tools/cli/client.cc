@@ -11,6 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <vector>
 
 #include "control/api/error_metadata.h"
 #include "dataplane/base/config/config.h"
@@ -89,7 +90,12 @@ Error cannot_connect(const std::filesystem::path& directory, const std::filesyst
   return {ErrorCode::kDaemonNotRunning, "cannot connect to " + socket.string() + ": " + std::strerror(error)};
 }
 
+// What outlives its clients, if anything does.
+std::vector<std::shared_ptr<grpc::Channel>>* kept_channels = nullptr;
+
 }  // namespace
+
+void Client::keep_channels() { kept_channels = new std::vector<std::shared_ptr<grpc::Channel>>(); }
 
 Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& node_directory) {
   std::error_code ignored;
@@ -118,6 +124,7 @@ Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& nod
   arguments.SetMaxReceiveMessageSize(-1);  // a list of sessions with many files is long
   arguments.SetMaxSendMessageSize(-1);
   auto channel = grpc::CreateCustomInsecureChannelFromFd("sluice-control", socket.release(), arguments);
+  if (kept_channels != nullptr) kept_channels->push_back(channel);
   return std::unique_ptr<Client>(new Client(api::Control::NewStub(channel)));
 }
 

@@ -20,6 +20,10 @@ class Client {
   // kDaemonNotRunning when nobody answers, kConfiguration when there is no such node or no right to it.
   static Result<std::unique_ptr<Client>> connect(const std::filesystem::path& node_directory);
 
+  // For a program that ends with its command: gRPC's threads end with the process. To have them end one after
+  // the other, for which the end of the last channel waits, takes longer than a short command does.
+  static void keep_channels();
+
   Result<api::NodeReply> node();
   Result<std::string> begin(const TransferRequest& request);  // the session's id
   Result<api::ListSessionsReply> list();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tools/cli/app.h"
+#include "tools/cli/client.h"
 
 namespace {
 
@@ -39,5 +40,7 @@ int main(int argc, char** argv) {
   if (const char* node = std::getenv("SLUICE_NODE"); node != nullptr && *node != '\0') {
     environment.default_node = node;
   }
-  return sluice::cli::run(std::vector<std::string>(argv + 1, argv + argc), environment);
+  sluice::cli::Client::keep_channels();
+  // All output is flushed; nothing else is left to do.
+  ::_exit(sluice::cli::run(std::vector<std::string>(argv + 1, argv + argc), environment));
 }
