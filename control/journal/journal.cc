@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "control/journal/checkpointer.h"
 #include "control/journal/codec.h"
 
 namespace sluice::journal {
@@ -37,8 +39,12 @@ struct Journal::State {
   sqlite3* db = nullptr;
   std::mutex mutex;
   Durability durability = Durability::kPower;
+  std::optional<Checkpointer> checkpointer;
 
-  ~State() { sqlite3_close_v2(db); }
+  ~State() {
+    checkpointer.reset();  // it uses the database
+    sqlite3_close_v2(db);
+  }
 
   Error error(const std::string& what) const {
     return {ErrorCode::kStorage, "journal " + path.string() + ": " + what + ": " + sqlite3_errmsg(db) +
@@ -52,6 +58,7 @@ struct Journal::State {
   Status set_up();
   Status upgrade();
   Status prepare(Durability wanted);
+  void start_checkpoints();
   Result<std::optional<transfer::Record>> session(const std::string& id) const;
 };
 
@@ -183,6 +190,19 @@ Status Journal::State::prepare(Durability wanted) {
   return run(wanted == Durability::kPower ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
 }
 
+// In place of SQLite's own. The hook is called within a write, so under the mutex.
+void Journal::State::start_checkpoints() {
+  checkpointer.emplace(mutex, [this] {
+    // What fails here fails again with a write, which can say so.
+    (void)sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  });
+  const auto written = [](void* self, sqlite3*, const char*, int pages) {
+    static_cast<State*>(self)->checkpointer->written(static_cast<uint32_t>(pages));
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(db, written, this);
+}
+
 Journal::Journal(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Journal::~Journal() = default;
 
@@ -195,6 +215,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::filesystem::path& path
   Status status = result == SQLITE_OK ? state->set_up() : Status(state->error("opening"));
   ::umask(mask);
   if (!status) return status.error();
+  state->start_checkpoints();
   return std::unique_ptr<Journal>(new Journal(std::move(state)));
 }
 
