@@ -1,11 +1,13 @@
-// The files of an identity and of trust. No state in memory: every call reads the directory anew, so that
-// a peer that an operator has just pinned is known at the next handshake.
+// The files of an identity and of trust. Every call reads the directory anew, so that a peer that an operator
+// has just pinned is known at the next handshake. Kept in memory is only which fingerprint a certificate has.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/identity/identity.h"
 
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "control/identity/certificate.h"
 #include "control/identity/node_files.h"
@@ -71,11 +73,26 @@ Result<std::string> read_address(const fs::path& file) {
   return address;
 }
 
+// As fingerprint_of_pem. To parse a certificate takes half a millisecond, and each call of a peer asks for
+// all.
+Result<std::string> remembered_fingerprint(const std::string& certificate_pem) {
+  constexpr size_t kRememberedMax = 4096;
+  static std::mutex mutex;
+  static std::map<std::string, std::string> remembered;
+  const std::scoped_lock lock(mutex);
+  if (const auto known = remembered.find(certificate_pem); known != remembered.end()) return known->second;
+  Result<std::string> fingerprint = fingerprint_of_pem(certificate_pem);
+  if (!fingerprint) return fingerprint;
+  if (remembered.size() >= kRememberedMax) remembered.clear();
+  remembered[certificate_pem] = *fingerprint;
+  return fingerprint;
+}
+
 Result<Peer> load_peer(const fs::path& trusted, const std::string& name) {
   const fs::path file = trusted / (name + ".pem");
   const auto text = read_small_file(file);
   if (!text) return text.error();
-  const auto fingerprint = fingerprint_of_pem(*text);
+  const auto fingerprint = remembered_fingerprint(*text);
   if (!fingerprint) return configuration(file.string() + ": " + fingerprint.error().message);
   const auto address = read_address(trusted / (name + ".toml"));
   if (!address) return address.error();
