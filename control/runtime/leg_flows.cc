@@ -176,6 +176,7 @@ void LegFlows::perform(const transfer::OpenFlow& effect) {
   config.session = flows_.session()->value();
   config.status_interval_ns = kStatusIntervalNs;
   flows()->open_flow(flows_.slot(effect.lane), config, this);
+  services_->board->expect_answers();
 }
 
 void LegFlows::perform(const transfer::CloseFlow& effect) {
