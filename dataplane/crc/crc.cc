@@ -2,14 +2,13 @@
 #include "dataplane/crc/crc.h"
 
 #include <immintrin.h>
-#include <isa-l/crc.h>
-#include <isa-l/crc64.h>
 
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "dataplane/crc/field.h"
-#include "dataplane/crc/fold.h"
+#include "dataplane/crc/variants.h"
 
 namespace sluice::crc {
 namespace {
@@ -27,46 +26,34 @@ constexpr std::array<uint64_t, 64> make_powers(Field f) {
 constexpr auto kPowers64 = make_powers(kEcma);
 constexpr auto kPowers32 = make_powers(kCastagnoli);
 
+// The one that runs anywhere, until the flags were looked at, before main().
+constinit const Variant* chosen = std::end(kVariants) - 1;
+[[maybe_unused]] const bool kHasChosen = (chosen = &variant_for(flags_of_this_cpu()), true);
+
 }  // namespace
 
+std::string_view variant() { return chosen->name; }
+
 uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes) {
-  switch (kind) {
-    case CrcKind::kCrc64Ecma:
-      if (bytes >= kFoldBytesMin && kFoldWins) return fold_ecma(seed, data, bytes);
-      return crc64_ecma_refl(seed, static_cast<const unsigned char*>(data), bytes);
-    case CrcKind::kCrc32c: {
-      // ISA-L wants a mutable pointer and an int length, and leaves the inversions to the caller.
-      auto* p = static_cast<unsigned char*>(const_cast<void*>(data));
-      auto crc = ~static_cast<uint32_t>(seed);
-      while (bytes > 0) {
-        const int part = bytes > (1U << 30) ? 1 << 30 : static_cast<int>(bytes);
-        crc = crc32_iscsi(p, part, crc);
-        p += part;
-        bytes -= static_cast<size_t>(part);
-      }
-      return static_cast<uint32_t>(~crc);
-    }
-    case CrcKind::kNone:
-      break;
-  }
-  return 0;
+  return kind == CrcKind::kNone ? 0 : chosen->compute(kind, seed, data, bytes);
+}
+
+uint64_t compute_header(CrcKind kind, uint64_t seed,
+                        std::span<const uint8_t, wire::kHeaderCrcCoveredBytes> header) {
+  return kind == CrcKind::kNone ? 0 : chosen->compute_header(kind, seed, header.data());
 }
 
 uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes) {
-  if (kind == CrcKind::kCrc64Ecma && bytes >= kFoldBytesMin && kFoldWins) {
-    return fold_ecma_copying(seed, from, to, bytes);
-  }
+  if (kind != CrcKind::kNone) return chosen->copy(kind, seed, from, to, bytes);
   if (bytes > 0) std::memcpy(to, from, bytes);  // of no bytes there may be no address
-  return compute(kind, seed, to, bytes);        // what is kept, even if somebody wrote to `from` meanwhile
+  return 0;
 }
 
 uint64_t copy_past_caches(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes) {
-  const bool aligned = reinterpret_cast<uintptr_t>(to) % kStreamAlignment == 0;
-  if (!aligned || bytes < kFoldBytesMin) return copy(kind, seed, from, to, bytes);
-  if (kind == CrcKind::kCrc64Ecma && kFoldWins) return fold_ecma_streaming(seed, from, to, bytes);
-  const uint64_t crc = compute(kind, seed, from, bytes);
+  if (kind != CrcKind::kNone) return chosen->copy_past_caches(kind, seed, from, to, bytes);
+  if (!can_stream(to, bytes)) return copy(kind, seed, from, to, bytes);
   stream(from, to, bytes);
-  return crc;
+  return 0;
 }
 
 void publish_copies() { _mm_sfence(); }

@@ -1,5 +1,5 @@
-// The digests of chunks, extents and files: CRC-64 (ECMA-182, reflected) and CRC-32C, by ISA-L; CRC-64 by
-// fold.h where that is faster.
+// The digests of chunks, extents and files: CRC-64 (ECMA-182, reflected) and CRC-32C, alone or in one pass
+// with a copy, by the best of the ways that this CPU has (variants.h).
 //
 // Pure functions, any thread. Both are in the usual form (initial value and final XOR all ones), so
 // that crc(A || B) = shift(crc(A), bytes(B)) ^ crc(B): the digest of a file is the XOR over its pieces
@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "dataplane/core/wire.h"
 
@@ -17,12 +19,19 @@ namespace sluice::crc {
 
 using wire::CrcKind;
 
+// What this program sums by on this CPU; chosen before main(), by the CPU's flags.
+std::string_view variant();
+
 // Continues `seed` (0 to begin) over `bytes`. kNone gives 0.
 uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes);
 
+// The same over a datagram's header: short, and behind each payload.
+uint64_t compute_header(CrcKind kind, uint64_t seed,
+                        std::span<const uint8_t, wire::kHeaderCrcCoveredBytes> header);
+
 // compute(), while the bytes are copied to `to`, which another core reads next.
 uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
-// copy() past the caches, for what no core will touch soon (non-temporal stores where `to` is aligned to 32).
+// copy() past the caches, for what no core will touch soon (non-temporal stores, where they pay).
 // Another thread or a device sees the copy only after publish_copies().
 uint64_t copy_past_caches(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
 void publish_copies();

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/crc/fold.h"
-
 namespace sluice::crc {
 namespace {
 
@@ -51,17 +49,6 @@ TEST_P(CrcTest, CopiesWhatItSums) {
         }
       }
     }
-  }
-}
-
-// Both ways of CRC-64, on a processor that has both.
-TEST(Fold, AgreesWithTheReferenceAtEveryLength) {
-  if (!kFoldWins) GTEST_SKIP() << "this processor has no 256-bit carry-less multiplication, or has better";
-  const auto data = random_bytes(1100, 5);
-  for (size_t bytes = kFoldBytesMin; bytes <= 1000; ++bytes) {
-    ASSERT_EQ(fold_ecma(bytes, &data[bytes % 64], bytes),
-              reference(CrcKind::kCrc64Ecma, bytes, &data[bytes % 64], bytes))
-        << bytes << " bytes";
   }
 }
 

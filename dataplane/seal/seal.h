@@ -95,7 +95,7 @@ inline uint64_t FlowSeal::seal(const wire::Header& header, std::span<const uint8
                               ? crc::copy(kind, 0, payload.data(), payload_out, payload.size())
                               : crc::compute(kind, 0, payload.data(), payload.size());
   wire::store_be64(&header_out[wire::kHeaderCrcCoveredBytes],
-                   crc::compute(kind, digest, header_out.data(), wire::kHeaderCrcCoveredBytes));
+                   crc::compute_header(kind, digest, header_out.first<wire::kHeaderCrcCoveredBytes>()));
   return digest;
 }
 
@@ -109,7 +109,8 @@ inline Opened FlowSeal::open(const wire::Header& header, std::span<const uint8_t
   const uint64_t digest = empty_place != nullptr
                               ? crc::copy_past_caches(kind, 0, opened.payload_, empty_place, header.length)
                               : crc::compute(kind, 0, opened.payload_, header.length);
-  if (crc::compute(kind, digest, datagram.data(), wire::kHeaderCrcCoveredBytes) != header.crc) return opened;
+  const auto covered = datagram.first<wire::kHeaderCrcCoveredBytes>();
+  if (crc::compute_header(kind, digest, covered) != header.crc) return opened;
   opened.good_ = true;
   opened.placed_ = empty_place != nullptr;
   opened.digest_ = digest;

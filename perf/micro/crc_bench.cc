@@ -1,10 +1,12 @@
-// Digests: of chunks in cache, of chunks that come from memory one after the other, and their folding.
+// Digests: of chunks in cache, of chunks that come from memory one after the other, and their folding; and
+// each way to sum and copy that this CPU can run.
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
 #include <vector>
 
 #include "dataplane/crc/crc.h"
+#include "dataplane/crc/variants.h"
 #include "storage/digest.h"
 
 namespace sluice {
@@ -80,6 +82,81 @@ void crc_copy_past_caches(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
 }
 BENCHMARK(crc_copy_past_caches)->Apply(chunk_sizes);
+
+// Of a datagram's header, its payload's digest being the seed: what waits for it, as in a worker.
+void crc_header(benchmark::State& state) {
+  const std::vector<uint8_t> header(wire::kHeaderBytes, 0x5A);
+  const std::span<const uint8_t, wire::kHeaderCrcCoveredBytes> covered(header.data(),
+                                                                       wire::kHeaderCrcCoveredBytes);
+  state.SetLabel(std::string(wire::crc_kind_name(kind_of(state))));
+  uint64_t crc = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(crc = crc::compute_header(kind_of(state), crc, covered));
+}
+BENCHMARK(crc_header)
+    ->ArgName("kind")
+    ->Arg(static_cast<int64_t>(CrcKind::kCrc32c))
+    ->Arg(static_cast<int64_t>(CrcKind::kCrc64Ecma));
+
+// ---- each variant ------------------------------------------------------------------------------
+
+void variant_sum(benchmark::State& state, const crc::Variant& variant, CrcKind kind, size_t bytes) {
+  const std::vector<uint8_t> data(bytes, 0x5A);
+  for (auto _ : state) benchmark::DoNotOptimize(variant.compute(kind, 0, data.data(), bytes));
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
+}
+
+// To where a payload lies in a frame, behind 106 bytes of headers.
+void variant_copy(benchmark::State& state, const crc::Variant& variant, CrcKind kind, size_t bytes) {
+  const std::vector<uint8_t> data(bytes, 0x5A);
+  std::vector<uint8_t> frame(bytes + 106);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(variant.copy(kind, 0, data.data(), frame.data() + 106, bytes));
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
+}
+
+// Chunk by chunk through cold extents: what of them does not begin with a line, the next one's size decides.
+void variant_stream(benchmark::State& state, const crc::Variant& variant, CrcKind kind, size_t bytes) {
+  static std::vector<uint8_t> cold(kColdBytes);
+  const std::vector<uint8_t> data(bytes, 0x5A);
+  size_t at = 0;
+  for (auto _ : state) {
+    if (at + bytes > kColdBytes) at = 0;
+    benchmark::DoNotOptimize(variant.copy_past_caches(kind, 0, data.data(), cold.data() + at, bytes));
+    at += bytes;
+  }
+  crc::publish_copies();
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
+}
+
+void variant_header(benchmark::State& state, const crc::Variant& variant, CrcKind kind) {
+  const std::vector<uint8_t> header(wire::kHeaderBytes, 0x5A);
+  uint64_t crc = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(crc = variant.compute_header(kind, crc, header.data()));
+}
+
+// By names such as crc_variant_copy/avx2/crc64/8192.
+int register_variants() {
+  for (const crc::Variant& variant : crc::kVariants) {
+    if (!variant.runs_on(crc::flags_of_this_cpu())) continue;
+    for (const CrcKind kind : {CrcKind::kCrc32c, CrcKind::kCrc64Ecma}) {
+      const std::string name = std::string(variant.name) + "/" + std::string(wire::crc_kind_name(kind));
+      benchmark::RegisterBenchmark(("crc_variant_header/" + name).c_str(), variant_header, variant, kind);
+      for (const size_t bytes : {size_t{900}, size_t{1384}, size_t{2400}, size_t{8192}}) {
+        const std::string of = name + "/" + std::to_string(bytes);
+        benchmark::RegisterBenchmark(("crc_variant_sum/" + of).c_str(), variant_sum, variant, kind, bytes);
+        benchmark::RegisterBenchmark(("crc_variant_copy/" + of).c_str(), variant_copy, variant, kind, bytes);
+        benchmark::RegisterBenchmark(("crc_variant_stream/" + of).c_str(), variant_stream, variant, kind,
+                                     bytes);
+      }
+    }
+  }
+  return 0;
+}
+[[maybe_unused]] const int kRegistered = register_variants();
+
+// ---- folding -----------------------------------------------------------------------------------
 
 // One chunk's CRC into its extent's: bytes/s of payload folded.
 void crc_fold_chunk(benchmark::State& state) {
