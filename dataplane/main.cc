@@ -18,6 +18,7 @@
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/generated.h"
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/crc/crc.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/dpdk/privileges.h"
 #include "dataplane/lane/attach_server.h"
@@ -186,8 +187,9 @@ int serve(const config::Node& node) {
   stop = !good;
   start.unprivileged.count_down();
   if (good) {
-    spdlog::info("serving device {} with {} worker(s), {} byte frames, {}", info.device, info.workers,
-                 info.frame_bytes_max, info.hugepages ? "hugepages" : "no hugepages");
+    spdlog::info("serving device {} with {} worker(s), {} byte frames, {}, CRC by {}", info.device,
+                 info.workers, info.frame_bytes_max, info.hugepages ? "hugepages" : "no hugepages",
+                 crc::variant());
     tend(*server, *memory, port, signals);
     spdlog::info("ending");
     stop = true;

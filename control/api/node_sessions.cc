@@ -98,6 +98,7 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_frame_bytes_max(info->port.frame_bytes_max);
   reply.set_workers(info->port.workers);
   reply.set_hugepages(info->port.hugepages != 0);
+  reply.set_crc_variant(info->crc_variant);
   for (const config::Export& root : info->exports) {
     reply.add_exports(fmt::format("{} {} {}{}", root.name, root.path.string(), root.read ? "r" : "",
                                   root.write ? "w" : ""));

@@ -49,6 +49,7 @@ class FakeDataplane {
     board_->port.extent_bytes_max = 1U << 20;
     board_->port.rx_extents = board_->port.tx_extents = 32;
     board_->port.udp_port_base = 47000;
+    std::memcpy(board_->crc_variant, "library", sizeof "library");
   }
   ~FakeDataplane() { ::munmap(board_, sizeof(board::Board)); }
 

@@ -91,6 +91,7 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
     told = false;
     const auto board = std::make_shared<AttachedBoard>(*link);
     last_port_ = board->port();
+    last_crc_variant_ = board->link().board().crc_variant();
     if (last_generation_ != 0 && last_generation_ != board->generation())
       spdlog::info("the dataplane was restarted");
     last_generation_ = board->generation();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
     return attached_ && !attached_->lost() ? attached_ : nullptr;
   }
   const board::PortInfo& last_port() const { return last_port_; }  // of the last attach; zero before
+  const std::string& last_crc_variant() const { return last_crc_variant_; }
   // Calls `then` in a turn in which no event of the board waits any more.
   void when_drained(std::function<void()> then);
 
@@ -73,6 +75,7 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   const std::shared_ptr<TurnMeter> turns_;
   std::shared_ptr<AttachedBoard> attached_;
   board::PortInfo last_port_{};
+  std::string last_crc_variant_;
   uint64_t last_generation_ = 0;
   uint64_t ticked_ns_ = 0;
   uint64_t quick_until_ns_ = 0;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -41,6 +42,15 @@ Status check_port(const board::PortInfo& port) {
   return {};
 }
 
+Result<std::string> read_crc_variant(std::span<const char> text) {
+  const auto end = std::find(text.begin(), text.end(), '\0');
+  const bool good = end != text.begin() && end != text.end() && std::all_of(text.begin(), end, [](char c) {
+                      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+                    });
+  if (!good) return bad_board("a wrong name of its CRC variant");
+  return std::string(text.begin(), end);
+}
+
 Result<BoardMap> BoardMap::map(int fd) {
   struct stat stat {};
   if (::fstat(fd, &stat) != 0 || stat.st_size != static_cast<off_t>(sizeof(board::Board))) {
@@ -59,6 +69,11 @@ Result<BoardMap> BoardMap::map(int fd) {
   if (map->board_bytes != sizeof(board::Board)) return bad_board("another size");
   std::memcpy(&map.port_, &map->port, sizeof map.port_);
   if (Status status = check_port(map.port_); !status) return status.error();
+  char crc_variant[sizeof map->crc_variant];
+  std::memcpy(crc_variant, map->crc_variant, sizeof crc_variant);
+  Result<std::string> name = read_crc_variant(crc_variant);
+  if (!name) return name.error();
+  map.crc_variant_ = std::move(*name);
   return map;
 }
 

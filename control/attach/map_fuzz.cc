@@ -78,6 +78,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else {
     fuzz::require(status.error().message.find('\n') == std::string::npos, "one line says why");
   }
+  char text[sizeof board::Board::crc_variant];
+  for (char& c : text) c = input.take<char>();
+  if (const Result<std::string> name = read_crc_variant(text)) {
+    fuzz::require(name->size() < sizeof text && name->find_first_of("\n\x1b\xff") == std::string::npos,
+                  "a name that can be printed");
+  }
   board::FlowState state{};
   auto* const words = reinterpret_cast<std::atomic<uint64_t>*>(&state);
   for (size_t i = 0; i < sizeof state / 8; ++i) words[i] = input.edge();

@@ -36,6 +36,7 @@ Status map_board(Change change, unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW,
     board->version = board::kVersion;
     board->board_bytes = sizeof(board::Board);
     board->port = good_port();
+    std::strcpy(board->crc_variant, "avx2");
     change(*board);
   }
   ::munmap(memory, sizeof(board::Board));
@@ -43,6 +44,7 @@ Status map_board(Change change, unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW,
   const Result<BoardMap> map = BoardMap::map(fd.get());
   if (!map) return map.error();
   EXPECT_EQ(map->port().workers, 2U);
+  EXPECT_EQ(map->crc_variant(), "avx2");
   return {};
 }
 
@@ -72,6 +74,20 @@ TEST(BoardMap, RefusesAPortThatCannotBe) {
   EXPECT_TRUE(refused([](board::PortInfo& port) { port.ip6[0] = 0xFD; }));
   EXPECT_TRUE(refused([](board::PortInfo& port) { port.rx_extents = 1U << 20; }));
   EXPECT_TRUE(refused([](board::PortInfo& port) { std::memset(port.device, 'x', sizeof port.device); }));
+}
+
+TEST(BoardMap, RefusesANameThatNobodyMayPrint) {
+  EXPECT_FALSE(map_board([](board::Board& board) { board.crc_variant[0] = '\0'; }));
+  EXPECT_FALSE(map_board([](board::Board& board) { board.crc_variant[1] = '\n'; }));
+  EXPECT_FALSE(map_board([](board::Board& board) { board.crc_variant[3] = '\xFF'; }));
+  const auto endless = [](board::Board& board) {
+    std::memset(board.crc_variant, 'x', sizeof board.crc_variant);
+  };
+  const Status status = map_board(endless);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("a wrong name of its CRC variant: run sluice-control"),
+            std::string::npos)
+      << status.error().message;
 }
 
 }  // namespace

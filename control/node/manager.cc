@@ -319,6 +319,7 @@ asio::awaitable<Result<NodeInfo>> Manager::info() {
                 .fingerprint = services->identity.fingerprint,
                 .dataplane_attached = services->board->attached() != nullptr,
                 .port = services->board->last_port(),
+                .crc_variant = services->board->last_crc_variant(),
                 .exports = services->node.exports,
                 .peers = {},
                 .control_address = services->node.listen,

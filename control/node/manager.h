@@ -27,6 +27,7 @@ struct NodeInfo {
   std::string fingerprint;
   bool dataplane_attached = false;
   board::PortInfo port{};  // of the last attach
+  std::string crc_variant;
   std::vector<config::Export> exports;
   std::vector<identity::Peer> peers;
   std::string control_address;

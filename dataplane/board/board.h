@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 11;
+inline constexpr uint32_t kVersion = 12;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -238,6 +238,7 @@ struct alignas(64) Board {
   uint32_t board_bytes;
   uint64_t generation;  // random, another at every start of the dataplane
   PortInfo port;
+  char crc_variant[16];  // by what the dataplane sums (crc::variant()), as text
   alignas(64) std::atomic<uint64_t> dataplane_alive_ns;  // CLOCK_MONOTONIC, dataplane
   alignas(64) std::atomic<uint64_t> control_alive_ns;    // CLOCK_MONOTONIC, control
   alignas(64) WorkerSlot workers[kWorkersMax];
@@ -303,9 +304,9 @@ static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, rate_bps_max, 128));
 static_assert(SLUICE_BYTES(Board, 38382912) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
-              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, dataplane_alive_ns, 192) &&
-              SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&
-              SLUICE_AT(Board, flows, 13118784));
+              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 160) &&
+              SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, control_alive_ns, 256) &&
+              SLUICE_AT(Board, workers, 320) && SLUICE_AT(Board, flows, 13118784));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
 static_assert(sizeof(SpscRing<Event, kEventSlots>) == 786560);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "dataplane/crc/crc.h"
 #include "dataplane/lane/clock.h"
 
 namespace sluice::lane {
@@ -68,6 +69,7 @@ Result<BoardMemory> BoardMemory::create(const board::PortInfo& port) {
   memory.board_->version = board::kVersion;
   memory.board_->board_bytes = sizeof(board::Board);
   memory.board_->port = port;
+  crc::variant().copy(memory.board_->crc_variant, sizeof memory.board_->crc_variant - 1);
   if (getrandom(&memory.board_->generation, sizeof memory.board_->generation, 0) < 0) {
     return system_error("no random numbers");
   }

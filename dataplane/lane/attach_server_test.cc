@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <string_view>
+
+#include "dataplane/crc/crc.h"
 
 namespace sluice::lane {
 namespace {
@@ -92,6 +95,10 @@ TEST_F(Attach, KeepsNoDescriptorThatItDoesNotUse) {
   EXPECT_GT(lowest_free(), free_before);
   EXPECT_EQ(request({.kind = board::AttachKind::kCloseObject}, 0), 0);
   EXPECT_EQ(lowest_free(), free_before);
+}
+
+TEST_F(Attach, TheBoardSaysByWhatIsSummed) {
+  EXPECT_EQ(std::string_view(memory_.board().crc_variant), crc::variant());
 }
 
 TEST_F(Attach, AMessageOfAnotherLengthEndsTheConnection) {

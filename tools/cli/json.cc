@@ -123,6 +123,7 @@ Json live_json(const api::NodeReply& reply) {
           {"workers", reply.workers()},
           {"hugepages", reply.hugepages()},
           {"frame_bytes_max", reply.frame_bytes_max()},
+          {"crc_variant", reply.crc_variant()},
           {"data_ip4", reply.data_ip4()},
           {"data_ip6", reply.data_ip6()}};
 }

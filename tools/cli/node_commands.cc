@@ -163,9 +163,11 @@ std::string live_text(const Result<api::NodeReply>& live) {
                         static_cast<double>(live->longest_turn_ns()) * 1e-6, printable(live->longest_turn()));
   }
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
-  return text + fmt::format("dataplane    attached: {}, {} worker{}, {}, frames up to {} bytes\n",
-                            printable(live->device()), live->workers(), live->workers() == 1 ? "" : "s",
-                            live->hugepages() ? "hugepages" : "no hugepages", live->frame_bytes_max());
+  text += fmt::format("dataplane    attached: {}, {} worker{}, {}, frames up to {} bytes, CRC by {}\n",
+                      printable(live->device()), live->workers(), live->workers() == 1 ? "" : "s",
+                      live->hugepages() ? "hugepages" : "no hugepages", live->frame_bytes_max(),
+                      printable(live->crc_variant()));
+  return text;
 }
 
 std::string view_text(const NodeView& view, const Result<api::NodeReply>& live) {

@@ -226,7 +226,9 @@ def test_nobody_can_send_and_get(nobody, family):
     for node in nobody.nodes:
         status = open(f"/proc/{node.dataplane.pid}/status").read()
         assert "\nUid:\t65534" in status and "\nCapEff:\t0000000000000000\n" in status, status
-        assert node.json("node", "show")[1]["live"]["hugepages"] is False
+        live = node.json("node", "show")[1]["live"]
+        assert live["hugepages"] is False
+        assert live["crc_variant"] in ("avx512", "avx2", "pclmul", "plain")
     source = make_file(nobody.a, 40 * MIB + 9)
     target = push(nobody, source, family)
     forget(source, target)
