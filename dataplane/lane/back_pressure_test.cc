@@ -92,6 +92,29 @@ TEST_F(BackPressure, ADiskThatStandsStillForTenSecondsPausesTheTransfer) {
   EXPECT_EQ(tx().peer_advice_bps, 0U);
 }
 
+TEST_F(BackPressure, TheTimeOfEachWriteIsCountedUntilItsEnd) {
+  begin();
+  run(40, false);
+  b_.disk().hold();
+  steps_per_write_ = UINT64_MAX;
+  steps_ = 1;
+  run(5000, false);
+  const uint32_t held = b_.disk().held();
+  const uint64_t before_ns = b_.counter(Counter::disk_write_ns);
+  ASSERT_GT(held, 1U);
+  run_steps(1000);
+  EXPECT_EQ(b_.counter(Counter::disk_write_ns) - before_ns, held * 1000 * kStepNs);
+  EXPECT_EQ(b_.counter(Counter::disk_read_ns), 0U) << "it only writes";
+  EXPECT_EQ(a_.counter(Counter::disk_write_ns), 0U);
+  b_.disk().hold_no_more();
+  b_.disk().let_go();
+  run(10'000, false);
+  expect_nothing_was_lost();
+  const uint64_t ended_ns = b_.counter(Counter::disk_write_ns);
+  run_steps(1000);
+  EXPECT_EQ(b_.counter(Counter::disk_write_ns), ended_ns) << "none is under way";
+}
+
 TEST_F(BackPressure, CreditGrowsWhileTheFlowRuns) {
   begin();
   run(2000, false);

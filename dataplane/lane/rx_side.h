@@ -44,6 +44,7 @@ class RxSide {
   bool pump(uint64_t now_ns);
   uint64_t next_due_ns() const;
   bool has_flows() const { return !active_.empty(); }
+  uint32_t writing() const { return writing_; }  // extents
 
  private:
   struct Flow;

@@ -67,6 +67,7 @@ void Worker::run() {
 bool Worker::step(uint64_t now_ns) {
   const HotScope hot;
   datagrams_->keep_time(now_ns);
+  count_disk_time(now_ns);
   bool busy = poll_datagrams(now_ns);
   busy |= poll_steered(now_ns);
   busy |= poll_commands(now_ns);
@@ -255,6 +256,18 @@ void Worker::on_datagram(const net::RxDatagram& datagram, uint64_t now_ns) {
 }
 
 // ---- disk ------------------------------------------------------------------------------------
+
+// What is under way since the last turn has taken so much longer, each: in the end the sum is what all
+// operations took, and none had to be timed.
+void Worker::count_disk_time(uint64_t now_ns) {
+  const uint64_t since_ns = now_ns - disk_counted_ns_;
+  disk_counted_ns_ = now_ns;
+  const uint32_t all = disk_.in_flight();
+  if (all == 0) return;
+  const uint32_t writes = std::min(rx_.writing(), all);
+  resources_.count(Counter::disk_write_ns, since_ns * writes);
+  resources_.count(Counter::disk_read_ns, since_ns * (all - writes));
+}
 
 bool Worker::poll_disk() {
   if (!resources_.has_event_room()) {

@@ -62,6 +62,7 @@ class Worker {
   bool hand_over(net::RxDatagram* datagram);
   void on_datagram(const net::RxDatagram& datagram, uint64_t now_ns);
   bool poll_disk();
+  void count_disk_time(uint64_t now_ns);
   uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time afterwards
 
   WorkerShared& shared_;
@@ -76,7 +77,8 @@ class Worker {
   std::array<net::RxDatagram, net::kBurst> burst_;  // a member, so that no turn has to initialise it
   uint32_t idle_loops_ = 0;
   uint64_t idle_sleep_ns_ = 0;
-  uint64_t late_ns_ = 0;  // by how much sleeps have ended later than they should
+  uint64_t disk_counted_ns_ = 0;  // what its operations took is counted until then
+  uint64_t late_ns_ = 0;          // by how much sleeps have ended later than they should
 };
 
 }  // namespace sluice::lane
