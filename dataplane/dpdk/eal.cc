@@ -9,11 +9,14 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -73,6 +76,14 @@ std::string how_to_reserve(uint64_t needed_mib) {
 
 }  // namespace
 
+std::optional<fs::path> telemetry_socket(const fs::path& run_dir) {
+  // EAL begins with "dpdk/" and its file prefix, and adds a number where a name is taken.
+  constexpr std::string_view kNumber = ":99";
+  fs::path socket = run_dir / "dpdk/rte/dpdk_telemetry.v2";
+  if (socket.native().size() + kNumber.size() >= sizeof(sockaddr_un::sun_path)) return std::nullopt;
+  return socket;
+}
+
 Result<bool> choose_hugepages(const std::string& key, const std::string& memory, uint64_t memory_mib,
                               uint64_t free_mib, const Warn& warn) {
   const bool enough = free_mib >= memory_mib;
@@ -95,16 +106,19 @@ std::vector<std::string> eal_arguments(const EalRequest& request) {
   std::vector<std::string> arguments = {request.program,
                                         "--lcores=" + request.lcores,
                                         fmt::format("--main-lcore={}", kMainLcore),
-                                        "--no-telemetry",
                                         "--log-level=error",
                                         "-m",
                                         std::to_string(request.memory_mib)};
   if (request.hugepages) {
     arguments.insert(arguments.end(), {"--in-memory", "--single-file-segments"});
   } else {
-    // With --no-shconf nothing is shared with other processes: nothing is left in the runtime directory, and
-    // no thread listens for them.
-    arguments.insert(arguments.end(), {"--no-huge", "--no-shconf", "--file-prefix", request.instance});
+    // With --no-shconf nothing is shared with other processes: nothing else is left in the runtime directory,
+    // and no thread listens for them.
+    arguments.insert(arguments.end(), {"--no-huge", "--no-shconf"});
+  }
+  if (request.runtime_dir.empty()) {
+    arguments.emplace_back("--no-telemetry");
+    if (!request.hugepages) arguments.insert(arguments.end(), {"--file-prefix", request.instance});
   }
   bool all_virtual = true;
   for (const Device* device : request.devices) {
@@ -137,11 +151,20 @@ Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const C
   }
   EalPlan plan;
   plan.hugepages = *hugepages;
+  if (telemetry_socket(node.run_dir())) {
+    plan.runtime_dir = node.run_dir();
+  } else {
+    warn(fmt::format(
+        "no DPDK telemetry: below {} the path of its socket is longer than a unix socket's may be; "
+        "use a node directory with a shorter path",
+        node.run_dir().string()));
+  }
   plan.arguments = eal_arguments({.program = "sluice-dataplane",
                                   .instance = fmt::format("sluice-{}-{}", node.name, getpid()),
                                   .lcores = lcores(cores),
                                   .memory_mib = node.memory_mib,
                                   .hugepages = plan.hugepages,
+                                  .runtime_dir = plan.runtime_dir,
                                   .devices = {&device}});
   return plan;
 }
@@ -207,9 +230,14 @@ Status start_eal(const EalPlan& plan) {
   argv.clear();
   for (std::string& text : kept) argv.push_back(text.data());
   argv.push_back(nullptr);
+  if (!plan.runtime_dir.empty()) {
+    // systemd's variable, which EAL asks first.
+    (void)mkdir(plan.runtime_dir.c_str(), 0700);
+    setenv("RUNTIME_DIRECTORY", plan.runtime_dir.c_str(), 1);
+  }
   const int started = rte_eal_init(static_cast<int>(kept.size()), argv.data());
-  // EAL makes a runtime directory even when, as here, nothing is shared through it. Removed at once, it does
-  // not stay behind a process that is killed; those of processes that were killed before go with it.
+  // EAL makes a runtime directory even when nothing is in it. Removed at once, it does not stay behind a
+  // process that is killed; those of processes that were killed before go with it.
   const fs::path runtime = rte_eal_get_runtime_dir();
   std::error_code ignored;
   fs::remove(runtime, ignored);  // only when empty

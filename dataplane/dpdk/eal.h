@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ inline constexpr unsigned lcore_of_worker(uint32_t worker) { return worker + 1; 
 
 struct EalPlan {
   std::vector<std::string> arguments;
+  std::filesystem::path runtime_dir;  // as of EalRequest
   bool hugepages = false;
 };
 
@@ -39,14 +41,20 @@ struct EalFacts {
 
 struct EalRequest {
   std::string program;   // of this name EAL speaks in its log
-  std::string instance;  // without hugepages: a name that no other process on this host uses
+  std::string instance;  // without hugepages and runtime_dir: a name that no other process on this host uses
   std::string lcores;
   uint32_t memory_mib = 0;
   bool hugepages = false;
+  // Of this node alone: EAL puts dpdk/rte/dpdk_telemetry.v2 into it. Empty: no telemetry, and nothing stays.
+  std::filesystem::path runtime_dir = {};
   std::vector<const Device*> devices;
 };
 
-// Pure, all four.
+// Where DPDK's telemetry answers, below the run directory of a node; nothing when that path is too long for a
+// unix socket.
+std::optional<std::filesystem::path> telemetry_socket(const std::filesystem::path& run_dir);
+
+// Pure, all five.
 std::vector<std::string> eal_arguments(const EalRequest& request);
 // Whether to use hugepages: `memory` is "auto", "hugepages" or "no-huge"; `key` names it in messages.
 Result<bool> choose_hugepages(const std::string& key, const std::string& memory, uint64_t memory_mib,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 
@@ -33,6 +34,44 @@ TEST(Eal, RemovesWhatKilledProcessesLeft) {
   }
   fs::remove_all(parent);
   remove_left_directories(parent, [](pid_t) { return false; });  // there is none
+}
+
+bool has(const std::vector<std::string>& arguments, const std::string& one) {
+  return std::find(arguments.begin(), arguments.end(), one) != arguments.end();
+}
+
+TEST(Eal, AnswersTelemetryInTheRunDirectoryOfItsNode) {
+  for (const bool hugepages : {true, false}) {
+    const auto with =
+        eal_arguments({.program = "p", .instance = "i", .hugepages = hugepages, .runtime_dir = "/n/run"});
+    EXPECT_FALSE(has(with, "--no-telemetry"));
+    EXPECT_FALSE(has(with, "--file-prefix")) << "its folder is its own, so the name is DPDK's usual one";
+    const auto without = eal_arguments({.program = "p", .instance = "i", .hugepages = hugepages});
+    EXPECT_TRUE(has(without, "--no-telemetry"));
+    EXPECT_EQ(has(without, "--file-prefix"), !hugepages);
+  }
+}
+
+TEST(Eal, GoesWithoutTelemetryWhereItsSocketsPathWouldBeTooLong) {
+  EXPECT_EQ(telemetry_socket("/etc/sluice/run"), "/etc/sluice/run/dpdk/rte/dpdk_telemetry.v2");
+  EXPECT_TRUE(telemetry_socket("/" + std::string(76, 'x')));
+  EXPECT_FALSE(telemetry_socket("/" + std::string(77, 'x')));
+  config::Node node;
+  node.directory = "/" + std::string(90, 'x');
+  node.memory = "no-huge";
+  Device device;
+  device.name = device.argument = "net_memif0";
+  std::vector<std::string> said;
+  const Warn warn = [&](const std::string& text) { said.push_back(text); };
+  const auto plan = plan_eal(node, device, {}, {}, warn);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->runtime_dir.empty());
+  EXPECT_TRUE(has(plan->arguments, "--no-telemetry"));
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("no DPDK telemetry"), std::string::npos) << said[0];
+  node.directory = "/n";
+  EXPECT_EQ(plan_eal(node, device, {}, {}, warn)->runtime_dir, "/n/run");
+  EXPECT_EQ(said.size(), 1U);
 }
 
 TEST(Eal, WaitsForTheHugepagesOfOneThatWasKilled) {
