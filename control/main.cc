@@ -23,11 +23,13 @@
 #include <cstring>
 #include <filesystem>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "control/api/node_sessions.h"
 #include "control/api/server.h"
+#include "control/exporter/exporter.h"
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
@@ -125,14 +127,21 @@ Status serve(const daemon::Options& options) {
                     (node->directory / "node.toml").string(), node->name, self->name, self->name)};
   }
   node::Manager manager(io, *node, std::move(*self), std::move(*exports), std::move(*journal));
+  std::unique_ptr<exporter::Exporter> exporter;
+  if (node->metrics_listen != "none") {
+    auto started = exporter::start(io, *node, [&manager] { return manager.figures(); });
+    if (!started) return started.error();
+    exporter = std::move(*started);
+  }
   if (auto started = manager.start(); !started) return started.error();
-  NodeSessions sessions(manager);
+  NodeSessions sessions(manager, exporter ? exporter->address() : "");
   auto server = start_server(io, sessions, node->control_socket());
   if (!server) return server.error();
   {
     Shutdown shutdown(io, manager, **server);
     signals.async_wait([&](std::error_code error, int signal) {
       if (error) return;
+      if (exporter) exporter->stop_waiting();
       spdlog::info("signal {}: stopping", signal);
       signals.clear();  // the next one kills
       shutdown.begin();

@@ -112,6 +112,7 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_control_address(info->control_address);
   reply.set_longest_turn_ns(info->longest_turn_ns);
   reply.set_longest_turn(info->longest_turn);
+  reply.set_metrics_address(metrics_address_);
   co_return reply;
 }
 

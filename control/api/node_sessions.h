@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/api/convert.h"
@@ -14,7 +15,9 @@ namespace sluice::control {
 
 class NodeSessions final : public SessionManager {
  public:
-  explicit NodeSessions(node::Manager& manager) : manager_(manager) {}
+  // `metrics_address`: where metrics are served, or empty.
+  NodeSessions(node::Manager& manager, std::string metrics_address)
+      : manager_(manager), metrics_address_(std::move(metrics_address)) {}
 
   asio::awaitable<Result<std::string>> send(api::SendRequest request) override;
   asio::awaitable<Result<std::string>> get(api::GetRequest request) override;
@@ -31,6 +34,7 @@ class NodeSessions final : public SessionManager {
 
  private:
   node::Manager& manager_;
+  const std::string metrics_address_;
 };
 
 }  // namespace sluice::control

@@ -216,19 +216,24 @@ Manager::Task Manager::add(std::unique_ptr<transfer::Transfer> transfer, runtime
 }
 
 void Manager::changed(runtime::TransferTask& task) {
-  if (task.transfer().ended()) remember(task.view());
+  if (task.transfer().ended()) {
+    transfer::View view = task.view();
+    const ErrorCode code = view.error ? view.error->code : ErrorCode::kOk;
+    if (remember(std::move(view))) ++ended_by_code_[static_cast<size_t>(code)];
+  }
   if (task.over()) std::erase_if(tasks_, [&task](const Task& each) { return each.get() == &task; });
   news_();
   if (stopping_ && tasks_.empty()) services_->board->stop();
 }
 
-void Manager::remember(transfer::View view) {
+bool Manager::remember(transfer::View view) {
   const auto same = std::find_if(ended_.begin(), ended_.end(),
                                  [&view](const transfer::View& each) { return each.id == view.id; });
-  if (same != ended_.end()) return;
+  if (same != ended_.end()) return false;
   ++ended_count_;
   ended_.push_back(std::move(view));
   if (ended_.size() > kEndedKept) ended_.pop_front();
+  return true;
 }
 
 Manager::Task Manager::active(const std::string& id) const {

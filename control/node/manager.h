@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "control/metrics/figures.h"
 #include "control/node/options.h"
 #include "control/node/verify.h"
 #include "control/peer/connection.h"
@@ -74,6 +75,7 @@ class Manager {
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
   asio::awaitable<Result<NodeInfo>> info();
   Result<std::vector<CounterValue>> counters() const;  // kDaemonNotRunning without a dataplane
+  metrics::NodeFigures figures() const;  // for a scrape; some 0.1 ms
 
  private:
   using Task = std::shared_ptr<runtime::TransferTask>;
@@ -89,7 +91,7 @@ class Manager {
   int64_t next_start_ns();
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
   void changed(runtime::TransferTask& task);
-  void remember(transfer::View view);
+  bool remember(transfer::View view);  // false: it was known already
   // The one whose id begins with `id`.
   Result<transfer::View> find(const std::string& id) const;
   Result<Task> find_active(const std::string& id) const;
@@ -115,7 +117,8 @@ class Manager {
   std::vector<Task> tasks_;
   std::deque<transfer::View> ended_;
   uint64_t ended_count_ = 0;
-  int64_t last_start_ns_ = 0;  // of the newest session
+  decltype(metrics::NodeFigures::ended) ended_by_code_{};  // in this life of the daemon
+  int64_t last_start_ns_ = 0;                              // of the newest session
   bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // coroutines may outlive this object
 };

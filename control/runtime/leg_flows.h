@@ -42,6 +42,8 @@ class LegFlows final : public control::BoardUser {
   void perform(const transfer::CloseObject& effect);
   void perform(const transfer::FetchObject& effect);
 
+  std::vector<control::FlowGrant> lanes() const { return flows_.grants(); }  // in their order
+
   // ---- BoardUser ----
   void on_attached(control::AttachedBoard& board) override;
   void on_event(const board::Event& event, const board::FlowState& flow) override;

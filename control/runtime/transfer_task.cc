@@ -169,6 +169,15 @@ transfer::View TransferTask::view() const {
   return view;
 }
 
+std::vector<control::FlowGrant> TransferTask::lanes() const {
+  std::vector<control::FlowGrant> lanes;
+  for (const Leg& leg : legs_) {
+    const std::vector<control::FlowGrant> more = leg.flows->lanes();
+    lanes.insert(lanes.end(), more.begin(), more.end());
+  }
+  return lanes;
+}
+
 void TransferTask::perform(const transfer::Log& effect) const {
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
                                                    spdlog::level::warn, spdlog::level::err};

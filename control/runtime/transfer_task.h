@@ -37,7 +37,8 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   asio::awaitable<Status> journal_settled();
 
   const transfer::Transfer& transfer() const { return *transfer_; }
-  transfer::View view() const;  // with its place in the queue
+  transfer::View view() const;                    // with its place in the queue
+  std::vector<control::FlowGrant> lanes() const;  // of its flows on the board, if there are any
   bool over() const { return over_; }
 
  private:

@@ -76,6 +76,7 @@ class Transfer {
   bool pausing() const { return paused_; }
 
   View view(uint64_t now_ns) const;
+  View overview(uint64_t now_ns) const;  // the same without its files, which may be thousands
   const std::string& id() const { return job_.id; }
   const std::string& peer() const { return legs_.front()->peer_name(); }
   bool initiator() const { return job_.initiator; }

@@ -301,6 +301,12 @@ std::vector<FileView> Transfer::file_views() const {
 }
 
 View Transfer::view(uint64_t now_ns) const {
+  View view = overview(now_ns);
+  view.files = file_views();
+  return view;
+}
+
+View Transfer::overview(uint64_t now_ns) const {
   const Leg& leg = *legs_.front();
   View view;
   view.id = job_.id;
@@ -308,7 +314,6 @@ View Transfer::view(uint64_t now_ns) const {
   view.initiator = job_.initiator;
   view.role = job_.role;
   view.peer = leg.peer_name();
-  view.files = file_views();
   view.bytes_total = job_.bytes_total();
   view.summary = summary(leg.lanes().all_figures(), now_ns);
   if (leg.moving()) view.rate_bps = leg.watch().rate_bps();
@@ -326,7 +331,8 @@ View Transfer::view(uint64_t now_ns) const {
   if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
   if (job_.source() != nullptr && job_.source()->rate() != nullptr && leg.moving()) {
     view.rate_limit_bps = job_.source()->rate()->cap_bps();
-    view.rate_state = rate::condition_name(job_.source()->rate()->condition());
+    view.rate_condition = job_.source()->rate()->condition();
+    view.rate_state = rate::condition_name(*view.rate_condition);
   }
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();

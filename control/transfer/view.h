@@ -72,6 +72,7 @@ struct View {
   uint64_t rate_limit_bps = 0;
   std::string rate_mode;   // rate::Mode, once it is agreed upon
   std::string rate_state;  // at the source, while data moves: what holds the rate where it is
+  std::optional<rate::Condition> rate_condition;  // the same
   int64_t started_unix_ns = 0;
   std::string waiting_for;
   uint32_t queue_place = 0;   // in the queue of this node: 1 is the next; 0: it does not wait there

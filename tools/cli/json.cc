@@ -118,6 +118,7 @@ Json live_json(const api::NodeReply& reply) {
           {"control_address", reply.control_address()},
           {"longest_turn_ns", reply.longest_turn_ns()},
           {"longest_turn", reply.longest_turn()},
+          {"metrics_address", reply.metrics_address()},
           {"dataplane_attached", reply.dataplane_attached()},
           {"device", reply.device()},
           {"workers", reply.workers()},

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "control/identity/identity.h"
+#include "control/metrics/table.h"
 #include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
@@ -142,6 +143,7 @@ Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
               {"fingerprint", view.self.fingerprint},
               {"certificate", view.self.certificate_pem},
               {"listen", view.config.listen},
+              {"metrics_listen", view.config.metrics_listen},
               {"device", view.config.device},
               {"address4", view.config.address4},
               {"address6", view.config.address6},
@@ -158,6 +160,9 @@ std::string live_text(const Result<api::NodeReply>& live) {
   const std::string reached =
       live->control_address() == "none" ? "only calls" : "listens on " + live->control_address();
   std::string text = fmt::format("control      running, version {}, {}\n", live->version(), reached);
+  if (!live->metrics_address().empty()) {
+    text += fmt::format("metrics      http://{}/metrics\n", printable(live->metrics_address()));
+  }
   if (live->longest_turn_ns() != 0) {
     text += fmt::format("longest turn {:.1f} ms of its loop, by {}\n",
                         static_cast<double>(live->longest_turn_ns()) * 1e-6, printable(live->longest_turn()));
@@ -210,8 +215,8 @@ Result<int> show(const Context& context, const ShowFlags& flags) {
   return 0;
 }
 
-Result<int> reference(const Context& context) {
-  const std::string markdown = config::reference_markdown();
+Result<int> reference(const Context& context, bool of_metrics) {
+  const std::string markdown = of_metrics ? metrics::reference_markdown() : config::reference_markdown();
   context.print({{"schema", "sluice.reference.v1"}, {"markdown", markdown}}, markdown);
   return 0;
 }
@@ -283,8 +288,11 @@ void add_node_commands(CLI::App& app, Context& context) {
   command->add_flag("--certificate", flags->certificate, "Print the certificate, for a peer's operator");
   command->callback(
       [&context, flags] { context.action = [&context, flags] { return show(context, *flags); }; });
-  node->add_subcommand("reference", "Print the reference of node.toml")->callback([&context] {
-    context.action = [&context] { return reference(context); };
+  auto of_metrics = std::make_shared<bool>(false);
+  CLI::App* table = node->add_subcommand("reference", "Print the reference of node.toml, or of the metrics");
+  table->add_flag("--metrics", *of_metrics, "The metrics that sluice-control tells Prometheus");
+  table->callback([&context, of_metrics] {
+    context.action = [&context, of_metrics] { return reference(context, *of_metrics); };
   });
 }
 

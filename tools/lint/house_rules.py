@@ -36,8 +36,8 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 
 # What decides in control is a function of its arguments as well: the simulator and the fuzzers run it.
 # dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
-CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/rate/", "control/recovery/",
-                "control/transfer/")  # fmt: skip
+CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/rate/",
+                "control/recovery/", "control/transfer/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
                               "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",
@@ -87,11 +87,14 @@ ARROWS = {
     "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer"},
     "control/peer": _BASE | {"dataplane/core", "control/identity", "control/proto", "control/transfer"},
     "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,
-    "control/node": _PLAIN | {"control/transfer", "control/runtime"} | _DECIDES | _PERFORMS,
+    "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
+    "control/exporter": _BASE | {"control/metrics"},
+    "control/node": _PLAIN | {"control/transfer", "control/runtime", "control/metrics"} | _DECIDES | _PERFORMS,
     "control/api": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer", "control/node"},
-    "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api"}
+    "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
+                         "control/exporter"}
                | _DECIDES | _PERFORMS,
-    "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api"},
+    "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics"},
     "tools": None,  # anything
     "perf": None,
 }  # fmt: skip

@@ -35,6 +35,7 @@ struct Node {
 
   // [control]
   std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port", "none"
+  std::string metrics_listen = "none";  // "host:port", "[v6]:port", "none"
   std::string log_level = "info";
   uint32_t sessions_max = 32;         // that run at a time
   uint32_t sessions_per_peer = 16;    // of these, that one peer began

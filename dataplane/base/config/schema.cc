@@ -31,6 +31,14 @@ const Key kKeys[] = {
          "behind a NAT or a firewall; all flows are opened from here.",
      .text_problem = listen_problem},
     {.section = "control",
+     .name = "metrics_listen",
+     .field = &Node::metrics_listen,
+     .allowed = "`host:port`, `[v6]:port`, `none`",
+     .meaning =
+         "Where sluice-control serves metrics for Prometheus (HTTP, `/metrics`; docs/METRICS.md), to whoever "
+         "reaches it: an address of this host alone (`127.0.0.1:7410`), or one behind a proxy or firewall.",
+     .text_problem = listen_problem},
+    {.section = "control",
      .name = "log_level",
      .type = ValueType::kChoice,
      .field = &Node::log_level,

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/exporter/exporter.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <asio/executor_work_guard.hpp>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "control/exporter/host_figures.h"
+#include "dataplane/base/unique_fd.h"
+
+namespace sluice::exporter {
+namespace {
+
+struct Bound {
+  UniqueFd socket;
+  uint16_t port = 0;
+};
+
+// A socket of 127.0.0.1 whose port nobody else has, while it lives.
+Bound bind_any(bool listens) {
+  Bound bound{.socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))};
+  sockaddr_in address{.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(::bind(bound.socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_TRUE(!listens || ::listen(bound.socket.get(), 1) == 0);
+  EXPECT_EQ(::getsockname(bound.socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  bound.port = ntohs(address.sin_port);
+  return bound;
+}
+
+std::string at(const std::string& host, uint16_t port) { return host + ":" + std::to_string(port); }
+
+// The whole answer to one request.
+std::string ask(uint16_t port, const std::string& request) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(port)};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return "";
+  EXPECT_EQ(::write(socket.get(), request.data(), request.size()), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char part[4096];
+  for (ssize_t got = 0; (got = ::read(socket.get(), part, sizeof part)) > 0;)
+    answer.append(part, static_cast<size_t>(got));
+  return answer;
+}
+
+std::string get(const std::string& path) {
+  return "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+}
+
+TEST(FindAddress, KnowsWhatOnlyThisHostReaches) {
+  const uint16_t port = bind_any(false).port;
+  EXPECT_TRUE(find_address(at("127.0.0.1", port))->loopback);
+  EXPECT_TRUE(find_address(at("localhost", port))->loopback);
+  EXPECT_FALSE(find_address(at("0.0.0.0", port))->loopback);
+  EXPECT_EQ(find_address(at("127.0.0.2", port))->text, at("127.0.0.2", port));
+}
+
+TEST(FindAddress, OfATakenPortSaysSoAndWhatToDo) {
+  const Bound taken = bind_any(true);
+  const auto found = find_address(at("127.0.0.1", taken.port));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, ErrorCode::kConfiguration);
+  EXPECT_NE(found.error().message.find(at("127.0.0.1", taken.port) + ": Address already in use"),
+            std::string::npos)
+      << found.error().message;
+  EXPECT_NE(found.error().message.find("[control] metrics_listen"), std::string::npos);
+}
+
+TEST(FindAddress, RefusesWhatIsNoAddressOfThisHost) {
+  const auto far = find_address("192.0.2.1:7410");
+  ASSERT_FALSE(far);
+  EXPECT_EQ(far.error().code, ErrorCode::kConfiguration);
+  EXPECT_FALSE(find_address("no-such-host.invalid:7410"));
+  EXPECT_FALSE(find_address("127.0.0.1"));
+}
+
+TEST(Exporter, AnswersScrapesAndNothingElse) {
+  asio::io_context io(1);
+  auto work = asio::make_work_guard(io);
+  std::thread loop([&] { io.run(); });
+  uint16_t port = bind_any(false).port;
+  config::Node node;
+  node.metrics_listen = at("127.0.0.1", port);
+  node.exports = {{.name = "data", .path = std::filesystem::temp_directory_path()}};
+  auto exporter =
+      start(io, node, [] { return metrics::NodeFigures{.name = "alpha", .version = "9", .turns = 3}; });
+  ASSERT_TRUE(exporter) << exporter.error().message;
+  EXPECT_EQ((*exporter)->address(), node.metrics_listen);
+  const std::string answer = ask(port, get("/metrics"));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
+  EXPECT_NE(answer.find("\n# TYPE sluice_control_turns_total counter"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("\nsluice_control_turns_total 3"), std::string::npos);
+  EXPECT_NE(answer.find("\nsluice_node_info{node=\"alpha\",version=\"9\"} 1"), std::string::npos);
+  EXPECT_NE(answer.find("\nprocess_open_fds "), std::string::npos);
+  for (const char* other : {"/", "/../../etc/passwd", "/etc/passwd", "/%2e%2e/etc/passwd"})
+    EXPECT_FALSE(ask(port, get(other)).starts_with("HTTP/1.1 200")) << other;
+  EXPECT_FALSE(ask(port, "PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
+                   .starts_with("HTTP/1.1 20"));
+  exporter->reset();
+  EXPECT_EQ(ask(port, get("/metrics")), "") << "it listens no more";
+  work.reset();
+  loop.join();
+}
+
+TEST(HostFigures, TellOfThisProcess) {
+  const metrics::ProcessFigures figures = process_figures();
+  EXPECT_GT(figures.resident_bytes, 1'000'000U);
+  EXPECT_GT(figures.start_time_s, 1e9);
+  EXPECT_GE(figures.open_fds, 3U);
+  EXPECT_GE(figures.max_fds, figures.open_fds);
+}
+
+TEST(HostFigures, TellHowFullExportsAreAndLeaveOutWhatIsNotThere) {
+  ExportSpaces spaces({{.name = "data", .path = std::filesystem::temp_directory_path()},
+                       {.name = "gone", .path = "/no/such/directory"}});
+  spaces.wait();
+  const auto newest = spaces.newest();
+  ASSERT_EQ(newest.size(), 1U);
+  EXPECT_EQ(newest[0].name, "data");
+  EXPECT_GT(newest[0].size_bytes, newest[0].free_bytes);
+  EXPECT_GT(newest[0].free_bytes, 0U);
+}
+
+}  // namespace
+}  // namespace sluice::exporter

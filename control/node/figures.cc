@@ -1,0 +1,59 @@
+// What a scrape is made of: one look at the node, without what costs.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "control/node/manager.h"
+
+namespace sluice::node {
+namespace {
+
+// While it moves data its flows count for it; before, a slot may still hold what another flow counted.
+bool has_flows(const transfer::View& view) {
+  return view.state == transfer::ViewState::kTransferring || view.state == transfer::ViewState::kFinishing;
+}
+
+metrics::DataplaneFigures figures_of(control::AttachedBoard& attached, uint64_t now_ns) {
+  const board::PortInfo& port = attached.port();
+  const board::Board& board = attached.board();
+  const uint64_t alive_ns = board.dataplane_alive_ns.load(std::memory_order_acquire);
+  metrics::DataplaneFigures figures{.port = port.device,
+                                    .hugepages = port.hugepages != 0,
+                                    .heartbeat_age_ns = now_ns - std::min(now_ns, alive_ns),
+                                    .workers = {}};
+  for (uint32_t worker = 0; worker < port.workers; ++worker) {
+    metrics::WorkerCounters& counters = figures.workers.emplace_back();
+    for (uint32_t i = 0; i < board::kCounters; ++i)
+      counters[i] = board.workers[worker].counters[i].load(std::memory_order_relaxed);
+  }
+  return figures;
+}
+
+}  // namespace
+
+metrics::NodeFigures Manager::figures() const {
+  const control::TurnMeter::Scope turn(*services_->turns, "metrics");
+  const uint64_t now_ns = control::monotonic_ns();
+  metrics::NodeFigures figures{.name = services_->node.name,
+                               .version = SLUICE_VERSION,
+                               .port_rate_bps = services_->node.port_rate_bps,
+                               .sessions_max = services_->node.sessions_max,
+                               .queue_max = services_->node.queue_max,
+                               .ended = ended_by_code_,
+                               .turns = services_->turns->turns(),
+                               .longest_turn_ns = services_->turns->longest_ns()};
+  const auto attached = services_->board->attached();
+  if (attached) figures.dataplane = figures_of(*attached, now_ns);
+  for (const Task& task : tasks_) {
+    if (task->transfer().ended()) continue;
+    metrics::SessionFigures& session = figures.sessions.emplace_back();
+    session.view = task->transfer().overview(now_ns);
+    if (!attached || !has_flows(session.view)) continue;
+    for (const control::FlowGrant& lane : task->lanes()) {
+      const auto number = static_cast<uint32_t>(session.lanes.size());
+      session.lanes.push_back(metrics::figures_of(number, attached->flows().flow(lane.slot)));
+    }
+  }
+  return figures;
+}
+
+}  // namespace sluice::node
