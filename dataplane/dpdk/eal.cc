@@ -240,6 +240,12 @@ Status start_eal(const EalPlan& plan) {
   // process that is killed; those of processes that were killed before go with it.
   const fs::path runtime = rte_eal_get_runtime_dir();
   std::error_code ignored;
+  // Telemetry's sockets are made with the modes of the umask; until here the directory protects them.
+  for (const auto& entry : fs::directory_iterator(runtime, ignored)) {
+    if (entry.is_socket(ignored)) {
+      fs::permissions(entry.path(), fs::perms::owner_read | fs::perms::owner_write, ignored);
+    }
+  }
   fs::remove(runtime, ignored);  // only when empty
   if (runtime.has_parent_path()) {
     remove_left_directories(runtime.parent_path(),
