@@ -75,7 +75,7 @@ class Manager {
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
   asio::awaitable<Result<NodeInfo>> info();
   Result<std::vector<CounterValue>> counters() const;  // kDaemonNotRunning without a dataplane
-  metrics::NodeFigures figures() const;  // for a scrape; some 0.1 ms
+  metrics::NodeFigures figures() const;                // for a scrape; some 0.1 ms
 
  private:
   using Task = std::shared_ptr<runtime::TransferTask>;

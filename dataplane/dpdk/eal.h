@@ -35,8 +35,8 @@ struct EalPlan {
 
 struct EalFacts {
   uint64_t hugepages_free_mib = 0;
-  uint64_t needed_mib = 0;  // what pools, extents and drivers will take
-  uint64_t ram_mib = 0;     // of the machine
+  uint64_t needed_mib = 0;        // what pools, extents and drivers will take
+  uint64_t ram_mib = UINT64_MAX;  // of the machine
 };
 
 struct EalRequest {

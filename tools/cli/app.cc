@@ -81,6 +81,7 @@ int run(const std::vector<std::string>& arguments, Environment& environment) {
   add_run_command(app, context);
   add_session_commands(app, context);
   add_node_commands(app, context);
+  add_doctor_command(app, context);
   app.footer("'sluice help COMMAND' tells of one command.");
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

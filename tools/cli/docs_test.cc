@@ -58,6 +58,7 @@ TEST(OperatingDocument, NamesEveryOptionOfEveryCommand) {
                                              {"session", "wait"},
                                              {"session", "cancel"},
                                              {"counters"},
+                                             {"doctor"},
                                              {"node", "init"},
                                              {"node", "trust"},
                                              {"node", "show"},

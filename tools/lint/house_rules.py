@@ -94,7 +94,9 @@ ARROWS = {
     "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
-    "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics"},
+    "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics",
+                         "tools/doctor"},
+    "tools/doctor": _BASE | {"control/identity"},
     "tools": None,  # anything
     "perf": None,
 }  # fmt: skip

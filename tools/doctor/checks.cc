@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sluice::doctor {
+namespace {
+
+constexpr uint64_t kSocketBytesWanted = 4U << 20;
+constexpr uint64_t kFilesWanted = 4096 + 256;  // of one session, and what a daemon has besides
+constexpr double kLittleSpace = 0.05;
+constexpr uint64_t kLimitNone = UINT64_MAX;
+
+void pass(std::vector<Finding>& out, std::string check, std::string text) {
+  out.push_back({.check = std::move(check), .level = Level::kPass, .text = std::move(text), .remedy = {}});
+}
+void warn(std::vector<Finding>& out, std::string check, std::string text, std::string remedy) {
+  out.push_back({std::move(check), Level::kWarn, std::move(text), std::move(remedy)});
+}
+void fail(std::vector<Finding>& out, std::string check, std::string text, std::string remedy) {
+  out.push_back({std::move(check), Level::kFail, std::move(text), std::move(remedy)});
+}
+
+bool on_sockets(const Facts& facts) { return facts.device.kind == DeviceFacts::Kind::kSockets; }
+
+std::string limit_text(uint64_t value) { return value == kLimitNone ? "unlimited" : std::to_string(value); }
+
+}  // namespace
+
+std::string_view level_name(Level level) {
+  switch (level) {
+    case Level::kPass:
+      return "pass";
+    case Level::kWarn:
+      return "warn";
+    case Level::kFail:
+      return "fail";
+  }
+  return "";
+}
+
+std::vector<Finding> check(const Facts& facts) {
+  std::vector<Finding> out;
+  check_node(facts, out);
+  check_kernel(facts, out);
+  if (!facts.node) return out;  // all else depends on what it wants
+  check_memory(facts, out);
+  check_device(facts, out);
+  check_cores(facts, out);
+  check_exports(facts, out);
+  check_daemons(facts, out);
+  check_peers(facts, out);
+  return out;
+}
+
+Level worst(const std::vector<Finding>& findings) {
+  Level level = Level::kPass;
+  for (const Finding& finding : findings) level = std::max(level, finding.level);
+  return level;
+}
+
+void check_node(const Facts& facts, std::vector<Finding>& out) {
+  if (facts.node) {
+    pass(out, "configuration", facts.directory + "/node.toml is good");
+  } else {
+    fail(out, "configuration", facts.configuration_error, "correct what the message names");
+  }
+  if (facts.identity_error.empty()) {
+    pass(out, "identity", "key and certificate are there");
+  } else {
+    fail(out, "identity", facts.identity_error,
+         "restore identity/ from its backup, or sluice node init a new node");
+  }
+}
+
+// ---- memory ------------------------------------------------------------------------------------
+
+void check_memory(const Facts& facts, std::vector<Finding>& out) {
+  const config::Node& node = *facts.node;
+  if (facts.kernel.memory_available_mib != 0 && node.memory_mib > facts.kernel.memory_available_mib &&
+      !(facts.daemon.problem.empty() && facts.daemon.attached)) {
+    fail(out, "memory",
+         fmt::format("[dataplane] memory_mib = {}, and {} MiB are available", node.memory_mib,
+                     facts.kernel.memory_available_mib),
+         "lower [dataplane] memory_mib, or free memory");
+  } else {
+    pass(out, "memory",
+         fmt::format("{} MiB are available for memory_mib = {}", facts.kernel.memory_available_mib,
+                     node.memory_mib));
+  }
+  if (on_sockets(facts)) return;  // extents lie in ordinary memory
+  uint64_t free_mib = 0;
+  std::string nodes;
+  for (const HugepagePool& pool : facts.hugepages) {
+    free_mib += pool.free_mib;
+    nodes += fmt::format("{}{} MiB of {} on NUMA node {}", nodes.empty() ? "" : ", ", pool.free_mib,
+                         pool.all_mib, pool.numa_node);
+  }
+  const std::string remedy = fmt::format("echo {} > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+                                         (node.memory_mib + 1) / 2);
+  if (facts.daemon.problem.empty() && facts.daemon.attached && facts.daemon.hugepages) {
+    pass(out, "hugepages", "the dataplane has them");
+  } else if (node.memory == "no-huge") {
+    warn(out, "hugepages", "[dataplane] memory = \"no-huge\": slower, and not for a PCI device",
+         "set memory = \"auto\"; " + remedy);
+  } else if (free_mib >= node.memory_mib) {
+    pass(out, "hugepages", fmt::format("{} MiB are needed; free: {}", node.memory_mib, nodes));
+  } else if (node.memory == "hugepages" || facts.device.kind == DeviceFacts::Kind::kPci) {
+    fail(out, "hugepages", fmt::format("{} MiB are needed, {} are free", node.memory_mib, free_mib), remedy);
+  } else {
+    warn(out, "hugepages",
+         fmt::format("{} MiB are needed, {} are free: the dataplane will be slower", node.memory_mib,
+                     free_mib),
+         remedy);
+  }
+}
+
+// ---- the data port -----------------------------------------------------------------------------
+
+namespace {
+
+void check_pci(const DeviceFacts& device, std::vector<Finding>& out) {
+  if (!device.found) {
+    return fail(out, "device", fmt::format("there is no PCI device {}", device.name),
+                "lspci -D | grep -i ethernet");
+  }
+  // mlx drivers stay with the kernel, and DPDK drives the card beside it.
+  const bool bifurcated = device.driver.starts_with("mlx");
+  if (bifurcated || device.driver == "vfio-pci") {
+    pass(out, "device", fmt::format("{} is bound to {}", device.name, device.driver));
+  } else {
+    fail(out, "device",
+         fmt::format("{} is bound to {}: Sluice cannot drive it", device.name,
+                     device.driver.empty() ? "no driver" : device.driver),
+         fmt::format("modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci {}", device.name));
+  }
+  if (bifurcated) return;
+  if (device.iommu_group) {
+    pass(out, "iommu", fmt::format("{} has an IOMMU group", device.name));
+  } else {
+    warn(out, "iommu", fmt::format("{} has no IOMMU group: the card may write anywhere", device.name),
+         "boot with intel_iommu=on iommu=pt (or amd_iommu=on), and switch VT-d on in the firmware");
+  }
+}
+
+void check_link(const Facts& facts, std::vector<Finding>& out) {
+  const DeviceFacts& device = facts.device;
+  if (device.name.empty()) return;
+  if (!device.found)
+    return fail(out, "link", fmt::format("there is no interface {}", device.name), "ip link");
+  if (!device.up) {
+    return fail(out, "link", fmt::format("{} is down", device.name),
+                fmt::format("ip link set {} up", device.name));
+  }
+  pass(out, "link",
+       device.speed_mbps > 0 ? fmt::format("{} is up, {} Mbit/s", device.name, device.speed_mbps)
+                             : fmt::format("{} is up", device.name));
+  const uint32_t wanted = facts.node->mtu;
+  if (device.mtu == 0 || device.mtu >= wanted) {
+    pass(out, "mtu", fmt::format("{} of {}", device.mtu, device.name));
+  } else {
+    const std::string remedy = fmt::format("ip link set {} mtu {} (and the switches), or [port] mtu = {}",
+                                           device.name, wanted, device.mtu);
+    const std::string text = fmt::format("[port] mtu = {}, and {} has {}", wanted, device.name, device.mtu);
+    // Sockets take what the interface has.
+    on_sockets(facts) ? warn(out, "mtu", text, remedy) : fail(out, "mtu", text, remedy);
+  }
+}
+
+}  // namespace
+
+void check_device(const Facts& facts, std::vector<Finding>& out) {
+  const DeviceFacts& device = facts.device;
+  if (on_sockets(facts) && !device.address.empty()) {
+    fail(out, "address", fmt::format("this host has no address {}", device.address),
+         "ip address, then [port] address4 or address6");
+  }
+  if (device.kind == DeviceFacts::Kind::kPci) {
+    check_pci(device, out);
+  } else {
+    check_link(facts, out);
+  }
+  if (!on_sockets(facts)) return;
+  const uint64_t least = std::min(facts.kernel.rmem_max, facts.kernel.wmem_max);
+  if (least == 0 || least >= kSocketBytesWanted) {
+    pass(out, "socket_buffers", "sockets may have buffers of 4 MiB");
+  } else {
+    warn(
+        out, "socket_buffers",
+        fmt::format("net.core.rmem_max = {}, wmem_max = {}: at high rates datagrams are lost, and sent again",
+                    facts.kernel.rmem_max, facts.kernel.wmem_max),
+        fmt::format("sysctl -w net.core.rmem_max={0} net.core.wmem_max={0}", kSocketBytesWanted));
+  }
+}
+
+// ---- cores -------------------------------------------------------------------------------------
+
+void check_cores(const Facts& facts, std::vector<Finding>& out) {
+  const config::Node& node = *facts.node;
+  if (node.workers >= facts.cpus.size()) {
+    warn(out, "cores", fmt::format("{} workers share {} CPUs with all else", node.workers, facts.cpus.size()),
+         "lower [dataplane] workers");
+  } else {
+    pass(out, "cores", fmt::format("{} CPUs for {} workers", facts.cpus.size(), node.workers));
+  }
+  for (const int core : node.cores) {
+    const auto found = std::find_if(facts.cpus.begin(), facts.cpus.end(),
+                                    [core](const CpuFacts& cpu) { return cpu.cpu == core; });
+    if (found == facts.cpus.end()) {
+      fail(out, "cores",
+           fmt::format("[dataplane] cores names CPU {}, which is not there or not allowed", core),
+           "lscpu -e, then [dataplane] cores");
+      continue;
+    }
+    if (facts.device.numa_node >= 0 && found->numa_node >= 0 && found->numa_node != facts.device.numa_node) {
+      warn(out, "numa",
+           fmt::format("CPU {} is on NUMA node {}, the device on {}", core, found->numa_node,
+                       facts.device.numa_node),
+           "choose CPUs of the device's node for [dataplane] cores, or leave it empty");
+    }
+    if (!found->isolated && node.poll == "busy") {
+      warn(out, "isolation",
+           fmt::format("CPU {} polls without end, and the kernel runs other things on it", core),
+           fmt::format("boot with isolcpus={0} nohz_full={0}, or poll = \"adaptive\"", core));
+    }
+  }
+  std::string slow;
+  for (const CpuFacts& cpu : facts.cpus) {
+    const bool used =
+        node.cores.empty() || std::find(node.cores.begin(), node.cores.end(), cpu.cpu) != node.cores.end();
+    if (used && !cpu.governor.empty() && cpu.governor != "performance") slow = cpu.governor;
+  }
+  if (slow.empty()) {
+    pass(out, "governor", "CPUs run at their full frequency, or the kernel does not scale it");
+  } else {
+    warn(out, "governor", fmt::format("the frequency of CPUs is governed by {}", slow),
+         "cpupower frequency-set -g performance");
+  }
+}
+
+// ---- the kernel --------------------------------------------------------------------------------
+
+void check_kernel(const Facts& facts, std::vector<Finding>& out) {
+  const KernelFacts& kernel = facts.kernel;
+  if (kernel.io_uring_problem.empty()) {
+    pass(out, "io_uring", "it can be set up");
+  } else {
+    fail(out, "io_uring", fmt::format("it cannot be set up: {}", kernel.io_uring_problem),
+         "sysctl -w kernel.io_uring_disabled=0 (in a container, its seccomp profile)");
+  }
+  const uint64_t memory = facts.node ? uint64_t{facts.node->memory_mib} << 20 : 0;
+  if (kernel.memlock_bytes >= memory) {
+    pass(out, "locked_memory", fmt::format("limit {}", limit_text(kernel.memlock_bytes)));
+  } else {
+    warn(out, "locked_memory",
+         fmt::format("the limit is {} bytes: buffers cannot be registered with the disk, which costs CPU",
+                     kernel.memlock_bytes),
+         "ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit");
+  }
+  if (kernel.nofile >= kFilesWanted) {
+    pass(out, "open_files", fmt::format("limit {}", limit_text(kernel.nofile)));
+  } else {
+    warn(out, "open_files", fmt::format("the hard limit is {}: a session may have 4096 files", kernel.nofile),
+         "LimitNOFILE=65536 in the unit, or /etc/security/limits.conf");
+  }
+  if (!kernel.clock_synchronized || *kernel.clock_synchronized) {
+    pass(out, "clock",
+         kernel.clock_synchronized ? "it is synchronised" : "whether it is synchronised is not known");
+  } else {
+    warn(out, "clock", "it is not synchronised: logs and deadlines of two nodes do not agree",
+         "timedatectl set-ntp true, or run chrony");
+  }
+}
+
+// ---- exports -----------------------------------------------------------------------------------
+
+namespace {
+
+void check_export(const ExportFacts& facts, std::vector<Finding>& out) {
+  const std::string what = fmt::format("export {} ({})", facts.root.name, facts.root.path.string());
+  if (!facts.problem.empty()) {
+    return fail(out, "export", fmt::format("{}: {}", what, facts.problem),
+                fmt::format("mkdir -p {0}, mount it, or correct [[export]] path", facts.root.path.string()));
+  }
+  if (facts.root.read && !facts.readable)
+    return fail(out, "export", what + " may not be read by this user",
+                fmt::format("chmod or chown {}, or mode = \"w\"", facts.root.path.string()));
+  if (facts.root.write && !facts.writable)
+    return fail(out, "export", what + " may not be written by this user",
+                fmt::format("chmod or chown {}, or mode = \"r\"", facts.root.path.string()));
+  pass(out, "export", what + (facts.file_system.empty() ? "" : ", " + facts.file_system));
+  const double free = facts.size_bytes == 0
+                          ? 1
+                          : static_cast<double>(facts.free_bytes) / static_cast<double>(facts.size_bytes);
+  if (facts.root.write && free < kLittleSpace) {
+    warn(out, "space", fmt::format("{:.1f} % is free beneath {}", 100 * free, what), "make room there");
+  } else {
+    pass(out, "space",
+         fmt::format("{} MiB are free beneath export {}", facts.free_bytes >> 20, facts.root.name));
+  }
+  if (facts.in_memory) {
+    warn(out, "durability", what + " lies in memory: what arrives there is lost with the machine",
+         "export a directory of a disk");
+  } else if (facts.direct_io && !*facts.direct_io) {
+    warn(out, "direct_io",
+         what + ": its file system takes no O_DIRECT: data pass the page cache, which costs CPU",
+         "use ext4 or xfs");
+  } else if (facts.direct_io) {
+    pass(out, "direct_io", fmt::format("export {} takes O_DIRECT", facts.root.name));
+  }
+}
+
+}  // namespace
+
+void check_exports(const Facts& facts, std::vector<Finding>& out) {
+  if (facts.exports.empty()) {
+    warn(out, "export", "there is none: nothing can be sent or received but memory: and null:",
+         "add an [[export]] to node.toml");
+  }
+  for (const ExportFacts& each : facts.exports) check_export(each, out);
+}
+
+// ---- daemons and peers -------------------------------------------------------------------------
+
+void check_daemons(const Facts& facts, std::vector<Finding>& out) {
+  const DaemonFacts& daemon = facts.daemon;
+  if (!daemon.problem.empty())
+    return warn(out, "control", daemon.problem, fmt::format("sluice-control --node {}", facts.directory));
+  pass(out, "control", "it runs, version " + daemon.version);
+  if (daemon.attached) {
+    pass(out, "dataplane", "it is attached");
+  } else {
+    fail(out, "dataplane", "sluice-control has none: nothing moves",
+         fmt::format("sluice-dataplane --node {}", facts.directory));
+  }
+  if (daemon.version != facts.version) {
+    warn(out, "version", fmt::format("sluice-control is {}, this command {}", daemon.version, facts.version),
+         "restart the daemons after an upgrade");
+  }
+}
+
+void check_peers(const Facts& facts, std::vector<Finding>& out) {
+  if (facts.peers.empty()) {
+    warn(out, "peer", "none is trusted yet", "sluice node trust NAME CERT.pem --address HOST:PORT");
+  }
+  for (const PeerFacts& peer : facts.peers) {
+    if (peer.address.empty()) {
+      pass(out, "peer", fmt::format("{} calls this node", peer.name));
+    } else if (peer.problem.empty()) {
+      pass(out, "peer", fmt::format("{} answers at {}", peer.name, peer.address));
+    } else {
+      fail(out, "peer", fmt::format("{} at {}: {}", peer.name, peer.address, peer.problem),
+           "start sluice-control there, let its port through the firewalls, or correct --address (sluice "
+           "node trust)");
+    }
+  }
+}
+
+}  // namespace sluice::doctor

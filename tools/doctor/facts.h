@@ -1,0 +1,95 @@
+// What `sluice doctor` knows of a host and of a node on it before it judges.
+//
+// Plain data: gathered by tools/doctor/gather.h, or made up by a test.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/config/config.h"
+
+namespace sluice::doctor {
+
+struct HugepagePool {
+  int numa_node = 0;
+  uint64_t page_kib = 0;
+  uint64_t all_mib = 0;
+  uint64_t free_mib = 0;
+};
+
+struct CpuFacts {
+  int cpu = 0;
+  int numa_node = -1;  // -1: not known
+  bool isolated = false;
+  std::string governor;  // empty: the kernel does not scale its frequency
+};
+
+// What carries the data, as the kernel knows it.
+struct DeviceFacts {
+  enum class Kind : uint8_t { kSockets, kPci, kInterface, kOther };
+  Kind kind = Kind::kSockets;
+  std::string name;          // PCI address, or interface; empty: none is known
+  bool found = false;        // there is such a thing
+  std::string driver;        // of a PCI device; empty: none is bound
+  bool iommu_group = false;  // of a PCI device
+  int numa_node = -1;        // -1: not known
+  bool up = false;           // of an interface
+  uint32_t mtu = 0;          // of an interface; 0: not known
+  int64_t speed_mbps = -1;   // of an interface; -1: not known
+  std::string address;       // [port] address4 or address6 that this host lacks; empty: it has them
+};
+
+struct ExportFacts {
+  config::Export root;
+  std::string problem;      // why it cannot be opened; empty: it can
+  std::string file_system;  // "ext4", "xfs", "tmpfs"; empty: not known
+  uint64_t size_bytes = 0;
+  uint64_t free_bytes = 0;
+  bool readable = false;
+  bool writable = false;
+  bool in_memory = false;         // a tmpfs
+  std::optional<bool> direct_io;  // O_DIRECT can be used; nothing: it could not be tried
+};
+
+struct KernelFacts {
+  std::string io_uring_problem;  // empty: it can be set up
+  uint64_t rmem_max = 0;         // 0: not known
+  uint64_t wmem_max = 0;
+  std::optional<bool> clock_synchronized;
+  uint64_t memlock_bytes = UINT64_MAX;  // limits of this user; UINT64_MAX: none
+  uint64_t nofile = UINT64_MAX;
+  uint64_t memory_available_mib = 0;
+};
+
+struct DaemonFacts {
+  std::string problem;  // why sluice-control did not answer; empty: it did
+  std::string version;
+  bool attached = false;
+  bool hugepages = false;
+};
+
+struct PeerFacts {
+  std::string name;
+  std::string address;  // empty: it only calls
+  std::string problem;  // why no connection could be opened; empty: one could
+};
+
+struct Facts {
+  std::string version;    // of this command
+  std::string directory;  // of the node
+  std::optional<config::Node> node;
+  std::string configuration_error;  // without one
+  std::string identity_error;       // empty: there is a good one
+  std::vector<HugepagePool> hugepages;
+  std::vector<CpuFacts> cpus;  // that may be used, in order
+  DeviceFacts device;
+  std::vector<ExportFacts> exports;
+  KernelFacts kernel;
+  DaemonFacts daemon;
+  std::vector<PeerFacts> peers;
+};
+
+}  // namespace sluice::doctor

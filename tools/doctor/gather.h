@@ -1,0 +1,29 @@
+// Looks at the host and at a node's directory for `sluice doctor`: files of sysfs and procfs, limits, file
+// systems. Changes nothing, and leaves nothing behind: what is tried on a disk has no name.
+//
+// Blocks, for seconds where a peer or a file system does not answer.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "control/identity/identity.h"
+#include "tools/doctor/facts.h"
+
+namespace sluice::doctor {
+
+// All but the daemon, whom the command asks itself.
+Facts gather(const std::filesystem::path& directory);
+
+// ---- parts; `root` stands for "/" in tests ----
+std::vector<HugepagePool> gather_hugepages(const std::filesystem::path& root);
+std::vector<CpuFacts> gather_cpus(const std::filesystem::path& root, const std::vector<int>& allowed);
+// "0,2-5" as the kernel writes lists of CPUs; what is no such list is empty.
+std::vector<int> parse_cpu_list(const std::string& text);
+DeviceFacts gather_device(const config::Node& node, const std::filesystem::path& root);
+ExportFacts gather_export(const config::Export& root);
+KernelFacts gather_kernel();
+PeerFacts gather_peer(const identity::Peer& peer);
+
+}  // namespace sluice::doctor

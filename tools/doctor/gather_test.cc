@@ -1,0 +1,162 @@
+// What is read from the files of a kernel, made up in a folder; and what this very host says.
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/gather.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "dataplane/base/unique_fd.h"
+
+namespace sluice::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Gather : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(root_); }
+  void TearDown() override { fs::remove_all(root_); }
+  void put(const std::string& file, const std::string& text) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text << "\n";
+  }
+  config::Node node(const std::string& device) {
+    config::Node node;
+    node.device = device;
+    return node;
+  }
+
+  const fs::path root_ = fs::temp_directory_path() / ("doctor-test-" + std::to_string(::getpid()));
+};
+
+TEST_F(Gather, CountsHugepagesOfEachNumaNode) {
+  for (const std::string node : {"node0", "node1"}) {
+    put("sys/devices/system/node/" + node + "/hugepages/hugepages-2048kB/nr_hugepages", "8");
+    put("sys/devices/system/node/" + node + "/hugepages/hugepages-2048kB/free_hugepages",
+        node == "node0" ? "8" : "3");
+  }
+  put("sys/devices/system/node/online", "0-1");
+  const auto pools = gather_hugepages(root_);
+  ASSERT_EQ(pools.size(), 2U);
+  EXPECT_EQ(pools[0].free_mib, 16U);
+  EXPECT_EQ(pools[1].numa_node, 1);
+  EXPECT_EQ(pools[1].all_mib, 16U);
+  EXPECT_EQ(pools[1].free_mib, 6U);
+}
+
+TEST_F(Gather, CountsHugepagesOfAKernelWithoutNuma) {
+  put("sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "2");
+  put("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "1");
+  const auto pools = gather_hugepages(root_);
+  ASSERT_EQ(pools.size(), 1U);
+  EXPECT_EQ(pools[0].free_mib, 1024U);
+  EXPECT_TRUE(gather_hugepages(root_ / "nothing").empty());
+}
+
+TEST_F(Gather, KnowsWhereCpusAreAndWhatGovernsThem) {
+  put("sys/devices/system/cpu/isolated", "2-3,7");
+  put("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave");
+  put("sys/devices/system/cpu/cpu2/node1/x", "");
+  const auto cpus = gather_cpus(root_, {0, 2});
+  ASSERT_EQ(cpus.size(), 2U);
+  EXPECT_FALSE(cpus[0].isolated);
+  EXPECT_EQ(cpus[0].numa_node, -1);
+  EXPECT_TRUE(cpus[1].isolated);
+  EXPECT_EQ(cpus[1].numa_node, 1);
+  EXPECT_EQ(cpus[1].governor, "powersave");
+}
+
+TEST_F(Gather, ReadsListsOfCpus) {
+  EXPECT_EQ(parse_cpu_list("0,2-4"), (std::vector<int>{0, 2, 3, 4}));
+  EXPECT_TRUE(parse_cpu_list("").empty());
+  for (const char* wrong : {"x", "1,,2", "3-1", "1-", "-2", "0-99999999", "1;2", "2-3x"})
+    EXPECT_TRUE(parse_cpu_list(wrong).empty()) << wrong;
+}
+
+TEST_F(Gather, LooksAtAPciDevice) {
+  const std::string folder = "sys/bus/pci/devices/0000:01:00.0/";
+  put(folder + "numa_node", "1");
+  put("sys/bus/pci/drivers/vfio-pci/bind", "");
+  fs::create_directory_symlink(root_ / "sys/bus/pci/drivers/vfio-pci", root_ / folder / "driver");
+  put(folder + "iommu_group/type", "DMA");
+  const DeviceFacts device = gather_device(node("0000:01:00.0,rx_vec_en=1"), root_);
+  EXPECT_EQ(device.kind, DeviceFacts::Kind::kPci);
+  EXPECT_TRUE(device.found);
+  EXPECT_EQ(device.driver, "vfio-pci");
+  EXPECT_TRUE(device.iommu_group);
+  EXPECT_EQ(device.numa_node, 1);
+  const DeviceFacts missing = gather_device(node("0000:02:00.0"), root_);
+  EXPECT_FALSE(missing.found);
+  EXPECT_TRUE(missing.driver.empty());
+}
+
+TEST_F(Gather, LooksAtAnInterface) {
+  put("sys/class/net/eth7/operstate", "down");
+  put("sys/class/net/eth7/mtu", "1500");
+  put("sys/class/net/eth7/speed", "25000");
+  const DeviceFacts device = gather_device(node("net_af_packet0,iface=eth7,qpairs=1"), root_);
+  EXPECT_EQ(device.kind, DeviceFacts::Kind::kInterface);
+  EXPECT_TRUE(device.found);
+  EXPECT_FALSE(device.up);
+  EXPECT_EQ(device.mtu, 1500U);
+  EXPECT_EQ(device.speed_mbps, 25000);
+  EXPECT_FALSE(gather_device(node("net_af_packet0,iface=eth8"), root_).found);
+  EXPECT_EQ(gather_device(node("net_memif0,role=server"), root_).kind, DeviceFacts::Kind::kOther);
+}
+
+TEST_F(Gather, FindsTheInterfaceOfASocketsAddress) {
+  config::Node sockets = node("udp");
+  sockets.address4 = "127.0.0.1/8";
+  DeviceFacts device = gather_device(sockets, "/");
+  EXPECT_EQ(device.name, "lo");
+  EXPECT_TRUE(device.found && device.up);
+  EXPECT_GT(device.mtu, 1280U);
+  EXPECT_TRUE(device.address.empty());
+  sockets.address4 = "192.0.2.77/24";
+  device = gather_device(sockets, "/");
+  EXPECT_EQ(device.address, "192.0.2.77/24");
+}
+
+TEST_F(Gather, TriesADirectoryAndLeavesNothingThere) {
+  const ExportFacts facts = gather_export({.name = "data", .path = root_});
+  EXPECT_TRUE(facts.problem.empty());
+  EXPECT_TRUE(facts.readable && facts.writable);
+  EXPECT_GT(facts.size_bytes, facts.free_bytes);
+  EXPECT_TRUE(fs::is_empty(root_));
+  EXPECT_EQ(gather_export({.name = "gone", .path = root_ / "gone"}).problem, "No such file or directory");
+  put("file", "");
+  EXPECT_EQ(gather_export({.name = "file", .path = root_ / "file"}).problem, "Not a directory");
+}
+
+TEST_F(Gather, SeesWhetherAPeerListens) {
+  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const identity::Peer peer{.name = "beta",
+                            .address = "127.0.0.1:" + std::to_string(ntohs(address.sin_port))};
+  EXPECT_EQ(gather_peer(peer).problem, "Connection refused");
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  EXPECT_EQ(gather_peer(peer).problem, "");
+  EXPECT_EQ(gather_peer({.name = "calls"}).problem, "");
+  EXPECT_NE(gather_peer({.name = "wrong", .address = "nobody.invalid:1"}).problem, "");
+}
+
+TEST_F(Gather, OfThisHostFindsWhatThereMustBe) {
+  const KernelFacts kernel = gather_kernel();
+  EXPECT_GT(kernel.memory_available_mib, 0U);
+  EXPECT_GT(kernel.rmem_max, 0U);
+  EXPECT_GT(kernel.nofile, 0U);
+  const Facts facts = gather(root_);  // no node at all
+  EXPECT_FALSE(facts.node);
+  EXPECT_NE(facts.configuration_error.find("node.toml"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::doctor

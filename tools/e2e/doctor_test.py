@@ -1,0 +1,88 @@
+# `sluice doctor` on real nodes: nothing fails on one that runs, and what is broken is named with its remedy.
+# SPDX-License-Identifier: Apache-2.0
+import shutil
+
+import pytest
+from harness import Node, find_binaries
+from harness.system import free_ports
+from transfers import CONFIGURATION, names
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    return make_pair()
+
+
+def examine(node):
+    """(exit status, {check: [finding]})."""
+    status, reply, _ = node.json("doctor")
+    assert reply["schema"] == "sluice.doctor.v1"
+    findings = {}
+    for finding in reply["checks"]:
+        assert (finding["level"] == "pass") == (finding["remedy"] == ""), finding
+        findings.setdefault(finding["check"], []).append(finding)
+    assert (status == CONFIGURATION) == (reply["worst"] == "fail")
+    return status, findings
+
+
+def levels(findings, check):
+    return [finding["level"] for finding in findings.get(check, [])]
+
+
+def test_a_node_that_runs_has_nothing_that_fails(pair):
+    for node in pair.nodes:
+        status, findings = examine(node)
+        failed = [finding for each in findings.values() for finding in each if finding["level"] == "fail"]
+        assert status == 0 and not failed
+        for check in ("configuration", "identity", "control", "dataplane", "export", "peer", "io_uring"):
+            assert levels(findings, check) == ["pass"], findings[check]
+        assert not names(node), "it leaves nothing in an export"
+
+
+def test_the_text_has_a_line_for_each_and_the_remedies(pair):
+    text = pair.a.must("doctor").stdout
+    assert "pass  configuration  " in text and text.splitlines()[-1].endswith(" 0 fail")
+    _, findings = examine(pair.a)
+    for each in findings.values():
+        for finding in each:
+            # Figures of the machine differ from one look to the next.
+            assert finding["check"] in text and finding["remedy"] in text
+
+
+def test_what_is_broken_is_named(pair):
+    pair.b.dataplane.stop()
+    pair.b.control.stop()
+    try:
+        status, findings = examine(pair.a)
+        assert status == CONFIGURATION
+        assert levels(findings, "peer") == ["fail"] and "b at" in findings["peer"][0]["text"]
+        status, findings = examine(pair.b)
+        assert status == 0 and levels(findings, "control") == ["warn"]
+        assert f"sluice-control --node {pair.b.directory}" in findings["control"][0]["remedy"]
+        pair.b.control.start()
+        pair.b._wait(pair.b.control, lambda: pair.b.sluice("session", "list").returncode == 0, "serves")
+        status, findings = examine(pair.b)
+        assert status == CONFIGURATION and levels(findings, "dataplane") == ["fail"]
+    finally:
+        pair.b.start_dataplane()
+        pair.b.wait_attached()
+
+
+def test_a_node_that_cannot_start(tmp_path):
+    node = Node(find_binaries(), tmp_path / "n", "n", free_ports(1)[0], settings={
+        "port": {"device": "0000:ff:1f.7", "address4": "10.77.0.1/24"},
+        "dataplane": {"memory_mib": 1048576, "cores": [1023], "extents_per_worker": 64},
+    })  # fmt: skip
+    node.add_export("data", tmp_path / "data")
+    node.create()
+    shutil.rmtree(tmp_path / "data")
+    status, findings = examine(node)
+    assert status == CONFIGURATION
+    for check in ("memory", "hugepages", "device", "cores", "export"):
+        assert "fail" in levels(findings, check), (check, findings.get(check))
+    (node.directory / "node.toml").write_text("[node]\nname = 7\n")
+    (node.directory / "identity/key.pem").unlink()
+    status, findings = examine(node)
+    assert status == CONFIGURATION
+    assert levels(findings, "configuration") == levels(findings, "identity") == ["fail"]
+    assert "node.toml:2" in findings["configuration"][0]["text"] and "io_uring" in findings
