@@ -113,5 +113,7 @@ class _Runs:
 
 
 def plots(result):
-    rows = [{**row, "send_ms_min": row["send_ms_p10"], "send_ms_max": row["send_ms_p90"]} for row in result["rows"]]
+    # A kind of which no run ended well has no figures.
+    rows = [{**row, "send_ms_min": row.get("send_ms_p10"), "send_ms_max": row.get("send_ms_p90")}
+            for row in result["rows"]]  # fmt: skip
     return [("start", lambda axes: shapes.bars(axes, rows, "what", "send_ms", "ms, p10 to p90"))]
