@@ -45,8 +45,12 @@ asio::awaitable<Result<std::vector<identity::Peer>>> load_peers(std::shared_ptr<
   auto load = [services] { return identity::load_usable_peers(services->node.directory); };
   Result<identity::UsablePeers> found = co_await services->pool.wait_for(std::move(load));
   if (!found) co_return found.error();
-  for (const Error& problem : found->problems)
-    spdlog::warn("{}: whoever has this key is not trusted", problem.message);
+  // Anybody who calls makes this look: what was told is not told again.
+  std::string told;
+  for (const Error& problem : found->problems) told += problem.message + "; ";
+  if (told != services->trust_problems && !told.empty())
+    spdlog::warn("{}whoever has these keys is not trusted", told);
+  services->trust_problems = std::move(told);
   co_return std::move(found->peers);
 }
 

@@ -43,6 +43,7 @@ struct Services {
   const std::shared_ptr<control::BoardClient> board;
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
+  std::string trust_problems;  // of files in trusted/, as they were told last; on the loop
 };
 
 }  // namespace sluice::runtime
