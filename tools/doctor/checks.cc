@@ -71,7 +71,7 @@ void check_node(const Facts& facts, std::vector<Finding>& out) {
     pass(out, "identity", "key and certificate are there");
   } else {
     fail(out, "identity", facts.identity_error,
-         "restore identity/ from its backup, or sluice node init a new node");
+         "restore identity/ from its backup, or [node] name as it was, or sluice node init a new node");
   }
 }
 
@@ -342,7 +342,10 @@ void check_daemons(const Facts& facts, std::vector<Finding>& out) {
 }
 
 void check_peers(const Facts& facts, std::vector<Finding>& out) {
-  if (facts.peers.empty()) {
+  for (const std::string& problem : facts.trust_problems) {
+    fail(out, "peer", problem, "correct or remove the file: sluice-control does not start with it");
+  }
+  if (facts.peers.empty() && facts.trust_problems.empty()) {
     warn(out, "peer", "none is trusted yet", "sluice node trust NAME CERT.pem --address HOST:PORT");
   }
   for (const PeerFacts& peer : facts.peers) {

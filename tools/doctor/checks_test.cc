@@ -89,6 +89,12 @@ TEST(Doctor, WithoutAConfigurationLooksAtTheHostAlone) {
   EXPECT_EQ(worst(check(facts)), Level::kFail);
 }
 
+TEST(Doctor, FindsAFileAmongTheTrustedThatIsNone) {
+  Facts facts = well();
+  facts.trust_problems = {"trusted/x.pem: no certificate"};
+  expect(facts, "peer", Level::kFail, "remove the file");
+}
+
 TEST(Doctor, FindsAMissingIdentity) {
   Facts facts = well();
   facts.identity_error = "no key";

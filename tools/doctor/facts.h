@@ -90,6 +90,7 @@ struct Facts {
   KernelFacts kernel;
   DaemonFacts daemon;
   std::vector<PeerFacts> peers;
+  std::vector<std::string> trust_problems;  // files in trusted/ for which sluice-control would not start
 };
 
 }  // namespace sluice::doctor

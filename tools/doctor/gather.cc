@@ -2,6 +2,7 @@
 #include "tools/doctor/gather.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/io_uring.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -115,15 +116,21 @@ Facts gather(const fs::path& directory) {
   } else {
     facts.configuration_error = node.error().message;
   }
-  if (const auto self = identity::load(directory); !self) facts.identity_error = self.error().message;
+  if (const auto self = identity::load(directory); !self) {
+    facts.identity_error = self.error().message;
+  } else if (facts.node && self->name != facts.node->name) {
+    facts.identity_error =
+        fmt::format("it is that of {}, and [node] name is {}", self->name, facts.node->name);
+  }
   facts.kernel = gather_kernel();
   if (!facts.node) return facts;
   facts.hugepages = gather_hugepages("/");
   facts.cpus = gather_cpus("/", allowed_cpus());
   facts.device = gather_device(*facts.node, "/");
   for (const config::Export& root : facts.node->exports) facts.exports.push_back(gather_export(root));
-  if (const auto peers = identity::load_peers(directory)) {
-    for (const identity::Peer& peer : *peers) facts.peers.push_back(gather_peer(peer));
+  if (const auto found = identity::load_usable_peers(directory)) {
+    for (const identity::Peer& peer : found->peers) facts.peers.push_back(gather_peer(peer));
+    for (const Error& problem : found->problems) facts.trust_problems.push_back(problem.message);
   }
   return facts;
 }
