@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from harness.system import same_bytes
-from transfers import DAEMON, MIB, SOURCE, USAGE, forget, make_file
+from transfers import CONFIGURATION, DAEMON, MIB, SOURCE, USAGE, forget, make_file
 
 CLIENT = pathlib.Path(__file__).resolve().parents[1] / "python"
 
@@ -60,8 +60,9 @@ def test_sends_and_gets_with_progress(sluice, pair, source):
 def test_is_limited_paused_continued_and_cancelled(sluice, pair):
     with sluice.Node(pair.a.directory) as node:
         session = node.send(["memory:1000000000000"], "b", "null:", sluice.Options(rate_bps=1_000_000_000))
-        with pytest.raises(TimeoutError):
-            session.wait(timeout_s=0.5)
+        for timeout_s in (0, 0.5):
+            with pytest.raises(TimeoutError):
+                session.wait(timeout_s=timeout_s)
         assert session.limit(500_000_000).rate_limit_bps == 500_000_000
         session.pause()
         state = next(now.state for now in session.watch() if now.state == sluice.api.Session.PAUSED)
@@ -85,3 +86,7 @@ def test_errors_are_those_of_the_command(sluice, pair, tmp_path):
         with pytest.raises(sluice.SluiceError, match="start it") as failed:
             nobody.show()
         assert failed.value.code == DAEMON
+    with sluice.Node(tmp_path / "no-such") as nowhere:
+        with pytest.raises(sluice.SluiceError, match="no node in") as failed:
+            nowhere.show()
+        assert failed.value.code == CONFIGURATION

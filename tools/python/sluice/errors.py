@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
+
 import grpc
 
+_CONFIGURATION = 3
 _UNREACHABLE = 4  # daemon_not_running
 _INTERNAL = 1
 
@@ -23,5 +26,9 @@ def of_call(error: grpc.RpcError, socket: str) -> SluiceError:
     if "sluice-error-code" in said:
         return SluiceError(int(said["sluice-error-code"]), said.get("sluice-error-name", ""), error.details())
     if error.code() == grpc.StatusCode.UNAVAILABLE:
+        if not os.path.isdir(os.path.dirname(os.path.dirname(socket))):
+            return SluiceError(_CONFIGURATION, "configuration", f"no node in {os.path.dirname(os.path.dirname(socket))}")
+        if os.path.exists(socket) and not os.access(socket, os.W_OK):
+            return SluiceError(_CONFIGURATION, "configuration", f"{socket}: no right to it: ask its node's operator")
         return SluiceError(_UNREACHABLE, "daemon_not_running", f"sluice-control does not answer on {socket}: start it")
     return SluiceError(_INTERNAL, "internal", f"{socket}: {error.code().name}: {error.details()}")

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import pathlib
 import types
+import urllib.parse
 from typing import Any, Callable, Iterator, Optional, Sequence, Type, Union
 
 import grpc
@@ -15,6 +16,7 @@ from . import api_pb2 as api
 from .errors import SluiceError, of_call
 
 _ENDED = (api.Session.SUCCEEDED, api.Session.FAILED, api.Session.CANCELLED)
+_CALL_S = 60  # as the command
 _Path = Union[str, "os.PathLike[str]"]
 
 
@@ -67,12 +69,16 @@ class Session:
         for last in self.watch(timeout_s):
             if on_progress is not None:
                 on_progress(last)
-        if last is None:
-            raise SluiceError(1, "internal", f"session {self.id}: its node told nothing of it")
-        if last.error_code != 0:
+            if last.state == api.Session.PAUSED and last.error_code != 0:
+                break
+        if last is not None and last.error_code != 0:
             raise SluiceError(last.error_code, last.error_name, last.error)
-        if last.state not in _ENDED:
-            raise TimeoutError(f"session {self.id} has not ended within {timeout_s} s")
+        if last is None or last.state not in _ENDED:
+            if timeout_s is not None:
+                raise TimeoutError(f"session {self.id} has not ended within {timeout_s} s")
+            raise SluiceError(1, "internal", f"session {self.id}: its node ended the stream before its end")
+        if last.state != api.Session.SUCCEEDED:
+            raise SluiceError(12, "cancelled", f"session {self.id} was cancelled")
         return last
 
     def cancel(self) -> api.Session:
@@ -101,7 +107,9 @@ class Node:
     def __init__(self, directory: Optional[_Path] = None) -> None:
         chosen = directory if directory is not None else os.environ.get("SLUICE_NODE") or "/etc/sluice"
         self._socket = str(pathlib.Path(chosen).absolute() / "run/control.sock")
-        self._channel = grpc.insecure_channel(f"unix:{self._socket}")
+        # A session tells of all its files in each message.
+        self._channel = grpc.insecure_channel(f"unix:{urllib.parse.quote(self._socket)}", [
+            ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)])  # fmt: skip
 
     def __enter__(self) -> Node:
         return self
@@ -149,7 +157,7 @@ class Node:
                                         request_serializer=type(request).SerializeToString,
                                         response_deserializer=reply.FromString)  # fmt: skip
         try:
-            return ask(request)
+            return ask(request, timeout=_CALL_S)
         except grpc.RpcError as error:
             raise of_call(error, self._socket) from None
 
