@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <ostream>
 #include <string>
@@ -26,10 +27,10 @@ class Canceller {
     const std::lock_guard lock(mutex_);
     return interrupted_;
   }
-  // `client` is the same each time, and outlives this object's use.
-  void started(Client& client, const std::string& id) {
+  // `client` is the same each time.
+  void started(const std::shared_ptr<Client>& client, const std::string& id) {
     const std::lock_guard lock(mutex_);
-    client_ = &client;
+    client_ = client;
     ids_.push_back(id);
     if (interrupted_) cancel(id);
   }
@@ -54,7 +55,7 @@ class Canceller {
   Environment& environment_;
   mutable std::mutex mutex_;
   bool interrupted_ = false;
-  Client* client_ = nullptr;
+  std::shared_ptr<Client> client_;  // an interrupt may come while whoever made it leaves
   std::vector<std::string> ids_;
 };
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -44,70 +45,86 @@ Result<std::string> read_text(const std::filesystem::path& path) {
   return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
 }
 
+// So many are under way at a time: what a node remembers of sessions that ended, and lets wait, is limited.
+constexpr size_t kUnderWayMax = 64;
+
 // Begins transfers and follows them, each to its end.
 class Runner {
  public:
-  Runner(const Context& context, Client& client, Canceller& canceller, bool quiet)
-      : context_(context), client_(client), canceller_(canceller), quiet_(quiet) {}
+  Runner(const Context& context, std::shared_ptr<Client> client, Canceller& canceller, bool quiet)
+      : context_(context), client_(std::move(client)), canceller_(canceller), quiet_(quiet) {}
 
-  Status begin(const RunTransfer& transfer, const TransferRequest& request) {
-    const Result<std::string> id = client_.begin(request);
-    if (!id) return Error{id.error().code, transfer.place + ": " + id.error().message};
+  // Its options count from now on: a deadline of "30m" begins with it.
+  void begin(const RunTransfer& transfer) {
+    if (under_way_.size() >= kUnderWayMax) follow_next();
+    const auto request =
+        transfer_request(transfer.direction, transfer.flags, context_.environment.working_directory);
+    const Result<std::string> id = request ? client_->begin(*request) : Result<std::string>(request.error());
+    if (!id) return fail(transfer, id.error());
     canceller_.started(client_, *id);
     under_way_.push_back({&transfer, *id});
-    return {};
   }
   // All that were begun. What became of one does not keep the others from their end.
-  Status follow() {
-    for (const Begun& each : std::exchange(under_way_, {})) {
-      FollowOptions options;
-      options.quiet = quiet_;
-      const auto session = watch_session(context_.environment, client_, each.id, options);
-      if (!session) return session.error();
-      canceller_.ended(each.id);
-      report(*each.transfer, *session);
-    }
-    return {};
+  void follow() {
+    while (!under_way_.empty()) follow_next();
+  }
+  void not_begun(const RunTransfer& transfer) {
+    fail(transfer, {ErrorCode::kCancelled, "was not begun, since the command was interrupted"});
   }
   int exit_code() const { return exit_code_; }
-  Json json() const { return {{"schema", "sluice.run.v1"}, {"sessions", sessions_}}; }
+  Json json() const { return {{"schema", "sluice.run.v1"}, {"sessions", sessions_}, {"errors", errors_}}; }
 
  private:
-  void report(const RunTransfer& transfer, const api::Session& session) {
-    sessions_.push_back(session_json(session));
-    if (exit_code_ == 0) exit_code_ = exit_code_of(session);
-    if (session.state() == api::Session::SUCCEEDED && !context_.json)
-      context_.environment.out << summary_text(session) << std::flush;
-    tell_failure(context_.environment, session, transfer.place + ": ");
+  void follow_next() {
+    const Begun each = under_way_.front();
+    under_way_.pop_front();
+    FollowOptions options;
+    options.quiet = quiet_;
+    const auto session = watch_session(context_.environment, *client_, each.id, options);
+    canceller_.ended(each.id);
+    if (!session) return fail(*each.transfer, session.error());
+    sessions_.push_back(session_json(*session));
+    if (exit_code_ == 0) exit_code_ = exit_code_of(*session);
+    if (session->state() == api::Session::SUCCEEDED && !context_.json)
+      context_.environment.out << summary_text(*session) << std::flush;
+    tell_failure(context_.environment, *session, each.transfer->place + ": ");
+  }
+  void fail(const RunTransfer& transfer, const Error& error) {
+    const Error placed{error.code, transfer.place + ": " + error.message};
+    errors_.push_back(error_json(placed));
+    if (exit_code_ == 0) exit_code_ = static_cast<int>(error.code);
+    context_.environment.err << "sluice: " << printable(placed.message) << "\n" << std::flush;
   }
 
   const Context& context_;
-  Client& client_;
+  const std::shared_ptr<Client> client_;
   Canceller& canceller_;
   const bool quiet_;
-  std::vector<Begun> under_way_;
+  std::deque<Begun> under_way_;
   Json sessions_ = Json::array();
+  Json errors_ = Json::array();
   int exit_code_ = 0;
 };
 
-Result<int> run_all(const Context& context, const RunFile& file, const std::vector<TransferRequest>& requests,
-                    bool quiet) {
+Result<int> run_all(const Context& context, const RunFile& file, bool quiet) {
   Canceller canceller(context.environment);
   // Before the client, whose threads shall not take the signals.
   const Interrupt interrupt([&canceller] { canceller.on_interrupt(); },
                             static_cast<int>(ErrorCode::kCancelled));
-  auto client = Client::connect(context.node_directory());
-  if (!client) return client.error();
-  Runner runner(context, **client, canceller, quiet);
-  Status begun;
-  for (size_t i = 0; begun && i < requests.size() && !canceller.interrupted(); ++i) {
-    begun = runner.begin(file.transfers[i], requests[i]);
-    if (file.together || !begun) continue;
-    if (const Status followed = runner.follow(); !followed) return followed.error();
+  auto connected = Client::connect(context.node_directory());
+  if (!connected) return connected.error();
+  Runner runner(context, std::move(*connected), canceller, quiet);
+  for (const RunTransfer& transfer : file.transfers) {
+    if (canceller.interrupted()) {
+      runner.not_begun(transfer);
+      continue;
+    }
+    runner.begin(transfer);
+    if (file.together) continue;
+    runner.follow();
     if (runner.exit_code() != 0) break;  // the next may build on it
   }
-  if (const Status followed = runner.follow(); !followed) return followed.error();
-  if (!begun) return begun.error();
+  runner.follow();
   if (context.json) context.print(runner.json(), "");
   return runner.exit_code();
 }
@@ -124,14 +141,13 @@ Result<int> run_file(const Context& context, const RunFlags& flags) {
   if (!text) return text.error();
   const auto file = parse_run_file(*text, flags.file);
   if (!file) return file.error();
-  std::vector<TransferRequest> requests;
+  // What is wrong with any of them is told before the first begins.
   for (const RunTransfer& transfer : file->transfers) {
-    auto request =
+    const auto request =
         transfer_request(transfer.direction, transfer.flags, context.environment.working_directory);
     if (!request) return Error{ErrorCode::kConfiguration, transfer.place + ": " + request.error().message};
-    requests.push_back(std::move(*request));
   }
-  if (!flags.check) return run_all(context, *file, requests, flags.quiet);
+  if (!flags.check) return run_all(context, *file, flags.quiet);
   std::string commands;
   Json list = Json::array();
   for (const RunTransfer& transfer : file->transfers) {

@@ -198,9 +198,9 @@ Result<RunFile> parse_run_file(std::string_view text, const std::string& origin)
 std::string run_file_reference() {
   std::string out =
       "| key | value | meaning |\n| --- | --- | --- |\n"
-      "| `together` | `true`, `false` | at the top: all transfers at a time, as far as the node has room "
-      "(the default), "
-      "or one after the other |\n"
+      "| `together` | `true`, `false` | at the top: up to 64 transfers at a time (the default), or one after "
+      "the "
+      "other |\n"
       "| `sources` | a string, or an array of strings | what the command takes before its last argument |\n"
       "| `to` | a string | the last argument: `NODE:PATH` of a `send`, a path of this node of a `get` |\n";
   for (const auto& [key, option] : option_keys()) {

@@ -22,7 +22,7 @@ struct RunTransfer {
 };
 
 struct RunFile {
-  bool together = true;  // all at a time, as far as the node has room for them; otherwise one after the other
+  bool together = true;  // otherwise one after the other
   std::vector<RunTransfer> transfers;
 };
 

@@ -61,12 +61,13 @@ TEST(RunFile, HasAKeyForEveryOptionOfSendAndGet) {
     std::replace(key.begin(), key.end(), '-', '_');
     const bool takes_value = option->get_expected_max() != 0;
     const std::string text =
-        "[[send]]\nsources = \"a\"\nto = \"b:c\"\n" + key + (takes_value ? " = \"\u0007\"" : " = true");
+        "[[send]]\nsources = \"a\"\nto = \"b:c\"\n" + key + (takes_value ? " = \"\\u0007\"" : " = true");
     const auto file = parse_run_file(text, "f.toml");
     if (file) {
       EXPECT_NE(file->transfers[0].command.find("--" + option->get_lnames()[0]), std::string::npos) << key;
     } else {  // the value was looked at
       EXPECT_EQ(file.error().message.find("no such key"), std::string::npos) << file.error().message;
+      EXPECT_EQ(file.error().message.find("not valid TOML"), std::string::npos) << file.error().message;
     }
     EXPECT_NE(run_file_reference().find("`" + key + "`"), std::string::npos) << key;
   }
@@ -131,8 +132,18 @@ TEST_F(RunCommandTest, FailsAsTheFirstThatFailedAndOneAfterTheOtherStopsThere) {
   const Outcome together = run_text(two_, {"-q"});
   EXPECT_EQ(together.exit_code, static_cast<int>(ErrorCode::kNoSpace));
   EXPECT_EQ(together.err, "sluice: f.toml:1: full\nsluice: f.toml:4: full\n");
+  const Outcome json = run_text(two_, {"-q", "--json"});
+  EXPECT_EQ(json.json()["sessions"].size(), 2U);
   const Outcome in_turn = run_text("together = false\n" + two_, {"-q"});
   EXPECT_EQ(in_turn.err, "sluice: f.toml:2: full\n");
+}
+
+TEST_F(RunCommandTest, WhatANodeRefusesIsAmongTheResults) {
+  control_.on_io([&] { control_.sessions.refusal = Error{ErrorCode::kPeerUntrusted, "no peer b"}; });
+  const Outcome outcome = run_text(two_, {"--json"});
+  EXPECT_EQ(outcome.exit_code, static_cast<int>(ErrorCode::kPeerUntrusted));
+  EXPECT_EQ(outcome.json()["errors"].size(), 2U);
+  EXPECT_EQ(outcome.err, "sluice: f.toml:1: no peer b\nsluice: f.toml:4: no peer b\n");
 }
 
 TEST_F(RunCommandTest, AFileThatCannotBeReadIsNamed) {

@@ -21,20 +21,21 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   // Before the client, whose threads shall not take the signals.
   const Interrupt interrupt([&canceller] { canceller.on_interrupt(); },
                             static_cast<int>(ErrorCode::kCancelled));
-  auto client = Client::connect(context.node_directory());
-  if (!client) return client.error();
-  const Result<std::string> id = (*client)->begin(*request);
+  auto connected = Client::connect(context.node_directory());
+  if (!connected) return connected.error();
+  const std::shared_ptr<Client> client = std::move(*connected);
+  const Result<std::string> id = client->begin(*request);
   if (!id) return id.error();
-  canceller.started(**client, *id);
+  canceller.started(client, *id);
   if (flags.detach) {
-    const auto session = (*client)->show(*id);
+    const auto session = client->show(*id);
     if (!session) return session.error();
     context.print(session_json(*session), printable(*id) + "\n");
     return 0;
   }
   FollowOptions options;
   options.quiet = flags.quiet;
-  return follow_session(context, **client, *id, options);
+  return follow_session(context, *client, *id, options);
 }
 
 void add_command(CLI::App& app, Context& context, Direction direction, const std::string& name,
