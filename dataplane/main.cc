@@ -209,7 +209,6 @@ int main(int argc, char** argv) {
   if (!*options) return 0;
   auto node = sluice::config::load((*options)->node);
   if (!node) return sluice::fail(node.error());
-  sluice::daemon::start_log("sluice-dataplane",
-                            (*options)->log_level.empty() ? node->log_level : (*options)->log_level);
+  sluice::daemon::start_log("sluice-dataplane", (*options)->log_level_or(node->log_level));
   return sluice::serve(*node);
 }

@@ -33,6 +33,15 @@ class BackPressure : public Lane {
       handle_events();
     }
   }
+  // Writes are under way that do not end, and nothing more comes.
+  void begin_until_the_disk_stands_still() {
+    begin();
+    run(40, false);
+    b_.disk().hold();
+    steps_per_write_ = UINT64_MAX;
+    steps_ = 1;
+    run(5000, false);
+  }
   board::FlowState& tx() { return a_.board().flows[kTxSlot].state; }
   board::FlowState& rx() { return b_.board().flows[kRxSlot].state; }
   void expect_nothing_was_lost() {
@@ -72,12 +81,7 @@ TEST_F(BackPressure, ASenderThatDoesAsAdvisedGoesAtTheDisksSpeed) {
 }
 
 TEST_F(BackPressure, ADiskThatStandsStillForTenSecondsPausesTheTransfer) {
-  begin();
-  run(40, false);
-  b_.disk().hold();
-  steps_per_write_ = UINT64_MAX;
-  steps_ = 1;
-  run(5000, false);
+  begin_until_the_disk_stands_still();
   const uint64_t sent = tx().chunks;
   run(10'000'000'000 / kStepNs, false);
   EXPECT_EQ(tx().chunks, sent) << "what is on its way is all that may be";
@@ -93,12 +97,7 @@ TEST_F(BackPressure, ADiskThatStandsStillForTenSecondsPausesTheTransfer) {
 }
 
 TEST_F(BackPressure, TheTimeOfEachWriteIsCountedUntilItsEnd) {
-  begin();
-  run(40, false);
-  b_.disk().hold();
-  steps_per_write_ = UINT64_MAX;
-  steps_ = 1;
-  run(5000, false);
+  begin_until_the_disk_stands_still();
   const uint32_t held = b_.disk().held();
   const uint64_t before_ns = b_.counter(Counter::disk_write_ns);
   ASSERT_GT(held, 1U);

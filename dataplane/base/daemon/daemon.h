@@ -15,6 +15,10 @@ namespace sluice::daemon {
 struct Options {
   std::filesystem::path node;  // its directory, absolute
   std::string log_level;       // empty: that of node.toml
+
+  const std::string& log_level_or(const std::string& configured) const {
+    return log_level.empty() ? configured : log_level;
+  }
 };
 
 // Of a command line. Nothing: only --help or --version was asked for, and has been answered. kUsage: it is

@@ -19,10 +19,12 @@ TEST(Daemon, TakesItsNodeFromTheOptionElseTheEnvironmentElseTheUsualPlace) {
   ::unsetenv("SLUICE_NODE");
   EXPECT_EQ((*parsed({}))->node, "/etc/sluice");
   EXPECT_EQ((*parsed({}))->log_level, "");
+  EXPECT_EQ((*parsed({}))->log_level_or("warn"), "warn");
   ::setenv("SLUICE_NODE", "/srv/a", 1);
   EXPECT_EQ((*parsed({}))->node, "/srv/a");
   EXPECT_EQ((*parsed({"--node", "/srv/b/", "--log-level", "debug"}))->node, "/srv/b");
   EXPECT_EQ((*parsed({"--node", "/srv/b", "--log-level", "debug"}))->log_level, "debug");
+  EXPECT_EQ((*parsed({"--log-level", "debug"}))->log_level_or("warn"), "debug");
   ::unsetenv("SLUICE_NODE");
   EXPECT_TRUE((*parsed({"--node", "here"}))->node.is_absolute());
 }
