@@ -5,7 +5,6 @@
 // belong to sessions, and the daemon stays. SIGTERM and SIGINT end it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/spdlog.h>
@@ -104,12 +103,12 @@ class Shutdown {
 Status serve(const daemon::Options& options) {
   auto node = config::load(options.node);
   if (!node) return node.error();
-  daemon::start_log("sluice-control", options.log_level.empty() ? node->log_level : options.log_level);
+  daemon::start_log("sluice-control", options.log_level_or(node->log_level));
   // gRPC reports as errors what start_server explains better.
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
   const auto lock = lock_node(node->run_dir());
   if (!lock) return lock.error();
-  auto self = identity::load(node->directory);
+  auto self = identity::load_of(node->directory, node->name);
   if (!self) return self.error();
   auto exports = exports::Exports::open(node->exports);
   if (!exports) return exports.error();
@@ -119,13 +118,6 @@ Status serve(const daemon::Options& options) {
 
   asio::io_context io(1);
   asio::signal_set signals(io, SIGTERM, SIGINT);
-  if (self->name != node->name) {
-    return Error{
-        ErrorCode::kConfiguration,
-        fmt::format("{}: [node] name is {}, and the identity beside it is that of {}: peers know the node by "
-                    "its key, so set the name to {} again, or make another node with 'sluice node init'",
-                    (node->directory / "node.toml").string(), node->name, self->name, self->name)};
-  }
   node::Manager manager(io, *node, std::move(*self), std::move(*exports), std::move(*journal));
   std::unique_ptr<exporter::Exporter> exporter;
   if (node->metrics_listen != "none") {

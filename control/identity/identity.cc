@@ -161,6 +161,15 @@ Result<Identity> load(const fs::path& node_directory) {
   return Identity{common_name(certificate->get()), *text, certificate_file, key_file, *fingerprint};
 }
 
+Result<Identity> load_of(const fs::path& node_directory, const std::string& node_name) {
+  Result<Identity> self = load(node_directory);
+  if (!self || self->name == node_name) return self;
+  return configuration((node_directory / "node.toml").string() + ": [node] name is " + node_name +
+                       ", and the identity beside it is that of " + self->name +
+                       ": peers know the node by its key, so set the name to " + self->name +
+                       " again, or make another node with 'sluice node init'");
+}
+
 Result<UsablePeers> load_usable_peers(const fs::path& node_directory) {
   const fs::path trusted = node_directory / "trusted";
   UsablePeers found;

@@ -35,6 +35,8 @@ struct Peer {
 // overwritten.
 Status create(const std::filesystem::path& node_directory, const std::string& name);
 Result<Identity> load(const std::filesystem::path& node_directory);
+// The same for the node that node.toml names so; kConfiguration when the identity is another one's.
+Result<Identity> load_of(const std::filesystem::path& node_directory, const std::string& node_name);
 // Sorted by name; empty when nobody is trusted yet. Any file in trusted/ that is wrong is an error.
 Result<std::vector<Peer>> load_peers(const std::filesystem::path& node_directory);
 // The same for a daemon that runs: a file that has become wrong takes the trust of its own peer only, and is

@@ -2,7 +2,6 @@
 #include "tools/doctor/gather.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/io_uring.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -116,12 +115,8 @@ Facts gather(const fs::path& directory) {
   } else {
     facts.configuration_error = node.error().message;
   }
-  if (const auto self = identity::load(directory); !self) {
-    facts.identity_error = self.error().message;
-  } else if (facts.node && self->name != facts.node->name) {
-    facts.identity_error =
-        fmt::format("it is that of {}, and [node] name is {}", self->name, facts.node->name);
-  }
+  const auto self = facts.node ? identity::load_of(directory, facts.node->name) : identity::load(directory);
+  if (!self) facts.identity_error = self.error().message;
   facts.kernel = gather_kernel();
   if (!facts.node) return facts;
   facts.hugepages = gather_hugepages("/");
