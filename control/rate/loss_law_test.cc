@@ -9,7 +9,7 @@
 namespace sluice::rate {
 namespace {
 
-constexpr uint32_t kOverhead = 92;
+constexpr uint32_t kOverhead = 100;
 constexpr uint32_t kWire = 38;
 
 // Probes of eight sizes over a channel of that law.

@@ -43,7 +43,7 @@ class Watching : public ::testing::Test {
       auto& state = slots_[0]->state;
       if (!probes_leave_) continue;
       state.padded_probes += command.tag;
-      if (command.range.length + 92 > 1500) continue;
+      if (command.range.length + 100 > 1500) continue;
       for (auto& packed : state.padded_came) {
         if (packed != 0) continue;
         packed = command.range.length << 32 | command.tag;
@@ -77,8 +77,8 @@ TEST_F(Watching, OneLaneThatIsABlackHoleEndsTheAttemptAndIsRemembered) {
   EXPECT_EQ(
       status.error().message,
       "the path to beta carries datagrams of at most 1500 bytes now, not of 8284: going on with chunks of "
-      "1408");
-  EXPECT_EQ(sizes_.chunk_bytes("beta", true, now_ns_), 1408U);
+      "1400");
+  EXPECT_EQ(sizes_.chunk_bytes("beta", true, now_ns_), 1400U);
   EXPECT_EQ(sizes_.chunk_bytes("beta", false, now_ns_), 0U);
 }
 
@@ -108,7 +108,7 @@ class Measuring : public ::testing::Test {
       for (const Effect& effect : out.drain()) {
         const auto& command = std::get<CommandLane>(effect).command;
         slot->state.padded_probes += command.tag;
-        const double bytes = static_cast<double>(command.range.length + 92);
+        const double bytes = static_cast<double>(command.range.length + 100);
         const auto came = static_cast<uint64_t>(command.tag * (loses ? std::exp(-bytes / 1500) : 1));
         if (came != 0) slot->state.padded_came[place++] = command.range.length << 32 | came;
         asked_ += command.tag;
@@ -156,7 +156,7 @@ TEST_F(Measuring, NobodyMeasuresWhoWasNotAskedTo) {
   EXPECT_EQ(asked_, 0U);
 }
 
-TEST_F(Watching, KnowsHowLongADatagramIsOnTheWire) { EXPECT_EQ(watch_.datagram_bytes(), 8192U + 92 + 38); }
+TEST_F(Watching, KnowsHowLongADatagramIsOnTheWire) { EXPECT_EQ(watch_.datagram_bytes(), 8192U + 100 + 38); }
 
 // A whole transfer whose path becomes narrow: the attempt ends with that reason, and the next one fits.
 void expect_a_shorter_attempt(test::World& world) {
@@ -167,7 +167,7 @@ void expect_a_shorter_attempt(test::World& world) {
     board::FlowState& state = world.flow().state;
     state.padded_probes += command->command.tag;
     const uint64_t length = command->command.range.length;
-    for (uint32_t i = 0; length + 92 <= 1500 && i < board::kPaddedSizesMax; ++i) {
+    for (uint32_t i = 0; length + 100 <= 1500 && i < board::kPaddedSizesMax; ++i) {
       if (state.padded_came[i] != 0) continue;
       state.padded_came[i] = length << 32 | command->command.tag;
       break;
@@ -184,11 +184,11 @@ void expect_a_shorter_attempt(test::World& world) {
   ASSERT_FALSE(narrow) << "the attempt ends";
   ASSERT_EQ(world.said<Failure>().size(), 1U);
   EXPECT_EQ(world.said<Failure>()[0].code, static_cast<uint32_t>(ErrorCode::kStalled));
-  EXPECT_NE(world.said<Failure>()[0].message.find("chunks of 1408"), std::string::npos);
+  EXPECT_NE(world.said<Failure>()[0].message.find("chunks of 1400"), std::string::npos);
   if (!world.scene.initiator) world.peer_calls();
   world.pass(5 * kSecondNs);
   EXPECT_EQ(world.leg_phase(), LegPhase::kMoving);
-  EXPECT_EQ(world.leg().agreement().chunk_bytes, 1408U);
+  EXPECT_EQ(world.leg().agreement().chunk_bytes, 1400U);
   EXPECT_EQ(world.transfer().view(world.now_ns).chunk_reason, "path");
 }
 
@@ -196,13 +196,13 @@ TEST(NarrowPath, ASourceThatCallsOffersWhatThePathCarries) {
   const auto world = test::moving(test::source());
   EXPECT_EQ(world->transfer().view(world->now_ns).chunk_reason, "agreed");
   expect_a_shorter_attempt(*world);
-  EXPECT_EQ(world->said<Specification>().back().chunk_bytes_max_ip4, 1408U);
+  EXPECT_EQ(world->said<Specification>().back().chunk_bytes_max_ip4, 1400U);
 }
 
 TEST(NarrowPath, ASourceThatWasCalledAnswersWithWhatThePathCarries) {
   const auto world = test::moving(test::called(test::source()));
   expect_a_shorter_attempt(*world);
-  EXPECT_EQ(world->said<SpecificationSet>().back().chunk_bytes, 1408U);
+  EXPECT_EQ(world->said<SpecificationSet>().back().chunk_bytes, 1400U);
   EXPECT_EQ(world->said<SpecificationSet>().back().chunk_reason, rate::SizeReason::kPath);
 }
 
@@ -211,7 +211,7 @@ TEST(NarrowPath, ADestinationIsNotHeldByWhatItsOwnPathCarries) {
   test::Scene scene = test::destination();
   scene.settings.paths = std::make_shared<rate::Paths>();
   test::World world(scene);
-  scene.settings.paths->sizes().set(world.leg().peer_name(), true, 1408, world.now_ns);
+  scene.settings.paths->sizes().set(world.leg().peer_name(), true, 1400, world.now_ns);
   world.start();
   EXPECT_EQ(world.said<Specification>().back().chunk_bytes_max_ip4, 8192U);
 }

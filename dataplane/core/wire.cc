@@ -19,10 +19,10 @@ constexpr size_t kAtObject = 40;
 constexpr size_t kAtLength = 44;
 constexpr size_t kAtDoneSeen = 48;
 constexpr size_t kAtStatusesHeard = 52;
-constexpr size_t kAtCrc = 56;
+constexpr size_t kAtSeal = 56;
 static_assert(kAtCreditWanted == kAtKeyEpoch + 1);
 constexpr uint32_t kCreditWantedMax = (1U << 24) - 1;
-static_assert(kAtCrc == kHeaderCrcCoveredBytes && kAtCrc + 8 == kHeaderBytes);
+static_assert(kAtSeal == kHeaderCoveredBytes && kAtSeal + kSealBytes == kHeaderBytes);
 
 }  // namespace
 
@@ -54,7 +54,8 @@ void encode(const Header& header, std::span<uint8_t, kHeaderBytes> out) {
   store_be32(p + kAtLength, header.length);
   store_be32(p + kAtDoneSeen, header.done_seen);
   store_be32(p + kAtStatusesHeard, header.statuses_heard);
-  store_be64(p + kAtCrc, header.crc);
+  store_be64(p + kAtSeal, 0);
+  store_be64(p + kAtSeal + 8, 0);
 }
 
 Reject decode(std::span<const uint8_t> datagram, Header* out) {
@@ -77,7 +78,6 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   out->length = load_be32(p + kAtLength);
   out->done_seen = load_be32(p + kAtDoneSeen);
   out->statuses_heard = load_be32(p + kAtStatusesHeard);
-  out->crc = load_be64(p + kAtCrc);
   if (out->type != Type::kData) {
     if ((out->flags | out->offset | out->object) != 0) return Reject::kReservedNotZero;
     if (out->type == Type::kStatus && (out->done_seen | out->statuses_heard | out->credit_wanted) != 0)

@@ -13,10 +13,12 @@
 
 namespace sluice::wire {
 
-inline constexpr uint8_t kVersion = 1;
-inline constexpr size_t kHeaderBytes = 64;
-// The CRC covers the payload, then these first bytes of the header (WIRE.md, "CRC").
-inline constexpr size_t kHeaderCrcCoveredBytes = 56;
+inline constexpr uint8_t kVersion = 2;
+inline constexpr size_t kHeaderBytes = 72;
+// The seal covers the payload and these first bytes of the header, and stands behind them (WIRE.md, "Seal").
+inline constexpr size_t kHeaderCoveredBytes = 56;
+inline constexpr size_t kSealBytes = 16;
+static_assert(kHeaderCoveredBytes + kSealBytes == kHeaderBytes);
 inline constexpr uint32_t kChunkBytesMin = 256;
 inline constexpr uint32_t kChunkBytesStep = 4;
 inline constexpr uint32_t kChunkBytesMax = 32768;
@@ -51,7 +53,6 @@ struct Header {
   uint32_t done_seen = 0;       // completed extents of this flow that the sender has learned of
   uint32_t credit_wanted = 0;   // extents beyond the completed ones that the sender could use, < 2^24
   uint32_t statuses_heard = 0;  // statuses of this flow that the sender has taken
-  uint64_t crc = 0;             // CRC-64, or CRC-32C in the low 32 bits, or 0 for kNone
 };
 
 // Why a datagram is dropped; each is a counter of the same name (board/counters.def).
@@ -66,9 +67,10 @@ enum class Reject : uint8_t {
   kBadLength,
 };
 
+// What the seal covers; the seal is left zero (dataplane/seal writes it).
 void encode(const Header& header, std::span<uint8_t, kHeaderBytes> out);
 // Reads a header from the start of a UDP payload. `datagram` is the whole UDP payload: `length`
-// must be exactly what follows the header. Never reads past it.
+// must be exactly what follows the header. Never reads past it, and never at the seal.
 Reject decode(std::span<const uint8_t> datagram, Header* out);
 
 // Big-endian access to unaligned bytes.

@@ -39,7 +39,7 @@ uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes) {
 }
 
 uint64_t compute_header(CrcKind kind, uint64_t seed,
-                        std::span<const uint8_t, wire::kHeaderCrcCoveredBytes> header) {
+                        std::span<const uint8_t, wire::kHeaderCoveredBytes> header) {
   return kind == CrcKind::kNone ? 0 : chosen->compute_header(kind, seed, header.data());
 }
 

@@ -27,7 +27,7 @@ uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes);
 
 // The same over a datagram's header: short, and behind each payload.
 uint64_t compute_header(CrcKind kind, uint64_t seed,
-                        std::span<const uint8_t, wire::kHeaderCrcCoveredBytes> header);
+                        std::span<const uint8_t, wire::kHeaderCoveredBytes> header);
 
 // compute(), while the bytes are copied to `to`, which another core reads next.
 uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);

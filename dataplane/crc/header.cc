@@ -7,7 +7,7 @@
 namespace sluice::crc {
 namespace {
 
-static_assert(wire::kHeaderCrcCoveredBytes == 56, "seven words, each multiplied by its own power");
+static_assert(wire::kHeaderCoveredBytes == 56, "seven words, each multiplied by its own power");
 
 SLUICE_FOLD __m128i load(const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
 

@@ -43,7 +43,7 @@ uint64_t stream_by_library(CrcKind kind, uint64_t seed, const void* from, void* 
 }
 
 uint64_t header_by_library(CrcKind kind, uint64_t seed, const uint8_t* header) {
-  return sum_by_library(kind, seed, header, wire::kHeaderCrcCoveredBytes);
+  return sum_by_library(kind, seed, header, wire::kHeaderCoveredBytes);
 }
 
 bool can_stream(const void* to, size_t bytes) { return fills_blocks(to, bytes, kBlock) && bytes > 0; }

@@ -169,16 +169,16 @@ TEST_P(EveryVariant, ReadsAndWritesOnlyWhatItWasGiven) {
 
 TEST_P(EveryVariant, SumsHeaders) {
   for (uint32_t i = 0; i < 200; ++i) {
-    const auto data = random_bytes(wire::kHeaderCrcCoveredBytes + i % 16, i);
+    const auto data = random_bytes(wire::kHeaderCoveredBytes + i % 16, i);
     const uint8_t* const header = &data[i % 16];
     ASSERT_EQ(variant_.compute_header(kind_, seed(i), header),
-              reference(kind_, seed(i), header, wire::kHeaderCrcCoveredBytes));
+              reference(kind_, seed(i), header, wire::kHeaderCoveredBytes));
   }
 }
 
 // Of a CRC each bit of the data counts by itself: one bit alone finds a constant that is wrong in one place.
 TEST_P(EveryVariant, KnowsEveryBitOfAHeader) {
-  uint8_t header[wire::kHeaderCrcCoveredBytes] = {};
+  uint8_t header[wire::kHeaderCoveredBytes] = {};
   for (size_t bit = 0; bit < 8 * sizeof header; ++bit) {
     header[bit / 8] = static_cast<uint8_t>(1U << (bit % 8));
     ASSERT_EQ(variant_.compute_header(kind_, 0, header), reference(kind_, 0, header, sizeof header)) << bit;

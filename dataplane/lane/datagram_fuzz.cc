@@ -62,7 +62,7 @@ void open_flow(World& world, uint32_t slot, uint64_t flow_id, board::Direction d
 }
 
 void begin(World& world, fuzz::Input& input) {
-  static constexpr uint32_t kChunkBytes[] = {8192, 512, 8904, 1384};
+  static constexpr uint32_t kChunkBytes[] = {8192, 512, 8896, 1384};
   const uint32_t form = input.take<uint8_t>();
   world.chunk_bytes = kChunkBytes[form % 4];
   world.crc_kind = (form & 4) != 0 ? CrcKind::kCrc32c : CrcKind::kCrc64Ecma;
@@ -174,8 +174,8 @@ Frame datagram(World& world, fuzz::Input& input) {
   }
   const CrcKind kind = h.type == wire::Type::kData ? world.crc_kind : CrcKind::kCrc64Ecma;
   const uint64_t crc = crc::compute(kind, 0, payload.data(), payload.size());
-  wire::store_be64(sluice + wire::kHeaderCrcCoveredBytes,
-                   crc::compute(kind, crc, sluice, wire::kHeaderCrcCoveredBytes));
+  wire::store_be64(sluice + wire::kHeaderCoveredBytes,
+                   crc::compute(kind, crc, sluice, wire::kHeaderCoveredBytes));
   frame.insert(frame.end(), payload.begin(), payload.end());
   if (odd == 255) frame.resize(input.take<uint16_t>() % (frame.size() + 20));
   return frame;

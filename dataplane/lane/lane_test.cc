@@ -186,7 +186,7 @@ TEST_F(Lane, ADeviceThatSendsByItsClockIsGivenEachFramesTime) {
   }
   ASSERT_EQ(data_times.size(), 4 * kExtentBytes / 8192);
   const uint64_t frame_ns = data_times[1] - data_times[0];
-  EXPECT_NEAR(static_cast<double>(frame_ns), (8192 + 64 + 42 + 24) * 0.8, 30);
+  EXPECT_NEAR(static_cast<double>(frame_ns), (8192 + 72 + 42 + 24) * 0.8, 30);
   for (size_t i = 2; i < data_times.size(); ++i) {
     EXPECT_NEAR(static_cast<double>(data_times[i] - data_times[i - 1]), static_cast<double>(frame_ns), 1)
         << i;

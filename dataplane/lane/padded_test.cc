@@ -35,7 +35,7 @@ TEST_F(Padded, TheSenderHearsWhichSizesCame) {
   send_padded(8192, 3);
   send_padded(4000, 2);
   send_padded(1188, 5);
-  run_narrow(500, 14 + 20 + 8 + 64 + 4000);
+  run_narrow(500, 14 + 20 + 8 + 72 + 4000);
   EXPECT_EQ(came(), (std::map<uint64_t, uint64_t>{{4000, 2}, {1188, 5}}));
   EXPECT_EQ(a_.board().flows[kTxSlot].state.padded_probes, 10U) << "also those that were lost";
   EXPECT_EQ(b_.board().flows[kRxSlot].state.padded_probes, 7U);

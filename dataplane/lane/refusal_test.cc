@@ -76,15 +76,15 @@ TEST_F(Lane, AStrangersDatagramsChangeNothing) {
   transfer(data.size(), {}, true);
   // The last data frame again, but from another UDP port.
   net::FrameTemplate t;
-  Frame frame(14 + 20 + 8 + 64);
+  Frame frame(14 + 20 + 8 + wire::kHeaderBytes);
   net::Address from;
   net::Address to;
   std::memcpy(from.bytes, a_.port.info().ip4, 16);
   std::memcpy(to.bytes, b_.port.info().ip4, 16);
   t = net::FrameTemplate(from, 4711, to, 47000);
-  t.write(frame.data(), 64);
+  t.write(frame.data(), wire::kHeaderBytes);
   wire::encode({.type = wire::Type::kProbe, .flow_id = 0xABCDEF0000000000ULL | kRxSlot, .tx_seq = 1ULL << 40},
-               std::span<uint8_t, 64>(frame.data() + 42, 64));
+               std::span<uint8_t, wire::kHeaderBytes>(frame.data() + 42, wire::kHeaderBytes));
   b_.port.frames().arrived.push_back(frame);
   const uint64_t before = b_.counter(Counter::rx_drop_unknown_flow);
   b_.step(now_ns_);

@@ -129,8 +129,8 @@ class MemoryPort : public Port {
     p.ip4[12] = 10;
     p.ip4[15] = host_;
     p.frame_bytes_max = 9014;
-    p.chunk_bytes_max_ip4 = 8904;
-    p.chunk_bytes_max_ip6 = 8880;
+    p.chunk_bytes_max_ip4 = 8896;
+    p.chunk_bytes_max_ip6 = 8872;
     p.workers = 1;
     p.extent_bytes_max = extent_bytes_;
     p.rx_extents = extents_ / 2;

@@ -34,7 +34,7 @@ Bytes documented(const std::string& name) {
 Bytes sealed(CrcKind kind, wire::Header header, const Bytes& payload) {
   header.length = static_cast<uint32_t>(payload.size());
   Bytes datagram(wire::kHeaderBytes + payload.size());
-  FlowSeal(kind).seal(header, payload, std::span<uint8_t, wire::kHeaderBytes>(datagram.data(), 64),
+  FlowSeal(kind).seal(header, payload, std::span<uint8_t, wire::kHeaderBytes>(datagram.data(), wire::kHeaderBytes),
                       datagram.data() + wire::kHeaderBytes);
   return datagram;
 }

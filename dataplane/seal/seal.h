@@ -3,8 +3,8 @@
 // Going out, a datagram is sealed: its header is written, and with it what lets the other side tell that
 // header and payload arrived as they were sent. Coming in, it is opened: found right or not, and its payload
 // put where it belongs. How, is a property of the flow, chosen once: its kind. A kind that enciphers fits in
-// here as well: its key belongs to the flow, the 64 bytes of header are what it authenticates beside the
-// payload, and its cipher is the copy, so that it seals into the frame and opens into the place always.
+// here as well: its key belongs to the flow, the first 56 bytes of header are what it authenticates beside
+// the payload, and its cipher is the copy, so that it seals into the frame and opens into the place always.
 //
 // The rule of opening: no byte goes over a good one before it is known to be right. So there are two orders.
 //   1. One pass. open() copies while it sums, to a place where nothing good lies yet: a part of an extent's
@@ -63,7 +63,7 @@ class FlowSeal {
   wire::CrcKind data_kind() const { return data_kind_; }
 
   // Writes header and seal of a datagram to `header_out`, and the payload to `payload_out`; nullptr: the
-  // payload leaves from where it lies. header.length is payload.size(); header.crc is not looked at.
+  // payload leaves from where it lies. header.length is payload.size().
   // Returns the payload's digest.
   uint64_t seal(const wire::Header& header, std::span<const uint8_t> payload,
                 std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out) const;
@@ -94,8 +94,8 @@ inline uint64_t FlowSeal::seal(const wire::Header& header, std::span<const uint8
   const uint64_t digest = payload_out != nullptr
                               ? crc::copy(kind, 0, payload.data(), payload_out, payload.size())
                               : crc::compute(kind, 0, payload.data(), payload.size());
-  wire::store_be64(&header_out[wire::kHeaderCrcCoveredBytes],
-                   crc::compute_header(kind, digest, header_out.first<wire::kHeaderCrcCoveredBytes>()));
+  wire::store_be64(&header_out[wire::kHeaderCoveredBytes],
+                   crc::compute_header(kind, digest, header_out.first<wire::kHeaderCoveredBytes>()));
   return digest;
 }
 
@@ -109,8 +109,11 @@ inline Opened FlowSeal::open(const wire::Header& header, std::span<const uint8_t
   const uint64_t digest = empty_place != nullptr
                               ? crc::copy_past_caches(kind, 0, opened.payload_, empty_place, header.length)
                               : crc::compute(kind, 0, opened.payload_, header.length);
-  const auto covered = datagram.first<wire::kHeaderCrcCoveredBytes>();
-  if (crc::compute_header(kind, digest, covered) != header.crc) return opened;
+  const auto covered = datagram.first<wire::kHeaderCoveredBytes>();
+  const uint8_t* const field = &datagram[wire::kHeaderCoveredBytes];
+  if (crc::compute_header(kind, digest, covered) != wire::load_be64(field) || wire::load_be64(field + 8) != 0) {
+    return opened;
+  }
   opened.good_ = true;
   opened.placed_ = empty_place != nullptr;
   opened.digest_ = digest;

@@ -21,7 +21,7 @@
 
 namespace sluice::udp {
 
-inline constexpr uint32_t kHeaderBytesMax = 64;
+inline constexpr uint32_t kHeaderBytesMax = 80;
 
 class Sender {
  public:

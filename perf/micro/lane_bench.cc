@@ -55,7 +55,7 @@ class RingPort final : public net::Port {
   board::PortInfo info() const override {
     board::PortInfo p{.ip4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, host_}};
     p.frame_bytes_max = 9014;
-    p.chunk_bytes_max_ip4 = 8904;
+    p.chunk_bytes_max_ip4 = 8896;
     p.workers = 1;
     p.extent_bytes_max = kExtentBytes;
     p.rx_extents = p.tx_extents = kExtents;

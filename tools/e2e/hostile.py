@@ -7,7 +7,7 @@ import struct
 import peer
 from peer.control import pb
 
-VERSION = 3
+VERSION = 4
 
 
 class Stream:

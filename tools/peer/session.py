@@ -11,7 +11,7 @@ import time
 from . import wire
 from .control import INCOMPATIBLE, Failed, Gone
 
-VERSION = 3
+VERSION = 4
 MIN_EXTENT, MAX_EXTENT = 64 << 10, 1 << 20
 MAX_RANGES = 4096  # of a message
 

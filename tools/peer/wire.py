@@ -6,14 +6,14 @@ import struct
 
 DATA, STATUS, PROBE = range(3)
 RETRANSMISSION, REPAIR = 1, 2
-HEADER_BYTES = 64
+HEADER_BYTES = 72
 
 # ---- 1.1 Header -------------------------------------------------------------------------------------
 
 # version, type, flags, header_bytes, key_epoch and credit_wanted; flow_id, tx_seq, send_time, offset;
 # object, length, done_seen, statuses_heard
 _HEADER = struct.Struct(">BBBBIQQQQIIII")
-_CRC = struct.Struct(">Q")
+_CRC = struct.Struct(">QQ")  # behind it eight zero bytes
 
 
 @dataclasses.dataclass
@@ -38,11 +38,11 @@ class Invalid(Exception):
 
 def seal(datagram, crc):
     """The bytes that travel. crc: that of the session for data, CRC64 for status and probe."""
-    header = _HEADER.pack(1, datagram.type, datagram.flags, HEADER_BYTES, datagram.credit_wanted, datagram.flow_id, datagram.tx_seq,
+    header = _HEADER.pack(2, datagram.type, datagram.flags, HEADER_BYTES, datagram.credit_wanted, datagram.flow_id, datagram.tx_seq,
                           datagram.send_time, datagram.offset, datagram.object, len(datagram.payload),
                           datagram.done_seen, datagram.statuses_heard)  # fmt: skip
     datagram.chunk_crc = crc.of(datagram.payload)
-    return header + _CRC.pack(crc.of(header, datagram.chunk_crc)) + datagram.payload
+    return header + _CRC.pack(crc.of(header, datagram.chunk_crc), 0) + datagram.payload
 
 
 def open_sealed(frame, data_crc):
@@ -51,7 +51,7 @@ def open_sealed(frame, data_crc):
         raise Invalid("too short")
     version, kind, flags, header_bytes, epoch_and_wish, *rest = _HEADER.unpack_from(frame)
     flow_id, tx_seq, send_time, offset, number, length, done_seen, statuses_heard = rest
-    if version != 1 or kind > PROBE or header_bytes != HEADER_BYTES or epoch_and_wish >= 1 << 24 or flags > 3:
+    if version != 2 or kind > PROBE or header_bytes != HEADER_BYTES or epoch_and_wish >= 1 << 24 or flags > 3:
         raise Invalid("not of this version")
     if kind == STATUS and (epoch_and_wish or done_seen or statuses_heard):
         raise Invalid("a status that echoes")
@@ -60,7 +60,7 @@ def open_sealed(frame, data_crc):
         raise Invalid("length is not what follows the header")
     crc = data_crc if kind == DATA else CRC64
     chunk_crc = crc.of(payload)
-    if crc.of(frame[:56], chunk_crc) != _CRC.unpack_from(frame, 56)[0]:
+    if (crc.of(frame[:56], chunk_crc), 0) != _CRC.unpack_from(frame, 56):
         raise Invalid("wrong CRC")
     return Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number, done_seen, statuses_heard,
                     epoch_and_wish, chunk_crc)  # fmt: skip

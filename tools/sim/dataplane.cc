@@ -25,8 +25,8 @@ void make_crc_right(const Plan& plan, std::vector<uint8_t>* frame) {
   if (frame->size() < kSluiceAt + wire::kHeaderBytes || (*frame)[12] != 8 || sluice[1] != 0) return;
   const size_t payload = frame->size() - kSluiceAt - wire::kHeaderBytes;
   const uint64_t crc = crc::compute(plan.crc, 0, sluice + wire::kHeaderBytes, payload);
-  wire::store_be64(sluice + wire::kHeaderCrcCoveredBytes,
-                   crc::compute(plan.crc, crc, sluice, wire::kHeaderCrcCoveredBytes));
+  wire::store_be64(sluice + wire::kHeaderCoveredBytes,
+                   crc::compute(plan.crc, crc, sluice, wire::kHeaderCoveredBytes));
   (*frame)[kSluiceAt - 2] = (*frame)[kSluiceAt - 1] = 0;  // no UDP checksum
 }
 

@@ -24,8 +24,8 @@ void make_right(std::vector<uint8_t>* frame, size_t payload_bytes, wire::CrcKind
   uint8_t* const sluice = frame->data() + kSluiceAt;
   wire::store_be32(sluice + kAtLength, static_cast<uint32_t>(payload_bytes));
   const uint64_t digest = crc::compute(kind, 0, sluice + wire::kHeaderBytes, payload_bytes);
-  wire::store_be64(sluice + wire::kHeaderCrcCoveredBytes,
-                   crc::compute(kind, digest, sluice, wire::kHeaderCrcCoveredBytes));
+  wire::store_be64(sluice + wire::kHeaderCoveredBytes,
+                   crc::compute(kind, digest, sluice, wire::kHeaderCoveredBytes));
   const auto udp_bytes = static_cast<uint16_t>(8 + wire::kHeaderBytes + payload_bytes);
   uint8_t* const ip = frame->data() + kIpAt;
   wire::store_be16(ip + 20 + 4, udp_bytes);

@@ -13,7 +13,7 @@ constexpr uint64_t kGrain = 512;
 
 // docs/WIRE.md 1.1, behind Ethernet, IPv4 and UDP.
 constexpr size_t kSluiceAt = 14 + 20 + 8;
-constexpr size_t kHeaderBytes = 64;
+constexpr size_t kHeaderBytes = 72;
 constexpr uint64_t kWireOverheadBytes = 24;
 constexpr uint64_t kPerSecond = 1'000'000'000;
 

@@ -51,7 +51,7 @@ void make_files(Plan& p, Random& r) {
 }
 
 void make_session(Plan& p, Random& r) {
-  constexpr uint32_t kChunks[] = {512, 1024, 1384, 4096, 8192, 8192, 8904};
+  constexpr uint32_t kChunks[] = {512, 1024, 1384, 4096, 8192, 8192, 8896};
   p.extent_bytes = 65536U << (r.chance(700'000) ? 0 : r.below(3));
   p.chunk_bytes = kChunks[r.below(std::size(kChunks))];
   make_files(p, r);

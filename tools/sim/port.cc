@@ -116,8 +116,8 @@ board::PortInfo SimPort::info() const {
   std::strcpy(p.device, "simulated");
   node_address(node_, p.ip4);
   p.frame_bytes_max = 9014;
-  p.chunk_bytes_max_ip4 = 8904;
-  p.chunk_bytes_max_ip6 = 8880;
+  p.chunk_bytes_max_ip4 = 8896;
+  p.chunk_bytes_max_ip6 = 8872;
   p.workers = plan_.workers[node_];
   p.extent_bytes_max = plan_.extent_bytes;
   p.rx_extents = plan_.rx_extents;

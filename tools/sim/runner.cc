@@ -206,7 +206,7 @@ Plan pattern_plan(uint64_t forward_bits, uint64_t backward_bits) {
   Plan p;
   p.seed = forward_bits << 32 | backward_bits;
   p.sizes = {3 * 65536 - 1000};
-  p.chunk_bytes = 8904;
+  p.chunk_bytes = 8896;
   p.partition_bytes = 2 * 65536;
   p.credit = 2;
   p.lost_frames = {forward_bits, backward_bits};

@@ -1,7 +1,7 @@
 # Time to download 10 MB and 1 GiB by size of the datagram: Phatpackets (docs/SOURCES.md), Figures 1 and 2.
 #
 # The wire takes the largest size of all, the rest are set by --chunk-bytes: an IP packet of N bytes carries
-# N - 92, rounded down to a step of 8. Source is generated memory and the sink discards, so that nothing but the
+# N - 100, rounded down to a step of 8. Source is generated memory and the sink discards, so that nothing but the
 # datagram differs. A size that the device or the protocol does not take is a row with an error. Times: session_s
 # from the first byte allowed to leave to the end; wall_s that of the whole client.
 # SPDX-License-Identifier: Apache-2.0
