@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -39,6 +40,14 @@ enum Flags : uint8_t {
 
 enum class CrcKind : uint8_t { kNone = 0, kCrc32c = 1, kCrc64Ecma = 2 };
 std::string_view crc_kind_name(CrcKind kind);  // "none", "crc32c", "crc64"
+
+// What data are under, the stricter the larger. Statuses and probes are under AES-GCM in any case.
+enum class Protection : uint8_t { kCrc = 0, kAes128Gcm = 1, kAes256Gcm = 2 };
+inline constexpr std::string_view kProtectionNames[] = {"crc", "aes-128-gcm", "aes-256-gcm"};
+inline std::string_view protection_name(Protection protection) {
+  const auto i = static_cast<size_t>(protection);
+  return i < std::size(kProtectionNames) ? kProtectionNames[i] : "unknown";
+}
 
 struct Header {
   Type type = Type::kData;
