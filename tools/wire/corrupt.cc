@@ -18,6 +18,10 @@ constexpr uint16_t kEtherTypeIp6 = 0x86dd;
 constexpr uint8_t kProtocolUdp = 17;
 constexpr uint16_t kFragmentMask = 0x3fff;  // more fragments, offset
 constexpr int kTries = 16;
+// The generator of CRC-64/XZ as its bytes lie in a message: x^64 first, the lowest bit of each byte first.
+// Added anywhere it leaves the remainder as it is.
+constexpr uint64_t kReflectedGenerator = 0xC96C5795D7870F42;
+constexpr uint32_t kGeneratorBytes = 9;
 
 uint64_t sum_words(std::span<const uint8_t> bytes, uint64_t sum = 0) {
   for (size_t i = 0; i + 1 < bytes.size(); i += 2) sum += wire::load_be16(bytes.data() + i);
@@ -84,10 +88,30 @@ bool Corrupter::repaired(Draws& draws, Framing framing) {
   const UdpPlace place = find_udp(copy_, framing);
   if (place.payload_bytes == 0) return false;
   invert_bits(draws, std::span(copy_).subspan(place.payload_offset, place.payload_bytes));
-  if (!place.has_headers) return true;
+  mend_checksum(place);
+  return true;
+}
+
+void Corrupter::mend_checksum(const UdpPlace& place) {
+  if (!place.has_headers) return;
   uint8_t* const checksum = copy_.data() + place.udp_offset + 6;
   // Zero says that the sender made none.
   if (wire::load_be16(checksum) != 0) wire::store_be16(checksum, udp_checksum(copy_, place));
+}
+
+// What somebody on the path does who knows that a CRC is linear (docs/WIRE.md 1.2): other bytes, the same
+// CRC.
+bool Corrupter::forged(Draws& draws, Framing framing) {
+  const UdpPlace place = find_udp(copy_, framing);
+  if (place.payload_bytes < wire::kHeaderBytes + kGeneratorBytes) return false;
+  uint8_t* const sluice = copy_.data() + place.payload_offset;
+  if (sluice[0] != wire::kVersion || sluice[1] != static_cast<uint8_t>(wire::Type::kData)) return false;
+  const auto room = static_cast<uint32_t>(place.payload_bytes - wire::kHeaderBytes - kGeneratorBytes + 1);
+  uint8_t* const at = sluice + wire::kHeaderBytes + draws.below(room);
+  const uint64_t low = kReflectedGenerator << 1 | 1;
+  for (uint32_t i = 0; i < 8; ++i) at[i] ^= static_cast<uint8_t>(low >> (8 * i));
+  at[8] ^= static_cast<uint8_t>(kReflectedGenerator >> 63);
+  mend_checksum(place);
   return true;
 }
 
@@ -109,13 +133,16 @@ bool Corrupter::swapped(Draws& draws, Framing framing) {
 std::span<const uint8_t> Corrupter::apply(Draws draws, std::span<const uint8_t> frame, Framing framing,
                                           uint64_t (&counts)[kCorruptKinds]) {
   if (!on() || frame.empty()) return frame;
-  // All four are drawn first: what is done with one does not move the others' draws.
+  // All are drawn first: what is done with one does not move the others' draws.
   const bool swap = draws.chance(settings_.swap_words);
   const bool repair = draws.chance(settings_.bits_repaired);
   const bool bits = draws.chance(settings_.bits);
   const bool cut = draws.chance(settings_.truncate);
-  if (!swap && !repair && !bits && !cut) return frame;
+  const bool forge =
+      settings_.forge > 0 && draws.chance(settings_.forge);  // worlds without it stay as they are
+  if (!swap && !repair && !bits && !cut && !forge) return frame;
   copy_.assign(frame.begin(), frame.end());
+  if (forge && forged(draws, framing)) ++counts[kCorruptForge];
   if (swap && swapped(draws, framing)) ++counts[kCorruptSwapWords];
   if (repair && repaired(draws, framing)) ++counts[kCorruptBitsRepaired];
   if (bits) {

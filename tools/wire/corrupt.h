@@ -1,7 +1,8 @@
 // Damage to frames, of kinds that different checks catch. Pure.
 //
 // The kinds that leave the Internet checksum right are there because that is what slips through real
-// networks (Phatpackets, section 3; docs/SOURCES.md): only an end-to-end CRC finds them.
+// networks (Phatpackets, section 3; docs/SOURCES.md): only an end-to-end CRC finds them. One kind is an
+// attacker's: it leaves the CRC right as well.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,6 +40,7 @@ enum CorruptKind : uint8_t {
   kCorruptBitsRepaired,
   kCorruptSwapWords,
   kCorruptTruncate,
+  kCorruptForge,
   kCorruptKinds,
 };
 
@@ -55,11 +57,13 @@ class Corrupter {
  private:
   bool on() const {
     return settings_.bits > 0 || settings_.bits_repaired > 0 || settings_.swap_words > 0 ||
-           settings_.truncate > 0;
+           settings_.truncate > 0 || settings_.forge > 0;
   }
   void invert_bits(Draws& draws, std::span<uint8_t> bytes);
   bool repaired(Draws& draws, Framing framing);
   bool swapped(Draws& draws, Framing framing);
+  bool forged(Draws& draws, Framing framing);
+  void mend_checksum(const UdpPlace& place);
 
   CorruptSettings settings_;
   std::vector<uint8_t> copy_;

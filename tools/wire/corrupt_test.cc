@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "dataplane/core/wire.h"
+#include "dataplane/crc/crc.h"
 #include "tools/wire/frames_for_test.h"
 #include "tools/wire/statistics_for_test.h"
 
@@ -172,9 +174,40 @@ TEST(Corrupt, DamagesBareDatagramsToo) {
   EXPECT_NE(damage({.swap_words = 1}, counting, 1, Framing::kUdpPayload).bytes, counting);
 }
 
+// A frame of ours under `crc`, as an attacker alters it: both checks hold.
+TEST(Corrupt, AForgedChunkHasOtherBytesAndARightCrc) {
+  for (const bool ip6 : {false, true}) {
+    for (uint64_t number = 1; number <= 200; ++number) {
+      Bytes frame = udp_frame(static_cast<uint32_t>(wire::kHeaderBytes + 9 + number * 7), ip6, number);
+      const size_t sluice = frame.size() - (wire::kHeaderBytes + 9 + number * 7);
+      frame[sluice] = wire::kVersion;
+      frame[sluice + 1] = 0;
+      wire::store_be16(&frame[sluice - 2], udp_checksum(frame, find_udp(frame, Framing::kEthernet)));
+      const Damaged damaged = damage({.forge = 1}, frame, number);
+      ASSERT_EQ(damaged.counts[kCorruptForge], 1U);
+      const auto crc_of = [&](const Bytes& of) {
+        const size_t payload = sluice + wire::kHeaderBytes;
+        return crc::reference(wire::CrcKind::kCrc64Ecma, 0, of.data() + payload, of.size() - payload);
+      };
+      EXPECT_EQ(crc_of(damaged.bytes), crc_of(frame));
+      EXPECT_EQ(udp_sum(damaged.bytes), 0xffffU);
+      EXPECT_GT(bits_that_differ(frame, damaged.bytes, sluice + wire::kHeaderBytes), 10);
+      EXPECT_EQ(bits_that_differ(frame, damaged.bytes),
+                bits_that_differ(frame, damaged.bytes, sluice + wire::kHeaderBytes) +
+                    std::popcount(static_cast<uint16_t>(wire::load_be16(&frame[sluice - 2]) ^
+                                                        wire::load_be16(&damaged.bytes[sluice - 2]))));
+    }
+  }
+}
+
+TEST(Corrupt, WhatIsNoChunkIsNotForged) {
+  const Bytes frame = udp_frame(300);  // of another version
+  EXPECT_EQ(damage({.forge = 1}, frame).bytes, frame);
+}
+
 // Whatever lengths a frame claims, only its own bytes are read.
 TEST(Corrupt, TrustsNoLengthInTheFrame) {
-  const CorruptSettings all{.bits = 0.5, .bits_repaired = 1, .swap_words = 1, .truncate = 0.5};
+  const CorruptSettings all{.bits = 0.5, .bits_repaired = 1, .swap_words = 1, .truncate = 0.5, .forge = 1};
   for (const bool ip6 : {false, true}) {
     const Bytes whole = udp_frame(60, ip6);
     for (size_t length = 1; length <= whole.size(); ++length) {

@@ -195,7 +195,8 @@ Json counters_json(const Direction& direction, uint64_t now_ns) {
   json["corrupted"] = {{"bits", path.corrupted[kCorruptBits]},
                        {"bits_repaired", path.corrupted[kCorruptBitsRepaired]},
                        {"swap_words", path.corrupted[kCorruptSwapWords]},
-                       {"truncate", path.corrupted[kCorruptTruncate]}};
+                       {"truncate", path.corrupted[kCorruptTruncate]},
+                       {"forge", path.corrupted[kCorruptForge]}};
   return json;
 }
 

@@ -47,6 +47,7 @@ void visit(Visitor& v, Settings& s) {
     v.real("bits_repaired", s.corrupt.bits_repaired, 1);
     v.real("swap_words", s.corrupt.swap_words, 1);
     v.real("truncate", s.corrupt.truncate, 1);
+    v.real("forge", s.corrupt.forge, 1);
     v.whole("bits_count", s.corrupt.bits_count, 1, 1000);
   });
   v.section("duplicate", [&] {

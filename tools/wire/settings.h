@@ -46,6 +46,7 @@ struct CorruptSettings {     // probabilities, each on its own
   double bits_repaired = 0;  // some bits of the UDP payload, and the UDP checksum is made right again
   double swap_words = 0;     // two 16-bit words of the UDP payload change places
   double truncate = 0;       // the end of the frame is missing
+  double forge = 0;          // a chunk is altered, and its CRC-64 and the UDP checksum are right
   uint32_t bits_count = 1;   // of `bits` and `bits_repaired`, different ones
   bool operator==(const CorruptSettings&) const = default;
 };

@@ -25,7 +25,8 @@ TEST(Settings, SurviveTheWayThroughJson) {
                    .length_l0_bytes = 1024,
                    .every_nth = 7,
                    .packets = {3, 1, 1ULL << 60}};
-  settings.corrupt = {.bits = 0.1, .bits_repaired = 0.2, .swap_words = 0.3, .truncate = 0.4, .bits_count = 5};
+  settings.corrupt = {
+      .bits = 0.1, .bits_repaired = 0.2, .swap_words = 0.3, .truncate = 0.4, .forge = 0.5, .bits_count = 5};
   settings.duplicate = {.probability = 0.25, .delay_us = 1.5};
   settings.delay = {.fixed_us = 1,
                     .exponential_us = 2,
