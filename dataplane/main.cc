@@ -151,16 +151,22 @@ int serve(const config::Node& node) {
   auto memory = lane::BoardMemory::create(info);
   if (!memory) return fail(memory.error());
   auto objects = std::make_unique<lane::ObjectTable>();
+  const auto keys = seal::SecretBox<lane::KeyTable>::make();
+  if (!keys) return fail({ErrorCode::kResources, "no memory for the keys of flows"});
+  if (!keys.locked())
+    warn("keys of flows may be swapped out, for memory cannot be locked: raise LimitMEMLOCK (ulimit -l)");
+  spdlog::info("AES-GCM by {}", seal::gcm_engine_name(seal::best_gcm_engine()));
   lane::WorkerEpochs epochs;
   for (uint32_t i = 0; i < info.workers; ++i) epochs.push_back(std::make_unique<std::atomic<uint64_t>>(0));
-  auto server =
-      lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, epochs, port.sends_any_memory());
+  auto server = lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, *keys, epochs,
+                                           port.sends_any_memory());
   if (!server) return fail(server.error());
 
   std::atomic<bool> stop{false};
   lane::WorkerShared shared{.port = port,
                             .board = memory->board(),
                             .objects = *objects,
+                            .keys = *keys,
                             .clock = lane::Clock::calibrate(),
                             .poll_busy = node.poll == "busy",
                             .stop = stop,

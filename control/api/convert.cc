@@ -115,6 +115,7 @@ node::Wishes wishes_of_any(const Request& request) {
       .lanes = options.lanes(),
       .rate_bps = options.rate_bps(),
       .crc = options.crc(),
+      .protection = options.protection(),
       .overwrite = options.overwrite(),
       .verify = options.verify(),
       .ip = options.ip(),
@@ -145,6 +146,7 @@ api::Session to_api(const transfer::View& view) {
   for (const rate::SizePoint& point : view.sizes.points) add_size(point, &session);
   if (view.sizes.law.per_byte > 0) session.set_loss_length_bytes(1 / view.sizes.law.per_byte);
   session.set_crc(view.crc);
+  session.set_protection(view.protection);
   session.set_rate_limit_bps(view.rate_limit_bps);
   session.set_rate_mode(view.rate_mode);
   session.set_rate_state(view.rate_state);

@@ -20,6 +20,18 @@ uint64_t AttachedBoard::counter(board::Counter counter) const {
   return sum;
 }
 
+// ---- flows -------------------------------------------------------------------------------------
+
+asio::awaitable<Status> AttachedBoard::hand_over_keys(board::AttachRequest& request) {
+  request.kind = board::AttachKind::kFlowKeys;
+  const Result<BoardLink::Reply> reply = co_await link_->request(request, -1);
+  explicit_bzero(request.secret, sizeof request.secret);
+  if (!reply) co_return reply.error();
+  if (reply->status == 0) co_return Status();
+  co_return Error{ErrorCode::kInternal, fmt::format("the dataplane did not take the keys of a flow: {}",
+                                                    std::strerror(reply->status))};
+}
+
 // ---- objects -----------------------------------------------------------------------------------
 
 asio::awaitable<Status> AttachedBoard::open_object(board::AttachRequest request, int fd, bool may_exist) {

@@ -25,6 +25,11 @@ class AttachedBoard : public std::enable_shared_from_this<AttachedBoard> {
   uint64_t generation() const { return link_->board()->generation; }
   uint64_t counter(board::Counter counter) const;  // all workers together
 
+  // ---- flows ----
+  // Before open_flow of BoardFlows, with next_tag. The worker refuses a flow whose keys did not come.
+  // The caller keeps `request` until then; its secret is wiped.
+  asio::awaitable<Status> hand_over_keys(board::AttachRequest& request);
+
   // ---- objects ----
   asio::awaitable<Status> open_object(board::AttachRequest request, int fd, bool may_exist);
   asio::awaitable<void> close_object(SessionSlotId session, ObjectId object);

@@ -174,6 +174,24 @@ TEST_F(AttachedTest, SaysWhatTheBoardSays) {
   EXPECT_EQ(board_->counter(kCounter), 21U) << "of the two workers that there are";
 }
 
+TEST_F(AttachedTest, HandsOverTheKeysOfAFlow) {
+  AttachRequest request{.flow = 7, .tag = 9, .protection = 2};
+  std::fill(std::begin(request.secret), std::end(request.secret), 0x77);
+  EXPECT_TRUE(run(board_->hand_over_keys(request)));
+  ASSERT_EQ(dataplane_.requests.size(), 1U);
+  const AttachRequest& came = dataplane_.requests[0];
+  EXPECT_EQ(came.kind, AttachKind::kFlowKeys);
+  EXPECT_EQ(came.flow, 7U);
+  EXPECT_EQ(came.tag, 9U);
+  EXPECT_EQ(came.protection, 2U);
+  EXPECT_EQ(came.secret[31], 0x77);
+  EXPECT_EQ(request.secret[31], 0) << "it is wiped";
+  dataplane_.status = EBUSY;
+  const Status refused = run(board_->hand_over_keys(request));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("keys"), std::string::npos);
+}
+
 TEST_F(AttachedTest, OpensObjects) {
   EXPECT_TRUE(open_object(0, false));
   ASSERT_EQ(dataplane_.requests.size(), 1U);

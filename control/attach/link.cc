@@ -101,8 +101,7 @@ asio::awaitable<void> BoardLink::read_loop(std::shared_ptr<BoardLink> /*self*/) 
 }
 
 asio::awaitable<bool> BoardLink::send(const board::AttachRequest& request, int fd) {
-  board::AttachRequest copy = request;
-  iovec part{&copy, sizeof copy};
+  iovec part{const_cast<board::AttachRequest*>(&request), sizeof request};
   alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
@@ -128,7 +127,7 @@ asio::awaitable<bool> BoardLink::send(const board::AttachRequest& request, int f
   }
 }
 
-asio::awaitable<Result<BoardLink::Reply>> BoardLink::request(board::AttachRequest request, int fd) {
+asio::awaitable<Result<BoardLink::Reply>> BoardLink::request(const board::AttachRequest& request, int fd) {
   const std::shared_ptr<BoardLink> self = shared_from_this();
   const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node ended: start it"};
   const uint64_t turn = next_turn_++;

@@ -83,7 +83,7 @@ uint32_t BoardFlows::worker_of(const board::FlowConfig& config) const {
 
 void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user) {
   board::FlowSlot& flow_slot = flow(slot);
-  const uint32_t tag = flow_slot.config.tag + 1;
+  const uint32_t tag = next_tag(slot);
   flow_slot.config = config;
   flow_slot.config.tag = tag;
   flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);

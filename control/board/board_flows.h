@@ -44,6 +44,8 @@ class BoardFlows {
   // ---- flows ----
   board::FlowSlot& flow(FlowSlotId slot) { return board_.flows[slot.value()]; }
   void open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user);
+  // That the next flow of this slot will have.
+  uint32_t next_tag(FlowSlotId slot) const { return board_.flows[slot.value()].config.tag + 1; }
   void close_flow(FlowSlotId slot);
   // Frees the slot: at once when its flow is closed or was never opened, else when the worker says so.
   void release_flow(FlowSlotId slot);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kCrcKindMax = static_cast<uint32_t>(wire::CrcKind::kCrc64Ecma);
 constexpr uint32_t kVerdictMax = static_cast<uint32_t>(transfer::DeadlineVerdict::kDoubtful);
+constexpr uint32_t kProtectionMax = static_cast<uint32_t>(wire::Protection::kAes256Gcm);
 constexpr uint32_t kFamilyMax = static_cast<uint32_t>(transfer::IpFamily::kIp6);
 
 // ---- to rows -------------------------------------------------------------------------------------
@@ -31,6 +32,7 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_chunk_reason(static_cast<uint32_t>(from.chunk_reason));
   to->set_reach(static_cast<uint32_t>(from.reach));
   to->set_chunk_auto(from.chunk_auto);
+  to->set_protection(static_cast<uint32_t>(from.protection));
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {
@@ -69,7 +71,7 @@ void put(const transfer::Summary& from, Summary* to) {
 
 std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   if (from.crc_kind() > kCrcKindMax || from.rate_mode() >= rate::kModeNames.size() ||
-      from.reach() > static_cast<uint32_t>(board::Reach::kWeOpen)) {
+      from.reach() > static_cast<uint32_t>(board::Reach::kWeOpen) || from.protection() > kProtectionMax) {
     return std::nullopt;
   }
   transfer::Agreement to;
@@ -92,6 +94,7 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   to.chunk_reason = rate::size_reason_of(from.chunk_reason());
   to.chunk_auto = from.chunk_auto();
   to.reach = static_cast<board::Reach>(from.reach());
+  to.protection = static_cast<wire::Protection>(from.protection());
   return to;
 }
 
@@ -133,7 +136,8 @@ Leg only_leg_of(const SessionRecord& record) {
 }
 
 std::optional<transfer::Request> request_of(const Request& from) {
-  if (from.crc_kind() > kCrcKindMax || from.family() > kFamilyMax) return std::nullopt;
+  if (from.crc_kind() > kCrcKindMax || from.family() > kFamilyMax || from.protection() > kProtectionMax)
+    return std::nullopt;
   if (from.rate_mode() >= rate::kModeNames.size()) return std::nullopt;
   if (from.deadline_policy() >= deadline::kPolicyNames.size()) return std::nullopt;
   transfer::Request to;
@@ -150,6 +154,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.min_rate_bps = from.min_rate_bps();
   to.options.deadline_unix_ns = from.deadline_unix_ns();
   to.options.deadline_policy = static_cast<deadline::Policy>(from.deadline_policy());
+  to.options.protection = static_cast<wire::Protection>(from.protection());
   to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
   to.destination = from.destination();
   to.source_bytes = from.source_bytes();
@@ -212,6 +217,7 @@ std::string encode(const transfer::Request& request) {
   to.set_min_rate_bps(request.options.min_rate_bps);
   to.set_deadline_unix_ns(request.options.deadline_unix_ns);
   to.set_deadline_policy(static_cast<uint32_t>(request.options.deadline_policy));
+  to.set_protection(static_cast<uint32_t>(request.options.protection));
   to.set_source_bytes(request.source_bytes);
   return to.SerializeAsString();
 }

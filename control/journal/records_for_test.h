@@ -14,10 +14,10 @@ template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::File> : Fields<14> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
-template <> struct Count<transfer::Agreement> : Fields<16> {};
+template <> struct Count<transfer::Agreement> : Fields<17> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<13> {};
+template <> struct Count<transfer::Options> : Fields<14> {};
 template <> struct Count<transfer::Record> : Fields<12> {};
 template <> struct Count<transfer::Request> : Fields<4> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
@@ -44,7 +44,8 @@ inline transfer::Agreement sample_agreement() {
           .mode = rate::Mode::kCubic,
           .expected_loss_ppm = 20'000,
           .chunk_reason = rate::SizeReason::kPath,
-          .chunk_auto = true};
+          .chunk_auto = true,
+          .protection = wire::Protection::kAes256Gcm};
 }
 
 inline transfer::Request sample_request() {
@@ -60,7 +61,8 @@ inline transfer::Request sample_request() {
                       .expected_loss_ppm = 30'000,
                       .min_rate_bps = 1'000'000,
                       .deadline_unix_ns = 1LL << 60,
-                      .deadline_policy = deadline::Policy::kStop},
+                      .deadline_policy = deadline::Policy::kStop,
+                      .protection = wire::Protection::kAes256Gcm},
           .source_paths = {"/export/a", "/export/b"},
           .destination = "incoming/",
           .source_bytes = 1ULL << 50};

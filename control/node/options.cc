@@ -15,6 +15,19 @@ constexpr double kExpectedLossMax = transfer::kExpectedLossPpmMax * 1e-6;
 
 Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
 
+// The node's is the least.
+Result<wire::Protection> parse_protection(const std::string& wish, const config::Node& node) {
+  const wire::Protection least = wire::protection_of(node.protection).value_or(wire::Protection::kAes128Gcm);
+  if (wish.empty()) return least;
+  const std::optional<wire::Protection> wanted = wire::protection_of(wish);
+  if (!wanted) return usage(fmt::format("protection = \"{}\": use aes-128-gcm, aes-256-gcm or crc", wish));
+  if (*wanted < least)
+    return usage(
+        fmt::format("protection = \"{}\": this node wants {} at least ([transfer] protection in node.toml)",
+                    wish, node.protection));
+  return *wanted;
+}
+
 }  // namespace
 
 Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node& node) {
@@ -38,6 +51,9 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   } else {
     return usage(fmt::format("crc = \"{}\": use crc64, crc32c, or none into null:", crc));
   }
+  const Result<wire::Protection> protection = parse_protection(wishes.protection, node);
+  if (!protection) return protection.error();
+  result.protection = *protection;
   if (wishes.ip == "4") {
     result.family = IpFamily::kIp4;
   } else if (wishes.ip == "6") {

@@ -42,6 +42,27 @@ TEST(Options, NameWhatIsWrongAndFillInTheNodesDefaults) {
   asked.chunk_auto = false;
 }
 
+TEST(Options, TheNodesProtectionCanOnlyBeRaised) {
+  config::Node node;
+  Wishes asked;
+  EXPECT_EQ(parse_options(asked, node)->protection, wire::Protection::kAes128Gcm);
+  asked.protection = "aes-256-gcm";
+  EXPECT_EQ(parse_options(asked, node)->protection, wire::Protection::kAes256Gcm);
+  asked.protection = "crc";
+  const auto lowered = parse_options(asked, node);
+  ASSERT_FALSE(lowered);
+  EXPECT_EQ(lowered.error().code, ErrorCode::kUsage);
+  EXPECT_NE(lowered.error().message.find("aes-128-gcm at least"), std::string::npos)
+      << lowered.error().message;
+  asked.protection = "rot13";
+  EXPECT_NE(parse_options(asked, node).error().message.find("rot13"), std::string::npos);
+  node.protection = "crc";
+  asked.protection.clear();
+  EXPECT_EQ(parse_options(asked, node)->protection, wire::Protection::kCrc);
+  asked.protection = "aes-128-gcm";
+  EXPECT_EQ(parse_options(asked, node)->protection, wire::Protection::kAes128Gcm);
+}
+
 TEST(Options, OfADeadlineAreATimeAndOneOfThreePolicies) {
   config::Node node;
   Wishes asked;

@@ -71,6 +71,7 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   to->set_rate_mode(static_cast<RateMode>(m.rate_mode));
   to->set_expected_loss_ppm(m.expected_loss_ppm);
   to->set_learn_address(m.learn_address);
+  to->set_protection(static_cast<Protection>(m.protection));
 }
 
 void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
@@ -86,6 +87,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
   to->set_data_ip(m.data_ip);
   for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
   to->set_learns_address(m.learns_address);
+  to->set_protection(static_cast<Protection>(m.protection));
 }
 
 void put(const transfer::TransferRequest& m, PeerMessage* wire) {
@@ -217,7 +219,8 @@ transfer::Specification take(const Specification& m) {
           // A mode that is not known stays one.
           .rate_mode = static_cast<rate::Mode>(std::min(static_cast<uint32_t>(m.rate_mode()), 255U)),
           .expected_loss_ppm = m.expected_loss_ppm(),
-          .learn_address = m.learn_address()};
+          .learn_address = m.learn_address(),
+          .protection = static_cast<uint32_t>(m.protection())};
 }
 
 transfer::SpecificationSet take(const SpecificationSet& m) {
@@ -231,7 +234,8 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
           .udp_checksum = m.udp_checksum(),
           .data_ip = m.data_ip(),
           .udp_ports = list_of(m.udp_ports()),
-          .learns_address = m.learns_address()};
+          .learns_address = m.learns_address(),
+          .protection = static_cast<uint32_t>(m.protection())};
 }
 
 transfer::TransferOffer take(const TransferOffer& m) {

@@ -51,6 +51,10 @@ class Connection {
   virtual asio::awaitable<void> flush() = 0;
   virtual void set_stage(Stage stage) = 0;
   virtual void close() = 0;  // a pending receive returns kPeerUnreachable
+  // Fills `out` with what both ends of this connection have, and nobody else (RFC 8446, 7.5). False once it
+  // has ended.
+  virtual bool export_secret(std::string_view label, std::span<const uint8_t> context,
+                             std::span<uint8_t> out) const = 0;
   virtual const identity::Peer& peer() const = 0;
   virtual std::string remote_address() const = 0;
 };

@@ -39,6 +39,27 @@ TEST_F(ConnectionTest, AMessageOfNearlyTheLimitArrivesWhole) {
   EXPECT_EQ(message->failure().message(), words);
 }
 
+TEST_F(ConnectionTest, BothEndsExportOneSecretAndEachConnectionAnother) {
+  auto [caller, called] = pair();
+  auto [other, other_called] = pair();
+  const std::vector<uint8_t> context = {1, 2, 3};
+  using Secret = std::array<uint8_t, 32>;
+  const auto secret = [](const Connection& of, std::string_view label, const std::vector<uint8_t>& with) {
+    Secret out{};
+    EXPECT_TRUE(of.export_secret(label, with, out));
+    return out;
+  };
+  const Secret one = secret(*caller, "EXPORTER-sluice-flow-v1", context);
+  EXPECT_EQ(one, secret(*called, "EXPORTER-sluice-flow-v1", context));
+  EXPECT_NE(one, Secret{});
+  EXPECT_NE(one, secret(*caller, "EXPORTER-sluice-flow-v1", {1, 2, 4}));
+  EXPECT_NE(one, secret(*caller, "EXPORTER-other", context));
+  EXPECT_NE(one, secret(*other, "EXPORTER-sluice-flow-v1", context));
+  caller->close();
+  Secret out{};
+  EXPECT_FALSE(caller->export_secret("EXPORTER-sluice-flow-v1", context, out));
+}
+
 TEST_F(ConnectionTest, AMessageBeyondTheLimitIsNotSent) {
   auto [caller, called] = pair();
   EXPECT_FALSE(caller->send(failure(7, std::string(kMessageBytesMax, 'x'))));

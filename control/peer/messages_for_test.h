@@ -25,8 +25,8 @@ template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
-template <> struct Count<transfer::Specification> : Fields<19> {};
-template <> struct Count<transfer::SpecificationSet> : Fields<11> {};
+template <> struct Count<transfer::Specification> : Fields<20> {};
+template <> struct Count<transfer::SpecificationSet> : Fields<12> {};
 template <> struct Count<transfer::TransferOffer> : Fields<6> {};
 template <> struct Count<transfer::TransferReady> : Fields<3> {};
 template <> struct Count<transfer::TransferRequest> : Fields<1> {};
@@ -79,7 +79,8 @@ inline std::vector<Message> sample_messages() {
                     .udp_ports = {47000, 65535},
                     .rate_mode = rate::Mode::kCubic,
                     .expected_loss_ppm = 10'000,
-                    .learn_address = true},
+                    .learn_address = true,
+                    .protection = 2},
       SpecificationSet{.lanes = 2,
                        .chunk_bytes = 8192,
                        .chunk_reason = rate::SizeReason::kPath,
@@ -90,7 +91,8 @@ inline std::vector<Message> sample_messages() {
                        .udp_checksum = true,
                        .data_ip = ip6,
                        .udp_ports = {47002, 47003},
-                       .learns_address = true},
+                       .learns_address = true,
+                       .protection = 1},
       TransferRequest{.source_paths = {"/export/a", "/export/\xc3\xbc"}},
       TransferOffer{.files = {{.number = 4095,
                                .name = "\xe6\x95\xb0",

@@ -136,6 +136,11 @@ asio::awaitable<Result<std::string>> Stream::read_frame(asio::error_code* failur
   co_return *read_ended_;
 }
 
+bool Stream::export_secret(std::string_view label, std::span<const uint8_t> context, std::span<uint8_t> out) {
+  return !closed_ && SSL_export_keying_material(tls_.native_handle(), out.data(), out.size(), label.data(),
+                                                label.size(), context.data(), context.size(), 1) == 1;
+}
+
 Status Stream::send_frame(std::string frame) {
   if (closed_) return unreachable("closed here");
   if (write_ended_) return *write_ended_;

@@ -13,7 +13,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/peer/frame_memory.h"
@@ -84,6 +86,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   asio::awaitable<Result<std::string>> read_frame(asio::error_code* failure = nullptr);
   asio::awaitable<void> flush();
 
+  // As Connection::export_secret.
+  bool export_secret(std::string_view label, std::span<const uint8_t> context, std::span<uint8_t> out);
   // Queues a frame (length included).
   Status send_frame(std::string frame);
   // Ends the stream for a reason found above it, e.g. a message that does not parse.

@@ -50,6 +50,10 @@ class StreamConnection final : public Connection {
     stream_->set_frame_bytes_max(bytes_max_of(stage));
   }
   void close() override { stream_->close(); }
+  bool export_secret(std::string_view label, std::span<const uint8_t> context,
+                     std::span<uint8_t> out) const override {
+    return stream_->export_secret(label, context, out);
+  }
   const identity::Peer& peer() const override { return peer_; }
   std::string remote_address() const override { return stream_->remote(); }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/leg_flows.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <random>
@@ -22,10 +25,18 @@ Error no_dataplane() {
 }  // namespace
 
 LegFlows::LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
-                   std::shared_ptr<TransferFiles> files)
-    : services_(std::move(services)), queue_(std::move(queue)), leg_(leg), files_(std::move(files)) {}
+                   std::string session_id, const LegStream& stream, std::shared_ptr<TransferFiles> files)
+    : services_(std::move(services)),
+      queue_(std::move(queue)),
+      leg_(leg),
+      session_id_(std::move(session_id)),
+      stream_(stream),
+      files_(std::move(files)) {}
 
-LegFlows::~LegFlows() { services_->board->leave(this); }
+LegFlows::~LegFlows() {
+  *self_ = nullptr;
+  services_->board->leave(this);
+}
 
 void LegFlows::join() { services_->board->join(this); }
 
@@ -48,6 +59,8 @@ void LegFlows::on_attached(control::AttachedBoard& board) {
 
 void LegFlows::on_board_lost() {
   flows_.clear();
+  opening_.clear();
+  close_when_open_.clear();
   const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node ended: start it"};
   if (std::exchange(asked_flows_, false)) post(transfer::FlowsReserved{.leg = leg_, .status = gone});
   if (std::exchange(asked_buffers_, false)) post(transfer::BuffersReserved{.leg = leg_, .status = gone});
@@ -175,11 +188,43 @@ void LegFlows::perform(const transfer::OpenFlow& effect) {
   board::FlowConfig config = effect.config;
   config.session = flows_.session()->value();
   config.status_interval_ns = kStatusIntervalNs;
-  flows()->open_flow(flows_.slot(effect.lane), config, this);
-  services_->board->expect_answers();
+  const FlowSlotId slot = flows_.slot(effect.lane);
+  // Without a secret, as when the stream has just ended, the worker refuses the flow, and says so.
+  const auto secret = stream_.flow_secret(session_id_, config.flow_id, effect.lane);
+  if (!secret) {
+    services_->board->expect_answers();
+    return flows()->open_flow(slot, config, this);
+  }
+  const auto keys = std::make_shared<board::AttachRequest>();
+  keys->flow = slot.value();
+  keys->tag = flows()->next_tag(slot);
+  keys->protection = static_cast<uint32_t>(effect.protection);
+  std::copy(secret->bytes.begin(), secret->bytes.end(), keys->secret);
+  opening_.insert(effect.lane);
+  asio::co_spawn(services_->io,
+                 open_with_keys(self_, services_->board->attached(), effect.lane, keys, config),
+                 asio::detached);
+}
+
+asio::awaitable<void> LegFlows::open_with_keys(std::shared_ptr<LegFlows*> self,
+                                               std::shared_ptr<control::AttachedBoard> board, LaneId lane,
+                                               std::shared_ptr<board::AttachRequest> keys,
+                                               board::FlowConfig config) {
+  Status handed = co_await board->hand_over_keys(*keys);
+  LegFlows* const its = *self;
+  if (its == nullptr || board->lost() || its->opening_.erase(lane) == 0) co_return;
+  if (!handed) spdlog::warn("{}", handed.error().message);  // the worker then refuses the flow
+  const FlowSlotId slot(keys->flow);
+  board->flows().open_flow(slot, config, its);
+  its->services_->board->expect_answers();
+  if (its->close_when_open_.erase(lane) != 0) board->flows().close_flow(slot);
 }
 
 void LegFlows::perform(const transfer::CloseFlow& effect) {
+  if (opening_.contains(effect.lane)) {
+    close_when_open_.insert(effect.lane);
+    return;
+  }
   if (flows() == nullptr || !flows_.contains(effect.lane)) return;
   flows()->close_flow(flows_.slot(effect.lane));
   services_->board->expect_answers();

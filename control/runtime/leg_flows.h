@@ -7,11 +7,14 @@
 #include <asio/awaitable.hpp>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "control/board/flow_set.h"
 #include "control/board/user.h"
 #include "control/runtime/events.h"
+#include "control/runtime/leg_stream.h"
 #include "control/runtime/services.h"
 #include "control/runtime/transfer_files.h"
 
@@ -19,8 +22,9 @@ namespace sluice::runtime {
 
 class LegFlows final : public control::BoardUser {
  public:
+  // `stream`: the leg's, which outlives this; the keys of flows come from there.
   LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue, transfer::LegId leg,
-           std::shared_ptr<TransferFiles> files);
+           std::string session_id, const LegStream& stream, std::shared_ptr<TransferFiles> files);
   ~LegFlows();
   LegFlows(const LegFlows&) = delete;
   LegFlows& operator=(const LegFlows&) = delete;
@@ -56,7 +60,11 @@ class LegFlows final : public control::BoardUser {
   control::BoardFlows* flows() const;  // nothing while there is no dataplane
   void post(transfer::Event event) const;
   void granted(const control::FlowsGranted& granted);
-  // Coroutines outlive this object: they take what they need with them.
+  // Coroutines outlive this object: they take what they need with them, or find nothing in `self`.
+  static asio::awaitable<void> open_with_keys(std::shared_ptr<LegFlows*> self,
+                                              std::shared_ptr<control::AttachedBoard> board, LaneId lane,
+                                              std::shared_ptr<board::AttachRequest> keys,
+                                              board::FlowConfig config);
   static asio::awaitable<void> release(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
                                        std::shared_ptr<control::AttachedBoard> board, SessionSlotId session,
                                        transfer::LegId leg);
@@ -75,11 +83,18 @@ class LegFlows final : public control::BoardUser {
   const std::shared_ptr<Services> services_;
   const std::weak_ptr<EventQueue> queue_;
   const transfer::LegId leg_;
+  const std::string session_id_;
+  const LegStream& stream_;
   const std::shared_ptr<TransferFiles> files_;
   control::FlowSet flows_;
   std::optional<transfer::ClaimFlows> claim_;
   bool asked_flows_ = false;
   bool asked_buffers_ = false;
+  // Flows whose keys are on their way to the dataplane: those are opened when they are there, and these
+  // closed then.
+  std::set<LaneId> opening_;
+  std::set<LaneId> close_when_open_;
+  const std::shared_ptr<LegFlows*> self_ = std::make_shared<LegFlows*>(this);
 };
 
 }  // namespace sluice::runtime

@@ -38,6 +38,17 @@ LegStream::~LegStream() {
 
 void LegStream::post(transfer::Event event) { post_to(queue_, std::move(event)); }
 
+std::optional<transfer::FlowSecret> LegStream::flow_secret(std::string_view session_id, uint64_t flow_id,
+                                                           LaneId lane) const {
+  const auto context = transfer::flow_secret_context(session_id, flow_id, lane);
+  transfer::FlowSecret secret;
+  if (!stream_ || !context ||
+      !stream_->connection->export_secret(transfer::kFlowSecretLabel, *context, secret.bytes)) {
+    return std::nullopt;
+  }
+  return secret;
+}
+
 // ---- connections -------------------------------------------------------------------------------
 
 LegStream::LinePtr LegStream::begin(std::shared_ptr<peer::Connection> connection, Use use) {

@@ -9,11 +9,14 @@
 #include <asio/awaitable.hpp>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "control/peer/connection.h"
 #include "control/runtime/events.h"
 #include "control/runtime/services.h"
+#include "control/transfer/flow_secret.h"
 
 namespace sluice::runtime {
 
@@ -36,6 +39,10 @@ class LegStream {
   void perform(const transfer::RefuseCall& effect);
   void perform(const transfer::Send& effect);
   void perform(const transfer::HangUp& effect);
+  // The secret of a flow that was named on the leg's stream (docs/WIRE.md 1.3); nothing if there is no stream
+  // any more.
+  std::optional<transfer::FlowSecret> flow_secret(std::string_view session_id, uint64_t flow_id,
+                                                  LaneId lane) const;
   // The peer has called with this Hello. An earlier call of it that still waits is ended.
   void peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello);
 

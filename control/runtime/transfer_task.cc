@@ -11,6 +11,7 @@ namespace sluice::runtime {
 transfer::Settings settings_of(const config::Node& node) {
   return {.node_name = node.name,
           .udp_checksum_always = node.udp_checksum == "always",
+          .protection = wire::protection_of(node.protection).value_or(wire::Protection::kAes128Gcm),
           .calls_only = node.calls_only(),
           .partition_bytes = node.partition_bytes,
           .sync_lag_bytes = node.sync_lag_bytes,
@@ -40,7 +41,10 @@ void TransferTask::start() {
     const transfer::LegId id(i);
     legs_.push_back({.stream = std::make_unique<LegStream>(services_, weak_from_this(), id,
                                                            transfer_->leg(id).peer_name()),
-                     .flows = std::make_unique<LegFlows>(services_, weak_from_this(), id, files_)});
+                     .flows = nullptr});
+    Leg& leg = legs_.back();
+    leg.flows =
+        std::make_unique<LegFlows>(services_, weak_from_this(), id, transfer_->id(), *leg.stream, files_);
   }
   // What a former control left is claimed with the first step, before the board is heard of.
   post(transfer::Begin{});

@@ -63,10 +63,13 @@ struct ShrinkLanes {  // gives back the reserved flows behind the first `lanes`
   LegId leg;
   uint32_t lanes = 0;
 };
-struct OpenFlow {  // the session's slot is filled in by the performer -> FlowEvent kFlowOpened
+// The performer fills in the session's slot, and hands over the flow's secret, which it takes from the leg's
+// stream.
+struct OpenFlow {  // -> FlowEvent kFlowOpened
   LegId leg;
   LaneId lane;
   board::FlowConfig config;
+  wire::Protection protection{};
 };
 struct CloseFlow {  // -> FlowEvent kFlowClosed
   LegId leg;

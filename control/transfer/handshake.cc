@@ -217,7 +217,8 @@ Status Handshake::answer_specification(uint64_t now_ns, Effects& out) {
 Abilities Handshake::abilities(uint64_t now_ns) const {
   Abilities able{.port = dataplane_.port,
                  .udp_checksum_always = around_.settings.udp_checksum_always,
-                 .calls_only = around_.settings.calls_only};
+                 .calls_only = around_.settings.calls_only,
+                 .protection = around_.settings.protection};
   if (around_.job.role != Role::kSource) return able;
   const rate::PathSizes& sizes = around_.settings.paths->sizes();
   const auto path = [&](bool ip4) {
@@ -244,6 +245,10 @@ Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet
         fmt::format("the session was cut into extents of {} bytes with {}, which {} does not take any "
                     "more: configure it as before, or begin another session",
                     job.terms->extent_bytes, wire::crc_kind_name(job.terms->crc_kind), around_.peer_name)};
+  }
+  if (agreement->protection == wire::Protection::kCrc) {
+    out.log(LogLevel::kWarn,
+            "data are neither encrypted nor authenticated: [transfer] protection is \"crc\" at both nodes");
   }
   around_.agreement = std::move(*agreement);
   around_.lanes.shrink(around_.agreement.lanes, out);

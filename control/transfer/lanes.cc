@@ -39,6 +39,9 @@ Error why_refused(int reason, uint16_t local_port) {
     case EPERM:
     case EACCES:
       return {ErrorCode::kDevice, "this host forbids UDP to the peer's data address: see its firewall"};
+    case ENOKEY:
+      return {ErrorCode::kPeerUnreachable,
+              "the control connection ended before the keys of a flow were taken from it"};
     case EMFILE:
     case ENFILE:
     case ENOMEM:
@@ -109,8 +112,10 @@ void LaneSet::open(const Agreement& agreement, Role role, Effects& out) {
     Lane& lane = lanes_[LaneId(i)];
     CHECK(lane.state == State::kReserved, "a flow is opened once");
     lane.state = State::kOpening;
-    out.add(OpenFlow{
-        .leg = leg_, .lane = LaneId(i), .config = config(lane, agreement, role, agreement.peer_ports[i])});
+    out.add(OpenFlow{.leg = leg_,
+                     .lane = LaneId(i),
+                     .config = config(lane, agreement, role, agreement.peer_ports[i]),
+                     .protection = agreement.protection});
   }
 }
 

@@ -106,6 +106,7 @@ TEST_F(Lanes, TheReasonOfARefusalDecidesWhetherItIsTriedAgain) {
   EXPECT_EQ(refusal(ENETUNREACH).code, ErrorCode::kPeerUnreachable);
   EXPECT_EQ(refusal(EPERM).code, ErrorCode::kDevice);
   EXPECT_EQ(refusal(ENOBUFS).code, ErrorCode::kResources);
+  EXPECT_EQ(refusal(ENOKEY).code, ErrorCode::kPeerUnreachable) << "the connection that had its keys is gone";
 }
 
 TEST_F(Lanes, OneThatIsRefusedIsAnErrorAndIsClosedLikeTheOthers) {

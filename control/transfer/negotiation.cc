@@ -60,6 +60,8 @@ Status check_ports(const std::vector<uint32_t>& ports) {
   return {};
 }
 
+bool known_protection(uint32_t protection) { return protection < std::size(wire::kProtectionNames); }
+
 Status check_specification(const Specification& spec) {
   if (spec.role != OfferedRole::kSource && spec.role != OfferedRole::kDestination) {
     return incompatible("the peer's specification has no role");
@@ -73,6 +75,8 @@ Status check_specification(const Specification& spec) {
   if (spec.rate_bps_max == 0) return incompatible("the peer's specification has no rate");
   if (static_cast<size_t>(spec.rate_mode) >= rate::kModeNames.size())
     return incompatible("the peer wants a rate mode that is not known here: use adaptive, fixed or cubic");
+  if (!known_protection(spec.protection))
+    return incompatible("the peer wants a protection that is not known here: upgrade this node");
   if (spec.expected_loss_ppm > kExpectedLossPpmMax)
     return incompatible("the peer expects more loss than 95 %");
   return check_ports(spec.udp_ports);
@@ -160,6 +164,7 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.rate_mode = options.mode;
   spec.expected_loss_ppm = options.expected_loss_ppm;
   spec.learn_address = abilities.calls_only;
+  spec.protection = static_cast<uint32_t>(std::max(options.protection, abilities.protection));
   return spec;
 }
 
@@ -207,6 +212,7 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   set.udp_checksum =
       spec.udp_checksum_needed || abilities.udp_checksum_always || port.udp_checksum_offload != 0;
   set.learns_address = spec.learn_address;
+  set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
   return set;
 }
 
@@ -236,6 +242,9 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
   if (std::find(kinds.begin(), kinds.end(), set.crc_kind) == kinds.end()) {
     return incompatible("the peer chose another CRC kind");
   }
+  if (!known_protection(set.protection) || set.protection < spec.protection)
+    return incompatible(
+        "the peer chose a weaker protection than this node wants, or one that it does not know");
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
   if (spec.learn_address && !set.learns_address) {
@@ -260,7 +269,8 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .mode = spec.rate_mode,
                    .expected_loss_ppm = spec.expected_loss_ppm,
                    .chunk_reason = set.chunk_reason,
-                   .chunk_auto = spec.chunk_auto};
+                   .chunk_auto = spec.chunk_auto,
+                   .protection = static_cast<wire::Protection>(set.protection)};
   // One that is learnt is judged when it comes (lane::FlowChannel).
   const bool learnt = result.reach == board::Reach::kPeerOpens;
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !learnt && !problem.empty()) {

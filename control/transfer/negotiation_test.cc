@@ -196,6 +196,34 @@ TEST(Negotiation, UdpChecksumWhenEitherSideNeedsIt) {
   EXPECT_TRUE(negotiate(always, node_with(true, false), wishes(), 1, 1)->other.udp_checksum);
 }
 
+TEST(Negotiation, TheStricterProtectionCounts) {
+  using wire::Protection;
+  for (const Protection a : {Protection::kCrc, Protection::kAes128Gcm, Protection::kAes256Gcm}) {
+    for (const Protection b : {Protection::kCrc, Protection::kAes128Gcm, Protection::kAes256Gcm}) {
+      for (const Protection asked : {Protection::kCrc, Protection::kAes128Gcm, Protection::kAes256Gcm}) {
+        Abilities caller = node_with(true, false);
+        Abilities called = node_with(true, false);
+        Options options = wishes();
+        caller.protection = a;
+        called.protection = b;
+        options.protection = asked;
+        const auto outcome = negotiate(caller, called, options, 1, 1);
+        EXPECT_EQ(outcome->initiator.protection, std::max({a, b, asked}));
+        EXPECT_EQ(outcome->other.protection, outcome->initiator.protection);
+      }
+    }
+  }
+}
+
+TEST(Negotiation, AProtectionThatIsNotKnownIsRefused) {
+  const Abilities node = node_with(true, false);
+  Specification spec = *make_specification(node, wishes(), Role::kSource, false, {47000});
+  spec.protection = 3;
+  const auto lanes = lanes_for(spec, 1);
+  ASSERT_FALSE(lanes);
+  EXPECT_NE(lanes.error().message.find("protection"), std::string::npos);
+}
+
 TEST(Negotiation, RateIsTheSmallerLimit) {
   Abilities slow = node_with(true, false);
   slow.port.rate_bps_max = 1'000'000'000;
@@ -229,6 +257,9 @@ TEST(Negotiation, AnAnswerBeyondTheOfferIsRefused) {
   EXPECT_TRUE(refused([](auto& s) { s.data_ip = "abc"; }));
   EXPECT_TRUE(refused([](auto& s) { s.data_ip = std::string(16, 1); }));
   EXPECT_TRUE(refused([](auto& s) { s.udp_ports[0] = 70000; }));
+  EXPECT_TRUE(refused([](auto& s) { s.protection = 0; })) << "weaker than what was asked for";
+  EXPECT_TRUE(refused([](auto& s) { s.protection = 3; }));
+  EXPECT_FALSE(refused([](auto& s) { s.protection = 2; })) << "stricter";
 }
 
 // As either side meets it: the peer's word is all there is to say where the data goes.

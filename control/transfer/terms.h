@@ -50,6 +50,8 @@ struct Options {
   uint64_t min_rate_bps = 0;       // slower than this for a while, it fails; 0: it never does
   int64_t deadline_unix_ns = 0;    // when all is to be done; 0: there is none
   deadline::Policy deadline_policy = deadline::Policy::kRefuse;
+  wire::Protection protection =
+      wire::Protection::kAes128Gcm;  // the least; the node's counts if it is stricter
 };
 
 // What an operator of this node asked for. The other node has none.
@@ -81,6 +83,7 @@ struct Agreement {
   uint32_t expected_loss_ppm = 0;
   rate::SizeReason chunk_reason = rate::SizeReason::kAgreed;
   bool chunk_auto = false;  // the source measures which size brings most
+  wire::Protection protection = wire::Protection::kCrc;
 
   bool ip4() const { return peer_ip[10] == 0xFF && peer_ip[11] == 0xFF; }
   rate::Terms rate_terms() const {
@@ -93,6 +96,7 @@ struct Agreement {
 struct Settings {
   std::string node_name;
   bool udp_checksum_always = false;
+  wire::Protection protection = wire::Protection::kAes128Gcm;  // the least for data
   bool calls_only = false;  // it does not listen: a NAT or a firewall is before it
   uint64_t partition_bytes = 64U << 20;
   uint64_t sync_lag_bytes = 64U << 20;

@@ -326,6 +326,7 @@ View Transfer::overview(uint64_t now_ns) const {
     if (curve != nullptr) view.sizes = *curve;
   }
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
+  if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
   view.rate_limit_bps = leg.agreement().rate_bps;
   if (job_.limit_bps != 0) view.rate_limit_bps = std::min(view.rate_limit_bps, job_.limit_bps);
   if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
@@ -372,6 +373,7 @@ View view_of(const Saved& saved) {
     view.chunk_bytes = leg.agreement->chunk_bytes;
     view.chunk_reason = rate::size_reason_name(leg.agreement->chunk_reason);
     view.crc = wire::crc_kind_name(leg.agreement->crc_kind);
+    view.protection = wire::protection_name(leg.agreement->protection);
     view.rate_limit_bps = leg.agreement->rate_bps;
     view.rate_mode = rate::mode_name(leg.agreement->mode);
   }

@@ -69,6 +69,7 @@ struct View {
   std::string chunk_reason;  // rate::SizeReason, once it is agreed upon
   rate::SizeCurve sizes;     // at a source that measures which brings most
   std::string crc;
+  std::string protection;  // of data
   uint64_t rate_limit_bps = 0;
   std::string rate_mode;   // rate::Mode, once it is agreed upon
   std::string rate_state;  // at the source, while data moves: what holds the rate where it is

@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "dataplane/board/layout.h"
@@ -19,7 +20,10 @@ enum class AttachKind : uint32_t {
   kCloseObject = 3,   // answered once no I/O on it is left; its flows have no partition of it then
   kCloseSession = 4,  // closes every object of the session slot
   kFetchObject = 5,   // -> reply carries the descriptor that kOpenObject passed, and its size
+  kFlowKeys = 6,  // the secret of a flow, before kOpenFlow is given on the board: it does not open without
 };
+
+inline constexpr size_t kFlowSecretBytes = 32;
 
 enum ObjectFlags : uint32_t {
   kObjectWrite = 1U << 0,     // a destination; otherwise a source
@@ -36,6 +40,12 @@ struct AttachRequest {
   uint64_t size = 0;   // bytes
   uint32_t extent_bytes = 0;
   uint32_t reserved = 0;
+  // kFlowKeys. The secret is nowhere else: not on the board, not in a journal. Both sides wipe it after use.
+  uint32_t flow = 0;        // flow slot
+  uint32_t tag = 0;         // that the flow's config will have
+  uint32_t protection = 0;  // wire::Protection of its data
+  uint32_t reserved_too = 0;
+  uint8_t secret[kFlowSecretBytes] = {};  // docs/WIRE.md, "Keys"
 };
 
 struct AttachReply {
@@ -45,10 +55,13 @@ struct AttachReply {
 };
 
 // A daemon of another build may be at the other end.
-static_assert(SLUICE_BYTES(AttachRequest, 32) && SLUICE_AT(AttachRequest, kind, 0) &&
+static_assert(SLUICE_BYTES(AttachRequest, 80) && SLUICE_AT(AttachRequest, kind, 0) &&
               SLUICE_AT(AttachRequest, session, 4) && SLUICE_AT(AttachRequest, object, 8) &&
               SLUICE_AT(AttachRequest, flags, 12) && SLUICE_AT(AttachRequest, size, 16) &&
-              SLUICE_AT(AttachRequest, extent_bytes, 24) && SLUICE_AT(AttachRequest, reserved, 28));
+              SLUICE_AT(AttachRequest, extent_bytes, 24) && SLUICE_AT(AttachRequest, reserved, 28) &&
+              SLUICE_AT(AttachRequest, flow, 32) && SLUICE_AT(AttachRequest, tag, 36) &&
+              SLUICE_AT(AttachRequest, protection, 40) && SLUICE_AT(AttachRequest, reserved_too, 44) &&
+              SLUICE_AT(AttachRequest, secret, 48));
 static_assert(SLUICE_BYTES(AttachReply, 16) && SLUICE_AT(AttachReply, kind, 0) &&
               SLUICE_AT(AttachReply, status, 4) && SLUICE_AT(AttachReply, board_bytes, 8));
 

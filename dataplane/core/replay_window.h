@@ -1,9 +1,9 @@
-// Which of the newest numbers have come: what comes again, or is older than all that is remembered, is a copy.
+// Which of the newest numbers have come: what comes again, or is older than all that is remembered, is a
+// copy.
 //
-// For statuses and probes; data have a larger one, on the board (seq_window.h). The way of RFC 6479: bits of a ring, of
-// which those that the newest number passes are cleared. To be asked before a datagram is opened, and told after that.
-// Hot, pure.
-// SPDX-License-Identifier: Apache-2.0
+// For statuses and probes; data have a larger one, on the board (seq_window.h). The way of RFC 6479: bits of
+// a ring, of which those that the newest number passes are cleared. To be asked before a datagram is opened,
+// and told after that. Hot, pure. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
@@ -33,9 +33,7 @@ class ReplayWindow {
   }
 
  private:
-  bool has(uint64_t number) const {
-    return ((bits_[number / 64 % bits_.size()] >> (number % 64)) & 1) != 0;
-  }
+  bool has(uint64_t number) const { return ((bits_[number / 64 % bits_.size()] >> (number % 64)) & 1) != 0; }
   void clear(uint64_t number) { bits_[number / 64 % bits_.size()] &= ~(uint64_t{1} << (number % 64)); }
 
   std::array<uint64_t, kRemembered / 64> bits_{};

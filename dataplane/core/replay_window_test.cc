@@ -40,8 +40,9 @@ TEST(ReplayWindow, IsRightForAnyOrder) {
   std::set<uint64_t> came;
   uint64_t newest = 0;
   for (int i = 0; i < 200'000; ++i) {
-    const uint64_t number = newest + 3 < 2000 || random() % 3 == 0 ? newest + random() % (i % 100 == 0 ? 3000 : 4)
-                                                                    : newest - random() % 1500;
+    const uint64_t number = newest + 3 < 2000 || random() % 3 == 0
+                                ? newest + random() % (i % 100 == 0 ? 3000 : 4)
+                                : newest - random() % 1500;
     const bool old = number < newest && newest - number >= ReplayWindow::kRemembered;
     ASSERT_EQ(window.is_new(number), !old && !came.contains(number)) << i;
     if (!window.is_new(number)) continue;

@@ -65,10 +65,9 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   if (p[kAtType] > static_cast<uint8_t>(Type::kProbe)) return Reject::kBadType;
   if ((p[kAtFlags] & ~kFlagsKnown) != 0) return Reject::kBadType;
   if (p[kAtHeaderBytes] != kHeaderBytes) return Reject::kBadHeaderLength;
-  if (p[kAtKeyEpoch] != 0) return Reject::kBadKeyEpoch;
   out->type = static_cast<Type>(p[kAtType]);
   out->flags = p[kAtFlags];
-  out->key_epoch = 0;
+  out->key_epoch = p[kAtKeyEpoch];
   out->credit_wanted = load_be32(p + kAtKeyEpoch) & kCreditWantedMax;
   out->flow_id = load_be64(p + kAtFlowId);
   out->tx_seq = load_be64(p + kAtTxSeq);
@@ -79,8 +78,9 @@ Reject decode(std::span<const uint8_t> datagram, Header* out) {
   out->done_seen = load_be32(p + kAtDoneSeen);
   out->statuses_heard = load_be32(p + kAtStatusesHeard);
   if (out->type != Type::kData) {
-    if ((out->flags | out->offset | out->object) != 0) return Reject::kReservedNotZero;
-    if (out->type == Type::kStatus && (out->done_seen | out->statuses_heard | out->credit_wanted) != 0)
+    if ((out->flags | out->object) != 0) return Reject::kReservedNotZero;
+    if (out->type == Type::kStatus &&
+        (out->offset | out->done_seen | out->statuses_heard | out->credit_wanted) != 0)
       return Reject::kReservedNotZero;
   }
   if (datagram.size() - kHeaderBytes != out->length) return Reject::kBadLength;

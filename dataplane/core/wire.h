@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -49,14 +50,21 @@ inline std::string_view protection_name(Protection protection) {
   return i < std::size(kProtectionNames) ? kProtectionNames[i] : "unknown";
 }
 
+constexpr std::optional<Protection> protection_of(std::string_view name) {
+  for (size_t i = 0; i < std::size(kProtectionNames); ++i) {
+    if (name == kProtectionNames[i]) return static_cast<Protection>(i);
+  }
+  return std::nullopt;
+}
+
 struct Header {
   Type type = Type::kData;
   uint8_t flags = 0;
-  uint8_t key_epoch = 0;        // 0 while chunks are not encrypted
+  uint8_t key_epoch = 0;        // low 8 bits of that of its number; 0 where nothing is enciphered
   uint64_t flow_id = 0;         // named by the receiver at every attach
   uint64_t tx_seq = 0;          // never reused on a flow; kProbe, kStatus: see WIRE.md
   uint64_t send_time_ns = 0;    // sender's monotonic clock
-  uint64_t offset = 0;          // byte offset of the chunk in the object
+  uint64_t offset = 0;          // byte offset of the chunk in the object; kProbe: number of the probe
   uint32_t object = 0;          // file number within the session
   uint32_t length = 0;          // payload bytes
   uint32_t done_seen = 0;       // completed extents of this flow that the sender has learned of
@@ -71,7 +79,6 @@ enum class Reject : uint8_t {
   kBadVersion,
   kBadType,
   kBadHeaderLength,
-  kBadKeyEpoch,
   kReservedNotZero,
   kBadLength,
 };

@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::require(header.length == size - wire::kHeaderBytes, "length is what follows the header");
   uint8_t again[wire::kHeaderBytes];
   wire::encode(header, again);
-  fuzz::require(std::memcmp(again, data, wire::kHeaderCoveredBytes) == 0, "an accepted header is a canonical one");
+  fuzz::require(std::memcmp(again, data, wire::kHeaderCoveredBytes) == 0,
+                "an accepted header is a canonical one");
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -181,6 +182,8 @@ Status Port::set_up_queues() {
     setup.rx_ring = rx_ring;
     setup.tx_ring = tx_ring;
     ethdev_.complete(&setup);
+    // What is enciphered is a copy. A device that reads it where it lies holds as many as its ring.
+    if (!setup.driver_copies) setup.unowned_frames = std::bit_ceil(setup.tx_ring + 4 * net::kBurst) - 1;
     auto queue = std::make_unique<Queue>(setup);
     queue->share_pattern(pattern_);
     Status status = queue->allocate();

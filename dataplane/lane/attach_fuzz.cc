@@ -34,12 +34,13 @@ struct Server {
                   ("sluice-attach-fuzz-" + std::to_string(getpid()))),
         memory(std::move(*lane::BoardMemory::create(port()))),
         // No workers: a closed object has no quiet point to wait for.
-        server(std::move(*lane::AttachServer::listen(directory / "s", memory, objects, epochs))) {}
+        server(std::move(*lane::AttachServer::listen(directory / "s", memory, objects, keys, epochs))) {}
   ~Server() { std::filesystem::remove_all(directory); }
 
   std::filesystem::path directory;
   lane::BoardMemory memory;
   lane::ObjectTable objects;
+  lane::KeyTable keys;
   lane::WorkerEpochs epochs;
   lane::AttachServer server;
 };
@@ -109,6 +110,13 @@ board::AttachRequest request(fuzz::Input& input) {
   r.extent_bytes = odd & 8 ? static_cast<uint32_t>(input.edge()) : 65536U << input.below(5);
   if (odd & 16) r.reserved = input.take<uint8_t>();
   if (odd & 32) r.kind = static_cast<AttachKind>(input.edge());
+  if (odd & 64) {
+    r.kind = AttachKind::kFlowKeys;
+    r.flow = input.flag() ? static_cast<uint32_t>(input.edge()) : input.below(board::kFlowsMax);
+    r.tag = input.below(3);
+    r.protection = input.below(4);
+    r.secret[input.below(sizeof r.secret)] = input.take<uint8_t>();
+  }
   return r;
 }
 
@@ -147,6 +155,17 @@ void check(const board::AttachRequest& r, const board::AttachReply& reply, size_
       fuzz::require(reply.status == (object == nullptr ? ENOENT : 0), "fetches what is open");
       fuzz::require(object == nullptr || reply.board_bytes == object->size, "with its size");
       break;
+    case AttachKind::kFlowKeys: {
+      const bool good = r.flow < board::kFlowsMax && r.protection <= 2;
+      fuzz::require(reply.status == (good ? 0 : EINVAL), "takes keys of a flow");
+      lane::FlowSecret secret;
+      if (good) {
+        fuzz::require(server().keys.take(r.flow, r.tag, &secret) &&
+                          std::equal(secret.secret.begin(), secret.secret.end(), std::begin(r.secret)),
+                      "as they were given");
+      }
+      break;
+    }
     default:
       fuzz::require(reply.status == ENOSYS, "unknown");
   }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -77,7 +78,7 @@ Result<BoardMemory> BoardMemory::create(const board::PortInfo& port) {
 }
 
 Result<AttachServer> AttachServer::listen(const std::filesystem::path& socket, BoardMemory& memory,
-                                          ObjectTable& objects, const WorkerEpochs& epochs,
+                                          ObjectTable& objects, KeyTable& keys, const WorkerEpochs& epochs,
                                           bool sends_any_memory) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -105,16 +106,18 @@ Result<AttachServer> AttachServer::listen(const std::filesystem::path& socket, B
     return Error{ErrorCode::kConfiguration,
                  socket.native() + ": cannot listen: " + std::strerror(errno) + "; check the node directory"};
   }
-  return AttachServer(socket, std::move(listener), memory, objects, epochs, sends_any_memory);
+  return AttachServer(socket, std::move(listener), memory, objects, keys, epochs, sends_any_memory);
 }
 
 AttachServer::AttachServer(std::filesystem::path socket, UniqueFd listener, BoardMemory& memory,
-                           ObjectTable& objects, const WorkerEpochs& epochs, bool sends_any_memory)
+                           ObjectTable& objects, KeyTable& keys, const WorkerEpochs& epochs,
+                           bool sends_any_memory)
     : socket_(std::move(socket)),
       listener_(std::move(listener)),
       memory_(&memory),
       extent_bytes_max_(memory.board().port.extent_bytes_max),
       objects_(&objects),
+      keys_(&keys),
       epochs_(&epochs),
       sends_any_memory_(sends_any_memory) {}
 
@@ -162,6 +165,7 @@ void AttachServer::handle_request() {
   }
   int passed = -1;
   board::AttachReply reply = answer(request, std::move(fds), &passed);
+  seal::wipe(request.secret);
   part = {&reply, sizeof reply};
   message = {};
   message.msg_iov = &part;
@@ -217,10 +221,22 @@ board::AttachReply AttachServer::answer(const board::AttachRequest& request, std
       }
       break;
     }
+    case board::AttachKind::kFlowKeys:
+      reply.status = take_keys(request);
+      break;
     default:
       reply.status = ENOSYS;
   }
   return reply;
+}
+
+int AttachServer::take_keys(const board::AttachRequest& r) {
+  if (r.flow >= board::kFlowsMax || r.protection >= std::size(wire::kProtectionNames) || r.reserved_too != 0)
+    return EINVAL;
+  FlowSecret secret(r.tag, static_cast<wire::Protection>(r.protection), {});
+  static_assert(board::kFlowSecretBytes == seal::kSecretBytes);
+  std::copy(std::begin(r.secret), std::end(r.secret), secret.secret.begin());
+  return keys_->put(r.flow, secret) ? 0 : EBUSY;
 }
 
 int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {

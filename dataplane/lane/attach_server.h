@@ -14,6 +14,7 @@
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/board/attach.h"
 #include "dataplane/board/board.h"
+#include "dataplane/lane/key_table.h"
 #include "dataplane/lane/object_table.h"
 
 namespace sluice::lane {
@@ -38,7 +39,7 @@ class AttachServer {
   // Listens on `socket` (made with mode 0600; a stale one is replaced, a live one is an error).
   // `sends_any_memory`: net::Port::sends_any_memory; sources in memory are then mapped.
   static Result<AttachServer> listen(const std::filesystem::path& socket, BoardMemory& memory,
-                                     ObjectTable& objects, const WorkerEpochs& epochs,
+                                     ObjectTable& objects, KeyTable& keys, const WorkerEpochs& epochs,
                                      bool sends_any_memory = false);
   ~AttachServer();
   AttachServer(AttachServer&&) = default;
@@ -49,13 +50,14 @@ class AttachServer {
 
  private:
   AttachServer(std::filesystem::path socket, UniqueFd listener, BoardMemory& memory, ObjectTable& objects,
-               const WorkerEpochs& epochs, bool sends_any_memory);
+               KeyTable& keys, const WorkerEpochs& epochs, bool sends_any_memory);
   void accept_client();
   void handle_request();
   // *passed: the descriptor that goes with the reply, if any.
   board::AttachReply answer(const board::AttachRequest& request, std::vector<UniqueFd> fds, int* passed);
   int open_object(const board::AttachRequest& request, UniqueFd fd);
   int close_object(uint32_t session, uint32_t index);
+  int take_keys(const board::AttachRequest& request);
   void wait_quiet() const;
 
   std::filesystem::path socket_;
@@ -65,6 +67,7 @@ class AttachServer {
   uint32_t extent_bytes_max_;   // copied: control can write to the board
   uint64_t written_bytes_ = 0;  // of all open objects' `written`
   ObjectTable* objects_;
+  KeyTable* keys_;
   const WorkerEpochs* epochs_;
   bool sends_any_memory_;
 };

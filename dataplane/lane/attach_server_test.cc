@@ -79,8 +79,10 @@ class Attach : public testing::Test {
   std::filesystem::path directory_ = directory();
   BoardMemory memory_ = std::move(*BoardMemory::create(port()));
   ObjectTable objects_;
+  KeyTable keys_;
   WorkerEpochs epochs_;
-  AttachServer server_ = std::move(*AttachServer::listen(directory_ / "s", memory_, objects_, epochs_));
+  AttachServer server_ =
+      std::move(*AttachServer::listen(directory_ / "s", memory_, objects_, keys_, epochs_));
   UniqueFd client_;
 };
 
@@ -114,6 +116,37 @@ TEST_F(Attach, DestinationsTakeBoundedMemory) {
   EXPECT_EQ(request(open_request(3, 1ULL << 50, kDiscard), 0), ENOMEM);
   EXPECT_EQ(request({.kind = board::AttachKind::kCloseSession}, 0), 0);
   EXPECT_EQ(request(open_request(3, 1ULL << 50, kDiscard), 0), 0);
+}
+
+TEST_F(Attach, TakesTheSecretOfAFlowForItsWorker) {
+  board::AttachRequest r{.kind = board::AttachKind::kFlowKeys, .flow = 5, .tag = 9, .protection = 2};
+  std::fill(std::begin(r.secret), std::end(r.secret), 0xA5);
+  EXPECT_EQ(request(r, 0), 0);
+  FlowSecret secret;
+  EXPECT_FALSE(keys_.take(5, 8, &secret)) << "of another flow of the slot";
+  EXPECT_FALSE(keys_.take(4, 9, &secret));
+  ASSERT_TRUE(keys_.take(5, 9, &secret));
+  EXPECT_EQ(secret.protection, wire::Protection::kAes256Gcm);
+  EXPECT_EQ(secret.secret[31], 0xA5);
+  EXPECT_FALSE(keys_.take(5, 9, &secret)) << "it is taken once";
+}
+
+TEST_F(Attach, TheNewestSecretOfASlotCounts) {
+  board::AttachRequest r{.kind = board::AttachKind::kFlowKeys, .flow = 5, .tag = 9};
+  EXPECT_EQ(request(r, 0), 0);
+  r.tag = 10;
+  EXPECT_EQ(request(r, 0), 0);
+  FlowSecret secret;
+  EXPECT_FALSE(keys_.take(5, 9, &secret));
+  EXPECT_TRUE(keys_.take(5, 10, &secret));
+}
+
+TEST_F(Attach, RefusesKeysOfNoFlowOrNoCipher) {
+  board::AttachRequest r{.kind = board::AttachKind::kFlowKeys, .flow = board::kFlowsMax};
+  EXPECT_EQ(request(r, 0), EINVAL);
+  r.flow = 0;
+  r.protection = 3;
+  EXPECT_EQ(request(r, 0), EINVAL);
 }
 
 TEST_F(Attach, WhatControlWritesOverThePortsDataChangesNothing) {

@@ -41,6 +41,7 @@ void open_flow(World& world, uint32_t node, uint32_t slot, const board::FlowConf
   board::FlowSlot& flow = world.nodes[node].board().flows[slot];
   flow.config = config;
   flow.control.rate_bps = config.rate_bps;
+  world.nodes[node].side().keys.put(slot, {config.tag, {}, kFlowSecret});
   world.nodes[node].board().workers[0].commands.push({.kind = board::CommandKind::kOpenFlow, .flow = slot});
 }
 

@@ -1,6 +1,6 @@
-// A hostile peer: datagrams of any content with valid CRCs, into a worker that receives and sends, while
-// its control is honest. What is announced as written has the digest it was announced with; credit and the
-// numbers on the board only grow; no frame is lost from the count.
+// A hostile peer, who has the keys, or a stranger, who has none: datagrams of any content, into a worker that
+// receives and sends, while its control is honest. What is announced as written has the digest it was
+// announced with; credit and the numbers on the board only grow; no frame is lost from the count.
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
@@ -23,7 +23,12 @@ struct Written {
 };
 
 struct World {
-  FuzzNode node{1};
+  explicit World(wire::Protection a_protection) : protection(a_protection) {}
+
+  const wire::Protection protection;
+  FuzzNode node{1, protection};
+  Tap peer{protection};
+  uint64_t probe_seq = 0;
   UniqueFd destination{::memfd_create("destination", MFD_CLOEXEC)};
   uint64_t size = 0;
   uint32_t chunk_bytes = 0;
@@ -58,6 +63,7 @@ void open_flow(World& world, uint32_t slot, uint64_t flow_id, board::Direction d
   board::FlowSlot& flow = world.node.board().flows[slot];
   flow.config = c;
   flow.control.rate_bps = c.rate_bps;
+  world.node.side().give_keys(slot, c.tag, world.protection);
   command(world, {.kind = CommandKind::kOpenFlow, .flow = slot});
 }
 
@@ -150,8 +156,9 @@ Frame datagram(World& world, fuzz::Input& input) {
   } else if (h.type == wire::Type::kStatus) {
     payload.resize(wire::kStatusBytesMax);
     payload.resize(wire::encode_status(any_status(input), payload).bytes);
-  } else if (odd & 1) {
-    payload.resize(input.take<uint8_t>());
+  } else {
+    h.offset = odd & 2 ? input.edge() : world.probe_seq++;
+    if (odd & 1) payload.resize(input.take<uint8_t>());
   }
   if ((odd & 64) != 0 && !payload.empty())
     payload[input.take<uint16_t>() % payload.size()] ^= input.take<uint8_t>();
@@ -167,16 +174,26 @@ Frame datagram(World& world, fuzz::Input& input) {
   Frame frame(front.bytes() + wire::kHeaderBytes);
   front.write(frame.data(), wire::kHeaderBytes + h.length);
   uint8_t* const sluice = frame.data() + front.bytes();
-  wire::encode(h, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes));
-  if ((odd & 128) != 0) {  // damage, under a good CRC or not
+  std::vector<uint8_t> sealed(payload.size());
+  seal::FlowSeal peer = world.peer.seal(world.crc_kind);
+  if (peer.enciphers(h.type) &&
+      h.tx_seq >> seal::KeyChain::kEpochBits > 1) {  // of which even the peer has no key
+    sealed = payload;
+    h.key_epoch = input.take<uint8_t>();
+    wire::encode(h, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes));
+  } else {
+    peer.seal(h, payload, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes), sealed.data());
+  }
+  if ((odd & 128) != 0) {  // damage, under a right seal or not
     const uint32_t at = input.take<uint8_t>();
     frame[at % frame.size()] ^= input.take<uint8_t>();
+    if (!peer.enciphers(h.type)) {
+      const uint64_t crc = crc::compute(world.crc_kind, 0, payload.data(), payload.size());
+      wire::store_be64(sluice + wire::kHeaderCoveredBytes,
+                       crc::compute(world.crc_kind, crc, sluice, wire::kHeaderCoveredBytes));
+    }
   }
-  const CrcKind kind = h.type == wire::Type::kData ? world.crc_kind : CrcKind::kCrc64Ecma;
-  const uint64_t crc = crc::compute(kind, 0, payload.data(), payload.size());
-  wire::store_be64(sluice + wire::kHeaderCoveredBytes,
-                   crc::compute(kind, crc, sluice, wire::kHeaderCoveredBytes));
-  frame.insert(frame.end(), payload.begin(), payload.end());
+  frame.insert(frame.end(), sealed.begin(), sealed.end());
   if (odd == 255) frame.resize(input.take<uint16_t>() % (frame.size() + 20));
   return frame;
 }
@@ -254,7 +271,7 @@ void check_file(const World& world) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
-  World world;
+  World world(static_cast<wire::Protection>(input.below(3)));
   begin(world, input);
   step(world, kStepNs);
   for (uint32_t i = 0; i < kOperationsMax && !input.empty(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/lane/flow_channel.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include "dataplane/core/host_address.h"
@@ -8,15 +9,19 @@
 
 namespace sluice::lane {
 
-int FlowChannel::open(net::DatagramQueue& datagrams, const board::FlowConfig& config) {
-  datagrams_ = &datagrams;
-  seal_ = seal::FlowSeal(static_cast<wire::CrcKind>(config.crc_kind));
-  return datagrams.open_path({.local = {net::Address::of(config.local_ip), config.local_port},
-                              .peer = {net::Address::of(config.peer_ip), config.peer_port},
-                              .header_bytes = wire::kHeaderBytes,
-                              .udp_checksum = config.udp_checksum != 0,
-                              .learns_peer = config.reach == board::Reach::kPeerOpens},
-                             &path_);
+int FlowChannel::open(const WorkerResources& resources, const board::FlowConfig& config,
+                      const FlowSecret& secret) {
+  datagrams_ = &resources.datagrams;
+  keys_ = seal::SecretBox<seal::FlowKeys>::make(secret.protection, secret.secret, resources.key_epoch_bits);
+  if (!keys_) return ENOMEM;
+  seal_ = seal::FlowSeal(static_cast<wire::CrcKind>(config.crc_kind), secret.protection, *keys_,
+                         resources.scratch);
+  return datagrams_->open_path({.local = {net::Address::of(config.local_ip), config.local_port},
+                                .peer = {net::Address::of(config.peer_ip), config.peer_port},
+                                .header_bytes = wire::kHeaderBytes,
+                                .udp_checksum = config.udp_checksum != 0,
+                                .learns_peer = config.reach == board::Reach::kPeerOpens},
+                               &path_);
 }
 
 bool FlowChannel::may_be_moved(const net::RxDatagram& datagram, uint64_t now_ns) const {

@@ -1,4 +1,4 @@
-// One flow's connection with its peer: the path of its datagrams, and the seal that they are under.
+// One flow's connection with its peer: the path of its datagrams, the seal that they are under, and its keys.
 //
 // One thread: the worker; hot, except open.
 // SPDX-License-Identifier: Apache-2.0
@@ -10,15 +10,18 @@
 
 #include "dataplane/board/board.h"
 #include "dataplane/core/wire.h"
+#include "dataplane/lane/key_table.h"
+#include "dataplane/lane/worker_resources.h"
 #include "dataplane/net/datagram_queue.h"
 #include "dataplane/seal/seal.h"
+#include "dataplane/seal/secret_box.h"
 
 namespace sluice::lane {
 
 class FlowChannel {
  public:
-  // 0, or errno. `config` was checked; `datagrams` outlives the channel.
-  int open(net::DatagramQueue& datagrams, const board::FlowConfig& config);
+  // 0, or errno. `config` was checked; `resources` outlive the channel.
+  int open(const WorkerResources& resources, const board::FlowConfig& config, const FlowSecret& secret);
 
   // False while the way to the peer is being found out: send nothing.
   bool ready(uint64_t now_ns) { return datagrams_->ready(*path_, now_ns); }
@@ -51,6 +54,7 @@ class FlowChannel {
   }
   // A right datagram came the way of this flow.
   void heard(uint64_t now_ns) { heard_ns_ = now_ns; }
+  seal::FlowSeal& seal() { return seal_; }
   const seal::FlowSeal& seal() const { return seal_; }
 
   // Bytes of a datagram with this payload on the wire: preamble, gap and FCS included.
@@ -63,6 +67,7 @@ class FlowChannel {
 
   net::DatagramQueue* datagrams_ = nullptr;
   std::unique_ptr<net::Path> path_;
+  seal::SecretBox<seal::FlowKeys> keys_;
   seal::FlowSeal seal_;
   uint64_t heard_ns_ = 0;
   bool unreachable_ = false;
@@ -71,7 +76,9 @@ class FlowChannel {
 // Inline, as a step of building one datagram.
 inline bool FlowChannel::send(const wire::Header& header, std::span<const uint8_t> payload,
                               const net::Buffer* owner, uint64_t send_at_ns, uint64_t* digest) {
-  const net::TxDatagram datagram = datagrams_->begin(*path_, payload, owner, send_at_ns);
+  // The cipher is the copy: what it writes leaves from the datagram itself.
+  const net::Buffer* const in_place = seal_.enciphers(header.type) ? nullptr : owner;
+  const net::TxDatagram datagram = datagrams_->begin(*path_, payload, in_place, send_at_ns);
   if (datagram.header == nullptr) return false;
   const std::span<uint8_t, wire::kHeaderBytes> header_out(datagram.header, wire::kHeaderBytes);
   *digest = seal_.seal(header, payload, header_out, datagram.payload);

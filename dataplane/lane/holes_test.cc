@@ -43,7 +43,8 @@ class Holes : public Lane {
   bool see_status(const wire::Header& header, std::span<const uint8_t> datagram) {
     wire::Status status;
     if (header.type != wire::Type::kStatus) return true;
-    EXPECT_TRUE(wire::decode_status(datagram.subspan(wire::kHeaderBytes), &status));
+    const auto payload = tap_.open(header, datagram);
+    EXPECT_TRUE(payload && wire::decode_status(*payload, &status));
     holes_told_ += status.holes_count;
     return true;
   }
@@ -62,6 +63,7 @@ class Holes : public Lane {
   std::map<uint64_t, uint64_t> sent_;
   std::vector<uint64_t> order_;  // of chunks, as they left
   uint64_t holes_told_ = 0;
+  Tap tap_;
 };
 
 TEST_F(Holes, OnlyWhatIsMissingIsRepeated) {

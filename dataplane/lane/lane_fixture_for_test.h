@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include <filesystem>
+#include <optional>
 #include <random>
 
 #include "dataplane/lane/attach_server.h"
@@ -25,6 +26,31 @@ inline constexpr uint32_t kExtents = 16;
 inline constexpr uint32_t kTxSlot = 3;
 inline constexpr uint32_t kRxSlot = 7;
 inline constexpr uint64_t kStepNs = 20'000;
+
+// Of every flow of these tests.
+inline constexpr seal::Secret kFlowSecret = {7, 1, 4, 9, 2, 2, 8};
+
+// Its keys in other hands: of who lies with them, or looks at what leaves.
+struct Tap {
+  explicit Tap(wire::Protection a_protection = wire::Protection::kCrc,
+               const seal::Secret& secret = kFlowSecret)
+      : protection(a_protection), keys(a_protection, secret) {}
+  seal::FlowSeal seal(wire::CrcKind kind = wire::CrcKind::kCrc64Ecma) {
+    return {kind, protection, keys, *scratch};
+  }
+  // The payload of a datagram; nothing if it is not right.
+  std::optional<std::vector<uint8_t>> open(const wire::Header& header, std::span<const uint8_t> datagram,
+                                           wire::CrcKind kind = wire::CrcKind::kCrc64Ecma) {
+    std::vector<uint8_t> payload(header.length);
+    const seal::Opened opened = seal(kind).open(header, datagram, payload.data());
+    seal::FlowSeal::publish();
+    return opened.good() ? std::optional(payload) : std::nullopt;
+  }
+
+  const wire::Protection protection;
+  seal::FlowKeys keys;
+  std::unique_ptr<seal::Scratch> scratch = std::make_unique<seal::Scratch>();
+};
 
 struct Faults {
   double loss = 0;
@@ -44,6 +70,7 @@ struct Side {
         shared{.port = port,
                .board = memory.board(),
                .objects = objects,
+               .keys = keys,
                .clock = Clock(),
                .poll_busy = true,
                .stop = stop,
@@ -65,6 +92,10 @@ struct Side {
   }
   LateDisk& disk() { return static_cast<LateDisk&>(*shared.disks[0]); }
   void command(const board::Command& c) { ASSERT_TRUE(board().workers[0].commands.push(c)); }
+  // As control hands them over before it opens a flow.
+  void give_keys(uint32_t slot, uint32_t tag, wire::Protection protection = wire::Protection::kCrc) {
+    ASSERT_TRUE(keys.put(slot, {tag, protection, kFlowSecret}));
+  }
   void open_object(int fd, uint64_t size, uint32_t flags) {
     auto object = std::make_unique<Object>();
     object->id = 0;
@@ -85,6 +116,7 @@ struct Side {
   net::testing::MemoryPort port;
   BoardMemory memory;
   ObjectTable objects;
+  KeyTable keys;
   std::atomic<bool> stop{false};
   WorkerEpochs epochs;
   WorkerShared shared;
@@ -115,11 +147,13 @@ class Lane : public ::testing::Test {
     std::memcpy(c.peer_ip, a_.port.info().ip4, 16);
     c.direction = board::Direction::kRx;
     b_.board().flows[kRxSlot].config = c;
+    b_.give_keys(kRxSlot, c.tag, protection_);
     b_.command({.kind = board::CommandKind::kOpenFlow, .flow = kRxSlot, .tag = c.tag});
     std::swap(c.local_ip, c.peer_ip);
     c.direction = board::Direction::kTx;
     a_.board().flows[kTxSlot].config = c;
     a_.board().flows[kTxSlot].control.rate_bps = 20'000'000'000;
+    a_.give_keys(kTxSlot, c.tag, protection_);
     a_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot, .tag = c.tag});
   }
 
@@ -314,6 +348,7 @@ class Lane : public ::testing::Test {
   bool in_memory_ = false;
   UniqueFd destination_;
   wire::CrcKind crc_ = wire::CrcKind::kCrc64Ecma;
+  wire::Protection protection_ = wire::Protection::kCrc;
   uint64_t now_ns_ = 1'000'000'000;
   uint64_t bytes_ = 0;
   uint64_t written_ = 0;

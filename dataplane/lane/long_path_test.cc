@@ -114,11 +114,13 @@ class LongPath : public ::testing::TestWithParam<Case> {
     std::memcpy(c.peer_ip, source_.port.info().ip4, 16);
     c.direction = board::Direction::kRx;
     rx_.config = c;
+    destination_.give_keys(kRxSlot, 0);
     destination_.command({.kind = board::CommandKind::kOpenFlow, .flow = kRxSlot});
     std::swap(c.local_ip, c.peer_ip);
     c.direction = board::Direction::kTx;
     tx_.config = c;
     tx_.control.rate_bps = GetParam().rate_bps;
+    source_.give_keys(kTxSlot, 0);
     source_.command({.kind = board::CommandKind::kOpenFlow, .flow = kTxSlot});
   }
 

@@ -55,7 +55,9 @@ inline UniqueFd source_file() {
 
 class FuzzNode {
  public:
-  explicit FuzzNode(uint8_t host) : side_(std::make_unique<Side>(host)) {
+  // `protection`: of all its flows.
+  explicit FuzzNode(uint8_t host, wire::Protection protection = wire::Protection::kCrc)
+      : side_(std::make_unique<Side>(host)), tap_(protection) {
     const net::Buffer& pattern = *side_->port.pattern();
     for (uint32_t at = 0; at < pattern.bytes; at += 8) {
       const uint64_t word = content(at, true);
@@ -138,7 +140,7 @@ class FuzzNode {
   }
 
   // A frame that this node sent.
-  static void check(const Frame& frame) {
+  void check(const Frame& frame) {
     fuzz::require(frame.size() <= 9014, "a frame fits the port");
     net::UdpFrame udp;
     const net::Parse parse = net::parse_udp(frame, &udp);
@@ -146,7 +148,13 @@ class FuzzNode {
     if (parse != net::Parse::kUdp) return;
     wire::Header header;
     fuzz::require(wire::decode(udp.payload, &header) == wire::Reject::kNone, "a datagram sent decodes");
-    const auto payload = udp.payload.subspan(wire::kHeaderBytes);
+    std::span<const uint8_t> payload = udp.payload.subspan(wire::kHeaderBytes);
+    std::optional<std::vector<uint8_t>> opened;
+    if (tap_.seal().enciphers(header.type)) {
+      opened = tap_.open(header, udp.payload);
+      fuzz::require(opened.has_value(), "who has the keys can open it");
+      payload = *opened;
+    }
     if (header.type == wire::Type::kStatus) {
       wire::Status status;
       fuzz::require(wire::decode_status(payload, &status), "a status sent decodes");
@@ -158,6 +166,7 @@ class FuzzNode {
 
  private:
   std::unique_ptr<Side> side_;
+  Tap tap_;
 };
 
 }  // namespace sluice::lane::testing

@@ -101,9 +101,9 @@ Frame data_frame(Side& from, Side& to, uint64_t flow_id, uint16_t port, wire::Cr
   front.write(frame.data(), static_cast<uint32_t>(wire::kHeaderBytes + bytes));
   uint8_t* const header = frame.data() + front.bytes();
   const std::vector<uint8_t> payload(bytes, 0x77);
-  seal::FlowSeal(kind).seal({.flow_id = flow_id, .offset = offset, .length = bytes}, payload,
-                            std::span<uint8_t, wire::kHeaderBytes>(header, wire::kHeaderBytes),
-                            header + wire::kHeaderBytes);
+  Tap().seal(kind).seal({.flow_id = flow_id, .offset = offset, .length = bytes}, payload,
+                        std::span<uint8_t, wire::kHeaderBytes>(header, wire::kHeaderBytes),
+                        header + wire::kHeaderBytes);
   return frame;
 }
 
@@ -126,6 +126,7 @@ TEST_F(Lane, ChunksOfAnotherSizeOrKindDoNotGoIntoAnOpenExtent) {
     c.crc_kind = static_cast<uint8_t>(kind);
     c.local_port = c.peer_port = static_cast<uint16_t>(47000 + slot);
     b_.board().flows[slot].config = c;
+    b_.give_keys(slot, c.tag);
     b_.command({.kind = board::CommandKind::kOpenFlow, .flow = slot, .tag = c.tag});
     b_.step(now_ns_);
     const uint64_t before = drops();

@@ -29,11 +29,13 @@ RxSide::RxSide(WorkerResources& resources, uint32_t first, uint32_t extents)
 
 RxSide::~RxSide() = default;
 
-int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns) {
+int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const FlowSecret& secret,
+                 uint64_t now_ns) {
   if (flows_[flow_slot] != nullptr) return EEXIST;
   if ((config.flow_id & 0xFFFF) != flow_slot || config.credit_extents == 0) return EINVAL;
   FlowChannel channel;
-  if (const int error = channel.open(resources_.datagrams, config); error != 0) return error;
+  const int error = channel.open(resources_, config, secret);
+  if (error != 0) return error;
   flows_[flow_slot] = std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot],
                                              std::move(channel), static_cast<uint32_t>(extents_.size()));
   flows_[flow_slot]->next_status_ns = now_ns;
@@ -209,7 +211,9 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   status.received_end = std::max(flow.window.end(), flow.came_end);
   status.datagrams_received = flow.datagrams;
   status.no_room = flow.slot.state.no_buffer_drops.load(std::memory_order_relaxed);
-  status.crc_errors = flow.slot.state.crc_errors.load(std::memory_order_relaxed);
+  // Who forges could make losses look like damage: under a cipher what is not right has not come.
+  if (!flow.channel.seal().enciphers(wire::Type::kData))
+    status.crc_errors = flow.slot.state.crc_errors.load(std::memory_order_relaxed);
   status.credit_extents = flow.credit();
   status.bytes_received = flow.slot.state.bytes.load(std::memory_order_relaxed);
   status.advice_bps = drain_.advice_bps() / std::max<uint64_t>(1, active_.size());

@@ -12,6 +12,7 @@
 #include "dataplane/core/padded_probes.h"
 #include "dataplane/core/recent_loss.h"
 #include "dataplane/core/repetition.h"
+#include "dataplane/core/replay_window.h"
 #include "dataplane/core/seq_window.h"
 #include "dataplane/core/slot_list.h"
 #include "dataplane/core/status.h"
@@ -39,6 +40,12 @@ struct RxSide::Flow {
         gaps(kGapsKept),
         open(extents),
         repeat_interval_ns(c.status_interval_ns) {}
+
+  // What is under a cipher is taken once: an attacker who has a copy gains nothing by it.
+  bool is_copy(const wire::Header& h) const {
+    if (h.type == wire::Type::kProbe) return !probe_window.is_new(h.offset);
+    return channel.seal().enciphers(h.type) && window.check(h.tx_seq) != SeqWindow::Verdict::kNew;
+  }
 
   struct GapToSend {
     wire::GapRun run;
@@ -70,6 +77,7 @@ struct RxSide::Flow {
   FlowChannel channel;
   storage::ExtentDigest digest;
   SeqWindow window;
+  ReplayWindow probe_window;
   const uint32_t extents_max;  // of the worker
   DoneLog done_log;
   uint64_t released = 0;  // extents that are completed and whose buffers are free again

@@ -32,7 +32,7 @@ bool RxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Hea
   const SaidOfSender said{
       .send_time_ns = h.send_time_ns, .statuses_heard = h.statuses_heard, .done_seen = h.done_seen};
   if (!flow.channel.may_be_moved(datagram, now_ns) || !is_same_sender(known, said, now_ns) ||
-      !flow.channel.seal().open(h, datagram.payload, nullptr).good()) {
+      flow.is_copy(h) || !flow.channel.seal().open(h, datagram.payload, nullptr).good()) {
     resources_.count(Counter::rx_false_address);
     return false;
   }
@@ -58,14 +58,20 @@ void RxSide::note_peer(Flow& flow, const wire::Header& header, bool overtaken, u
   if (flow.done_log.known() > known) flow.channel.confirm(now_ns);  // it has had a status of ours
 }
 
-// A number below the window. If nothing else comes, what moved the window was false, and it goes back. Old
-// data that a stranger repeats do no harm: their bytes are those that are there.
+// Nothing else of the flow moves by it.
+void RxSide::count_unopened(Flow& flow, const wire::Header& h, seal::Verdict verdict) {
+  if (verdict == seal::Verdict::kBadEpoch) return resources_.count(Counter::rx_drop_bad_key_epoch);
+  if (h.type == wire::Type::kData) add(flow.slot.state.crc_errors, 1);
+  resources_.count(flow.channel.seal().enciphers(h.type) ? Counter::rx_drop_forged : Counter::rx_drop_crc);
+}
+
+// A number below the window, of data that are not enciphered. If nothing else comes, what moved the window
+// was false, and it goes back. Old data that a stranger repeats do no harm: their bytes are those that are
+// there.
 void RxSide::on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& h,
                          uint64_t now_ns) {
-  if (!flow.channel.seal().open(h, datagram.payload, nullptr).good()) {
-    add(flow.slot.state.crc_errors, 1);
-    return resources_.count(Counter::rx_drop_crc);
-  }
+  const seal::Opened opened = flow.channel.seal().open(h, datagram.payload, nullptr);
+  if (!opened.good()) return count_unopened(flow, h, opened.verdict());
   flow.channel.heard(now_ns);
   if (h.tx_seq >= flow.window.end()) return resources_.count(Counter::rx_drop_far_tx_seq);
   resources_.count(Counter::rx_drop_old_tx_seq);
@@ -95,13 +101,14 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
   const auto verdict = flow->window.check(h.tx_seq);
+  if (flow->is_copy(h)) {
+    return resources_.count(verdict == SeqWindow::Verdict::kSeen ? Counter::rx_drop_replayed
+                                                                 : Counter::rx_drop_old_tx_seq);
+  }
   if (verdict == SeqWindow::Verdict::kTooOld) return on_old_data(*flow, datagram, h, now_ns);
 
   const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, empty_place(*flow, h));
-  if (!opened.good()) {
-    add(flow->slot.state.crc_errors, 1);
-    return resources_.count(Counter::rx_drop_crc);
-  }
+  if (!opened.good()) return count_unopened(*flow, h, opened.verdict());
   flow->channel.heard(now_ns);
   const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);
   if (!flow->leap.believes(known_end, h.tx_seq + 1, h.send_time_ns)) {
@@ -312,9 +319,10 @@ void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, ui
   Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
   if (h.length > wire::kChunkBytesMax) return resources_.count(Counter::rx_drop_bad_status);
-  if (!flow->channel.seal().open(h, datagram.payload, nullptr).good()) {
-    return resources_.count(Counter::rx_drop_crc);
-  }
+  if (flow->is_copy(h)) return resources_.count(Counter::rx_drop_replayed);
+  const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, nullptr);
+  if (!opened.good()) return count_unopened(*flow, h, opened.verdict());
+  flow->probe_window.mark(h.offset);
   flow->channel.heard(now_ns);
   resources_.count(Counter::rx_probes);
   if (h.length > 0) {

@@ -28,7 +28,8 @@ class RxSide {
   RxSide(WorkerResources& resources, uint32_t first, uint32_t extents);
   ~RxSide();
 
-  int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno
+  // 0 or errno.
+  int open(uint32_t flow_slot, const board::FlowConfig& config, const FlowSecret& secret, uint64_t now_ns);
   // Ends what has this slot, and answers with kFlowClosed when nothing of it is left. Whether it has this
   // tag.
   bool close(uint32_t flow_slot, uint32_t tag);
@@ -64,6 +65,7 @@ class RxSide {
   Flow* match(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   bool follow(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   uint8_t* empty_place(const Flow& flow, const wire::Header& header);
+  void count_unopened(Flow& flow, const wire::Header& header, seal::Verdict verdict);
   static bool divides_alike(const Extent& extent, const Flow& flow);
   Extent* extent_for(Flow& flow, Object& object, uint64_t number, bool repair);
   void note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);

@@ -9,6 +9,7 @@
 #include "dataplane/core/loss_level.h"
 #include "dataplane/core/padded_probes.h"
 #include "dataplane/core/repetition.h"
+#include "dataplane/core/replay_window.h"
 #include "dataplane/core/round_trip.h"
 #include "dataplane/core/slot_list.h"
 #include "dataplane/core/status_order.h"
@@ -84,11 +85,13 @@ struct TxSide::Flow {
   bool closing = false;
   bool repair_turn = false;  // a repair goes before a retransmission
   uint64_t tx_seq = 0;       // of the next datagram with data
+  uint64_t probe_seq = 0;    // of the next probe
   uint64_t opened = 0;       // extents opened, never above credit but by what the peer lists
   uint64_t credit = 0;       // as the newest status says
   DoneRecord done;
   RoundTrip round_trip;
   StatusOrder status_order;
+  ReplayWindow status_window;
   uint32_t statuses_heard = 0;  // modulo 2^32, as it is echoed
   LossLevel loss;
   CreditWish wish;

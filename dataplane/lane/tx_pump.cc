@@ -240,12 +240,14 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
   }
 }
 
-// tx_seq is the next one to be used: everything below it has left (docs/WIRE.md, "Probe").
+// tx_seq is the next one to be used: everything below it has left (docs/WIRE.md, "Probe"). No two probes are
+// under one number of their own.
 wire::Header TxSide::probe_header(const Flow& flow, uint64_t send_time_ns, uint32_t padding_bytes) {
   return {.type = wire::Type::kProbe,
           .flow_id = flow.config.flow_id,
           .tx_seq = flow.tx_seq,
           .send_time_ns = send_time_ns,
+          .offset = flow.probe_seq,
           .length = padding_bytes,
           .done_seen = flow.done.seen(),
           .credit_wanted = flow.wish.extents(),
@@ -255,6 +257,7 @@ wire::Header TxSide::probe_header(const Flow& flow, uint64_t send_time_ns, uint3
 void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
   uint64_t ignored = 0;
   if (!flow.channel.send(probe_header(flow, now_ns, 0), {}, nullptr, 0, &ignored)) return;
+  ++flow.probe_seq;
   flow.last_send_ns = now_ns;
   flow.probe_interval_ns = std::min(flow.probe_interval_ns * 3 / 2, kProbeIntervalNsMax);
   add(flow.slot.state.probes, 1);
@@ -266,6 +269,7 @@ TxSide::Sent TxSide::send_padded(Flow& flow, uint64_t leaves_ns) {
   uint64_t ignored = 0;
   if (!flow.channel.send(header, {pattern_->data, bytes}, pattern_, leaves_ns, &ignored))
     return Sent::kNoRoom;
+  ++flow.probe_seq;
   flow.padded.pop();
   flow.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
   add(flow.slot.state.padded_probes, 1);

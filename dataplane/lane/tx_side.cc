@@ -32,10 +32,12 @@ TxSide::Flow* TxSide::find(uint32_t flow_slot) {
   return nullptr;
 }
 
-int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns) {
+int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const FlowSecret& secret,
+                 uint64_t now_ns) {
   if (find(flow_slot) != nullptr) return EEXIST;
   FlowChannel channel;
-  if (const int error = channel.open(resources_.datagrams, config); error != 0) return error;
+  const int error = channel.open(resources_, config, secret);
+  if (error != 0) return error;
   auto flow = std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot], std::move(channel),
                                      static_cast<uint32_t>(extents_.size()), now_ns);
   flow->credit = config.credit_extents;

@@ -34,7 +34,8 @@ class TxSide {
   ~TxSide();
 
   // Commands of control.
-  int open(uint32_t flow_slot, const board::FlowConfig& config, uint64_t now_ns);  // 0 or errno
+  // 0 or errno.
+  int open(uint32_t flow_slot, const board::FlowConfig& config, const FlowSecret& secret, uint64_t now_ns);
   // Ends what has this slot, and answers with kFlowClosed when nothing of it is left. Whether it has this
   // tag.
   bool close(uint32_t flow_slot, uint32_t tag);

@@ -23,18 +23,22 @@ TxSide::Flow* TxSide::match(const net::RxDatagram& datagram, uint64_t flow_id, u
 void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns) {
   Flow* const flow = match(datagram, header.flow_id, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
-  const seal::Opened opened = flow->channel.seal().open(header, datagram.payload, nullptr);
-  if (!opened.good()) return resources_.count(Counter::rx_drop_crc);
   uint8_t payload[wire::kStatusBytesMax];
+  if (header.length > sizeof payload) return resources_.count(Counter::rx_drop_bad_status);
+  if (!flow->status_window.is_new(header.tx_seq)) return resources_.count(Counter::rx_drop_replayed);
+  const seal::Opened opened = flow->channel.seal().open(header, datagram.payload, payload);
+  if (!opened.good()) {
+    return resources_.count(opened.verdict() == seal::Verdict::kBadEpoch ? Counter::rx_drop_bad_key_epoch
+                                                                         : Counter::rx_drop_forged);
+  }
   wire::Status status;
-  if (opened.payload_bytes() > sizeof payload) return resources_.count(Counter::rx_drop_bad_status);
-  opened.place(payload);
-  if (!wire::decode_status({payload, opened.payload_bytes()}, &status)) {
+  if (!wire::decode_status({payload, header.length}, &status)) {
     return resources_.count(Counter::rx_drop_bad_status);
   }
   if (!flow->channel.is_way_of(datagram) && !follow(*flow, datagram, status, now_ns)) {
     return resources_.count(Counter::rx_drop_unknown_flow);
   }
+  flow->status_window.mark(header.tx_seq);
   flow->channel.heard(now_ns);
   resources_.count(Counter::rx_statuses);
   if (!flow->closing) take_status(*flow, header.tx_seq, status, now_ns);
@@ -55,7 +59,7 @@ bool TxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Sta
   return true;
 }
 
-// A status is not signed, so each of its fields may be false. Nothing is taken from one that the peer's next
+// The peer said it, and may be wrong in each field. Nothing is taken from one that the peer's next
 // status could not take back; what cannot be is counted and left alone (docs/WIRE.md 1.9).
 void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& status, uint64_t now_ns) {
   // The peer is back: what it missed meanwhile is to be told to it soon.

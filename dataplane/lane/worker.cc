@@ -30,12 +30,15 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
       workers_(shared.board.port.workers),
       datagrams_(shared.port.datagrams(index, board::CounterWriter(shared.board.workers[index]))),
       disk_(*shared.disks[index]),
+      scratch_(std::make_unique<seal::Scratch>()),
       resources_{.datagrams = *datagrams_,
                  .board = shared.board,
                  .slot = shared.board.workers[index],
                  .objects = shared.objects,
                  .disk = disk_,
-                 .port_info = shared.board.port},
+                 .port_info = shared.board.port,
+                 .scratch = *scratch_,
+                 .key_epoch_bits = shared.key_epoch_bits},
       tx_extents_(shared.board.port.tx_extents),
       tx_(resources_, tx_extents_, shared.port.pattern()),
       rx_(resources_, tx_extents_, shared.board.port.rx_extents) {}
@@ -164,6 +167,8 @@ int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
   const board::FlowConfig c =
       resources_.board.flows[flow_slot].config;  // copied before it is checked: control can write there
   if (c.tag != command.tag) return ECANCELED;    // its control died, and another flow has the slot
+  FlowSecret secret;
+  if (!shared_.keys.take(flow_slot, c.tag, &secret)) return ENOKEY;
   const auto& port = resources_.port_info;
   const net::Address local = net::Address::of(c.local_ip);
   const net::Address peer = net::Address::of(c.peer_ip);
@@ -181,8 +186,8 @@ int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
   auto& slot = resources_.board.flows[flow_slot];
   std::memset(static_cast<void*>(&slot.state), 0, sizeof slot.state);
   slot.state.last_peer_ns.store(now_ns, std::memory_order_relaxed);
-  return c.direction == board::Direction::kRx ? rx_.open(flow_slot, c, now_ns)
-                                              : tx_.open(flow_slot, c, now_ns);
+  return c.direction == board::Direction::kRx ? rx_.open(flow_slot, c, secret, now_ns)
+                                              : tx_.open(flow_slot, c, secret, now_ns);
 }
 
 // ---- datagrams -------------------------------------------------------------------------------
@@ -238,8 +243,6 @@ void Worker::on_datagram(const net::RxDatagram& datagram, uint64_t now_ns) {
       return resources_.count(Counter::rx_drop_bad_type);
     case wire::Reject::kBadHeaderLength:
       return resources_.count(Counter::rx_drop_bad_header_length);
-    case wire::Reject::kBadKeyEpoch:
-      return resources_.count(Counter::rx_drop_bad_key_epoch);
     case wire::Reject::kReservedNotZero:
       return resources_.count(Counter::rx_drop_reserved_not_zero);
     case wire::Reject::kBadLength:

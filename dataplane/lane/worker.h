@@ -17,6 +17,7 @@
 
 #include "dataplane/board/spsc_ring.h"
 #include "dataplane/lane/clock.h"
+#include "dataplane/lane/key_table.h"
 #include "dataplane/lane/rx_side.h"
 #include "dataplane/lane/tx_side.h"
 #include "dataplane/net/port.h"
@@ -30,8 +31,10 @@ struct WorkerShared {
   net::Port& port;
   board::Board& board;
   ObjectTable& objects;
+  KeyTable& keys;
   Clock clock;
-  bool poll_busy = false;  // never sleep
+  bool poll_busy = false;                                // never sleep
+  uint32_t key_epoch_bits = seal::KeyChain::kEpochBits;  // tests and the simulator take fewer
   std::atomic<bool>& stop;
   const std::vector<std::unique_ptr<std::atomic<uint64_t>>>& epochs;  // each worker's quiet points
   std::vector<std::unique_ptr<storage::Disk>> disks;                  // one per worker
@@ -70,6 +73,7 @@ class Worker {
   uint32_t workers_;  // copied: control can write to the board
   const std::unique_ptr<net::DatagramQueue> datagrams_;
   storage::Disk& disk_;
+  const std::unique_ptr<seal::Scratch> scratch_;
   WorkerResources resources_;
   uint32_t tx_extents_;
   TxSide tx_;

@@ -11,6 +11,7 @@
 #include "dataplane/board/counters.h"
 #include "dataplane/lane/object_table.h"
 #include "dataplane/net/datagram_queue.h"
+#include "dataplane/seal/seal.h"
 #include "storage/disk.h"
 
 namespace sluice::lane {
@@ -27,6 +28,8 @@ struct WorkerResources {
   ObjectTable& objects;
   storage::Disk& disk;
   board::PortInfo port_info;  // copied: control can write to the board
+  seal::Scratch& scratch;
+  const uint32_t& key_epoch_bits;
 
   void count(Counter counter, uint64_t n = 1) const { board::CounterWriter(slot).add(counter, n); }
   void emit(const board::Event& event) const {

@@ -1,7 +1,7 @@
 // All keys of one flow: of data and probes one way, of statuses the other way (docs/WIRE.md, "Keys").
 //
-// Made of the flow's secret, which both ends know by their control connection. Lies in a SecretBox. One thread.
-// SPDX-License-Identifier: Apache-2.0
+// Made of the flow's secret, which both ends know by their control connection. Lies in a SecretBox. One
+// thread. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ constexpr Cipher cipher_of(wire::Protection protection) {
 
 class FlowKeys {
  public:
-  FlowKeys(wire::Protection protection, const Secret& flow_secret,
-           uint32_t epoch_bits = KeyChain::kEpochBits, GcmEngine engine = best_gcm_engine());
+  FlowKeys(wire::Protection protection, const Secret& flow_secret, uint32_t epoch_bits = KeyChain::kEpochBits,
+           GcmEngine engine = best_gcm_engine());
 
   KeyChain& of(wire::Type type) { return type == wire::Type::kStatus ? statuses_ : data_; }
 

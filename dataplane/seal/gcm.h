@@ -1,10 +1,10 @@
 // AES-GCM (NIST SP 800-38D) of whole chunks, from one place in memory to another: the cipher is the copy.
 //
-// By libipsec-mb's single-shot calls where the CPU has AES and carry-less multiplication, else by OpenSSL; chosen once,
-// when the process asks first. Both give the same bytes.
+// By libipsec-mb's single-shot calls where the CPU has AES and carry-less multiplication, else by OpenSSL;
+// chosen once, when the process asks first. Both give the same bytes.
 //
-// Hot, except set(), and pure; a key is used by one thread at a time. Its memory is wiped when it goes, and ought to lie
-// in SecretBox (secret_box.h); what OpenSSL keeps lies in its own memory, which it wipes.
+// Hot, except set(), and pure; a key is used by one thread at a time. Its memory is wiped when it goes, and
+// ought to lie in SecretBox (secret_box.h); what OpenSSL keeps lies in its own memory, which it wipes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -36,7 +36,8 @@ struct Vector {
   const char* tag;
 };
 
-// key: pattern(16 or 32, 1, 7); iv: pattern(12, 100, 3); aad: pattern(56, 9, 5); payload: pattern(bytes, 77, 11)
+// key: pattern(16 or 32, 1, 7); iv: pattern(12, 100, 3); aad: pattern(56, 9, 5); payload: pattern(bytes, 77,
+// 11)
 constexpr Vector kVectors[] = {
     {Cipher::kAes128Gcm, 0, "", "371d2a04b840addbbdfe5e27bec69bbe"},
     {Cipher::kAes128Gcm, 1, "f2", "cb044657e4d549b4ec8e2e4d724986f6"},

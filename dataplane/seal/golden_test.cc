@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 using wire::CrcKind;
+using wire::Protection;
 using wire::Type;
 
 // The block of hex digits behind <!-- golden: NAME -->.
@@ -31,13 +33,38 @@ Bytes documented(const std::string& name) {
   return bytes;
 }
 
-Bytes sealed(CrcKind kind, wire::Header header, const Bytes& payload) {
-  header.length = static_cast<uint32_t>(payload.size());
-  Bytes datagram(wire::kHeaderBytes + payload.size());
-  FlowSeal(kind).seal(header, payload, std::span<uint8_t, wire::kHeaderBytes>(datagram.data(), wire::kHeaderBytes),
-                      datagram.data() + wire::kHeaderBytes);
-  return datagram;
+Secret documented_secret() {
+  Secret secret;
+  for (size_t i = 0; i < secret.size(); ++i) secret[i] = static_cast<uint8_t>(i);
+  return secret;
 }
+
+// Sealed by either engine, and opened again: what is documented must come of all.
+class Golden : public testing::TestWithParam<GcmEngine> {
+ protected:
+  Bytes sealed(Protection protection, CrcKind kind, wire::Header header, const Bytes& payload) {
+    header.length = static_cast<uint32_t>(payload.size());
+    Bytes datagram(wire::kHeaderBytes + payload.size());
+    FlowKeys keys(protection, documented_secret(), KeyChain::kEpochBits, GetParam());
+    FlowSeal seal(kind, protection, keys, *scratch_);
+    seal.seal(header, payload, std::span<uint8_t, wire::kHeaderBytes>(datagram.data(), wire::kHeaderBytes),
+              datagram.data() + wire::kHeaderBytes);
+    FlowKeys peers_keys(protection, documented_secret(), KeyChain::kEpochBits, GetParam());
+    wire::Header read;
+    EXPECT_EQ(wire::decode(datagram, &read), wire::Reject::kNone);
+    Bytes opened(payload.size());
+    EXPECT_TRUE(FlowSeal(kind, protection, peers_keys, *scratch_).open(read, datagram, opened.data()).good());
+    FlowSeal::publish();
+    EXPECT_EQ(opened, payload);
+    return datagram;
+  }
+
+  std::unique_ptr<Scratch> scratch_ = std::make_unique<Scratch>();
+};
+INSTANTIATE_TEST_SUITE_P(Engines, Golden, testing::Values(GcmEngine::kIpsecMb, GcmEngine::kOpenSsl),
+                         [](const auto& each) {
+                           return std::string(each.param == GcmEngine::kIpsecMb ? "IpsecMb" : "OpenSsl");
+                         });
 
 wire::Header header_of(Type type, uint64_t tx_seq, uint64_t send_time_ns, uint32_t done_seen,
                        uint32_t statuses_heard) {
@@ -50,14 +77,19 @@ wire::Header header_of(Type type, uint64_t tx_seq, uint64_t send_time_ns, uint32
           .statuses_heard = statuses_heard};
 }
 
-TEST(Golden, Data) {
+TEST_P(Golden, Data) {
   wire::Header header = header_of(Type::kData, 6, 0x0102030405060708, 3, 40);
   header.flags = wire::kFlagRetransmission;
   header.offset = 300 * 65536;
   header.object = 2;
   const Bytes payload = {'1', '2', '3', '4', '5', '6', '7', '8', '9'};
-  EXPECT_EQ(sealed(CrcKind::kCrc64Ecma, header, payload), documented("data"));
-  EXPECT_EQ(sealed(CrcKind::kCrc32c, header, payload), documented("data, CRC-32C"));
+  constexpr auto kCrc64 = CrcKind::kCrc64Ecma;
+  EXPECT_EQ(sealed(Protection::kCrc, kCrc64, header, payload), documented("data"));
+  EXPECT_EQ(sealed(Protection::kCrc, CrcKind::kCrc32c, header, payload), documented("data, CRC-32C"));
+  EXPECT_EQ(sealed(Protection::kAes128Gcm, kCrc64, header, payload), documented("data, aes-128-gcm"));
+  EXPECT_EQ(sealed(Protection::kAes256Gcm, kCrc64, header, payload), documented("data, aes-256-gcm"));
+  header.tx_seq = 8'388'614;
+  EXPECT_EQ(sealed(Protection::kAes128Gcm, kCrc64, header, payload), documented("data, next epoch"));
 }
 
 wire::Status some_status() {
@@ -89,13 +121,17 @@ Bytes encoded(const wire::Status& status) {
   return payload;
 }
 
-TEST(Golden, Status) {
-  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kStatus, 41, 0x1112131415161718, 0, 0),
-                   encoded(some_status())),
-            documented("status"));
+TEST_P(Golden, Status) {
+  const wire::Header header = header_of(Type::kStatus, 41, 0x1112131415161718, 0, 0);
+  const Bytes payload = encoded(some_status());
+  EXPECT_EQ(payload, documented("status, payload"));
+  EXPECT_EQ(sealed(Protection::kCrc, CrcKind::kCrc32c, header, payload), documented("status"));
+  EXPECT_EQ(sealed(Protection::kAes128Gcm, CrcKind::kCrc32c, header, payload), documented("status"));
+  EXPECT_EQ(sealed(Protection::kAes256Gcm, CrcKind::kCrc32c, header, payload),
+            documented("status, aes-256-gcm"));
 }
 
-TEST(Golden, StatusWithHoles) {
+TEST_P(Golden, StatusWithHoles) {
   wire::Status status = some_status();
   status.holes_count = 2;
   status.holes[0] = {.object = 2, .told = 64, .number = 302, .run_count = 3};
@@ -104,13 +140,53 @@ TEST(Golden, StatusWithHoles) {
   status.hole_runs[1] = {.first = 5, .count = 3};
   status.hole_runs[2] = {.first = 63, .count = 1};
   status.hole_runs[3] = {.first = 18, .count = 2};
-  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kStatus, 42, 0x1112131415161719, 0, 0), encoded(status)),
+  EXPECT_EQ(encoded(status), documented("status, holes, payload"));
+  EXPECT_EQ(sealed(Protection::kCrc, CrcKind::kCrc32c, header_of(Type::kStatus, 42, 0x1112131415161719, 0, 0),
+                   encoded(status)),
             documented("status, holes"));
 }
 
-TEST(Golden, Probe) {
-  EXPECT_EQ(sealed(CrcKind::kCrc32c, header_of(Type::kProbe, 7, 0x0102030405060A0B, 4, 42), {}),
-            documented("probe"));
+TEST_P(Golden, Probe) {
+  wire::Header header = header_of(Type::kProbe, 7, 0x0102030405060A0B, 4, 42);
+  header.offset = 3;
+  EXPECT_EQ(sealed(Protection::kCrc, CrcKind::kCrc32c, header, {}), documented("probe"));
+  EXPECT_EQ(sealed(Protection::kAes256Gcm, CrcKind::kCrc32c, header, {}), documented("probe, aes-256-gcm"));
+}
+
+// The same names and digits as in the document's list.
+TEST(Keys, AreDerivedAsDocumented) {
+  const std::ifstream file(SLUICE_SOURCE_DIR "/docs/WIRE.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  const auto expect = [&](const std::string& name, std::span<const uint8_t> bytes) {
+    std::string line = name + std::string(30 - name.size(), ' ');
+    for (const uint8_t byte : bytes) {
+      line += "0123456789abcdef"[byte >> 4];
+      line += "0123456789abcdef"[byte & 15];
+    }
+    EXPECT_NE(text.str().find(line + "\n"), std::string::npos) << line;
+  };
+  const auto expanded = [](const Secret& from, std::string_view info, size_t bytes) {
+    std::vector<uint8_t> out(bytes);
+    expand(from, info, out);
+    return out;
+  };
+  Secret data;
+  expand(documented_secret(), "sluice data s2d", data);
+  Secret next;
+  expand(data, "sluice next", next);
+  Secret status;
+  expand(documented_secret(), "sluice status d2s", status);
+  expect("data, epoch 0, secret", data);
+  expect("data, epoch 0, AES-128 key", expanded(data, "sluice key", 16));
+  expect("data, epoch 0, AES-256 key", expanded(data, "sluice key", 32));
+  expect("data, epoch 0, IV", expanded(data, "sluice iv", 12));
+  expect("data, epoch 1, secret", next);
+  expect("data, epoch 1, AES-128 key", expanded(next, "sluice key", 16));
+  expect("data, epoch 1, IV", expanded(next, "sluice iv", 12));
+  expect("status, epoch 0, secret", status);
+  expect("status, epoch 0, AES-128 key", expanded(status, "sluice key", 16));
+  expect("status, epoch 0, IV", expanded(status, "sluice iv", 12));
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // The keys of one direction of a flow, as they follow one another (docs/WIRE.md, "Keys").
 //
-// The numbers of a direction are divided into epochs of 2^23. Each epoch has a secret, made of the one before by a
-// one-way function (HKDF-Expand of RFC 5869, with SHA-256; the way of RFC 9001, 6.1), and a key and an IV made of it. So
-// rotation needs nobody's help, goes on while control is away, and what is held now does not open what was sent long ago.
+// The numbers of a direction are divided into epochs of 2^23. Each epoch has a secret, made of the one before
+// by a one-way function (HKDF-Expand of RFC 5869, with SHA-256; the way of RFC 9001, 6.1), and a key and an
+// IV made of it. So rotation needs nobody's help, goes on while control is away, and what is held now does
+// not open what was sent long ago.
 //
-// Three epochs are held: the current one, which is that of the newest number that was used or proved right, the one
-// before, for what is late, and the one after, made ahead. Nothing is ever made because of a datagram that was not proved
-// right. Of secrets only the newest is kept; those before it are wiped.
+// Three epochs are held: the current one, which is that of the newest number that was used or proved right,
+// the one before, for what is late, and the one after, made ahead. Nothing is ever made because of a datagram
+// that was not proved right. Of secrets only the newest is kept; those before it are wiped.
 //
 // Hot, except the constructor; moving on to the next epoch is cold. One thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "dataplane/base/check.h"
 
@@ -41,7 +43,9 @@ bool pauses(int error) {
 Sender::Sender(board::CounterWriter counters)
     : counters_(counters),
       headers_(Memory::map(size_t{kDatagrams} * kHeaderBytesMax)),
-      copies_(Memory::reserve(size_t{kDatagrams} * kCopyBytes)) {}
+      copies_(Memory::reserve(size_t{kDatagrams} * kCopyBytes)) {
+  std::iota(places_.begin(), places_.end(), 0U);
+}
 
 net::TxDatagram Sender::begin(SocketPath& path, std::span<const uint8_t> payload, const net::Buffer* owner) {
   if (count_ == kDatagrams || (owner == nullptr && payload.size() > kCopyBytes)) return {};
@@ -68,9 +72,7 @@ void Sender::move(uint32_t from, uint32_t to) {
   pieces_[2 * to] = {.iov_base = header(to), .iov_len = pieces_[2 * from].iov_len};
   pieces_[2 * to + 1] = pieces_[2 * from + 1];
   std::memcpy(header(to), header(from), pieces_[2 * to].iov_len);
-  if (!datagrams_[to].copied) return;
-  pieces_[2 * to + 1].iov_base = copy(to);
-  std::memcpy(copy(to), copy(from), pieces_[2 * to + 1].iov_len);
+  std::swap(places_[from], places_[to]);
 }
 
 void Sender::forget(const SocketPath& path) {

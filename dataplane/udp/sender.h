@@ -41,7 +41,7 @@ class Sender {
   static constexpr uint32_t kCopyBytes = 36U << 10;
   struct Datagram {
     SocketPath* path = nullptr;
-    bool copied = false;  // its payload lies in copies_
+    bool copied = false;  // its payload lies in copies_, at its place
   };
   struct Message {
     uint32_t datagrams = 0;
@@ -49,7 +49,7 @@ class Sender {
   };
 
   uint8_t* header(uint32_t i) { return headers_.data() + size_t{i} * kHeaderBytesMax; }
-  uint8_t* copy(uint32_t i) { return copies_.data() + size_t{i} * kCopyBytes; }
+  uint8_t* copy(uint32_t i) { return copies_.data() + size_t{places_[i]} * kCopyBytes; }
   size_t bytes_of(uint32_t i) const { return pieces_[2 * i].iov_len + pieces_[2 * i + 1].iov_len; }
   uint32_t send_run(SocketPath& path, uint32_t first, uint32_t end, uint64_t now_ns);
   uint32_t gather(SocketPath& path, uint32_t first, uint32_t end);
@@ -58,6 +58,7 @@ class Sender {
   const board::CounterWriter counters_;
   Memory headers_;
   Memory copies_;
+  std::array<uint32_t, kDatagrams> places_;  // in copies_, of each datagram: those that wait keep theirs
   uint32_t count_ = 0;
   std::array<Datagram, kDatagrams> datagrams_{};
   std::array<iovec, size_t{2} * kDatagrams> pieces_{};

@@ -113,6 +113,7 @@ struct End {
         shared{.port = port,
                .board = *board,
                .objects = *objects,
+               .keys = *keys,
                .clock = lane::Clock(),
                .poll_busy = true,
                .stop = stop,
@@ -136,9 +137,10 @@ struct End {
     }
     objects->publish(std::move(object));
   }
-  void open_flow(uint32_t slot, const board::FlowConfig& config) {
+  void open_flow(uint32_t slot, const board::FlowConfig& config, wire::Protection protection) {
     board->flows[slot].config = config;
     board->flows[slot].control.rate_bps = 900'000'000'000;
+    keys->put(slot, {config.tag, protection, {}});
     board->workers[0].commands.push({.kind = board::CommandKind::kOpenFlow, .flow = slot});
   }
   void step(uint64_t now_ns) {
@@ -153,6 +155,7 @@ struct End {
   RingPort port;
   std::unique_ptr<board::Board, Unmap> board;
   std::unique_ptr<lane::ObjectTable> objects = std::make_unique<lane::ObjectTable>();
+  seal::SecretBox<lane::KeyTable> keys = seal::SecretBox<lane::KeyTable>::make();
   std::atomic<bool> stop{false};
   lane::WorkerEpochs epochs;
   lane::WorkerShared shared;
@@ -160,7 +163,7 @@ struct End {
   uint64_t written = 0;
 };
 
-void open_flows(End& from, End& to, uint32_t chunk_bytes, wire::CrcKind kind) {
+void open_flows(End& from, End& to, uint32_t chunk_bytes, wire::CrcKind kind, wire::Protection protection) {
   board::FlowConfig c{.flow_id = 0xABCDEF0000000000ULL | kRxSlot,
                       .chunk_bytes = chunk_bytes,
                       .extent_bytes = kExtentBytes,
@@ -172,10 +175,10 @@ void open_flows(End& from, End& to, uint32_t chunk_bytes, wire::CrcKind kind) {
                       .crc_kind = static_cast<uint8_t>(kind)};
   std::memcpy(c.local_ip, to.port.info().ip4, sizeof c.local_ip);
   std::memcpy(c.peer_ip, from.port.info().ip4, sizeof c.peer_ip);
-  to.open_flow(kRxSlot, c);
+  to.open_flow(kRxSlot, c, protection);
   std::swap(c.local_ip, c.peer_ip);
   c.direction = board::Direction::kTx;
-  from.open_flow(kTxSlot, c);
+  from.open_flow(kTxSlot, c, protection);
 }
 
 // An iteration is an extent, from a generated object to one that is discarded.
@@ -187,7 +190,7 @@ void lane_extent(benchmark::State& state) {
   End from(1, true, shared.region);
   from.open_object(board::kObjectGenerate);
   to.open_object(board::kObjectWrite | board::kObjectDiscard);
-  open_flows(from, to, chunk_bytes, kind);
+  open_flows(from, to, chunk_bytes, kind, static_cast<wire::Protection>(state.range(2)));
   uint64_t now_ns = 1'000'000'000;
   uint64_t asked = 0;
   for (auto _ : state) {
@@ -209,9 +212,11 @@ void lane_extent(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * kExtentBytes);
 }
 BENCHMARK(lane_extent)
-    ->ArgNames({"chunk_bytes", "kind"})
-    ->Args({512, static_cast<int64_t>(wire::CrcKind::kNone)})
-    ->Args({8192, static_cast<int64_t>(wire::CrcKind::kCrc64Ecma)});
+    ->ArgNames({"chunk_bytes", "kind", "protection"})
+    ->Args({512, static_cast<int64_t>(wire::CrcKind::kNone), 0})
+    ->Args({8192, static_cast<int64_t>(wire::CrcKind::kCrc64Ecma), 0})
+    ->Args({8192, static_cast<int64_t>(wire::CrcKind::kCrc64Ecma), 1})
+    ->Args({8192, static_cast<int64_t>(wire::CrcKind::kCrc64Ecma), 2});
 
 }  // namespace
 }  // namespace sluice

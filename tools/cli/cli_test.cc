@@ -24,6 +24,7 @@ TEST_F(CliTest, SendPassesEveryOptionAndPrintsTheSummary) {
   sessions_are(api::Session::SUCCEEDED);
   const Outcome outcome = sluice({"send",        "a",          "/x/b",          "dtn-2:in/",     "--lanes",
                                   "4",           "--rate",     "2.5G",          "--crc",         "crc32c",
+                                  "--protection", "aes-256-gcm",
                                   "--overwrite", "-6",         "--chunk-bytes", "8192",          "--mode",
                                   "cubic",       "--min-rate", "10M",           "--expect-loss", "2.5"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -36,6 +37,7 @@ TEST_F(CliTest, SendPassesEveryOptionAndPrintsTheSummary) {
     EXPECT_EQ(request.options().lanes(), 4U);
     EXPECT_EQ(request.options().rate_bps(), 2'500'000'000U);
     EXPECT_EQ(request.options().crc(), "crc32c");
+    EXPECT_EQ(request.options().protection(), "aes-256-gcm");
     EXPECT_TRUE(request.options().overwrite());
     EXPECT_EQ(request.options().ip(), "6");
     EXPECT_EQ(request.options().chunk_bytes(), 8192U);
@@ -195,6 +197,7 @@ TEST_F(CliTest, WrongUsageIsOneLineWithStatusTwo) {
                                              {"send", "a", "b:x", "--lanes", "0"},
                                              {"send", "a", "b:x", "--rate", "fast"},
                                              {"send", "a", "b:x", "--crc", "md5"},
+                                             {"send", "a", "b:x", "--protection", "none"},
                                              {"send", "a", "b:x", "-4", "-6"},
                                              {"send", "a", "b:x", "--chunk-bytes", "1M"},
                                              {"get", "b:x", "c:y", "z"},

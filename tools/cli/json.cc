@@ -39,6 +39,7 @@ Json session_fields(const api::Session& s) {
               {"chunk_reason", s.chunk_reason()},
               {"loss_length_bytes", s.loss_length_bytes()},
               {"crc", s.crc()},
+              {"protection", s.protection()},
               {"rate_limit_bps", s.rate_limit_bps()},
               {"rate_mode", s.rate_mode()},
               {"rate_state", s.rate_state()},

@@ -104,6 +104,8 @@ std::string details(const api::Session& s) {
   add("round trip", s.rtt_us() == 0 ? "" : fmt::format("{:.0f} us", s.rtt_us()));
   add("lanes", std::to_string(s.lanes()));
   add("crc", printable(s.crc()));
+  add("protection",
+      printable(s.protection()) + (s.protection() == "crc" ? ": neither encrypted nor authenticated" : ""));
   add("wire", printable(s.wire()));
   for (const api::FileProgress& file : s.files()) {
     add("file",

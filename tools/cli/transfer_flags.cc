@@ -37,6 +37,9 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--crc", flags.crc, "Kind of checksum; none only into null:")
       ->type_name("KIND")
       ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
+  command.add_option("--protection", flags.protection, "What data are under; no less than the node's own")
+      ->type_name("P")
+      ->check(CLI::IsMember({"aes-128-gcm", "aes-256-gcm", "crc"}));
   command
       .add_option("--chunk-bytes", flags.chunk_bytes,
                   "Payload of one datagram; auto: whatever brings most under the path's loss")
@@ -55,6 +58,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   if (flags.lanes == 0U) return Error{ErrorCode::kUsage, "--lanes: 0 carry nothing; give 1 or more"};
   options.set_lanes(flags.lanes.value_or(0));
   options.set_crc(flags.crc);
+  options.set_protection(flags.protection);
   options.set_overwrite(flags.overwrite);
   options.set_verify(flags.verify);
   if (flags.ip4) options.set_ip("4");

@@ -29,6 +29,7 @@ struct TransferFlags {
   std::string deadline_policy;
   std::optional<double> expected_loss_percent;
   std::string crc;
+  std::string protection;
   std::string chunk_bytes;
   bool overwrite = false;
   bool verify = false;

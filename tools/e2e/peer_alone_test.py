@@ -13,7 +13,7 @@ from harness.system import REPOSITORY, free_ports
 from transfers import Lossy
 
 import peer
-from peer import wire
+from peer import keys, wire
 from peer.session import VERSION
 
 
@@ -29,24 +29,73 @@ STATUS = wire.Status(0x0102030405060708, 1000, 7, 4, 0, 1, 20, 1_000_000_000, 36
 WITH_HOLES = dataclasses.replace(STATUS, holes=[(2, 302, 64, [(0, 1), (5, 3), (63, 1)]), (2, 304, 20, [(18, 2)])])
 DATA = wire.Datagram(wire.DATA, FLOW, 6, 0x0102030405060708, b"123456789", wire.RETRANSMISSION, 300 * 65536, 2, 3, 40,
                      36)  # fmt: skip
+SECRET = bytes(range(32))
+OF_STATUS = wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack())
+OF_HOLES = wire.Datagram(wire.STATUS, FLOW, 42, 0x1112131415161719, WITH_HOLES.pack())
+PROBE = wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, offset=3, done_seen=4, statuses_heard=42, credit_wanted=36)
 
 
-@pytest.mark.parametrize("name, datagram, crc", [
-    ("data", DATA, wire.CRC64),
-    ("data, CRC-32C", DATA, wire.CRC32C),
-    ("status", wire.Datagram(wire.STATUS, FLOW, 41, 0x1112131415161718, STATUS.pack()), wire.CRC64),
-    ("status, holes", wire.Datagram(wire.STATUS, FLOW, 42, 0x1112131415161719, WITH_HOLES.pack()), wire.CRC64),
-    ("probe", wire.Datagram(wire.PROBE, FLOW, 7, 0x0102030405060A0B, done_seen=4, statuses_heard=42, credit_wanted=36),
-     wire.CRC64),
+@pytest.mark.parametrize("name, datagram, crc, protection", [
+    ("data", DATA, wire.CRC64, keys.CRC),
+    ("data, CRC-32C", DATA, wire.CRC32C, keys.CRC),
+    ("data, aes-128-gcm", DATA, wire.CRC64, keys.AES_128_GCM),
+    ("data, aes-256-gcm", DATA, wire.CRC64, keys.AES_256_GCM),
+    ("data, next epoch", dataclasses.replace(DATA, tx_seq=8388614), wire.CRC64, keys.AES_128_GCM),
+    ("status", OF_STATUS, wire.CRC64, keys.CRC),
+    ("status", OF_STATUS, wire.CRC64, keys.AES_128_GCM),
+    ("status, aes-256-gcm", OF_STATUS, wire.CRC64, keys.AES_256_GCM),
+    ("status, holes", OF_HOLES, wire.CRC64, keys.AES_128_GCM),
+    ("probe", PROBE, wire.CRC64, keys.AES_128_GCM),
+    ("probe, aes-256-gcm", PROBE, wire.CRC64, keys.AES_256_GCM),
 ])  # fmt: skip
-def test_golden_datagrams(name, datagram, crc):
+def test_golden_datagrams(name, datagram, crc, protection):
     frame = documented(name)
-    assert wire.seal(datagram, crc) == frame
-    assert wire.open_sealed(frame, crc) == datagram
+    assert wire.seal(datagram, crc, keys.Keys(protection, SECRET)) == frame
+    peers = keys.Keys(protection, SECRET)
     for at in range(len(frame)):
         damaged = frame[:at] + bytes([frame[at] ^ 0x10]) + frame[at + 1 :]
         with pytest.raises(wire.Invalid):
-            wire.open_sealed(damaged, crc)
+            wire.open_sealed(damaged, crc, peers)
+    assert wire.open_sealed(frame, crc, peers) == datagram
+
+
+@pytest.mark.parametrize("name, status", [("status, payload", STATUS), ("status, holes, payload", WITH_HOLES)])
+def test_golden_statuses(name, status):
+    assert status.pack() == documented(name)
+
+
+def test_keys_are_derived_as_documented():
+    text = (REPOSITORY / "docs/WIRE.md").read_text()
+    listed = dict(re.findall(r"^(\S.*?) {2,}([0-9a-f]{24,})$", text.split("<!-- vectors: keys -->")[1], re.MULTILINE))
+
+    def expect(name, secret):
+        assert listed[f"{name}, secret"] == secret.hex()
+        assert listed[f"{name}, IV"] == keys.expand(secret, b"sluice iv", 12).hex()
+        for bits in (128, 256):
+            made = keys.expand(secret, b"sluice key", bits // 8).hex()
+            assert listed.get(f"{name}, AES-{bits} key", made) == made
+
+    data = keys.expand(SECRET, b"sluice data s2d", 32)
+    expect("data, epoch 0", data)
+    expect("data, epoch 1", keys.expand(data, b"sluice next", 32))
+    expect("status, epoch 0", keys.expand(SECRET, b"sluice status d2s", 32))
+    assert len(listed) == 10
+
+
+def test_three_epochs_are_held():
+    sender, receiver = (keys.Keys(keys.AES_128_GCM, SECRET, epoch_bits=4) for _ in range(2))
+    frames = [wire.seal(dataclasses.replace(DATA, tx_seq=16 * epoch), wire.CRC64, sender) for epoch in range(1000)]
+
+    def opens(epoch):
+        try:
+            return wire.open_sealed(frames[epoch], wire.CRC64, receiver).payload == DATA.payload
+        except wire.Invalid:
+            return False
+
+    assert not opens(2)
+    for epoch in range(1, 998):
+        assert opens(epoch) and opens(epoch - 1), epoch
+        assert not opens(epoch + 2) and (epoch < 2 or not opens(epoch - 2)), epoch
 
 
 @pytest.mark.parametrize("status", [STATUS, WITH_HOLES, dataclasses.replace(WITH_HOLES, padded=[(1400, 3)])],
@@ -72,24 +121,26 @@ def test_crc(crc, check):
     assert crc.joined(crc.of(data[:3000]), crc.of(data[3000:]), len(data) - 3000) == crc.of(data)
 
 
-@pytest.fixture(params=[False, True], ids=["clean", "lossy"])
+@pytest.fixture(params=[(False, 0, 1), (True, 1, 0), (False, 1, 2), (False, 0, 0)],
+                ids=["clean", "lossy", "aes-256", "crc"])  # fmt: skip
 def two(request, tmp_path):
+    lossy, *protections = request.param
     for name in ("a", "b"):
         peer.make_identity(tmp_path / name)
         (tmp_path / f"{name}-data").mkdir()
 
     def open_socket(address, port):
         own = peer.udp_socket(address, port)
-        return Lossy(own, 10, port) if request.param else own
+        return Lossy(own, 10, port) if lossy else own
 
     ports = free_ports(2)
 
-    def node(name, other, address):
-        abilities = peer.Abilities(address4=address, lanes=2, ports=ports)
+    def node(name, other, address, protection):
+        abilities = peer.Abilities(address4=address, lanes=2, ports=ports, protection=protection)
         identity = peer.Identity(tmp_path / name, [tmp_path / other / "cert.pem"])
         return peer.Node(identity, abilities, tmp_path / f"{name}-data", open_socket)
 
-    return node("a", "b", "127.0.0.1"), node("b", "a", "127.0.0.2")
+    return node("a", "b", "127.0.0.1", protections[0]), node("b", "a", "127.0.0.2", protections[1])
 
 
 @pytest.mark.parametrize("gives", [True, False], ids=["send", "get"])

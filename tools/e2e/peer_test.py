@@ -28,6 +28,8 @@ WAYS = {  # of the peer, and what the node is told where it calls
     "plain": ({}, []),
     "crc32c": ({"crc_kinds": [1]}, ["--crc", "crc32c"]),
     "two_lanes": ({"lanes": 2, "ports": [46000, 46001]}, ["--lanes", 2]),
+    "aes_256": ({"protection": 2}, []),
+    "crc_is_not_enough": ({"protection": 0}, []),
     "ip6": ({"prefer_ip6": True}, ["-6"]),
     "lossy": ({"lose_one_in": 10, "lanes": 2, "ports": [46000, 46001]}, ["--lanes", 2]),
 }
@@ -166,3 +168,25 @@ def test_goes_on_after_an_interruption(meeting, act, lose_flows):
     assert (session.flows_at_end == session.flows) is not lose_flows
     if lose_flows:
         assert session.after and not session.after & session.before, "what was held is not sent again"
+
+
+# ---- under a CRC alone, which the node has to want as well ------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trusting():
+    with met(settings={"transfer": {"protection": "crc"}}) as one:
+        yield one
+
+
+@pytest.mark.parametrize("protection", [0, 1])
+def test_with_a_node_that_wants_only_a_crc(trusting, protection):
+    def mate(**more):
+        return trusting.peer(protection=protection, **more)
+
+    send(trusting, mate(), [trusting.file(MIB + 1)])
+    receive(trusting, mate(crc_kinds=[1]), [make_file(trusting.node, MIB + 1)])
+    be_sent(trusting, mate(lose_one_in=10), [make_file(trusting.node, MIB + 1)])
+    be_asked(trusting, mate(), trusting.file(MIB + 1))
+    last = trusting.node.sessions()[-1]
+    assert last["protection"] == ("aes-128-gcm" if protection else "crc")

@@ -49,8 +49,8 @@ class Meeting:
 
 
 @contextlib.contextmanager
-def met():
-    with Pair(wire=VethWire(mtu=9000, kernel_addresses=["10.77.0.9/24", "fd77::9/64"])) as half:
+def met(**options):
+    with Pair(wire=VethWire(mtu=9000, kernel_addresses=["10.77.0.9/24", "fd77::9/64"]), **options) as half:
         half.a.start()
         meeting = Meeting(half)
         yield meeting

@@ -1,12 +1,12 @@
 # A small peer of Sluice, written from docs/WIRE.md and control/proto/peer.proto alone: the second half of that
 # document. It is slow and plain, and complete enough to exchange files with a node in every role.
 #
-# wire.py      datagrams, CRC, status             session.py      what both ends of a session share
-# control.py   TLS, frames, messages              source.py       the end that sends
-# node.py      names, calls, sessions             destination.py  the end that receives
-# main.py      a command for a person
+# wire.py      datagrams, digests, status         session.py      what both ends of a session share
+# keys.py      the keys of a flow                 source.py       the end that sends
+# control.py   TLS, frames, messages              destination.py  the end that receives
+# node.py      names, calls, sessions             main.py         a command for a person
 #
-# It needs python3-protobuf, protoc and openssl, and ordinary UDP and TCP sockets.
+# It needs python3-protobuf, python3-cryptography, protoc and openssl, and ordinary UDP and TCP sockets.
 # SPDX-License-Identifier: Apache-2.0
 from .control import Failed, Gone, Held, Identity, Listener, connect, make_identity
 from .destination import Destination

@@ -13,6 +13,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import peer  # noqa: E402
 
+PROTECTIONS = {"crc": 0, "aes-128-gcm": 1, "aes-256-gcm": 2}
+
 
 def address_of(text):
     host, _, port = text.rpartition(":")
@@ -31,6 +33,7 @@ def parsed(arguments):
     common.add_argument("--ports", default="46000", help="UDP ports, one for each lane: 46000,46001")
     common.add_argument("--mtu", type=int, default=1500)
     common.add_argument("--rate", type=int, default=80_000_000, help="bit/s")
+    common.add_argument("--protection", choices=list(PROTECTIONS), default="aes-128-gcm", help="the least")
     common.add_argument("--folder", default=".", help="the export `data`, and where files are put")
     for name in ("send", "get", "serve"):
         command = commands.add_parser(name, parents=[common])
@@ -46,7 +49,8 @@ def main(arguments=None):
         peer.make_identity(wish.identity)
         return 0
     ports = [int(port) for port in wish.ports.split(",")]
-    abilities = peer.Abilities(wish.data4, wish.data6, ports, wish.mtu, rate_bps=wish.rate, lanes=len(ports))
+    abilities = peer.Abilities(wish.data4, wish.data6, ports, wish.mtu, rate_bps=wish.rate, lanes=len(ports),
+                               protection=PROTECTIONS[wish.protection])  # fmt: skip
     node = peer.Node(peer.Identity(wish.identity, wish.trust), abilities, pathlib.Path(wish.folder))
     try:
         if wish.command == "send":

@@ -8,7 +8,7 @@ import select
 import socket
 import time
 
-from . import wire
+from . import keys, wire
 from .control import INCOMPATIBLE, Failed, Gone
 
 VERSION = 4
@@ -42,6 +42,7 @@ class Abilities:
     prefer_ip6: bool = False
     discard: bool = False
     lanes: int = 1
+    protection: int = keys.AES_128_GCM  # the least
     learn_address: bool = False  # we only call, and send from other ports than we say (1.10); an R of ours cannot learn
 
     def addresses(self):
@@ -66,6 +67,7 @@ class Terms:
     peer_ip: bytes
     peer_ports: list
     discard: bool
+    protection: int = keys.CRC
 
     @property
     def crc(self):
@@ -75,8 +77,10 @@ class Terms:
 class Lane:
     """One flow: our UDP socket, and where the other end of it is."""
 
-    def __init__(self, own, peer, flow_id, data_crc):
-        self.socket, self.flow_id, self._peer, self._data_crc = own, flow_id, peer, data_crc
+    def __init__(self, own, peer, flow_id, crc, flow_keys):
+        self.socket, self.flow_id, self._peer, self._crc, self._keys = own, flow_id, peer, crc, flow_keys
+        self._copies = {wire.PROBE: keys.Copies(), wire.STATUS: keys.Copies()}
+        self._probes = 0
         self.dropped = 0
 
     def fileno(self):
@@ -85,9 +89,11 @@ class Lane:
     def close(self):
         self.socket.close()
 
-    def send(self, datagram, crc=wire.CRC64):
+    def send(self, datagram):
+        if datagram.type == wire.PROBE:
+            datagram.offset, self._probes = self._probes, self._probes + 1
         with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
-            self.socket.sendto(wire.seal(datagram, crc), self._peer)
+            self.socket.sendto(wire.seal(datagram, self._crc, self._keys), self._peer)
 
     def receive(self):
         """What has come from the other end of this flow and is whole. All else is dropped and counted."""
@@ -97,9 +103,14 @@ class Lane:
             except (BlockingIOError, ConnectionRefusedError):
                 return
             try:
-                datagram = wire.open_sealed(frame, self._data_crc)
-                if sender[:2] != self._peer or datagram.flow_id != self.flow_id:
+                if sender[:2] != self._peer or frame[8:16] != self.flow_id.to_bytes(8, "big"):
                     raise wire.Invalid("not of this flow")
+                datagram = wire.open_sealed(frame, self._crc, self._keys)
+                if datagram.type in self._copies:
+                    copies = self._copies[datagram.type]
+                    if copies.is_copy(wire.number_of(datagram)):
+                        raise wire.Invalid("a copy")
+                    copies.mark(wire.number_of(datagram))
                 yield datagram
             except wire.Invalid:
                 self.dropped += 1
@@ -208,12 +219,13 @@ class Session:
                              chunk_bytes_max_ip6=own.chunk_bytes()[1], extent_bytes_max=own.extent_bytes,
                              crc_kinds=own.crc_kinds, rate_bps_max=own.rate_bps, prefer_ip6=own.prefer_ip6,
                              udp_checksum_needed=bool(own.address6), discard=own.discard,
-                             udp_ports=own.ports[: own.lanes], learn_address=own.learn_address)  # fmt: skip
+                             udp_ports=own.ports[: own.lanes], learn_address=own.learn_address,
+                             protection=own.protection)  # fmt: skip
             _, agreed = self.stream.expect("specification_set", timeout_s=None)
             self._check(agreed)
             self.terms = Terms(agreed.lanes, agreed.chunk_bytes, agreed.extent_bytes, agreed.partition_bytes,
                                agreed.crc_kind, agreed.rate_bps, agreed.data_ip, list(agreed.udp_ports),
-                               own.discard)  # fmt: skip
+                               own.discard, agreed.protection)  # fmt: skip
         else:
             if self.specification is None:
                 _, self.specification = self.stream.expect("specification")
@@ -233,6 +245,7 @@ class Session:
                 and agreed.extent_bytes & (agreed.extent_bytes - 1) == 0
                 and agreed.partition_bytes and agreed.partition_bytes % agreed.extent_bytes == 0
                 and agreed.learns_address == own.learn_address
+                and own.protection <= agreed.protection <= keys.AES_256_GCM
                 and 0 < agreed.rate_bps <= own.rate_bps and agreed.crc_kind in own.crc_kinds):  # fmt: skip
             self.stream.fail(INCOMPATIBLE, "the SpecificationSet goes beyond the Specification")
 
@@ -250,21 +263,29 @@ class Session:
         lanes = min(asked.lanes_max, own.lanes, len(asked.udp_ports), 16)
         if not kinds or extent < MIN_EXTENT or chunk < 256 or lanes < 1 or not asked.rate_bps_max:
             self.stream.fail(INCOMPATIBLE, "no CRC, extent, chunk, lane or rate in common")
+        if asked.protection > keys.AES_256_GCM:
+            self.stream.fail(INCOMPATIBLE, "a protection that is not known here")
+        protection = max(asked.protection, own.protection)
         extent = 1 << (extent.bit_length() - 1)
         self.terms = Terms(lanes, chunk // 4 * 4, extent, 16 * extent, kinds[0], min(asked.rate_bps_max, own.rate_bps),
-                           theirs[family], list(asked.udp_ports)[:lanes], asked.discard)  # fmt: skip
+                           theirs[family], list(asked.udp_ports)[:lanes], asked.discard, protection)  # fmt: skip
         self.stream.send("specification_set", lanes=lanes, chunk_bytes=chunk // 4 * 4, extent_bytes=extent,
                          partition_bytes=self.terms.partition_bytes, crc_kind=kinds[0], rate_bps=self.terms.rate_bps,
                          udp_checksum=asked.udp_checksum_needed or family == 1, data_ip=mine[family],
-                         udp_ports=own.ports[:lanes])  # fmt: skip
+                         udp_ports=own.ports[:lanes], protection=protection)  # fmt: skip
 
     # ---- lanes ------------------------------------------------------------------------------------
 
     def make_lanes(self, flow_ids, kind):
         peer = str(ipaddress.ip_address(self.terms.peer_ip))
-        self.lanes = [kind(own, (peer, port), flow_id, self.terms.crc)
-                      for own, port, flow_id in zip(self.sockets, self.terms.peer_ports, flow_ids)]  # fmt: skip
+        lanes = zip(self.sockets, self.terms.peer_ports, flow_ids)
+        self.lanes = [kind(own, (peer, port), flow_id, self.terms.crc, self._keys_of(flow_id, lane))
+                      for lane, (own, port, flow_id) in enumerate(lanes)]  # fmt: skip
         self.sockets = []
+
+    def _keys_of(self, flow_id, lane):
+        secret = self.stream.secret(keys.LABEL, keys.context(self.id, flow_id, lane))
+        return keys.Keys(self.terms.protection, secret)
 
     def drop_lanes(self):
         for each in [*self.lanes, *self.sockets]:

@@ -261,7 +261,7 @@ class Source(Session):
         data = os.pread(file.fd, min(self.terms.chunk_bytes, end - offset), offset)
         datagram = wire.Datagram(wire.DATA, lane.flow_id, lane.tx_seq, time.monotonic_ns(), data, flags, offset, number,
                                  lane.done_seen, lane.statuses_heard)  # fmt: skip
-        lane.send(datagram, self.terms.crc)
+        lane.send(datagram)
         lane.carried[lane.tx_seq] = (number, offset)
         lane.tx_seq += 1
         lane.sent_ns = lane.chunk_ns = time.monotonic_ns()

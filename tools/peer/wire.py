@@ -1,19 +1,21 @@
-# Datagrams of a lane: header, CRC, status. docs/WIRE.md, section 1.
+# Datagrams of a lane: header, seal, status. docs/WIRE.md, section 1. The keys of a flow are in keys.py.
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
 import functools
 import struct
 
+from cryptography.exceptions import InvalidTag
+
 DATA, STATUS, PROBE = range(3)
 RETRANSMISSION, REPAIR = 1, 2
-HEADER_BYTES = 72
+HEADER_BYTES, COVERED_BYTES = 72, 56
 
 # ---- 1.1 Header -------------------------------------------------------------------------------------
 
 # version, type, flags, header_bytes, key_epoch and credit_wanted; flow_id, tx_seq, send_time, offset;
 # object, length, done_seen, statuses_heard
 _HEADER = struct.Struct(">BBBBIQQQQIIII")
-_CRC = struct.Struct(">QQ")  # behind it eight zero bytes
+_CRC = struct.Struct(">QQ")  # and eight zero bytes
 
 
 @dataclasses.dataclass
@@ -36,37 +38,62 @@ class Invalid(Exception):
     """This datagram is dropped; the text says why."""
 
 
-def seal(datagram, crc):
-    """The bytes that travel. crc: that of the session for data, CRC64 for status and probe."""
-    header = _HEADER.pack(2, datagram.type, datagram.flags, HEADER_BYTES, datagram.credit_wanted, datagram.flow_id, datagram.tx_seq,
-                          datagram.send_time, datagram.offset, datagram.object, len(datagram.payload),
-                          datagram.done_seen, datagram.statuses_heard)  # fmt: skip
-    datagram.chunk_crc = crc.of(datagram.payload)
-    return header + _CRC.pack(crc.of(header, datagram.chunk_crc), 0) + datagram.payload
+def number_of(datagram):
+    """Of a probe its own count: several may have one tx_seq."""
+    return datagram.offset if datagram.type == PROBE else datagram.tx_seq
 
 
-def open_sealed(frame, data_crc):
-    """The datagram in these bytes. data_crc: the kind that the session agreed on."""
+def seal(datagram, crc, keys):
+    """The bytes that travel. crc: the kind that the session agreed on; keys: those of the flow."""
+    enciphered = keys.encipher(datagram.type)
+    epoch = keys.epoch(datagram) if enciphered else 0
+    header = _HEADER.pack(2, datagram.type, datagram.flags, HEADER_BYTES, (epoch & 0xFF) << 24 | datagram.credit_wanted,
+                          datagram.flow_id, datagram.tx_seq, datagram.send_time, datagram.offset, datagram.object,
+                          len(datagram.payload), datagram.done_seen, datagram.statuses_heard)  # fmt: skip
+    datagram.chunk_crc = crc.of(datagram.payload) if datagram.type == DATA else 0
+    if not enciphered:
+        return header + _CRC.pack(crc.of(header, datagram.chunk_crc), 0) + datagram.payload
+    cipher, nonce = keys.to_send(datagram)
+    sealed = cipher.encrypt(nonce, datagram.payload, header)
+    return header + sealed[-16:] + sealed[:-16]
+
+
+def open_sealed(frame, crc, keys):
+    """The datagram in these bytes."""
     if len(frame) < HEADER_BYTES:
         raise Invalid("too short")
     version, kind, flags, header_bytes, epoch_and_wish, *rest = _HEADER.unpack_from(frame)
     flow_id, tx_seq, send_time, offset, number, length, done_seen, statuses_heard = rest
-    if version != 2 or kind > PROBE or header_bytes != HEADER_BYTES or epoch_and_wish >= 1 << 24 or flags > 3:
+    epoch, wish = epoch_and_wish >> 24, epoch_and_wish & 0xFFFFFF
+    if version != 2 or kind > PROBE or header_bytes != HEADER_BYTES or flags > 3 or (kind != DATA and flags):
         raise Invalid("not of this version")
-    if kind == STATUS and (epoch_and_wish or done_seen or statuses_heard):
-        raise Invalid("a status that echoes")
+    if (kind == STATUS and (wish or offset or done_seen or statuses_heard)) or (kind != DATA and number):
+        raise Invalid("a field that this type does not use")
     payload = frame[HEADER_BYTES:]
     if len(payload) != length:
         raise Invalid("length is not what follows the header")
-    crc = data_crc if kind == DATA else CRC64
-    chunk_crc = crc.of(payload)
-    if (crc.of(frame[:56], chunk_crc), 0) != _CRC.unpack_from(frame, 56):
-        raise Invalid("wrong CRC")
-    return Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number, done_seen, statuses_heard,
-                    epoch_and_wish, chunk_crc)  # fmt: skip
+    datagram = Datagram(kind, flow_id, tx_seq, send_time, payload, flags, offset, number, done_seen, statuses_heard,
+                        wish)  # fmt: skip
+    header, field = frame[:COVERED_BYTES], frame[COVERED_BYTES:HEADER_BYTES]
+    if not keys.encipher(kind):
+        datagram.chunk_crc = crc.of(payload)
+        if epoch or (crc.of(header, datagram.chunk_crc), 0) != _CRC.unpack(field):
+            raise Invalid("wrong CRC")
+        return datagram
+    cipher, nonce = keys.to_open(datagram)
+    if cipher is None or epoch != keys.epoch(datagram) & 0xFF:
+        raise Invalid("of an epoch whose key is not held")
+    try:
+        datagram.payload = cipher.decrypt(nonce, payload + field, header)
+    except InvalidTag:
+        raise Invalid("a wrong tag") from None
+    keys.reached(datagram)
+    if kind == DATA:
+        datagram.chunk_crc = crc.of(datagram.payload)
+    return datagram
 
 
-# ---- 1.2 CRC ----------------------------------------------------------------------------------------
+# ---- 1.2 Digests ----------------------------------------------------------------------------------------
 
 
 class Crc:

@@ -18,6 +18,7 @@ std::string node_name(uint32_t node) { return node == kSource ? "src" : "dst"; }
 transfer::Settings settings_of(const Plan& plan, uint32_t node) {
   return {.node_name = node_name(node),
           .udp_checksum_always = plan.udp_checksum,
+          .protection = plan.protection_of(node),
           .calls_only = plan.nat && node == plan.initiator,
           .partition_bytes = plan.partition_bytes,
           .sync_lag_bytes = plan.sync_lag_bytes,
@@ -65,7 +66,8 @@ void Control::ask(const std::string& id) {
                      .crc_kind = host_.plan.crc,
                      .chunk_bytes = host_.plan.chunk_bytes,
                      .mode = host_.plan.rate_mode,
-                     .expected_loss_ppm = host_.plan.expected_loss_ppm};
+                     .expected_loss_ppm = host_.plan.expected_loss_ppm,
+                     .protection = host_.plan.protection_of(host_.node)};
   request.destination = "files/";
   for (uint32_t i = 0; i < host_.plan.sizes.size(); ++i)
     request.source_paths.push_back(Oracle::final_name(i));

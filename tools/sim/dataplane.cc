@@ -69,14 +69,17 @@ Dataplane::Dataplane(Setup setup)
   board_.board_bytes = sizeof(board::Board);
   board_.generation = setup_.generation;
   board_.port = port_.info();
-  shared_ = std::make_unique<lane::WorkerShared>(lane::WorkerShared{.port = port_,
-                                                                    .board = board_,
-                                                                    .objects = *objects_,
-                                                                    .clock = lane::Clock(),
-                                                                    .poll_busy = true,
-                                                                    .stop = stop_,
-                                                                    .epochs = epochs_,
-                                                                    .warn = [](const std::string&) {}});
+  shared_ =
+      std::make_unique<lane::WorkerShared>(lane::WorkerShared{.port = port_,
+                                                              .board = board_,
+                                                              .objects = *objects_,
+                                                              .keys = keys_,
+                                                              .clock = lane::Clock(),
+                                                              .poll_busy = true,
+                                                              .key_epoch_bits = setup_.plan.key_epoch_bits,
+                                                              .stop = stop_,
+                                                              .epochs = epochs_,
+                                                              .warn = [](const std::string&) {}});
   workers_.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
     const auto wake_me = [this, i](uint64_t at_ns) { wake(i, at_ns); };
@@ -160,6 +163,10 @@ void Dataplane::arrive(std::span<const uint8_t> frame) {
     return port_.queue(index).arrive(copy);
   }
   port_.queue(index).arrive(frame);
+}
+
+void Dataplane::take_keys(FlowSlotId slot, const lane::FlowSecret& secret) {
+  if (!keys_.put(slot.value(), secret)) setup_.oracle.fail("a worker takes keys while they are given");
 }
 
 bool Dataplane::open_object(SessionSlotId session, ObjectId id, uint32_t flags, int fd, uint64_t size) {

@@ -50,7 +50,9 @@ class Dataplane {
   // Without flows a worker sleeps for longer.
   void set_flows(bool any) { has_flows_ = any; }
 
-  // As the attach server does it. open_object: false when its number is taken. close_object: false while
+  // As the attach server does it. Of a flow, before it is opened.
+  void take_keys(FlowSlotId slot, const lane::FlowSecret& secret);
+  // open_object: false when its number is taken. close_object: false while
   // something of it is in use; ask again.
   bool open_object(SessionSlotId session, ObjectId id, uint32_t flags, int fd, uint64_t size);
   bool object_open(SessionSlotId session, ObjectId id) const {
@@ -80,6 +82,7 @@ class Dataplane {
   board::Board& board_;
   SimPort port_;
   std::unique_ptr<lane::ObjectTable> objects_;
+  lane::KeyTable keys_;
   std::vector<std::unique_ptr<lane::Object>> closing_;
   std::atomic<bool> stop_{false};
   std::vector<std::unique_ptr<std::atomic<uint64_t>>> epochs_;

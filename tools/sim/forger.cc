@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/forger.h"
 
+#include <optional>
+
 #include "dataplane/core/status.h"
 #include "dataplane/crc/crc.h"
 
@@ -20,12 +22,14 @@ constexpr size_t kAtDoneSeen = 48;
 constexpr size_t kAtStatusesHeard = 52;
 
 // Its length may be another one now.
-void make_right(std::vector<uint8_t>* frame, size_t payload_bytes, wire::CrcKind kind) {
+void make_right(std::vector<uint8_t>* frame, size_t payload_bytes, std::optional<wire::CrcKind> kind) {
   uint8_t* const sluice = frame->data() + kSluiceAt;
   wire::store_be32(sluice + kAtLength, static_cast<uint32_t>(payload_bytes));
-  const uint64_t digest = crc::compute(kind, 0, sluice + wire::kHeaderBytes, payload_bytes);
-  wire::store_be64(sluice + wire::kHeaderCoveredBytes,
-                   crc::compute(kind, digest, sluice, wire::kHeaderCoveredBytes));
+  if (kind) {
+    const uint64_t digest = crc::compute(*kind, 0, sluice + wire::kHeaderBytes, payload_bytes);
+    wire::store_be64(sluice + wire::kHeaderCoveredBytes,
+                     crc::compute(*kind, digest, sluice, wire::kHeaderCoveredBytes));
+  }
   const auto udp_bytes = static_cast<uint16_t>(8 + wire::kHeaderBytes + payload_bytes);
   uint8_t* const ip = frame->data() + kIpAt;
   wire::store_be16(ip + 20 + 4, udp_bytes);
@@ -57,7 +61,8 @@ bool Forger::follows(std::span<const uint8_t> frame) {
     change_header(frame_.data() + kSluiceAt);
   }
   make_right(&frame_, frame_.size() - kSluiceAt - wire::kHeaderBytes,
-             type == wire::Type::kData ? crc_ : wire::CrcKind::kCrc64Ecma);
+             type == wire::Type::kData && protection_ == wire::Protection::kCrc ? std::optional(crc_)
+                                                                                : std::nullopt);
   return true;
 }
 

@@ -1,4 +1,5 @@
-// A stranger on the wire: a copy of a true datagram, false in one field and right in its CRC.
+// A stranger on the wire: a copy of a true datagram, false in one field, and right in its CRC if it is under
+// one: keys he has none.
 //
 // Pure. Payload and place of data stay as they are: wrong bytes under a right CRC are found by the digest of
 // their file, and end a session; what is shown here is that nothing else does.
@@ -16,7 +17,10 @@ namespace sluice::sim {
 class Forger {
  public:
   Forger(const Plan& plan, uint32_t node)
-      : per_million_(plan.forged_per_million), crc_(plan.crc), random_(plan.seed, 200 + node) {}
+      : per_million_(plan.forged_per_million),
+        crc_(plan.crc),
+        protection_(plan.agreed_protection()),
+        random_(plan.seed, 200 + node) {}
 
   // Whether one follows this frame. It is then in forged().
   bool follows(std::span<const uint8_t> frame);
@@ -30,6 +34,7 @@ class Forger {
 
   const uint64_t per_million_;
   const wire::CrcKind crc_;
+  const wire::Protection protection_;
   Random random_;
   std::vector<uint8_t> frame_;
   uint64_t count_ = 0;

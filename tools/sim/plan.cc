@@ -337,6 +337,7 @@ Plan make_plan(uint64_t seed) {
   if (modes.chance(100'000)) p.expected_loss_ppm = static_cast<uint32_t>(modes.between(100'000, 950'000));
   Random nats(seed, 9);
   make_nat(p, nats);
+  choose_protection(&p);
   return p;
 }
 
@@ -345,9 +346,11 @@ std::string Plan::text() const {
   out += fmt::format("extent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
                      extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(
-      "tx_extents {} rx_extents {} credit {} crc {} udp_checksum {} direct {} rate_bps {} {} "
-      "expected_loss_ppm {}\n",
-      tx_extents, rx_extents, credit, crc_kind_name(crc), udp_checksum, direct, rate_bps,
+      "tx_extents {} rx_extents {} credit {} crc {} protection {} {} epochs of 2^{} udp_checksum {} direct "
+      "{} "
+      "rate_bps {} {} expected_loss_ppm {}\n",
+      tx_extents, rx_extents, credit, crc_kind_name(crc), wire::protection_name(protection[0]),
+      wire::protection_name(protection[1]), key_epoch_bits, udp_checksum, direct, rate_bps,
       rate::mode_name(rate_mode), expected_loss_ppm);
   out += fmt::format("status_interval_ns {} sync_lag_bytes {} sync_lag_ns {} crc_lag_ns {} tick_ns {}\n",
                      status_interval_ns, sync_lag_bytes, sync_lag_ns, crc_lag_ns, tick_ns);

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -94,6 +95,8 @@ struct Plan {
   uint32_t rx_extents = 8;
   uint32_t credit = 4;  // per lane
   wire::CrcKind crc = wire::CrcKind::kCrc64Ecma;
+  std::array<wire::Protection, 2> protection{};  // the least that each node wants
+  uint32_t key_epoch_bits = 12;
   bool udp_checksum = false;
   bool direct = true;
   uint64_t rate_bps = 1'000'000'000;
@@ -151,9 +154,16 @@ struct Plan {
   uint64_t healed_ns_max = 120'000'000'000;
 
   uint64_t bytes() const;
+  // Where nobody looks at the CRC, there is to be one.
+  wire::Protection protection_of(uint32_t node) const {
+    return broken == Break::kNoCrcCheck ? wire::Protection::kCrc : protection[node];
+  }
+  wire::Protection agreed_protection() const { return std::max(protection_of(0), protection_of(1)); }
   std::string text() const;  // every knob, a line each
 };
 
 Plan make_plan(uint64_t seed);
+// What of it concerns protection; of sizes that are chosen already.
+void choose_protection(Plan* plan);
 
 }  // namespace sluice::sim

@@ -263,7 +263,11 @@ void Session::perform(const transfer::OpenFlow& e) {
   board::FlowConfig config = e.config;
   config.session = flows_.session()->value();
   config.status_interval_ns = host_.plan.status_interval_ns;
-  board()->open_flow(flows_.slot(e.lane), config, this);
+  const FlowSlotId slot = flows_.slot(e.lane);
+  const auto context = transfer::flow_secret_context(transfer_->id(), config.flow_id, e.lane);
+  const auto secret = host_.streams->export_secret(host_.node, stream_, *context);
+  if (secret) host_.dataplane->take_keys(slot, {board()->next_tag(slot), e.protection, secret->bytes});
+  board()->open_flow(slot, config, this);
   host_.trace.add(host_.now_ns(), host_.node, "open flow", e.lane.value(), config.flow_id);
   if (e.lane == LaneId(0)) ++host_.trace.reached.attempts;
   if (e.lane == LaneId(0) && e.config.direction == board::Direction::kTx &&

@@ -48,6 +48,17 @@ void Streams::send(uint32_t node, Id id, transfer::Message message) {
   });
 }
 
+std::optional<transfer::FlowSecret> Streams::export_secret(uint32_t node, Id id,
+                                                           std::span<const uint8_t> context) const {
+  const auto at = connections_.find(id);
+  if (at == connections_.end() || !at->second.open[node]) return std::nullopt;
+  uint64_t state = mix(plan_.seed ^ mix(id));
+  for (const uint8_t byte : context) state = mix(state ^ byte);
+  transfer::FlowSecret secret;
+  for (uint8_t& byte : secret.bytes) byte = static_cast<uint8_t>(state = mix(state));
+  return secret;
+}
+
 // This end of the connection is over; when both are, it is forgotten.
 void Streams::end(uint32_t node, Id id) {
   const auto at = connections_.find(id);

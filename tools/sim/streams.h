@@ -10,7 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
 
+#include "control/transfer/flow_secret.h"
 #include "control/transfer/messages.h"
 #include "tools/sim/plan.h"
 #include "tools/sim/random.h"
@@ -40,6 +43,10 @@ class Streams {
   // The last time when something happened for which a connection may be missing: both nodes serve since then.
   uint64_t disturbed_ns() const { return ends_.serves(0) && ends_.serves(1) ? disturbed_ns_ : UINT64_MAX; }
   void heal() { healed_ = true; }
+  // What both ends of a connection have, and of each other connection another one; nothing once this end is
+  // over.
+  std::optional<transfer::FlowSecret> export_secret(uint32_t node, Id id,
+                                                    std::span<const uint8_t> context) const;
   uint64_t cuts() const { return cuts_; }
 
  private:

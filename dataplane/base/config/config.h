@@ -49,10 +49,11 @@ struct Node {
 
   // [transfer] defaults of a session
   uint32_t lanes = 1;
-  std::string crc = "crc64";           // "crc64", "crc32c"
-  uint64_t rate_bps = 10'000'000'000;  // key `rate`: "10G"; of one session
-  std::string rate_mode = "adaptive";  // key `mode`
-  uint32_t chunk_bytes = 0;            // 0: 8192, or what fits the path
+  std::string crc = "crc64";               // "crc64", "crc32c"
+  std::string protection = "aes-128-gcm";  // the least; "crc", "aes-128-gcm", "aes-256-gcm"
+  uint64_t rate_bps = 10'000'000'000;      // key `rate`: "10G"; of one session
+  std::string rate_mode = "adaptive";      // key `mode`
+  uint32_t chunk_bytes = 0;                // 0: 8192, or what fits the path
   uint64_t partition_bytes = 64ULL << 20;
 
   // [port]

@@ -138,6 +138,14 @@ const Key kKeys[] = {
      .choices = "crc64 crc32c",
      .meaning = "Checksum of chunks, extents and files."},
     {.section = "transfer",
+     .name = "protection",
+     .type = ValueType::kChoice,
+     .field = &Node::protection,
+     .choices = "crc aes-128-gcm aes-256-gcm",
+     .meaning =
+         "What data are under at least; the stricter one of both nodes counts. `crc` finds accidents, not "
+         "attackers: for networks that you trust, and only if both nodes say so."},
+    {.section = "transfer",
      .name = "mode",
      .type = ValueType::kChoice,
      .field = &Node::rate_mode,
