@@ -14,7 +14,7 @@ from .nodes import RATE_UNLIMITED, OwnNodes
 from .watch import Watch
 
 WIRE_GAP_BYTES = 24  # preamble, FCS and gap: a link's rate counts them
-FRAME_BYTES = 8192 + 106  # of a full chunk, without these
+FRAME_BYTES = 8192 + 114  # of a full chunk, without these
 LOOK_EVERY_S = 0.01
 _ENDLESS_BYTES = 1 << 40  # a session that is cancelled when it was looked at for long enough
 
@@ -107,6 +107,6 @@ def for_seconds(watch, seconds):
         raise LabError(f"session {watch.session}: {watch.state()} early: {watch.last.error if watch.last else ''}")
 
 
-def goodput_limit_bps(rate_bps, chunk_bytes=8192, overhead_bytes=106):
+def goodput_limit_bps(rate_bps, chunk_bytes=8192, overhead_bytes=114):
     """What a link of this rate carries of payload: headers, FCS, preamble and gap count."""
     return rate_bps * chunk_bytes / (chunk_bytes + overhead_bytes + WIRE_GAP_BYTES)

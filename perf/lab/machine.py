@@ -42,7 +42,7 @@ def describe():
         "cpu": _field("/proc/cpuinfo", "model name"),
         "cpus": os.cpu_count(),
         "cpus_allowed": allowed_cores(),
-        "cpu_flags": [flag for flag in ("avx2", "avx512f", "vpclmulqdq", "pclmulqdq", "hypervisor") if flag in flags],
+        "cpu_flags": [flag for flag in ("aes", "avx2", "avx512f", "vaes", "vpclmulqdq", "pclmulqdq", "hypervisor") if flag in flags],
         "memory_gb": round(memory_bytes("MemTotal") / 1e9, 1),
         "kernel": platform.release(),
         "system": (_field_of_os_release("PRETTY_NAME") or platform.platform()),

