@@ -40,7 +40,7 @@ concept List = !std::is_convertible_v<T, std::string_view> && requires(const T& 
 template <Counted T>
 auto tie(const T& of) {
   constexpr size_t kFields = Count<T>::kValue;
-  static_assert(kFields <= 19, "add a line below");
+  static_assert(kFields <= 20, "add a line below");
   // clang-format off
   if constexpr (kFields == 0) { return std::tuple<>(); }
   if constexpr (kFields == 1) { const auto& [a] = of; return std::tie(a); }
@@ -100,6 +100,10 @@ auto tie(const T& of) {
   if constexpr (kFields == 19) {
     const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = of;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+  }
+  if constexpr (kFields == 20) {
+    const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = of;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
   }
   // clang-format on
 }
