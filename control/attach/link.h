@@ -33,8 +33,8 @@ class BoardLink : public std::enable_shared_from_this<BoardLink> {
   };
 
   BoardMap& board() { return *board_; }
-  // `fd` (or -1) is passed along; the caller keeps its own, and `request`, until it is answered: a secret in it
-  // is copied nowhere. kDaemonNotRunning when there is no answer.
+  // `fd` (or -1) is passed along; the caller keeps its own, and `request`, until it is answered: a secret in
+  // it is copied nowhere. kDaemonNotRunning when there is no answer.
   asio::awaitable<Result<Reply>> request(const board::AttachRequest& request, int fd);
   bool closed() const { return closed_; }
   void close();

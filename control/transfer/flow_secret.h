@@ -1,7 +1,8 @@
 // What a flow's keys are made of: 32 bytes that both ends of a control connection have (docs/WIRE.md 1.3).
 //
-// Pure. Whoever performs OpenFlow asks the leg's stream for it, hands it to the dataplane and keeps nothing:
-// it wipes itself. SPDX-License-Identifier: Apache-2.0
+// Pure. Whoever performs OpenFlow asks the leg's stream for it, hands it to the dataplane and keeps
+// nothing: it wipes itself.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

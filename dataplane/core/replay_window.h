@@ -1,9 +1,10 @@
 // Which of the newest numbers have come: what comes again, or is older than all that is remembered, is a
 // copy.
 //
-// For statuses and probes; data have a larger one, on the board (seq_window.h). The way of RFC 6479: bits of
-// a ring, of which those that the newest number passes are cleared. To be asked before a datagram is opened,
-// and told after that. Hot, pure. SPDX-License-Identifier: Apache-2.0
+// For statuses and probes; data have a larger one, on the board (seq_window.h). The way of RFC 6479: bits
+// of a ring, of which those that the newest number passes are cleared. To be asked before a datagram is
+// opened, and told after that. Hot, pure.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
-// Two whole workers under AES-GCM, and a wire with faults and with somebody on it: what is altered, copied or
-// made up costs no more than its loss, and every byte arrives. SPDX-License-Identifier: Apache-2.0
+// Two whole workers under AES-GCM, and a wire with faults and with somebody on it: what is altered, copied
+// or made up costs no more than its loss, and every byte arrives.
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include "dataplane/lane/lane_fixture_for_test.h"

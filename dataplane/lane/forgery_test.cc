@@ -1,6 +1,7 @@
-// One datagram that is right in form, seal, address and flow, and false in one field: data under `crc` of a
-// stranger, and else of a peer who lies, for he has the keys. The transfer goes on as if nothing had been, by
-// the next true datagrams, and the false one is counted. SPDX-License-Identifier: Apache-2.0
+// One datagram that is right in form, seal, address and flow, and false in one field: data under `crc` of
+// a stranger, and else of a peer who lies, for he has the keys. The transfer goes on as if nothing had
+// been, by the next true datagrams, and the false one is counted.
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include "dataplane/lane/lane_fixture_for_test.h"

@@ -1,7 +1,8 @@
 // All keys of one flow: of data and probes one way, of statuses the other way (docs/WIRE.md, "Keys").
 //
 // Made of the flow's secret, which both ends know by their control connection. Lies in a SecretBox. One
-// thread. SPDX-License-Identifier: Apache-2.0
+// thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

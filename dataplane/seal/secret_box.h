@@ -1,8 +1,9 @@
-// One object in memory of its own that is not swapped out, not in a core dump, not in a child, and wiped at
-// its end.
+// One object in memory of its own that is not swapped out, not in a core dump, not in a child, and wiped
+// at its end.
 //
 // Cold. What holds keys lies in such a box. A system that does not let this process lock memory
-// (RLIMIT_MEMLOCK) is no reason to do without: locked() tells. SPDX-License-Identifier: Apache-2.0
+// (RLIMIT_MEMLOCK) is no reason to do without: locked() tells.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <sys/mman.h>

@@ -47,7 +47,8 @@ void seal_chunk(benchmark::State& state) {
   wire::Header header{.length = static_cast<uint32_t>(bytes)};
   size_t at = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(seal.seal(header, {data.data() + at, bytes}, front, out.data() + wire::kHeaderBytes));
+    benchmark::DoNotOptimize(
+        seal.seal(header, {data.data() + at, bytes}, front, out.data() + wire::kHeaderBytes));
     ++header.tx_seq;
     if (state.range(2) != 0) at = at + 2 * bytes > kColdBytes ? 0 : at + bytes;
   }

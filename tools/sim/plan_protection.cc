@@ -6,8 +6,8 @@
 
 namespace sluice::sim {
 
-// Keys change as often as a transfer lets them: not so often that what is lost in a row, within credit or while
-// statuses are lost for half a second, is more than an epoch.
+// Keys change as often as a transfer lets them: not so often that what is lost in a row, within credit or
+// while statuses are lost for half a second, is more than an epoch.
 void choose_protection(Plan* plan) {
   Random random(plan->seed, 10);
   for (wire::Protection& each : plan->protection)
