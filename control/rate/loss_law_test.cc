@@ -65,7 +65,7 @@ TEST(LossLaw, TheBestSizeIsThatOfBytesOnTheWire) {
   EXPECT_GT(curve.gain, 100);
   ASSERT_EQ(curve.points.size(), 8U);
   EXPECT_NEAR(curve.points[0].arrives, std::exp(-0.348), 0.01);
-  EXPECT_NEAR(curve.points[0].goodput, std::exp(-0.348) * 256 / 386, 0.01);
+  EXPECT_NEAR(curve.points[0].goodput, std::exp(-0.348) * 256 / 394, 0.01);
   EXPECT_NEAR(curve.points[0].payload_bytes, std::exp(-0.348) * 256, 3);
 }
 

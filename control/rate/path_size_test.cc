@@ -192,7 +192,7 @@ TEST(SizeSearch, APeerThatCountsNoPaddingOrIsSilentDecidesNothing) {
 }
 
 TEST(SizeSearch, WhatEveryPathCarriesIsNotSearched) {
-  Path path(1188);
+  Path path(1180);
   path.carries = 1000;
   path.run(10 * kSecond);
   EXPECT_EQ(path.asked, 0U);

@@ -362,7 +362,7 @@ TEST(Negotiation, TheFirstCrcKindThatThisNodeKnowsIsTaken) {
 TEST(Negotiation, HelloNeedsACommonVersionAndASessionId) {
   Hello hello = make_hello(std::string(32, 'x'));
   hello.version_min = 1;
-  hello.version_max = 3;
+  hello.version_max = kProtocolVersion;
   EXPECT_TRUE(check_hello(hello));
   hello.version_min = kProtocolVersion + 1;
   EXPECT_EQ(check_hello(hello).error().code, ErrorCode::kIncompatible);

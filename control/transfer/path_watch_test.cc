@@ -76,7 +76,7 @@ TEST_F(Watching, OneLaneThatIsABlackHoleEndsTheAttemptAndIsRemembered) {
   EXPECT_EQ(status.error().code, ErrorCode::kStalled);
   EXPECT_EQ(
       status.error().message,
-      "the path to beta carries datagrams of at most 1500 bytes now, not of 8284: going on with chunks of "
+      "the path to beta carries datagrams of at most 1500 bytes now, not of 8292: going on with chunks of "
       "1400");
   EXPECT_EQ(sizes_.chunk_bytes("beta", true, now_ns_), 1400U);
   EXPECT_EQ(sizes_.chunk_bytes("beta", false, now_ns_), 0U);

@@ -175,19 +175,19 @@ Frame datagram(World& world, fuzz::Input& input) {
   front.write(frame.data(), wire::kHeaderBytes + h.length);
   uint8_t* const sluice = frame.data() + front.bytes();
   std::vector<uint8_t> sealed(payload.size());
-  seal::FlowSeal peer = world.peer.seal(world.crc_kind);
-  if (peer.enciphers(h.type) &&
+  seal::FlowSeal seal = world.peer.seal(world.crc_kind);
+  if (seal.enciphers(h.type) &&
       h.tx_seq >> seal::KeyChain::kEpochBits > 1) {  // of which even the peer has no key
     sealed = payload;
     h.key_epoch = input.take<uint8_t>();
     wire::encode(h, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes));
   } else {
-    peer.seal(h, payload, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes), sealed.data());
+    seal.seal(h, payload, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes), sealed.data());
   }
   if ((odd & 128) != 0) {  // damage, under a right seal or not
     const uint32_t at = input.take<uint8_t>();
     frame[at % frame.size()] ^= input.take<uint8_t>();
-    if (!peer.enciphers(h.type)) {
+    if (!seal.enciphers(h.type)) {
       const uint64_t crc = crc::compute(world.crc_kind, 0, payload.data(), payload.size());
       wire::store_be64(sluice + wire::kHeaderCoveredBytes,
                        crc::compute(world.crc_kind, crc, sluice, wire::kHeaderCoveredBytes));

@@ -17,12 +17,12 @@ struct Expanded {
 FlowKeys::FlowKeys(wire::Protection protection, const Secret& flow_secret, uint32_t epoch_bits,
                    GcmEngine engine)
     : data_(cipher_of(protection), Expanded(flow_secret, "sluice data s2d").secret, epoch_bits, engine),
+      probes_(cipher_of(protection), Expanded(flow_secret, "sluice probe s2d").secret, epoch_bits, engine),
       statuses_(cipher_of(protection), Expanded(flow_secret, "sluice status d2s").secret, epoch_bits,
                 engine) {}
 
-std::array<uint8_t, kIvBytes> nonce_of(const EpochKey& key, wire::Type type, uint64_t number) {
-  std::array<uint8_t, kIvBytes> nonce;
-  wire::store_be32(nonce.data(), wire::load_be32(key.iv.data()) ^ static_cast<uint32_t>(type));
+std::array<uint8_t, kIvBytes> nonce_of(const EpochKey& key, uint64_t number) {
+  std::array<uint8_t, kIvBytes> nonce = key.iv;
   wire::store_be64(nonce.data() + 4, wire::load_be64(key.iv.data() + 4) ^ number);
   return nonce;
 }

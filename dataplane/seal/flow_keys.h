@@ -1,4 +1,7 @@
-// All keys of one flow: of data and probes one way, of statuses the other way (docs/WIRE.md, "Keys").
+// All keys of one flow: of data and of probes one way, of statuses the other way (docs/WIRE.md, "Keys").
+//
+// Each type counts for itself, and so has keys of its own: data that are not enciphered, or many of them
+// without a probe, move nothing on but their own.
 //
 // Made of the flow's secret, which both ends know by their control connection. Lies in a SecretBox. One
 // thread.
@@ -23,14 +26,23 @@ class FlowKeys {
   FlowKeys(wire::Protection protection, const Secret& flow_secret, uint32_t epoch_bits = KeyChain::kEpochBits,
            GcmEngine engine = best_gcm_engine());
 
-  KeyChain& of(wire::Type type) { return type == wire::Type::kStatus ? statuses_ : data_; }
+  KeyChain& of(wire::Type type) {
+    if (type == wire::Type::kData) return data_;
+    return type == wire::Type::kProbe ? probes_ : statuses_;
+  }
 
  private:
   KeyChain data_;      // source to destination
+  KeyChain probes_;    // the same way
   KeyChain statuses_;  // destination to source
 };
 
-// For one datagram: its type and number, which no other one under the same key has.
-std::array<uint8_t, kIvBytes> nonce_of(const EpochKey& key, wire::Type type, uint64_t number);
+// By which its keys and nonce are chosen: no two datagrams of a flow and type have the same.
+inline uint64_t number_of(const wire::Header& header) {
+  return header.type == wire::Type::kProbe ? header.offset : header.tx_seq;
+}
+
+// For one datagram. The way of RFC 8446, 5.3.
+std::array<uint8_t, kIvBytes> nonce_of(const EpochKey& key, uint64_t number);
 
 }  // namespace sluice::seal

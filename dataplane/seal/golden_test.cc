@@ -175,6 +175,8 @@ TEST(Keys, AreDerivedAsDocumented) {
   expand(documented_secret(), "sluice data s2d", data);
   Secret next;
   expand(data, "sluice next", next);
+  Secret probe;
+  expand(documented_secret(), "sluice probe s2d", probe);
   Secret status;
   expand(documented_secret(), "sluice status d2s", status);
   expect("data, epoch 0, secret", data);
@@ -184,6 +186,9 @@ TEST(Keys, AreDerivedAsDocumented) {
   expect("data, epoch 1, secret", next);
   expect("data, epoch 1, AES-128 key", expanded(next, "sluice key", 16));
   expect("data, epoch 1, IV", expanded(next, "sluice iv", 12));
+  expect("probe, epoch 0, secret", probe);
+  expect("probe, epoch 0, AES-128 key", expanded(probe, "sluice key", 16));
+  expect("probe, epoch 0, IV", expanded(probe, "sluice iv", 12));
   expect("status, epoch 0, secret", status);
   expect("status, epoch 0, AES-128 key", expanded(status, "sluice key", 16));
   expect("status, epoch 0, IV", expanded(status, "sluice iv", 12));

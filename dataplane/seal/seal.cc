@@ -8,7 +8,8 @@ uint64_t FlowSeal::encipher(const wire::Header& header, std::span<const uint8_t>
                             std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out) {
   DCHECK(payload.empty() || payload_out != nullptr, "the cipher is the copy");
   KeyChain& chain = keys_->of(header.type);
-  const uint64_t epoch = chain.epoch_of(header.tx_seq);
+  const uint64_t number = number_of(header);
+  const uint64_t epoch = chain.epoch_of(number);
   chain.reached(epoch);
   const EpochKey* const key = chain.find(epoch);
   CHECK(key != nullptr, "numbers of what is sent go up one by one, and so do epochs");
@@ -17,18 +18,18 @@ uint64_t FlowSeal::encipher(const wire::Header& header, std::span<const uint8_t>
   wire::encode(numbered, header_out);
   const uint64_t digest =
       header.type == wire::Type::kData ? crc::compute(data_kind_, 0, payload.data(), payload.size()) : 0;
-  const auto nonce = nonce_of(*key, header.type, number_of(header));
+  const auto nonce = nonce_of(*key, number);
   key->key.seal(nonce.data(), header_out.first<wire::kHeaderCoveredBytes>(), payload, payload_out,
                 &header_out[wire::kHeaderCoveredBytes]);
   return digest;
 }
 
-// The epoch is that of tx_seq for a probe as well: its own count has nothing to do with the keys' age.
 Opened FlowSeal::decipher(const wire::Header& header, std::span<const uint8_t> datagram,
                           uint8_t* empty_place) {
   Opened opened;
   KeyChain& chain = keys_->of(header.type);
-  const uint64_t epoch = chain.epoch_of(header.tx_seq);
+  const uint64_t number = number_of(header);
+  const uint64_t epoch = chain.epoch_of(number);
   const EpochKey* const key = chain.find(epoch);
   if (key == nullptr || header.key_epoch != static_cast<uint8_t>(epoch)) {
     opened.verdict_ = Verdict::kBadEpoch;
@@ -36,7 +37,7 @@ Opened FlowSeal::decipher(const wire::Header& header, std::span<const uint8_t> d
   }
   if (header.length > scratch_->bytes.size()) return opened;
   uint8_t* const out = empty_place != nullptr ? empty_place : scratch_->bytes.data();
-  const auto nonce = nonce_of(*key, header.type, number_of(header));
+  const auto nonce = nonce_of(*key, number);
   if (!key->key.open(nonce.data(), datagram.first(wire::kHeaderCoveredBytes),
                      datagram.subspan(wire::kHeaderBytes), out, &datagram[wire::kHeaderCoveredBytes])) {
     return opened;

@@ -7,15 +7,13 @@
 // CRC.
 //
 // The rule of opening: no byte goes over a good one before it is known to be right. So there are two orders.
-//   1. One pass. open() copies while it sums, or deciphers, to a place where nothing good lies yet: a part of
-//   an
-//      extent's buffer whose chunk is missing. A datagram that turns out wrong leaves rubbish there, and the
-//      right one is written over it.
+//   1. One pass. open() copies while it sums, or deciphers, to a place where nothing good lies yet: a part
+//      of an extent's buffer whose chunk is missing. A datagram that turns out wrong leaves rubbish there,
+//      and the right one is written over it.
 //   2. Two passes. open() without a place only sums, or deciphers into the scratch; Opened::place() then
-//   copies what was
-//      found good. For files in memory, which may hold those very bytes already
-//      (docs/decisions/0009-memory-in-huge-pages.md), and for the chunk that opens its extent, whose place is
-//      not known before.
+//      copies what was found good. For files in memory, which may hold those very bytes already
+//      (docs/decisions/0009-memory-in-huge-pages.md), and for the chunk that opens its extent, whose place
+//      is not known before.
 //
 // Hot; one thread, since keys move on. docs/WIRE.md, 1.2 and 1.3, has the arithmetic.
 // SPDX-License-Identifier: Apache-2.0
@@ -98,10 +96,6 @@ class FlowSeal {
   static void publish() { crc::publish_copies(); }
 
  private:
-  // Of a probe its own count, since several may have one tx_seq.
-  static uint64_t number_of(const wire::Header& header) {
-    return header.type == wire::Type::kProbe ? header.offset : header.tx_seq;
-  }
   uint64_t encipher(const wire::Header& header, std::span<const uint8_t> payload,
                     std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out);
   Opened decipher(const wire::Header& header, std::span<const uint8_t> datagram, uint8_t* empty_place);

@@ -237,7 +237,10 @@ TEST(SealAttack, AnAlteredChunkWithARightCrcDoesNotOpen) {
 
 class Epochs : public testing::TestWithParam<Type> {
  protected:
-  wire::Header header(uint64_t tx_seq) { return {.type = GetParam(), .tx_seq = tx_seq}; }
+  wire::Header header(uint64_t number) {
+    if (GetParam() == Type::kProbe) return {.type = Type::kProbe, .tx_seq = 5, .offset = number};
+    return {.type = GetParam(), .tx_seq = number};
+  }
   Bytes payload_ = some_bytes(40);
   End from_{CrcKind::kCrc64Ecma, Protection::kAes128Gcm};
   End to_{CrcKind::kCrc64Ecma, Protection::kAes128Gcm};
@@ -288,12 +291,28 @@ TEST_P(Epochs, AnEpochThatIsNotThatOfTheNumberIsRefused) {
 TEST(Nonces, DifferByTypeNumberAndEpoch) {
   FlowKeys keys(Protection::kAes128Gcm, kSecret, kEpochBits);
   std::vector<std::array<uint8_t, kIvBytes>> seen;
-  for (const Type type : {Type::kData, Type::kProbe}) {
-    for (uint64_t number = 0; number < 100; ++number)
-      seen.push_back(nonce_of(*keys.of(type).find(0), type, number));
+  for (const Type type : {Type::kData, Type::kProbe, Type::kStatus}) {
+    for (const uint64_t epoch : {0, 1}) {
+      for (uint64_t number = 0; number < 100; ++number)
+        seen.push_back(nonce_of(*keys.of(type).find(epoch), (epoch << kEpochBits) + number));
+    }
   }
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
+}
+
+// Each type counts for itself: a path on which almost all is data leaves the keys of probes where they are.
+TEST(Nonces, DataMoveNoKeyOfProbesAndStatuses) {
+  for (const Protection protection : {Protection::kCrc, Protection::kAes128Gcm}) {
+    End from(CrcKind::kCrc64Ecma, protection);
+    End to(CrcKind::kCrc64Ecma, protection);
+    const Bytes payload = some_bytes(40);
+    for (uint64_t tx_seq = 0; tx_seq < 10 << kEpochBits; ++tx_seq)
+      ASSERT_TRUE(to.open(from.sealed({.type = Type::kData, .tx_seq = tx_seq}, payload), nullptr).good());
+    const Bytes probe = from.sealed({.type = Type::kProbe, .tx_seq = 10 << kEpochBits, .offset = 1}, {});
+    EXPECT_TRUE(to.open(probe, nullptr).good());
+    EXPECT_TRUE(to.open(from.sealed({.type = Type::kStatus, .tx_seq = 3}, payload), nullptr).good());
+  }
 }
 
 TEST(Nonces, ProbesOfOneTxSeqDifferByTheirOwnNumber) {

@@ -86,8 +86,7 @@ BENCHMARK(crc_copy_past_caches)->Apply(chunk_sizes);
 // Of a datagram's header, its payload's digest being the seed: what waits for it, as in a worker.
 void crc_header(benchmark::State& state) {
   const std::vector<uint8_t> header(wire::kHeaderBytes, 0x5A);
-  const std::span<const uint8_t, wire::kHeaderCoveredBytes> covered(header.data(),
-                                                                       wire::kHeaderCoveredBytes);
+  const std::span<const uint8_t, wire::kHeaderCoveredBytes> covered(header.data(), wire::kHeaderCoveredBytes);
   state.SetLabel(std::string(wire::crc_kind_name(kind_of(state))));
   uint64_t crc = 0;
   for (auto _ : state) benchmark::DoNotOptimize(crc = crc::compute_header(kind_of(state), crc, covered));

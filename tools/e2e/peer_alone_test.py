@@ -78,6 +78,7 @@ def test_keys_are_derived_as_documented():
     data = keys.expand(SECRET, b"sluice data s2d", 32)
     expect("data, epoch 0", data)
     expect("data, epoch 1", keys.expand(data, b"sluice next", 32))
+    expect("probe, epoch 0", keys.expand(SECRET, b"sluice probe s2d", 32))
     expect("status, epoch 0", keys.expand(SECRET, b"sluice status d2s", 32))
     assert len(listed) == 10
 

@@ -23,7 +23,7 @@ def expand(secret, info, count):
 
 
 class Chain:
-    """One direction: a key and an IV for each epoch, each of a secret that is made of the one before."""
+    """One type of datagrams: a key and an IV for each epoch, each of a secret that is made of the one before."""
 
     def __init__(self, secret, key_bytes, epoch_bits):
         self._secret, self._key_bytes, self.epoch_bits = secret, key_bytes, epoch_bits
@@ -53,14 +53,15 @@ class Keys:
         self.protection = protection
         key_bytes = 32 if protection == AES_256_GCM else 16
         data = Chain(expand(secret, b"sluice data s2d", SECRET_BYTES), key_bytes, epoch_bits)
+        probe = Chain(expand(secret, b"sluice probe s2d", SECRET_BYTES), key_bytes, epoch_bits)
         status = Chain(expand(secret, b"sluice status d2s", SECRET_BYTES), key_bytes, epoch_bits)
-        self._chains = {wire.DATA: data, wire.PROBE: data, wire.STATUS: status}
+        self._chains = {wire.DATA: data, wire.PROBE: probe, wire.STATUS: status}
 
     def encipher(self, kind):
         return kind != wire.DATA or self.protection != CRC
 
     def epoch(self, datagram):
-        return datagram.tx_seq >> self._chains[datagram.type].epoch_bits
+        return wire.number_of(datagram) >> self._chains[datagram.type].epoch_bits
 
     def reached(self, datagram):
         self._chains[datagram.type].reached(self.epoch(datagram))
@@ -72,7 +73,7 @@ class Keys:
     def to_open(self, datagram):
         """The cipher, or None, and the nonce."""
         cipher, iv = self._chains[datagram.type].find(self.epoch(datagram))
-        number = datagram.type.to_bytes(4, "big") + wire.number_of(datagram).to_bytes(8, "big")
+        number = wire.number_of(datagram).to_bytes(12, "big")
         return cipher, bytes(a ^ b for a, b in zip(iv, number))
 
 
