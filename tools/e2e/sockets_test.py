@@ -108,7 +108,7 @@ def test_strange_datagrams_do_no_harm(sockets):
     stranger = sockets.wire.inside(0, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     with stranger:
         stranger.bind(("10.77.0.1", 0))
-        for size in (0, 1, 63, 64, 65, 1500, 8964):
+        for size in (0, 1, 71, 72, 73, 1500, 8964):
             for port in range(base, base + 4):
                 stranger.sendto(os.urandom(size), ("10.77.0.2", port))
     result = finish(process)
@@ -158,7 +158,7 @@ def test_rubbish_from_the_peers_own_port_is_counted_and_dropped(sockets):
                 now["rx_drop_too_short"] == before["rx_drop_too_short"] + 3)  # fmt: skip
 
     with impostor(sockets) as peer:
-        for size in (0, 1, 63, 64, 65, 1500, 8964):
+        for size in (0, 1, 71, 72, 73, 1500, 8964):
             peer.sendto(b"\xff" * size, ("10.77.0.2", 47000))
         wait_until(seen, 10, "the rubbish was seen")
 
