@@ -33,14 +33,14 @@ def test_chunks_fit_the_path(pair):
     source = make_file(pair.a, MIB)
     target = push(pair, source)
     # The IP packet: payload, chunk header, UDP, IPv4.
-    assert last_session(pair.a)["chunk_bytes"] + 64 + 8 + 20 <= pair.wire.mtu
+    assert last_session(pair.a)["chunk_bytes"] + 72 + 8 + 20 <= pair.wire.mtu
     forget(source, target)
 
 
 def test_ipv6_with_two_lanes(pair):
     source = make_file(pair.a, 30 * MIB + 1)
     target = push(pair, source, "-6", "--lanes", 2)
-    assert last_session(pair.a)["chunk_bytes"] + 64 + 8 + 40 <= pair.wire.mtu
+    assert last_session(pair.a)["chunk_bytes"] + 72 + 8 + 40 <= pair.wire.mtu
     forget(source, target)
     still_serving(pair)
 
