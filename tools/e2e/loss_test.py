@@ -31,7 +31,8 @@ def test_pushed_file_arrives_identical_and_only_what_was_lost_is_sent_again(pair
     print({key: session[key] for key in ("chunks", "retransmits", "lost", "goodput_bps")}, "twice", twice)
     # 12801 chunks: at 0.1 % about 13 are lost. A receiver that gets no processor time loses more, and a whole
     # tail that is lost is asked for as missing, not reported as lost: what arrives twice was sent for nothing.
-    assert session["lost"] >= session["chunks"] * pair.loss * 0.2
+    # Of 13 expected ones two or fewer are lost once in some thousand runs, none in some hundred thousand.
+    assert session["lost"] >= session["chunks"] * pair.loss * 0.05
     assert session["retransmits"] >= session["lost"] * 0.9
     assert twice <= session["lost"] * 0.5 + 100
     forget(source, target)
