@@ -80,7 +80,7 @@ def test_keys_are_derived_as_documented():
     expect("data, epoch 1", keys.expand(data, b"sluice next", 32))
     expect("probe, epoch 0", keys.expand(SECRET, b"sluice probe s2d", 32))
     expect("status, epoch 0", keys.expand(SECRET, b"sluice status d2s", 32))
-    assert len(listed) == 10
+    assert len(listed) == 13
 
 
 def test_three_epochs_are_held():
