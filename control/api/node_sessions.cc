@@ -100,8 +100,7 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_hugepages(info->port.hugepages != 0);
   reply.set_crc_variant(info->crc_variant);
   for (const config::Export& root : info->exports) {
-    reply.add_exports(fmt::format("{} {} {}{}", root.name, root.path.string(), root.read ? "r" : "",
-                                  root.write ? "w" : ""));
+    reply.add_exports(fmt::format("{} {} {}", root.name, root.path.string(), root.mode()));
   }
   for (const identity::Peer& known : info->peers) {
     api::Peer* const peer = reply.add_peers();

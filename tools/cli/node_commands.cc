@@ -131,7 +131,7 @@ Result<NodeView> view_of(const std::filesystem::path& directory) {
 Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
   Json exports = Json::array();
   for (const config::Export& item : view.config.exports) {
-    exports.push_back(Json{{"name", item.name}, {"path", item.path.string()}, {"mode", export_mode(item)}});
+    exports.push_back(Json{{"name", item.name}, {"path", item.path.string()}, {"mode", item.mode()}});
   }
   Json peers = Json::array();
   for (const identity::Peer& peer : view.peers) {
@@ -189,7 +189,7 @@ std::string view_text(const NodeView& view, const Result<api::NodeReply>& live) 
   add("address6", view.config.address6);
   if (!view.config.neighbours.empty()) add("neighbours", view.config.neighbours);
   for (const config::Export& item : view.config.exports) {
-    add("export", fmt::format("{} {} {}", item.name, printable(item.path.string()), export_mode(item)));
+    add("export", fmt::format("{} {} {}", item.name, printable(item.path.string()), item.mode()));
   }
   for (const identity::Peer& peer : view.peers) {
     add("peer",
@@ -250,7 +250,7 @@ void add_init(CLI::App& node, Context& context) {
   command->add_option("--rate", flags->rate, "Rate of a session in bit/s, such as 10G")->type_name("RATE");
   command
       ->add_option("--export", flags->exports, "Directory that may be read, written or both; repeat for each")
-      ->type_name("NAME=PATH[:r|w|rw]")
+      ->type_name("NAME=PATH[:r|w|rw|rm|wm|rwm]")
       ->allow_extra_args(false);
   command->callback([&context, flags, command] {
     const bool counted = command->get_option("--workers")->count() > 0;

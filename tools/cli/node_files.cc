@@ -43,23 +43,20 @@ Status fill(const fs::path& directory, const config::TemplateOptions& options) {
 
 }  // namespace
 
-std::string export_mode(const config::Export& item) {
-  return std::string(item.read ? "r" : "") + (item.write ? "w" : "");
-}
-
 Result<config::Export> parse_export(std::string_view text, const fs::path& working_directory) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    return usage("--export: '" + printable(text) + "' is not NAME=PATH[:r|w|rw]");
+    return usage("--export: '" + printable(text) + "' is not NAME=PATH[:r|w|rw|rm|wm|rwm]");
   }
   config::Export item;
   item.name = text.substr(0, equals);
   std::string_view path = text.substr(equals + 1);
-  for (const std::string_view mode : {":rw", ":r", ":w"}) {
+  for (const std::string_view mode : {":rwm", ":rm", ":wm", ":rw", ":r", ":w"}) {
     if (!path.ends_with(mode)) continue;
     path.remove_suffix(mode.size());
-    item.read = mode != ":w";
-    item.write = mode != ":r";
+    item.read = mode.find('r') != std::string_view::npos;
+    item.write = mode.find('w') != std::string_view::npos;
+    item.manage = mode.find('m') != std::string_view::npos;
     break;
   }
   auto absolute = local_path(path, working_directory);

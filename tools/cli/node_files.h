@@ -11,9 +11,8 @@
 
 namespace sluice::cli {
 
-// "NAME=PATH[:r|w|rw]"; the directory must exist.
+// "NAME=PATH[:r|w|rw|rm|wm|rwm]"; the directory must exist.
 Result<config::Export> parse_export(std::string_view text, const std::filesystem::path& working_directory);
-std::string export_mode(const config::Export& item);
 
 // The host's name, made into a valid node name; "node" when nothing remains.
 std::string default_node_name(std::string_view host_name);

@@ -279,6 +279,7 @@ class Reader {
       if (key->name == "mode") {
         item.read = text->find('r') != std::string::npos;
         item.write = text->find('w') != std::string::npos;
+        item.manage = text->find('m') != std::string::npos;
       }
     }
     for (const std::string_view name : {"name", "path"}) {

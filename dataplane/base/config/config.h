@@ -19,8 +19,11 @@ namespace sluice::config {
 struct Export {
   std::string name;            // [a-z0-9_-]+
   std::filesystem::path path;  // absolute
-  bool read = true;            // mode = "r", "w", "rw"
+  bool read = true;            // mode: any of "r", "w", "m"
   bool write = false;
+  bool manage = false;  // names beneath it may be made, moved and removed
+
+  std::string mode() const;
 };
 
 // The data port on ordinary UDP sockets.

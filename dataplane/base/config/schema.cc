@@ -346,8 +346,10 @@ const Key kKeys[] = {
     {.section = "export",
      .name = "mode",
      .type = ValueType::kChoice,
-     .choices = "r w rw",
-     .meaning = "Whether files beneath it may be sent (`r`), received (`w`) or both."},
+     .choices = "r w rw rm wm rwm",
+     .meaning =
+         "What peers may do beneath it: be sent files and lists of names (`r`); send files (`w`); manage "
+         "it (`m`), that is to make directories, and to move and remove names."},
 };
 
 }  // namespace

@@ -81,19 +81,23 @@ Node node_from(const TemplateOptions& options) {
 
 std::string exports_text(const std::vector<Export>& exports) {
   std::string out =
-      "\n# Directories whose files may be sent (mode \"r\"), received (\"w\") or both (\"rw\"). Nothing "
-      "outside\n"
-      "# them is ever opened. Repeat the section for each.\n";
+      "\n# Directories whose files may be sent (mode \"r\"), received (\"w\") or both (\"rw\"). With \"m\" "
+      "as well\n"
+      "# (\"rwm\") peers may manage them: make directories, move and remove. Nothing outside them is ever\n"
+      "# opened. Repeat the section for each.\n";
   if (exports.empty()) out += "#\n# [[export]]\n# name = \"data\"\n# path = \"/srv/data\"\n# mode = \"rw\"\n";
   for (const Export& item : exports) {
-    const std::string mode = std::string(item.read ? "r" : "") + (item.write ? "w" : "");
     out += "\n[[export]]\nname = " + toml_string(item.name) + "\npath = " + toml_string(item.path.string()) +
-           "\nmode = " + toml_string(mode) + "\n";
+           "\nmode = " + toml_string(item.mode()) + "\n";
   }
   return out;
 }
 
 }  // namespace
+
+std::string Export::mode() const {
+  return std::string(read ? "r" : "") + (write ? "w" : "") + (manage ? "m" : "");
+}
 
 std::string reference_markdown() {
   const Node defaults;
