@@ -46,6 +46,7 @@ void put(const transfer::Hello& m, PeerMessage* wire) {
   for (const uint64_t id : m.flow_ids) to->add_flow_ids(id);
   to->set_ended(m.ended);
   to->set_inquires(m.inquires);
+  to->set_names(m.names);
 }
 
 void put(const transfer::Specification& m, PeerMessage* wire) {
@@ -191,7 +192,8 @@ transfer::Hello take(const Hello& m) {
           .known = m.known(),
           .flow_ids = list_of(m.flow_ids()),
           .ended = m.ended(),
-          .inquires = m.inquires()};
+          .inquires = m.inquires(),
+          .names = m.names()};
 }
 
 // A reason that is not known here is shown as the usual one.
@@ -330,6 +332,10 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
           .node = wire.pause().node(), .place = wire.pause().place(), .places = wire.pause().places()};
     case PeerMessage::kRateLimit:
       return transfer::RateLimit{.rate_bps = wire.rate_limit().rate_bps()};
+    case PeerMessage::kNamesRequest:  // of a call that carries no session (names_codec.h)
+    case PeerMessage::kNamesPage:
+    case PeerMessage::kNamesMore:
+    case PeerMessage::kNamesDone:
     case PeerMessage::BODY_NOT_SET:
       return std::nullopt;
   }

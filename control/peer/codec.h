@@ -14,7 +14,7 @@
 namespace sluice::peer {
 
 PeerMessage to_wire(const transfer::Message& message);
-// Nothing when it is no message that this version knows.
+// Nothing when it is no message of a session that this version knows.
 std::optional<transfer::Message> from_wire(const PeerMessage& message);
 
 // 32 hex digits <-> 16 bytes. Of other lengths: empty.

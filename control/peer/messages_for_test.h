@@ -16,7 +16,7 @@ template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<2> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<transfer::Heartbeat> : Fields<0> {};
-template <> struct Count<transfer::Hello> : Fields<8> {};
+template <> struct Count<transfer::Hello> : Fields<9> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
 template <> struct Count<transfer::OfferedFile> : Fields<5> {};
@@ -60,7 +60,8 @@ inline std::vector<Message> sample_messages() {
             .known = true,
             .flow_ids = {1, ~0ULL},
             .ended = true,
-            .inquires = true},
+            .inquires = true,
+            .names = true},
       Specification{.role = OfferedRole::kDestination,
                     .lanes_max = 16,
                     .data_ip4 = ip4,

@@ -37,6 +37,7 @@ struct Hello {
   std::vector<uint64_t> flow_ids;  // open and fit to go on, in the order of the lanes
   bool ended = false;              // the session has ended at that node
   bool inquires = false;           // asks only whether it is still known; opens nothing
+  bool names = false;              // the call is about names (control/names), and carries no session
 };
 
 enum class OfferedRole : uint8_t { kUnspecified, kSource, kDestination };

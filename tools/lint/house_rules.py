@@ -36,8 +36,8 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 
 # What decides in control is a function of its arguments as well: the simulator and the fuzzers run it.
 # dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
-CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/rate/",
-                "control/recovery/", "control/transfer/")  # fmt: skip
+CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/names/",
+                "control/rate/", "control/recovery/", "control/transfer/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
                               "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",
@@ -56,7 +56,7 @@ _BASE = {"dataplane/base", "dataplane/base/config"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery"}
 _PERFORMS = {"control/async", "control/attach", "control/exports", "control/identity", "control/journal",
-             "control/peer"}  # fmt: skip
+             "control/names", "control/peer"}  # fmt: skip
 ARROWS = {
     "dataplane/base": set(),
     "dataplane/base/config": {"dataplane/base", "dataplane/core"},
@@ -77,25 +77,26 @@ ARROWS = {
     "control/async": {"dataplane/base"},
     "control/catalog": {"dataplane/base"},
     "control/deadline": {"dataplane/base", "control/rate"},
+    "control/names": {"dataplane/base"},
     "control/rate": {"dataplane/base", "dataplane/core"},
     "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
     "control/board": {"dataplane/base", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
     "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,
     "control/attach": _PLAIN | {"control/async", "control/board"},
     "control/identity": _BASE | {"dataplane/core"},
-    "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog"},
+    "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names"},
     "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer"},
-    "control/peer": _BASE | {"dataplane/core", "control/identity", "control/proto", "control/transfer"},
+    "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/transfer"},
     "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,
     "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/transfer", "control/runtime", "control/metrics"} | _DECIDES | _PERFORMS,
-    "control/api": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer", "control/node"},
+    "control/api": {"dataplane/base", "dataplane/core", "control/names", "control/proto", "control/transfer", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
     "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics",
-                         "tools/doctor"},
+                         "control/names", "tools/doctor"},
     "tools/doctor": _BASE | {"control/identity"},
     "tools": None,  # anything
     "perf": None,

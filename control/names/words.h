@@ -1,0 +1,112 @@
+// What two nodes say to each other about names: which there are, and what shall become of them. docs/WIRE.md,
+// 2.6, as plain data.
+//
+// Pure. What came from a peer passes admit() before anything else looks at it; a list also passes ListCheck
+// (list_check.h), which knows what was asked for. Paths and names are bytes: any but NUL, and '/' in names.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "dataplane/base/error.h"
+
+namespace sluice::names {
+
+inline constexpr size_t kPathBytesMax = 4096;
+inline constexpr size_t kNameBytesMax = 255;
+inline constexpr size_t kTextBytesMax = 1000;
+inline constexpr size_t kEntriesPerPage = 1024;
+inline constexpr size_t kPageBytes = 48U << 10;  // a page with as much takes no further entry
+inline constexpr size_t kProblemsMax = 100;
+inline constexpr uint64_t kPagesAhead = 8;              // that an asker lets be under way
+inline constexpr uint64_t kEntriesMax = 1'000'000'000;  // a list with more never ends
+
+enum class Type : uint8_t {
+  kUnknown,
+  kFile,
+  kDirectory,
+  kLink,
+  kFifo,
+  kSocket,
+  kCharacterDevice,
+  kBlockDevice,
+};
+inline constexpr Type kTypeLast = Type::kBlockDevice;
+
+struct Entry {
+  std::string path;  // from the directory that was asked for; empty: what was asked for itself
+  Type type = Type::kUnknown;
+  uint64_t size_bytes = 0;  // of a file, or of a link's text
+  uint32_t mode = 0;        // the twelve permission bits
+  int64_t mtime_ns = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint64_t links = 0;
+  uint64_t allocated_bytes = 0;
+  std::string target;       // of a link
+  uint32_t error_code = 0;  // sluice::ErrorCode: why not all of this is known, or it was not gone into
+  std::string error;
+};
+
+struct List {
+  std::string path;  // empty: the exports
+  bool itself = false;
+  bool recursive = false;
+  bool glob = false;
+  bool unfinished = false;
+  uint64_t pages = 0;
+};
+
+struct MakeDirectory {
+  std::string path;
+  bool parents = false;
+};
+
+struct Move {
+  std::string from;
+  std::string to;
+  bool replace = false;
+};
+
+struct Remove {
+  std::string path;
+  bool recursive = false;
+};
+
+using Request = std::variant<List, MakeDirectory, Move, Remove>;
+
+struct Page {
+  std::vector<Entry> entries;
+};
+
+struct More {
+  uint64_t pages = 0;
+};
+
+struct Done {
+  uint64_t entries = 0;
+  uint64_t failed = 0;
+  std::vector<Entry> problems;
+};
+
+using Word = std::variant<Request, Page, More, Done>;
+
+// Bounds, and texts made printable. kIncompatible names what no honest peer says.
+Status admit(Word* word);
+
+// About how many bytes an entry takes in a page.
+size_t page_bytes(const Entry& entry);
+
+// The order of a list: by the bytes of names, component by component, so that a directory comes before what
+// is in it, and all of that before the next name.
+std::strong_ordering compare_paths(std::string_view one, std::string_view other);
+
+// For logs and errors: "list of data/x".
+std::string shown(const Request& request);
+
+}  // namespace sluice::names

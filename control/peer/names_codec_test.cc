@@ -1,0 +1,115 @@
+// Words about names there and back. docs/WIRE.md, 2.6.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/peer/names_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "control/peer/codec.h"
+
+namespace sluice::peer {
+namespace {
+
+names::Entry sample() {
+  return {.path = "a/\xff",
+          .type = names::Type::kLink,
+          .size_bytes = 1ULL << 60,
+          .mode = 07755,
+          .mtime_ns = -7,
+          .uid = 1000,
+          .gid = ~0U,
+          .links = 2,
+          .allocated_bytes = 512,
+          .target = "../\x80",
+          .error_code = 7,
+          .error = "cannot be read"};
+}
+
+std::vector<names::Word> samples() {
+  using names::Request;
+  return {Request(names::List{.path = "data/\xff*",
+                              .itself = true,
+                              .recursive = true,
+                              .glob = true,
+                              .unfinished = true,
+                              .pages = 8}),
+          Request(names::List{}),
+          Request(names::MakeDirectory{.path = "data/x", .parents = true}),
+          Request(names::Move{.from = "data/x", .to = "data/y", .replace = true}),
+          Request(names::Remove{.path = "data/x", .recursive = true}),
+          names::Page{.entries = {sample(), {}}},
+          names::More{.pages = 1ULL << 50},
+          names::Done{.entries = 3, .failed = 1ULL << 40, .problems = {sample()}}};
+}
+
+TEST(NamesCodec, EveryWordComesBackAsItWas) {
+  for (const names::Word& word : samples()) {
+    PeerMessage wire;
+    ASSERT_TRUE(wire.ParseFromString(to_wire(word).SerializeAsString()));
+    const auto back = word_from_wire(wire);
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->index(), word.index());
+    EXPECT_EQ(to_wire(*back).DebugString(), to_wire(word).DebugString());
+    EXPECT_FALSE(from_wire(wire)) << "it is no message of a session";
+  }
+}
+
+TEST(NamesCodec, EveryFieldOfAnEntryTravels) {
+  PeerMessage wire = to_wire(names::Page{.entries = {sample()}});
+  const NameEntry& entry = wire.names_page().entries(0);
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  entry.GetReflection()->ListFields(entry, &set);
+  EXPECT_EQ(static_cast<int>(set.size()), NameEntry::descriptor()->field_count());
+  const names::Entry back = std::get<names::Page>(*word_from_wire(wire)).entries[0];
+  EXPECT_EQ(back.path, sample().path);
+  EXPECT_EQ(back.target, sample().target);
+  EXPECT_EQ(back.mtime_ns, -7);
+  EXPECT_EQ(back.allocated_bytes, 512U);
+}
+
+// The block of hex digits behind <!-- golden: NAME -->.
+std::string documented(const std::string& name) {
+  const std::ifstream file(SLUICE_SOURCE_DIR "/docs/WIRE.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string document = text.str();
+  const size_t mark = document.find("<!-- golden: " + name + " -->");
+  EXPECT_NE(mark, std::string::npos) << name;
+  const size_t begin = document.find("```\n", mark) + 4;
+  std::istringstream digits(document.substr(begin, document.find("```", begin) - begin));
+  std::string bytes;
+  for (uint32_t byte = 0; digits >> std::hex >> byte;) bytes += static_cast<char>(byte);
+  return bytes;
+}
+
+TEST(NamesCodec, SaysWhatTheDocumentShows) {
+  const names::Word asked = names::Request(names::List{.path = "data/*.h5", .glob = true, .pages = 8});
+  EXPECT_EQ(to_wire(asked).SerializeAsString(), documented("names, request"));
+  const names::Word page = names::Page{{{.path = "a.h5",
+                                         .type = names::Type::kLink,
+                                         .size_bytes = 4,
+                                         .mode = 0777,
+                                         .mtime_ns = 1'000'000'000,
+                                         .uid = 5,
+                                         .gid = 6,
+                                         .links = 1,
+                                         .target = "../x"},
+                                        {.path = "b\xff.h5", .error_code = 7, .error = "permission denied"}}};
+  EXPECT_EQ(to_wire(page).SerializeAsString(), documented("names, page"));
+}
+
+TEST(NamesCodec, WhatThisVersionDoesNotKnow) {
+  PeerMessage wire;
+  wire.mutable_names_page()->add_entries()->set_type(static_cast<NameType>(99));
+  EXPECT_EQ(std::get<names::Page>(*word_from_wire(wire)).entries[0].type, names::Type::kUnknown);
+  PeerMessage nothing;
+  nothing.mutable_names_request();
+  EXPECT_FALSE(word_from_wire(nothing));
+  EXPECT_FALSE(word_from_wire(PeerMessage()));
+  EXPECT_FALSE(word_from_wire(to_wire(transfer::Message(transfer::Heartbeat{}))));
+}
+
+}  // namespace
+}  // namespace sluice::peer
