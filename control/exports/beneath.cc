@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,11 +14,12 @@
 
 namespace sluice::exports {
 
-UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t flags, mode_t mode) {
+UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t flags, mode_t mode,
+                      uint64_t resolve) {
   open_how how{};
   how.flags = flags | O_CLOEXEC;
   how.mode = mode;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | resolve;
   // EAGAIN: something was renamed meanwhile and the kernel could not prove that the walk stayed beneath.
   constexpr int kAttempts = 16;
   long fd = -1;
@@ -26,6 +28,21 @@ UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t fl
     if (fd < 0 && errno != EAGAIN && errno != EINTR) break;
   }
   return UniqueFd(static_cast<int>(fd));
+}
+
+bool rename_between(int from_fd, const std::string& from, int to_fd, const std::string& to, bool replace) {
+  const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+  int result = ::renameat2(from_fd, from.c_str(), to_fd, to.c_str(), flags);
+  if (result != 0 && flags != 0 && (errno == EINVAL || errno == ENOSYS)) {
+    struct stat info {};
+    const bool directory =
+        ::fstatat(from_fd, from.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+    errno = EINVAL;
+    // A link never replaces either.
+    if (!directory) result = ::linkat(from_fd, from.c_str(), to_fd, to.c_str(), 0);
+    if (result == 0) ::unlinkat(from_fd, from.c_str(), 0);
+  }
+  return result == 0;
 }
 
 Result<bool> leads_to(const std::string& root_path, const std::string& relative, int directory_fd) {

@@ -17,7 +17,14 @@
 namespace sluice::exports {
 
 // openat2 with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS; on failure errno tells.
-UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t flags, mode_t mode = 0);
+// `resolve`: further RESOLVE_ flags.
+UniqueFd open_beneath(int directory_fd, const std::string& relative, uint64_t flags, mode_t mode = 0,
+                      uint64_t resolve = 0);
+
+// Renames a name of one open directory to one of another. Without `replace` whatever has the new name stays,
+// and errno is EEXIST, also where the file system cannot promise that by itself (then a directory cannot be
+// renamed: EINVAL).
+bool rename_between(int from_fd, const std::string& from, int to_fd, const std::string& to, bool replace);
 
 // Does the path, from the export's own path on, still lead to the open directory? Something may have been
 // renamed, replaced, or mounted over it. An error: that cannot be told now.

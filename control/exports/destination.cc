@@ -90,6 +90,7 @@ struct DestinationFile::State {
   bool committed = false;
   bool keep = false;
   bool directory_synced = false;
+  Reservation under_way;  // the place is taken
 
   ~State() {
     // Before the descriptor closes, and the lock with it.
@@ -97,6 +98,10 @@ struct DestinationFile::State {
       ::unlinkat(directory.get(), temporary.c_str(), 0);
   }
 
+  // In bytes, whatever they are.
+  std::string absolute() const {
+    return (root_path == "/" ? "" : root_path) + "/" + (relative == "." ? "" : relative + "/") + name;
+  }
   Result<bool> in_place() const { return leads_to(root_path, relative, directory.get()); }
   std::string place_now() const;
   Error elsewhere(ErrorCode code, const std::string& begin, const std::string& end) const;
@@ -155,14 +160,7 @@ Status DestinationFile::State::rename_to_final() const {
   if (!still_named(at, temporary, fd.get()))
     return Error{ErrorCode::kStorage,
                  path + ": its temporary file was removed or replaced by somebody; this file begins anew"};
-  const unsigned flags = spec.overwrite ? 0 : RENAME_NOREPLACE;
-  int result = ::renameat2(at, temporary.c_str(), at, name.c_str(), flags);
-  if (result != 0 && flags != 0 && (errno == EINVAL || errno == ENOSYS)) {
-    // A file system without RENAME_NOREPLACE: a link never replaces either.
-    result = ::linkat(at, temporary.c_str(), at, name.c_str(), 0);
-    if (result == 0) ::unlinkat(at, temporary.c_str(), 0);
-  }
-  if (result == 0) return {};
+  if (rename_between(at, temporary, at, name, spec.overwrite)) return {};
   if (errno == EEXIST)
     return Error{ErrorCode::kDestinationExists,
                  path + ": appeared while it was received; replace it with --overwrite"};
@@ -196,6 +194,7 @@ Status DestinationFile::commit() {
   if (!s.committed) {
     if (auto status = s.rename_to_final(); !status) return status;
     s.committed = true;
+    s.under_way.reset();
   }
   if (::fsync(s.directory.get()) != 0) return storage_error(s.path, errno);
   // The name was given in the directory that is open. Whoever waits for files may have taken it from there
@@ -308,11 +307,14 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
     return no_space(state->path, needed_bytes, free_bytes);
   if (auto status = allocate(state->fd.get(), needed_bytes, state->path); !status) return status.error();
   state->direct = make_direct(state->fd.get());
+  state->under_way = Reserved::add_path(reserved_, state->absolute());
   return DestinationFile(std::move(state));
 }
 
-Reservation Exports::reserve(const catalog::FileIdentity& unfinished) const {
-  return Reserved::add(reserved_, unfinished);
+Reservation Exports::reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const {
+  using Both = std::pair<Reservation, Reservation>;
+  return std::make_shared<const Both>(Reserved::add(reserved_, unfinished),
+                                      Reserved::add_path(reserved_, name_path));
 }
 
 Result<Exports::Named> Exports::open_named(const std::string& name_path) const {
@@ -359,6 +361,7 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
     return std::optional<DestinationFile>();
   file.state_->direct = make_direct(file.state_->fd.get());
   file.state_->keep = false;
+  file.state_->under_way = Reserved::add_path(reserved_, file.state_->absolute());
   return std::optional<DestinationFile>(std::move(file));
 }
 

@@ -6,6 +6,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "control/catalog/catalog.h"
+#include "control/names/words.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
@@ -79,6 +82,8 @@ class DestinationFile {
 // While it lives, nobody takes this unfinished file of a transfer that let go of it for a leftover.
 using Reservation = std::shared_ptr<const void>;
 class Reserved;
+class Listing;
+struct Pulse;
 
 class Exports {
  public:
@@ -101,11 +106,22 @@ class Exports {
   Result<std::optional<DestinationFile>> reopen_destination(const DestinationSpec& spec,
                                                             const catalog::FileIdentity& identity,
                                                             UniqueFd fd) const;
-  Reservation reserve(const catalog::FileIdentity& unfinished) const;
+  Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
 
+  // ---- names, for peers (listing.cc, manage.cc) ----
+  // kSourceUnreadable, kOutsideExports. The pulse outlives the Listing, and this object as well.
+  Result<std::unique_ptr<Listing>> list(const names::List& asked, Pulse& pulse) const;
+  // These are durable when they return without an error, and need the right `manage`. kDestinationExists also
+  // where a transfer writes to what is named, or beneath it.
+  Result<names::Done> make_directory(const names::MakeDirectory& asked) const;
+  Result<names::Done> move(const names::Move& asked) const;
+  // What could not be removed is in its `problems`, all else is gone. kCancelled: it was stopped.
+  Result<names::Done> remove(const names::Remove& asked, Pulse& pulse) const;
+
  private:
+  friend class Listing;
   struct Root {
     config::Export config;
     UniqueFd fd;
@@ -113,11 +129,20 @@ class Exports {
   struct Location {  // a path beneath a root; `relative` is "." for the root itself
     const Root* root = nullptr;
     std::string relative;
-    std::string absolute;  // for people
+    std::string absolute;      // for people
+    std::string path() const;  // absolute, in bytes
   };
   Result<Location> locate(std::string_view path) const;
   Result<Location> locate_readable(std::string_view path) const;
   Result<Location> locate_writable(std::string_view path) const;
+  Result<Location> locate_listable(std::string_view path) const;
+  Result<Location> locate_managed(std::string_view path) const;
+  void list_roots(Listing& listing) const;
+  // The export whose root this is, by its path or by the directory itself.
+  const Root* root_of(const std::string& absolute) const;
+  const Root* root_of(dev_t device, ino_t inode) const;
+  // kOutsideExports, kDestinationExists: why what has this name must stay where it is.
+  Status check_free(const Location& location, bool with_all_beneath) const;
   static Status check_in_place(const Root& root);
   static Result<SourceFile> open_regular(const Location& location);
   struct Named {  // an open directory beneath a root that may be written, and a name in it

@@ -40,9 +40,6 @@ Error busy(const std::string& temporary_path) {
           "another transfer writes to " + temporary_path + "; wait for it, or cancel it"};
 }
 
-namespace {
-
-// Removes a temporary file that nobody holds.
 Status remove_leftover(int directory_fd, const std::string& name, const std::string& path,
                        const Reserved& reserved) {
   const UniqueFd fd = open_beneath(directory_fd, name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
@@ -61,8 +58,6 @@ Status remove_leftover(int directory_fd, const std::string& name, const std::str
     return storage_error(path, errno);
   return {};
 }
-
-}  // namespace
 
 Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path,
                                   const Reserved& reserved) {

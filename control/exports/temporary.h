@@ -27,6 +27,11 @@ bool is_temporary_name(std::string_view name);
 Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path,
                                   const Reserved& reserved);
 
+// Removes a temporary file that nobody holds. kDestinationExists: a transfer writes it, or has let go of it
+// for a while, or it is none.
+Status remove_leftover(int directory_fd, const std::string& name, const std::string& path,
+                       const Reserved& reserved);
+
 // Does `name` in the directory still mean the open file?
 bool still_named(int directory_fd, const std::string& name, int fd);
 

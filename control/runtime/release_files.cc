@@ -29,7 +29,7 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
   reserved_.clear();
   for (const catalog::File& file : files) {
     if (effect.keep && !file.path.empty() && file.state != catalog::FileState::kDone)
-      reserved_.push_back(services_->exports.reserve(file.identity));
+      reserved_.push_back(services_->exports.reserve(file.identity, file.path));
   }
   services_->pool.run(
       [services = services_, files = std::move(files), sources = std::exchange(sources_, {}),

@@ -1,0 +1,248 @@
+// What peers may do to names: make directories, move, remove. Each change is durable before it is told.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "control/exports/beneath.h"
+#include "control/exports/exports.h"
+#include "control/exports/remover.h"
+#include "control/exports/reserved.h"
+#include "control/exports/temporary.h"
+#include "control/exports/walk.h"
+
+namespace sluice::exports {
+namespace {
+
+constexpr uint64_t kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+
+std::string name_of(const std::string& relative) { return relative.substr(relative.rfind('/') + 1); }
+
+std::string parent_of(const std::string& relative) {
+  const size_t slash = relative.rfind('/');
+  return slash == std::string::npos ? "." : relative.substr(0, slash);
+}
+
+std::string shown_parent(const std::string& absolute) {
+  const size_t slash = absolute.rfind('/');
+  return slash == 0 ? "/" : absolute.substr(0, slash);
+}
+
+Status sync_directory(int fd, const std::string& path) {
+  return ::fsync(fd) == 0 ? Status() : storage_error(path, errno);
+}
+
+// What is wrong with a name that is to be made, or to be moved.
+Status check_new_name(const std::string& name, const std::string& path) {
+  if (name.size() > names::kNameBytesMax)
+    return Error{ErrorCode::kStorage, path + ": the name is too long; use at most 255 bytes"};
+  if (!is_temporary_name(name)) return {};
+  return Error{ErrorCode::kStorage, path + ": such names are kept for files under way; choose another"};
+}
+
+Error change_error(const std::string& path, int reason) {
+  switch (reason) {
+    case EEXIST:
+      return {ErrorCode::kDestinationExists, path + ": exists already; choose another name"};
+    case ENOSPC:
+    case EDQUOT:
+      return {ErrorCode::kNoSpace, path + ": no space for another name; free some"};
+    case EROFS:
+      return {ErrorCode::kStorage, path + ": its file system is read-only; mount it for writing"};
+    default:
+      return lookup_error(path, reason, ErrorCode::kStorage);
+  }
+}
+
+}  // namespace
+
+Result<Exports::Location> Exports::locate_managed(std::string_view path) const {
+  auto location = locate(path);
+  if (!location) return location.error();
+  if (!location->root->config.manage)
+    return Error{ErrorCode::kOutsideExports,
+                 location->absolute + ": export " + location->root->config.name +
+                     " lacks the right manage; add m to its mode in node.toml, e.g. mode = \"rwm\""};
+  if (Status status = check_in_place(*location->root); !status) return status.error();
+  return location;
+}
+
+Status Exports::check_free(const Location& location, bool with_all_beneath) const {
+  const std::string path = location.path();
+  const std::string beneath = path == "/" ? path : path + "/";
+  for (const Root& root : roots_) {
+    const std::string top = root.config.path.string();
+    if (top == path)
+      return Error{ErrorCode::kOutsideExports, location.absolute + ": is the root of export " +
+                                                   root.config.name +
+                                                   ", which stays as it is; name something in it"};
+    if (with_all_beneath && top.starts_with(beneath))
+      return Error{ErrorCode::kOutsideExports, location.absolute + ": holds the root of export " +
+                                                   root.config.name + ", which stays where it is"};
+  }
+  const std::optional<std::string> taken = reserved_->under_way(path);
+  if (!taken || (!with_all_beneath && *taken != path)) return {};
+  return busy(printable(*taken));
+}
+
+// ---- mkdir ---------------------------------------------------------------------------------------
+
+namespace {
+
+// Makes, or finds, one directory of a path and goes into it.
+Status make_one(UniqueFd& at, const std::string& name, const std::string& shown, bool may_exist,
+                names::Done& done) {
+  if (::mkdirat(at.get(), name.c_str(), 0777) == 0) {
+    ++done.entries;
+  } else if (errno != EEXIST || !may_exist) {
+    return change_error(shown, errno);
+  }
+  UniqueFd next = open_beneath(at.get(), name, kDirectory);
+  if (!next && errno == ENOTDIR) return change_error(shown, may_exist ? EEXIST : errno);
+  if (!next) return lookup_error(shown, errno, ErrorCode::kStorage);
+  // Also one that was there: whoever made it may not have seen to that.
+  if (Status status = sync_directory(next.get(), shown); !status) return status;
+  if (Status status = sync_directory(at.get(), shown); !status) return status;
+  at = std::move(next);
+  return {};
+}
+
+}  // namespace
+
+Result<names::Done> Exports::make_directory(const names::MakeDirectory& asked) const {
+  const auto location = locate_managed(asked.path);
+  if (!location) return location.error();
+  names::Done done;
+  if (location->relative == ".")
+    return asked.parents ? Result<names::Done>(done) : change_error(location->absolute, EEXIST);
+  if (const Status status = check_free(*location, false); !status) return status.error();
+  const auto parts = components(location->relative);
+  const size_t first = asked.parents ? 0 : parts->size() - 1;
+  const std::string before = first == 0 ? "." : join(*parts, 0, first);
+  UniqueFd at = open_beneath(location->root->fd.get(), before, O_RDONLY | O_DIRECTORY);
+  if (!at && errno == ENOENT)
+    return Error{ErrorCode::kStorage, "directory " + shown_parent(location->absolute) +
+                                          " does not exist; make it first, or use --parents"};
+  if (!at) return lookup_error(shown_parent(location->absolute), errno, ErrorCode::kStorage);
+  for (size_t i = first; i < parts->size(); ++i) {
+    const std::string shown = printable(location->root->config.path.string() + "/" + join(*parts, 0, i + 1));
+    if (const Status status = check_new_name((*parts)[i], shown); !status) return status.error();
+    if (const Status status = make_one(at, (*parts)[i], shown, asked.parents, done); !status)
+      return status.error();
+  }
+  return done;
+}
+
+// ---- mv ------------------------------------------------------------------------------------------
+
+namespace {
+
+Status check_replaced(int directory_fd, const std::string& name, const std::string& shown, bool replace,
+                      bool moves_directory) {
+  struct stat info {};
+  if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Status() : lookup_error(shown, errno, ErrorCode::kStorage);
+  if (!replace)
+    return Error{ErrorCode::kDestinationExists,
+                 shown + ": exists; replace it with --force, or choose another name"};
+  if (S_ISREG(info.st_mode) && !moves_directory) return {};
+  return Error{ErrorCode::kDestinationExists,
+               shown + ": exists, and only a file replaces a file; choose another name"};
+}
+
+Error move_error(const std::string& from, const std::string& to, int reason) {
+  if (reason == EXDEV)
+    return {ErrorCode::kStorage, from + ": lies on another file system than " + to +
+                                     "; names are only moved within one: send the file instead"};
+  if (reason == EINVAL)
+    return {ErrorCode::kStorage,
+            from + ": its file system cannot move a directory without replacing what is there"};
+  if (reason == EBUSY) return {ErrorCode::kStorage, from + ": something is mounted there; unmount it first"};
+  return change_error(reason == EEXIST ? to : from, reason);
+}
+
+}  // namespace
+
+Result<names::Done> Exports::move(const names::Move& asked) const {
+  const auto from = locate_managed(asked.from);
+  if (!from) return from.error();
+  if (const Status status = check_free(*from, true); !status) return status.error();
+  auto to = locate_managed(asked.to);
+  if (!to) return to.error();
+  struct stat there {};
+  const UniqueFd probe = open_beneath(to->root->fd.get(), to->relative, O_PATH | O_NOFOLLOW);
+  const bool into = probe && ::fstat(probe.get(), &there) == 0 && S_ISDIR(there.st_mode);
+  if (into) {
+    to = locate_managed(to->path() + "/" + name_of(from->relative));
+    if (!to) return to.error();
+  } else if (asked.to.ends_with('/')) {
+    return lookup_error(to->absolute, probe ? ENOTDIR : ENOENT, ErrorCode::kStorage);
+  }
+  if (from->root != to->root)
+    return Error{ErrorCode::kOutsideExports,
+                 from->absolute + ": is of export " + from->root->config.name + ", and " + to->absolute +
+                     " of " + to->root->config.name +
+                     "; names are moved within one export: send the file instead"};
+  if (const Status status = check_free(*to, false); !status) return status.error();
+  if ((to->path() + "/").starts_with(from->path() + "/") && to->path() != from->path())
+    return Error{ErrorCode::kUsage, from->absolute + ": cannot be moved into itself"};
+  const std::string from_name = name_of(from->relative);
+  const std::string to_name = name_of(to->relative);
+  if (const Status status = check_new_name(from_name, from->absolute); !status) return status.error();
+  if (const Status status = check_new_name(to_name, to->absolute); !status) return status.error();
+  const UniqueFd from_at =
+      open_beneath(from->root->fd.get(), parent_of(from->relative), O_RDONLY | O_DIRECTORY);
+  if (!from_at) return lookup_error(from->absolute, errno, ErrorCode::kSourceUnreadable);
+  const UniqueFd to_at = open_beneath(to->root->fd.get(), parent_of(to->relative), O_RDONLY | O_DIRECTORY);
+  if (!to_at) return lookup_error(shown_parent(to->absolute), errno, ErrorCode::kStorage);
+  struct stat moved {};
+  if (::fstatat(from_at.get(), from_name.c_str(), &moved, AT_SYMLINK_NOFOLLOW) != 0)
+    return lookup_error(from->absolute, errno, ErrorCode::kSourceUnreadable);
+  const bool directory = S_ISDIR(moved.st_mode);
+  if (!directory && asked.from.ends_with('/'))
+    return lookup_error(from->absolute, ENOTDIR, ErrorCode::kSourceUnreadable);
+  if (directory && root_of(moved.st_dev, moved.st_ino) != nullptr)
+    return Error{ErrorCode::kOutsideExports,
+                 from->absolute + ": is the root of an export, which stays as it is"};
+  if (const Status status = check_replaced(to_at.get(), to_name, to->absolute, asked.replace, directory);
+      !status)
+    return status.error();
+  if (!rename_between(from_at.get(), from_name, to_at.get(), to_name, asked.replace))
+    return move_error(from->absolute, to->absolute, errno);
+  for (const int fd : {to_at.get(), from_at.get()}) {
+    if (const Status status = sync_directory(fd, to->absolute); !status) return status.error();
+  }
+  return names::Done{.entries = 1};
+}
+
+// ---- rm ------------------------------------------------------------------------------------------
+
+Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse) const {
+  const auto location = locate_managed(asked.path);
+  if (!location) return location.error();
+  if (const Status status = check_free(*location, true); !status) return status.error();
+  const std::string name = name_of(location->relative);
+  const UniqueFd at =
+      open_beneath(location->root->fd.get(), parent_of(location->relative), O_RDONLY | O_DIRECTORY);
+  if (!at) return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);
+  struct stat info {};
+  if (::fstatat(at.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);
+  if (!S_ISDIR(info.st_mode) && asked.path.ends_with('/'))
+    return lookup_error(location->absolute, ENOTDIR, ErrorCode::kSourceUnreadable);
+  if (S_ISDIR(info.st_mode) && !asked.recursive)
+    return Error{ErrorCode::kUsage,
+                 location->absolute + ": is a directory; remove it and what is in it with -r"};
+  Remover remover(
+      *reserved_, [this](dev_t device, ino_t inode) { return root_of(device, inode) != nullptr; }, pulse);
+  if (const Status status = remover.remove(at.get(), name, location->absolute); !status)
+    return status.error();
+  if (const Status status = sync_directory(at.get(), location->absolute); !status) return status.error();
+  return remover.take_done();
+}
+
+}  // namespace sluice::exports
