@@ -25,7 +25,7 @@ class Pool {
  public:
   using Serial = asio::strand<asio::thread_pool::executor_type>;
 
-  explicit Pool(asio::io_context& io) : io_(io) {}
+  explicit Pool(asio::io_context& io, uint32_t threads = kPoolThreads) : io_(io), threads_(threads) {}
 
   Serial serial() { return asio::make_strand(threads_.get_executor()); }
 
@@ -71,7 +71,7 @@ class Pool {
 
  private:
   asio::io_context& io_;
-  asio::thread_pool threads_{kPoolThreads};
+  asio::thread_pool threads_;
 };
 
 }  // namespace sluice::control

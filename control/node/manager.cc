@@ -29,10 +29,9 @@ void raise_descriptor_limit() {
 }
 
 // May this node begin something with it?
-Status check_peer(const config::Node& node, const std::string& name) {
-  const Result<identity::Peer> peer = identity::find_peer(node.directory, name);
-  if (!peer) return peer.error();
-  if (!peer->address.empty()) return {};
+Result<identity::Peer> check_peer(const config::Node& node, const std::string& name) {
+  Result<identity::Peer> peer = identity::find_peer(node.directory, name);
+  if (!peer || !peer->address.empty()) return peer;
   return Error{
       ErrorCode::kConfiguration,
       fmt::format(
@@ -100,6 +99,7 @@ Status Manager::start() {
 void Manager::stop() {
   stopping_ = true;
   listener_.reset();
+  names_desk_->stop();
   const std::vector<Task> tasks = tasks_;
   for (const Task& task : tasks) task->post(transfer::Detach{});
   if (tasks_.empty()) services_->board->stop();
@@ -139,7 +139,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   const std::shared_ptr<runtime::Services> services = services_;
   if (const Status status = check_room(); !status) co_return status.error();
   auto known = [services, peer = wishes.peer] { return check_peer(services->node, peer); };
-  const Status trusted = co_await services->pool.wait_for(std::move(known));
+  const Result<identity::Peer> trusted = co_await services->pool.wait_for(std::move(known));
   if (!trusted) co_return trusted.error();
   if (const Status status = check_wishes(role, wishes); !status) co_return status.error();
   const Result<transfer::Options> options = parse_options(wishes, services->node);
@@ -165,6 +165,15 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   const Status written = co_await task->journal_settled();
   if (!written) co_return written.error();
   co_return task->transfer().id();
+}
+
+asio::awaitable<Result<std::shared_ptr<NamesAsker>>> Manager::ask(std::string peer, names::Request request) {
+  const std::shared_ptr<runtime::Services> services = services_;
+  if (stopping_) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+  auto known = [services, peer] { return check_peer(services->node, peer); };
+  const Result<identity::Peer> found = co_await services->pool.wait_for(std::move(known));
+  if (!found) co_return found.error();
+  co_return co_await NamesAsker::ask(services, *found, std::move(request));
 }
 
 Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer::Request request,

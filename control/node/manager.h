@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "control/metrics/figures.h"
+#include "control/node/names_asker.h"
+#include "control/node/names_desk.h"
 #include "control/node/options.h"
 #include "control/node/verify.h"
 #include "control/peer/connection.h"
@@ -70,6 +72,8 @@ class Manager {
   asio::awaitable<Result<transfer::View>> limit(std::string id, uint64_t limit_bps);  // 0: as agreed upon
   // What `sluice verify` reads back; verify() is for a thread of the caller's own.
   asio::awaitable<Result<std::vector<VerifyFile>>> verification(std::string id);
+  // A question about names, to a peer.
+  asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request);
   const exports::Exports& exports() const { return services_->exports; }
   // `news` is called whenever a transfer has ended; one listener.
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
@@ -113,6 +117,7 @@ class Manager {
 
   const std::shared_ptr<runtime::Services> services_;
   std::function<void()> news_ = [] {};
+  const std::shared_ptr<NamesDesk> names_desk_ = std::make_shared<NamesDesk>(services_);
   std::unique_ptr<peer::Listener> listener_;
   std::vector<Task> tasks_;
   std::deque<transfer::View> ended_;

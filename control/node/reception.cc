@@ -42,7 +42,9 @@ asio::awaitable<void> Manager::serve(std::shared_ptr<bool> alive,
   if (!message || !std::holds_alternative<transfer::Hello>(*message)) co_return;
   if (const Status status = transfer::admit(&*message); !status)
     co_return co_await refuse(std::move(connection), status.error(), status.error().message);
-  co_await receive(alive, std::move(connection), std::get<transfer::Hello>(*message));
+  const transfer::Hello& hello = std::get<transfer::Hello>(*message);
+  if (hello.names) co_return co_await names_desk_->serve(std::move(connection), hello);
+  co_await receive(alive, std::move(connection), hello);
 }
 
 asio::awaitable<void> Manager::refuse(std::shared_ptr<peer::Connection> connection, Error error,

@@ -21,6 +21,8 @@ namespace sluice::runtime {
 
 transfer::Settings settings_of(const config::Node& node);
 
+inline constexpr uint32_t kNamesThreads = 2;
+
 struct Services {
   Services(asio::io_context& context, config::Node n, identity::Identity i, exports::Exports e,
            std::unique_ptr<journal::Journal> j)
@@ -44,6 +46,8 @@ struct Services {
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
   std::string trust_problems;  // of files in trusted/, as they were told last; on the loop
+  control::Pool names_pool{io,
+                           kNamesThreads};  // what peers ask about names: may take long, and waits for nobody
 };
 
 }  // namespace sluice::runtime

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/node/names_asker.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "control/runtime/leg_stream.h"
+#include "control/transfer/negotiation.h"
+
+namespace sluice::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kHelloTimeout = 10s;
+constexpr auto kNothingYet = 200ms;  // whoever waits here looks whether its own asker is still there
+
+// The session that a call about names does not have.
+std::string no_session() {
+  std::random_device random;
+  std::string id;
+  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
+  return id;
+}
+
+Error over() { return {ErrorCode::kCancelled, "nobody waits for the answer any more"}; }
+
+}  // namespace
+
+NamesAsker::NamesAsker(std::shared_ptr<NamesCall> call, const names::Request& request)
+    : call_(std::move(call)) {
+  if (const auto* list = std::get_if<names::List>(&request)) list_.emplace(*list);
+}
+
+NamesAsker::~NamesAsker() { call_->end(over()); }
+
+asio::awaitable<Result<std::shared_ptr<NamesAsker>>> NamesAsker::ask(
+    std::shared_ptr<runtime::Services> services, identity::Peer peer, names::Request request) {
+  if (auto* list = std::get_if<names::List>(&request)) list->pages = names::kPagesAhead;
+  names::Word word = request;
+  if (const Status status = names::admit(&word); !status)
+    co_return Error{ErrorCode::kUsage,
+                    "a path has at most 4096 bytes; list the directory by parts of its path"};
+  Result<std::unique_ptr<peer::Connection>> connected =
+      co_await peer::connect(services->identity, peer, runtime::kConnectTimeoutMs, services->frames);
+  if (!connected) co_return connected.error();
+  const auto call = std::make_shared<NamesCall>(services->io, std::shared_ptr(std::move(*connected)));
+  call->begin();
+  const std::shared_ptr<NamesAsker> asker(new NamesAsker(call, request));
+  if (const Status status = co_await asker->greet(request); !status) co_return status.error();
+  co_return asker;
+}
+
+asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
+  transfer::Hello hello = transfer::make_hello(no_session());
+  hello.names = true;
+  hello.inquires = true;  // whoever does not know `names` opens nothing
+  call_->say(hello);
+  Result<std::optional<NamesCall::Said>> said = co_await call_->next(kHelloTimeout);
+  if (!said) co_return said.error();
+  if (!said->has_value())
+    co_return Error{ErrorCode::kPeerUnreachable,
+                    fmt::format("{} did not answer within {} s; see the log of its sluice-control",
+                                call_->peer(), kHelloTimeout.count())};
+  const auto* message = std::get_if<transfer::Message>(&**said);
+  if (message != nullptr && std::holds_alternative<transfer::Failure>(*message))
+    co_return transfer::error_of(call_->peer(), std::get<transfer::Failure>(*message));
+  const auto* answer = message == nullptr ? nullptr : std::get_if<transfer::Hello>(message);
+  if (answer == nullptr)
+    co_return cut_off({ErrorCode::kIncompatible, call_->peer() + " did not answer with Hello"});
+  if (const Status status = transfer::check_hello(*answer); !status) co_return cut_off(status.error());
+  if (!answer->names)
+    co_return cut_off(
+        {ErrorCode::kIncompatible,
+         fmt::format(
+             "{} is too old ({}): it answers no questions about names; bring both nodes to one version",
+             call_->peer(), answer->software)});
+  call_->say(names::Word(request));
+  co_return Status();
+}
+
+Error NamesAsker::cut_off(Error error) {
+  call_->say(transfer::failure_of(error));
+  call_->end(error);
+  return error;
+}
+
+Result<NamesAnswer> NamesAsker::take_page(names::Page page) {
+  if (!list_)
+    return cut_off({ErrorCode::kIncompatible, call_->peer() + " sent a list that nobody asked for"});
+  if (const Status status = list_->take(page); !status)
+    return cut_off({status.error().code, call_->peer() + ": " + status.error().message});
+  if (list_->used()) call_->say(names::Word(names::More{.pages = list_->granted()}));
+  return NamesAnswer{.page = std::move(page), .done = {}};
+}
+
+Result<NamesAnswer> NamesAsker::take(NamesCall::Said said) {
+  if (auto* word = std::get_if<names::Word>(&said)) {
+    if (auto* page = std::get_if<names::Page>(word)) return take_page(std::move(*page));
+    if (auto* done = std::get_if<names::Done>(word)) {
+      const Status status = list_ ? list_->end(*done) : Status();
+      if (!status) return cut_off({status.error().code, call_->peer() + ": " + status.error().message});
+      call_->end(over());
+      return NamesAnswer{.page = {}, .done = std::move(*done)};
+    }
+  } else if (const auto* failure = std::get_if<transfer::Failure>(&std::get<transfer::Message>(said))) {
+    const Error error = transfer::error_of(call_->peer(), *failure);
+    call_->end(error);
+    return error;
+  }
+  return cut_off({ErrorCode::kIncompatible, call_->peer() + " said what is no answer"});
+}
+
+asio::awaitable<Result<NamesAnswer>> NamesAsker::next() {
+  Result<std::optional<NamesCall::Said>> said = co_await call_->next(kNothingYet);
+  if (!said) co_return said.error();
+  if (!said->has_value()) co_return NamesAnswer{};
+  co_return take(std::move(**said));
+}
+
+}  // namespace sluice::node

@@ -1,0 +1,50 @@
+// A question about names that this node has put to a peer. docs/WIRE.md, 2.6.
+//
+// On the loop's thread. One question, one call; destroyed, it hangs up, and the peer stops. How fast pages
+// are taken here is how fast the peer sends them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "control/names/list_check.h"
+#include "control/names/words.h"
+#include "control/node/names_call.h"
+#include "control/runtime/services.h"
+
+namespace sluice::node {
+
+struct NamesAnswer {  // neither: nothing has come for a while; ask again
+  std::optional<names::Page> page;
+  std::optional<names::Done> done;  // the last
+};
+
+class NamesAsker {
+ public:
+  // Calls the peer, and asks. kPeerUntrusted, kPeerUnreachable; kConfiguration: it cannot be called;
+  // kIncompatible: the peer is too old to know such questions.
+  static asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::shared_ptr<runtime::Services> services,
+                                                                  identity::Peer peer,
+                                                                  names::Request request);
+  ~NamesAsker();
+  NamesAsker(const NamesAsker&) = delete;
+  NamesAsker& operator=(const NamesAsker&) = delete;
+
+  // An error is the peer's, or says in what it lied, and is final.
+  asio::awaitable<Result<NamesAnswer>> next();
+
+ private:
+  NamesAsker(std::shared_ptr<NamesCall> call, const names::Request& request);
+  asio::awaitable<Status> greet(const names::Request& request);
+  Result<NamesAnswer> take(NamesCall::Said said);
+  Result<NamesAnswer> take_page(names::Page page);
+  Error cut_off(Error error);
+
+  const std::shared_ptr<NamesCall> call_;
+  std::optional<names::ListCheck> list_;  // of a list
+};
+
+}  // namespace sluice::node

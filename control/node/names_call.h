@@ -1,0 +1,63 @@
+// A control connection that is about names, at either end: its reader, its Heartbeats, and how long a silent
+// peer is waited for. docs/WIRE.md, 2.6.
+//
+// On the loop's thread. What the peer says is kept until it is asked for; more than an honest peer has under
+// way ends the call.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "control/async/notify.h"
+#include "control/names/words.h"
+#include "control/peer/connection.h"
+#include "control/transfer/messages.h"
+
+namespace sluice::node {
+
+class NamesCall : public std::enable_shared_from_this<NamesCall> {
+ public:
+  using Said = std::variant<names::Word, transfer::Message>;
+
+  NamesCall(asio::io_context& io, std::shared_ptr<peer::Connection> connection);
+
+  void begin();
+  void say(const transfer::Message& message);
+  void say(const names::Word& word);
+  // The next thing that the peer has said; nothing within `limit`. An error: the call is over, and why.
+  asio::awaitable<Result<std::optional<Said>>> next(std::chrono::nanoseconds limit);
+  // Until something new is said, the call is over, or wake() is called.
+  asio::awaitable<void> wait_for_wake(std::chrono::nanoseconds limit);
+  // Until what was said has left; a peer that does not take it ends the call after `limit`.
+  asio::awaitable<void> flush_within(std::chrono::seconds limit);
+  void wake() { changed_.notify(); }
+  std::optional<Said> take();  // without waiting
+  const std::optional<Error>& problem() const { return problem_; }
+  const std::string& peer() const { return peer_; }
+
+  // What was said leaves, then the connection closes. The first reason stays.
+  void end(Error reason);
+
+ private:
+  static asio::awaitable<void> read(std::shared_ptr<NamesCall> self);
+  static asio::awaitable<void> beat(std::shared_ptr<NamesCall> self);
+  void hear(const peer::PeerMessage& message);
+
+  asio::io_context& io_;
+  const std::shared_ptr<peer::Connection> connection_;
+  const std::string peer_;
+  control::Notify changed_;
+  control::Notify ended_;
+  std::deque<Said> said_;
+  std::optional<Error> problem_;
+  std::chrono::steady_clock::time_point heard_;
+};
+
+}  // namespace sluice::node

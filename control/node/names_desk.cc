@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/node/names_desk.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "control/transfer/negotiation.h"
+
+namespace sluice::node {
+namespace {
+
+using std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto kRequestTimeout = 10s;
+constexpr std::chrono::seconds kCreditTimeout = 600s;  // somebody reads the list page by page
+constexpr auto kLook = 1s;
+
+Error stopping() { return {ErrorCode::kDaemonNotRunning, "sluice-control is stopping"}; }
+Error answered() { return {ErrorCode::kCancelled, "it was answered"}; }
+
+}  // namespace
+
+Status NamesDesk::check_room(const std::string& peer) const {
+  if (stopped_) return stopping();
+  const auto of_peer = static_cast<size_t>(
+      std::ranges::count_if(calls_, [&peer](const CallPtr& call) { return call->peer() == peer; }));
+  if (calls_.size() < kCallsMax && of_peer < kCallsPerPeerMax) return {};
+  return Error{
+      ErrorCode::kResources,
+      fmt::format("node {} answers {} questions about names already, {} of them of {}: try again when one "
+                  "has ended (at most {} at a time, and {} of one peer)",
+                  services_->node.name, calls_.size(), of_peer, peer, kCallsMax, kCallsPerPeerMax)};
+}
+
+asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connection, transfer::Hello hello) {
+  const std::shared_ptr<NamesDesk> self = shared_from_this();
+  const auto call = std::make_shared<NamesCall>(services_->io, std::move(connection));
+  Status status = transfer::check_hello(hello);
+  if (status) status = check_room(call->peer());
+  if (status) {
+    calls_.insert(call);
+    call->begin();
+    transfer::Hello greeting = transfer::make_hello(hello.session_id);
+    greeting.names = true;
+    call->say(greeting);
+    status = co_await answer(call);
+    calls_.erase(call);
+  }
+  if (!status) {
+    spdlog::info("{} asked about names: {}", call->peer(), status.error().message);
+    call->say(transfer::failure_of(status.error()));
+  }
+  call->end(answered());
+}
+
+void NamesDesk::stop() {
+  stopped_ = true;
+  const std::set<CallPtr> calls = calls_;
+  for (const CallPtr& call : calls) {
+    call->say(transfer::failure_of(stopping()));
+    call->end(stopping());
+  }
+}
+
+asio::awaitable<Status> NamesDesk::answer(CallPtr call) {
+  Result<std::optional<NamesCall::Said>> said = co_await call->next(kRequestTimeout);
+  if (!said) co_return said.error();
+  if (!said->has_value())
+    co_return Error{ErrorCode::kStalled, fmt::format("no question came within {} s",
+                                                     std::chrono::seconds(kRequestTimeout).count())};
+  auto* word = std::get_if<names::Word>(&**said);
+  auto* request = word == nullptr ? nullptr : std::get_if<names::Request>(word);
+  if (request == nullptr)
+    co_return Error{ErrorCode::kIncompatible, "a question about names was due: the peer said something else"};
+  spdlog::debug("{} asks: {}", call->peer(), names::shown(*request));
+  if (auto* asked = std::get_if<names::List>(request)) co_return co_await list(call, std::move(*asked));
+  co_return co_await change(call, std::move(*request));
+}
+
+template <typename Job>
+asio::awaitable<std::invoke_result_t<Job&>> NamesDesk::perform(CallPtr call, WorkPtr work, Job job) {
+  using R = std::invoke_result_t<Job&>;
+  const auto result = std::make_shared<std::optional<R>>();
+  services_->names_pool.run([work, job = std::move(job)]() mutable { return job(); },
+                            [call, result](R done) {
+                              result->emplace(std::move(done));
+                              call->wake();
+                            });
+  const std::chrono::seconds limit(services_->node.stall_timeout_s);
+  uint64_t steps = 0;
+  auto moved = steady_clock::now();
+  while (!*result) {
+    if (call->problem()) {
+      work->pulse.stop = true;
+      co_return *call->problem();
+    }
+    co_await call->wait_for_wake(kLook);
+    const uint64_t now = work->pulse.steps;
+    if (now != std::exchange(steps, now)) moved = steady_clock::now();
+    if (*result || steady_clock::now() - moved < limit) continue;
+    work->pulse.stop = true;
+    co_return Error{ErrorCode::kStalled,
+                    fmt::format("the file system did not answer for {} s; check it at node {}", limit.count(),
+                                services_->node.name)};
+  }
+  co_return std::move(**result);
+}
+
+asio::awaitable<Status> NamesDesk::await_credit(CallPtr call, uint64_t sent, uint64_t* granted) {
+  for (;;) {
+    std::optional<NamesCall::Said> said = call->take();
+    if (!said) {
+      if (sent < *granted && !call->problem()) co_return Status();
+      Result<std::optional<NamesCall::Said>> next = co_await call->next(kCreditTimeout);
+      if (!next) co_return next.error();
+      said = std::move(*next);
+    }
+    if (!said)
+      co_return Error{ErrorCode::kStalled, fmt::format("the list was not taken on for {} s: ask again",
+                                                       std::chrono::seconds(kCreditTimeout).count())};
+    const auto* word = std::get_if<names::Word>(&*said);
+    const auto* more = word == nullptr ? nullptr : std::get_if<names::More>(word);
+    if (more == nullptr)
+      co_return Error{ErrorCode::kIncompatible,
+                      "the peer said something else than how much of the list it takes"};
+    *granted = std::max(*granted, more->pages);
+  }
+}
+
+asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
+  const auto work = std::make_shared<Work>();
+  work->services = services_;
+  auto open = [work, asked]() -> Status {
+    Result<std::unique_ptr<exports::Listing>> listing = work->services->exports.list(asked, work->pulse);
+    if (!listing) return listing.error();
+    work->listing = std::move(*listing);
+    return {};
+  };
+  if (const Status status = co_await perform(call, work, std::move(open)); !status) co_return status.error();
+  uint64_t granted = asked.pages;
+  for (uint64_t sent = 0;; ++sent) {
+    if (const Status status = co_await await_credit(call, sent, &granted); !status) co_return status.error();
+    auto read = [work] { return work->listing->next(); };
+    const Result<names::Page> page = co_await perform(call, work, std::move(read));
+    if (!page) co_return page.error();
+    if (page->entries.empty()) break;
+    call->say(names::Word(*page));
+    // Also a peer that lets everything come at once keeps one page in our memory.
+    co_await call->flush_within(kCreditTimeout);
+  }
+  call->say(names::Word(names::Done{.entries = work->listing->entries(), .failed = work->listing->failed()}));
+  co_return Status();
+}
+
+asio::awaitable<Status> NamesDesk::change(CallPtr call, names::Request asked) {
+  const auto work = std::make_shared<Work>();
+  work->services = services_;
+  auto job = [work, asked]() -> Result<names::Done> {
+    const exports::Exports& exports = work->services->exports;
+    if (const auto* made = std::get_if<names::MakeDirectory>(&asked)) return exports.make_directory(*made);
+    if (const auto* move = std::get_if<names::Move>(&asked)) return exports.move(*move);
+    return exports.remove(std::get<names::Remove>(asked), work->pulse);
+  };
+  const Result<names::Done> done = co_await perform(call, work, std::move(job));
+  if (!done) co_return done.error();
+  spdlog::info("{}: {}: {} done, {} failed", call->peer(), names::shown(asked), done->entries, done->failed);
+  call->say(names::Word(*done));
+  co_return Status();
+}
+
+}  // namespace sluice::node
