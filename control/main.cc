@@ -26,6 +26,7 @@
 #include <string>
 #include <thread>
 
+#include "control/api/node_names.h"
 #include "control/api/node_sessions.h"
 #include "control/api/server.h"
 #include "control/exporter/exporter.h"
@@ -127,7 +128,8 @@ Status serve(const daemon::Options& options) {
   }
   if (auto started = manager.start(); !started) return started.error();
   NodeSessions sessions(manager, exporter ? exporter->address() : "");
-  auto server = start_server(io, sessions, node->control_socket());
+  NodeNames names(manager);
+  auto server = start_server(io, sessions, names, node->control_socket());
   if (!server) return server.error();
   {
     Shutdown shutdown(io, manager, **server);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/api/fake_names_for_test.h"
 #include "control/api/server.h"
 #include "control/api/session_manager.h"
 
@@ -145,7 +146,7 @@ class FakeControl {
   FakeControl& operator=(const FakeControl&) = delete;
 
   Status serve(std::chrono::milliseconds watch_interval = kWatchInterval) {
-    auto started = start_server(io, sessions, socket, watch_interval);
+    auto started = start_server(io, sessions, names, socket, watch_interval);
     if (!started) return started.error();
     server = std::move(*started);
     return {};
@@ -163,6 +164,7 @@ class FakeControl {
   std::filesystem::path socket;
   asio::io_context io;
   FakeSessions sessions;
+  FakeNames names;
   std::unique_ptr<Server> server;
 
  private:

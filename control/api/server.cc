@@ -7,20 +7,18 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <asio/co_spawn.hpp>
-#include <asio/detached.hpp>
 #include <asio/post.hpp>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
-#include <future>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "control/api/error_metadata.h"
+#include "control/api/bridge.h"
+#include "control/api/names_service.h"
 #include "control/proto/api.grpc.pb.h"
 #include "dataplane/base/unique_fd.h"
 
@@ -33,51 +31,6 @@ constexpr int kWatchIntervalsQuietMax = 10;  // an unchanged session is repeated
 constexpr int kThreadsMax = 512;             // each watcher holds one, also of a session that waits
 constexpr int kRequestBytesMax = 16 << 20;
 constexpr milliseconds kStopGrace{1000};
-
-grpc::StatusCode grpc_code(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kOk:
-      return grpc::StatusCode::OK;
-    case ErrorCode::kUsage:
-      return grpc::StatusCode::INVALID_ARGUMENT;
-    case ErrorCode::kConfiguration:
-    case ErrorCode::kDevice:
-    case ErrorCode::kIncompatible:
-    case ErrorCode::kDeadline:
-      return grpc::StatusCode::FAILED_PRECONDITION;
-    case ErrorCode::kDaemonNotRunning:
-    case ErrorCode::kPeerUnreachable:
-      return grpc::StatusCode::UNAVAILABLE;
-    case ErrorCode::kPeerUntrusted:
-    case ErrorCode::kOutsideExports:
-      return grpc::StatusCode::PERMISSION_DENIED;
-    case ErrorCode::kSourceUnreadable:
-      return grpc::StatusCode::NOT_FOUND;
-    case ErrorCode::kDestinationExists:
-      return grpc::StatusCode::ALREADY_EXISTS;
-    case ErrorCode::kNoSpace:
-    case ErrorCode::kResources:
-      return grpc::StatusCode::RESOURCE_EXHAUSTED;
-    case ErrorCode::kIntegrity:
-      return grpc::StatusCode::DATA_LOSS;
-    case ErrorCode::kCancelled:
-      return grpc::StatusCode::CANCELLED;
-    case ErrorCode::kStalled:
-    case ErrorCode::kTooSlow:
-    case ErrorCode::kLate:
-      return grpc::StatusCode::DEADLINE_EXCEEDED;
-    case ErrorCode::kInternal:
-    case ErrorCode::kStorage:
-      return grpc::StatusCode::INTERNAL;
-  }
-  return grpc::StatusCode::UNKNOWN;
-}
-
-grpc::Status to_grpc(grpc::ServerContext* context, const Error& error) {
-  context->AddTrailingMetadata(kErrorCodeKey, std::to_string(static_cast<int>(error.code)));
-  context->AddTrailingMetadata(kErrorNameKey, std::string(error_code_name(error.code)));
-  return {grpc_code(error.code), error.message};
-}
 
 // Nothing more happens by itself: ended, or held by an error until an operator continues it.
 bool ended(const api::Session& session) {
@@ -131,25 +84,25 @@ class News {
 class Service final : public api::Control::Service {
  public:
   Service(asio::io_context& io, SessionManager& sessions, milliseconds watch_interval)
-      : io_(io), sessions_(sessions), watch_interval_(watch_interval) {
-    asio::post(io_, [&sessions, news = news_] { sessions.when_ended([news] { news->tell(); }); });
+      : bridge_(io), sessions_(sessions), watch_interval_(watch_interval) {
+    asio::post(io, [&sessions, news = news_] { sessions.when_ended([news] { news->tell(); }); });
   }
 
   // Wakes the watchers, who then leave.
   void stop() { news_->stop(); }
 
   grpc::Status Node(grpc::ServerContext* context, const api::NodeRequest*, api::NodeReply* reply) override {
-    return reply_with(context, reply, await_io(sessions_.node()));
+    return reply_with(context, reply, bridge_.await_io(sessions_.node()));
   }
 
   grpc::Status Send(grpc::ServerContext* context, const api::SendRequest* request,
                     api::SessionRef* reply) override {
-    return reply_with(context, reply, reference(await_io(sessions_.send(*request))));
+    return reply_with(context, reply, reference(bridge_.await_io(sessions_.send(*request))));
   }
 
   grpc::Status Get(grpc::ServerContext* context, const api::GetRequest* request,
                    api::SessionRef* reply) override {
-    return reply_with(context, reply, reference(await_io(sessions_.get(*request))));
+    return reply_with(context, reply, reference(bridge_.await_io(sessions_.get(*request))));
   }
 
   grpc::Status ListSessions(grpc::ServerContext* context, const api::ListSessionsRequest*,
@@ -168,28 +121,28 @@ class Service final : public api::Control::Service {
 
   grpc::Status CancelSession(grpc::ServerContext* context, const api::SessionRef* request,
                              api::Session* reply) override {
-    return reply_with(context, reply, await_io(sessions_.cancel(request->id())));
+    return reply_with(context, reply, bridge_.await_io(sessions_.cancel(request->id())));
   }
 
   grpc::Status PauseSession(grpc::ServerContext* context, const api::SessionRef* request,
                             api::Session* reply) override {
-    return reply_with(context, reply, await_io(sessions_.pause(request->id())));
+    return reply_with(context, reply, bridge_.await_io(sessions_.pause(request->id())));
   }
 
   grpc::Status ContinueSession(grpc::ServerContext* context, const api::SessionRef* request,
                                api::Session* reply) override {
-    return reply_with(context, reply, await_io(sessions_.go_on(request->id())));
+    return reply_with(context, reply, bridge_.await_io(sessions_.go_on(request->id())));
   }
 
   grpc::Status LimitSession(grpc::ServerContext* context, const api::LimitRequest* request,
                             api::Session* reply) override {
-    return reply_with(context, reply, await_io(sessions_.limit(request->id(), request->rate_bps())));
+    return reply_with(context, reply, bridge_.await_io(sessions_.limit(request->id(), request->rate_bps())));
   }
 
   // On gRPC's own thread: a file may take hours.
   grpc::Status VerifySession(grpc::ServerContext* context, const api::SessionRef* request,
                              grpc::ServerWriter<api::VerifyProgress>* writer) override {
-    const Result<Verification> verification = await_io(sessions_.verification(request->id()));
+    const Result<Verification> verification = bridge_.await_io(sessions_.verification(request->id()));
     if (!verification) return to_grpc(context, verification.error());
     bool stopped = false;
     (*verification)([&](const api::VerifyProgress& progress) {
@@ -210,7 +163,7 @@ class Service final : public api::Control::Service {
     int quiet = 0;
     while (!context->IsCancelled()) {
       const uint64_t told = news_->told();
-      auto session = on_io([&] { return sessions_.show(request->id()); });
+      auto session = bridge_.on_io([&] { return sessions_.show(request->id()); });
       if (!session) return to_grpc(context, session.error());
       std::string now = essence(*session);
       if (now != last || ++quiet >= kWatchIntervalsQuietMax) {
@@ -225,46 +178,9 @@ class Service final : public api::Control::Service {
   }
 
  private:
-  // Runs `work` on the io_context's thread and waits for what it returns. Should the io_context be
-  // destroyed first, the promise breaks, and that is an answer as well.
-  template <typename Work>
-  auto on_io(Work work) -> decltype(work()) {
-    auto task = std::make_shared<std::packaged_task<decltype(work())()>>(std::move(work));
-    auto result = task->get_future();
-    asio::post(io_, [task = std::move(task)] { (*task)(); });
-    try {
-      return result.get();
-    } catch (const std::exception& e) {
-      return unanswered(e);
-    }
-  }
-
-  // The same for what waits for something there.
-  template <typename R>
-  R await_io(asio::awaitable<R> work) {
-    auto promise = std::make_shared<std::promise<R>>();
-    auto result = promise->get_future();
-    asio::co_spawn(io_, keep_promise(std::move(work), std::move(promise)), asio::detached);
-    try {
-      return result.get();
-    } catch (const std::exception& e) {
-      return unanswered(e);
-    }
-  }
-
-  template <typename R>
-  static asio::awaitable<void> keep_promise(asio::awaitable<R> work,
-                                            std::shared_ptr<std::promise<R>> promise) {
-    promise->set_value(co_await std::move(work));
-  }
-
-  static Error unanswered(const std::exception& e) {
-    return {ErrorCode::kInternal, std::string("sluice-control could not answer: ") + e.what()};
-  }
-
   template <typename Reply, typename Work>
   grpc::Status answer(grpc::ServerContext* context, Reply* reply, Work work) {
-    return reply_with(context, reply, on_io(std::move(work)));
+    return reply_with(context, reply, bridge_.on_io(std::move(work)));
   }
 
   template <typename Reply>
@@ -285,7 +201,7 @@ class Service final : public api::Control::Service {
     return to_grpc(context, {ErrorCode::kDaemonNotRunning, "sluice-control is stopping"});
   }
 
-  asio::io_context& io_;
+  Bridge bridge_;
   SessionManager& sessions_;
   const milliseconds watch_interval_;
   const std::shared_ptr<News> news_ = std::make_shared<News>();
@@ -337,9 +253,9 @@ Status clear_stale_socket(const std::filesystem::path& socket) {
 
 class GrpcServer final : public Server {
  public:
-  GrpcServer(asio::io_context& io, SessionManager& sessions, std::filesystem::path socket,
-             milliseconds watch_interval)
-      : service_(io, sessions, watch_interval), socket_(std::move(socket)) {}
+  GrpcServer(asio::io_context& io, SessionManager& sessions, NamesManager& names,
+             std::filesystem::path socket, milliseconds watch_interval)
+      : service_(io, sessions, watch_interval), names_(io, names), socket_(std::move(socket)) {}
   ~GrpcServer() override { stop(); }
 
   Status start() {
@@ -352,6 +268,7 @@ class GrpcServer final : public Server {
     int bound = 0;
     builder.AddListeningPort(unix_uri(socket_), grpc::InsecureServerCredentials(), &bound);
     builder.RegisterService(&service_);
+    builder.RegisterService(&names_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || bound == 0) {
       server_.reset();
@@ -368,6 +285,7 @@ class GrpcServer final : public Server {
   void stop() override {
     if (server_ == nullptr) return;
     service_.stop();
+    names_.stop();
     server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
     server_->Wait();
     server_.reset();
@@ -376,6 +294,7 @@ class GrpcServer final : public Server {
 
  private:
   Service service_;
+  NamesService names_;
   std::filesystem::path socket_;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -383,10 +302,10 @@ class GrpcServer final : public Server {
 }  // namespace
 
 Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
-                                             const std::filesystem::path& socket,
+                                             NamesManager& names, const std::filesystem::path& socket,
                                              milliseconds watch_interval) {
   if (auto cleared = clear_stale_socket(socket); !cleared) return cleared.error();
-  auto server = std::make_unique<GrpcServer>(io, sessions, socket, watch_interval);
+  auto server = std::make_unique<GrpcServer>(io, sessions, names, socket, watch_interval);
   if (auto started = server->start(); !started) return started.error();
   return Result<std::unique_ptr<Server>>(std::move(server));
 }

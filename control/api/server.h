@@ -1,7 +1,8 @@
-// The operator's API: gRPC on the node's unix socket, in front of a SessionManager.
+// The operator's API: gRPC on the node's unix socket, in front of a SessionManager and a
+// NamesManager.
 //
-// gRPC calls the handlers on its own threads. Each posts its work to control's io_context, where the
-// SessionManager lives, and waits for the result; nothing else of control is touched from here. The
+// gRPC calls the handlers on its own threads. Each posts its work to control's io_context, where these
+// live, and waits for the result; nothing else of control is touched from here. The
 // io_context must therefore be running whenever a call may arrive, until stop() has returned.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "control/api/names_manager.h"
 #include "control/api/session_manager.h"
 #include "dataplane/base/error.h"
 
@@ -30,7 +32,7 @@ class Server {
 // somebody does, or when the path cannot be bound. Watchers hear of a session's end at once, and of its
 // progress every `watch_interval`.
 Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
-                                             const std::filesystem::path& socket,
+                                             NamesManager& names, const std::filesystem::path& socket,
                                              std::chrono::milliseconds watch_interval = kWatchInterval);
 
 }  // namespace sluice::control

@@ -181,7 +181,7 @@ TEST_F(ServerTest, SocketIsForTheOwnerOnly) {
 }
 
 TEST_F(ServerTest, SecondServerOnALiveSocketIsRefusedAndTheFirstStays) {
-  auto second = start_server(control_.io, control_.sessions, control_.socket);
+  auto second = start_server(control_.io, control_.sessions, control_.names, control_.socket);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ErrorCode::kConfiguration);
   EXPECT_EQ(start_session(api::Session::QUEUED), "s1");
@@ -213,7 +213,7 @@ TEST(ServerSocket, PathTooLongOrMissingDirectoryIsAConfigurationError) {
   FakeControl control;
   for (const auto& path :
        {control.directory / std::string(120, 'x'), control.directory / "missing" / "c.sock"}) {
-    auto server = start_server(control.io, control.sessions, path);
+    auto server = start_server(control.io, control.sessions, control.names, path);
     ASSERT_FALSE(server) << path;
     EXPECT_EQ(server.error().code, ErrorCode::kConfiguration);
   }

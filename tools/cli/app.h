@@ -23,6 +23,8 @@ struct Environment {
   std::ostream& err;  // progress and errors
   bool err_is_terminal = false;
   std::function<size_t()> err_columns = [] { return size_t{80}; };
+  // Of somebody who can be asked: the next line that he types; empty at the end. None: nobody is there.
+  std::function<std::string()> answer = {};
   std::filesystem::path working_directory;
   std::filesystem::path default_node = "/etc/sluice";  // of SLUICE_NODE, or this
 };
@@ -46,6 +48,7 @@ void add_node_commands(CLI::App& app, Context& context);
 void add_transfer_commands(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_session_commands(CLI::App& app, Context& context);
+void add_names_commands(CLI::App& app, Context& context);
 
 // `arguments` without the program's name. Returns the exit status (docs/OPERATING.md, "Exit codes").
 int run(const std::vector<std::string>& arguments, Environment& environment);

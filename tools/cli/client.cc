@@ -71,6 +71,18 @@ Result<Reply> call(api::Control::Stub& stub,
   return reply;
 }
 
+template <typename Request>
+Result<api::NamesReply> change(api::Names::Stub& stub,
+                               grpc::Status (api::Names::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                        api::NamesReply*),
+                               const Request& request) {
+  grpc::ClientContext context;
+  api::NamesReply reply;
+  const grpc::Status status = (stub.*method)(&context, request, &reply);
+  if (!status.ok()) return to_error(status, context);
+  return reply;
+}
+
 api::SessionRef reference(const std::string& id) {
   api::SessionRef ref;
   ref.set_id(id);
@@ -125,7 +137,7 @@ Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& nod
   arguments.SetMaxSendMessageSize(-1);
   auto channel = grpc::CreateCustomInsecureChannelFromFd("sluice-control", socket.release(), arguments);
   if (kept_channels != nullptr) kept_channels->push_back(channel);
-  return std::unique_ptr<Client>(new Client(api::Control::NewStub(channel)));
+  return std::unique_ptr<Client>(new Client(api::Control::NewStub(channel), api::Names::NewStub(channel)));
 }
 
 Result<api::NodeReply> Client::node() { return call(*stub_, &api::Control::Stub::Node, api::NodeRequest()); }
@@ -178,6 +190,31 @@ Status Client::verify(const std::string& id,
 
 Result<api::CountersReply> Client::counters() {
   return call(*stub_, &api::Control::Stub::Counters, api::CountersRequest());
+}
+
+Status Client::list_names(const api::ListNamesRequest& request,
+                          const std::function<bool(const api::ListNamesReply&)>& on_part) {
+  grpc::ClientContext context;
+  auto reader = names_->List(&context, request);
+  api::ListNamesReply part;
+  bool wanted = true;
+  while (wanted && reader->Read(&part)) wanted = on_part(part);
+  if (!wanted) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (!status.ok() && wanted) return to_error(status, context);
+  return {};
+}
+
+Result<api::NamesReply> Client::make_directory(const api::MakeDirectoryRequest& request) {
+  return change(*names_, &api::Names::Stub::MakeDirectory, request);
+}
+
+Result<api::NamesReply> Client::move_name(const api::MoveNameRequest& request) {
+  return change(*names_, &api::Names::Stub::Move, request);
+}
+
+Result<api::NamesReply> Client::remove_name(const api::RemoveNameRequest& request) {
+  return change(*names_, &api::Names::Stub::Remove, request);
 }
 
 Result<api::Session> Client::watch(const std::string& id, std::optional<double> timeout_s,

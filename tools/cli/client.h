@@ -36,15 +36,26 @@ class Client {
   Status verify(const std::string& id, const std::function<void(const api::VerifyProgress&)>& on_progress);
   Result<api::CountersReply> counters();
 
+  // Calls `on_part` with each part of the list until there are no more, or it returns false: then it ends
+  // well.
+  Status list_names(const api::ListNamesRequest& request,
+                    const std::function<bool(const api::ListNamesReply&)>& on_part);
+  // These take as long as it takes.
+  Result<api::NamesReply> make_directory(const api::MakeDirectoryRequest& request);
+  Result<api::NamesReply> move_name(const api::MoveNameRequest& request);
+  Result<api::NamesReply> remove_name(const api::RemoveNameRequest& request);
+
   // Calls `on_change` with what the node tells, until the session has ended: its last state. Or until
   // `timeout_s` is over, or `on_change` returns false: what was known last, not ended.
   Result<api::Session> watch(const std::string& id, std::optional<double> timeout_s,
                              const std::function<bool(const api::Session&)>& on_change);
 
  private:
-  explicit Client(std::unique_ptr<api::Control::Stub> stub) : stub_(std::move(stub)) {}
+  Client(std::unique_ptr<api::Control::Stub> stub, std::unique_ptr<api::Names::Stub> names)
+      : stub_(std::move(stub)), names_(std::move(names)) {}
 
   std::unique_ptr<api::Control::Stub> stub_;
+  std::unique_ptr<api::Names::Stub> names_;
 };
 
 }  // namespace sluice::cli

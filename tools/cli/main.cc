@@ -35,6 +35,13 @@ int main(int argc, char** argv) {
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";  // it knows no escapes
   environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1 && !dumb;
   environment.err_columns = terminal_columns;
+  if (::isatty(STDIN_FILENO) == 1) {
+    environment.answer = [] {
+      std::string line;
+      std::getline(std::cin, line);
+      return line;
+    };
+  }
   std::error_code error;
   environment.working_directory = std::filesystem::current_path(error);
   if (const char* node = std::getenv("SLUICE_NODE"); node != nullptr && *node != '\0') {

@@ -49,6 +49,15 @@ Result<uint64_t> rate_option(const std::string& option, std::string_view text) {
 
 Result<Target> parse_target(std::string_view text) {
   if (auto ok = check_text(text); !ok) return ok.error();
+  auto target = split_target(text);
+  if (target && target->path.empty()) {
+    return usage(quoted(text) + " has no path; write " + target->node + ":EXPORT/FILE or " + target->node +
+                 ":/ABSOLUTE/FILE");
+  }
+  return target;
+}
+
+Result<Target> split_target(std::string_view text) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos || !config::valid_node_name(text.substr(0, colon))) {
     return usage(quoted(text) + " is not NODE:PATH; NODE is a name that 'sluice node trust' was given");
@@ -56,10 +65,6 @@ Result<Target> parse_target(std::string_view text) {
   Target target{std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
   if (is_memory_source(text) || is_null_destination(text)) {
     return usage(quoted(text) + " names no node; write NODE:" + printable(text));
-  }
-  if (target.path.empty()) {
-    return usage(quoted(text) + " has no path; write " + target.node + ":EXPORT/FILE or " + target.node +
-                 ":/ABSOLUTE/FILE");
   }
   return target;
 }

@@ -21,6 +21,8 @@ struct Target {
 
 // "NODE:PATH"; the first colon divides. kUsage for anything else.
 Result<Target> parse_target(std::string_view text);
+// The same of any bytes, and the path may be empty.
+Result<Target> split_target(std::string_view text);
 
 // A local path as the API takes it: absolute, with "." and repeated slashes taken out, symbolic links and
 // ".." left alone, a final slash kept.

@@ -4,6 +4,7 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/input_for_fuzz.h"
 #include "tools/cli/format.h"
+#include "tools/cli/names_format.h"
 #include "tools/cli/target.h"
 
 namespace {
@@ -44,6 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::require(quiet(printable(word)), "printable text is quiet");
     const std::string name = shorten(printable(word), 20);
     fuzz::require(display_width(name) <= 20 && quiet(name), "and gets as short as is asked");
+    fuzz::require(quiet(escaped(word)), "and so are names of other nodes, whatever their bytes");
     const auto target = parse_target(word);
     if (good(target)) {
       fuzz::require(config::valid_node_name(target->node) && !target->path.empty() &&

@@ -1,0 +1,163 @@
+// The API's service of names over a real socket, in front of a NamesManager that answers as told.
+// SPDX-License-Identifier: Apache-2.0
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "control/api/error_metadata.h"
+#include "control/api/fake_sessions_for_test.h"
+#include "control/proto/api.grpc.pb.h"
+
+namespace sluice::control {
+namespace {
+
+class NamesServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Status served = control_.serve();
+    ASSERT_TRUE(served) << served.error().message;
+    stub_ = api::Names::NewStub(
+        grpc::CreateChannel("unix:" + control_.socket.string(), grpc::InsecureChannelCredentials()));
+  }
+  // The question goes a moment after the call's end.
+  void expect_none_open() {
+    for (;;) {
+      if (control_.on_io([&] { return control_.names.open; }) == 0) return;
+      std::this_thread::yield();
+    }
+  }
+  static std::string code_of(const grpc::ClientContext& context) {
+    const auto found = context.GetServerTrailingMetadata().find(kErrorCodeKey);
+    return found == context.GetServerTrailingMetadata().end()
+               ? ""
+               : std::string(found->second.data(), found->second.size());
+  }
+
+  FakeControl control_;
+  std::unique_ptr<api::Names::Stub> stub_;
+};
+
+TEST_F(NamesServiceTest, AListComesInPartsThenEnds) {
+  control_.on_io([&] {
+    control_.names.pages = {{{{.path = "a\xff", .type = names::Type::kLink, .target = "b"}}},
+                            {{{.path = "c"}}}};
+  });
+  grpc::ClientContext context;
+  api::ListNamesRequest request;
+  request.set_peer("b");
+  request.set_path("data/\xff");
+  request.set_recursive(true);
+  auto reader = stub_->List(&context, request);
+  api::ListNamesReply part;
+  ASSERT_TRUE(reader->Read(&part)) << "the peer has answered";
+  EXPECT_EQ(part.entries_size(), 0);
+  ASSERT_TRUE(reader->Read(&part));
+  EXPECT_EQ(part.entries(0).path(), "a\xff");
+  EXPECT_EQ(part.entries(0).type(), api::NameEntry::LINK);
+  EXPECT_EQ(part.entries(0).target(), "b");
+  ASSERT_TRUE(reader->Read(&part));
+  EXPECT_EQ(part.entries(0).path(), "c");
+  EXPECT_FALSE(reader->Read(&part));
+  EXPECT_TRUE(reader->Finish().ok());
+  control_.on_io([&] {
+    ASSERT_EQ(control_.names.asked.size(), 1U);
+    EXPECT_EQ(control_.names.asked[0].first, "b");
+    const auto& list = std::get<names::List>(control_.names.asked[0].second);
+    EXPECT_EQ(list.path, "data/\xff");
+    EXPECT_TRUE(list.recursive);
+    EXPECT_FALSE(list.glob || list.itself || list.unfinished);
+  });
+  expect_none_open();
+}
+
+TEST_F(NamesServiceTest, AnErrorCarriesItsCodeAlsoInTheMiddle) {
+  control_.on_io([&] {
+    control_.names.pages = {{{{.path = "a"}}}};
+    control_.names.end = Error{ErrorCode::kIncompatible, "b: a list that is not in order"};
+  });
+  grpc::ClientContext context;
+  auto reader = stub_->List(&context, {});
+  api::ListNamesReply part;
+  int parts = 0;
+  while (reader->Read(&part)) ++parts;
+  EXPECT_EQ(parts, 2);
+  EXPECT_EQ(reader->Finish().error_message(), "b: a list that is not in order");
+  EXPECT_EQ(code_of(context), "15");
+}
+
+TEST_F(NamesServiceTest, ChangesAnswerWhatWasDone) {
+  control_.on_io([&] {
+    control_.names.done = {
+        .entries = 5, .failed = 2, .problems = {{.path = "x/y", .error_code = 16, .error = "mounted"}}};
+  });
+  api::NamesReply reply;
+  {
+    grpc::ClientContext context;
+    api::RemoveNameRequest request;
+    request.set_path("data/x");
+    request.set_recursive(true);
+    ASSERT_TRUE(stub_->Remove(&context, request, &reply).ok());
+  }
+  EXPECT_EQ(reply.entries(), 5U);
+  EXPECT_EQ(reply.failed(), 2U);
+  EXPECT_EQ(reply.problems(0).path(), "x/y");
+  EXPECT_EQ(reply.problems(0).error_code(), 16U);
+  {
+    grpc::ClientContext context;
+    api::MakeDirectoryRequest request;
+    request.set_parents(true);
+    ASSERT_TRUE(stub_->MakeDirectory(&context, request, &reply).ok());
+  }
+  {
+    grpc::ClientContext context;
+    api::MoveNameRequest request;
+    request.set_from("data/a");
+    request.set_to("data/b");
+    request.set_replace(true);
+    ASSERT_TRUE(stub_->Move(&context, request, &reply).ok());
+  }
+  control_.on_io([&] {
+    EXPECT_TRUE(std::get<names::Remove>(control_.names.asked[0].second).recursive);
+    EXPECT_TRUE(std::get<names::MakeDirectory>(control_.names.asked[1].second).parents);
+    const auto& move = std::get<names::Move>(control_.names.asked[2].second);
+    EXPECT_EQ(move.from + " " + move.to, "data/a data/b");
+    EXPECT_TRUE(move.replace);
+  });
+}
+
+TEST_F(NamesServiceTest, ARefusalIsTheAnswer) {
+  control_.on_io([&] { control_.names.refusal = Error{ErrorCode::kPeerUntrusted, "no peer b; trust it"}; });
+  grpc::ClientContext context;
+  api::NamesReply reply;
+  const grpc::Status status = stub_->MakeDirectory(&context, {}, &reply);
+  EXPECT_EQ(status.error_message(), "no peer b; trust it");
+  EXPECT_EQ(code_of(context), "5");
+}
+
+TEST_F(NamesServiceTest, AClientThatLeavesEndsTheQuestion) {
+  control_.on_io([&] { control_.names.silent = true; });
+  {
+    grpc::ClientContext context;
+    auto reader = stub_->List(&context, {});
+    api::ListNamesReply part;
+    ASSERT_TRUE(reader->Read(&part));
+    control_.on_io([&] { EXPECT_EQ(control_.names.open, 1); });
+    context.TryCancel();
+    EXPECT_FALSE(reader->Finish().ok());
+  }
+  expect_none_open();
+}
+
+TEST_F(NamesServiceTest, AServerThatStopsEndsTheQuestion) {
+  control_.on_io([&] { control_.names.silent = true; });
+  grpc::ClientContext context;
+  auto reader = stub_->List(&context, {});
+  api::ListNamesReply part;
+  ASSERT_TRUE(reader->Read(&part));
+  control_.server->stop();
+  EXPECT_FALSE(reader->Read(&part));
+  EXPECT_FALSE(reader->Finish().ok());
+  expect_none_open();
+}
+
+}  // namespace
+}  // namespace sluice::control

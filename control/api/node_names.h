@@ -1,0 +1,24 @@
+// Questions about names, as the API puts them to the node.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "control/api/names_manager.h"
+#include "control/node/manager.h"
+
+namespace sluice::control {
+
+class NodeNames final : public NamesManager {
+ public:
+  explicit NodeNames(node::Manager& manager) : manager_(manager) {}
+
+  asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
+                                                              names::Request request) override;
+
+ private:
+  node::Manager& manager_;
+};
+
+}  // namespace sluice::control

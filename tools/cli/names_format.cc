@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/names_format.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "dataplane/base/error.h"
+#include "tools/cli/format.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int64_t kNsPerS = 1'000'000'000;
+
+std::string escape_of(char c) {
+  switch (c) {
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    case '\\':
+      return "\\\\";
+    default:
+      return fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+struct Moment {
+  int64_t seconds;
+  int64_t rest_ns;
+};
+
+Moment moment(int64_t ns) {
+  Moment result{.seconds = ns / kNsPerS, .rest_ns = ns % kNsPerS};
+  if (result.rest_ns < 0) {  // before 1970
+    result.rest_ns += kNsPerS;
+    --result.seconds;
+  }
+  return result;
+}
+
+std::string time_text(int64_t ns) {
+  const std::time_t seconds = moment(ns).seconds;
+  std::tm local{};
+  if (::localtime_r(&seconds, &local) == nullptr) return "?";
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+}
+
+void put_bytes(Json& out, const std::string& key, const std::string& bytes) {
+  out[key] = bytes;  // to_line() puts replacement characters
+  if (!is_utf8(bytes)) out[key + "_bytes"] = hex(bytes);
+}
+
+std::string error_name(uint32_t code) {
+  return code <= static_cast<uint32_t>(kErrorCodeLast)
+             ? std::string(error_code_name(static_cast<ErrorCode>(code)))
+             : "unknown";
+}
+
+}  // namespace
+
+std::string escaped(std::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const base::Decoded next = base::decode(bytes);
+    const size_t length = std::max<size_t>(next.length, 1);
+    const std::string_view one = bytes.substr(0, length);
+    const bool shown = next.length != 0 && one != "\\" && base::printable(one) == one;
+    if (shown) {
+      text += one;
+    } else {
+      for (const char c : one) text += escape_of(c);
+    }
+    bytes.remove_prefix(length);
+  }
+  return text;
+}
+
+std::string_view type_name(api::NameEntry::Type type) {
+  switch (type) {
+    case api::NameEntry::FILE:
+      return "file";
+    case api::NameEntry::DIRECTORY:
+      return "directory";
+    case api::NameEntry::LINK:
+      return "link";
+    case api::NameEntry::FIFO:
+      return "fifo";
+    case api::NameEntry::SOCKET:
+      return "socket";
+    case api::NameEntry::CHARACTER_DEVICE:
+      return "character_device";
+    case api::NameEntry::BLOCK_DEVICE:
+      return "block_device";
+    default:
+      return "unknown";
+  }
+}
+
+std::string mode_text(const api::NameEntry& entry) {
+  constexpr std::string_view kTypes = "?-dlpscb";
+  const auto type = static_cast<size_t>(entry.type());
+  std::string text(1, type < kTypes.size() ? kTypes[type] : '?');
+  constexpr std::string_view kBits = "rwxrwxrwx";
+  for (size_t i = 0; i < kBits.size(); ++i) text += (entry.mode() >> (8 - i) & 1) != 0 ? kBits[i] : '-';
+  const std::array<std::pair<uint32_t, size_t>, 3> special = {{{04000, 3}, {02000, 6}, {01000, 9}}};
+  for (const auto& [bit, at] : special) {
+    if ((entry.mode() & bit) == 0) continue;
+    const bool runs = text[at] == 'x';
+    text[at] = bit == 01000 ? (runs ? 't' : 'T') : (runs ? 's' : 'S');
+  }
+  return text;
+}
+
+std::string long_line(const api::NameEntry& entry, const std::string& path) {
+  std::string line =
+      fmt::format("{} {:>3} {:>5} {:>5} {:>14} {} {}", mode_text(entry), entry.links(), entry.uid(),
+                  entry.gid(), entry.size(), time_text(entry.mtime_ns()), escaped(path));
+  if (entry.type() == api::NameEntry::LINK) line += " -> " + escaped(entry.target());
+  return line + "\n";
+}
+
+std::string stat_text(const api::NameEntry& entry, const std::string& path) {
+  std::string text = fmt::format("path       {}\n", escaped(path));
+  text += fmt::format("type       {}\n", type_name(entry.type()));
+  if (entry.type() == api::NameEntry::LINK) text += fmt::format("target     {}\n", escaped(entry.target()));
+  text += fmt::format("size       {} ({} bytes)\n", format_bytes(entry.size()), entry.size());
+  text += fmt::format("allocated  {}\n", format_bytes(entry.allocated_bytes()));
+  text += fmt::format("mode       {} ({:04o})\n", mode_text(entry), entry.mode());
+  text += fmt::format("owner      {}, group {}\n", entry.uid(), entry.gid());
+  text += fmt::format("links      {}\n", entry.links());
+  text += fmt::format("modified   {}.{:09}\n", time_text(entry.mtime_ns()), moment(entry.mtime_ns()).rest_ns);
+  return text;
+}
+
+Json name_json(const api::NameEntry& entry, const std::string& path) {
+  Json out;
+  put_bytes(out, "path", path);
+  out["type"] = type_name(entry.type());
+  out["size_bytes"] = entry.size();
+  out["allocated_bytes"] = entry.allocated_bytes();
+  out["mode"] = fmt::format("{:04o}", entry.mode());
+  out["uid"] = entry.uid();
+  out["gid"] = entry.gid();
+  out["links"] = entry.links();
+  out["mtime_ns"] = entry.mtime_ns();
+  put_bytes(out, "target", entry.target());
+  out["error_code"] = entry.error_code();
+  out["error_name"] = entry.error_code() == 0 ? "" : error_name(entry.error_code());
+  out["error"] = entry.error();
+  return out;
+}
+
+}  // namespace sluice::cli
