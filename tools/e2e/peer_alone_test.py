@@ -13,7 +13,8 @@ from harness.system import REPOSITORY, free_ports
 from transfers import Lossy
 
 import peer
-from peer import keys, wire
+from peer import keys, names, wire
+from peer.control import pb
 from peer.session import VERSION
 
 
@@ -97,6 +98,34 @@ def test_three_epochs_are_held():
     for epoch in range(1, 998):
         assert opens(epoch) and opens(epoch - 1), epoch
         assert not opens(epoch + 2) and (epoch < 2 or not opens(epoch - 2)), epoch
+
+
+def test_golden_words_about_names():
+    asked = pb.PeerMessage.FromString(documented("names, request")).names_request.list
+    assert (asked.path, asked.glob, asked.pages, asked.recursive, asked.itself) == (b"data/*.h5", True, 8, False, False)
+    page = pb.PeerMessage.FromString(documented("names, page"))
+    link, other = page.names_page.entries
+    assert (link.path, link.type, link.size, link.mode, link.mtime_ns) == (b"a.h5", 3, 4, 0o777, 1_000_000_000)
+    assert (link.uid, link.gid, link.links, link.target) == (5, 6, 1, b"../x")
+    assert (other.path, other.error_code, other.error) == (b"b\xff.h5", 7, "permission denied")
+    assert page.SerializeToString() == documented("names, page")
+    names.check(asked, None, link)
+    names.check(asked, link.path, other)
+
+
+@pytest.mark.parametrize("pattern, fits, others", [
+    (b"*.h5", [b"a.h5", b".h5"], [b"a.h"]),
+    (b"a?c", [b"abc", b"a\nc"], [b"ac"]),
+    (b"[a-c]x", [b"bx"], [b"dx"]),
+    (b"[!a-c]x", [b"dx"], [b"bx"]),
+    (b"[]a]", [b"]", b"a"], [b"b"]),
+    (b"[abc", [b"[abc"], [b"a"]),
+    (b"a\\*", [b"a*"], [b"ab"]),
+])  # fmt: skip
+def test_patterns(pattern, fits, others):
+    expression = names.expression(pattern)
+    assert all(expression.fullmatch(each) for each in fits)
+    assert not any(expression.fullmatch(each) for each in others)
 
 
 @pytest.mark.parametrize("status", [STATUS, WITH_HOLES, dataclasses.replace(WITH_HOLES, padded=[(1400, 3)])],

@@ -31,13 +31,14 @@ class Meeting:
         host, port = self.listener.address
         self.node.must("node", "trust", name, certificate, "--address", f"{host}:{port}")
 
-    def peer(self, lose_one_in=0, source=peer.Source, destination=peer.Destination, **abilities):
+    def peer(self, lose_one_in=0, source=peer.Source, destination=peer.Destination, owner=peer.Owner, **abilities):
         def open_socket(address, port):
             own = self.wire.inside(1, lambda: peer.udp_socket(address, port))
             return Lossy(own, lose_one_in, port) if lose_one_in else own
 
         abilities = {"address4": "10.77.0.9", "address6": "fd77::9", "mtu": self.wire.mtu, **abilities}
-        return peer.Node(self.identity, peer.Abilities(**abilities), self.folder, open_socket, source, destination)
+        return peer.Node(self.identity, peer.Abilities(**abilities), self.folder, open_socket, source, destination,
+                         owner)  # fmt: skip
 
     def file(self, size):
         """One that the peer has."""
@@ -49,8 +50,11 @@ class Meeting:
 
 
 @contextlib.contextmanager
-def met(**options):
+def met(mode="rw", **options):
+    """mode: of the node's export."""
     with Pair(wire=VethWire(mtu=9000, kernel_addresses=["10.77.0.9/24", "fd77::9/64"]), **options) as half:
+        half.a.add_export("data", half.a.export(), mode)
+        half.a.write_configuration()
         half.a.start()
         meeting = Meeting(half)
         yield meeting

@@ -4,12 +4,14 @@
 # wire.py      datagrams, digests, status         session.py      what both ends of a session share
 # keys.py      the keys of a flow                 source.py       the end that sends
 # control.py   TLS, frames, messages              destination.py  the end that receives
-# node.py      names, calls, sessions             main.py         a command for a person
+# node.py      names, calls, sessions             names.py        names, asked for and answered
+# main.py      a command for a person
 #
 # It needs python3-protobuf, python3-cryptography, protoc and openssl, and ordinary UDP and TCP sockets.
 # SPDX-License-Identifier: Apache-2.0
 from .control import Failed, Gone, Held, Identity, Listener, connect, make_identity
 from .destination import Destination
+from .names import Owner
 from .node import Node
 from .session import Abilities, udp_socket
 from .source import Source
@@ -23,6 +25,7 @@ __all__ = [
     "Identity",
     "Listener",
     "Node",
+    "Owner",
     "Source",
     "connect",
     "make_identity",

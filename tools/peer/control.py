@@ -164,6 +164,7 @@ class Stream:
         self._heard = time.monotonic()
         self._beat = self._heard
         self._trusted = self._closed = False
+        self.first = None  # the name of what came first
 
     def fileno(self):
         return self._tls.fileno()
@@ -271,5 +272,6 @@ class Stream:
             except Exception as error:  # the library's own class differs by version
                 raise Gone(f"a message that does not parse: {error}") from None
             name = message.WhichOneof("body")
+            self.first = self.first or name
             if name not in (None, "heartbeat"):
                 self._messages.append((name, getattr(message, name)))

@@ -7,6 +7,7 @@ import os
 import pathlib
 import time
 
+from . import names
 from .control import INCOMPATIBLE, UNREACHABLE, Failed, Gone, Held, Identity, connect
 from .destination import Destination
 from .session import VERSION, Abilities, udp_socket
@@ -21,6 +22,7 @@ class Node:
     open_socket: object = udp_socket  # (address, port); tests lose datagrams here
     source: type = Source  # tests put liars here
     destination: type = Destination
+    owner: type = names.Owner  # None: one that is too old to be asked about names
     sessions: dict = dataclasses.field(default_factory=dict)
 
     # ---- names: EXPORT/PATH, where our folder is the export `data` ----------------------------------
@@ -58,6 +60,12 @@ class Node:
             if final.exists() and not offer.overwrite and not session.initiator:
                 session.stream.fail(9, f"{final.name}: exists")
         return finals
+
+    # ---- names, at the other node ------------------------------------------------------------------
+
+    def ask(self, address, kind, **fields):
+        """kind: list, make_directory, move, remove. The entries, and the last word."""
+        return names.ask(address, self.identity, VERSION, kind, **fields)
 
     # ---- sessions that we begin -------------------------------------------------------------------
 
@@ -102,8 +110,12 @@ class Node:
             _, hello = stream.expect("hello", timeout_s=10)
         except Failed as error:
             raise Gone(f"no Hello: {error}") from None
+        if stream.first != "hello":  # not even a Heartbeat may come before it
+            raise Gone(f"{stream.first} came first")
         if not hello.protocol_version_min <= VERSION <= hello.protocol_version_max:
             stream.fail(INCOMPATIBLE, f"this peer speaks version {VERSION}")
+        if hello.names and self.owner:
+            return self.owner(self, stream, hello, VERSION).serve()
         session = self.sessions.get(hello.session_id)
         if hello.ended or (session and session.ended):
             self._tell_the_end(stream, hello, session)
