@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <ostream>
 
 #include "tools/cli/format.h"
@@ -37,9 +36,8 @@ std::string one_line(std::string text) {
 
 // The results are worth nothing when they cannot be written, unless the reader went away by its own wish.
 int check_output(int exit_code, Environment& environment) {
-  errno = 0;
   environment.out.flush();
-  if (environment.out.good() || errno == EPIPE) return exit_code;
+  if (environment.out.good() || environment.reader_left()) return exit_code;
   return report({ErrorCode::kInternal, "cannot write to the standard output; is its disk full?"}, false,
                 environment);
 }

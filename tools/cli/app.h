@@ -19,8 +19,9 @@ namespace sluice::cli {
 
 // What the command line stands in; a test makes its own.
 struct Environment {
-  std::ostream& out;  // results
-  std::ostream& err;  // progress and errors
+  std::ostream& out;                                         // results
+  std::ostream& err;                                         // progress and errors
+  std::function<bool()> reader_left = [] { return false; };  // whoever reads `out`, by his own wish
   bool err_is_terminal = false;
   std::function<size_t()> err_columns = [] { return size_t{80}; };
   // Of somebody who can be asked: the next line that he types; empty at the end. None: nobody is there.

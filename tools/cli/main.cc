@@ -1,6 +1,7 @@
 // sluice: the operator's command. See app.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <grpc/support/log.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -23,6 +24,12 @@ size_t terminal_columns() {
   return size.ws_col;
 }
 
+// A pipe whose other end is closed; a full disk is none.
+bool reader_left() {
+  pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -31,6 +38,7 @@ int main(int argc, char** argv) {
   // gRPC's own words are of no use to an operator: its errors reach us as statuses.
   gpr_set_log_function([](gpr_log_func_args*) {});
   sluice::cli::Environment environment{std::cout, std::cerr};
+  environment.reader_left = reader_left;
   const char* const terminal = std::getenv("TERM");
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";  // it knows no escapes
   environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1 && !dumb;

@@ -70,6 +70,29 @@ TEST_F(NamesCommandsTest, LsPassesItsOptions) {
   EXPECT_EQ(std::get<names::List>(asked()[2].second).path, "");
 }
 
+// What a list is written to, when its reader has left.
+struct Broken : std::streambuf {
+  int overflow(int) override { return traits_type::eof(); }
+};
+
+TEST_F(NamesCommandsTest, AReaderThatLeavesEndsAListWithoutAWord) {
+  peer([](FakeNames& names) {
+    names.pages = {{{{.path = "a"}}}, {{{.path = "b"}}}};
+    names.silent = true;  // as a long list
+  });
+  for (const bool left : {true, false}) {
+    Broken broken;
+    std::ostream out(&broken);
+    std::ostringstream err;
+    Environment environment{.out = out, .err = err};
+    environment.reader_left = [left] { return left; };
+    environment.working_directory = "/w";
+    environment.default_node = control_.directory;
+    EXPECT_EQ(run({"ls", "beta:data"}, environment), left ? 0 : 1);
+    EXPECT_EQ(err.str().find("disk full") == std::string::npos, left) << err.str();
+  }
+}
+
 TEST_F(NamesCommandsTest, LsPrintsWhatFitsAPatternWithItsDirectory) {
   peer([](FakeNames& names) { names.pages = {{{{.path = "run1/a.h5"}}}}; });
   EXPECT_EQ(sluice({"ls", "beta:/srv/data/run*/*.h5"}).out, "/srv/data/run1/a.h5\n");
