@@ -287,7 +287,7 @@ void check_export(const ExportFacts& facts, std::vector<Finding>& out) {
   if (facts.root.read && !facts.readable)
     return fail(out, "export", what + " may not be read by this user",
                 fmt::format("chmod or chown {}, or mode = \"w\"", facts.root.path.string()));
-  if (facts.root.write && !facts.writable)
+  if ((facts.root.write || facts.root.manage) && !facts.writable)
     return fail(out, "export", what + " may not be written by this user",
                 fmt::format("chmod or chown {}, or mode = \"r\"", facts.root.path.string()));
   pass(out, "export", what + (facts.file_system.empty() ? "" : ", " + facts.file_system));

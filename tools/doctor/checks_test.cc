@@ -206,6 +206,9 @@ TEST(Doctor, FindsExportsThatCannotBeUsed) {
   facts.exports[0].writable = false;
   expect(facts, "export", Level::kFail, "mode = \"r\"");
   facts.exports[0].root.write = false;
+  facts.exports[0].root.manage = true;
+  expect(facts, "export", Level::kFail, "mode = \"r\"");
+  facts.exports[0].root.manage = false;
   EXPECT_EQ(found(facts, "export").level, Level::kPass);
   EXPECT_EQ(found(facts, "space").level, Level::kPass) << "nothing is written there";
   facts.exports[0].readable = false;
