@@ -22,7 +22,7 @@ namespace sluice::node {
 
 class NamesDesk : public std::enable_shared_from_this<NamesDesk> {
  public:
-  static constexpr size_t kCallsMax = 8;
+  static constexpr size_t kCallsMax = runtime::kNamesThreads;
   static constexpr size_t kCallsPerPeerMax = 4;
 
   explicit NamesDesk(std::shared_ptr<runtime::Services> services) : services_(std::move(services)) {}

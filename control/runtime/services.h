@@ -21,7 +21,7 @@ namespace sluice::runtime {
 
 transfer::Settings settings_of(const config::Node& node);
 
-inline constexpr uint32_t kNamesThreads = 2;
+inline constexpr uint32_t kNamesThreads = 8;  // one for each question that is answered at a time
 
 struct Services {
   Services(asio::io_context& context, config::Node n, identity::Identity i, exports::Exports e,
