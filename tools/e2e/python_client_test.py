@@ -23,9 +23,14 @@ def sluice(tmp_path_factory):
     del sys.path[:2]
 
 
+def _may_be_managed(pair):
+    pair.b.add_export("data", pair.b.export(), "rwm")
+    pair.b.write_configuration()
+
+
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(bytes_needed=1 << 30)
+    return make_pair(bytes_needed=1 << 30, prepare=_may_be_managed)
 
 
 @pytest.fixture
@@ -72,6 +77,21 @@ def test_is_limited_paused_continued_and_cancelled(sluice, pair):
         with pytest.raises(sluice.SluiceError) as failed:
             session.wait(timeout_s=60)
         assert failed.value.name == "cancelled"
+
+
+def test_names_of_the_other_node_are_listed_and_changed(sluice, pair):
+    with sluice.Node(pair.a.directory) as node:
+        assert [each.path for each in node.names("b")] == [b"data"]
+        assert node.make_directory("b", "data/run/1", parents=True).entries == 2
+        node.make_directory("b", b"data/run/\xff")
+        node.move("b", b"data/run/\xff", "data/run/2")
+        entries = list(node.names("b", "data/r*", glob=True, recursive=True))
+        assert [each.path for each in entries] == [b"run", b"run/1", b"run/2"]
+        assert entries[0].type == sluice.api.NameEntry.DIRECTORY
+        assert node.remove("b", "data/run", recursive=True).entries == 3
+        with pytest.raises(sluice.SluiceError, match="data/run") as failed:
+            list(node.names("b", "data/run"))
+        assert failed.value.code == SOURCE
 
 
 def test_errors_are_those_of_the_command(sluice, pair, tmp_path):

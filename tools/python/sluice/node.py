@@ -18,6 +18,7 @@ from .errors import SluiceError, of_call
 _ENDED = (api.Session.SUCCEEDED, api.Session.FAILED, api.Session.CANCELLED)
 _CALL_S = 60  # as the command
 _Path = Union[str, "os.PathLike[str]"]
+_Name = Union[str, bytes, "os.PathLike[Any]"]  # of the other node; there they are bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,21 +150,49 @@ class Node:
         reply = self.call("Counters", api.CountersRequest(), api.CountersReply)
         return {counter.name: counter.value for counter in reply.counters}
 
+    # ---- names at another node ----
+
+    def names(self, peer: str, path: _Name = "", *, itself: bool = False, recursive: bool = False, glob: bool = False,
+              unfinished: bool = False) -> Iterator[api.NameEntry]:  # fmt: skip
+        """What is in a directory there, in order, as it comes; of no path, its exports. An entry that could not be looked
+        at has an error_code. `itself`: of the path alone; `glob`: of what fits it."""
+        request = api.ListNamesRequest(peer=peer, path=os.fsencode(path), itself=itself, recursive=recursive, glob=glob,
+                                       unfinished=unfinished)  # fmt: skip
+        for part in self.stream("List", request, api.ListNamesReply, service="Names"):
+            yield from part.entries
+
+    def make_directory(self, peer: str, path: _Name, parents: bool = False) -> api.NamesReply:
+        request = api.MakeDirectoryRequest(peer=peer, path=os.fsencode(path), parents=parents)
+        return self._change("MakeDirectory", request)
+
+    def move(self, peer: str, old: _Name, new: _Name, replace: bool = False) -> api.NamesReply:
+        request = api.MoveNameRequest(peer=peer, to=os.fsencode(new), replace=replace, **{"from": os.fsencode(old)})
+        return self._change("Move", request)
+
+    def remove(self, peer: str, path: _Name, recursive: bool = False) -> api.NamesReply:
+        """What could not be removed is in the reply: `failed`, `problems`."""
+        return self._change("Remove", api.RemoveNameRequest(peer=peer, path=os.fsencode(path), recursive=recursive))
+
+    def _change(self, method: str, request: Any) -> api.NamesReply:
+        return self.call(method, request, api.NamesReply, service="Names", timeout_s=None)
+
     # ---- calls, also for what this class has no method for ----
 
-    def call(self, method: str, request: Any, reply: Any) -> Any:
+    def call(self, method: str, request: Any, reply: Any, *, service: str = "Control",
+             timeout_s: Optional[float] = _CALL_S) -> Any:  # fmt: skip
         """One answer, a message of the class `reply`."""
-        ask = self._channel.unary_unary(f"/sluice.api.Control/{method}",
+        ask = self._channel.unary_unary(f"/sluice.api.{service}/{method}",
                                         request_serializer=type(request).SerializeToString,
                                         response_deserializer=reply.FromString)  # fmt: skip
         try:
-            return ask(request, timeout=_CALL_S)
+            return ask(request, timeout=timeout_s)
         except grpc.RpcError as error:
             raise of_call(error, self._socket) from None
 
-    def stream(self, method: str, request: Any, reply: Any, timeout_s: Optional[float] = None) -> Iterator[Any]:
+    def stream(self, method: str, request: Any, reply: Any, timeout_s: Optional[float] = None, *,
+               service: str = "Control") -> Iterator[Any]:  # fmt: skip
         """Messages until the node has no more, or until the time is over."""
-        ask = self._channel.unary_stream(f"/sluice.api.Control/{method}",
+        ask = self._channel.unary_stream(f"/sluice.api.{service}/{method}",
                                          request_serializer=type(request).SerializeToString,
                                          response_deserializer=reply.FromString)  # fmt: skip
         answers = ask(request, timeout=timeout_s)
