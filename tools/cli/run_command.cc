@@ -18,6 +18,7 @@
 #include "tools/cli/format.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/remote_patterns.h"
 #include "tools/cli/run_file.h"
 
 namespace sluice::cli {
@@ -57,9 +58,7 @@ class Runner {
   // Its options count from now on: a deadline of "30m" begins with it.
   void begin(const RunTransfer& transfer) {
     if (under_way_.size() >= kUnderWayMax) follow_next();
-    const auto request =
-        transfer_request(transfer.direction, transfer.flags, context_.environment.working_directory);
-    const Result<std::string> id = request ? client_->begin(*request) : Result<std::string>(request.error());
+    const Result<std::string> id = ask(transfer);
     if (!id) return fail(transfer, id.error());
     canceller_.started(client_, *id);
     under_way_.push_back({&transfer, *id});
@@ -75,6 +74,14 @@ class Runner {
   Json json() const { return {{"schema", "sluice.run.v1"}, {"sessions", sessions_}, {"errors", errors_}}; }
 
  private:
+  Result<std::string> ask(const RunTransfer& transfer) {
+    auto request =
+        transfer_request(transfer.direction, transfer.flags, context_.environment.working_directory);
+    if (!request) return request.error();
+    const Status status = replace_patterns(*client_, transfer.flags, *request, context_.environment.err);
+    if (!status) return status.error();
+    return client_->begin(*request);
+  }
   void follow_next() {
     const Begun each = under_way_.front();
     under_way_.pop_front();

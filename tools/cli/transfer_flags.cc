@@ -48,6 +48,7 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_flag(
       "--verify", flags.verify,
       "The destination reads each file back from its disk and compares it before it gets its name");
+  command.add_flag("--literal", flags.literal, "Wildcards in what is fetched mean themselves");
   auto* ip4 = command.add_flag("-4,--ipv4", flags.ip4, "Send the data over IPv4");
   command.add_flag("-6,--ipv6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
 }

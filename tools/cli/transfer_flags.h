@@ -33,6 +33,7 @@ struct TransferFlags {
   std::string chunk_bytes;
   bool overwrite = false;
   bool verify = false;
+  bool literal = false;
   bool ip4 = false;
   bool ip6 = false;
   bool detach = false;

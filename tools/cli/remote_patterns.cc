@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/remote_patterns.h"
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "control/names/glob.h"
+#include "tools/cli/format.h"
+#include "tools/cli/names_format.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr size_t kSourcesBytesMax = 8U << 20;  // of one session: a request of gRPC holds them
+
+// The files of one pattern.
+class Fitting {
+ public:
+  explicit Fitting(const std::string& pattern)
+      : pattern_(pattern), base_(names::split_pattern(pattern).base) {}
+
+  // False: no more is wanted.
+  bool take(const api::ListNamesReply& part) {
+    for (const api::NameEntry& entry : part.entries()) {
+      if (!problem_) take(entry);
+    }
+    return !problem_.has_value();
+  }
+  const std::optional<Error>& problem() const { return problem_; }
+  std::vector<std::string>& files() { return files_; }
+  uint64_t left_out() const { return left_out_; }
+
+ private:
+  void take(const api::NameEntry& entry) {
+    const std::string path = base_ + (base_.ends_with('/') ? "" : "/") + entry.path();
+    if (entry.error_code() != 0) {
+      problem_ = Error{static_cast<ErrorCode>(entry.error_code()), entry.error()};
+    } else if (entry.type() != api::NameEntry::FILE) {
+      ++left_out_;
+    } else if (!is_utf8(path)) {
+      problem_ = Error{ErrorCode::kUsage, escaped(path) + " is no UTF-8 and cannot be fetched; rename it"};
+    } else if (bytes_ += path.size(); bytes_ > kSourcesBytesMax) {
+      problem_ =
+          Error{ErrorCode::kUsage, escaped(pattern_) + ": too many files for one session; get them by parts"};
+    } else {
+      files_.push_back(path);
+    }
+  }
+
+  const std::string& pattern_;
+  const std::string base_;
+  std::vector<std::string> files_;
+  std::optional<Error> problem_;
+  uint64_t left_out_ = 0;
+  size_t bytes_ = 0;
+};
+
+Status replace_one(Client& client, const std::string& pattern, api::GetRequest& request, std::ostream& err) {
+  api::ListNamesRequest list;
+  list.set_peer(request.peer());
+  list.set_path(pattern);
+  list.set_glob(true);
+  Fitting fitting(pattern);
+  const Status status =
+      client.list_names(list, [&fitting](const api::ListNamesReply& part) { return fitting.take(part); });
+  if (fitting.problem()) return *fitting.problem();
+  if (!status) return status.error();
+  const std::string shown = request.peer() + ":" + escaped(pattern);
+  if (fitting.files().empty())
+    return Error{ErrorCode::kSourceUnreadable, shown + ": no file fits; look with 'sluice ls'"};
+  for (std::string& file : fitting.files()) request.add_sources(std::move(file));
+  if (fitting.left_out() != 0)
+    err << "sluice: " << shown << ": left out what fits and is no file: " << fitting.left_out() << "\n"
+        << std::flush;
+  return {};
+}
+
+}  // namespace
+
+Status replace_patterns(Client& client, const TransferFlags& flags, TransferRequest& request,
+                        std::ostream& err) {
+  auto* get = std::get_if<api::GetRequest>(&request);
+  if (get == nullptr || flags.literal) return {};
+  const std::vector<std::string> sources(get->sources().begin(), get->sources().end());
+  get->clear_sources();
+  for (const std::string& source : sources) {
+    if (!names::is_pattern(source)) {
+      get->add_sources(source);
+    } else if (Status status = replace_one(client, source, *get, err); !status) {
+      return status;
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::cli

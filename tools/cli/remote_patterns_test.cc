@@ -1,0 +1,89 @@
+// sluice get and run of patterns, against the API's own server.
+// SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+
+#include "tools/cli/cli_fixture_for_test.h"
+
+namespace sluice::cli {
+namespace {
+
+using names::Type;
+
+class RemotePatternsTest : public CliTest {
+ protected:
+  void SetUp() override {
+    CliTest::SetUp();
+    sessions_are(api::Session::SUCCEEDED);
+  }
+  void there_is(std::vector<names::Entry> entries) {
+    control_.on_io([&] { control_.names.pages = {{std::move(entries)}}; });
+  }
+  std::vector<std::string> fetched() {
+    return control_.on_io([&] {
+      std::vector<std::string> sources;
+      if (const auto& get = control_.sessions.last_get)
+        sources.assign(get->sources().begin(), get->sources().end());
+      return sources;
+    });
+  }
+};
+
+using Paths = std::vector<std::string>;
+
+TEST_F(RemotePatternsTest, GetFetchesTheFilesThatFit) {
+  there_is({{.path = "1/a.h5", .type = Type::kFile}, {.path = "2/b.h5", .type = Type::kFile}});
+  const Outcome outcome = sluice({"get", "beta:data/run/*/*.h5", "beta:data/c", "/tmp/"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(fetched(), (Paths{"data/run/1/a.h5", "data/run/2/b.h5", "data/c"}));
+  const auto asked = control_.on_io([&] { return control_.names.asked; });
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].first, "beta");
+  const auto& list = std::get<names::List>(asked[0].second);
+  EXPECT_EQ(list.path, "data/run/*/*.h5");
+  EXPECT_TRUE(list.glob);
+  EXPECT_FALSE(list.recursive || list.unfinished);
+}
+
+TEST_F(RemotePatternsTest, WhatIsNoFileIsLeftOutAndTold) {
+  there_is({{.path = "a", .type = Type::kFile},
+            {.path = "d", .type = Type::kDirectory},
+            {.path = "l", .type = Type::kLink}});
+  const Outcome outcome = sluice({"get", "-q", "beta:data/*", "/tmp/"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(fetched(), Paths{"data/a"});
+  EXPECT_EQ(outcome.err, "sluice: beta:data/*: left out what fits and is no file: 2\n");
+}
+
+TEST_F(RemotePatternsTest, NothingIsFetchedUnlessAllThatFitsIsKnown) {
+  there_is({{.path = "d", .type = Type::kDirectory}});
+  expect_one_line_error(sluice({"get", "beta:data/*", "/tmp/"}), ErrorCode::kSourceUnreadable);
+  there_is({{.path = "a", .type = Type::kFile}, {.path = "b\xff", .type = Type::kFile}});
+  expect_one_line_error(sluice({"get", "beta:data/*", "/tmp/"}), ErrorCode::kUsage);
+  there_is({{.path = "a", .type = Type::kFile},
+            {.path = "d", .type = Type::kDirectory, .error_code = 7, .error = "/data/d: permission denied"}});
+  const Outcome outcome = sluice({"get", "beta:data/*/x", "/tmp/"});
+  expect_one_line_error(outcome, ErrorCode::kSourceUnreadable);
+  EXPECT_NE(outcome.err.find("permission denied"), std::string::npos);
+  control_.on_io([&] { control_.names.end = Error{ErrorCode::kPeerUnreachable, "beta hung up"}; });
+  there_is({{.path = "a", .type = Type::kFile}});
+  expect_one_line_error(sluice({"get", "beta:data/*", "/tmp/"}), ErrorCode::kPeerUnreachable);
+  EXPECT_TRUE(fetched().empty());
+}
+
+TEST_F(RemotePatternsTest, LiteralMeansTheNamesThemselves) {
+  EXPECT_EQ(sluice({"get", "--literal", "beta:data/a[1]*", "/tmp/"}).exit_code, 0);
+  EXPECT_EQ(fetched(), Paths{"data/a[1]*"});
+  EXPECT_TRUE(control_.on_io([&] { return control_.names.asked.empty(); }));
+}
+
+TEST_F(RemotePatternsTest, RunTakesThemToo) {
+  there_is({{.path = "a.h5", .type = Type::kFile}});
+  const auto file = control_.directory / "night.toml";
+  std::ofstream(file) << "[[get]]\nsources = \"beta:data/*.h5\"\nto = \"/tmp/\"\n";
+  const Outcome outcome = sluice({"run", "-q", file.string()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(fetched(), Paths{"data/a.h5"});
+}
+
+}  // namespace
+}  // namespace sluice::cli
