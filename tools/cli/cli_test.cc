@@ -226,6 +226,15 @@ TEST_F(CliTest, CountersCarryUnitAndHelp) {
   EXPECT_EQ(sluice({"counters", "--json"}).json()["counters"][0]["value"], 7);
 }
 
+// The next that is opened would get its number, and be written to: the connection to the node.
+TEST_F(CliTest, AClosedStandardOutputIsAnErrorAndNothingElse) {
+  sessions_are(api::Session::SUCCEEDED);
+  ASSERT_EQ(sluice({"send", "/a", "b:x"}).exit_code, 0);
+  const std::string command = std::string(SLUICE_COMMAND) + " --node " + control_.directory.string();
+  const int status = std::system((command + " session list >&- 2>&-").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ErrorCode::kInternal));
+}
+
 TEST_F(CliTest, CtrlCCancelsTheSessionAndSaysSo) {
   sessions_are(api::Session::TRANSFERRING);
   std::array<int, 2> pipe{};

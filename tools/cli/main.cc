@@ -1,5 +1,6 @@
 // sluice: the operator's command. See app.h.
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <grpc/support/log.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -33,6 +34,11 @@ bool reader_left() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Whatever is opened next would stand in the place of what is closed, and be written to.
+  while (::fcntl(STDERR_FILENO, F_GETFD) < 0 || ::fcntl(STDOUT_FILENO, F_GETFD) < 0 ||
+         ::fcntl(STDIN_FILENO, F_GETFD) < 0) {
+    if (::open("/dev/null", O_RDONLY) < 0) return 1;
+  }
   // A reader that leaves is noticed where we write.
   std::signal(SIGPIPE, SIG_IGN);
   // gRPC's own words are of no use to an operator: its errors reach us as statuses.
