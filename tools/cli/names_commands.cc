@@ -214,8 +214,9 @@ Result<int> change_each(const Context& context, const std::vector<Target>& targe
   Json listed = Json::array();
   uint64_t entries = 0;
   uint64_t failed = 0;
-  const auto note = [&](const api::NameEntry& entry, const Target& target) {
-    problems.add(entry.error_code(), target.node + ": " + entry.error());
+  // Who said it stands in front of an answer, but not of an entry.
+  const auto note = [&](const api::NameEntry& entry, const Target& target, const std::string& who) {
+    problems.add(entry.error_code(), who + entry.error());
     listed.push_back(
         name_json(entry, entry.path().empty() ? target.path : joined(target.path, entry.path())));
   };
@@ -226,13 +227,13 @@ Result<int> change_each(const Context& context, const std::vector<Target>& targe
       api::NameEntry entry;
       entry.set_error_code(static_cast<uint32_t>(reply.error().code));
       entry.set_error(reply.error().message);
-      note(entry, target);
+      note(entry, target, "");
       ++failed;
       continue;
     }
     entries += reply->entries();
     failed += reply->failed();
-    for (const api::NameEntry& entry : reply->problems()) note(entry, target);
+    for (const api::NameEntry& entry : reply->problems()) note(entry, target, target.node + ": ");
     const uint64_t untold = reply->failed() - std::min<uint64_t>(reply->failed(), reply->problems_size());
     if (untold != 0)
       problems.add(0, target.node + ": " + std::to_string(untold) + " further names could not be removed");

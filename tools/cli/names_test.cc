@@ -238,7 +238,9 @@ TEST_F(NamesCommandsTest, WhatCouldNotBeRemovedIsSaid) {
 
 TEST_F(NamesCommandsTest, OneThatFailsDoesNotStopTheOthers) {
   peer([](FakeNames& names) { names.end = Error{ErrorCode::kSourceUnreadable, "beta: no such name"}; });
-  EXPECT_EQ(sluice({"rm", "beta:data/a", "beta:data/b"}).exit_code, 7);
+  const Outcome outcome = sluice({"rm", "beta:data/a", "beta:data/b"});
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_EQ(outcome.err, "sluice: beta: no such name\nsluice: beta: no such name\n");
   EXPECT_EQ(asked().size(), 2U);
   peer([](FakeNames& names) { names.refusal = Error{ErrorCode::kPeerUnreachable, "beta: nobody there"}; });
   EXPECT_EQ(sluice({"rm", "beta:data/a", "beta:data/b"}).exit_code, 6);
