@@ -39,6 +39,7 @@ Status NamesDesk::check_room(const std::string& peer) const {
 asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connection, transfer::Hello hello) {
   const std::shared_ptr<NamesDesk> self = shared_from_this();
   const auto call = std::make_shared<NamesCall>(services_->io, std::move(connection));
+  std::string asked = "a question about names";
   Status status = transfer::check_hello(hello);
   if (status) status = check_room(call->peer());
   if (status) {
@@ -47,11 +48,11 @@ asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connect
     transfer::Hello greeting = transfer::make_hello(hello.session_id);
     greeting.names = true;
     call->say(greeting);
-    status = co_await answer(call);
+    status = co_await answer(call, &asked);
     calls_.erase(call);
   }
   if (!status) {
-    spdlog::info("{} asked about names: {}", call->peer(), status.error().message);
+    spdlog::info("{}: {}: {}", call->peer(), asked, status.error().message);
     call->say(transfer::failure_of(status.error()));
   }
   call->end(answered());
@@ -66,7 +67,7 @@ void NamesDesk::stop() {
   }
 }
 
-asio::awaitable<Status> NamesDesk::answer(CallPtr call) {
+asio::awaitable<Status> NamesDesk::answer(CallPtr call, std::string* asked) {
   Result<std::optional<NamesCall::Said>> said = co_await call->next(kRequestTimeout);
   if (!said) co_return said.error();
   if (!said->has_value())
@@ -76,8 +77,9 @@ asio::awaitable<Status> NamesDesk::answer(CallPtr call) {
   auto* request = word == nullptr ? nullptr : std::get_if<names::Request>(word);
   if (request == nullptr)
     co_return Error{ErrorCode::kIncompatible, "a question about names was due: the peer said something else"};
-  spdlog::debug("{} asks: {}", call->peer(), names::shown(*request));
-  if (auto* asked = std::get_if<names::List>(request)) co_return co_await list(call, std::move(*asked));
+  *asked = names::shown(*request);
+  spdlog::debug("{}: {}", call->peer(), *asked);
+  if (auto* wanted = std::get_if<names::List>(request)) co_return co_await list(call, std::move(*wanted));
   co_return co_await change(call, std::move(*request));
 }
 

@@ -43,7 +43,8 @@ class NamesDesk : public std::enable_shared_from_this<NamesDesk> {
   using WorkPtr = std::shared_ptr<Work>;
 
   Status check_room(const std::string& peer) const;
-  asio::awaitable<Status> answer(CallPtr call);
+  // `asked`: for the log, once it is known.
+  asio::awaitable<Status> answer(CallPtr call, std::string* asked);
   asio::awaitable<Status> list(CallPtr call, names::List asked);
   asio::awaitable<Status> change(CallPtr call, names::Request asked);
   asio::awaitable<Status> await_credit(CallPtr call, uint64_t sent, uint64_t* granted);
