@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/convert.h"
 
+#include "dataplane/base/text.h"
+
 namespace sluice::control {
 namespace {
 
@@ -74,6 +76,19 @@ void add_file(const transfer::FileView& file, api::Session* session) {
   progress->set_done(file.done);
   progress->set_digest_source(file.digest_source);
   progress->set_digest_destination(file.digest_destination);
+  progress->set_names(file.names);
+}
+
+void add_names(const transfer::NamesView& names, api::NamesProgress* to) {
+  to->set_total(names.total);
+  to->set_done(names.done);
+  to->set_failed(names.failed);
+  to->set_left_out(names.left_out);
+  for (const catalog::FailedName& name : names.failures) {
+    api::MissingName* const one = to->add_missing();
+    one->set_path(base::printable(name.path));
+    one->set_reason(std::string(catalog::failure_text(name.failure)));
+  }
 }
 
 void add_summary(const transfer::Summary& summary, api::Session* session) {
@@ -137,6 +152,7 @@ api::Session to_api(const transfer::View& view) {
   session.set_direction(direction_of(view));
   session.set_peer(view.peer);
   for (const transfer::FileView& file : view.files) add_file(file, &session);
+  add_names(view.names, session.mutable_names());
   session.set_bytes_total(view.bytes_total);
   add_summary(view.summary, &session);
   if (view.rate_bps) session.set_rate_bps(*view.rate_bps);
@@ -152,8 +168,8 @@ api::Session to_api(const transfer::View& view) {
   session.set_rate_state(view.rate_state);
   session.set_started_unix_ns(view.started_unix_ns);
   session.set_waiting_for(view.waiting_for);
-  session.set_queue_place(view.queue_place);
-  session.set_queue_length(view.queue_length);
+  session.set_queue_place(view.queue.place);
+  session.set_queue_length(view.queue.length);
   if (view.deadline) add_deadline(*view.deadline, &session);
   if (view.error) {
     session.set_error_code(static_cast<uint32_t>(view.error->code));

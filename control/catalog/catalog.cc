@@ -12,6 +12,8 @@ bool same_file(const FileIdentity& one, const FileIdentity& other) {
 FileId Catalog::add(File file) {
   const uint64_t size_bytes = file.size_bytes;
   bytes_total_ += size_bytes;
+  names_ += file.packed() ? file.pack.members : 1;
+  has_packs_ = has_packs_ || file.packed();
   const FileId id = files_.push_back(std::move(file));
   objects_.push_back({.first_file = id, .file_count = 1, .size_bytes = size_bytes});
   return id;

@@ -1,18 +1,22 @@
 // What a transfer moves, apart from how it is moved: files have names, objects have bytes.
 //
 // A file is what an operator knows: a name, a size, times, and a place at each node. An object is what the
-// data plane knows: a number and a length, cut into extents, with credit, digest and repair. Here each object
-// holds exactly one file, in the order in which they were added; only this class knows that. An object that
-// holds many small files needs another way of adding, and nobody else has to learn of it.
+// data plane knows: a number and a length, cut into extents, with credit, digest and repair. Each object
+// holds one file, in the order in which they were added. Small files of a tree travel together in packs: then
+// the file is the pack, which has no name; those in it (control/tree/pack.h) are known to whoever fills and
+// unpacks it alone.
 //
 // Pure. Files and objects are numbered from 0 within their transfer, at both nodes alike.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "control/catalog/entry.h"
 #include "dataplane/base/number.h"
 
 namespace sluice::catalog {
@@ -21,6 +25,8 @@ using FileId = Number<struct FileTag, uint32_t>;
 
 inline constexpr uint32_t kFilesMax = 4096;  // of one transfer
 inline constexpr uint64_t kFileBytesMax = 1ULL << 60;
+// Of a transfer with packs: objects that are open at a time, at most. Packs lie in memory meanwhile.
+inline constexpr uint32_t kOpenWithPacksMax = 16;
 
 // Which file a descriptor means, across restarts. An inode's number is given to another file once it is free:
 // generation and time of birth tell them apart, on file systems that have these (otherwise 0).
@@ -40,8 +46,22 @@ enum class FileState : uint8_t {
   kDone,       // durable under its final name
 };
 
+enum class FileKind : uint8_t {
+  kFile,
+  kPack,      // many small files
+  kLastPack,  // hard links and the modes and times of directories: unpacked when all else is done
+};
+inline constexpr uint8_t kFileKinds = 3;
+
+// What a pack has besides.
+struct Pack {
+  uint32_t members = 0;
+  std::shared_ptr<const std::string> list;  // at the source: of what it is made (tree::to_bytes)
+  Shortfall missing;                        // at the destination
+};
+
 struct File {
-  std::string name;   // as offered to the destination
+  std::string name;   // as offered to the destination; in a tree its path, from the tree's own name on
   std::string shown;  // for people: the path at the source, the final path at the destination
   // Source: the path by which it is opened again. Destination: the final path, as bytes. Empty: there is no
   // file; the bytes are generated, or discarded.
@@ -59,6 +79,10 @@ struct File {
   // changes.
   bool suspect = false;
   bool verify = false;  // destination: read again, too, because an operator asked for that
+  FileKind kind = FileKind::kFile;
+  Pack pack;
+
+  bool packed() const { return kind != FileKind::kFile; }
 };
 
 struct Object {
@@ -75,6 +99,8 @@ class Catalog {
   size_t file_count() const { return files_.size(); }
   size_t object_count() const { return objects_.size(); }
   uint64_t bytes_total() const { return bytes_total_; }
+  bool has_packs() const { return has_packs_; }
+  uint64_t names() const { return names_; }  // files, and what is in packs
   const Object& object(ObjectId object) const { return objects_[object]; }
   const File& file(FileId file) const { return files_[file]; }
   File& file(FileId file) { return files_[file]; }
@@ -90,6 +116,8 @@ class Catalog {
   Indexed<FileId, File> files_;
   Indexed<ObjectId, Object> objects_;
   uint64_t bytes_total_ = 0;
+  uint64_t names_ = 0;
+  bool has_packs_ = false;
 };
 
 }  // namespace sluice::catalog

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/exports/beneath.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
@@ -9,8 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 namespace sluice::exports {
 
@@ -80,6 +83,49 @@ std::string join(const std::vector<std::string>& parts, size_t from, size_t to) 
   std::string path;
   for (size_t i = from; i < to; ++i) path += (i == from ? "" : "/") + parts[i];
   return path;
+}
+
+int make_directories(int directory_fd, const std::string& path, UniqueFd* out) {
+  UniqueFd at = open_beneath(directory_fd, ".", O_RDONLY | O_DIRECTORY);
+  if (!at) return errno;
+  size_t begin = 0;
+  while (begin < path.size()) {
+    const size_t slash = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, slash - begin);
+    begin = slash + 1;
+    // Nobody else looks into it before it has the mode that it is to have.
+    if (::mkdirat(at.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return errno;
+    UniqueFd next = open_beneath(at.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!next) return errno;
+    at = std::move(next);
+  }
+  *out = std::move(at);
+  return 0;
+}
+
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+}  // namespace
+
+std::optional<std::vector<std::string>> names_in(int directory_fd) {
+  // A description of its own, which begins at the front.
+  const int again = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, CloseDirectory> directory(again < 0 ? nullptr : ::fdopendir(again));
+  if (!directory) return std::nullopt;
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* const each = ::readdir(directory.get())) {
+    const std::string_view name = each->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  if (errno != 0) return std::nullopt;
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 bool valid_file_name(std::string_view name) {

@@ -36,6 +36,13 @@ std::string path_now(int fd);
 std::optional<std::vector<std::string>> components(std::string_view path);
 std::string join(const std::vector<std::string>& parts, size_t from, size_t to);
 
+// Opens the directory `path`, each part of which is made if it is missing, for its owner alone. 0 or an
+// errno.
+int make_directories(int directory_fd, const std::string& path, UniqueFd* out);
+
+// What a directory holds, but for "." and "..", sorted. Nothing: errno tells.
+std::optional<std::vector<std::string>> names_in(int directory_fd);
+
 // True for a name that a file can get: one component, not "." or "..".
 bool valid_file_name(std::string_view name);
 

@@ -18,6 +18,7 @@
 #include "control/exports/file_state.h"
 #include "control/exports/reserved.h"
 #include "control/exports/temporary.h"
+#include "control/exports/times.h"
 
 namespace sluice::exports {
 namespace {
@@ -173,16 +174,7 @@ Status DestinationFile::State::rename_to_final() const {
 Status DestinationFile::finish() {
   State& s = *state_;
   const int fd = s.fd.get();
-  timespec times[2] = {};
-  times[0].tv_nsec = UTIME_OMIT;
-  int64_t seconds = s.spec.mtime_ns / 1'000'000'000;
-  int64_t rest_ns = s.spec.mtime_ns % 1'000'000'000;
-  if (rest_ns < 0) {  // before 1970
-    rest_ns += 1'000'000'000;
-    --seconds;
-  }
-  times[1].tv_sec = seconds;
-  times[1].tv_nsec = rest_ns;
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(s.spec.mtime_ns)};
   if (::ftruncate(fd, static_cast<off_t>(s.spec.size)) != 0 || ::fchmod(fd, s.spec.mode & 0777) != 0 ||
       ::futimens(fd, times) != 0 || ::fsync(fd) != 0)
     return storage_error(s.path, errno);

@@ -19,7 +19,7 @@ namespace {
 // Why a file of this kind cannot be sent; empty for a regular file.
 std::string_view kind_problem(mode_t mode) {
   if (S_ISREG(mode)) return "";
-  if (S_ISDIR(mode)) return "is a directory; directories cannot be sent yet: name the files";
+  if (S_ISDIR(mode)) return "is a directory; name a file";
   if (S_ISLNK(mode)) return "is a symbolic link; name the file that it points to";
   return "is not a regular file but a device, a pipe or a socket; name a regular file";
 }

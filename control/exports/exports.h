@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "control/catalog/catalog.h"
+#include "control/exports/tree_walk.h"
+#include "control/exports/unpack.h"
 #include "control/names/words.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
@@ -94,6 +96,8 @@ class Exports {
   // here, kStorage when another directory than at the start stands under the export's path. What is not
   // complete cannot be read so: it counts as missing.
   Result<SourceFile> open_source(std::string_view path) const;
+  // Nothing when it is no directory. Its name is empty where the path ends in a slash.
+  Result<std::optional<SourceTree>> open_tree(std::string_view path) const;
   // What there is of a file that create_destination made and that is not complete.
   Result<SourceFile> open_unfinished(const std::string& name_path) const;
   // Size and mtime still as they were? Otherwise kIntegrity, "source changed". The ctime of now.
@@ -106,6 +110,10 @@ class Exports {
   Result<std::optional<DestinationFile>> reopen_destination(const DestinationSpec& spec,
                                                             const catalog::FileIdentity& identity,
                                                             UniqueFd fd) const;
+  // The directory into which a tree comes. kStorage when there is none.
+  Result<DestinationTree> open_destination_tree(std::string_view path) const;
+  // `relative` beneath it, made where it is missing; its path.
+  Result<std::string> make_directory(std::string_view destination, const std::string& relative) const;
   Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;

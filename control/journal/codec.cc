@@ -241,6 +241,16 @@ std::string encode(const catalog::File& file) {
   to.set_peer_path(file.peer_path);
   to.set_suspect(file.suspect);
   to.set_verify(file.verify);
+  to.set_kind(static_cast<uint32_t>(file.kind));
+  to.set_members(file.pack.members);
+  if (file.pack.list) to.set_list(*file.pack.list);
+  to.set_failed(file.pack.missing.failed);
+  to.set_left_out(file.pack.missing.left_out);
+  for (const catalog::FailedName& name : file.pack.missing.names) {
+    peer::FailedName* const one = to.add_failures();
+    one->set_path(name.path);
+    one->set_failure(static_cast<uint32_t>(name.failure));
+  }
   return to.SerializeAsString();
 }
 
@@ -285,6 +295,12 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
 std::optional<catalog::File> decode_file(const std::string& bytes) {
   FileRecord from;
   if (!from.ParseFromString(bytes) || !FileRecord::State_IsValid(from.state())) return std::nullopt;
+  if (from.kind() >= catalog::kFileKinds) return std::nullopt;
+  catalog::Pack pack{.members = from.members(), .list = nullptr, .missing = {}};
+  pack.missing = {.failed = from.failed(), .left_out = from.left_out(), .names = {}};
+  if (!from.list().empty()) pack.list = std::make_shared<const std::string>(from.list());
+  for (const peer::FailedName& name : from.failures())
+    pack.missing.names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
   return catalog::File{.name = from.name(),
                        .shown = from.shown(),
                        .path = from.path(),
@@ -301,7 +317,9 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .state = static_cast<catalog::FileState>(from.state()),
                        .overwrite = from.overwrite(),
                        .suspect = from.suspect(),
-                       .verify = from.verify()};
+                       .verify = from.verify(),
+                       .kind = static_cast<catalog::FileKind>(from.kind()),
+                       .pack = std::move(pack)};
 }
 
 }  // namespace sluice::journal

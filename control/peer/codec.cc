@@ -105,6 +105,8 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
     one->set_size(file.size_bytes);
     one->set_mode(file.mode);
     one->set_mtime_ns(file.mtime_ns);
+    one->set_kind(static_cast<File::Kind>(file.kind));
+    one->set_members(file.members);
   }
   to->set_destination(m.destination);
   to->set_destination_is_directory(m.into_directory);
@@ -158,6 +160,13 @@ void put(const transfer::FileDigest& m, PeerMessage* wire) {
 void put(const transfer::FileDone& m, PeerMessage* wire) {
   wire->mutable_file_done()->set_object(m.object.value());
   wire->mutable_file_done()->set_digest(m.digest);
+  wire->mutable_file_done()->set_failed(m.missing.failed);
+  wire->mutable_file_done()->set_left_out(m.missing.left_out);
+  for (const catalog::FailedName& name : m.missing.names) {
+    FailedName* const one = wire->mutable_file_done()->add_failures();
+    one->set_path(name.path);
+    one->set_failure(static_cast<uint32_t>(name.failure));
+  }
 }
 
 void put(const transfer::SessionDone& m, PeerMessage* wire) {
@@ -247,11 +256,15 @@ transfer::TransferOffer take(const TransferOffer& m) {
                                 .verify = m.verify(),
                                 .more = m.more()};
   for (const File& file : m.files()) {
-    offer.files.push_back({.number = file.object(),
-                           .name = file.path(),
-                           .size_bytes = file.size(),
-                           .mode = file.mode(),
-                           .mtime_ns = file.mtime_ns()});
+    offer.files.push_back(
+        {.number = file.object(),
+         .name = file.path(),
+         .size_bytes = file.size(),
+         .mode = file.mode(),
+         .mtime_ns = file.mtime_ns(),
+         // A kind that is not known stays one.
+         .kind = static_cast<catalog::FileKind>(std::min(static_cast<uint32_t>(file.kind()), 255U)),
+         .members = file.members()});
   }
   return offer;
 }
@@ -280,6 +293,17 @@ transfer::Need take(const Need& m) {
   return {.object = ObjectId(m.object()),
           .ranges = ranges_of(m.ranges()),
           .lane = m.has_lane() ? std::optional(LaneId(m.lane())) : std::nullopt};
+}
+
+transfer::FileDone take(const FileDone& m) {
+  transfer::FileDone done{.object = ObjectId(m.object()),
+                          .digest = m.digest(),
+                          .missing = {.failed = m.failed(), .left_out = m.left_out(), .names = {}}};
+  for (const FailedName& name : m.failures()) {
+    if (done.missing.names.size() == catalog::kFailuresKept) break;
+    done.missing.names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
+  }
+  return done;
 }
 
 }  // namespace
@@ -318,8 +342,7 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
                                   .size_bytes = wire.file_digest().size(),
                                   .digest = wire.file_digest().digest()};
     case PeerMessage::kFileDone:
-      return transfer::FileDone{.object = ObjectId(wire.file_done().object()),
-                                .digest = wire.file_done().digest()};
+      return take(wire.file_done());
     case PeerMessage::kSessionDone:
       return transfer::SessionDone{.files = wire.session_done().files(),
                                    .bytes = wire.session_done().bytes()};

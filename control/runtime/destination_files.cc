@@ -1,5 +1,8 @@
 // The files of a destination: created, found again after a restart, synced, finished, named.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "control/exports/beneath.h"
 #include "control/exports/read_back.h"
 #include "control/runtime/transfer_files.h"
 
@@ -18,9 +21,23 @@ struct Created {
 Result<Created> create_files(const exports::Exports& exports, const transfer::CreateFiles& wanted) {
   Created created{.open = {}, .files = wanted.files};
   for (catalog::File& file : created.files) {
+    if (file.packed()) {
+      const Result<exports::DestinationTree> tree = exports.open_destination_tree(wanted.destination);
+      if (!tree) return tree.error();
+      file.path = tree->path;
+      file.shown = fmt::format("{} ({} names)", exports::printable(tree->path), file.pack.members);
+      created.open.push_back(nullptr);
+      continue;
+    }
     exports::DestinationSpec spec = spec_of(file);
     spec.path = wanted.destination;
     spec.is_directory = wanted.into_directory;
+    if (const size_t slash = file.name.rfind('/'); slash != std::string::npos) {
+      Result<std::string> directory = exports.make_directory(wanted.destination, file.name.substr(0, slash));
+      if (!directory) return directory.error();
+      spec.path = std::move(*directory);
+      spec.name = file.name.substr(slash + 1);
+    }
     Result<exports::DestinationFile> one = exports.create_destination(spec);
     if (!one) return one.error();
     file.shown = one->final_path();
@@ -39,6 +56,10 @@ struct Found {
 // What is held here from now on, no other transfer can take. The dataplane may still have it: then it is
 // away.
 Found find_again(const exports::Exports& exports, const catalog::File& file) {
+  // What was in memory is gone, whatever of it has a name already.
+  if (file.packed())
+    return {.what = file.state == catalog::FileState::kDone ? Recovered::kNamed : Recovered::kAway,
+            .file = nullptr};
   // The rename may have come through before the former control could say so; and what had its name may be
   // gone.
   if (file.state != catalog::FileState::kOpen) {
@@ -58,7 +79,7 @@ Found find_again(const exports::Exports& exports, const catalog::File& file) {
 exports::DestinationSpec spec_of(const catalog::File& file) {
   return {.path = file.path,
           .is_directory = false,
-          .name = file.name,
+          .name = file.name.substr(file.name.rfind('/') + 1),
           .size = file.size_bytes,
           .mode = file.mode & 07777,
           .mtime_ns = file.mtime_ns,
@@ -71,6 +92,7 @@ TransferFiles::Destination& TransferFiles::destination(ObjectId object) {
 }
 
 void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
+  if (file(object).packed()) return adopt_pack(object, std::move(fd));
   if (fetched_.size() <= object.value()) fetched_.resize(object.value() + 1);
   fetched_[object.value()] = std::make_shared<UniqueFd>(std::move(fd));
 }
@@ -104,6 +126,8 @@ void TransferFiles::perform(const transfer::RecoverFiles&) {
 }
 
 void TransferFiles::perform(const transfer::ReopenFile& effect) {
+  if (file(effect.object).packed())
+    return post(transfer::FileReopened{.object = effect.object, .found = packs_.contains(effect.object)});
   std::shared_ptr<UniqueFd> fd = std::make_shared<UniqueFd>();
   if (effect.object.value() < fetched_.size() && fetched_[effect.object.value()])
     fd = std::exchange(fetched_[effect.object.value()], nullptr);
@@ -124,6 +148,10 @@ void TransferFiles::perform(const transfer::ReopenFile& effect) {
 }
 
 void TransferFiles::perform(const transfer::RecreateFile& effect) {
+  if (file(effect.object).packed()) {  // it is made when it is opened
+    packs_.erase(effect.object);
+    return post(transfer::FileRecreated{.object = effect.object, .identity = catalog::FileIdentity()});
+  }
   services_->pool.run(
       [services = services_, known = file(effect.object)] {
         return services->exports.create_destination(spec_of(known));
@@ -161,11 +189,13 @@ void TransferFiles::perform(const transfer::SyncObject& effect) {
 }
 
 void TransferFiles::perform(const transfer::FinishObject& effect) {
+  if (packs_.contains(effect.object)) return finish_pack(effect.object);
   run_on_file<transfer::ObjectFinished>(effect.object,
                                         [](exports::DestinationFile& file) { return file.finish(); });
 }
 
 void TransferFiles::perform(const transfer::NameObject& effect) {
+  if (packs_.contains(effect.object)) return name_pack(effect.object);
   Destination file = destination(effect.object);
   services_->pool.run(
       [file] { return file ? file->commit() : Status(); },

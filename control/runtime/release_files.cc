@@ -6,12 +6,20 @@ namespace sluice::runtime {
 namespace {
 
 // Unfinished files that nobody holds open (a paused transfer let go of them) are removed like the others.
-void remove_unheld(const exports::Exports& exports, const std::vector<catalog::File>& files,
+void remove_unheld(const exports::Exports& exports, const std::string& session_id,
+                   const std::vector<catalog::File>& files,
                    const std::vector<std::shared_ptr<exports::DestinationFile>>& held) {
   for (size_t i = 0; i < files.size(); ++i) {
     const catalog::File& file = files[i];
     if ((i < held.size() && held[i]) || file.path.empty() || file.state == catalog::FileState::kDone)
       continue;
+    if (file.packed()) {
+      const Result<exports::DestinationTree> tree = exports.open_destination_tree(file.path);
+      if (tree)
+        exports::Unpacker::remove_staging(tree->fd.get(),
+                                          staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
+      continue;
+    }
     // What is found and is the file that was made goes with this object.
     (void)exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
   }
@@ -28,17 +36,18 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
   }
   reserved_.clear();
   for (const catalog::File& file : files) {
-    if (effect.keep && !file.path.empty() && file.state != catalog::FileState::kDone)
+    if (effect.keep && !file.packed() && !file.path.empty() && file.state != catalog::FileState::kDone)
       reserved_.push_back(services_->exports.reserve(file.identity, file.path));
   }
   services_->pool.run(
       [services = services_, files = std::move(files), sources = std::exchange(sources_, {}),
        destinations = std::exchange(destinations_, {}), fetched = std::exchange(fetched_, {}),
-       keep = effect.keep]() mutable {
+       packs = std::exchange(packs_, {}), id = transfer_.id(), keep = effect.keep]() mutable {
         for (const Destination& destination : destinations) {
           if (keep && destination) destination->keep();
         }
-        if (!keep) remove_unheld(services->exports, files, destinations);
+        packs.clear();
+        if (!keep) remove_unheld(services->exports, id, files, destinations);
         destinations.clear();
         sources.clear();
         fetched.clear();

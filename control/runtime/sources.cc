@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "control/async/clock.h"
 #include "control/transfer/terms.h"
+#include "control/tree/packer.h"
 
 namespace sluice::runtime {
 namespace {
@@ -26,19 +29,108 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .suspect = opened.may_be_changing};
 }
 
-// At the destination they would be one file.
-Status check_names(const OpenSources& sources) {
-  std::map<std::string_view, const catalog::File*> known;
-  for (const catalog::File& file : sources.files) {
-    if (file.path.empty()) continue;
-    const auto [other, added] = known.emplace(file.name, &file);
-    if (!added)
-      return usage(
-          fmt::format("{} and {} would be one file at the destination, {}: send one of them by itself",
-                      other->second->shown, file.shown, file.name));
-  }
-  return {};
+// One error for all that a session cannot take.
+Error too_many(size_t files) {
+  return usage(
+      fmt::format("{} files that are large, or named one by one: a session takes at most {}; send parts of "
+                  "them by themselves",
+                  files, catalog::kFilesMax));
 }
+
+// What is sent, in the order in which it travels, while it is looked for.
+class Gathering {
+ public:
+  explicit Gathering(const exports::Exports& exports) : exports_(exports) {}
+
+  Status add(const std::string& path) {
+    const Result<std::optional<uint64_t>> generated_bytes = parse_memory_source(path);
+    if (!generated_bytes) return generated_bytes.error();
+    if (generated_bytes->has_value()) {
+      add_generated(path, **generated_bytes);
+      return {};
+    }
+    Result<std::optional<exports::SourceTree>> tree = exports_.open_tree(path);
+    if (!tree) return tree.error();
+    return tree->has_value() ? add_tree(path, **tree) : add_file(path);
+  }
+
+  Result<OpenSources> finish() {
+    OpenSources all;
+    for (catalog::File& pack : packer_.take_packs()) {
+      all.files.push_back(std::move(pack));
+      all.open.push_back(nullptr);
+    }
+    std::move(sources_.files.begin(), sources_.files.end(), std::back_inserter(all.files));
+    std::move(sources_.open.begin(), sources_.open.end(), std::back_inserter(all.open));
+    if (packer_.has_last()) {
+      all.files.push_back(packer_.take_last());
+      all.open.push_back(nullptr);
+    }
+    if (all.files.size() > catalog::kFilesMax) return too_many(all.files.size());
+    if (all.files.empty()) return usage("nothing to send: the directory holds nothing");
+    return all;
+  }
+
+ private:
+  void add_generated(const std::string& path, uint64_t bytes) {
+    catalog::File file{.name = fmt::format("memory-{}", bytes), .shown = path};
+    file.size_bytes = bytes;
+    file.mtime_ns = control::unix_ns();
+    sources_.files.push_back(std::move(file));
+    sources_.open.push_back(nullptr);
+  }
+
+  Status add_file(const std::string& path) {
+    Result<exports::SourceFile> opened = exports_.open_source(path);
+    if (!opened) return opened.error();
+    if (opened->size > catalog::kFileBytesMax) return usage(opened->path + ": larger than 1 EiB");
+    if (Status status = note_name(opened->name, opened->path); !status) return status;
+    sources_.files.push_back(file_of(path, *opened));
+    sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
+    return {};
+  }
+
+  Status add_tree(const std::string& path, const exports::SourceTree& tree) {
+    if (Status status = note_name(tree.name, tree.path); !status) return status;
+    packer_.begin_tree(path, tree.path, tree.name);
+    const Status walked = exports::walk_tree(tree, [this](catalog::Entry entry) -> Status {
+      packer_.add(std::move(entry));
+      if (packer_.large_count() + sources_.files.size() > catalog::kFilesMax)
+        return too_many(packer_.large_count() + sources_.files.size());
+      return {};
+    });
+    if (!walked) return walked;
+    for (tree::Packer::Large& large : packer_.take_large()) {
+      Result<exports::SourceFile> opened = exports_.open_source(large.file.path);
+      if (!opened) {
+        large.entry.failure = opened.error().code == ErrorCode::kOutsideExports
+                                  ? catalog::Failure::kForbidden
+                                  : catalog::Failure::kUnreadable;
+        packer_.add(std::move(large.entry));
+        continue;
+      }
+      catalog::File file = file_of(large.file.path, *opened);
+      file.name = std::move(large.file.name);
+      sources_.files.push_back(std::move(file));
+      sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
+    }
+    return {};
+  }
+
+  // At the destination they would be one.
+  Status note_name(const std::string& name, const std::string& shown) {
+    if (name.empty()) return {};  // of "DIR/", whose names are found there one by one
+    const auto [other, added] = known_.emplace(name, shown);
+    if (added) return {};
+    return usage(fmt::format("{} and {} would be one file at the destination, {}: send one of them by itself",
+                             other->second, shown, name));
+  }
+
+  const exports::Exports& exports_;
+  tree::Packer packer_;
+  OpenSources sources_;
+  std::map<std::string, std::string> known_;
+};
 
 }  // namespace
 
@@ -54,32 +146,17 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
   if (paths.empty()) return usage("no source given: name at least one file");
   if (paths.size() > catalog::kFilesMax)
     return usage(fmt::format("{} sources: a session takes at most {}", paths.size(), catalog::kFilesMax));
-  OpenSources sources;
+  Gathering gathering(exports);
   for (const std::string& path : paths) {
-    const Result<std::optional<uint64_t>> generated_bytes = parse_memory_source(path);
-    if (!generated_bytes) return generated_bytes.error();
-    if (generated_bytes->has_value()) {
-      catalog::File file{.name = fmt::format("memory-{}", **generated_bytes), .shown = path};
-      file.size_bytes = **generated_bytes;
-      file.mtime_ns = control::unix_ns();
-      sources.files.push_back(std::move(file));
-      sources.open.push_back(nullptr);
-      continue;
-    }
-    Result<exports::SourceFile> opened = exports.open_source(path);
-    if (!opened) return opened.error();
-    sources.files.push_back(file_of(path, *opened));
-    if (opened->size > catalog::kFileBytesMax) return usage(opened->path + ": larger than 1 EiB");
-    sources.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
+    if (Status status = gathering.add(path); !status) return status.error();
   }
-  if (Status status = check_names(sources); !status) return status.error();
-  return sources;
+  return gathering.finish();
 }
 
 Result<OpenSources> reopen_sources(const exports::Exports& exports, OpenSources sources) {
   for (size_t i = 0; i < sources.files.size(); ++i) {
     const catalog::File& known = sources.files[i];
-    if (known.path.empty() || sources.open[i]) continue;
+    if (known.path.empty() || known.packed() || sources.open[i]) continue;
     Result<exports::SourceFile> opened = exports.open_source(known.path);
     if (!opened) return opened.error();
     if (opened->size != known.size_bytes || opened->mtime_ns != known.mtime_ns ||

@@ -34,6 +34,8 @@ const catalog::File& TransferFiles::file(ObjectId object) const {
 }
 
 TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
+  if (const auto pack = packs_.find(object); pack != packs_.end())
+    return {.fd = pack->second.memory->fd(), .direct = false, .owner = pack->second.memory};
   const size_t i = object.value();
   if (i < sources_.size() && sources_[i])
     return {.fd = sources_[i]->fd.get(), .direct = sources_[i]->direct, .owner = sources_[i]};
@@ -87,6 +89,7 @@ void TransferFiles::perform(const transfer::CheckSource& effect) {
 }
 
 void TransferFiles::perform(const transfer::ReadExtent& effect) {
+  if (file(effect.object).packed()) return read_extent(effect);
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   services_->pool.run(

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "control/runtime/events.h"
+#include "control/runtime/packs.h"
 #include "control/runtime/services.h"
 #include "control/runtime/sources.h"
 #include "control/transfer/transfer.h"
@@ -33,7 +35,10 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
     std::shared_ptr<const void> owner;
   };
   Descriptor descriptor(ObjectId object) const;
-  // The dataplane still had the descriptor of an unfinished file: ReopenFile takes it.
+  // Calls `then` once there is a descriptor: a pack is filled, or made, before it is opened.
+  void make_ready(ObjectId object, std::function<void(Status)> then);
+  void closed(ObjectId object);  // at the dataplane: what a source had of a pack goes
+  // The dataplane still had the descriptor of a pack, or of an unfinished file, which ReopenFile takes.
   void fetched(ObjectId object, UniqueFd fd);
 
   // Of a source
@@ -57,9 +62,19 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   using Destination = std::shared_ptr<exports::DestinationFile>;
 
   void post(transfer::Event event) const;
+  bool is_destination() const { return transfer_.job().destination() != nullptr; }
   const catalog::File& file(ObjectId object) const;
   Destination& destination(ObjectId object);
   void let_go(ObjectId object);  // its descriptors
+  // Of packs, in pack_files.cc.
+  void read_extent(const transfer::ReadExtent& effect);
+  void adopt_pack(ObjectId object, UniqueFd fd);
+  void finish_pack(ObjectId object);
+  void name_pack(ObjectId object);
+  struct Pack {
+    std::shared_ptr<PackMemory> memory;
+    std::shared_ptr<exports::Unpacker> unpacker;  // once it is complete
+  };
   // Answers with what `work` finds of the object's unfinished file.
   template <typename Answer>
   void run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work);
@@ -70,6 +85,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   std::vector<std::shared_ptr<exports::SourceFile>> sources_;  // by object, as the next
   std::vector<Destination> destinations_;
   std::vector<std::shared_ptr<UniqueFd>> fetched_;
+  std::map<ObjectId, Pack> packs_;
   std::vector<exports::Reservation> reserved_;  // while files are let go of
 };
 

@@ -124,6 +124,18 @@ void TransferTask::dispatch(const transfer::Effect& effect) {
       effect);
 }
 
+void TransferTask::perform(const transfer::OpenObject& effect) {
+  files_->make_ready(effect.object, [self = shared_from_this(), effect](Status status) {
+    if (status) return self->legs_.front().flows->perform(effect);
+    self->post(transfer::ObjectOpened{.object = effect.object, .status = std::move(status)});
+  });
+}
+
+void TransferTask::perform(const transfer::CloseObject& effect) {
+  files_->closed(effect.object);
+  legs_.front().flows->perform(effect);
+}
+
 void TransferTask::perform(const transfer::WriteJournal& effect) {
   services_->pool.run_on(
       journal_,
@@ -167,9 +179,9 @@ transfer::View TransferTask::view() const {
   transfer::View view = transfer_->view(control::monotonic_ns());
   const transfer::SessionQueue& queue = services_->places.queue();
   if (!transfer_->waits_for_place() || queue.place(view.id) == 0) return view;
-  view.queue_place = queue.place(view.id);
-  view.queue_length = queue.waiting();
-  view.waiting_for += ": " + transfer::place_text(view.queue_place, view.queue_length);
+  view.queue.place = queue.place(view.id);
+  view.queue.length = queue.waiting();
+  view.waiting_for += ": " + transfer::place_text(view.queue.place, view.queue.length);
   return view;
 }
 

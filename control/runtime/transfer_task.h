@@ -50,6 +50,8 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   void run();
   void arm();
   void dispatch(const transfer::Effect& effect);
+  void perform(const transfer::OpenObject& effect);
+  void perform(const transfer::CloseObject& effect);
   void perform(const transfer::WriteJournal& effect);
   void perform(const transfer::AskPlace& effect);
   void perform(const transfer::TakePlace& effect);

@@ -127,8 +127,23 @@ Status DestinationEnd::named(ObjectId object, Effects& out) {
   receiver_->set_done(object, receiver_->digest(object));
   for (catalog::File& file : files_.catalog().files_of(object)) file.digest = receiver_->digest(object);
   files_.done(object, out);
-  say(FileDone{.object = object, .digest = receiver_->digest(object)}, out);
+  const catalog::Pack& pack = catalog().files_of(object).front().pack;
+  say(FileDone{.object = object, .digest = receiver_->digest(object), .missing = pack.missing}, out);
+  if (last_due_ && !waits_for_others(*last_due_)) {
+    const ObjectId last = *std::exchange(last_due_, std::nullopt);
+    if (Status status = commit(last, CommitEvent::kFinishDue, {}, out); !status) return status;
+  }
   return follow_receiver(out);
+}
+
+// Hard links and the times of directories need what they concern.
+bool DestinationEnd::waits_for_others(ObjectId object) const {
+  if (files_.discards() || catalog().files_of(object).front().kind != catalog::FileKind::kLastPack)
+    return false;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    if (ObjectId(i) != object && !receiver_->done(ObjectId(i))) return true;
+  }
+  return false;
 }
 
 // ---- what came of it ---------------------------------------------------------------------------
@@ -168,12 +183,17 @@ Status DestinationEnd::on(const ObjectFinished& event, Effects& out) {
   pending_.answered();
   ++steps_;
   const catalog::File& file = catalog().files_of(event.object).front();
-  const CommitEvent good = file.suspect || file.verify ? CommitEvent::kGoodReadBack : CommitEvent::kGood;
+  // What a pack holds was read back, if at all, when it was written under its names' numbers.
+  const bool read_back = (file.suspect || file.verify) && !file.packed();
+  const CommitEvent good = read_back ? CommitEvent::kGoodReadBack : CommitEvent::kGood;
   return commit(event.object, event.status ? good : CommitEvent::kBad, event.status, out);
 }
 
 Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
   pending_.answered();
+  for (catalog::File& file : files_.catalog().files_of(event.object)) {
+    file.pack.missing = event.missing;
+  }
   return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);
 }
 

@@ -120,6 +120,7 @@ void DestinationEnd::settle(Effects& out) {
 void DestinationEnd::attempt_over() {
   pending_.check_none();
   for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
+  last_due_.reset();
   stream_ = nullptr;
   files_.attempt_over();
 }
@@ -198,6 +199,10 @@ Status DestinationEnd::follow_receiver(Effects& out) {
   }
   for (const ObjectId object : wants.syncs) begin_sync(object, out);
   for (const ObjectId object : wants.finished) {
+    if (waits_for_others(object)) {
+      last_due_ = object;
+      continue;
+    }
     const Status status = commit(object, CommitEvent::kFinishDue, {}, out);
     if (!status) return status;
   }

@@ -92,6 +92,7 @@ class DestinationEnd {
   void journal_suspect(ObjectId object, Entry entry, Effects& out);
   void report_durable(ObjectId object, Effects& out);
   Status named(ObjectId object, Effects& out);
+  bool waits_for_others(ObjectId object) const;
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);
   void distrust(ObjectId object);
@@ -113,6 +114,7 @@ class DestinationEnd {
   Indexed<LaneId, recovery::LossDetector> detectors_;
   std::map<ObjectId, Error> sync_errors_;   // of failed syncs, while the journal is told
   std::map<ObjectId, uint64_t> read_crcs_;  // of files that are read back before they get their names
+  std::optional<ObjectId> last_due_;        // the last pack, complete before the others were done
   std::set<ObjectId> lost_objects_;
   std::optional<Error> lost_;
   uint64_t steps_ = 0;

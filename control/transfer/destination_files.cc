@@ -3,33 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <algorithm>
 
 #include "dataplane/board/attach.h"
 
 namespace sluice::transfer {
 namespace {
-
-constexpr uint64_t kBytesTotalMax = 1ULL << 62;
-
-bool good_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
-}
-
-// The name under which an honest source offers what a path leads to.
-std::string_view last_name(std::string_view path) {
-  while (true) {
-    const std::string_view name = path.substr(path.rfind('/') + 1);
-    if ((!name.empty() && name != ".") || name.size() == path.size()) return name;
-    path.remove_suffix(name.size() + 1);
-  }
-}
-
-bool answers(const OfferedFile& file, std::string_view path) {
-  if (path.starts_with(kMemoryPrefix)) return file.name == fmt::format("memory-{}", file.size_bytes);
-  return file.name == last_name(path);
-}
 
 catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
   return {.name = offered.name,
@@ -38,7 +17,9 @@ catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
           .mode = offered.mode,
           .mtime_ns = offered.mtime_ns,
           .overwrite = offer.overwrite,
-          .verify = offer.verify};
+          .verify = offer.verify,
+          .kind = offered.kind,
+          .pack = {.members = offered.members}};
 }
 
 }  // namespace
@@ -81,102 +62,6 @@ DestinationFiles::DestinationFiles(const Settings& settings, bool discard,
   }
 }
 
-// ---- the offer ---------------------------------------------------------------------------------
-
-Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish* wish,
-                                          uint32_t extent_bytes) {
-  extent_bytes_ = extent_bytes;
-  if (phase_ == FilesPhase::kIdle) {
-    offer_ = {.destination = part.destination,
-              .into_directory = part.into_directory,
-              .overwrite = part.overwrite,
-              .verify = part.verify};
-    phase_.change(FilesPhase::kOffer);
-  }
-  if (part.more && part.files.empty()) {
-    return Error{ErrorCode::kIncompatible, "the peer sends a part of an offer without a file"};
-  }
-  if (offer_.files.size() + part.files.size() > catalog::kFilesMax) {
-    return Error{ErrorCode::kIncompatible,
-                 fmt::format("the peer offers more than {} files", catalog::kFilesMax)};
-  }
-  offer_.files.insert(offer_.files.end(), part.files.begin(), part.files.end());
-  if (part.more) return false;
-  if (wish != nullptr) {  // what the operator here asked for, not what the peer says
-    offer_.destination = wish->destination;
-    offer_.into_directory = wish->into_directory;
-    offer_.overwrite = wish->overwrite;
-    offer_.verify = wish->verify;
-    if (Status status = check_asked_for(wish->paths); !status) return status.error();
-  }
-  if (Status status = check(offer_, extent_bytes); !status) return status.error();
-  if (agreed()) {
-    if (Status status = check_same(); !status) return status.error();
-  }
-  return true;
-}
-
-Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes) const {
-  const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
-  if (offer.files.empty()) return bad("the peer offers no file");
-  if (offer.destination.empty()) return Error{ErrorCode::kUsage, "no destination given"};
-  if (offer.files.size() > 1 && !offer.into_directory) {
-    return Error{ErrorCode::kUsage, fmt::format("{}: several files need a directory", offer.destination)};
-  }
-  uint64_t total = 0;
-  std::set<std::string_view> names;
-  for (size_t i = 0; i < offer.files.size(); ++i) {
-    const OfferedFile& file = offer.files[i];
-    if (file.number != i || file.size_bytes > catalog::kFileBytesMax ||
-        (total += file.size_bytes) > kBytesTotalMax) {
-      return bad(fmt::format("the peer's offer of file {} is wrong", i));
-    }
-    if (!good_name(file.name)) {
-      return bad(fmt::format("the peer offers a file with the name \"{}\"", file.name));
-    }
-    if (!names.insert(file.name).second && !discard_) {
-      return bad(fmt::format("the peer offers two files with the name \"{}\"", file.name));
-    }
-  }
-  if (total / extent_bytes > kExtentsMax) {
-    return Error{
-        ErrorCode::kResources,
-        fmt::format("{} bytes in extents of {} are too many for one session: raise dataplane.extent_bytes",
-                    total, extent_bytes)};
-  }
-  return {};
-}
-
-// The peer chooses neither how many files are stored here nor what they are called.
-Status DestinationFiles::check_asked_for(const std::vector<std::string>& paths) const {
-  if (offer_.files.size() != paths.size()) {
-    return Error{ErrorCode::kIncompatible,
-                 fmt::format("the peer offers {} files where {} were asked for: nothing is stored",
-                             offer_.files.size(), paths.size())};
-  }
-  for (size_t i = 0; i < paths.size(); ++i) {
-    if (answers(offer_.files[i], paths[i])) continue;
-    return Error{
-        ErrorCode::kIncompatible,
-        fmt::format("the peer offers a file of another name where {} was asked for: nothing is stored",
-                    paths[i])};
-  }
-  return {};
-}
-
-Status DestinationFiles::check_same() const {
-  bool same = offer_.files.size() == catalog_.file_count();
-  for (uint32_t i = 0; same && i < offer_.files.size(); ++i) {
-    const OfferedFile& offered = offer_.files[i];
-    const catalog::File& known = catalog_.file(catalog::FileId(i));
-    same = offered.name == known.name && offered.size_bytes == known.size_bytes &&
-           (offered.mtime_ns == known.mtime_ns || discard_);
-  }
-  if (same) return {};
-  return Error{ErrorCode::kIntegrity,
-               "the peer offers other files than this session began with: nothing was stored, begin another"};
-}
-
 // ---- files, one after the other ----------------------------------------------------------------
 
 void DestinationFiles::recover(Effects& out) {
@@ -216,7 +101,7 @@ void DestinationFiles::adopt(Effects& out) {
   // A discarded object has no descriptor by which it could be asked for: it was opened, if it had its turn.
   for (uint32_t i = 0; discard_ && i < places_.size(); ++i) {
     const ObjectId object(i);
-    places_[object].open = i < settings_.open_objects_max && catalog_.object(object).size_bytes != 0;
+    places_[object].open = i < window() && catalog_.object(object).size_bytes != 0;
   }
   walk(out);
 }
@@ -314,8 +199,13 @@ Status DestinationFiles::on(const JournalWritten& event, Effects& out) {
 
 // ---- objects at the dataplane ------------------------------------------------------------------
 
+uint32_t DestinationFiles::window() const {
+  if (!catalog_.has_packs()) return settings_.open_objects_max;
+  return std::min(settings_.open_objects_max, catalog::kOpenWithPacksMax);
+}
+
 bool DestinationFiles::turn(ObjectId object) const {
-  const uint32_t ahead = settings_.open_objects_max;
+  const uint32_t ahead = window();
   return object.value() < ahead || places_[ObjectId(object.value() - ahead)].done;
 }
 
@@ -345,8 +235,9 @@ void DestinationFiles::mark_done(ObjectId object) {
 
 void DestinationFiles::done(ObjectId object, Effects& out) {
   mark_done(object);
-  const ObjectId next = object.plus(settings_.open_objects_max);
-  if (halted_ || phase_ != FilesPhase::kReady || !places_.contains(next)) return;
+  const bool packed = catalog_.files_of(object).front().packed();
+  if (halted_ || phase_ != FilesPhase::kReady) return;
+  if (!packed && !places_.contains(object.plus(window()))) return;
   if (places_[object].open) return pending_.ask(CloseObject{object}, out);
   open_in_place_of(object, out);
 }
@@ -358,7 +249,8 @@ void DestinationFiles::on(const ObjectClosed& event, Effects& out) {
 }
 
 void DestinationFiles::open_in_place_of(ObjectId object, Effects& out) {
-  const ObjectId next = object.plus(settings_.open_objects_max);
+  const ObjectId next = object.plus(window());
+  if (!places_.contains(next)) return;
   if (halted_ || places_[next].done || places_[next].open || places_[next].opening) return;
   if (catalog_.object(next).size_bytes == 0) return;
   open(next, out);

@@ -100,6 +100,8 @@ class DestinationFiles {
   Status check(const TransferOffer& offer, uint32_t extent_bytes) const;
   Status check_asked_for(const std::vector<std::string>& paths) const;
   Status check_same() const;
+  Status check_file(const OfferedFile& file, bool is_last) const;
+  uint32_t window() const;
   void created(const std::vector<catalog::File>& files, Effects& out);
   void open_in_place_of(ObjectId object, Effects& out);  // that is closed: the one whose turn has come
   void walk(Effects& out);

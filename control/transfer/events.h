@@ -162,6 +162,7 @@ struct ObjectReadBack {
 struct ObjectNamed {
   ObjectId object;
   Status status;
+  catalog::Shortfall missing;  // names of a pack that were not given
 };
 struct FilesReleased {};
 

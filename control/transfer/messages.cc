@@ -60,7 +60,7 @@ Status admit_one(TransferOffer& m) {
   Status status = check_count("files", m.files.size(), catalog::kFilesMax);
   if (status) status = check_text("destination", m.destination, kPathBytesMax);
   for (size_t i = 0; status && i < m.files.size(); ++i) {
-    status = check_text("name", m.files[i].name, kNameBytesMax);
+    status = check_text("name", m.files[i].name, kPathBytesMax);
   }
   return status;
 }
@@ -68,6 +68,13 @@ Status admit_one(TransferOffer& m) {
 Status admit_one(TransferReady& m) {
   for (std::string& path : m.final_paths) path = base::printable(path, kPathBytesMax);
   return check_count("final paths", m.final_paths.size(), catalog::kFilesMax);
+}
+
+Status admit_one(FileDone& m) {
+  Status status = check_count("failures", m.missing.names.size(), catalog::kFailuresKept);
+  for (size_t i = 0; status && i < m.missing.names.size(); ++i)
+    status = check_text("name", m.missing.names[i].path, kPathBytesMax);
+  return status;
 }
 
 Status admit_one(Failure& m) {
@@ -104,6 +111,11 @@ size_t more_bytes(const TransferReady& m) { return text_bytes(m.final_paths); }
 size_t more_bytes(const TransferOffer& m) {
   size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);
   for (const OfferedFile& file : m.files) bytes += file.name.size();
+  return bytes;
+}
+size_t more_bytes(const FileDone& m) {
+  size_t bytes = m.missing.names.size() * sizeof(catalog::FailedName);
+  for (const catalog::FailedName& name : m.missing.names) bytes += name.path.size();
   return bytes;
 }
 size_t more_bytes(const ObjectState& m) { return m.held.size() * sizeof(recovery::Range); }

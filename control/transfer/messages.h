@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "control/catalog/catalog.h"
 #include "control/rate/mode.h"
 #include "control/rate/path_size.h"
 #include "control/recovery/extent_map.h"
@@ -90,6 +91,8 @@ struct OfferedFile {
   uint64_t size_bytes = 0;
   uint32_t mode = 0;
   int64_t mtime_ns = 0;
+  catalog::FileKind kind = catalog::FileKind::kFile;
+  uint32_t members = 0;  // of a pack
 };
 
 // An offer may come in several messages; all but the last say that there is more.
@@ -142,6 +145,7 @@ struct FileDigest {
 struct FileDone {
   ObjectId object;
   uint64_t digest = 0;
+  catalog::Shortfall missing;  // of a pack
 };
 
 struct SessionDone {

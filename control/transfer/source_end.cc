@@ -68,11 +68,14 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request) const {
                                   .name = file.name,
                                   .size_bytes = file.size_bytes,
                                   .mode = file.mode,
-                                  .mtime_ns = file.mtime_ns});
+                                  .mtime_ns = file.mtime_ns,
+                                  .kind = file.kind,
+                                  .members = file.pack.members});
   }
   for (TransferOffer& part : parts) {
     if (request != nullptr) part.destination = request->destination;
-    part.into_directory = catalog().file_count() > 1 || part.destination.ends_with('/');
+    part.into_directory =
+        catalog().file_count() > 1 || catalog().has_packs() || part.destination.ends_with('/');
     part.overwrite = request != nullptr && request->options.overwrite;
     part.verify = request != nullptr && request->options.verify;
   }
@@ -159,6 +162,7 @@ Status SourceEnd::follow_sender(Effects& out) {
       file.state = catalog::FileState::kDone;
       file.digest = sender_.digest(object);
     }
+    files_.done(object, out);
   }
   open_next(out);  // what is done makes room
   if (wants.changed.empty()) return {};

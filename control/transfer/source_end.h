@@ -84,6 +84,7 @@ class SourceEnd {
  private:
   Status check(const Message& message) const;
   Status check_object(const Message& message, ObjectId object) const;
+  void note_failures(const FileDone& done);
   Status object_state(const ObjectState& state, Effects& out);
   void open_next(Effects& out);
   Status check_still_done();

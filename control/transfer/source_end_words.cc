@@ -63,6 +63,7 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
   } else if (const auto* durable = std::get_if<PartitionDone>(&message)) {
     sender_.peer_has(durable->object, durable->ranges);
   } else if (const auto* done = std::get_if<FileDone>(&message)) {
+    note_failures(*done);
     (void)sender_.file_done(done->object, done->digest);
   } else if (const auto* limit = std::get_if<RateLimit>(&message)) {
     peer_limit_bps_ = limit->rate_bps;
@@ -71,6 +72,14 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
     peer_ended_ = true;  // SessionDone
   }
   return follow_sender(out);
+}
+
+// Of a pack: what the destination says that it has not.
+void SourceEnd::note_failures(const FileDone& done) {
+  for (catalog::File& file : files_.catalog().files_of(done.object)) {
+    if (!file.packed()) continue;
+    file.pack.missing = done.missing;
+  }
 }
 
 Status SourceEnd::object_state(const ObjectState& state, Effects& out) {

@@ -79,8 +79,13 @@ Status SourceFiles::on(const ObjectFetched& event, Effects& out) {
 
 // ---- at the dataplane --------------------------------------------------------------------------
 
+uint32_t SourceFiles::window() const {
+  if (!catalog_.has_packs()) return settings_.open_objects_max;
+  return std::min(settings_.open_objects_max, catalog::kOpenWithPacksMax);
+}
+
 bool SourceFiles::due(const recovery::Sender& sender) const {
-  const uint32_t ahead = settings_.open_objects_max;
+  const uint32_t ahead = window();
   return next_.value() < sender.cursor().value() + settings_.open_ahead &&
          (next_.value() < ahead || sender.done(ObjectId(next_.value() - ahead)));
 }
@@ -98,8 +103,12 @@ void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Eff
       continue;
     }
     opening_ = true;
-    const uint32_t ahead = settings_.open_objects_max;
+    const uint32_t ahead = window();
     const ObjectId before(next_.value() - std::min(next_.value(), ahead));
+    if (next_.value() >= ahead && closing_.contains(before)) {  // it is under way, and asks again then
+      opening_ = false;
+      return;
+    }
     if (next_.value() >= ahead && open_[before]) return pending_.ask(CloseObject{before}, out);
     pending_.ask(OpenObject{.object = next_,
                             .flags = generated(next_) ? uint32_t{board::kObjectGenerate} : 0,
@@ -110,10 +119,16 @@ void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Eff
   }
 }
 
+void SourceFiles::done(ObjectId object, Effects& out) {
+  if (halted_ || !prepared() || !packed(object) || !open_[object] || closing_.contains(object)) return;
+  closing_.insert(object);
+  pending_.ask(CloseObject{object}, out);
+}
+
 void SourceFiles::on(const ObjectClosed& event, recovery::Sender* sender, Effects& out) {
   pending_.answered();
   open_[event.object] = false;
-  opening_ = false;
+  if (closing_.erase(event.object) == 0) opening_ = false;
   open_next(extent_bytes_, sender, out);
 }
 
@@ -132,6 +147,7 @@ void SourceFiles::attempt_over() {
   open_.assign(open_.size(), false);
   next_ = ObjectId(0);
   opening_ = false;
+  closing_.clear();
 }
 
 }  // namespace sluice::transfer

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "control/recovery/sender.h"
@@ -41,6 +42,8 @@ class SourceFiles {
   Status on(const ObjectOpened& event, recovery::Sender* sender, Effects& out);
   void on(const ObjectClosed& event, recovery::Sender* sender, Effects& out);
 
+  // The peer has it: a pack is in memory no longer than it must.
+  void done(ObjectId object, Effects& out);
   // Opens the next object whose turn has come, and tells the sender of those that are open.
   void open_next(uint32_t extent_bytes, recovery::Sender* sender, Effects& out);
   void released() { phase_.change(SourcesPhase::kClosed); }
@@ -55,6 +58,8 @@ class SourceFiles {
  private:
   void fetch_next(Effects& out);
   bool due(const recovery::Sender& sender) const;
+  uint32_t window() const;
+  bool packed(ObjectId object) const { return catalog_.files_of(object).front().packed(); }
 
   const Settings& settings_;
   catalog::Catalog catalog_;
@@ -63,7 +68,8 @@ class SourceFiles {
   ObjectId next_;                 // to be opened, or fetched
   uint32_t extent_bytes_ = 0;
   Pending pending_;
-  bool opening_ = false;  // one object is being opened, or the one before it closed
+  std::set<ObjectId> closing_;  // packs that are done
+  bool opening_ = false;        // one object is being opened, or the one before it closed
   bool adopting_ = false;
   bool halted_ = false;
 };

@@ -332,7 +332,7 @@ void Transfer::report_end(uint64_t now_ns) {
   out_.log(LogLevel::kInfo,
            fmt::format(
                "with {} succeeded: {} file(s), {} bytes in {:.3f} s, {:.2f} Gbit/s, {} chunk(s) sent again",
-               peer, job_.has_end() ? job_.catalog()->file_count() : 0, job_.bytes_total(),
+               peer, job_.has_end() ? job_.catalog()->names() : 0, job_.bytes_total(),
                static_cast<double>(figures.elapsed_ns) * 1e-9, gbps, figures.retransmits));
 }
 

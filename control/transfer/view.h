@@ -35,6 +35,7 @@ struct FileView {
   bool done = false;
   std::string digest_source;  // hex, empty until known
   std::string digest_destination;
+  uint32_t names = 1;  // more in a pack
 };
 
 enum class DeadlineState : uint8_t {
@@ -54,6 +55,23 @@ struct DeadlineView {
   uint64_t late_ns = 0;
 };
 
+inline constexpr size_t kFailuresShown = 1000;
+
+// Files, and what is in packs.
+struct NamesView {
+  uint64_t total = 0;
+  uint64_t done = 0;
+  uint64_t failed = 0;
+  uint64_t left_out = 0;                      // devices, pipes, sockets
+  std::vector<catalog::FailedName> failures;  // some of both, at most kFailuresShown
+};
+
+// In the queue of this node.
+struct QueueView {
+  uint32_t place = 0;   // 1 is the next; 0: it does not wait there
+  uint32_t length = 0;  // how many wait there
+};
+
 struct View {
   std::string id;
   ViewState state = ViewState::kNegotiating;
@@ -61,6 +79,7 @@ struct View {
   Role role = Role::kUnknown;
   std::string peer;
   std::vector<FileView> files;
+  NamesView names;
   uint64_t bytes_total = 0;
   Summary summary;
   std::optional<double> rate_bps;  // payload over the last second; nothing: there is no figure yet
@@ -76,8 +95,7 @@ struct View {
   std::optional<rate::Condition> rate_condition;  // the same
   int64_t started_unix_ns = 0;
   std::string waiting_for;
-  uint32_t queue_place = 0;   // in the queue of this node: 1 is the next; 0: it does not wait there
-  uint32_t queue_length = 0;  // how many wait there
+  QueueView queue;
   std::optional<Error> error;
   std::optional<DeadlineView> deadline;
 };

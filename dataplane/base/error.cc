@@ -47,6 +47,8 @@ std::string_view error_code_name(ErrorCode code) {
       return "deadline";
     case ErrorCode::kLate:
       return "late";
+    case ErrorCode::kPartial:
+      return "partial";
   }
   return "unknown";
 }

@@ -38,8 +38,9 @@ enum class ErrorCode : uint8_t {
   kTooSlow = 18,           // slower than the least rate that was asked for
   kDeadline = 19,          // the deadline cannot be kept, or is over: the session was refused, or has ended
   kLate = 20,              // every byte has arrived, after the deadline
+  kPartial = 21,           // of a tree, some names did not arrive; all others did
 };
-inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kLate;
+inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kPartial;
 
 // Short lower-case name, e.g. "destination_exists"; stable, used in --json and the API.
 std::string_view error_code_name(ErrorCode code);

@@ -74,6 +74,14 @@ Json session_fields(const api::Session& s) {
   Json files = Json::array();
   for (const api::FileProgress& file : s.files()) files.push_back(file_json(file));
   out["files"] = std::move(files);
+  Json missing = Json::array();
+  for (const api::MissingName& name : s.names().missing())
+    missing.push_back({{"path", name.path()}, {"reason", name.reason()}});
+  out["names"] = {{"total", s.names().total()},
+                  {"done", s.names().done()},
+                  {"failed", s.names().failed()},
+                  {"left_out", s.names().left_out()},
+                  {"missing", std::move(missing)}};
   return out;
 }
 

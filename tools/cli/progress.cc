@@ -17,6 +17,8 @@ constexpr size_t kNameColumnsMax = 32;
 constexpr size_t kNameColumnsMin = 8;
 constexpr size_t kBarColumnsMax = 30;
 constexpr size_t kBarColumnsMin = 8;
+constexpr int kFilesShown = 20;  // with their digests, at the end
+constexpr size_t kShortIdDigits = 8;
 constexpr int64_t kTerminalIntervalNs = 100'000'000;
 constexpr int64_t kPlainIntervalNs = 5'000'000'000;
 constexpr int64_t kWaitIntervalNs = 1'000'000'000;  // waits come and go many times a second
@@ -100,10 +102,10 @@ std::string state_name(api::Session::State state) {
 }
 
 std::string session_subject(const api::Session& session) {
-  if (session.files_size() == 1) return printable(last_component(session.files(0).source()));
-  const auto done = std::count_if(session.files().begin(), session.files().end(),
-                                  [](const api::FileProgress& file) { return file.done(); });
-  return fmt::format("{} files ({} done)", session.files_size(), done);
+  if (session.files_size() == 1 && session.names().total() <= 1)
+    return printable(last_component(session.files(0).source()));
+  if (session.names().total() == 0) return fmt::format("{} sources", session.files_size());
+  return fmt::format("{} files ({} done)", session.names().total(), session.names().done());
 }
 
 double loss_fraction(const api::Session& session) {
@@ -171,18 +173,33 @@ std::string progress_text(const api::Session& session) {
   return line;
 }
 
+std::string missing_text(const api::Session& session) {
+  std::string out;
+  for (const api::MissingName& name : session.names().missing())
+    out += fmt::format("missing: {}: {}\n", printable(name.path()), name.reason());
+  const uint64_t missing = session.names().failed() + session.names().left_out();
+  const auto told = static_cast<uint64_t>(session.names().missing_size());
+  if (missing > told) out += fmt::format("missing: and {} more\n", missing - told);
+  return out;
+}
+
 std::string summary_text(const api::Session& session) {
   const double seconds = session.data_elapsed_s() > 0 ? session.data_elapsed_s() : session.elapsed_s();
-  const int files = session.files_size();
+  const uint64_t files = session.names().total();
   std::string out = fmt::format(
       "{} file{}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n", files, files == 1 ? "" : "s",
       session.bytes_total(), format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),
       retransmits_text(session), format_percent(loss_fraction(session)));
+  int shown = 0;
   for (const api::FileProgress& file : session.files()) {
+    if (session.files_size() > kFilesShown && file.names() > 1) continue;
+    if (++shown > kFilesShown) break;
     out += fmt::format("{} -> {}: {}\n", printable(file.source()), printable(file.destination()),
                        digest_text(file, session.crc()));
   }
-  return out;
+  if (session.files_size() > kFilesShown)
+    out += "more: sluice session show " + session.id().substr(0, kShortIdDigits) + "\n";
+  return out + missing_text(session);
 }
 
 bool ProgressPace::due(const api::Session& session, int64_t now_ns) {

@@ -107,6 +107,11 @@ std::string details(const api::Session& s) {
   add("protection",
       printable(s.protection()) + (s.protection() == "crc" ? ": neither encrypted nor authenticated" : ""));
   add("wire", printable(s.wire()));
+  if (s.names().total() > 0)
+    add("names", fmt::format("{}, {} done, {} failed, {} left out", s.names().total(), s.names().done(),
+                             s.names().failed(), s.names().left_out()));
+  for (const api::MissingName& name : s.names().missing())
+    add("missing", printable(name.path()) + ": " + name.reason());
   for (const api::FileProgress& file : s.files()) {
     add("file",
         fmt::format("{} -> {}: {} of {} bytes{}", printable(file.source()), printable(file.destination()),

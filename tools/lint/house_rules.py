@@ -56,7 +56,7 @@ _BASE = {"dataplane/base", "dataplane/base/config"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery"}
 _PERFORMS = {"control/async", "control/attach", "control/exports", "control/identity", "control/journal",
-             "control/names", "control/peer"}  # fmt: skip
+             "control/names", "control/peer", "control/tree"}  # fmt: skip
 ARROWS = {
     "dataplane/base": set(),
     "dataplane/base/config": {"dataplane/base", "dataplane/core"},
@@ -76,6 +76,7 @@ ARROWS = {
     "control/proto": set(),
     "control/async": {"dataplane/base"},
     "control/catalog": {"dataplane/base"},
+    "control/tree": {"dataplane/base", "dataplane/core", "control/catalog", "control/proto"},
     "control/deadline": {"dataplane/base", "control/rate"},
     "control/names": {"dataplane/base"},
     "control/rate": {"dataplane/base", "dataplane/core"},
@@ -84,7 +85,7 @@ ARROWS = {
     "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,
     "control/attach": _PLAIN | {"control/async", "control/board"},
     "control/identity": _BASE | {"dataplane/core"},
-    "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names"},
+    "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/tree"},
     "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer"},
     "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/transfer"},
     "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/catalog/asked_names.h"
+
+namespace sluice::catalog {
+
+std::string_view last_name(std::string_view path) {
+  while (true) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    if ((!name.empty() && name != ".") || name.size() == path.size()) return name;
+    path.remove_suffix(name.size() + 1);
+  }
+}
+
+AskedNames::AskedNames(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    // An export's own name leads to its root, which has none.
+    const std::string_view end = std::string_view(path).substr(path.rfind('/') + 1);
+    any_ = any_ || end.empty() || end == "." || path.find('/') == std::string::npos;
+    tops_.emplace(last_name(path));
+  }
+}
+
+bool AskedNames::include(std::string_view path) const {
+  return any_ || tops_.contains(path.substr(0, path.find('/')));
+}
+
+}  // namespace sluice::catalog

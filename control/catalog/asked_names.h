@@ -1,0 +1,28 @@
+// Which names may come when paths were asked for: what the other node sends beside them is refused.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::catalog {
+
+// The name under which an honest source offers what a path leads to.
+std::string_view last_name(std::string_view path);
+
+class AskedNames {
+ public:
+  explicit AskedNames(const std::vector<std::string>& paths);
+  // A path, or one beneath a directory that was asked for. Of "DIR/" and "DIR/." all names may come.
+  bool include(std::string_view path) const;
+
+ private:
+  std::set<std::string, std::less<>> tops_;
+  bool any_ = false;
+};
+
+}  // namespace sluice::catalog

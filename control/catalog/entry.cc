@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/catalog/entry.h"
+
+#include <iterator>
+
+namespace sluice::catalog {
+namespace {
+
+constexpr size_t kPathBytesMax = 4096;
+constexpr size_t kNameBytesMax = 255;
+
+constexpr std::string_view kFailureTexts[] = {
+    "",
+    "vanished before it was read",
+    "permission denied",
+    "changed while it was read",
+    "could not be read",
+    "is a device, a pipe or a socket",
+    "has a name that is too long or reserved",
+    "exists at the destination; replace it with --overwrite",
+    "could not be written at the destination",
+    "was damaged between the nodes' memories",
+    "failed",
+};
+static_assert(std::size(kFailureTexts) == kFailures);
+
+}  // namespace
+
+std::string_view failure_text(Failure failure) {
+  const auto i = static_cast<size_t>(failure);
+  return i < std::size(kFailureTexts) ? kFailureTexts[i] : kFailureTexts[kFailures - 1];
+}
+
+Failure failure_of(uint32_t number) {
+  return number < kFailures ? static_cast<Failure>(number) : Failure::kOther;
+}
+
+void Shortfall::note(const std::string& path, Failure failure) {
+  ++(failure == Failure::kSpecial ? left_out : failed);
+  if (names.size() < kFailuresKept) names.push_back({.path = path, .failure = failure});
+}
+
+bool good_path(std::string_view path) {
+  if (path.empty() || path.size() > kPathBytesMax || path.find('\0') != std::string_view::npos) return false;
+  while (true) {
+    const size_t slash = path.find('/');
+    const std::string_view name = path.substr(0, slash);
+    if (name.empty() || name == "." || name == ".." || name.size() > kNameBytesMax) return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+}  // namespace sluice::catalog

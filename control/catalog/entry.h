@@ -1,0 +1,70 @@
+// One name of a tree, as it travels in a pack: a file's bytes stand behind the index, all else stands in it.
+//
+// Plain data. Paths are bytes, relative, without empty components, "." or "..".
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::catalog {
+
+enum class EntryKind : uint8_t {
+  kFile,
+  kDirectory,  // made if it is missing; its mode and time are set when all that is in it is there
+  kSymlink,    // `target` is what it says, which is never followed
+  kHardLink,   // `target` is the path of another file of the same session
+};
+inline constexpr uint8_t kEntryKinds = 4;
+
+// Why a name did not arrive; the others of its tree do. docs/WIRE.md 2.7 lists the numbers.
+enum class Failure : uint8_t {
+  kNone,
+  kVanished,    // it was listed, and was not there any more
+  kForbidden,   // permissions
+  kChanged,     // while it was read
+  kUnreadable,  // the disk said no
+  kSpecial,     // a device, a pipe, a socket: left out
+  kName,        // too long, or reserved, at either node
+  kExists,      // something else has that name at the destination
+  kUnwritable,  // the destination's file system said no
+  kDamaged,     // its bytes are not those that its source summed
+  kOther,
+};
+inline constexpr uint8_t kFailures = 11;
+std::string_view failure_text(Failure failure);  // for people
+Failure failure_of(uint32_t number);             // kOther: a later version's
+
+struct Entry {
+  std::string path;
+  EntryKind kind = EntryKind::kFile;
+  uint64_t size_bytes = 0;
+  uint32_t mode = 0;     // permission bits
+  int64_t mtime_ns = 0;  // since 1970
+  std::string target;    // of links
+  uint64_t digest = 0;   // CRC-64 of a file's bytes
+  Failure failure = Failure::kNone;
+  int64_t ctime_ns = 0;  // at the source, which tells by it what has changed; does not travel
+};
+
+// A name that did not arrive.
+struct FailedName {
+  std::string path;
+  Failure failure = Failure::kNone;
+};
+
+// What of many names did not arrive.
+inline constexpr size_t kFailuresKept = 100;
+struct Shortfall {
+  uint32_t failed = 0;
+  uint32_t left_out = 0;          // Failure::kSpecial: nobody expects these
+  std::vector<FailedName> names;  // the first of both, at most kFailuresKept
+  void note(const std::string& path, Failure failure);
+};
+
+// Relative, at most 4096 bytes, no component empty, ".", "..", longer than 255 bytes, or with a NUL byte.
+bool good_path(std::string_view path);
+
+}  // namespace sluice::catalog

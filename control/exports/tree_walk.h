@@ -1,0 +1,29 @@
+// All that lies beneath a directory of an export, in an order in which it can be made again elsewhere.
+//
+// Each directory comes after what is in it, and the names of a directory come together, sorted. Links are
+// told and not followed. What cannot be read is told as well, with the reason: the rest goes on.
+//
+// Cold; blocking; any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "control/catalog/entry.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
+
+namespace sluice::exports {
+
+struct SourceTree {
+  UniqueFd fd;       // of the directory; can only be looked up in
+  std::string path;  // absolute, for people
+  std::string name;  // last component; empty for "DIR/", "." and an export's root
+};
+
+// Paths are relative to the tree. An error of `take` ends it, and is returned.
+using TakeEntry = std::function<Status(catalog::Entry entry)>;
+Status walk_tree(const SourceTree& tree, const TakeEntry& take);
+
+}  // namespace sluice::exports

@@ -1,0 +1,62 @@
+// Directories: those that are sent, and those into which a tree comes.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "control/exports/beneath.h"
+#include "control/exports/exports.h"
+
+namespace sluice::exports {
+
+Result<std::optional<SourceTree>> Exports::open_tree(std::string_view path) const {
+  const auto location = locate_readable(path);
+  if (!location) return location.error();
+  UniqueFd fd = open_beneath(location->root->fd.get(), location->relative, O_PATH | O_NOFOLLOW);
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0)
+    return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);
+  if (!S_ISDIR(info.st_mode)) return std::optional<SourceTree>();
+  // As rsync has it: "DIR" arrives as DIR, of "DIR/" and "DIR/." only what is in it.
+  const std::string_view last = path.substr(path.rfind('/') + 1);
+  const bool itself = !last.empty() && last != "." && location->relative != ".";
+  const std::string& relative = location->relative;
+  return std::optional<SourceTree>(
+      SourceTree{.fd = std::move(fd),
+                 .path = location->absolute,
+                 .name = itself ? relative.substr(relative.rfind('/') + 1) : std::string()});
+}
+
+Result<DestinationTree> Exports::open_destination_tree(std::string_view path) const {
+  const auto location = locate_writable(path);
+  if (!location) return location.error();
+  DestinationTree tree{
+      .fd = open_beneath(location->root->fd.get(), location->relative, O_RDONLY | O_DIRECTORY),
+      .path = location->root->config.path,
+      .root_path = location->root->config.path,
+      .relative = location->relative};
+  if (location->relative != ".") tree.path += "/" + location->relative;
+  if (tree.fd) return tree;
+  if (errno == ENOENT)
+    return Error{ErrorCode::kStorage, "directory " + location->absolute + " does not exist; create it first"};
+  if (errno == ENOTDIR)
+    return Error{ErrorCode::kStorage, location->absolute + ": is not a directory; a tree goes into one"};
+  return lookup_error(location->absolute, errno, ErrorCode::kStorage);
+}
+
+Result<std::string> Exports::make_directory(std::string_view destination, const std::string& relative) const {
+  const Result<DestinationTree> tree = open_destination_tree(destination);
+  if (!tree) return tree.error();
+  const std::string path = tree->path + "/" + relative;
+  UniqueFd directory;
+  const int reason = make_directories(tree->fd.get(), relative, &directory);
+  if (reason == ENOTDIR || reason == ELOOP || reason == EEXIST)
+    return Error{
+        ErrorCode::kDestinationExists,
+        printable(path) + ": something that is no directory stands in its way; choose another destination"};
+  if (reason != 0) return lookup_error(printable(path), reason, ErrorCode::kStorage);
+  return path;
+}
+
+}  // namespace sluice::exports

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/exports/unpack.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "control/exports/beneath.h"
+#include "control/exports/read_back.h"
+#include "control/exports/temporary.h"
+#include "control/exports/times.h"
+#include "dataplane/crc/crc.h"
+
+namespace sluice::exports {
+namespace {
+
+using catalog::Entry;
+using catalog::EntryKind;
+using catalog::Failure;
+
+// These concern the whole disk, not one name.
+bool stops_all(int reason) {
+  return reason == ENOSPC || reason == EDQUOT || reason == EIO || reason == EROFS || reason == EMFILE ||
+         reason == ENFILE || reason == ENOMEM;
+}
+
+Error disk_error(const std::string& path, int reason) {
+  if (reason == ENOSPC || reason == EDQUOT)
+    return {ErrorCode::kNoSpace, printable(path) + ": the file system became full: free space"};
+  return storage_error(printable(path), reason);
+}
+
+Failure failure_of_errno(int reason) {
+  switch (reason) {
+    case EEXIST:
+    case ENOTDIR:
+    case EISDIR:
+    case ENOTEMPTY:
+    case ELOOP:
+      return Failure::kExists;
+    case EACCES:
+    case EPERM:
+      return Failure::kForbidden;
+    case ENAMETOOLONG:
+    case EINVAL:
+    case EILSEQ:
+      return Failure::kName;
+    case ENOENT:
+      return Failure::kVanished;
+    default:
+      return Failure::kUnwritable;
+  }
+}
+
+Result<Failure> told(const std::string& path, int reason) {
+  if (stops_all(reason)) return disk_error(path, reason);
+  return failure_of_errno(reason);
+}
+
+std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool write_all(int fd, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(wrote));
+  }
+  return true;
+}
+
+constexpr auto kKind = wire::CrcKind::kCrc64Ecma;
+
+}  // namespace
+
+Unpacker::Unpacker(DestinationTree tree, std::string staging, Options options)
+    : tree_(std::move(tree)), staging_(std::move(staging)), options_(options) {}
+
+// What has no name when this ends never gets one from here.
+Unpacker::~Unpacker() {
+  if (staging_fd_) remove_staging(tree_.fd.get(), staging_);
+}
+
+void Unpacker::remove_staging(int directory_fd, const std::string& staging) {
+  const UniqueFd fd = open_beneath(directory_fd, staging, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!fd) return;
+  for (const std::string& name : names_in(fd.get()).value_or(std::vector<std::string>()))
+    ::unlinkat(fd.get(), name.c_str(), 0);
+  ::unlinkat(directory_fd, staging.c_str(), AT_REMOVEDIR);
+}
+
+// ---- under numbers -----------------------------------------------------------------------------
+
+Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames* asked) {
+  Result<tree::Index> index = tree::read_index(pack);
+  if (!index) return index.error();
+  index_ = std::move(*index);
+  for (const Entry& entry : index_.entries) {
+    if (asked == nullptr || asked->include(entry.path)) continue;
+    return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) +
+                                               ", which was not asked for: nothing of its pack is stored"};
+  }
+  missing_ = {};
+  settled_.assign(index_.entries.size(), false);
+  remove_staging(tree_.fd.get(), staging_);
+  const std::string shown = tree_.path + "/" + staging_;
+  if (::mkdirat(tree_.fd.get(), staging_.c_str(), 0700) != 0) return disk_error(shown, errno);
+  staging_fd_ = open_beneath(tree_.fd.get(), staging_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!staging_fd_) return disk_error(shown, errno);
+  uint64_t at = index_.data_at;
+  for (size_t i = 0; i < index_.entries.size(); ++i) {
+    const Entry& entry = index_.entries[i];
+    const std::span<const uint8_t> bytes = pack.subspan(at, entry.size_bytes);
+    at += entry.size_bytes;
+    Failure failure = entry.failure;
+    if (failure == Failure::kNone && is_temporary_name(last_of(entry.path))) failure = Failure::kName;
+    if (failure == Failure::kNone) {
+      const Result<Failure> staged = stage_file(entry, std::to_string(i), bytes);
+      if (!staged) return staged.error();
+      failure = *staged;
+    }
+    if (failure == Failure::kNone) continue;
+    missing_.note(entry.path, failure);
+    settled_[i] = true;
+  }
+  if (::syncfs(staging_fd_.get()) != 0) return disk_error(shown, errno);
+  if (options_.verify) return read_back();
+  return {};
+}
+
+Result<Failure> Unpacker::stage_file(const Entry& entry, const std::string& name,
+                                     std::span<const uint8_t> bytes) {
+  const int at = staging_fd_.get();
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
+  if (entry.kind == EntryKind::kSymlink) {
+    if (::symlinkat(entry.target.c_str(), at, name.c_str()) != 0) return told(entry.path, errno);
+    if (::utimensat(at, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
+    return Failure::kNone;
+  }
+  if (entry.kind != EntryKind::kFile) return Failure::kNone;
+  if (crc::compute(kKind, 0, bytes.data(), bytes.size()) != entry.digest) return Failure::kDamaged;
+  const UniqueFd fd(::openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd || !write_all(fd.get(), bytes) || ::fchmod(fd.get(), entry.mode & 0777) != 0 ||
+      ::futimens(fd.get(), times) != 0)
+    return told(entry.path, errno);
+  return Failure::kNone;
+}
+
+Status Unpacker::read_back() {
+  for (size_t i = 0; i < index_.entries.size(); ++i) {
+    const Entry& entry = index_.entries[i];
+    if (settled_[i] || entry.kind != EntryKind::kFile) continue;
+    const UniqueFd fd =
+        open_beneath(staging_fd_.get(), std::to_string(i), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!fd) return disk_error(tree_.path + "/" + entry.path, errno);
+    const Result<uint64_t> crc = control::read_back_crc(fd.get(), kKind, 0, entry.size_bytes);
+    if (!crc) return crc.error();
+    if (*crc == entry.digest) continue;
+    return Error{ErrorCode::kIntegrity, printable(tree_.path + "/" + entry.path) +
+                                            ": the disk gives back other bytes than were written: check it"};
+  }
+  return {};
+}
+
+// ---- under their names -------------------------------------------------------------------------
+
+int Unpacker::parent_of(const std::string& path, int* reason) {
+  const size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash);
+  if (parent_.fd && parent_.path == directory) return parent_.fd.get();
+  parent_ = {.path = directory, .fd = {}};
+  parent_.fd = open_beneath(tree_.fd.get(), directory.empty() ? "." : directory, O_RDONLY | O_DIRECTORY);
+  if (!parent_.fd && errno == ENOENT) {
+    errno = make_directories(tree_.fd.get(), directory, &parent_.fd);
+  }
+  *reason = parent_.fd ? 0 : errno;
+  return parent_.fd ? parent_.fd.get() : -1;
+}
+
+Status Unpacker::commit() {
+  const Result<bool> there = leads_to(tree_.root_path, tree_.relative, tree_.fd.get());
+  if (!there) return there.error();
+  if (!*there)
+    return Error{ErrorCode::kStorage,
+                 printable(tree_.path) +
+                     ": its path leads elsewhere since the session began: a directory was "
+                     "renamed or replaced, or something mounted over it; put it back, then "
+                     "continue the session"};
+  for (size_t i = 0; i < index_.entries.size(); ++i) {
+    if (settled_[i]) continue;
+    const Result<Failure> given = give_name(i);
+    if (!given) return given.error();
+    if (*given != Failure::kNone) missing_.note(index_.entries[i].path, *given);
+    settled_[i] = true;
+  }
+  parent_ = {};
+  remove_staging(tree_.fd.get(), staging_);
+  if (::syncfs(tree_.fd.get()) != 0) return disk_error(tree_.path, errno);
+  staging_fd_.reset();
+  return {};
+}
+
+Result<Failure> Unpacker::give_name(size_t number) {
+  const Entry& entry = index_.entries[number];
+  if (entry.kind == EntryKind::kDirectory) return set_attributes(entry);
+  const std::string staged = std::to_string(number);
+  if (entry.kind == EntryKind::kHardLink) {
+    const Result<Failure> linked = link_to_target(entry, staged);
+    if (!linked || *linked != Failure::kNone) return linked;
+  }
+  return place(entry, staged);
+}
+
+Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
+  int reason = 0;
+  const int parent = parent_of(entry.path, &reason);
+  if (parent < 0) return told(entry.path, reason);
+  const std::string name = last_of(entry.path);
+  const int from = staging_fd_.get();
+  if (options_.overwrite) {
+    // A file or a link is replaced, whatever else stands there is not.
+    struct stat info {};
+    if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode) &&
+        !S_ISLNK(info.st_mode))
+      return Failure::kExists;
+    if (::renameat(from, staged.c_str(), parent, name.c_str()) == 0) return Failure::kNone;
+    return told(entry.path, errno);
+  }
+  if (::renameat2(from, staged.c_str(), parent, name.c_str(), RENAME_NOREPLACE) == 0) return Failure::kNone;
+  if (errno == EINVAL || errno == ENOSYS) {
+    // A file system without RENAME_NOREPLACE: a link never replaces either.
+    if (::linkat(from, staged.c_str(), parent, name.c_str(), 0) == 0) return Failure::kNone;
+  }
+  if (errno == EEXIST) return same_as(entry, parent, name, staged);
+  return told(entry.path, errno);
+}
+
+// A crash may have come after the name was given. Only bytes that were read say that it is the same file.
+Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& name,
+                          const std::string& staged) {
+  if (entry.kind == EntryKind::kSymlink) {
+    std::string target(entry.target.size() + 1, '\0');
+    const ssize_t bytes = ::readlinkat(parent_fd, name.c_str(), target.data(), target.size());
+    const bool same = bytes == static_cast<ssize_t>(entry.target.size()) && target.starts_with(entry.target);
+    return same ? Failure::kNone : Failure::kExists;
+  }
+  const UniqueFd fd = open_beneath(parent_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return Failure::kExists;
+  if (entry.kind == EntryKind::kHardLink) {
+    struct stat linked {};
+    const bool same = ::fstatat(staging_fd_.get(), staged.c_str(), &linked, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      linked.st_ino == info.st_ino && linked.st_dev == info.st_dev;
+    return same ? Failure::kNone : Failure::kExists;
+  }
+  if (static_cast<uint64_t>(info.st_size) != entry.size_bytes) return Failure::kExists;
+  const Result<uint64_t> crc = control::read_crc(fd.get(), kKind, 0, entry.size_bytes);
+  if (!crc || *crc != entry.digest) return Failure::kExists;
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
+  const bool set = ::fchmod(fd.get(), entry.mode & 0777) == 0 && ::futimens(fd.get(), times) == 0;
+  return set ? Failure::kNone : Failure::kForbidden;
+}
+
+Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& name) {
+  const size_t slash = entry.target.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : entry.target.substr(0, slash);
+  const UniqueFd at = open_beneath(tree_.fd.get(), directory, O_RDONLY | O_DIRECTORY);
+  if (!at) return told(entry.path, errno);
+  ::unlinkat(staging_fd_.get(), name.c_str(), 0);  // of a commit that was interrupted
+  if (::linkat(at.get(), last_of(entry.target).c_str(), staging_fd_.get(), name.c_str(), 0) == 0)
+    return Failure::kNone;
+  return told(entry.path, errno);
+}
+
+Result<Failure> Unpacker::set_attributes(const Entry& entry) {
+  parent_ = {};
+  UniqueFd fd;
+  if (const int reason = make_directories(tree_.fd.get(), entry.path, &fd); reason != 0)
+    return told(entry.path, reason);
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
+  if (::fchmod(fd.get(), entry.mode & 0777) != 0 || ::futimens(fd.get(), times) != 0)
+    return told(entry.path, errno);
+  return Failure::kNone;
+}
+
+}  // namespace sluice::exports

@@ -1,0 +1,89 @@
+// The names of a pack at the destination: made beneath a hidden directory, made durable, then moved to where
+// they belong.
+//
+// stage() writes every file and link of the pack under a number, and one syncfs makes all of them durable.
+// commit() gives them their names, in directories that are made where they are missing, and a second syncfs
+// makes these durable: two waits for the disk for a thousand files. Both may be repeated after any crash: a
+// name that stands there already with the same bytes is as good as one that was just given.
+//
+// A name that cannot be given is told, with the reason, and does not stop the others; a disk that is full or
+// broken does. Every look-up is beneath the directory's descriptor and follows no link.
+//
+// Cold; blocking; one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/catalog/asked_names.h"
+#include "control/catalog/catalog.h"
+#include "control/tree/pack.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
+
+namespace sluice::exports {
+
+// A directory beneath a writable export, into which a tree comes.
+struct DestinationTree {
+  UniqueFd fd;
+  std::string path;       // absolute, the bytes of it
+  std::string root_path;  // of the export
+  std::string relative;   // beneath it
+};
+
+class Unpacker {
+ public:
+  struct Options {
+    bool overwrite = false;
+    bool verify = false;  // each file is read back from the disk before it gets its name
+  };
+
+  // `staging`: the name of the hidden directory, the same for this pack after a restart.
+  Unpacker(DestinationTree tree, std::string staging, Options options);
+  ~Unpacker();
+  Unpacker(const Unpacker&) = delete;
+  Unpacker& operator=(const Unpacker&) = delete;
+
+  // kIncompatible: it is no pack, or has names that were not asked for. kNoSpace, kStorage. `pack` is as long
+  // as its object.
+  Status stage(std::span<const uint8_t> pack, const catalog::AskedNames* asked = nullptr);
+  // After stage(). After an error it may be called again. kStorage: the tree's path leads elsewhere now.
+  Status commit();
+  const catalog::Shortfall& missing() const { return missing_; }
+  // What a crash may have left; nothing is fine.
+  static void remove_staging(int directory_fd, const std::string& staging);
+
+ private:
+  using Entry = catalog::Entry;
+  using Failure = catalog::Failure;
+  struct Parent {
+    std::string path;
+    UniqueFd fd;
+  };
+
+  Result<Failure> stage_file(const Entry& entry, const std::string& name, std::span<const uint8_t> bytes);
+  Result<Failure> give_name(size_t number);
+  Result<Failure> link_to_target(const Entry& entry, const std::string& name);
+  Result<Failure> set_attributes(const Entry& entry);
+  Result<Failure> place(const Entry& entry, const std::string& staged);
+  Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged);
+  Status read_back();
+  // The directory of `path`, made if it is missing; an errno if there is none.
+  int parent_of(const std::string& path, int* reason);
+
+  const DestinationTree tree_;
+  const std::string staging_;
+  const Options options_;
+  UniqueFd staging_fd_;
+  tree::Index index_;
+  std::vector<bool> settled_;  // has its name, or failed
+  Parent parent_;              // of the last name: those of a directory come together
+  catalog::Shortfall missing_;
+};
+
+}  // namespace sluice::exports

@@ -1,0 +1,87 @@
+// Packs among the files of a transfer: filled, found again, unpacked, on the pool.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/catalog/asked_names.h"
+#include "control/runtime/transfer_files.h"
+#include "dataplane/crc/crc.h"
+
+namespace sluice::runtime {
+namespace {
+
+using Memory = std::shared_ptr<PackMemory>;
+
+}  // namespace
+
+void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then) {
+  if (!file(object).packed() || packs_.contains(object) ||
+      (transfer_.job().terms->discard && is_destination()))
+    return then({});
+  services_->pool.run(
+      [services = services_, pack = file(object), destination = is_destination()] {
+        return destination ? PackMemory::make(pack.size_bytes) : fill_pack(services->exports, pack);
+      },
+      [self = shared_from_this(), object, then = std::move(then)](Result<Memory> memory) {
+        if (!memory) return then(memory.error());
+        self->packs_[object] = {.memory = std::move(*memory), .unpacker = nullptr};
+        then({});
+      });
+}
+
+void TransferFiles::closed(ObjectId object) {
+  if (!is_destination()) packs_.erase(object);
+}
+
+// What the journal does not know of a pack that was sent is summed in memory, where it is filled again if
+// need be.
+void TransferFiles::read_extent(const transfer::ReadExtent& effect) {
+  make_ready(effect.object, [self = shared_from_this(), effect](Status status) {
+    transfer::ExtentRead read{.object = effect.object, .extent = effect.extent, .crc = uint64_t{0}};
+    if (status) {
+      const std::span<const uint8_t> bytes = self->packs_[effect.object].memory->bytes();
+      read.crc = crc::compute(self->transfer_.job().terms->crc_kind, 0, bytes.data() + effect.range.offset,
+                              effect.range.length);
+    } else {
+      read.crc = status.error();
+    }
+    self->post(std::move(read));
+  });
+}
+
+void TransferFiles::adopt_pack(ObjectId object, UniqueFd fd) {
+  Result<Memory> memory = PackMemory::adopt(std::move(fd), file(object).size_bytes);
+  if (memory) packs_[object] = {.memory = std::move(*memory), .unpacker = nullptr};
+}
+
+void TransferFiles::finish_pack(ObjectId object) {
+  std::optional<catalog::AskedNames> asked;
+  const transfer::Job& job = transfer_.job();
+  if (job.initiator && job.request) asked.emplace(job.request->source_paths);
+  services_->pool.run(
+      [services = services_, pack = file(object), memory = packs_[object].memory,
+       staging = staging_name(transfer_.id(), object), asked = std::move(asked)] {
+        return stage_pack(services->exports, pack, *memory, staging, asked ? &*asked : nullptr);
+      },
+      [self = shared_from_this(), object](Result<std::shared_ptr<exports::Unpacker>> staged) {
+        transfer::ObjectFinished finished{.object = object, .status = {}};
+        if (staged) {
+          self->packs_[object].unpacker = std::move(*staged);
+        } else {
+          finished.status = staged.error();
+        }
+        self->post(std::move(finished));
+      });
+}
+
+void TransferFiles::name_pack(ObjectId object) {
+  const std::shared_ptr<exports::Unpacker> unpacker = packs_[object].unpacker;
+  services_->pool.run([unpacker] { return unpacker->commit(); },
+                      [self = shared_from_this(), object, unpacker](Status status) {
+                        transfer::ObjectNamed named{.object = object, .status = std::move(status)};
+                        if (named.status) {
+                          named.missing = unpacker->missing();
+                          self->packs_.erase(object);
+                        }
+                        self->post(std::move(named));
+                      });
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/packs.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "control/exports/beneath.h"
+#include "control/exports/temporary.h"
+#include "control/tree/pack.h"
+#include "dataplane/crc/crc.h"
+
+namespace sluice::runtime {
+namespace {
+
+using catalog::Entry;
+using catalog::EntryKind;
+using catalog::Failure;
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr size_t kSessionDigits = 8;
+
+int64_t ns_of(const timespec& time) { return int64_t{time.tv_sec} * kSecondNs + time.tv_nsec; }
+
+bool as_listed(const struct stat& info, const Entry& entry) {
+  return S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) == entry.size_bytes &&
+         ns_of(info.st_mtim) == entry.mtime_ns && ns_of(info.st_ctim) == entry.ctime_ns;
+}
+
+Failure failure_of_errno(int reason) {
+  if (reason == ENOENT || reason == ENOTDIR || reason == ELOOP) return Failure::kVanished;
+  return reason == EACCES || reason == EPERM ? Failure::kForbidden : Failure::kUnreadable;
+}
+
+// `place` is as long as the file was when it was listed.
+Failure read_file(int tree_fd, const std::string& path, const Entry& entry, std::span<uint8_t> place) {
+  const UniqueFd fd = exports::open_beneath(tree_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) return failure_of_errno(errno);
+  if (!as_listed(info, entry)) return Failure::kChanged;
+  size_t at = 0;
+  while (at < place.size()) {
+    const ssize_t got = ::pread(fd.get(), place.data() + at, place.size() - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Failure::kUnreadable;
+    if (got == 0) return Failure::kChanged;
+    at += static_cast<size_t>(got);
+  }
+  if (::fstat(fd.get(), &info) != 0) return Failure::kUnreadable;
+  return as_listed(info, entry) ? Failure::kNone : Failure::kChanged;
+}
+
+Error no_memory(int reason) {
+  return {ErrorCode::kResources,
+          fmt::format("no memory for a pack of small files: {}; free some", std::strerror(reason))};
+}
+
+Result<std::span<uint8_t>> map(int fd, uint64_t bytes) {
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return no_memory(errno);
+  return std::span(static_cast<uint8_t*>(at), bytes);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<PackMemory>> PackMemory::make(uint64_t bytes) {
+  UniqueFd fd(::memfd_create("sluice-pack", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Shorter than it is mapped it never becomes, whatever another process that has it does.
+  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
+      ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+    return no_memory(errno);
+  const Result<std::span<uint8_t>> mapped = map(fd.get(), bytes);
+  if (!mapped) return mapped.error();
+  return std::shared_ptr<PackMemory>(new PackMemory(std::move(fd), *mapped));
+}
+
+Result<std::shared_ptr<PackMemory>> PackMemory::adopt(UniqueFd fd, uint64_t bytes) {
+  struct stat info {};
+  const int seals = fd ? ::fcntl(fd.get(), F_GET_SEALS) : -1;
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(fd.get(), &info) != 0 ||
+      static_cast<uint64_t>(info.st_size) != bytes)
+    return Error{ErrorCode::kResources, "what the dataplane has under a pack's number is no pack"};
+  const Result<std::span<uint8_t>> mapped = map(fd.get(), bytes);
+  if (!mapped) return mapped.error();
+  return std::shared_ptr<PackMemory>(new PackMemory(std::move(fd), *mapped));
+}
+
+PackMemory::~PackMemory() { ::munmap(bytes_.data(), bytes_.size()); }
+
+Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, const catalog::File& pack) {
+  if (!pack.pack.list) return Error{ErrorCode::kInternal, "a pack without a list"};
+  Result<std::vector<Entry>> entries = tree::from_bytes(*pack.pack.list);
+  if (!entries) return entries.error();
+  const Result<std::optional<exports::SourceTree>> found = exports.open_tree(pack.path);
+  if (!found) return found.error();
+  if (!found->has_value())
+    return Error{ErrorCode::kSourceUnreadable, pack.path + ": is not the directory that it was"};
+  const tree::PackLayout layout = tree::layout_of(*entries);
+  if (layout.size_bytes != pack.size_bytes)
+    return Error{ErrorCode::kStorage, pack.shown + ": the journal's list is of another pack"};
+  Result<std::shared_ptr<PackMemory>> memory = PackMemory::make(pack.size_bytes);
+  if (!memory) return memory.error();
+  // Names arrive under that of the tree; here they are looked up in it.
+  const std::string& name = (*found)->name;
+  const size_t before = name.empty() ? 0 : name.size() + 1;
+  uint64_t at = layout.data_at;
+  for (Entry& entry : *entries) {
+    const std::span<uint8_t> place = (*memory)->bytes().subspan(at, entry.size_bytes);
+    at += entry.size_bytes;
+    if (entry.kind != EntryKind::kFile || entry.failure != Failure::kNone) continue;
+    const std::string path = entry.path.size() > before ? entry.path.substr(before) : entry.path;
+    entry.failure = read_file((*found)->fd.get(), path, entry, place);
+    if (entry.failure == Failure::kNone)
+      entry.digest = crc::compute(wire::CrcKind::kCrc64Ecma, 0, place.data(), place.size());
+  }
+  tree::write_index(*entries, (*memory)->bytes());
+  return memory;
+}
+
+std::string staging_name(const std::string& session_id, ObjectId object) {
+  return exports::temporary_name(
+      fmt::format("sluice-{}-{}", session_id.substr(0, kSessionDigits), object.value()));
+}
+
+Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& exports,
+                                                      const catalog::File& pack, const PackMemory& memory,
+                                                      const std::string& staging,
+                                                      const catalog::AskedNames* asked) {
+  Result<exports::DestinationTree> tree = exports.open_destination_tree(pack.path);
+  if (!tree) return tree.error();
+  auto unpacker = std::make_shared<exports::Unpacker>(
+      std::move(*tree), staging,
+      exports::Unpacker::Options{.overwrite = pack.overwrite, .verify = pack.verify});
+  if (Status status = unpacker->stage(memory.bytes(), asked); !status) return status.error();
+  return unpacker;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,52 @@
+// Packs in memory: filled from files at a source, unpacked into files at a destination (control/tree/pack.h).
+//
+// A pack lies in a file of memory (memfd), which the dataplane reads or writes as any other. What a process
+// that ends leaves of it is nothing: it is filled, or asked for, again.
+//
+// Blocking, on the pool.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "control/catalog/asked_names.h"
+#include "control/catalog/catalog.h"
+#include "control/exports/exports.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
+
+namespace sluice::runtime {
+
+class PackMemory {
+ public:
+  // Of so many zero bytes. kResources.
+  static Result<std::shared_ptr<PackMemory>> make(uint64_t bytes);
+  // Of a former control: kResources unless it is a pack's.
+  static Result<std::shared_ptr<PackMemory>> adopt(UniqueFd fd, uint64_t bytes);
+  ~PackMemory();
+  PackMemory(const PackMemory&) = delete;
+  PackMemory& operator=(const PackMemory&) = delete;
+
+  int fd() const { return fd_.get(); }
+  std::span<uint8_t> bytes() const { return bytes_; }
+
+ private:
+  PackMemory(UniqueFd fd, std::span<uint8_t> bytes) : fd_(std::move(fd)), bytes_(bytes) {}
+  const UniqueFd fd_;
+  const std::span<uint8_t> bytes_;
+};
+
+// Reads the files of a pack, as its list says. What is not as it was listed is in the pack as a failure.
+Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, const catalog::File& pack);
+
+// Where the names of a pack are staged.
+std::string staging_name(const std::string& session_id, ObjectId object);
+// Under `pack.path`. `asked`: which names may come, where this node asked for them; nullptr: any.
+Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& exports,
+                                                      const catalog::File& pack, const PackMemory& memory,
+                                                      const std::string& staging,
+                                                      const catalog::AskedNames* asked);
+
+}  // namespace sluice::runtime

@@ -1,0 +1,160 @@
+// What a source offers: is it what may be stored here?
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "control/catalog/asked_names.h"
+#include "control/transfer/destination_files.h"
+#include "dataplane/base/text.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr uint64_t kBytesTotalMax = 1ULL << 62;
+constexpr uint64_t kPackBytesMax = 1ULL << 30;
+
+bool good_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+using catalog::AskedNames;
+using catalog::last_name;
+
+bool answers(const OfferedFile& file, std::string_view path) {
+  if (path.starts_with(kMemoryPrefix)) return file.name == fmt::format("memory-{}", file.size_bytes);
+  return file.name == last_name(path);
+}
+
+}  // namespace
+
+Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish* wish,
+                                          uint32_t extent_bytes) {
+  extent_bytes_ = extent_bytes;
+  if (phase_ == FilesPhase::kIdle) {
+    offer_ = {.destination = part.destination,
+              .into_directory = part.into_directory,
+              .overwrite = part.overwrite,
+              .verify = part.verify};
+    phase_.change(FilesPhase::kOffer);
+  }
+  if (part.more && part.files.empty()) {
+    return Error{ErrorCode::kIncompatible, "the peer sends a part of an offer without a file"};
+  }
+  if (offer_.files.size() + part.files.size() > catalog::kFilesMax) {
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("the peer offers more than {} files", catalog::kFilesMax)};
+  }
+  offer_.files.insert(offer_.files.end(), part.files.begin(), part.files.end());
+  if (part.more) return false;
+  if (wish != nullptr) {  // what the operator here asked for, not what the peer says
+    offer_.destination = wish->destination;
+    offer_.into_directory = wish->into_directory;
+    offer_.overwrite = wish->overwrite;
+    offer_.verify = wish->verify;
+    if (Status status = check_asked_for(wish->paths); !status) return status.error();
+  }
+  if (Status status = check(offer_, extent_bytes); !status) return status.error();
+  if (agreed()) {
+    if (Status status = check_same(); !status) return status.error();
+  }
+  return true;
+}
+
+Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes) const {
+  const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
+  if (offer.files.empty()) return bad("the peer offers no file");
+  if (offer.destination.empty()) return Error{ErrorCode::kUsage, "no destination given"};
+  if (offer.files.size() > 1 && !offer.into_directory) {
+    return Error{ErrorCode::kUsage, fmt::format("{}: several files need a directory", offer.destination)};
+  }
+  uint64_t total = 0;
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < offer.files.size(); ++i) {
+    const OfferedFile& file = offer.files[i];
+    if (file.number != i || file.size_bytes > catalog::kFileBytesMax ||
+        (total += file.size_bytes) > kBytesTotalMax) {
+      return bad(fmt::format("the peer's offer of file {} is wrong", i));
+    }
+    if (Status status = check_file(file, i + 1 == offer.files.size()); !status) return status;
+    const bool deep = file.kind != catalog::FileKind::kFile || file.name.find('/') != std::string::npos;
+    if (deep && !offer.into_directory)
+      return Error{ErrorCode::kUsage, fmt::format("{}: a tree needs a directory", offer.destination)};
+    if (file.kind == catalog::FileKind::kFile && !names.insert(file.name).second && !discard_) {
+      return bad(fmt::format("the peer offers two files with the name \"{}\"", file.name));
+    }
+  }
+  if (total / extent_bytes > kExtentsMax) {
+    return Error{
+        ErrorCode::kResources,
+        fmt::format("{} bytes in extents of {} are too many for one session: raise dataplane.extent_bytes",
+                    total, extent_bytes)};
+  }
+  return {};
+}
+
+Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const {
+  const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
+  switch (file.kind) {
+    case catalog::FileKind::kFile:
+      if (good_name(file.name) || (file.name.find('/') != std::string::npos && catalog::good_path(file.name)))
+        return {};
+      return bad(fmt::format("the peer offers a file with the name \"{}\"", base::printable(file.name)));
+    case catalog::FileKind::kLastPack:
+      if (!is_last) return bad("the peer offers something behind the last pack of a tree");
+      [[fallthrough]];
+    case catalog::FileKind::kPack:
+      if (file.name.empty() && file.members != 0 && file.size_bytes <= kPackBytesMax) return {};
+      return bad("the peer offers a pack of files that is none");
+  }
+  return bad("the peer offers a file of a kind that is not known here: upgrade this node");
+}
+
+// The peer chooses neither how many files are stored here nor what they are called.
+Status DestinationFiles::check_asked_for(const std::vector<std::string>& paths) const {
+  const auto of_tree = [](const OfferedFile& file) {
+    return file.kind != catalog::FileKind::kFile || file.name.find('/') != std::string::npos;
+  };
+  // What is in packs is checked when they are unpacked.
+  if (std::any_of(offer_.files.begin(), offer_.files.end(), of_tree)) {
+    const AskedNames asked(paths);
+    for (const OfferedFile& file : offer_.files) {
+      if (file.kind != catalog::FileKind::kFile || asked.include(file.name)) continue;
+      return Error{ErrorCode::kIncompatible,
+                   fmt::format("the peer offers {}, which was not asked for: nothing is stored",
+                               base::printable(file.name))};
+    }
+    return {};
+  }
+  if (offer_.files.size() != paths.size()) {
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("the peer offers {} files where {} were asked for: nothing is stored",
+                             offer_.files.size(), paths.size())};
+  }
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (answers(offer_.files[i], paths[i])) continue;
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("the peer offers a file of another name where {} was asked for: nothing is stored",
+                    paths[i])};
+  }
+  return {};
+}
+
+Status DestinationFiles::check_same() const {
+  bool same = offer_.files.size() == catalog_.file_count();
+  for (uint32_t i = 0; same && i < offer_.files.size(); ++i) {
+    const OfferedFile& offered = offer_.files[i];
+    const catalog::File& known = catalog_.file(catalog::FileId(i));
+    same = offered.name == known.name && offered.size_bytes == known.size_bytes &&
+           offered.kind == known.kind && offered.members == known.pack.members &&
+           (offered.mtime_ns == known.mtime_ns || discard_);
+  }
+  if (same) return {};
+  return Error{ErrorCode::kIntegrity,
+               "the peer offers other files than this session began with: nothing was stored, begin another"};
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,275 @@
+// A transfer as an operator sees it, while it runs and from what the journal has of it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/transfer/transfer.h"
+
+namespace sluice::transfer {
+namespace {
+
+ViewState view_of_end(RecordState state) {
+  return state == RecordState::kSucceeded   ? ViewState::kSucceeded
+         : state == RecordState::kCancelled ? ViewState::kCancelled
+                                            : ViewState::kFailed;
+}
+
+void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* view) {
+  std::optional<uint64_t> source;
+  std::optional<uint64_t> destination;
+  if (job.source() != nullptr) {
+    source = job.source()->digest(object);
+    destination = job.source()->peer_digest(object);
+  } else {
+    source = job.destination()->source_digest(object);
+    destination = job.destination()->digest(object);
+  }
+  if (source) view->digest_source = control::digest_hex(kind, *source);
+  if (destination) view->digest_destination = control::digest_hex(kind, *destination);
+}
+
+uint32_t names_of(const catalog::File& file) { return file.packed() ? file.pack.members : 1; }
+
+void count_names(const catalog::File& file, bool done, NamesView* names) {
+  names->total += names_of(file);
+  if (done)
+    names->done +=
+        names_of(file) - std::min(names_of(file), file.pack.missing.failed + file.pack.missing.left_out);
+  names->failed += file.pack.missing.failed;
+  names->left_out += file.pack.missing.left_out;
+  for (const catalog::FailedName& name : file.pack.missing.names) {
+    if (names->failures.size() == kFailuresShown) return;
+    names->failures.push_back(name);
+  }
+}
+
+// What is not as it was wished for of a session that has succeeded.
+void note_shortfall(View* view) {
+  if (view->names.failed != 0) {
+    view->error =
+        Error{ErrorCode::kPartial,
+              fmt::format("{} of {} names did not arrive, all others did: see 'sluice session show', "
+                          "and send the same again to get what is missing",
+                          view->names.failed, view->names.total)};
+  } else if (view->deadline && view->deadline->late_ns != 0) {
+    view->error = late_error(*view->deadline);
+  }
+}
+
+}  // namespace
+
+Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) const {
+  const Leg& leg = *legs_.front();
+  Summary summary;
+  summary.bytes_done = job_.bytes_done(leg.lanes().figures());
+  if (phase_ < TransferPhase::kEnding || !job_.complete())
+    summary.bytes_done = std::max(summary.bytes_done, shown_bytes_done_);
+  summary.bytes_sent = before_.bytes_sent + all.bytes;
+  summary.chunks = before_.chunks + all.chunks;
+  summary.retransmits = before_.retransmits + all.retransmitted_chunks;
+  summary.duplicates = before_.duplicates + all.duplicate_chunks;
+  summary.crc_errors = before_.crc_errors + all.crc_errors;
+  summary.lost = before_.lost + all.network_lost;
+  summary.no_room = before_.no_room + all.no_room;
+  summary.rtt_ns = all.rtt_ns;
+  const uint64_t until_ns = times_.ended_ns != 0 ? times_.ended_ns : now_ns;
+  summary.elapsed_ns = times_.before_ns + until_ns - times_.started_ns;
+  if (times_.data_started_ns != 0) {
+    const uint64_t data_until_ns = times_.data_ended_ns != 0 ? times_.data_ended_ns : now_ns;
+    summary.data_elapsed_ns = times_.data_before_ns + data_until_ns - times_.data_started_ns;
+  }
+  summary.attempts = attempts_;
+  if (job_.source() != nullptr) {
+    const uint64_t sent = summary.bytes_sent + summary.retransmits * leg.agreement().chunk_bytes;
+    summary.bytes_resent = sent - std::min(sent, job_.bytes_total());
+  }
+  summary.device = device_;
+  return summary;
+}
+
+ViewState Transfer::view_state() const {
+  const Leg& leg = *legs_.front();
+  if (outcome_) return view_of_end(*outcome_);
+  switch (phase_) {
+    case TransferPhase::kPaused:
+      return ViewState::kPaused;
+    case TransferPhase::kQueued:
+      return turn_.place <= Place::kAside ? ViewState::kWaiting : ViewState::kQueued;
+    case TransferPhase::kResting:
+    case TransferPhase::kRecovering:
+    case TransferPhase::kForgetting:
+      return ViewState::kWaiting;
+    case TransferPhase::kEnding:
+      return ViewState::kFinishing;
+    case TransferPhase::kActive:
+      break;
+    default:
+      return ViewState::kNegotiating;
+  }
+  switch (leg.phase()) {
+    case LegPhase::kDataplane:
+    case LegPhase::kPeer:
+    case LegPhase::kForgetting:
+      return ViewState::kWaiting;
+    case LegPhase::kMoving:
+      return ViewState::kTransferring;
+    case LegPhase::kHandshake:
+      if (leg.queued()) return ViewState::kQueued;
+      return leg.handshake_phase() == HandshakePhase::kCalling ? ViewState::kConnecting
+                                                               : ViewState::kNegotiating;
+    case LegPhase::kAdopting:
+      return ViewState::kNegotiating;
+    default:
+      return ViewState::kFinishing;
+  }
+}
+
+std::string Transfer::waiting_for() const {
+  const Leg& leg = *legs_.front();
+  switch (phase_) {
+    case TransferPhase::kPaused:
+      return "an operator: 'sluice session continue " + job_.id.substr(0, 8) + "'";
+    case TransferPhase::kQueued:
+      if (job_.initiator || turn_.place == Place::kAsked || turn_.place == Place::kWaiting) return "its turn";
+      return leg.attached() ? "node " + leg.peer_name() : "sluice-dataplane of this node";
+    case TransferPhase::kResting:
+      if (!leg.attached()) return "sluice-dataplane of this node";
+      return rest_->name;
+    case TransferPhase::kActive:
+      return leg.waiting_for();
+    case TransferPhase::kNoting:
+    case TransferPhase::kEnding:
+      return "journal";
+    case TransferPhase::kRecovering:
+      return "a look at its unfinished files";
+    case TransferPhase::kForgetting:
+      return "unfinished files to be removed";
+    default:
+      return "";  // it has ended, or this control leaves it
+  }
+}
+
+std::vector<FileView> Transfer::file_views() const {
+  std::vector<FileView> views;
+  const catalog::Catalog* const catalog = job_.catalog();
+  if (catalog == nullptr && job_.request) {  // nothing is agreed upon yet: what was asked for
+    for (const std::string& path : job_.request->source_paths) {
+      FileView view{.object = static_cast<uint32_t>(views.size())};
+      view.source = path;
+      view.destination = job_.request->destination;
+      views.push_back(std::move(view));
+    }
+  }
+  for (uint32_t i = 0; catalog != nullptr && i < catalog->object_count(); ++i) {
+    const ObjectId object(i);
+    const bool source = job_.source() != nullptr;
+    for (const catalog::File& file : catalog->files_of(object)) {
+      FileView view{.object = i, .size_bytes = file.size_bytes, .names = names_of(file)};
+      view.source = source ? file.shown : file.name;
+      view.destination = source ? file.peer_path : file.shown;
+      view.bytes_done = source ? job_.source()->bytes_done(object) : job_.destination()->bytes_done(object);
+      view.done = source ? job_.source()->done(object) : job_.destination()->done(object);
+      add_digests(job_, object, job_.terms->crc_kind, &view);
+      views.push_back(std::move(view));
+    }
+  }
+  return views;
+}
+
+View Transfer::view(uint64_t now_ns) const {
+  View view = overview(now_ns);
+  view.files = file_views();
+  return view;
+}
+
+View Transfer::overview(uint64_t now_ns) const {
+  const Leg& leg = *legs_.front();
+  View view;
+  view.id = job_.id;
+  view.state = view_state();
+  view.initiator = job_.initiator;
+  view.role = job_.role;
+  view.peer = leg.peer_name();
+  view.bytes_total = job_.bytes_total();
+  view.summary = summary(leg.lanes().all_figures(), now_ns);
+  if (leg.moving()) view.rate_bps = leg.watch().rate_bps();
+  view.lanes = leg.agreement().lanes;
+  view.chunk_bytes = leg.agreement().chunk_bytes;
+  if (view.lanes != 0) view.chunk_reason = rate::size_reason_name(leg.agreement().chunk_reason);
+  if (job_.role == Role::kSource && leg.agreement().chunk_auto) {
+    const rate::SizeCurve* const curve =
+        settings_.paths->sizes().measured(leg.peer_name(), leg.agreement().ip4(), now_ns);
+    if (curve != nullptr) view.sizes = *curve;
+  }
+  if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
+  if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
+  view.rate_limit_bps = leg.agreement().rate_bps;
+  if (job_.limit_bps != 0) view.rate_limit_bps = std::min(view.rate_limit_bps, job_.limit_bps);
+  if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
+  if (job_.source() != nullptr && job_.source()->rate() != nullptr && leg.moving()) {
+    view.rate_limit_bps = job_.source()->rate()->cap_bps();
+    view.rate_condition = job_.source()->rate()->condition();
+    view.rate_state = rate::condition_name(*view.rate_condition);
+  }
+  view.started_unix_ns = times_.started_unix_ns;
+  view.waiting_for = waiting_for();
+  view.error = error_ && phase_ >= TransferPhase::kEnding ? error_ : held_;
+  view.deadline = deadline_view(now_ns);
+  for (uint32_t i = 0; job_.has_end() && i < job_.catalog()->object_count(); ++i) {
+    const ObjectId object(i);
+    const bool done =
+        job_.source() != nullptr ? job_.source()->done(object) : job_.destination()->done(object);
+    for (const catalog::File& file : job_.catalog()->files_of(object)) count_names(file, done, &view.names);
+  }
+  if (outcome_ == RecordState::kSucceeded) note_shortfall(&view);
+  return view;
+}
+
+View view_of(const Saved& saved) {
+  const Record& record = saved.record;
+  View view;
+  view.id = record.id;
+  view.state = view_of_end(record.state);
+  view.initiator = record.initiator;
+  view.role = record.role;
+  const LegRecord& leg = record.legs.front();
+  view.peer = leg.peer;
+  const bool source = record.role == Role::kSource;
+  uint32_t object = 0;
+  for (const catalog::File& file : saved.files) {
+    const bool done = file.state == catalog::FileState::kDone;
+    FileView one{.object = object++, .size_bytes = file.size_bytes, .done = done, .names = names_of(file)};
+    count_names(file, done, &view.names);
+    one.source = source ? file.shown : file.name;
+    one.destination = source ? file.peer_path : file.shown;
+    one.bytes_done = done ? file.size_bytes : 0;
+    if (done && leg.agreement) {
+      one.digest_source = one.digest_destination = control::digest_hex(leg.agreement->crc_kind, file.digest);
+    }
+    view.bytes_total += file.size_bytes;
+    view.files.push_back(std::move(one));
+  }
+  view.summary = record.summary;
+  if (leg.agreement) {
+    view.lanes = leg.agreement->lanes;
+    view.chunk_bytes = leg.agreement->chunk_bytes;
+    view.chunk_reason = rate::size_reason_name(leg.agreement->chunk_reason);
+    view.crc = wire::crc_kind_name(leg.agreement->crc_kind);
+    view.protection = wire::protection_name(leg.agreement->protection);
+    view.rate_limit_bps = leg.agreement->rate_bps;
+    view.rate_mode = rate::mode_name(leg.agreement->mode);
+  }
+  view.started_unix_ns = record.started_unix_ns;
+  view.error = record.error;
+  const bool succeeded = record.state == RecordState::kSucceeded;
+  if (succeeded) note_shortfall(&view);
+  if (!record.request) return view;
+  view.deadline =
+      deadline_of_end(record.request->options.deadline_unix_ns,
+                      record.started_unix_ns + static_cast<int64_t>(record.summary.elapsed_ns), succeeded);
+  if (succeeded) note_shortfall(&view);
+  return view;
+}
+
+}  // namespace sluice::transfer

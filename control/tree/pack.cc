@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/tree/pack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "control/proto/journal.pb.h"
+#include "control/proto/peer.pb.h"
+#include "dataplane/base/check.h"
+#include "dataplane/base/text.h"
+#include "dataplane/core/wire.h"
+
+namespace sluice::tree {
+namespace {
+
+using catalog::EntryKind;
+using catalog::Failure;
+using catalog::good_path;
+
+constexpr uint64_t kMagic = 0x534c5549'43455031;  // "SLUICEP1"
+// Of one entry beside its path and target: tags, lengths and numbers, each as long as it can become.
+constexpr uint64_t kEntryBytesMax = 72;
+
+Error wrong(std::string what) { return {ErrorCode::kIncompatible, "a pack of files " + std::move(what)}; }
+
+void put(const Entry& from, peer::PackEntry* to) {
+  to->set_path(from.path);
+  to->set_kind(static_cast<peer::PackEntry::Kind>(from.kind));
+  to->set_size(from.size_bytes);
+  to->set_mode(from.mode);
+  to->set_mtime_ns(from.mtime_ns);
+  to->set_target(from.target);
+  to->set_digest(from.digest);
+  to->set_failure(static_cast<uint32_t>(from.failure));
+}
+
+Entry take(const peer::PackEntry& from) {
+  return {.path = from.path(),
+          .kind = static_cast<EntryKind>(std::clamp(static_cast<int>(from.kind()), 0, 255)),
+          .size_bytes = from.size(),
+          .mode = from.mode() & 07777,
+          .mtime_ns = from.mtime_ns(),
+          .target = from.target(),
+          .digest = from.digest(),
+          .failure = catalog::failure_of(from.failure())};
+}
+
+// What an honest source can have written.
+Status check(const Entry& entry) {
+  if (!good_path(entry.path)) return wrong(fmt::format("has the path \"{}\"", base::printable(entry.path)));
+  if (static_cast<uint8_t>(entry.kind) >= catalog::kEntryKinds)
+    return wrong(fmt::format("has {} of a kind that is not known here", base::printable(entry.path)));
+  if (entry.kind != EntryKind::kFile && entry.size_bytes != 0)
+    return wrong(fmt::format("has bytes for {}, which is no file", base::printable(entry.path)));
+  if (entry.kind == EntryKind::kHardLink && !good_path(entry.target))
+    return wrong(fmt::format("links {} to a path outside", base::printable(entry.path)));
+  const bool target_is_good =
+      !entry.target.empty() && entry.target.size() < 4096 && entry.target.find('\0') == std::string::npos;
+  if (entry.kind == EntryKind::kSymlink && !target_is_good && entry.failure == Failure::kNone)
+    return wrong(fmt::format("has the link {} to nothing", base::printable(entry.path)));
+  return {};
+}
+
+}  // namespace
+
+uint64_t bytes_in_pack(const Entry& entry) {
+  return kEntryBytesMax + entry.path.size() + entry.target.size() + entry.size_bytes;
+}
+
+PackLayout layout_of(std::span<const Entry> entries) {
+  PackLayout layout;
+  for (const Entry& entry : entries) {
+    layout.data_at += bytes_in_pack(entry) - entry.size_bytes;
+    layout.size_bytes += bytes_in_pack(entry);
+  }
+  return layout;
+}
+
+void write_index(std::span<const Entry> entries, std::span<uint8_t> pack) {
+  const PackLayout layout = layout_of(entries);
+  peer::PackIndex index;
+  for (const Entry& entry : entries) put(entry, index.add_entries());
+  const size_t bytes = index.ByteSizeLong();
+  CHECK(kPackHeadBytes + bytes <= layout.data_at && layout.size_bytes <= pack.size(),
+        "an index is never longer than was thought");
+  wire::store_be64(pack.data(), kMagic);
+  wire::store_be64(pack.data() + 8, bytes);
+  wire::store_be64(pack.data() + 16, layout.data_at);
+  CHECK(index.SerializeToArray(pack.data() + kPackHeadBytes, static_cast<int>(bytes)), "there is room");
+}
+
+Result<Index> read_index(std::span<const uint8_t> pack) {
+  if (pack.size() < kPackHeadBytes || wire::load_be64(pack.data()) != kMagic)
+    return wrong("does not begin as one");
+  const uint64_t index_bytes = wire::load_be64(pack.data() + 8);
+  Index index{.entries = {}, .data_at = wire::load_be64(pack.data() + 16)};
+  const uint64_t room = pack.size() - kPackHeadBytes;
+  if (pack.size() > kPackBytesMax || index_bytes > room || index.data_at > pack.size() ||
+      index.data_at < kPackHeadBytes + index_bytes)
+    return wrong("has an index that reaches beyond it");
+  peer::PackIndex from;
+  if (!from.ParseFromArray(pack.data() + kPackHeadBytes, static_cast<int>(index_bytes)) ||
+      from.entries_size() > static_cast<int>(kEntriesMax))
+    return wrong("has an index that cannot be read");
+  uint64_t left = pack.size() - index.data_at;
+  for (const peer::PackEntry& each : from.entries()) {
+    index.entries.push_back(take(each));
+    if (const Status status = check(index.entries.back()); !status) return status.error();
+    const uint64_t size_bytes = index.entries.back().size_bytes;
+    if (size_bytes > left) return wrong("has an index that tells of more bytes than there are");
+    left -= size_bytes;
+  }
+  return index;
+}
+
+std::string to_bytes(std::span<const Entry> entries) {
+  journal::PackList list;
+  for (const Entry& entry : entries) {
+    journal::PackMember* const member = list.add_members();
+    put(entry, member->mutable_entry());
+    member->set_ctime_ns(entry.ctime_ns);
+  }
+  return list.SerializeAsString();
+}
+
+Result<std::vector<Entry>> from_bytes(std::string_view bytes) {
+  journal::PackList list;
+  if (!list.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return Error{ErrorCode::kStorage, "the journal's list of a pack cannot be read"};
+  std::vector<Entry> entries;
+  for (const journal::PackMember& member : list.members()) {
+    entries.push_back(take(member.entry()));
+    entries.back().ctime_ns = member.ctime_ns();
+    if (const Status status = check(entries.back()); !status) return status.error();
+  }
+  return entries;
+}
+
+}  // namespace sluice::tree

@@ -1,0 +1,72 @@
+// Divides what a tree holds into objects: files that are large by themselves, all others in packs.
+//
+// Packs come first, then the large files, then the last pack: so the many names of the packs are written
+// while the large files' bytes are on their way, and hard links and the times of directories come when all
+// that they concern is there.
+//
+// With the number of packs and of large files both limits grow, so that whatever a tree holds fits into a
+// session.
+//
+// Pure. A pack's list is kept as bytes, some sixty for each name.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/catalog/catalog.h"
+#include "control/tree/pack.h"
+#include "dataplane/base/error.h"
+
+namespace sluice::tree {
+
+struct PackerLimits {
+  uint64_t large_bytes = 1U << 20;  // a file that is longer is an object of its own
+  uint64_t pack_bytes = 4U << 20;
+  uint32_t pack_entries = 4096;
+};
+
+class Packer {
+ public:
+  explicit Packer(PackerLimits limits = {}) : limits_(limits) {}
+
+  // Of all that follow: `path` by which the directory is opened again, `shown` for people, `prefix` under
+  // which its names arrive; empty: as they are.
+  void begin_tree(std::string path, std::string shown, std::string prefix);
+  void add(catalog::Entry entry);
+
+  struct Large {
+    catalog::File file;
+    catalog::Entry entry;
+  };
+  // Files that become objects of their own. What cannot be opened is given back to add(), with its failure.
+  std::vector<Large> take_large();
+  // The packs but the last one, then the last one: nothing is added behind them.
+  std::vector<catalog::File> take_packs();
+  catalog::File take_last();
+  size_t large_count() const { return large_.size(); }
+  bool has_last() const { return !links_.empty() || !directories_.empty(); }
+
+ private:
+  struct Tree {
+    std::string path;
+    std::string shown;
+    std::string prefix;
+  };
+  std::string arriving(const std::string& path) const;
+  catalog::File pack_of(const std::vector<catalog::Entry>& entries, catalog::FileKind kind) const;
+  void close_pack();
+  void grow();
+
+  PackerLimits limits_;
+  Tree tree_;
+  std::vector<catalog::Entry> open_;  // the pack that is being filled
+  uint64_t open_bytes_ = kPackHeadBytes;
+  std::vector<catalog::File> packs_;
+  std::vector<Large> large_;
+  std::vector<catalog::Entry> links_;
+  std::vector<catalog::Entry> directories_;
+};
+
+}  // namespace sluice::tree

@@ -1,0 +1,232 @@
+# Directories from node to node: what arrives is what was sent, whatever fell over meanwhile.
+# SPDX-License-Identifier: Apache-2.0
+import os
+import random
+import shutil
+import stat
+
+import pytest
+from harness import wait_until
+from transfers import MIB, forget, last_session, temporary_files
+
+PARTIAL = 21
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    return make_pair(bytes_needed=1 << 30)
+
+
+def state_of(root):
+    """Everything beneath a directory that is to be kept, by path."""
+    state = {}
+    root = os.fsencode(root)
+    for directory, directories, files in os.walk(root):
+        for name in directories + files:
+            path = os.path.join(directory, name)
+            info = os.lstat(path)
+            kind = stat.S_IFMT(info.st_mode)
+            what = None
+            if kind == stat.S_IFLNK:
+                what = os.readlink(path)
+            elif kind == stat.S_IFREG:
+                with open(path, "rb") as file:
+                    what = file.read()
+            mode = None if kind == stat.S_IFLNK else info.st_mode & 0o777
+            links = info.st_nlink if kind == stat.S_IFREG else None
+            state[os.path.relpath(path, root)] = (kind, mode, info.st_mtime_ns, what, links)
+    return state
+
+
+def make_tree(root, files=600, seed=1, large=1):
+    """Files of many sizes, times and modes in nested directories, links of each kind, odd names, empty ones."""
+    draw = random.Random(seed)
+    root.mkdir()
+    for i in range(files):
+        directory = root / f"d{i % 7}" / f"e{i % 11}"
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"f{i}"
+        path.write_bytes(draw.randbytes(draw.choice([0, 1, 100, 4096, 4097, 70_000])))
+        os.chmod(path, draw.choice([0o644, 0o600, 0o755, 0o400]))
+        os.utime(path, ns=(1, draw.randrange(-10**18, 2 * 10**18)))
+    for i in range(large):
+        (root / "d1" / f"large{i}").write_bytes(draw.randbytes(3 * MIB + 17))
+    os.symlink("/nowhere/at/all", root / "dangling")
+    os.symlink("d1/e1", root / "within")
+    os.link(root / "d0" / "e0" / "f0", root / "hard")
+    (root / "nothing in it").mkdir(mode=0o500)
+    with open(os.fsencode(root) + b"/\xff\xfe\n\x1b[31m", "wb") as odd:
+        odd.write(b"odd")
+    (root / ("n" * 255)).write_bytes(b"long")
+    for i, directory in enumerate(sorted(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())):
+        os.utime(directory, ns=(1, 10**18 + i))
+    os.utime(root, ns=(1, 123_456_789))
+
+
+@pytest.fixture
+def tree(pair):
+    root = pair.a.export() / "tree"
+    make_tree(root)
+    yield root
+    for place in (root, pair.a.export() / "back", *pair.b.export().iterdir()):
+        forget_tree(place)
+    for node in pair.nodes:
+        assert not list(temporary_files(node))
+
+
+def forget_tree(path):
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif path.exists():
+        forget(path)
+
+
+def same(one, other):
+    left, right = state_of(one), state_of(other)
+    assert left.keys() == right.keys()
+    differ = {path: (left[path], right[path]) for path in left if left[path] != right[path]}
+    assert not differ, {path: (a[:3], b[:3]) for path, (a, b) in list(differ.items())[:3]}
+
+
+def names_of(node):
+    return last_session(node)["names"]
+
+
+def test_a_tree_arrives_as_it_is_and_comes_back(pair, tree):
+    pair.a.must("send", tree, "b:data/")
+    same(tree, pair.b.export() / "tree")
+    assert os.stat(pair.b.export() / "tree").st_mtime_ns == 123_456_789
+    for node in pair.nodes:
+        names = names_of(node)
+        assert names["total"] == names["done"] == len(state_of(tree)) + 1, names
+        assert names["failed"] == names["left_out"] == 0 and names["missing"] == []
+    (pair.a.export() / "back").mkdir()
+    pair.a.must("get", "b:data/tree", pair.a.export() / "back")
+    same(tree, pair.a.export() / "back" / "tree")
+
+
+def test_of_a_path_that_ends_in_a_slash_only_what_is_in_it(pair, tree):
+    target = pair.b.export() / "into"
+    target.mkdir()
+    before = os.stat(target).st_mode
+    pair.a.must("send", f"{tree}/", "b:data/into/")
+    same(tree, target)
+    assert os.stat(target).st_mode == before
+
+
+def test_what_stands_there_is_kept_unless_it_is_to_be_replaced(pair, tree):
+    there = pair.b.export() / "tree" / "d1" / "e1" / "f1"
+    there.parent.mkdir(parents=True)
+    there.write_bytes(b"mine")
+    (pair.b.export() / "tree" / "d2").write_bytes(b"a file where a directory is to be")
+    result = pair.a.sluice("send", tree, "b:data/")
+    assert result.returncode == PARTIAL, result.stderr
+    assert "tree/d1/e1/f1: exists" in result.stdout
+    assert there.read_bytes() == b"mine"
+    for node in pair.nodes:
+        names = names_of(node)
+        assert names["failed"] == len(names["missing"]) > 1
+        assert {"path": "tree/d1/e1/f1", "reason": "exists at the destination; replace it with --overwrite"} in names["missing"]
+        assert all(name["path"] == "tree/d1/e1/f1" or name["path"].startswith("tree/d2") for name in names["missing"])
+    (pair.b.export() / "tree" / "d2").unlink()
+    pair.a.must("send", tree, "b:data/", "--overwrite")
+    same(tree, pair.b.export() / "tree")
+
+
+def test_the_same_again_changes_nothing_but_what_is_missing(pair, tree):
+    (tree / "d1" / "large0").unlink()  # large ones are refused as a single file is
+    pair.a.must("send", tree, "b:data/")
+    gone = pair.b.export() / "tree" / "d3" / "e3" / "f3"
+    gone.unlink()
+    pair.a.must("send", tree, "b:data/")
+    same(tree, pair.b.export() / "tree")
+
+
+def test_what_is_no_file_is_left_out_and_named(pair, tree):
+    os.mkfifo(tree / "pipe")
+    result = pair.a.sluice("send", tree, "b:data/")
+    assert result.returncode == 0, result.stderr
+    assert "missing: tree/pipe: is a device, a pipe or a socket" in result.stdout
+    assert names_of(pair.b)["left_out"] == 1
+    (tree / "pipe").unlink()
+    os.utime(tree, ns=(1, 123_456_789))
+    same(tree, pair.b.export() / "tree")
+
+
+def test_a_link_in_place_of_a_directory_is_not_followed(pair, tree):
+    outside = pair.b.directory / "outside"
+    outside.mkdir()
+    (pair.b.export() / "tree").mkdir()
+    os.symlink(outside, pair.b.export() / "tree" / "d3")
+    result = pair.a.sluice("send", tree, "b:data/")
+    assert result.returncode == PARTIAL
+    assert not list(outside.iterdir())
+    assert all(name["path"].startswith("tree/d3") for name in names_of(pair.a)["missing"])
+
+
+def test_a_destination_that_is_no_directory_is_refused(pair, tree):
+    (pair.b.export() / "file").write_bytes(b"mine")
+    for target in ("b:data/file", "b:data/not/there/"):
+        result = pair.a.sluice("send", tree, target)
+        assert result.returncode not in (0, PARTIAL), result.stdout
+        assert "directory" in result.stderr
+    assert (pair.b.export() / "file").read_bytes() == b"mine"
+
+
+def test_into_null(pair, tree):
+    pair.a.must("send", tree, "b:null:")
+    assert not (pair.b.export() / "tree").exists()
+
+
+def kill_control(node):
+    node.control.kill()
+    node.start_control()
+
+
+def kill_dataplane(node):
+    node.dataplane.kill()
+    node.start_dataplane()
+
+
+def kill_both(node):
+    node.control.kill()
+    kill_dataplane(node)
+    node.start_control()
+
+
+@pytest.mark.parametrize("kill", [kill_control, kill_dataplane, kill_both])
+@pytest.mark.parametrize("side", [0, 1])
+def test_whatever_ends_in_the_middle_the_tree_is_whole_at_the_end(pair, kill, side):
+    root = pair.a.export() / "tree"
+    make_tree(root, files=3000, seed=side, large=3)
+    pair.a.must("send", root, "b:data/", "--rate", "200M", "--detach")
+    target = pair.b.export() / "tree"
+    for _ in range(2):
+        known = len(state_of(target)) if target.exists() else 0
+        wait_until(lambda known=known: target.exists() and len(state_of(target)) > known, 60, "more names")
+        kill(pair.nodes[side])
+    wait_until(lambda: last_session(pair.a)["state"] == "succeeded", 120, "the end of the session")
+    same(root, target)
+    names = names_of(pair.a)
+    assert names["failed"] == 0 and names["done"] == names["total"]
+    wait_until(lambda: not any(list(temporary_files(node)) for node in pair.nodes), 10, "no temporary file")
+    for place in (root, target):
+        shutil.rmtree(place)
+
+
+def test_a_session_that_is_cancelled_leaves_whole_files_and_no_others(pair):
+    root = pair.a.export() / "tree"
+    make_tree(root, files=2000, large=0)
+    pair.a.must("send", root, "b:data/", "--rate", "50M", "--detach")
+    target = pair.b.export() / "tree"
+    wait_until(target.exists, 60, "the first names")
+    session = last_session(pair.a)["id"]
+    pair.a.must("session", "cancel", session)
+    wait_until(lambda: last_session(pair.b)["state"] in ("cancelled", "failed"), 30, "the end at the other node")
+    wait_until(lambda: not list(temporary_files(pair.b)), 10, "no temporary file")
+    sent, arrived = state_of(root), state_of(target)
+    for path, (kind, _mode, mtime_ns, what, _links) in arrived.items():
+        if kind == stat.S_IFREG:
+            assert (mtime_ns, what) == (sent[path][2], sent[path][3]), path
+    for place in (root, target):
+        shutil.rmtree(place)
