@@ -113,7 +113,7 @@ class Exports {
   // The directory into which a tree comes. kStorage when there is none.
   Result<DestinationTree> open_destination_tree(std::string_view path) const;
   // `relative` beneath it, made where it is missing; its path.
-  Result<std::string> make_directory(std::string_view destination, const std::string& relative) const;
+  Result<std::string> make_directories_for(std::string_view destination, const std::string& relative) const;
   Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;

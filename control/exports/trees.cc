@@ -45,7 +45,8 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path) co
   return lookup_error(location->absolute, errno, ErrorCode::kStorage);
 }
 
-Result<std::string> Exports::make_directory(std::string_view destination, const std::string& relative) const {
+Result<std::string> Exports::make_directories_for(std::string_view destination,
+                                                  const std::string& relative) const {
   const Result<DestinationTree> tree = open_destination_tree(destination);
   if (!tree) return tree.error();
   const std::string path = tree->path + "/" + relative;

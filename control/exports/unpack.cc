@@ -230,11 +230,7 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
     if (::renameat(from, staged.c_str(), parent, name.c_str()) == 0) return Failure::kNone;
     return told(entry.path, errno);
   }
-  if (::renameat2(from, staged.c_str(), parent, name.c_str(), RENAME_NOREPLACE) == 0) return Failure::kNone;
-  if (errno == EINVAL || errno == ENOSYS) {
-    // A file system without RENAME_NOREPLACE: a link never replaces either.
-    if (::linkat(from, staged.c_str(), parent, name.c_str(), 0) == 0) return Failure::kNone;
-  }
+  if (rename_between(from, staged, parent, name, false)) return Failure::kNone;
   if (errno == EEXIST) return same_as(entry, parent, name, staged);
   return told(entry.path, errno);
 }

@@ -33,7 +33,8 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
     spec.path = wanted.destination;
     spec.is_directory = wanted.into_directory;
     if (const size_t slash = file.name.rfind('/'); slash != std::string::npos) {
-      Result<std::string> directory = exports.make_directory(wanted.destination, file.name.substr(0, slash));
+      Result<std::string> directory =
+          exports.make_directories_for(wanted.destination, file.name.substr(0, slash));
       if (!directory) return directory.error();
       spec.path = std::move(*directory);
       spec.name = file.name.substr(slash + 1);
@@ -216,6 +217,7 @@ void TransferFiles::let_go(ObjectId object) {
 }
 
 void TransferFiles::perform(const transfer::ReadBackObject& effect) {
+  if (file(effect.object).packed()) return read_back_pack(effect);
   const Destination open = destination(effect.object);
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   services_->pool.run(

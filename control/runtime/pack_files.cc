@@ -30,20 +30,27 @@ void TransferFiles::closed(ObjectId object) {
   if (!is_destination()) packs_.erase(object);
 }
 
+Result<uint64_t> TransferFiles::crc_of_pack(ObjectId object, recovery::Range range) const {
+  const auto pack = packs_.find(object);
+  if (pack == packs_.end() || range.end() > pack->second.memory->bytes().size())
+    return Error{ErrorCode::kStorage, "the pack is not in memory any more"};
+  return crc::compute(transfer_.job().terms->crc_kind, 0, pack->second.memory->bytes().data() + range.offset,
+                      range.length);
+}
+
 // What the journal does not know of a pack that was sent is summed in memory, where it is filled again if
 // need be.
 void TransferFiles::read_extent(const transfer::ReadExtent& effect) {
-  make_ready(effect.object, [self = shared_from_this(), effect](Status status) {
+  make_ready(effect.object, [self = shared_from_this(), effect](const Status& status) {
     transfer::ExtentRead read{.object = effect.object, .extent = effect.extent, .crc = uint64_t{0}};
-    if (status) {
-      const std::span<const uint8_t> bytes = self->packs_[effect.object].memory->bytes();
-      read.crc = crc::compute(self->transfer_.job().terms->crc_kind, 0, bytes.data() + effect.range.offset,
-                              effect.range.length);
-    } else {
-      read.crc = status.error();
-    }
+    read.crc = status ? self->crc_of_pack(effect.object, effect.range) : Result<uint64_t>(status.error());
     self->post(std::move(read));
   });
+}
+
+void TransferFiles::read_back_pack(const transfer::ReadBackObject& effect) {
+  post(transfer::ObjectReadBack{
+      .object = effect.object, .range = effect.range, .crc = crc_of_pack(effect.object, effect.range)});
 }
 
 void TransferFiles::adopt_pack(ObjectId object, UniqueFd fd) {

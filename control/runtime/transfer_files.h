@@ -68,6 +68,8 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   void let_go(ObjectId object);  // its descriptors
   // Of packs, in pack_files.cc.
   void read_extent(const transfer::ReadExtent& effect);
+  void read_back_pack(const transfer::ReadBackObject& effect);
+  Result<uint64_t> crc_of_pack(ObjectId object, recovery::Range range) const;
   void adopt_pack(ObjectId object, UniqueFd fd);
   void finish_pack(ObjectId object);
   void name_pack(ObjectId object);

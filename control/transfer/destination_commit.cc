@@ -63,7 +63,9 @@ Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& 
       return {};
     case CommitAction::kNote:
       files_.let_go(object);
-      journal_state(object, Entry::kNamed, catalog::FileState::kDone, Durability::kProcess, out);
+      // If the note is lost, a file under its final name says the same. Of a pack nothing does.
+      journal_state(object, Entry::kNamed, catalog::FileState::kDone,
+                    packed(object) ? Durability::kPower : Durability::kProcess, out);
       return {};
     case CommitAction::kTell:
       return named(object, out);
@@ -97,7 +99,7 @@ void DestinationEnd::journal_extents(ObjectId object, Effects& out) {
   pending_.ask(WriteJournal{.entry = Entry::kExtents,
                             .object = object,
                             .batch = std::move(batch),
-                            .durability = Durability::kPower},
+                            .durability = packed(object) ? Durability::kProcess : Durability::kPower},
                out);
 }
 
@@ -116,8 +118,11 @@ void DestinationEnd::journal_state(ObjectId object, Entry entry, catalog::FileSt
       out);
 }
 
+// A pack is in memory: nothing of it is durable before all of it is, which FileDone says.
 void DestinationEnd::report_durable(ObjectId object, Effects& out) {
+  const bool in_memory = packed(object) && !files_.discards();
   in_parts(receiver_->journalled(object), [&](std::vector<recovery::Range> ranges) {
+    if (in_memory) return;
     say(PartitionDone{.object = object, .ranges = std::move(ranges)}, out);
   });
 }

@@ -92,6 +92,7 @@ class DestinationEnd {
   void journal_suspect(ObjectId object, Entry entry, Effects& out);
   void report_durable(ObjectId object, Effects& out);
   Status named(ObjectId object, Effects& out);
+  bool packed(ObjectId object) const { return catalog().files_of(object).front().packed(); }
   bool waits_for_others(ObjectId object) const;
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);
