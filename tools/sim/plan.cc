@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "dataplane/lane/worker_resources.h"
 #include "tools/sim/random.h"
@@ -291,8 +290,6 @@ std::vector<std::string> break_names() {
   return names;
 }
 
-uint64_t Plan::bytes() const { return std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}); }
-
 Plan make_plan(uint64_t seed) {
   Plan p;
   p.seed = seed;
@@ -333,16 +330,17 @@ Plan make_plan(uint64_t seed) {
   make_narrow(p, narrow);
   Random modes(seed, 7);
   if (modes.chance(500'000)) p.rate_mode = modes.chance(700'000) ? rate::Mode::kAdaptive : rate::Mode::kCubic;
-  // Declared, whether it is so or not: what is lost is then repeated unasked.
+  // Declared, whether it is so or not: what is lost is then repeated.
   if (modes.chance(100'000)) p.expected_loss_ppm = static_cast<uint32_t>(modes.between(100'000, 950'000));
   Random nats(seed, 9);
   make_nat(p, nats);
   choose_protection(&p);
+  choose_packs(&p);
   return p;
 }
 
 std::string Plan::text() const {
-  std::string out = fmt::format("seed {}\nfiles {}\n", seed, fmt::join(sizes, " "));
+  std::string out = fmt::format("seed {}\nfiles {} packs {}\n", seed, fmt::join(sizes, " "), packs);
   out += fmt::format("extent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
                      extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "control/catalog/catalog.h"
 #include "control/rate/mode.h"
 #include "dataplane/core/wire.h"
 #include "tools/wire/settings.h"
@@ -97,6 +99,7 @@ struct Plan {
   wire::CrcKind crc = wire::CrcKind::kCrc64Ecma;
   std::array<wire::Protection, 2> protection{};  // the least that each node wants
   uint32_t key_epoch_bits = 12;
+  bool packs = false;  // some files are packs: in memory at the destination, until they get their names
   bool udp_checksum = false;
   bool direct = true;
   uint64_t rate_bps = 1'000'000'000;
@@ -153,7 +156,7 @@ struct Plan {
   uint64_t safety_ns = 500'000'000;  // faults end then
   uint64_t healed_ns_max = 120'000'000'000;
 
-  uint64_t bytes() const;
+  uint64_t bytes() const { return std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}); }
   // Where nobody looks at the CRC, there is to be one.
   wire::Protection protection_of(uint32_t node) const {
     return broken == Break::kNoCrcCheck ? wire::Protection::kCrc : protection[node];
@@ -165,5 +168,8 @@ struct Plan {
 Plan make_plan(uint64_t seed);
 // What of it concerns protection; of sizes that are chosen already.
 void choose_protection(Plan* plan);
+// Which files are packs.
+void choose_packs(Plan* plan);
+catalog::FileKind kind_of(const Plan& plan, uint32_t object);
 
 }  // namespace sluice::sim

@@ -393,6 +393,7 @@ void Session::perform(const transfer::CloseObject& e) {
 void Session::perform(const transfer::FetchObject& e) {
   const bool found =
       board() != nullptr && flows_.session() && host_.dataplane->object_open(*flows_.session(), e.object);
+  if (found) fetched_.insert(e.object);
   answer(transfer::ObjectFetched{.object = e.object, .found = found}, kAttachNs);
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "control/board/board_flows.h"
@@ -62,6 +63,7 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   uint64_t timer_ns_ = UINT64_MAX;
 
   control::BoardFlows* flows_of_board_ = nullptr;  // of the dataplane that control is attached to
+  std::set<ObjectId> fetched_;                     // that the dataplane still had
   uint64_t board_generation_ = 0;
   control::FlowSet flows_;
   std::optional<transfer::ClaimFlows> claim_;

@@ -38,16 +38,20 @@ bool Session::holds(uint64_t inode) const {
 void Session::perform(const transfer::OpenSources& e) {
   std::vector<catalog::File> files;
   for (const std::string& path : e.paths) {
+    const catalog::FileKind kind = kind_of(host_.plan, static_cast<uint32_t>(files.size()));
+    const bool packed = kind != catalog::FileKind::kFile;
     const uint64_t number = host_.files.find(path);
     const FileSystem::Inode& inode = *host_.files.inode(number);
-    files.push_back({.name = path,
+    files.push_back({.name = packed ? std::string() : path,
                      .shown = path,
                      .path = path,
                      .size_bytes = inode.now.size(),
                      .mtime_ns = static_cast<int64_t>(inode.version),
                      .ctime_ns = 1,
                      .identity = {.inode = number},
-                     .suspect = host_.plan.seed % kSuspects == 1});
+                     .suspect = !packed && host_.plan.seed % kSuspects == 1,
+                     .kind = kind,
+                     .pack = {.members = packed ? 1U : 0U}});
   }
   sources_open_ = true;
   answer(transfer::SourcesOpened{std::move(files)}, kFileNs);
@@ -93,7 +97,8 @@ void Session::perform(const transfer::ReadExtent& e) {
 // ---- a destination -------------------------------------------------------------------------------
 
 Result<catalog::FileIdentity> Session::create(const catalog::File& file) {
-  if (host_.files.find(file.path) != 0) {
+  // A pack whose names were given before a crash is unpacked again, which changes nothing.
+  if (host_.files.find(file.path) != 0 && !file.packed()) {
     return Error{ErrorCode::kDestinationExists, file.path + ": exists"};
   }
   const std::string temporary = temporary_of(file.path);
@@ -113,8 +118,9 @@ void Session::perform(const transfer::CreateFiles& e) {
       kFileNs, Host::IfKilled::kFate, [] {},
       [this, e] {
         std::vector<catalog::File> files = e.files;
-        for (catalog::File& file : files) {
-          file.shown = file.path = file.name;
+        for (uint32_t i = 0; i < files.size(); ++i) {
+          catalog::File& file = files[i];
+          file.shown = file.path = file.packed() ? Oracle::final_name(i) : file.name;
           const Result<catalog::FileIdentity> identity = create(file);
           if (!identity) return post(transfer::FilesCreated{identity.error()});
           file.identity = *identity;
@@ -132,12 +138,13 @@ void Session::perform(const transfer::RecoverFiles&) {
     const catalog::Catalog& catalog = *transfer_->job().catalog();
     for (uint32_t i = 0; i < catalog.object_count(); ++i) {
       const catalog::File& file = catalog.files_of(ObjectId(i)).front();
-      const bool may_be_named = file.state != catalog::FileState::kOpen;
       const bool done = file.state == catalog::FileState::kDone;
+      const bool may_be_named = file.packed() ? done : file.state != catalog::FileState::kOpen;
       const uint64_t named = host_.files.find(file.path);
       const uint64_t unfinished = host_.files.find(temporary_of(file.path));
       recovered.objects.push_back(may_be_named && named == file.identity.inode ? transfer::Recovered::kNamed
-                                  : !done && unfinished == file.identity.inode && host_.random.flip()
+                                  : !done && !file.packed() && unfinished == file.identity.inode &&
+                                          host_.random.flip()
                                       ? transfer::Recovered::kHeld
                                       : transfer::Recovered::kAway);
     }
@@ -147,7 +154,9 @@ void Session::perform(const transfer::RecoverFiles&) {
 
 void Session::perform(const transfer::ReopenFile& e) {
   const catalog::File& file = transfer_->job().catalog()->files_of(e.object).front();
-  const bool found = host_.files.find(temporary_of(file.path)) == file.identity.inode;
+  // A pack is in memory: where the dataplane has it, or nowhere.
+  const bool found = file.packed() ? fetched_.contains(e.object)
+                                   : host_.files.find(temporary_of(file.path)) == file.identity.inode;
   answer(transfer::FileReopened{.object = e.object, .found = found}, kFileNs);
 }
 
@@ -214,6 +223,10 @@ void Session::perform(const transfer::ReadBackObject& e) {
 void Session::perform(const transfer::NameObject& e) {
   const catalog::File& file = transfer_->job().catalog()->files_of(e.object).front();
   const uint64_t inode = file.identity.inode;
+  // What a pack was unpacked to before a crash is taken for what it is unpacked to now.
+  if (file.packed() && host_.files.find(file.path) != inode &&
+      host_.files.find(temporary_of(file.path)) == inode)
+    host_.files.remove(file.path);
   // It may have its name already, if only the directory could not be synced the last time.
   if (host_.files.find(file.path) != inode && !host_.files.rename(temporary_of(file.path), file.path)) {
     host_.oracle.fail("a file cannot be given its name");
@@ -234,6 +247,7 @@ void Session::perform(const transfer::NameObject& e) {
 
 void Session::perform(const transfer::ReleaseFiles& e) {
   sources_open_ = false;
+  fetched_.clear();
   if (host_.node == kDestination && !e.keep && transfer_->job().catalog() != nullptr) {
     for (const catalog::File& file : transfer_->job().catalog()->files()) {
       const std::string temporary = temporary_of(file.path);
