@@ -1,13 +1,13 @@
 # Directories from node to node: what arrives is what was sent, whatever fell over meanwhile.
 # SPDX-License-Identifier: Apache-2.0
 import os
-import random
 import shutil
 import stat
 
 import pytest
 from harness import wait_until
-from transfers import MIB, forget, last_session, temporary_files
+from transfers import last_session, temporary_files
+from trees import forget_tree, make_tree, same, state_of
 
 PARTIAL = 21
 
@@ -15,52 +15,6 @@ PARTIAL = 21
 @pytest.fixture(scope="module")
 def pair(make_pair):
     return make_pair(bytes_needed=1 << 30)
-
-
-def state_of(root):
-    """Everything beneath a directory that is to be kept, by path."""
-    state = {}
-    root = os.fsencode(root)
-    for directory, directories, files in os.walk(root):
-        for name in directories + files:
-            path = os.path.join(directory, name)
-            info = os.lstat(path)
-            kind = stat.S_IFMT(info.st_mode)
-            what = None
-            if kind == stat.S_IFLNK:
-                what = os.readlink(path)
-            elif kind == stat.S_IFREG:
-                with open(path, "rb") as file:
-                    what = file.read()
-            mode = None if kind == stat.S_IFLNK else info.st_mode & 0o777
-            links = info.st_nlink if kind == stat.S_IFREG else None
-            state[os.path.relpath(path, root)] = (kind, mode, info.st_mtime_ns, what, links)
-    return state
-
-
-def make_tree(root, files=600, seed=1, large=1):
-    """Files of many sizes, times and modes in nested directories, links of each kind, odd names, empty ones."""
-    draw = random.Random(seed)
-    root.mkdir()
-    for i in range(files):
-        directory = root / f"d{i % 7}" / f"e{i % 11}"
-        directory.mkdir(parents=True, exist_ok=True)
-        path = directory / f"f{i}"
-        path.write_bytes(draw.randbytes(draw.choice([0, 1, 100, 4096, 4097, 70_000])))
-        os.chmod(path, draw.choice([0o644, 0o600, 0o755, 0o400]))
-        os.utime(path, ns=(1, draw.randrange(-10**18, 2 * 10**18)))
-    for i in range(large):
-        (root / "d1" / f"large{i}").write_bytes(draw.randbytes(3 * MIB + 17))
-    os.symlink("/nowhere/at/all", root / "dangling")
-    os.symlink("d1/e1", root / "within")
-    os.link(root / "d0" / "e0" / "f0", root / "hard")
-    (root / "nothing in it").mkdir(mode=0o500)
-    with open(os.fsencode(root) + b"/\xff\xfe\n\x1b[31m", "wb") as odd:
-        odd.write(b"odd")
-    (root / ("n" * 255)).write_bytes(b"long")
-    for i, directory in enumerate(sorted(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())):
-        os.utime(directory, ns=(1, 10**18 + i))
-    os.utime(root, ns=(1, 123_456_789))
 
 
 @pytest.fixture
@@ -72,20 +26,6 @@ def tree(pair):
         forget_tree(place)
     for node in pair.nodes:
         assert not list(temporary_files(node))
-
-
-def forget_tree(path):
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    elif path.exists():
-        forget(path)
-
-
-def same(one, other):
-    left, right = state_of(one), state_of(other)
-    assert left.keys() == right.keys()
-    differ = {path: (left[path], right[path]) for path in left if left[path] != right[path]}
-    assert not differ, {path: (a[:3], b[:3]) for path, (a, b) in list(differ.items())[:3]}
 
 
 def names_of(node):

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 
-from . import wire
+from . import packs, wire
 from .session import MAX_RANGES, Lane, Session, fold, ranges_of
 
 MS = 1_000_000
@@ -18,8 +18,9 @@ class Incoming:
 
     def __init__(self, offered, folder, final):
         self.size, self.mode, self.mtime_ns = offered.size, offered.mode, offered.mtime_ns
-        self.name, self.final = offered.path, final
-        self.temporary = folder / f".{offered.path}.{secrets.token_hex(4)}"
+        self.name, self.final, self.kind, self.members = os.fsdecode(offered.path), final, offered.kind, offered.members
+        folder.mkdir(parents=True, exist_ok=True)
+        self.temporary = folder / f".{final.name}.{secrets.token_hex(4)}"
         self.fd = os.open(self.temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         os.truncate(self.fd, self.size)
         self.crcs = {}  # extent -> CRC: what is held
@@ -159,12 +160,17 @@ class Destination(Session):
             first = first or offer
             offered += offer.files
         if self.files:
-            same = [(each.path, each.size, each.mtime_ns) for each in offered]
+            same = [(os.fsdecode(each.path), each.size, each.mtime_ns) for each in offered]
             if same != [(file.name, file.size, file.mtime_ns) for file in self.files]:
                 self.stream.fail(7, "the offer is not what it was")
         else:
             finals = self.node.places(self, first, offered)
-            self.files = [Incoming(each, final.parent, final) for each, final in zip(offered, finals)]
+            try:
+                self.files = [Incoming(each, final if each.kind else final.parent, final)
+                              for each, final in zip(offered, finals)]  # fmt: skip
+            except OSError as error:
+                self.stream.fail(16, str(error))
+            self._overwrite = first.overwrite
         self.known = True
         flow_ids = [secrets.randbits(63) + 1 for _ in range(self.terms.lanes)]
         self.make_lanes(flow_ids, ReceivingLane)
@@ -276,10 +282,13 @@ class Destination(Session):
         if unsynced and (whole or len(unsynced) >= 64 or now - self._last_data_ns > 50 * MS):
             os.fsync(file.fd)
             file.durable |= unsynced
+            if file.kind:
+                unsynced = ()  # of a pack nothing is durable before it is unpacked
             ranges = ranges_of(unsynced, self.terms.extent_bytes)
             for at in range(0, len(ranges), MAX_RANGES):
                 self.stream.send("partition_done", object=number, ranges=ranges[at : at + MAX_RANGES])
-        if whole and file.digest is not None:
+        others_done = all(each.done for each in self.files if each is not file)
+        if whole and file.digest is not None and (file.kind != packs.LAST_PACK or others_done):
             self._commit(number, file)
 
     def _commit(self, number, file):
@@ -287,6 +296,8 @@ class Destination(Session):
         digest = self._digest(file)
         if digest != file.digest:
             self.stream.fail(INTEGRITY, f"{file.name}: the digests differ")
+        if file.kind:
+            return self._unpack(number, file, digest)
         os.fchmod(file.fd, file.mode)
         os.utime(file.fd, ns=(file.mtime_ns, file.mtime_ns))
         os.fsync(file.fd)
@@ -297,6 +308,16 @@ class Destination(Session):
         os.close(folder)
         file.done = True
         self.stream.send("file_done", object=number, digest=digest)
+
+    def _unpack(self, number, file, digest):
+        try:
+            became = packs.unpack(os.pread(file.fd, file.size, 0), file.final, self._overwrite)
+        except packs.Wrong as wrong:
+            self.stream.fail(15, str(wrong))
+        file.discard()
+        file.done = True
+        self.stream.send("file_done", object=number, digest=digest, failed=became.failed, left_out=became.left_out,
+                         failures=became.failures)  # fmt: skip
 
     def _digest(self, file):
         return fold(file, file.crcs, self.terms.extent_bytes, self.terms.crc)

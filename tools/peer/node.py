@@ -7,7 +7,7 @@ import os
 import pathlib
 import time
 
-from . import names
+from . import names, packs
 from .control import INCOMPATIBLE, UNREACHABLE, Failed, Gone, Held, Identity, connect
 from .destination import Destination
 from .session import VERSION, Abilities, udp_socket
@@ -37,27 +37,27 @@ class Node:
         """The files that a TransferRequest asks for, in its order."""
         found = [self.beneath(stream, each) for each in paths]
         for path in found:
-            if not path.is_file():
+            if not path.exists():
                 stream.fail(7, f"{path.name}: no such file here")
         return found
 
     def places(self, session, offer, offered):
         """Where the files of an offer will stand. offer: its first part."""
-        names = [each.path for each in offered]
-        if not names or any(name in ("", ".", "..") or "/" in name or "\0" in name for name in names):
+        names = [os.fsdecode(each.path) for each in offered]
+        if not names or any(not packs.good_offer(each, each is offered[-1]) for each in offered):
             session.stream.fail(INCOMPATIBLE, "an offer with a name that is none")
         if [each.object for each in offered] != list(range(len(offered))):
             session.stream.fail(INCOMPATIBLE, "files are not numbered from 0 in order")
         # Where we are the caller, what our operator asked for counts: into our folder.
         place = self.folder if session.initiator else self.beneath(session.stream, offer.destination)
         if session.initiator or offer.destination_is_directory or place.is_dir():
-            finals = [place / name for name in names]
+            finals = [place / name for name in names]  # of a pack the folder itself
         elif len(names) == 1:
             finals = [place]
         else:
             session.stream.fail(INCOMPATIBLE, "several files and no directory")
         for final in finals:
-            if final.exists() and not offer.overwrite and not session.initiator:
+            if final.exists() and final != place and not offer.overwrite and not session.initiator:
                 session.stream.fail(9, f"{final.name}: exists")
         return finals
 

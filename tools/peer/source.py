@@ -4,7 +4,7 @@ import collections
 import os
 import time
 
-from . import wire
+from . import packs, wire
 from .control import INCOMPATIBLE
 from .session import MAX_RANGES, Lane, Session, fold
 
@@ -15,9 +15,11 @@ INTEGRITY = 11
 class Outgoing:
     """One file, and what is known of it at both ends."""
 
-    def __init__(self, path):
-        self.path = path
-        self.fd = os.open(path, os.O_RDONLY)
+    def __init__(self, path, kind=packs.FILE, members=0, content=None):
+        self.path, self.kind, self.members = path, kind, members
+        self.fd = os.open(path, os.O_RDONLY) if content is None else os.memfd_create("pack")
+        if content is not None:
+            os.write(self.fd, content)
         self.stat = os.fstat(self.fd)
         self.size = self.stat.st_size
         self.crcs = {}  # extent -> CRC of what we read there
@@ -63,13 +65,23 @@ class Source(Session):
 
     def __init__(self, node, session_id, initiator, paths=(), destination="", is_directory=False, overwrite=False):
         super().__init__(node, session_id, initiator)
-        self.files = [Outgoing(path) for path in paths]
+        self.files = self.opened(paths)
         self._offer = {"destination": destination, "overwrite": overwrite,
                        "destination_is_directory": is_directory or len(self.files) > 1}  # fmt: skip
         self._partitions = collections.deque()
         self._may_send = False
         self._allowance_bits, self._last_ns = 0, time.monotonic_ns()
         self.chunks_sent = self.repairs_sent = 0
+
+    @staticmethod
+    def opened(paths):
+        """A directory is a pack of its files, and the last pack."""
+        whole = [path for path in paths if not os.path.isdir(path)]
+        found = [Outgoing(path) for path in whole]
+        for path in paths:
+            if path not in whole:
+                found += [Outgoing(path, *each) for each in packs.tree(path)]
+        return found
 
     def forget(self):
         """The peer knows nothing of this session: begin with all."""
@@ -83,9 +95,10 @@ class Source(Session):
         if not self.initiator:
             _, request = self.stream.expect("transfer_request")
             if not self.files:
-                self.files = [Outgoing(path) for path in self.node.named(self.stream, request.source_paths)]
-        offers = [{"object": number, "path": os.path.basename(file.path), "size": file.size,
-                   "mode": file.stat.st_mode & 0o777, "mtime_ns": file.stat.st_mtime_ns}
+                self.files = self.opened(self.node.named(self.stream, request.source_paths))
+        offers = [{"object": number, "path": b"" if file.kind else os.fsencode(os.path.basename(file.path)),
+                   "size": file.size, "mode": file.stat.st_mode & 0o777, "mtime_ns": file.stat.st_mtime_ns,
+                   "kind": file.kind, "members": file.members}
                   for number, file in enumerate(self.files)]  # fmt: skip
         for at in range(0, len(offers), 1024):
             more = at + 1024 < len(offers)

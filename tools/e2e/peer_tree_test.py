@@ -1,0 +1,141 @@
+# A node and a stranger: directories, which travel in packs. docs/WIRE.md, 2.7.
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from harness import veth_missing
+from stranger import called, met
+from transfers import last_session
+from trees import forget_tree, make_tree, same, state_of
+
+import peer
+from peer import packs
+from peer.control import pb
+
+_reason = veth_missing()
+pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
+
+INCOMPATIBLE, PARTIAL = 15, 21
+
+
+@pytest.fixture(scope="module")
+def meeting():
+    with met() as one:
+        yield one
+
+
+@pytest.fixture
+def theirs(meeting):
+    root = meeting.folder / "tree"
+    make_tree(root, files=200)
+    yield root
+    for place in (root, meeting.node.export() / "tree"):
+        forget_tree(place)
+
+
+@pytest.fixture
+def ours(meeting):
+    root = meeting.node.export() / "tree"
+    make_tree(root, files=200)
+    yield root
+    for place in (root, meeting.folder / "tree"):
+        forget_tree(place)
+
+
+def test_peer_sends_a_tree(meeting, theirs):
+    meeting.peer().send(meeting.address, [theirs], "data/", is_directory=True)
+    same(theirs, meeting.node.export() / "tree")
+
+
+def test_peer_fetches_a_tree(meeting, ours):
+    meeting.peer().get(meeting.address, ["data/tree"])
+    same(ours, meeting.folder / "tree")
+
+
+def test_peer_is_sent_a_tree(meeting, ours):
+    with called(meeting, meeting.peer()) as session:
+        meeting.node.must("send", ours, "peer:data/")
+        assert session.result().ended
+    same(ours, meeting.folder / "tree")
+    names = last_session(meeting.node)["names"]
+    assert names["done"] == names["total"] == len(state_of(ours)) + 1
+
+
+def test_peer_is_asked_for_a_tree(meeting, theirs):
+    with called(meeting, meeting.peer()) as session:
+        meeting.node.must("get", "peer:data/tree", meeting.node.export())
+        assert session.result().ended
+    same(theirs, meeting.node.export() / "tree")
+
+
+def test_what_the_peer_could_not_store_is_told(meeting, ours):
+    (meeting.folder / "tree").mkdir()
+    (meeting.folder / "tree" / "d2").write_bytes(b"in the way")
+    with called(meeting, meeting.peer()) as session:
+        sent = meeting.node.sluice("send", f"{ours}/d2", f"{ours}/d3", "peer:data/tree/")
+        assert session.result().ended
+    assert sent.returncode == PARTIAL, sent.stderr
+    assert "missing: d2/" in sent.stdout and "missing: d3" not in sent.stdout
+
+
+# ---- a peer that lies --------------------------------------------------------------------------------
+
+
+def entry(path, content=b"x", **fields):
+    return pb.PackEntry(path=path, mode=0o644, mtime_ns=5, **fields), content
+
+
+def lying(monkeypatch, kind, *entries, content=None):
+    content = content or packs.pack(list(entries))
+    monkeypatch.setattr(packs, "tree", lambda _path: [(kind, max(1, len(entries)), content)])
+
+
+LIES = {
+    "above": [entry(b"../escaped")],
+    "within": [entry(b"a/../../escaped")],
+    "absolute": [entry(b"/tmp/escaped")],
+    "empty": [entry(b"a//b")],
+    "nothing": [entry(b"")],
+    "nul": [entry(b"a\0b")],
+    "long": [entry(b"n" * 256)],
+    "link": [entry(b"a", b"", kind=packs.HARD_LINK, target=b"../../etc/passwd")],
+    "directory": [entry(b"a", b"bytes", kind=packs.DIRECTORY)],
+}
+
+
+@pytest.mark.parametrize("entries", LIES.values(), ids=LIES.keys())
+def test_a_pack_that_leads_elsewhere_is_refused_whole(meeting, theirs, monkeypatch, entries):
+    lying(monkeypatch, packs.PACK, entry(b"honest"), *entries)
+    with pytest.raises(peer.Failed) as failed:
+        meeting.peer().send(meeting.address, [theirs], "data/", is_directory=True)
+    assert failed.value.code == INCOMPATIBLE, failed.value
+    assert not (meeting.node.export() / "honest").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"SLUICEP1", b"SLUICEP1" + b"\xff" * 16, packs.HEAD.pack(packs.MAGIC, 40, 64) + b"\xff" * 40])
+def test_what_is_no_pack_is_refused(meeting, theirs, monkeypatch, content):
+    lying(monkeypatch, packs.PACK, content=content or b"x")
+    with pytest.raises(peer.Failed) as failed:
+        meeting.peer().send(meeting.address, [theirs], "data/", is_directory=True)
+    assert failed.value.code == INCOMPATIBLE, failed.value
+
+
+def test_names_that_were_not_asked_for_are_refused(meeting, theirs, monkeypatch):
+    lying(monkeypatch, packs.PACK, entry(b"tree/honest"), entry(b"treachery"))
+    with called(meeting, meeting.peer()) as session:
+        got = meeting.node.sluice("get", "peer:data/tree", meeting.node.export())
+        with pytest.raises(peer.Failed):
+            session.result()
+    assert got.returncode == INCOMPATIBLE, got.stderr
+    assert "treachery, which was not asked for" in got.stderr
+    assert not (meeting.node.export() / "treachery").exists()
+
+
+def test_bytes_that_are_not_those_of_their_digest_get_no_name(meeting, theirs, monkeypatch):
+    good, bad = entry(b"good", b"1"), entry(b"bad", b"2")
+    content = packs.pack([good, bad])
+    lying(monkeypatch, packs.PACK, good, bad, content=content[:-1] + b"3")
+    meeting.peer().send(meeting.address, [theirs], "data/", is_directory=True)
+    assert (meeting.node.export() / "good").read_bytes() == b"1"
+    assert not (meeting.node.export() / "bad").exists()
+    assert last_session(meeting.node)["names"]["missing"] == [
+        {"path": "bad", "reason": "was damaged between the nodes' memories"}]  # fmt: skip
+    (meeting.node.export() / "good").unlink()
