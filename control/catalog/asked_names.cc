@@ -2,6 +2,11 @@
 #include "control/catalog/asked_names.h"
 
 namespace sluice::catalog {
+namespace {
+
+constexpr std::string_view kMemoryName = "memory-";
+
+}  // namespace
 
 std::string_view last_name(std::string_view path) {
   while (true) {
@@ -13,6 +18,10 @@ std::string_view last_name(std::string_view path) {
 
 AskedNames::AskedNames(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
+    if (path.starts_with(kMemoryPrefix)) {
+      memory_ = true;
+      continue;
+    }
     // An export's own name leads to its root, which has none.
     const std::string_view end = std::string_view(path).substr(path.rfind('/') + 1);
     any_ = any_ || end.empty() || end == "." || path.find('/') == std::string::npos;
@@ -21,7 +30,8 @@ AskedNames::AskedNames(const std::vector<std::string>& paths) {
 }
 
 bool AskedNames::include(std::string_view path) const {
-  return any_ || tops_.contains(path.substr(0, path.find('/')));
+  const std::string_view top = path.substr(0, path.find('/'));
+  return any_ || tops_.contains(top) || (memory_ && path == top && path.starts_with(kMemoryName));
 }
 
 }  // namespace sluice::catalog

@@ -11,6 +11,8 @@
 
 namespace sluice::catalog {
 
+inline constexpr std::string_view kMemoryPrefix = "memory:";  // of sources that are made up: no paths
+
 // The name under which an honest source offers what a path leads to.
 std::string_view last_name(std::string_view path);
 
@@ -19,10 +21,13 @@ class AskedNames {
   explicit AskedNames(const std::vector<std::string>& paths);
   // A path, or one beneath a directory that was asked for. Of "DIR/" and "DIR/." all names may come.
   bool include(std::string_view path) const;
+  // Whatever a directory holds was asked for, without its own name.
+  bool any() const { return any_; }
 
  private:
   std::set<std::string, std::less<>> tops_;
   bool any_ = false;
+  bool memory_ = false;
 };
 
 }  // namespace sluice::catalog

@@ -21,6 +21,27 @@ TEST(Catalog, EachFileIsAnObjectOfItsOwnInTheOrderOfAdding) {
   EXPECT_FALSE(catalog.contains(ObjectId(2)));
 }
 
+TEST(Catalog, APackIsOneObjectAndManyNames) {
+  Catalog catalog;
+  EXPECT_FALSE(catalog.has_packs());
+  EXPECT_EQ(catalog.names(), 0U);
+  catalog.add({.name = "a", .size_bytes = 5});
+  EXPECT_FALSE(catalog.has_packs());
+  File pack{.size_bytes = 100, .kind = FileKind::kPack};
+  pack.pack.members = 7;
+  catalog.add(pack);
+  pack.kind = FileKind::kLastPack;
+  pack.pack.members = 2;
+  catalog.add(pack);
+  EXPECT_TRUE(catalog.has_packs());
+  EXPECT_EQ(catalog.names(), 10U);
+  EXPECT_EQ(catalog.object_count(), 3U);
+  EXPECT_EQ(catalog.bytes_total(), 205U);
+  EXPECT_FALSE(catalog.file(FileId(0)).packed());
+  EXPECT_TRUE(catalog.file(FileId(1)).packed());
+  EXPECT_TRUE(catalog.file(FileId(2)).packed());
+}
+
 TEST(Catalog, AnInodeNumberThatWasGivenAnewIsAnotherFile) {
   const FileIdentity known{.device = 1, .inode = 2, .generation = 3, .birth_ns = 4};
   EXPECT_TRUE(same_file(known, known));

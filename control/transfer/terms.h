@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/catalog/asked_names.h"
 #include "control/deadline/ledger.h"
 #include "control/deadline/verdict.h"
 #include "control/rate/mode.h"
@@ -23,7 +24,7 @@ namespace sluice::transfer {
 
 inline constexpr uint32_t kProtocolVersion = 4;  // of docs/WIRE.md
 inline constexpr std::string_view kNullDestination = "null:";
-inline constexpr std::string_view kMemoryPrefix = "memory:";
+using catalog::kMemoryPrefix;
 inline constexpr uint64_t kExtentsMax = 1ULL << 28;  // of one transfer: each costs a bit, and a byte
 inline constexpr uint32_t kExpectedLossPpmMax = 950'000;
 inline constexpr uint64_t kSecondNs = 1'000'000'000;

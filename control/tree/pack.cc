@@ -2,6 +2,8 @@
 #include "control/tree/pack.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,10 +20,14 @@ namespace {
 using catalog::EntryKind;
 using catalog::Failure;
 using catalog::good_path;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
 
 constexpr uint64_t kMagic = 0x534c5549'43455031;  // "SLUICEP1"
 // Of one entry beside its path and target: tags, lengths and numbers, each as long as it can become.
 constexpr uint64_t kEntryBytesMax = 72;
+// And with them, whatever a later version adds.
+constexpr uint32_t kEntryBytesRead = 16U << 10;
 
 Error wrong(std::string what) { return {ErrorCode::kIncompatible, "a pack of files " + std::move(what)}; }
 
@@ -38,7 +44,8 @@ void put(const Entry& from, peer::PackEntry* to) {
 
 Entry take(const peer::PackEntry& from) {
   return {.path = from.path(),
-          .kind = static_cast<EntryKind>(std::clamp(static_cast<int>(from.kind()), 0, 255)),
+          // A kind that is not known stays one.
+          .kind = static_cast<EntryKind>(std::min(static_cast<uint32_t>(from.kind()), 255U)),
           .size_bytes = from.size(),
           .mode = from.mode() & 07777,
           .mtime_ns = from.mtime_ns(),
@@ -61,6 +68,31 @@ Status check(const Entry& entry) {
   if (entry.kind == EntryKind::kSymlink && !target_is_good && entry.failure == Failure::kNone)
     return wrong(fmt::format("has the link {} to nothing", base::printable(entry.path)));
   return {};
+}
+
+// One after the other, and only what is known of it: what it is in memory is in proportion to its bytes, also
+// where these say next to nothing a million times.
+bool take_entries(std::span<const uint8_t> bytes, std::vector<Entry>* entries) {
+  constexpr uint32_t kEntriesTag = WireFormatLite::MakeTag(peer::PackIndex::kEntriesFieldNumber,
+                                                           WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  CodedInputStream in(bytes.data(), static_cast<int>(bytes.size()));
+  peer::PackEntry entry;
+  while (const uint32_t tag = in.ReadTag()) {
+    if (tag != kEntriesTag) {
+      if (!WireFormatLite::SkipField(&in, tag)) return false;
+      continue;
+    }
+    uint32_t length = 0;
+    if (!in.ReadVarint32(&length) || length > kEntryBytesRead || entries->size() == kEntriesMax) return false;
+    const CodedInputStream::Limit limit = in.PushLimit(static_cast<int>(length));
+    if (in.BytesUntilLimit() != static_cast<int>(length)) return false;  // longer than what it is in
+    entry.Clear();
+    if (!entry.MergeFromCodedStream(&in) || !in.ConsumedEntireMessage() || in.BytesUntilLimit() != 0)
+      return false;
+    in.PopLimit(limit);
+    entries->push_back(take(entry));
+  }
+  return in.ConsumedEntireMessage() && in.CurrentPosition() == static_cast<int>(bytes.size());
 }
 
 }  // namespace
@@ -100,17 +132,13 @@ Result<Index> read_index(std::span<const uint8_t> pack) {
   if (pack.size() > kPackBytesMax || index_bytes > room || index.data_at > pack.size() ||
       index.data_at < kPackHeadBytes + index_bytes)
     return wrong("has an index that reaches beyond it");
-  peer::PackIndex from;
-  if (!from.ParseFromArray(pack.data() + kPackHeadBytes, static_cast<int>(index_bytes)) ||
-      from.entries_size() > static_cast<int>(kEntriesMax))
+  if (!take_entries(pack.subspan(kPackHeadBytes, index_bytes), &index.entries))
     return wrong("has an index that cannot be read");
   uint64_t left = pack.size() - index.data_at;
-  for (const peer::PackEntry& each : from.entries()) {
-    index.entries.push_back(take(each));
-    if (const Status status = check(index.entries.back()); !status) return status.error();
-    const uint64_t size_bytes = index.entries.back().size_bytes;
-    if (size_bytes > left) return wrong("has an index that tells of more bytes than there are");
-    left -= size_bytes;
+  for (const Entry& entry : index.entries) {
+    if (const Status status = check(entry); !status) return status.error();
+    if (entry.size_bytes > left) return wrong("has an index that tells of more bytes than there are");
+    left -= entry.size_bytes;
   }
   return index;
 }

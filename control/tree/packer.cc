@@ -20,6 +20,14 @@ constexpr size_t kGrowAfter = 1000;  // packs, or large files
 constexpr uint64_t kLargeBytesMax = 32U << 20;
 constexpr uint64_t kPackBytesGrown = 64U << 20;
 
+// For people, instead of a path that no pack can have: one component, so that it can stand in one.
+std::string shortened(std::string path) {
+  constexpr size_t kShownBytes = 255;
+  path = path.substr(0, kShownBytes);
+  for (char& c : path) c = c == '/' ? '_' : c;
+  return path;
+}
+
 }  // namespace
 
 void Packer::begin_tree(std::string path, std::string shown, std::string prefix) {
@@ -35,12 +43,14 @@ std::string Packer::arriving(const std::string& path) const {
 void Packer::add(Entry entry) {
   const std::string in_tree = entry.path;
   entry.path = arriving(in_tree);
-  if (entry.kind == EntryKind::kHardLink) entry.target = arriving(entry.target);
+  if (entry.path.empty()) return;  // of the tree itself, which arrives under no name
+  if (entry.kind == EntryKind::kHardLink) {
+    entry.target = arriving(entry.target);
+    if (!catalog::good_path(entry.target)) entry.failure = Failure::kName;  // as that of its first name
+  }
   if (!catalog::good_path(entry.path)) {
     entry.failure = Failure::kName;
-    if (entry.path.empty()) return;  // of the tree itself, which arrives under no name
-    entry.path = entry.path.substr(0, 255);
-    for (char& c : entry.path) c = c == '/' ? '_' : c;
+    entry.path = arriving(shortened(in_tree));
   }
   if (entry.failure != Failure::kNone) {
     entry.size_bytes = 0;
@@ -87,7 +97,8 @@ void Packer::grow() {
 }
 
 void Packer::close_pack() {
-  if (!open_.empty()) packs_.push_back(pack_of(open_, catalog::FileKind::kPack));
+  if (open_.empty()) return;
+  packs_.push_back(pack_of(open_, catalog::FileKind::kPack));
   if (packs_.size() % kGrowAfter == kGrowAfter - 1) grow();
   open_.clear();
   open_bytes_ = kPackHeadBytes;
