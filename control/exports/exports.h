@@ -159,6 +159,8 @@ class Exports {
     std::string root_path;
     std::string relative;
   };
+  // The exports within it, and whether they may be read, or written.
+  std::vector<Nested> nested(const Location& location, bool config::Export::*right) const;
   Result<Named> open_named(const std::string& name_path) const;
   std::vector<Root> roots_;
   std::shared_ptr<Reserved> reserved_;

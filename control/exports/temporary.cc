@@ -28,6 +28,15 @@ bool is_temporary_name(std::string_view name) {
   return folded.starts_with('.') && folded.ends_with(kTemporarySuffix);
 }
 
+bool leads_through_temporary(std::string_view path) {
+  while (true) {
+    const size_t slash = path.find('/');
+    if (is_temporary_name(path.substr(0, slash))) return true;
+    if (slash == std::string_view::npos) return false;
+    path.remove_prefix(slash + 1);
+  }
+}
+
 bool still_named(int directory_fd, const std::string& name, int fd) {
   struct stat by_name {};
   struct stat by_fd {};

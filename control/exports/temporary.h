@@ -21,6 +21,8 @@ inline constexpr std::string_view kTemporarySuffix = ".sluice-part";
 std::string temporary_name(const std::string& name);
 // Also in the spellings that a file system without cases takes for the same name.
 bool is_temporary_name(std::string_view name);
+// Is a part of the path such a name?
+bool leads_through_temporary(std::string_view path);
 
 // Empty, locked, and certainly the one that has this name. kDestinationExists: another transfer writes it, or
 // has let go of it for a while (`reserved`).

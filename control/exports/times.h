@@ -7,11 +7,20 @@
 
 namespace sluice::exports {
 
+// What a file system may say is more than fits: then the first, or the last, that does.
+inline int64_t ns_since_1970(int64_t seconds, int64_t rest_ns) {
+  int64_t ns = 0;
+  if (__builtin_mul_overflow(seconds, int64_t{1'000'000'000}, &ns) || __builtin_add_overflow(ns, rest_ns, &ns))
+    return seconds < 0 ? INT64_MIN : INT64_MAX;
+  return ns;
+}
+
 // Also before 1970.
 inline timespec timespec_of(int64_t ns) {
   constexpr int64_t kSecondNs = 1'000'000'000;
-  const int64_t rest_ns = (ns % kSecondNs + kSecondNs) % kSecondNs;
-  return {.tv_sec = (ns - rest_ns) / kSecondNs, .tv_nsec = rest_ns};
+  const int64_t rest_ns = ns % kSecondNs;
+  if (rest_ns >= 0) return {.tv_sec = ns / kSecondNs, .tv_nsec = rest_ns};
+  return {.tv_sec = ns / kSecondNs - 1, .tv_nsec = rest_ns + kSecondNs};
 }
 
 }  // namespace sluice::exports

@@ -12,6 +12,7 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/temporary.h"
+#include "control/exports/times.h"
 
 namespace sluice::exports {
 namespace {
@@ -20,10 +21,9 @@ using catalog::Entry;
 using catalog::EntryKind;
 using catalog::Failure;
 
-constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kPathBytesMax = 4096;
 
-int64_t ns_of(const struct statx_timestamp& time) { return time.tv_sec * kSecondNs + time.tv_nsec; }
+int64_t ns_of(const struct statx_timestamp& time) { return ns_since_1970(time.tv_sec, time.tv_nsec); }
 
 Failure failure_of_errno(int reason) {
   switch (reason) {
@@ -47,6 +47,7 @@ class TreeWalk {
 
   // `path`: of a directory in the tree; empty for the tree itself.
   Status directory(const std::string& path) {
+    if (!permitted(tree_.nested, path)) return lost(path, EACCES);
     UniqueFd fd =
         open_beneath(tree_.fd.get(), path.empty() ? "." : path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     struct statx info {};
@@ -81,6 +82,7 @@ class TreeWalk {
 
  private:
   Status lost(const std::string& path, int reason) {
+    if (path.empty()) return lookup_error(printable(tree_.path), reason, ErrorCode::kSourceUnreadable);
     return take_({.path = path, .kind = EntryKind::kDirectory, .failure = failure_of_errno(reason)});
   }
 

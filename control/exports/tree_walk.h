@@ -9,20 +9,24 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "control/catalog/entry.h"
+#include "control/exports/nested.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exports {
 
 struct SourceTree {
-  UniqueFd fd;       // of the directory; can only be looked up in
-  std::string path;  // absolute, for people
-  std::string name;  // last component; empty for "DIR/", "." and an export's root
+  UniqueFd fd;                 // of the directory; can only be looked up in
+  std::string path;            // absolute, for people
+  std::string name;            // last component; empty for "DIR/", "DIR/." and an export by its name alone
+  std::vector<Nested> nested;  // which of them may be read
 };
 
-// Paths are relative to the tree. An error of `take` ends it, and is returned.
+// Paths are relative to the tree. An error of `take` ends it, and is returned. kSourceUnreadable: the
+// directory itself cannot be read.
 using TakeEntry = std::function<Status(catalog::Entry entry)>;
 Status walk_tree(const SourceTree& tree, const TakeEntry& take);
 

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
+#include "control/exports/temporary.h"
 
 namespace sluice::exports {
 
@@ -20,12 +22,28 @@ Result<std::optional<SourceTree>> Exports::open_tree(std::string_view path) cons
   if (!S_ISDIR(info.st_mode)) return std::optional<SourceTree>();
   // As rsync has it: "DIR" arrives as DIR, of "DIR/" and "DIR/." only what is in it.
   const std::string_view last = path.substr(path.rfind('/') + 1);
-  const bool itself = !last.empty() && last != "." && location->relative != ".";
-  const std::string& relative = location->relative;
+  const bool itself = !last.empty() && last != "." && path.find('/') != std::string_view::npos;
   return std::optional<SourceTree>(
       SourceTree{.fd = std::move(fd),
                  .path = location->absolute,
-                 .name = itself ? relative.substr(relative.rfind('/') + 1) : std::string()});
+                 .name = itself ? std::string(last) : std::string(),
+                 .nested = nested(*location, &config::Export::read)});
+}
+
+std::vector<Nested> Exports::nested(const Location& location, bool config::Export::*right) const {
+  const auto parts_of = [](const Root& root) {
+    return components(root.config.path.string()).value_or(std::vector<std::string>());
+  };
+  std::vector<std::string> at = parts_of(*location.root);
+  const auto beneath = components(location.relative);
+  if (beneath) at.insert(at.end(), beneath->begin(), beneath->end());
+  std::vector<Nested> found;
+  for (const Root& root : roots_) {
+    const std::vector<std::string> parts = parts_of(root);
+    if (parts.size() <= at.size() || !std::equal(at.begin(), at.end(), parts.begin())) continue;
+    found.push_back({.path = join(parts, at.size(), parts.size()), .allowed = root.config.*right});
+  }
+  return found;
 }
 
 Result<DestinationTree> Exports::open_destination_tree(std::string_view path) const {
@@ -35,7 +53,8 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path) co
       .fd = open_beneath(location->root->fd.get(), location->relative, O_RDONLY | O_DIRECTORY),
       .path = location->root->config.path,
       .root_path = location->root->config.path,
-      .relative = location->relative};
+      .relative = location->relative,
+      .nested = nested(*location, &config::Export::write)};
   if (location->relative != ".") tree.path += "/" + location->relative;
   if (tree.fd) return tree;
   if (errno == ENOENT)
@@ -50,6 +69,10 @@ Result<std::string> Exports::make_directories_for(std::string_view destination,
   const Result<DestinationTree> tree = open_destination_tree(destination);
   if (!tree) return tree.error();
   const std::string path = tree->path + "/" + relative;
+  if (leads_through_temporary(relative))
+    return Error{ErrorCode::kStorage,
+                 printable(path) + ": such names are kept for files under way; choose another"};
+  if (!permitted(tree->nested, relative)) return locate_writable(path).error();
   UniqueFd directory;
   const int reason = make_directories(tree->fd.get(), relative, &directory);
   if (reason == ENOTDIR || reason == ELOOP || reason == EEXIST)

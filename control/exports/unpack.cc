@@ -61,6 +61,11 @@ Result<Failure> told(const std::string& path, int reason) {
   return failure_of_errno(reason);
 }
 
+// A file system may keep whole seconds only.
+bool same_time(const timespec& kept, const timespec& wanted) {
+  return kept.tv_sec == wanted.tv_sec && (kept.tv_nsec == wanted.tv_nsec || kept.tv_nsec == 0);
+}
+
 std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool write_all(int fd, std::span<const uint8_t> bytes) {
@@ -100,7 +105,9 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   if (!index) return index.error();
   index_ = std::move(*index);
   for (const Entry& entry : index_.entries) {
-    if (asked == nullptr || asked->include(entry.path)) continue;
+    const bool linked = entry.kind == EntryKind::kHardLink;
+    if (asked == nullptr || (asked->include(entry.path) && (!linked || asked->include(entry.target))))
+      continue;
     return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) +
                                                ", which was not asked for: nothing of its pack is stored"};
   }
@@ -117,7 +124,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
     const std::span<const uint8_t> bytes = pack.subspan(at, entry.size_bytes);
     at += entry.size_bytes;
     Failure failure = entry.failure;
-    if (failure == Failure::kNone && is_temporary_name(last_of(entry.path))) failure = Failure::kName;
+    if (failure == Failure::kNone) failure = refusal(entry);
     if (failure == Failure::kNone) {
       const Result<Failure> staged = stage_file(entry, std::to_string(i), bytes);
       if (!staged) return staged.error();
@@ -132,6 +139,16 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   return {};
 }
 
+// What no peer may do here, whatever rights this process has.
+Unpacker::Failure Unpacker::refusal(const Entry& entry) const {
+  const bool linked = entry.kind == EntryKind::kHardLink;
+  if (leads_through_temporary(entry.path) || (linked && leads_through_temporary(entry.target)))
+    return Failure::kName;
+  if (!permitted(tree_.nested, entry.path) || (linked && !permitted(tree_.nested, entry.target)))
+    return Failure::kForbidden;
+  return Failure::kNone;
+}
+
 Result<Failure> Unpacker::stage_file(const Entry& entry, const std::string& name,
                                      std::span<const uint8_t> bytes) {
   const int at = staging_fd_.get();
@@ -144,7 +161,9 @@ Result<Failure> Unpacker::stage_file(const Entry& entry, const std::string& name
   if (entry.kind != EntryKind::kFile) return Failure::kNone;
   if (crc::compute(kKind, 0, bytes.data(), bytes.size()) != entry.digest) return Failure::kDamaged;
   const UniqueFd fd(::openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd || !write_all(fd.get(), bytes) || ::fchmod(fd.get(), entry.mode & 0777) != 0 ||
+  // Until it was read back it can be read.
+  const mode_t mode = options_.verify ? 0600 : entry.mode & 0777;
+  if (!fd || !write_all(fd.get(), bytes) || ::fchmod(fd.get(), mode) != 0 ||
       ::futimens(fd.get(), times) != 0)
     return told(entry.path, errno);
   return Failure::kNone;
@@ -159,9 +178,11 @@ Status Unpacker::read_back() {
     if (!fd) return disk_error(tree_.path + "/" + entry.path, errno);
     const Result<uint64_t> crc = control::read_back_crc(fd.get(), kKind, 0, entry.size_bytes);
     if (!crc) return crc.error();
-    if (*crc == entry.digest) continue;
-    return Error{ErrorCode::kIntegrity, printable(tree_.path + "/" + entry.path) +
-                                            ": the disk gives back other bytes than were written: check it"};
+    if (*crc != entry.digest)
+      return Error{ErrorCode::kIntegrity,
+                   printable(tree_.path + "/" + entry.path) +
+                       ": the disk gives back other bytes than were written: check it"};
+    if (::fchmod(fd.get(), entry.mode & 0777) != 0) return disk_error(tree_.path + "/" + entry.path, errno);
   }
   return {};
 }
@@ -266,6 +287,12 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
   const std::string directory = slash == std::string::npos ? "." : entry.target.substr(0, slash);
   const UniqueFd at = open_beneath(tree_.fd.get(), directory, O_RDONLY | O_DIRECTORY);
   if (!at) return told(entry.path, errno);
+  struct stat info {};
+  if (::fstatat(at.get(), last_of(entry.target).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return told(entry.path, errno);
+  // Something else may have had that name, and has it still.
+  if (!S_ISREG(info.st_mode) || !same_time(info.st_mtim, timespec_of(entry.mtime_ns)))
+    return Failure::kExists;
   ::unlinkat(staging_fd_.get(), name.c_str(), 0);  // of a commit that was interrupted
   if (::linkat(at.get(), last_of(entry.target).c_str(), staging_fd_.get(), name.c_str(), 0) == 0)
     return Failure::kNone;

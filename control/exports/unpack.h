@@ -22,6 +22,7 @@
 
 #include "control/catalog/asked_names.h"
 #include "control/catalog/catalog.h"
+#include "control/exports/nested.h"
 #include "control/tree/pack.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
@@ -34,6 +35,7 @@ struct DestinationTree {
   std::string path;       // absolute, the bytes of it
   std::string root_path;  // of the export
   std::string relative;   // beneath it
+  std::vector<Nested> nested;  // which of them may be written
 };
 
 class Unpacker {
@@ -66,6 +68,7 @@ class Unpacker {
     UniqueFd fd;
   };
 
+  Failure refusal(const Entry& entry) const;
   Result<Failure> stage_file(const Entry& entry, const std::string& name, std::span<const uint8_t> bytes);
   Result<Failure> give_name(size_t number);
   Result<Failure> link_to_target(const Entry& entry, const std::string& name);

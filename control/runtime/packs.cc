@@ -12,6 +12,7 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/temporary.h"
+#include "control/exports/times.h"
 #include "control/tree/pack.h"
 #include "dataplane/crc/crc.h"
 
@@ -22,10 +23,9 @@ using catalog::Entry;
 using catalog::EntryKind;
 using catalog::Failure;
 
-constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kSessionDigits = 8;
 
-int64_t ns_of(const timespec& time) { return int64_t{time.tv_sec} * kSecondNs + time.tv_nsec; }
+int64_t ns_of(const timespec& time) { return exports::ns_since_1970(time.tv_sec, time.tv_nsec); }
 
 bool as_listed(const struct stat& info, const Entry& entry) {
   return S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) == entry.size_bytes &&

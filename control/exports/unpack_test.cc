@@ -1,0 +1,212 @@
+// What a pack becomes where nothing is in its way.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/exports/unpack.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "control/exports/times.h"
+#include "control/exports/unpack_fixture.h"
+
+namespace sluice::exports {
+namespace {
+
+using tree::test::file;
+
+INSTANTIATE_TEST_SUITE_P(FileSystems, UnpackTest, testing::Values("/tmp", "/dev/shm"));
+
+TEST_P(UnpackTest, EveryKindOfNameIsMadeWithItsModeAndTime) {
+  Content content;
+  content.add_file("t/a", "bytes of a");
+  content.add_file("t/sub/deep/b", "");
+  content.add_file("top", std::string(100'000, 'x'));
+  content.add(symlink("t/l", "../outside/secret", 1'234'567'890'000'000'001));
+  content.add(hard_link("t/h", "t/a"));
+  content.add(directory("t/empty/deep", 0500, 3));
+  content.add(directory("t/sub", 0711, 4));
+  content.add(directory("t", 0750, 5));
+  content.entries[0].mode = 0;
+  content.entries[0].mtime_ns = -1'500'000'001;  // before 1970
+  content.entries[4].mtime_ns = -1'500'000'001;
+  content.entries[2].mode = 07777;
+  EXPECT_EQ(unpack(content), Names());
+  EXPECT_EQ(text("t/a"), "bytes of a");
+  EXPECT_EQ(mode("t/a"), 0U);
+  EXPECT_EQ(mtime_ns("t/a"), -1'500'000'001);
+  EXPECT_EQ(text("t/sub/deep/b"), "");
+  EXPECT_EQ(mtime_ns("t/sub/deep/b"), 1'700'000'000'123'456'789);
+  EXPECT_EQ(text("top"), std::string(100'000, 'x'));
+  EXPECT_EQ(mode("top"), 0777U) << "nothing of a peer becomes another user";
+  EXPECT_EQ(fs::read_symlink(root_ / "data/t/l"), "../outside/secret");
+  EXPECT_EQ(mtime_ns("t/l"), 1'234'567'890'000'000'001);
+  EXPECT_EQ(info("t/h").st_ino, info("t/a").st_ino);
+  EXPECT_EQ(mode("t/empty/deep"), 0500U);
+  EXPECT_EQ(mtime_ns("t/empty/deep"), 3);
+  EXPECT_EQ(mode("t/sub"), 0711U);
+  EXPECT_EQ(mtime_ns("t/sub"), 4);
+  EXPECT_EQ(mode("t"), 0750U);
+  EXPECT_EQ(mtime_ns("t"), 5);
+  EXPECT_EQ(mode("t/sub/deep"), 0700U) << "nobody said anything of it";
+}
+
+TEST_P(UnpackTest, NamesThatAreNoTextAreMadeAsTheyAre) {
+  Content content;
+  const std::vector<std::string> names = {"\xff\xfe", "a\nb", " ", "-rf", "~", "*", std::string(255, 'n')};
+  for (const std::string& name : names) content.add_file("t/" + name, name);
+  EXPECT_EQ(unpack(content), Names());
+  for (const std::string& name : names) EXPECT_EQ(text("t/" + name), name);
+}
+
+TEST_P(UnpackTest, ADirectoryKeepsItsTimeWhateverIsMadeInIt) {
+  Content content;
+  content.add_file("t/a/b/f", "f");
+  content.add(hard_link("t/a/b/h", "t/a/b/f"));
+  content.add(directory("t/a/b", 0755, 11));
+  content.add(directory("t/a", 0555, 12));
+  content.add(directory("t", 0, 13));
+  EXPECT_EQ(unpack(content), Names());
+  EXPECT_EQ(mtime_ns("t/a/b"), 11);
+  EXPECT_EQ(mtime_ns("t/a"), 12);
+  EXPECT_EQ(mtime_ns("t"), 13);
+}
+
+TEST_P(UnpackTest, NothingHasANameBeforeItIsCommitted) {
+  const auto one = unpacker();
+  ASSERT_TRUE(one->stage(Content().add_file("t/a", "a").pack()));
+  EXPECT_FALSE(there("t"));
+  EXPECT_TRUE(there(kStaging));
+  EXPECT_EQ(mode(kStaging), 0700U) << "nobody else looks into it";
+}
+
+TEST_P(UnpackTest, WhatIsNotCommittedLeavesNothing) {
+  const size_t before = entries("data");
+  {
+    const auto one = unpacker();
+    ASSERT_TRUE(one->stage(Content().add_file("t/a", "a").add(symlink("l", "x")).pack()));
+    EXPECT_EQ(entries("data"), before + 1);
+  }
+  EXPECT_EQ(entries("data"), before);
+}
+
+TEST_P(UnpackTest, APackOfNothingIsUnpacked) { EXPECT_EQ(unpack(Content()), Names()); }
+
+TEST_P(UnpackTest, WhatTheSourceCouldNotSendIsMissingAndTheRestIsNot) {
+  Content content;
+  content.add_file("t/a", "a");
+  content.add({.path = "t/lost", .failure = Failure::kForbidden});
+  content.add({.path = "t/pipe", .failure = Failure::kSpecial});
+  content.add({.path = "t/closed", .kind = EntryKind::kDirectory, .failure = Failure::kForbidden});
+  EXPECT_EQ(unpack(content), (Names{{"t/lost", Failure::kForbidden},
+                                    {"t/pipe", Failure::kSpecial},
+                                    {"t/closed", Failure::kForbidden}}));
+  EXPECT_EQ(text("t/a"), "a");
+  for (const char* name : {"t/lost", "t/pipe", "t/closed"}) EXPECT_FALSE(there(name)) << name;
+}
+
+TEST_P(UnpackTest, BytesThatAreNotThoseThatWereSummedAreDamaged) {
+  Content content;
+  content.add_file("t/a", "first").add_file("t/b", "second").add_file("t/c", "third");
+  Bytes pack = content.pack();
+  pack[tree::layout_of(content.entries).data_at + 5] ^= 1;  // the first byte of the second
+  const auto one = unpacker();
+  ASSERT_TRUE(one->stage(pack));
+  ASSERT_TRUE(one->commit());
+  EXPECT_EQ(missing(*one), (Names{{"t/b", Failure::kDamaged}}));
+  EXPECT_EQ(text("t/a"), "first");
+  EXPECT_EQ(text("t/c"), "third");
+  EXPECT_FALSE(there("t/b"));
+}
+
+TEST_P(UnpackTest, WhatIsNoPackIsRefusedAndLeavesNothing) {
+  const size_t before = entries("data");
+  Bytes pack = Content().add_file("t/a", "a").pack();
+  pack[0] ^= 1;
+  const auto one = unpacker();
+  const Status status = one->stage(pack);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kIncompatible);
+  EXPECT_EQ(entries("data"), before);
+}
+
+TEST_P(UnpackTest, OfManyThatFailTheFirstAreTold) {
+  Content content;
+  for (int i = 0; i < 150; ++i) content.add({.path = std::to_string(i), .failure = Failure::kVanished});
+  const auto one = unpacker();
+  ASSERT_TRUE(one->stage(content.pack()));
+  ASSERT_TRUE(one->commit());
+  EXPECT_EQ(one->missing().failed, 150U);
+  EXPECT_EQ(one->missing().names.size(), catalog::kFailuresKept);
+  EXPECT_EQ(one->missing().names.front().path, "0");
+}
+
+TEST_P(UnpackTest, WhatIsVerifiedIsReadBackAlsoByWhomItsModeLetsNotRead) {
+  if (!give_to_nobody()) GTEST_SKIP() << "needs root, to be somebody else";
+  Content content;
+  content.add_file("t/none", "none").add_file("t/write", "write").add_file("t/read", "read");
+  content.entries[0].mode = 0;
+  content.entries[1].mode = 0200;
+  content.entries[2].mode = 0400;
+  const AsNobody nobody;
+  EXPECT_EQ(unpack(content, {.overwrite = false, .verify = true}), Names());
+  EXPECT_EQ(mode("t/none"), 0U);
+  EXPECT_EQ(mode("t/write"), 0200U);
+  EXPECT_EQ(mode("t/read"), 0400U);
+  EXPECT_EQ(text("t/read"), "read");
+  EXPECT_EQ(mtime_ns("t/none"), 1'700'000'000'123'456'789);
+}
+
+TEST_P(UnpackTest, WhereNothingMayBeWrittenTheNameIsForbiddenAndOthersAreNot) {
+  fs::create_directory(root_ / "data/closed");
+  if (!give_to_nobody()) GTEST_SKIP() << "needs root, to be somebody else";
+  ::chmod(path("data/closed").c_str(), 0555);
+  const AsNobody nobody;
+  EXPECT_EQ(unpack(Content().add_file("closed/a", "a").add_file("b", "b").add_file("closed/d/c", "c")),
+            (Names{{"closed/a", Failure::kForbidden}, {"closed/d/c", Failure::kForbidden}}));
+  EXPECT_EQ(text("b"), "b");
+}
+
+// In a mount namespace of a child, so that nothing stays mounted whatever happens.
+TEST(Unpack, ADiskThatIsFullEndsItAndLeavesNothing) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root for a small tmpfs";
+  char name[] = "/tmp/sluice-exports-XXXXXX";
+  const fs::path root = ::mkdtemp(name);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=1m") != 0)
+      ::_exit(77);
+    const auto exports = Exports::open({{"small", root, true, true}});
+    {
+      auto tree = exports->open_destination_tree("small");
+      Unpacker unpacker(std::move(*tree), ".s.sluice-part", {});
+      Content content;
+      content.add_file("t/small", "fits").add_file("t/large", std::string(2U << 20, 'x'));
+      const Status full = unpacker.stage(content.pack());
+      if (full || full.error().code != ErrorCode::kNoSpace) ::_exit(1);
+    }
+    if (fs::directory_iterator(root) != fs::directory_iterator()) ::_exit(2);
+    ::_exit(0);
+  }
+  int result = 0;
+  ASSERT_EQ(::waitpid(child, &result, 0), child);
+  fs::remove_all(root);
+  if (WIFEXITED(result) && WEXITSTATUS(result) == 77) GTEST_SKIP() << "no mount namespaces here";
+  EXPECT_TRUE(WIFEXITED(result));
+  EXPECT_EQ(WEXITSTATUS(result), 0);
+}
+
+TEST(Times, AnyNumberOfNanosecondsIsATime) {
+  for (const int64_t ns : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-1'000'000'000}, INT64_MIN, INT64_MAX}) {
+    const timespec time = timespec_of(ns);
+    EXPECT_GE(time.tv_nsec, 0);
+    EXPECT_LT(time.tv_nsec, 1'000'000'000);
+    EXPECT_EQ(ns_since_1970(time.tv_sec, time.tv_nsec), ns);
+  }
+  EXPECT_EQ(ns_since_1970(INT64_MAX / 2, 5), INT64_MAX);
+  EXPECT_EQ(ns_since_1970(INT64_MIN, 5), INT64_MIN);
+}
+
+}  // namespace
+}  // namespace sluice::exports
