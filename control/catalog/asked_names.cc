@@ -22,10 +22,12 @@ AskedNames::AskedNames(const std::vector<std::string>& paths) {
       memory_ = true;
       continue;
     }
+    const std::string_view name = last_name(path);
+    if ((name.empty() || name == ".") && !path.starts_with('/')) continue;  // it leads nowhere
     // An export's own name leads to its root, which has none.
     const std::string_view end = std::string_view(path).substr(path.rfind('/') + 1);
     any_ = any_ || end.empty() || end == "." || path.find('/') == std::string::npos;
-    tops_.emplace(last_name(path));
+    tops_.emplace(name);
   }
 }
 

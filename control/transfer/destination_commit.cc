@@ -141,6 +141,13 @@ Status DestinationEnd::named(ObjectId object, Effects& out) {
   return follow_receiver(out);
 }
 
+// Once more, of a pack that is done: who lost the connection may not have heard of it.
+void DestinationEnd::say_missing(ObjectId object, Effects& out) const {
+  const catalog::Shortfall& missing = catalog().files_of(object).front().pack.missing;
+  if (missing.names.empty()) return;
+  say(FileDone{.object = object, .digest = receiver_->digest(object), .missing = missing}, out);
+}
+
 // Hard links and the times of directories need what they concern.
 bool DestinationEnd::waits_for_others(ObjectId object) const {
   if (files_.discards() || catalog().files_of(object).front().kind != catalog::FileKind::kLastPack)

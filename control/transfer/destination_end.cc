@@ -103,6 +103,7 @@ void DestinationEnd::send_states(Effects& out) const {
     const ObjectId object(i);
     if (receiver_->done(object) && !lost_objects_.contains(object)) {
       say(ObjectState{.object = object, .done = true, .digest = receiver_->digest(object)}, out);
+      say_missing(object, out);
       continue;
     }
     in_parts(receiver_->held(object), [&](std::vector<recovery::Range> ranges) {

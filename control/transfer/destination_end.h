@@ -91,6 +91,7 @@ class DestinationEnd {
                      Effects& out);
   void journal_suspect(ObjectId object, Entry entry, Effects& out);
   void report_durable(ObjectId object, Effects& out);
+  void say_missing(ObjectId object, Effects& out) const;
   Status named(ObjectId object, Effects& out);
   bool packed(ObjectId object) const { return catalog().files_of(object).front().packed(); }
   bool waits_for_others(ObjectId object) const;

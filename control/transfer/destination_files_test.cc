@@ -126,7 +126,8 @@ TEST_F(Files, OnlyWhatWasAskedForIsTaken) {
   EXPECT_EQ(offered({"data/a", "data/b"}, {"b", "a"}), refused) << "another order";
   EXPECT_EQ(offered({"memory:1"}, {"memory-2"}), refused);
   EXPECT_EQ(offered({""}, {"a"}), refused);
-  EXPECT_EQ(offered({"/"}, {"a"}), refused);
+  EXPECT_EQ(offered({"data/d/"}, {"a", "b"}), ErrorCode::kOk) << "what a directory holds";
+  EXPECT_EQ(offered({"/"}, {"a"}), ErrorCode::kOk);
   EXPECT_EQ(offered({"./."}, {"a"}), refused);
 }
 

@@ -13,6 +13,7 @@ namespace sluice::transfer {
 namespace {
 
 constexpr uint64_t kBytesTotalMax = 1ULL << 62;
+constexpr uint64_t kPackBytesMin = 24;  // of its head
 constexpr uint64_t kPackBytesMax = 1ULL << 30;
 
 bool good_name(const std::string& name) {
@@ -106,7 +107,9 @@ Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const
       if (!is_last) return bad("the peer offers something behind the last pack of a tree");
       [[fallthrough]];
     case catalog::FileKind::kPack:
-      if (file.name.empty() && file.members != 0 && file.size_bytes <= kPackBytesMax) return {};
+      if (file.name.empty() && file.members != 0 && file.size_bytes >= kPackBytesMin &&
+          file.size_bytes <= kPackBytesMax)
+        return {};
       return bad("the peer offers a pack of files that is none");
   }
   return bad("the peer offers a file of a kind that is not known here: upgrade this node");
@@ -118,8 +121,8 @@ Status DestinationFiles::check_asked_for(const std::vector<std::string>& paths) 
     return file.kind != catalog::FileKind::kFile || file.name.find('/') != std::string::npos;
   };
   // What is in packs is checked when they are unpacked.
-  if (std::any_of(offer_.files.begin(), offer_.files.end(), of_tree)) {
-    const AskedNames asked(paths);
+  const AskedNames asked(paths);
+  if (asked.any() || std::any_of(offer_.files.begin(), offer_.files.end(), of_tree)) {
     for (const OfferedFile& file : offer_.files) {
       if (file.kind != catalog::FileKind::kFile || asked.include(file.name)) continue;
       return Error{ErrorCode::kIncompatible,

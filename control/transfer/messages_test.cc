@@ -60,7 +60,7 @@ TEST(Admit, ATextIsNotCutWithinACharacter) {
 }
 
 TEST(Admit, NamesAndPathsAreBytesAndBounded) {
-  const std::string name(kNameBytesMax, '\n');
+  const std::string name(kPathBytesMax, '\n');  // in a tree it is a path
   const std::string path(kPathBytesMax, '\x1b');
   const TransferOffer offer = admitted(TransferOffer{.files = {{.name = name}}, .destination = path});
   EXPECT_EQ(offer.files[0].name, name) << "a name is what it is";

@@ -14,13 +14,14 @@ constexpr uint32_t kExtent = 65536;
 // Files of one extent each. Four may be open at a time, two before their turn.
 class Sources : public testing::Test {
  protected:
-  void have(size_t count, bool generated = false) {
-    settings_.open_objects_max = 4;
-    settings_.open_ahead = 2;
+  void have(size_t count, bool generated = false, size_t packs = 0) {
+    settings_.open_objects_max = packs == 0 ? 4 : 64;
+    settings_.open_ahead = packs == 0 ? 2 : 64;
     std::vector<catalog::File> files;
     Indexed<ObjectId, recovery::Layout> layouts;
     for (size_t i = 0; i < count; ++i) {
       files.push_back({.name = "f", .path = generated ? "" : "/f", .size_bytes = kExtent});
+      if (i < packs) files.back().kind = catalog::FileKind::kPack;
       layouts.push_back(
           {.size_bytes = kExtent, .extent_bytes = kExtent, .crc_kind = wire::CrcKind::kCrc64Ecma});
     }
@@ -149,6 +150,62 @@ TEST_F(Sources, GeneratedBytesHaveNoDescriptorToAskFor) {
   ASSERT_EQ(opens.size(), 1U);
   EXPECT_EQ(opens[0].flags, uint32_t{board::kObjectGenerate});
   EXPECT_TRUE(opens[0].may_exist);
+}
+
+TEST_F(Sources, SixteenAreOpenAtATimeWhereThereArePacks) {
+  have(40, false, 1);
+  reopen();
+  EXPECT_EQ(open_what_is_due(), 16U);
+  have(40);
+  settings_.open_objects_max = settings_.open_ahead = 64;
+  reopen();
+  EXPECT_EQ(open_what_is_due(), 40U);
+}
+
+TEST_F(Sources, APackIsClosedAsSoonAsThePeerHasIt) {
+  have(20, false, 18);
+  reopen();
+  ASSERT_EQ(open_what_is_due(), 16U);
+  const auto send = [this](uint32_t i) {
+    sender_->on_event({.kind = board::EventKind::kExtentSent, .object = i, .length = kExtent, .digest = 5},
+                      LaneId(0));
+    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent}, LaneId(0));
+    EXPECT_TRUE(sender_->file_done(ObjectId(i), sender_->digest(ObjectId(i))));
+  };
+  send(3);
+  files_->done(ObjectId(3), out_);
+  files_->done(ObjectId(3), out_);
+  std::vector<CloseObject> closes = asked<CloseObject>();
+  ASSERT_EQ(closes.size(), 1U);
+  EXPECT_EQ(closes[0].object, ObjectId(3));
+  EXPECT_EQ(open_what_is_due(), 0U) << "the sixteenth waits for the first";
+  files_->on(ObjectClosed{ObjectId(3)}, sender_.get(), out_);
+  send(0);
+  files_->done(ObjectId(0), out_);
+  ASSERT_EQ(asked<CloseObject>().size(), 1U);
+  files_->open_next(kExtent, sender_.get(), out_);
+  EXPECT_TRUE(out_.empty()) << "its number is free once it is closed";
+  files_->on(ObjectClosed{ObjectId(0)}, sender_.get(), out_);
+  const std::vector<OpenObject> opens = asked<OpenObject>();
+  ASSERT_EQ(opens.size(), 1U);
+  EXPECT_EQ(opens[0].object, ObjectId(16));
+  EXPECT_TRUE(files_->on(ObjectOpened{.object = ObjectId(16)}, sender_.get(), out_));
+  EXPECT_EQ(files_->pending(), 0U);
+}
+
+TEST_F(Sources, AFileStaysOpenUntilItsNumberIsNeeded) {
+  have(3, false, 1);
+  reopen();
+  ASSERT_EQ(open_what_is_due(), 3U);
+  files_->done(ObjectId(1), out_);
+  EXPECT_TRUE(out_.empty()) << "it is no pack";
+  files_->done(ObjectId(0), out_);
+  EXPECT_EQ(asked<CloseObject>().size(), 1U);
+  files_->halt();
+  files_->on(ObjectClosed{ObjectId(0)}, sender_.get(), out_);
+  files_->attempt_over();
+  files_->done(ObjectId(0), out_);
+  EXPECT_TRUE(out_.empty()) << "nothing is open between attempts";
 }
 
 }  // namespace
