@@ -190,13 +190,13 @@ void TransferFiles::perform(const transfer::SyncObject& effect) {
 }
 
 void TransferFiles::perform(const transfer::FinishObject& effect) {
-  if (packs_.contains(effect.object)) return finish_pack(effect.object);
+  if (file(effect.object).packed()) return finish_pack(effect.object);
   run_on_file<transfer::ObjectFinished>(effect.object,
                                         [](exports::DestinationFile& file) { return file.finish(); });
 }
 
 void TransferFiles::perform(const transfer::NameObject& effect) {
-  if (packs_.contains(effect.object)) return name_pack(effect.object);
+  if (file(effect.object).packed()) return name_pack(effect.object);
   Destination file = destination(effect.object);
   services_->pool.run(
       [file] { return file ? file->commit() : Status(); },

@@ -9,6 +9,8 @@ namespace {
 
 using Memory = std::shared_ptr<PackMemory>;
 
+Error not_in_memory() { return {ErrorCode::kStorage, "the pack is not in memory any more"}; }
+
 }  // namespace
 
 void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then) {
@@ -33,7 +35,7 @@ void TransferFiles::closed(ObjectId object) {
 Result<uint64_t> TransferFiles::crc_of_pack(ObjectId object, recovery::Range range) const {
   const auto pack = packs_.find(object);
   if (pack == packs_.end() || range.end() > pack->second.memory->bytes().size())
-    return Error{ErrorCode::kStorage, "the pack is not in memory any more"};
+    return not_in_memory();
   return crc::compute(transfer_.job().terms->crc_kind, 0, pack->second.memory->bytes().data() + range.offset,
                       range.length);
 }
@@ -59,6 +61,8 @@ void TransferFiles::adopt_pack(ObjectId object, UniqueFd fd) {
 }
 
 void TransferFiles::finish_pack(ObjectId object) {
+  if (!packs_.contains(object))
+    return post(transfer::ObjectFinished{.object = object, .status = not_in_memory()});
   std::optional<catalog::AskedNames> asked;
   const transfer::Job& job = transfer_.job();
   if (job.initiator && job.request) asked.emplace(job.request->source_paths);
@@ -79,7 +83,10 @@ void TransferFiles::finish_pack(ObjectId object) {
 }
 
 void TransferFiles::name_pack(ObjectId object) {
-  const std::shared_ptr<exports::Unpacker> unpacker = packs_[object].unpacker;
+  const auto pack = packs_.find(object);
+  if (pack == packs_.end() || !pack->second.unpacker)
+    return post(transfer::ObjectNamed{.object = object, .status = not_in_memory(), .missing = {}});
+  const std::shared_ptr<exports::Unpacker> unpacker = pack->second.unpacker;
   services_->pool.run([unpacker] { return unpacker->commit(); },
                       [self = shared_from_this(), object, unpacker](Status status) {
                         transfer::ObjectNamed named{.object = object, .status = std::move(status)};

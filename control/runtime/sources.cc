@@ -37,6 +37,15 @@ Error too_many(size_t files) {
                   files, catalog::kFilesMax));
 }
 
+// It is one, so that all else is there when it is unpacked.
+Status check_last(const catalog::File& last) {
+  if (last.pack.members <= tree::kEntriesMax && last.size_bytes <= tree::kPackBytesMax) return {};
+  return usage(
+      fmt::format("{} directories and hard links: a session takes at most {}; send parts of the tree by "
+                  "themselves",
+                  last.pack.members, tree::kEntriesMax));
+}
+
 // What is sent, in the order in which it travels, while it is looked for.
 class Gathering {
  public:
@@ -65,6 +74,7 @@ class Gathering {
     if (packer_.has_last()) {
       all.files.push_back(packer_.take_last());
       all.open.push_back(nullptr);
+      if (Status status = check_last(all.files.back()); !status) return status.error();
     }
     if (all.files.size() > catalog::kFilesMax) return too_many(all.files.size());
     if (all.files.empty()) return usage("nothing to send: the directory holds nothing");
