@@ -99,21 +99,21 @@ TEST_P(UnpackHostileTest, AnExportWithinThisOneThatMayNotBeWrittenIsNot) {
   EXPECT_EQ(entries("data/readonly"), 1U);
   EXPECT_EQ(text("writeonly/d"), "d");
   EXPECT_EQ(text("readonlyx"), "c");
-  EXPECT_EQ(exports_.make_directory("data", "readonly/sub").error().code, ErrorCode::kOutsideExports);
+  EXPECT_EQ(exports_.make_directories_for("data", "readonly/sub").error().code, ErrorCode::kOutsideExports);
 }
 
 TEST_P(UnpackHostileTest, ADirectoryForALargeFileIsMadeWhereATreesNamesMayBe) {
-  const Result<std::string> made = exports_.make_directory("data", "t/a/b");
+  const Result<std::string> made = exports_.make_directories_for("data", "t/a/b");
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(*made, path("data/t/a/b"));
   EXPECT_EQ(mode("t/a"), 0700U);
-  EXPECT_TRUE(exports_.make_directory("data", "t/a/b"));
+  EXPECT_TRUE(exports_.make_directories_for("data", "t/a/b"));
   write(root_ / "data/file", "file");
   fs::create_directory_symlink(root_ / "outside", root_ / "data/l");
-  EXPECT_EQ(exports_.make_directory("data", "file/a").error().code, ErrorCode::kDestinationExists);
-  EXPECT_EQ(exports_.make_directory("data", "l/a").error().code, ErrorCode::kDestinationExists);
-  EXPECT_EQ(exports_.make_directory("data", "t/.x.sluice-part/a").error().code, ErrorCode::kStorage);
-  EXPECT_EQ(exports_.make_directory("data/missing", "a").error().code, ErrorCode::kStorage);
+  EXPECT_EQ(exports_.make_directories_for("data", "file/a").error().code, ErrorCode::kDestinationExists);
+  EXPECT_EQ(exports_.make_directories_for("data", "l/a").error().code, ErrorCode::kDestinationExists);
+  EXPECT_EQ(exports_.make_directories_for("data", "t/.x.sluice-part/a").error().code, ErrorCode::kStorage);
+  EXPECT_EQ(exports_.make_directories_for("data/missing", "a").error().code, ErrorCode::kStorage);
   EXPECT_EQ(entries("outside"), 1U);
 }
 
