@@ -17,8 +17,8 @@ struct Nested {
 inline bool permitted(const std::vector<Nested>& exports, std::string_view path) {
   const Nested* best = nullptr;
   for (const Nested& each : exports) {
-    const bool within = path.starts_with(each.path) &&
-                        (path.size() == each.path.size() || path[each.path.size()] == '/');
+    const bool within =
+        path.starts_with(each.path) && (path.size() == each.path.size() || path[each.path.size()] == '/');
     if (within && (best == nullptr || best->path.size() < each.path.size())) best = &each;
   }
   return best == nullptr || best->allowed;

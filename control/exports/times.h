@@ -10,7 +10,8 @@ namespace sluice::exports {
 // What a file system may say is more than fits: then the first, or the last, that does.
 inline int64_t ns_since_1970(int64_t seconds, int64_t rest_ns) {
   int64_t ns = 0;
-  if (__builtin_mul_overflow(seconds, int64_t{1'000'000'000}, &ns) || __builtin_add_overflow(ns, rest_ns, &ns))
+  if (__builtin_mul_overflow(seconds, int64_t{1'000'000'000}, &ns) ||
+      __builtin_add_overflow(ns, rest_ns, &ns))
     return seconds < 0 ? INT64_MIN : INT64_MAX;
   return ns;
 }

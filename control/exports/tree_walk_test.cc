@@ -37,7 +37,9 @@ class TreeWalkTest : public UnpackTest {
     ADD_FAILURE() << path << " is not there";
     return {};
   }
-  void put(const std::string& name, const std::string& text = "x") const { write(root_ / "data/t" / name, text); }
+  void put(const std::string& name, const std::string& text = "x") const {
+    write(root_ / "data/t" / name, text);
+  }
   void make(const std::string& name) const { fs::create_directories(root_ / "data/t" / name); }
 };
 INSTANTIATE_TEST_SUITE_P(FileSystems, TreeWalkTest, testing::Values("/tmp", "/dev/shm"));
@@ -67,8 +69,9 @@ TEST_P(TreeWalkTest, OfWhatADirectoryHoldsTheDirectoryItselfIsNoPart) {
 // What a peer that asked for a path lets come is what it gets.
 TEST_P(TreeWalkTest, TheNameOfATreeIsTheOneThatIsAwaited) {
   make("sub");
-  for (const std::string& asked : {std::string("data/t"), path("data/t"), std::string("data/t/"), path("data"),
-                                   std::string("data"), std::string("data/readonly"), std::string("data/./t/.")}) {
+  for (const std::string& asked :
+       {std::string("data/t"), path("data/t"), std::string("data/t/"), path("data"), std::string("data"),
+        std::string("data/readonly"), std::string("data/./t/.")}) {
     const catalog::AskedNames names({asked});
     const std::string name = exports_.open_tree(asked)->value().name;
     EXPECT_TRUE(names.include(name.empty() ? "whatever" : name)) << asked;

@@ -23,11 +23,10 @@ Result<std::optional<SourceTree>> Exports::open_tree(std::string_view path) cons
   // As rsync has it: "DIR" arrives as DIR, of "DIR/" and "DIR/." only what is in it.
   const std::string_view last = path.substr(path.rfind('/') + 1);
   const bool itself = !last.empty() && last != "." && path.find('/') != std::string_view::npos;
-  return std::optional<SourceTree>(
-      SourceTree{.fd = std::move(fd),
-                 .path = location->absolute,
-                 .name = itself ? std::string(last) : std::string(),
-                 .nested = nested(*location, &config::Export::read)});
+  return std::optional<SourceTree>(SourceTree{.fd = std::move(fd),
+                                              .path = location->absolute,
+                                              .name = itself ? std::string(last) : std::string(),
+                                              .nested = nested(*location, &config::Export::read)});
 }
 
 std::vector<Nested> Exports::nested(const Location& location, bool config::Export::*right) const {

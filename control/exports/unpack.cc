@@ -163,8 +163,7 @@ Result<Failure> Unpacker::stage_file(const Entry& entry, const std::string& name
   const UniqueFd fd(::openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   // Until it was read back it can be read.
   const mode_t mode = options_.verify ? 0600 : entry.mode & 0777;
-  if (!fd || !write_all(fd.get(), bytes) || ::fchmod(fd.get(), mode) != 0 ||
-      ::futimens(fd.get(), times) != 0)
+  if (!fd || !write_all(fd.get(), bytes) || ::fchmod(fd.get(), mode) != 0 || ::futimens(fd.get(), times) != 0)
     return told(entry.path, errno);
   return Failure::kNone;
 }

@@ -32,9 +32,9 @@ namespace sluice::exports {
 // A directory beneath a writable export, into which a tree comes.
 struct DestinationTree {
   UniqueFd fd;
-  std::string path;       // absolute, the bytes of it
-  std::string root_path;  // of the export
-  std::string relative;   // beneath it
+  std::string path;            // absolute, the bytes of it
+  std::string root_path;       // of the export
+  std::string relative;        // beneath it
   std::vector<Nested> nested;  // which of them may be written
 };
 

@@ -83,9 +83,10 @@ TEST_P(UnpackAgainTest, WhatStandsInPlaceOfADirectoryIsNotRemoved) {
     write(root_ / "data/t", "a file");
     Content content = some();
     content.add(directory("t"));
-    EXPECT_EQ(unpack(content, {.overwrite = overwrite}),
-              (Names{{"t/a", Failure::kExists}, {"t/b", Failure::kExists}, {"t/l", Failure::kExists},
-                     {"t", Failure::kExists}}));
+    EXPECT_EQ(unpack(content, {.overwrite = overwrite}), (Names{{"t/a", Failure::kExists},
+                                                                {"t/b", Failure::kExists},
+                                                                {"t/l", Failure::kExists},
+                                                                {"t", Failure::kExists}}));
     EXPECT_EQ(text("t"), "a file");
   }
 }
@@ -151,9 +152,8 @@ TEST_P(UnpackAgainTest, AHardLinkNeedsItsTarget) {
   Content content;
   content.add(hard_link("t/h", "t/missing")).add(hard_link("t/i", "none/at/all"));
   content.add(hard_link("t/j", "t/dir")).add_file("t/b", "b");
-  EXPECT_EQ(unpack(content), (Names{{"t/h", Failure::kVanished},
-                                    {"t/i", Failure::kVanished},
-                                    {"t/j", Failure::kExists}}));
+  EXPECT_EQ(unpack(content),
+            (Names{{"t/h", Failure::kVanished}, {"t/i", Failure::kVanished}, {"t/j", Failure::kExists}}));
   EXPECT_EQ(text("t/b"), "b");
 }
 

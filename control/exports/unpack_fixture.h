@@ -56,7 +56,9 @@ class UnpackTest : public ExportsTest {
     return missing(*one);
   }
   std::string text(const std::string& name) const { return read(root_ / "data" / name); }
-  bool there(const std::string& name) const { return fs::symlink_status(root_ / "data" / name).type() != fs::file_type::not_found; }
+  bool there(const std::string& name) const {
+    return fs::symlink_status(root_ / "data" / name).type() != fs::file_type::not_found;
+  }
   struct stat info(const std::string& name) const {
     struct stat info {};
     EXPECT_EQ(::lstat(path("data/" + name).c_str(), &info), 0) << name;

@@ -20,7 +20,8 @@ class UnpackHostileTest : public UnpackTest {
 INSTANTIATE_TEST_SUITE_P(FileSystems, UnpackHostileTest, testing::Values("/tmp", "/dev/shm"));
 
 TEST_P(UnpackHostileTest, ALinkInPlaceOfADirectoryIsNeverFollowed) {
-  for (const std::string& target : {(root_ / "outside").string(), std::string("../outside"), std::string("sub")}) {
+  for (const std::string& target :
+       {(root_ / "outside").string(), std::string("../outside"), std::string("sub")}) {
     fs::remove(root_ / "data/t");
     fs::create_directory_symlink(target, root_ / "data/t");
     Content content;

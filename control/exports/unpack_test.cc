@@ -198,7 +198,8 @@ TEST(Unpack, ADiskThatIsFullEndsItAndLeavesNothing) {
 }
 
 TEST(Times, AnyNumberOfNanosecondsIsATime) {
-  for (const int64_t ns : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-1'000'000'000}, INT64_MIN, INT64_MAX}) {
+  for (const int64_t ns :
+       {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-1'000'000'000}, INT64_MIN, INT64_MAX}) {
     const timespec time = timespec_of(ns);
     EXPECT_GE(time.tv_nsec, 0);
     EXPECT_LT(time.tv_nsec, 1'000'000'000);

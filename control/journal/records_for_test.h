@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "control/transfer/records.h"
@@ -11,8 +12,11 @@ namespace sluice::fields {
 
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<14> {};
+template <> struct Count<catalog::FailedName> : Fields<2> {};
+template <> struct Count<catalog::File> : Fields<16> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
+template <> struct Count<catalog::Pack> : Fields<3> {};
+template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<transfer::Agreement> : Fields<17> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
@@ -122,7 +126,14 @@ inline catalog::File sample_file(const std::string& name) {
           .state = catalog::FileState::kDone,
           .overwrite = true,
           .suspect = true,
-          .verify = true};
+          .verify = true,
+          .kind = catalog::FileKind::kLastPack,
+          .pack = {.members = 1000,
+                   .list = std::make_shared<const std::string>("\xff\0list", 6),
+                   .missing = {.failed = 7,
+                               .left_out = 5,
+                               .names = {{.path = "a/\xff", .failure = catalog::Failure::kExists},
+                                         {.path = "b", .failure = catalog::Failure::kSpecial}}}}};
 }
 
 }  // namespace sluice::journal

@@ -11,15 +11,17 @@
 namespace sluice::fields {
 
 // clang-format off
+template <> struct Count<catalog::FailedName> : Fields<2> {};
+template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Range> : Fields<2> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
-template <> struct Count<transfer::FileDone> : Fields<2> {};
+template <> struct Count<transfer::FileDone> : Fields<3> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<transfer::Heartbeat> : Fields<0> {};
 template <> struct Count<transfer::Hello> : Fields<9> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
-template <> struct Count<transfer::OfferedFile> : Fields<5> {};
+template <> struct Count<transfer::OfferedFile> : Fields<7> {};
 template <> struct Count<transfer::PartitionDone> : Fields<2> {};
 template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
@@ -99,7 +101,9 @@ inline std::vector<Message> sample_messages() {
                                .name = "\xe6\x95\xb0",
                                .size_bytes = 1ULL << 59,
                                .mode = 0640,
-                               .mtime_ns = -9}},
+                               .mtime_ns = -9,
+                               .kind = catalog::FileKind::kLastPack,
+                               .members = 77}},
                     .destination = "incoming/",
                     .into_directory = true,
                     .overwrite = true,
@@ -112,7 +116,11 @@ inline std::vector<Message> sample_messages() {
       PartitionDone{.object = ObjectId(1), .ranges = ranges},
       Need{.object = ObjectId(2), .ranges = ranges, .lane = LaneId(1)},
       FileDigest{.object = ObjectId(4), .size_bytes = 1ULL << 58, .digest = 7},
-      FileDone{.object = ObjectId(5), .digest = 1ULL << 63},
+      FileDone{.object = ObjectId(5),
+               .digest = 1ULL << 63,
+               .missing = {.failed = 3,
+                           .left_out = 2,
+                           .names = {{.path = "a/\xff", .failure = catalog::Failure::kVanished}}}},
       SessionDone{.files = 4096, .bytes = 1ULL << 62},
       Heartbeat{},
       Failure{.code = 17, .message = "this node has no free flow slot(s): try again later"},

@@ -34,8 +34,7 @@ void TransferFiles::closed(ObjectId object) {
 
 Result<uint64_t> TransferFiles::crc_of_pack(ObjectId object, recovery::Range range) const {
   const auto pack = packs_.find(object);
-  if (pack == packs_.end() || range.end() > pack->second.memory->bytes().size())
-    return not_in_memory();
+  if (pack == packs_.end() || range.end() > pack->second.memory->bytes().size()) return not_in_memory();
   return crc::compute(transfer_.job().terms->crc_kind, 0, pack->second.memory->bytes().data() + range.offset,
                       range.length);
 }

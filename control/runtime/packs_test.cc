@@ -31,7 +31,8 @@ class PacksTest : public testing::Test {
     char name[] = "/tmp/sluice-packs-XXXXXX";
     root_ = ::mkdtemp(name);
     for (const char* directory : {"from/t/sub", "to"}) fs::create_directories(root_ / directory);
-    exports_ = std::move(*exports::Exports::open({{"from", root_ / "from", true, false}, {"to", root_ / "to", true, true}}));
+    exports_ = std::move(
+        *exports::Exports::open({{"from", root_ / "from", true, false}, {"to", root_ / "to", true, true}}));
   }
   ~PacksTest() override { fs::remove_all(root_); }
 
@@ -53,7 +54,8 @@ class PacksTest : public testing::Test {
   Status unpack(const catalog::File& pack, const PackMemory& memory) const {
     catalog::File at_destination = pack;
     at_destination.path = "to";
-    auto unpacker = stage_pack(exports_, at_destination, memory, staging_name("0123456789abcdef", ObjectId(7)), nullptr);
+    auto unpacker =
+        stage_pack(exports_, at_destination, memory, staging_name("0123456789abcdef", ObjectId(7)), nullptr);
     if (!unpacker) return unpacker.error();
     return (*unpacker)->commit();
   }
@@ -107,7 +109,9 @@ TEST_F(PacksTest, NamesOfADirectorysContentsAreFoundInIt) {
 TEST_F(PacksTest, WhatIsNotAsItWasListedIsAFailureAndTheOthersAreNot) {
   const std::vector<std::pair<std::function<void(const fs::path&)>, Failure>> changes = {
       {[](const fs::path& file) { fs::remove(file); }, Failure::kVanished},
-      {[](const fs::path& file) { fs::last_write_time(file, fs::last_write_time(file) - std::chrono::hours(1)); },
+      {[](const fs::path& file) {
+         fs::last_write_time(file, fs::last_write_time(file) - std::chrono::hours(1));
+       },
        Failure::kChanged},
       {[](const fs::path& file) { std::ofstream(file, std::ios::app) << "more"; }, Failure::kChanged},
       {[](const fs::path& file) { fs::resize_file(file, 1); }, Failure::kChanged},
@@ -182,7 +186,9 @@ TEST_F(PacksTest, MemoryOfAFormerControlIsTakenWithItsBytes) {
 }
 
 TEST_F(PacksTest, WhatIsNoPacksMemoryIsNotTaken) {
-  const auto adopt = [](UniqueFd fd, uint64_t bytes) { return code(PackMemory::adopt(std::move(fd), bytes)); };
+  const auto adopt = [](UniqueFd fd, uint64_t bytes) {
+    return code(PackMemory::adopt(std::move(fd), bytes));
+  };
   const auto made = PackMemory::make(5000);
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{4999}, uint64_t{5001}, UINT64_MAX})
     EXPECT_EQ(adopt(UniqueFd(::dup((*made)->fd())), bytes), ErrorCode::kResources) << bytes;

@@ -162,6 +162,10 @@ Status DestinationFiles::on(const FileReopened& event, Effects& out) {
     walk(out);
     return {};
   }
+  // What the dataplane goes on writing is a file without a name.
+  if (adopting_ && places_[event.object].open)
+    return Error{ErrorCode::kStalled,
+                 catalog_.shown(event.object) + ": its unfinished file is gone: opening new flows"};
   out.log(LogLevel::kWarn,
           fmt::format("{}: its unfinished file is gone; it begins anew", catalog_.shown(event.object)));
   phase_.change(FilesPhase::kRecreating);

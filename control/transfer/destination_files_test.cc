@@ -201,6 +201,24 @@ TEST_F(Files, OfAnEarlierLifeAreFetchedFromTheDataplane) {
   EXPECT_EQ(asked<OpenObject>().object, ObjectId(1));
 }
 
+TEST_F(Files, ThatBeginAnewAreNotWrittenByWhatAnEarlierLifeHadOpen) {
+  known(1);
+  files_->adopt(out_);
+  (void)asked<FetchObject>();
+  ASSERT_TRUE(files_->on(ObjectFetched{.object = ObjectId(0), .found = true}, out_));
+  (void)asked<ReopenFile>();
+  EXPECT_EQ(files_->on(FileReopened{.object = ObjectId(0), .found = false}, out_).error().code,
+            ErrorCode::kStalled)
+      << "with other flows";
+  files_->attempt_over();
+  (void)out_.drain();
+  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr, kExtent));
+  files_->prepare(out_);
+  (void)asked<ReopenFile>();
+  ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(0), .found = false}, out_));
+  EXPECT_EQ(asked<RecreateFile>().object, ObjectId(0));
+}
+
 TEST_F(Files, ThatAreDoneNeedNothing) {
   known(3);
   files_->recover(out_);

@@ -18,7 +18,8 @@ OfferedFile pack(uint32_t number, FileKind kind = FileKind::kPack) {
 // Two packs, a large file, the last pack.
 TransferOffer tree() {
   TransferOffer offer{.destination = "in/", .into_directory = true};
-  offer.files = {pack(0), pack(1), {.number = 2, .name = "t/large", .size_bytes = 5}, pack(3, FileKind::kLastPack)};
+  offer.files = {
+      pack(0), pack(1), {.number = 2, .name = "t/large", .size_bytes = 5}, pack(3, FileKind::kLastPack)};
   return offer;
 }
 
@@ -222,8 +223,7 @@ TEST_F(Packs, OneWhoseMemoryIsGoneBeginsAnew) {
     EXPECT_EQ(asked<ReopenFile>(), std::vector{object});
     ASSERT_TRUE(files_->on(FileReopened{.object = object, .found = false}, out_));
     EXPECT_EQ(asked<RecreateFile>(), std::vector{object});
-    ASSERT_TRUE(
-        files_->on(FileRecreated{.object = object, .identity = catalog::FileIdentity()}, out_));
+    ASSERT_TRUE(files_->on(FileRecreated{.object = object, .identity = catalog::FileIdentity()}, out_));
     EXPECT_EQ(files_->catalog().files_of(object).front().state, catalog::FileState::kOpen);
     EXPECT_EQ(asked<WriteJournal>(), std::vector{object});
     ASSERT_TRUE(files_->on(JournalWritten{.entry = Entry::kAnew, .object = object}, out_));

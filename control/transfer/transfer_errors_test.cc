@@ -317,6 +317,17 @@ TEST(ErrorAfterARestart, AnUnfinishedFileThatIsGoneBeginsAnew) {
   EXPECT_EQ(world->state(), ViewState::kSucceeded);
 }
 
+TEST(ErrorAfterARestart, AnUnfinishedFileThatIsGoneIsNotWrittenByFlowsOfBefore) {
+  const auto world = restarted(destination(), true);
+  world->reopened_found = false;
+  world->start();
+  EXPECT_EQ(world->count<RecreateFile>(), 0U);
+  EXPECT_FALSE(world->flows_open());
+  world->pass(10 * kSecondNs);
+  EXPECT_EQ(world->count<RecreateFile>(), 3U);
+  EXPECT_EQ(world->state(), ViewState::kSucceeded);
+}
+
 TEST(ErrorAfterARestart, AFileThatCannotBeCreatedAgainEndsTheAttempt) {
   const auto world = restarted(destination(), false);
   world->reopened_found = false;

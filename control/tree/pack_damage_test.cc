@@ -178,7 +178,10 @@ TEST(PackDamage, WhatALaterVersionAddsIsPassedOver) {
 }
 
 TEST(PackDamage, AnEntryThatIsLongerThanAnyCanBeIsRefused) {
-  const std::string later = "\x0a\x01" "a" + std::string("\xfa\x06\x80\x80\x02", 5) + std::string(32768, 'x');
+  const std::string later =
+      "\x0a\x01"
+      "a" +
+      std::string("\xfa\x06\x80\x80\x02", 5) + std::string(32768, 'x');
   const std::string index = std::string("\x0a\x88\x80\x02", 4) + later;
   EXPECT_FALSE(read_index(pack_of_index(index)));
 }

@@ -21,8 +21,8 @@ inline Entry file(std::string path, std::string_view text) {
           .size_bytes = text.size(),
           .mode = 0644,
           .mtime_ns = 1'700'000'000'123'456'789,
-          .digest = crc::compute(wire::CrcKind::kCrc64Ecma, 0,
-                                 reinterpret_cast<const uint8_t*>(text.data()), text.size())};
+          .digest = crc::compute(wire::CrcKind::kCrc64Ecma, 0, reinterpret_cast<const uint8_t*>(text.data()),
+                                 text.size())};
 }
 
 // Entries, and the bytes of those that are files.

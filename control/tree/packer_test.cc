@@ -16,7 +16,9 @@ using catalog::FileKind;
 Entry file(const std::string& path, uint64_t size_bytes = 10) {
   return {.path = path, .size_bytes = size_bytes, .mode = 0640, .mtime_ns = 5, .ctime_ns = 6};
 }
-Entry directory(const std::string& path) { return {.path = path, .kind = EntryKind::kDirectory, .mode = 0755}; }
+Entry directory(const std::string& path) {
+  return {.path = path, .kind = EntryKind::kDirectory, .mode = 0755};
+}
 Entry symlink(const std::string& path) { return {.path = path, .kind = EntryKind::kSymlink, .target = "x"}; }
 Entry hard_link(const std::string& path, const std::string& target) {
   return {.path = path, .kind = EntryKind::kHardLink, .target = target};

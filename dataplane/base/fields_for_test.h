@@ -37,6 +37,12 @@ concept List = !std::is_convertible_v<T, std::string_view> && requires(const T& 
   list.end();
 };
 
+template <typename T>
+concept Pointer = requires {
+  typename T::element_type;
+}
+&&requires(const T& p) { p.use_count(); };
+
 template <Counted T>
 auto tie(const T& of) {
   constexpr size_t kFields = Count<T>::kValue;
@@ -124,6 +130,8 @@ bool equal(const T& one, const T& other) {
     return each(one, other, [](const auto& a, const auto& b) { return equal(a, b); });
   } else if constexpr (Optional<T>) {
     return one.has_value() == other.has_value() && (!one.has_value() || equal(*one, *other));
+  } else if constexpr (Pointer<T>) {
+    return (one == nullptr) == (other == nullptr) && (one == nullptr || equal(*one, *other));
   } else if constexpr (List<T>) {
     return std::equal(one.begin(), one.end(), other.begin(), other.end(),
                       [](const auto& a, const auto& b) { return equal(a, b); });
@@ -139,6 +147,8 @@ bool all_set(const T& sample) {
     return each(sample, T(), [](const auto& a, const auto& unset) { return !equal(a, unset) && all_set(a); });
   } else if constexpr (Optional<T>) {
     return sample.has_value() && all_set(*sample);
+  } else if constexpr (Pointer<T>) {
+    return sample != nullptr && all_set(*sample);
   } else if constexpr (List<T>) {
     return sample.begin() != sample.end() &&
            std::all_of(sample.begin(), sample.end(), [](const auto& a) { return all_set(a); });

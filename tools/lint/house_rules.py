@@ -104,6 +104,7 @@ ARROWS = {
 }  # fmt: skip
 # What tests and fuzzers of a folder may include besides.
 ARROWS_OF_TESTS = {
+    "control/tree": {"dataplane/crc"},
     "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
 }
 
