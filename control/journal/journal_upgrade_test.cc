@@ -132,6 +132,8 @@ class UpgradeTest : public JournalTest {
     file.ctime_ns = file.identity.birth_ns = 0;
     file.identity.generation = 0;
     file.verify = false;
+    file.kind = catalog::FileKind::kFile;
+    file.pack = {};
     return file;
   }
   static void expect_files(const transfer::Saved& saved) {

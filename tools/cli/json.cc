@@ -14,7 +14,8 @@ Json file_json(const api::FileProgress& file) {
           {"bytes_done", file.bytes_done()},
           {"done", file.done()},
           {"digest_source", file.digest_source()},
-          {"digest_destination", file.digest_destination()}};
+          {"digest_destination", file.digest_destination()},
+          {"names", file.names()}};
 }
 
 Json session_fields(const api::Session& s) {

@@ -101,11 +101,15 @@ std::string state_name(api::Session::State state) {
   return name;
 }
 
+// Sources, until the node knows what is in them.
+uint64_t names_total(const api::Session& session) {
+  return std::max<uint64_t>(session.names().total(), static_cast<uint64_t>(session.files_size()));
+}
+
 std::string session_subject(const api::Session& session) {
   if (session.files_size() == 1 && session.names().total() <= 1)
     return printable(last_component(session.files(0).source()));
-  if (session.names().total() == 0) return fmt::format("{} sources", session.files_size());
-  return fmt::format("{} files ({} done)", session.names().total(), session.names().done());
+  return fmt::format("{} files ({} done)", names_total(session), session.names().done());
 }
 
 double loss_fraction(const api::Session& session) {
@@ -185,7 +189,7 @@ std::string missing_text(const api::Session& session) {
 
 std::string summary_text(const api::Session& session) {
   const double seconds = session.data_elapsed_s() > 0 ? session.data_elapsed_s() : session.elapsed_s();
-  const uint64_t files = session.names().total();
+  const uint64_t files = names_total(session);
   std::string out = fmt::format(
       "{} file{}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n", files, files == 1 ? "" : "s",
       session.bytes_total(), format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),

@@ -83,6 +83,7 @@ TEST(ProgressLine, NamesWhatTheSessionWaitsForFirst) {
 TEST(ProgressLine, SeveralFilesAreCounted) {
   api::Session session = running();
   session.add_files()->set_done(true);
+  session.mutable_names()->set_done(1);
   session.add_files();
   EXPECT_EQ(session_subject(session), "3 files (1 done)");
 }
