@@ -54,6 +54,13 @@ inline Dataplane dataplane_at(uint8_t last, uint64_t generation = 1) {
   return dataplane;
 }
 
+// Of a tree's `count` objects.
+inline catalog::FileKind kind_in_tree(size_t number, size_t count) {
+  if (number == 0) return catalog::FileKind::kPack;
+  return number + 1 == count ? catalog::FileKind::kLastPack : catalog::FileKind::kFile;
+}
+inline constexpr uint32_t kMembers = 3;  // of each pack
+
 class HonestPeer {
  public:
   struct Wanted {
@@ -70,6 +77,8 @@ class HonestPeer {
   std::vector<Message> last_words;                         // the transfer has ended here: what it says of it
   bool known = false;                                      // files were agreed upon
   bool forgot = false;                                     // its journal is lost
+  bool packs = false;          // a tree: the first is a pack, the last the last pack
+  catalog::Shortfall missing;  // of the first, at either node
 
   // Its own Hello, when it is the one who calls. With `renew` its flows are still there.
   Hello call(bool renew = false) {
@@ -122,6 +131,10 @@ class HonestPeer {
     for (uint32_t i = 0; i < content_.sizes.size(); ++i) {
       offer.files.push_back(
           {.number = i, .name = "f" + std::to_string(i), .size_bytes = content_.sizes[i], .mode = 0644});
+      if (!packs || kind_in_tree(i, content_.sizes.size()) == catalog::FileKind::kFile) continue;
+      offer.files.back().name.clear();
+      offer.files.back().kind = kind_in_tree(i, content_.sizes.size());
+      offer.files.back().members = kMembers;
     }
     return offer;
   }
@@ -188,6 +201,7 @@ class HonestPeer {
     }
     for (const auto& [object, digest] : done_) {
       answer.emplace_back(ObjectState{.object = object, .done = true, .digest = digest});
+      if (!file_done(object).missing.names.empty()) answer.emplace_back(file_done(object));
     }
     answer.emplace_back(ObjectState{.end = true});
     if (done_.size() == content_.sizes.size()) answer.emplace_back(session_done());
@@ -207,7 +221,7 @@ class HonestPeer {
       answer.emplace_back(PartitionDone{.object = sent->object, .ranges = {sent->range}});
     } else if (const auto* digest = std::get_if<FileDigest>(&message)) {
       done_[digest->object] = digest->digest;
-      answer.emplace_back(FileDone{.object = digest->object, .digest = digest->digest});
+      answer.emplace_back(file_done(digest->object));
       if (done_.size() == content_.sizes.size()) answer.emplace_back(session_done());
     } else if (std::holds_alternative<SessionDone>(message) && role_ == Role::kSource) {
       answer.emplace_back(session_done());
@@ -215,6 +229,10 @@ class HonestPeer {
     return answer;
   }
 
+  FileDone file_done(ObjectId object) const {
+    const bool lacks = packs && object == ObjectId(0);
+    return {.object = object, .digest = done_.at(object), .missing = lacks ? missing : catalog::Shortfall()};
+  }
   SessionDone session_done() const { return {.files = content_.sizes.size()}; }
 
   void want_the_rest() {

@@ -66,9 +66,12 @@ std::vector<Message> ended_answer(const Saved& saved) {
     return answer;
   }
   if (record.role == Role::kDestination) {
-    uint32_t object = 0;
+    ObjectId object;
     for (const catalog::File& file : saved.files) {
-      answer.emplace_back(ObjectState{.object = ObjectId(object++), .done = true, .digest = file.digest});
+      answer.emplace_back(ObjectState{.object = object, .done = true, .digest = file.digest});
+      if (!file.pack.missing.names.empty())
+        answer.emplace_back(FileDone{.object = object, .digest = file.digest, .missing = file.pack.missing});
+      ++object;
     }
     answer.emplace_back(ObjectState{.end = true});
   }

@@ -135,6 +135,21 @@ TEST(EndedAnswer, OfADestinationThatSucceededTellsOfEachFileThenOfTheEnd) {
   EXPECT_EQ(std::get<SessionDone>(answer[4]).files, 2U);
 }
 
+TEST(EndedAnswer, SaysWhatOfAPackDidNotArrive) {
+  Saved saved{.record = record_with(RecordState::kSucceeded)};
+  saved.record.role = Role::kDestination;
+  saved.files = {{.digest = 11, .kind = catalog::FileKind::kPack}, {.digest = 22}};
+  saved.files[0].pack.missing.note("t/a", catalog::Failure::kExists);
+  const std::vector<Message> answer = ended_answer(saved);
+  ASSERT_EQ(answer.size(), 6U);
+  EXPECT_TRUE(std::get<ObjectState>(answer[1]).done);
+  const FileDone& done = std::get<FileDone>(answer[2]);
+  EXPECT_EQ(done.object, ObjectId(0));
+  EXPECT_EQ(done.digest, 11U);
+  EXPECT_EQ(done.missing.failed, 1U);
+  EXPECT_EQ(done.missing.names.at(0).path, "t/a");
+}
+
 TEST(EndedAnswer, OfASourceThatSucceededIsItsLastWord) {
   const std::vector<Message> answer =
       ended_answer({.record = record_with(RecordState::kSucceeded, Role::kSource)});

@@ -324,11 +324,12 @@ void happens_at(const Scene& scene, const Beginning& beginning, const Happening&
 }
 
 void happens_everywhere(const std::vector<Happening>& happenings, const std::vector<Beginning>& beginnings,
-                        std::vector<uint64_t> sizes = {3 * kExtent, 100, 0}) {
+                        std::vector<uint64_t> sizes = {3 * kExtent, 100, 0}, bool packs = false) {
   auto* const before = std::signal(SIGABRT, name_case);
   for (const Scene& each : every_scene()) {
     Scene scene = hurried(each, sizes);
     scene.suspect = !scene.initiator;  // as a source it reads all of it again
+    scene.packs = packs;
     for (const Beginning& beginning : beginnings) {
       World whole(scene);
       beginning.prepare(whole);
@@ -353,6 +354,11 @@ void happens_everywhere(const std::vector<Happening>& happenings) {
 
 TEST(AtEachPoint, AnOperatorMayActAndControlMayStop) { happens_everywhere(what_operators_do()); }
 TEST(AtEachPoint, StreamsAndDataplanesMayBeLost) { happens_everywhere(what_becomes_of_machines()); }
+TEST(AtEachPoint, OfATreeTheSameMayBe) {
+  std::vector<Happening> happenings = what_operators_do();
+  for (Happening& each : what_becomes_of_machines()) happenings.push_back(std::move(each));
+  happens_everywhere(happenings, beginnings(), {3 * kExtent, 100, 200}, true);
+}
 TEST(AtEachPoint, ThePeerMayCall) { happens_everywhere(what_callers_do()); }
 TEST(AtEachPoint, ThePeerMaySayAnything) { happens_everywhere(what_peers_say(), {beginnings().front()}); }
 TEST(AtEachPoint, ThePeerMaySayAnythingToANewControl) {

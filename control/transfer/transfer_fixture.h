@@ -35,6 +35,7 @@ struct Scene {
   deadline::Policy deadline_policy = deadline::Policy::kRefuse;
   bool opened = false;   // the caller has opened the sources already
   bool suspect = false;  // somebody has them open for writing
+  bool packs = false;    // a tree: the first is a pack, the last the last pack
   Settings settings = {.node_name = "here"};
 };
 
@@ -180,10 +181,12 @@ class World {
   void forget_what_was_heard();
   static FlowEvent flow_event(board::EventKind kind, LaneId lane, const board::Event& about = {});
   std::vector<catalog::File> source_files() const;
+  bool is_pack(ObjectId object) const { return transfer_->job().catalog()->files_of(object).front().packed(); }
   bool adopts_ = false;
   bool attached_ = false;
   bool spins_ = false;  // that was said once
   std::optional<ClaimFlows> claim_;
+  std::set<ObjectId> in_memory_;  // packs of a destination
   bool stream_ = false;
   bool calls_ = false;  // the peer's call waits
   bool stepping_ = false;

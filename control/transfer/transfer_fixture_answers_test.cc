@@ -1,6 +1,8 @@
 // What the board, files, workers and the journal of a test make of what a transfer asks of them
 // (transfer_fixture.h).
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -45,10 +47,12 @@ std::optional<Event> World::answer_of_board(const Effect& effect, const Status& 
     slots_.clear();
     return FlowsReleased{kLeg};
   } else if (const auto* open = std::get_if<OpenObject>(&effect)) {
+    if (status) in_memory_.insert(open->object);
     return ObjectOpened{.object = open->object, .status = status};
   } else if (const auto* shut = std::get_if<CloseObject>(&effect)) {
     return ObjectClosed{shut->object};
   } else if (const auto* fetch = std::get_if<FetchObject>(&effect)) {
+    if (fetched_found) in_memory_.insert(fetch->object);
     return ObjectFetched{.object = fetch->object, .found = fetched_found};
   }
   return std::nullopt;
@@ -84,24 +88,37 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
     FilesRecovered found;
     for (const catalog::File& file : transfer_->job().catalog()->files()) {
       const bool done = file.state == catalog::FileState::kDone;
-      found.objects.push_back(!done ? recovered : names_gone ? Recovered::kAway : Recovered::kNamed);
+      const Recovered open = file.packed() ? Recovered::kAway : recovered;
+      found.objects.push_back(!done ? open : names_gone ? Recovered::kAway : Recovered::kNamed);
     }
     return found;
   }
   if (const auto* reopen = std::get_if<ReopenFile>(&effect)) {
-    return FileReopened{.object = reopen->object, .found = or_error(bool{reopened_found})};
+    const bool found = is_pack(reopen->object) ? in_memory_.contains(reopen->object) : reopened_found;
+    return FileReopened{.object = reopen->object, .found = or_error(bool{found})};
   }
   if (const auto* recreate = std::get_if<RecreateFile>(&effect)) {
+    in_memory_.erase(recreate->object);
     return FileRecreated{.object = recreate->object, .identity = or_error(catalog::FileIdentity{1, 900})};
   }
   if (const auto* sync = std::get_if<SyncObject>(&effect)) return ObjectSynced{sync->object, status};
-  if (const auto* finish = std::get_if<FinishObject>(&effect)) return ObjectFinished{finish->object, status};
+  if (const auto* finish = std::get_if<FinishObject>(&effect)) {
+    EXPECT_TRUE(!is_pack(finish->object) || in_memory_.contains(finish->object)) << "nothing is left of it";
+    return ObjectFinished{finish->object, status};
+  }
   if (const auto* back = std::get_if<ReadBackObject>(&effect)) {
     return ObjectReadBack{
         .object = back->object, .range = back->range, .crc = or_error(read_back(back->object, back->range))};
   }
-  if (const auto* name = std::get_if<NameObject>(&effect)) return ObjectNamed{name->object, status};
-  if (std::holds_alternative<ReleaseFiles>(effect)) return FilesReleased{};
+  if (const auto* name = std::get_if<NameObject>(&effect)) {
+    const bool lacks = status && scene.packs && name->object == ObjectId(0);
+    if (status) in_memory_.erase(name->object);
+    return ObjectNamed{name->object, status, lacks ? peer.missing : catalog::Shortfall()};
+  }
+  if (std::holds_alternative<ReleaseFiles>(effect)) {
+    in_memory_.clear();
+    return FilesReleased{};
+  }
   return std::nullopt;
 }
 
@@ -186,6 +203,11 @@ std::vector<catalog::File> World::source_files() const {
                      .ctime_ns = files_ctime_ns,
                      .identity = {.device = 1, .inode = i + 1},
                      .suspect = scene.suspect});
+    if (!scene.packs || kind_in_tree(i, scene.sizes.size()) == catalog::FileKind::kFile) continue;
+    files.back().name.clear();
+    files.back().suspect = false;
+    files.back().kind = kind_in_tree(i, scene.sizes.size());
+    files.back().pack.members = kMembers;
   }
   return files;
 }

@@ -70,6 +70,7 @@ World::World(Scene its_scene)
       peer(scene.role == Role::kSource ? Role::kDestination : Role::kSource, !scene.initiator,
            Content{scene.sizes}),
       content{scene.sizes} {
+  peer.packs = scene.packs;
   if (!scene.initiator) {
     transfer_ = std::make_unique<Transfer>(scene.settings, kId, "there", 1, now_ns);
     return;
@@ -178,6 +179,7 @@ void World::restart(bool adopt, Recovered found) {
   stream_ = calls_ = attached_ = over = false;
   claim_.reset();
   if (!adopt) slots_.clear();
+  in_memory_.clear();
   adopts_ = adopt;
   recovered = found;
   transfer_ = std::make_unique<Transfer>(scene.settings, journal, std::nullopt, now_ns);
