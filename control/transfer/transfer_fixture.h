@@ -181,7 +181,9 @@ class World {
   void forget_what_was_heard();
   static FlowEvent flow_event(board::EventKind kind, LaneId lane, const board::Event& about = {});
   std::vector<catalog::File> source_files() const;
-  bool is_pack(ObjectId object) const { return transfer_->job().catalog()->files_of(object).front().packed(); }
+  bool is_pack(ObjectId object) const {
+    return transfer_->job().catalog()->files_of(object).front().packed();
+  }
   bool adopts_ = false;
   bool attached_ = false;
   bool spins_ = false;  // that was said once
