@@ -65,13 +65,6 @@ def test_what_is_no_file_is_not_verified(pair):
     refused(pair.a.sluice("verify", json.loads(done.stdout)["id"]), USAGE, "no file")
 
 
-def test_directory_as_source(pair):
-    folder = pair.a.export() / "folder"
-    folder.mkdir()
-    refused(pair.a.sluice("send", folder, "b:data/"), SOURCE, folder)
-    folder.rmdir()
-
-
 def test_device_and_fifo_as_source(pair):
     fifo = pair.a.export() / "fifo"
     os.mkfifo(fifo)
