@@ -191,7 +191,7 @@ def test_a_name_that_is_too_long_is_refused(pair, call, size):
     assert stream.open_session()[0] == "hello"
     stream.say(specification=hostile.specification())
     assert stream.hear()[0] == "specification_set"
-    stream.say(transfer_offer=hostile.pb.TransferOffer(files=[hostile.pb.File(path="n" * size)], destination="data/x"))
+    stream.say(transfer_offer=hostile.pb.TransferOffer(files=[hostile.pb.File(path=b"n" * size)], destination="data/x"))
     told = refusal(stream.hear(), INCOMPATIBLE)
     assert f"name of {size} bytes" in told and len(told) < 500
     assert len(log_of(pair.b)) - before < 5000

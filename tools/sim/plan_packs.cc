@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "control/tree/pack.h"
 #include "tools/sim/plan.h"
 #include "tools/sim/random.h"
 
@@ -11,7 +12,7 @@ void choose_packs(Plan* plan) {
 }
 
 catalog::FileKind kind_of(const Plan& plan, uint32_t object) {
-  if (!plan.packs || plan.sizes[object] == 0) return catalog::FileKind::kFile;
+  if (!plan.packs || plan.sizes[object] < tree::kPackHeadBytes) return catalog::FileKind::kFile;
   if (object + 1 == plan.sizes.size()) return catalog::FileKind::kLastPack;
   return object % 2 == 0 ? catalog::FileKind::kPack : catalog::FileKind::kFile;
 }
