@@ -53,6 +53,29 @@ TEST(JournalCodec, EveryFieldOfAFileComesBack) {
   EXPECT_TRUE(fields::equal(*back, file));
 }
 
+TEST(JournalCodec, APackComesBackAsWhatItIs) {
+  catalog::File file = sample_file("name");
+  for (uint8_t kind = 0; kind < catalog::kFileKinds; ++kind) {
+    file.kind = static_cast<catalog::FileKind>(kind);
+    EXPECT_EQ(decode_file(encode(file)).value().kind, file.kind);
+  }
+  file.pack.list = nullptr;  // at a destination
+  EXPECT_EQ(decode_file(encode(file)).value().pack.list, nullptr);
+  for (const uint32_t kind : {uint32_t{catalog::kFileKinds}, 256U, UINT32_MAX}) {
+    FileRecord row;
+    ASSERT_TRUE(row.ParseFromString(encode(file)));
+    row.set_kind(kind);
+    EXPECT_FALSE(decode_file(row.SerializeAsString())) << "of a later version: " << kind;
+  }
+}
+
+TEST(JournalCodec, AFailureOfALaterVersionIsAny) {
+  FileRecord row;
+  ASSERT_TRUE(row.ParseFromString(encode(sample_file("name"))));
+  row.mutable_failures(0)->set_failure(catalog::kFailures);
+  EXPECT_EQ(decode_file(row.SerializeAsString())->pack.missing.names[0].failure, catalog::Failure::kOther);
+}
+
 TEST(JournalCodec, WhatIsNotSetComesBackUnset) {
   transfer::Record record{.id = "a", .legs = {{}}};
   auto back = again(record);

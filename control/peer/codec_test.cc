@@ -73,6 +73,34 @@ TEST(PeerCodec, ACrcKindOfALaterVersionIsHandedOn) {
   EXPECT_EQ(std::get<transfer::Specification>(*again(offer)).crc_kinds, offer.crc_kinds);
 }
 
+TEST(PeerCodec, AFileOfALaterKindStaysOne) {
+  for (const int kind : {3, 255, 256, 1 << 30, -1, INT32_MIN}) {
+    PeerMessage wire;
+    wire.mutable_transfer_offer()->add_files()->set_kind(static_cast<File::Kind>(kind));
+    const auto message = from_wire(wire);
+    const auto& files = std::get<transfer::TransferOffer>(*message).files;
+    EXPECT_GE(static_cast<uint8_t>(files.at(0).kind), catalog::kFileKinds) << kind << ": it is refused later";
+  }
+}
+
+TEST(PeerCodec, NamesThatDidNotArriveAreBoundedAndOfAKindThatIsKnown) {
+  PeerMessage wire;
+  wire.mutable_file_done()->set_failed(150);
+  for (uint32_t i = 0; i < 150; ++i) {
+    wire.mutable_file_done()->add_failures()->set_path("\xff" + std::to_string(i));
+    wire.mutable_file_done()->mutable_failures(static_cast<int>(i))->set_failure(i);
+  }
+  const auto message = from_wire(wire);
+  const catalog::Shortfall& missing = std::get<transfer::FileDone>(*message).missing;
+  EXPECT_EQ(missing.failed, 150U);
+  ASSERT_EQ(missing.names.size(), catalog::kFailuresKept);
+  EXPECT_EQ(missing.names[7].path,
+            "\xff"
+            "7");
+  EXPECT_EQ(missing.names[7].failure, catalog::Failure::kExists);
+  EXPECT_EQ(missing.names[99].failure, catalog::Failure::kOther);
+}
+
 TEST(PeerCodec, WhatIsNoMessageOfThisVersionIsRefused) {
   EXPECT_FALSE(from_wire(PeerMessage()));
   PeerMessage later;
