@@ -100,6 +100,8 @@ Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const
   const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
   switch (file.kind) {
     case catalog::FileKind::kFile:
+      if (file.name.size() > kNameBytesMax && file.name.find('/') == std::string::npos)
+        return bad(fmt::format("the peer offers a file with a name of {} bytes", file.name.size()));
       if (good_name(file.name) || (file.name.find('/') != std::string::npos && catalog::good_path(file.name)))
         return {};
       return bad(fmt::format("the peer offers a file with the name \"{}\"", base::printable(file.name)));

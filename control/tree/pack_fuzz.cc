@@ -1,6 +1,7 @@
 // Any bytes as a pack of a peer: refused, or an index of which each entry is one that an honest source can
 // have written, with bytes that are in the pack; written again it says the same. The same bytes as the list
-// of a journal. SPDX-License-Identifier: Apache-2.0
+// of a journal.
+// SPDX-License-Identifier: Apache-2.0
 #include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
