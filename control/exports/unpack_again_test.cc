@@ -109,6 +109,7 @@ TEST_P(UnpackAgainTest, ACommitThatAnErrorEndedIsRepeated) {
   EXPECT_EQ(text("t/b"), "second");
   EXPECT_EQ(missing(*one), Names());
   EXPECT_TRUE(one->commit()) << "and once more";
+  EXPECT_EQ(missing(*one), Names());
 }
 
 // Of a life before this one, which ended after some names were given.

@@ -148,13 +148,29 @@ TEST(Tree, WhatDidNotArriveIsToldAgainToWhoMayNotHaveHeardIt) {
   world.start();
   ASSERT_EQ(world.said<FileDone>().size(), 1U);
   world.lose_stream();
-  world.release();
   world.pass(10 * kSecondNs);
+  EXPECT_FALSE(world.over);
   const std::vector<FileDone> told = world.said<FileDone>();
   ASSERT_GE(told.size(), 2U);
   EXPECT_EQ(told[1].object, kPack);
   EXPECT_EQ(told[1].missing.failed, 2U);
+  world.release();
+  world.pass(10 * kSecondNs);
+  EXPECT_TRUE(world.over);
   EXPECT_EQ(world.error(), ErrorCode::kPartial);
+}
+
+TEST(Tree, WhatDidNotArriveIsToldToWhoMissedTheEnd) {
+  World world(tree(destination()));
+  world.peer.missing = kMissing;
+  world.hold<FinishObject>();
+  world.start();
+  world.lose_stream();
+  world.release();
+  world.pass(10 * kSecondNs);
+  EXPECT_TRUE(world.over);
+  ASSERT_EQ(world.said<FileDone>().size(), 2U) << "once while it went on";
+  EXPECT_EQ(world.said<FileDone>()[1].missing.failed, 2U);
 }
 
 TEST(Tree, ASourceThatHeardOnlyThatItIsDoneHearsTheRestAfterwards) {

@@ -84,6 +84,15 @@ TEST(Pack, AnIndexNeverBecomesLongerThanWasThought) {
   if (longest.back() == '/') longest.back() = 'n';
   for (const size_t count : {1U, 2U, 300U}) {
     for (const std::string& path : {std::string("p"), std::string(127, 'p'), longest}) {
+      const Entry file{.path = path,
+                       .size_bytes = 1,
+                       .mode = UINT32_MAX,
+                       .mtime_ns = -1,
+                       .target = longest,
+                       .digest = UINT64_MAX,
+                       .failure = Failure::kOther};
+      Bytes of_file(layout_of({&file, 1}).size_bytes);
+      write_index({&file, 1}, of_file);
       const Entry entry{.path = path,
                         .kind = EntryKind::kHardLink,
                         .mode = UINT32_MAX,
