@@ -57,13 +57,13 @@ def test_wrong_digest(meeting):
 
 @pytest.mark.parametrize("files", [
     [],
-    [{"path": "../x"}],
-    [{"path": ""}],
-    [{"path": "a\0b"}],
-    [{"path": "x", "object": 1}],
-    [{"path": "x"}, {"path": "y"}],
-    [{"path": "x", "size": (1 << 60) + 1}],
-    [{"path": f"x{number}", "object": number} for number in range(4097)],
+    [{"path": b"../x"}],
+    [{"path": b""}],
+    [{"path": b"a\0b"}],
+    [{"path": b"x", "object": 1}],
+    [{"path": b"x"}, {"path": b"y"}],
+    [{"path": b"x", "size": (1 << 60) + 1}],
+    [{"path": b"x%d" % number, "object": number} for number in range(4097)],
 ], ids=["none", "parent", "empty", "nul", "number", "twice_0", "huge", "many"])  # fmt: skip
 def test_offer_of_what_cannot_be(meeting, files):
     class Liar(peer.Source):
@@ -76,7 +76,7 @@ def test_offer_of_what_cannot_be(meeting, files):
     assert names(meeting.node) == before
 
 
-@pytest.mark.parametrize("offered", [["other"], ["wanted", "other"], []], ids=["another", "one_more", "none"])
+@pytest.mark.parametrize("offered", [[b"other"], [b"wanted", b"other"], []], ids=["another", "one_more", "none"])
 def test_other_files_than_were_asked_for(meeting, offered):
     """A node chooses itself what it stores."""
 
