@@ -4,10 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "control/peer/codec.h"
+#include "dataplane/base/documented_for_test.h"
 
 namespace sluice::peer {
 namespace {
@@ -69,24 +67,9 @@ TEST(NamesCodec, EveryFieldOfAnEntryTravels) {
   EXPECT_EQ(back.allocated_bytes, 512U);
 }
 
-// The block of hex digits behind <!-- golden: NAME -->.
-std::string documented(const std::string& name) {
-  const std::ifstream file(SLUICE_SOURCE_DIR "/docs/WIRE.md");
-  std::ostringstream text;
-  text << file.rdbuf();
-  const std::string document = text.str();
-  const size_t mark = document.find("<!-- golden: " + name + " -->");
-  EXPECT_NE(mark, std::string::npos) << name;
-  const size_t begin = document.find("```\n", mark) + 4;
-  std::istringstream digits(document.substr(begin, document.find("```", begin) - begin));
-  std::string bytes;
-  for (uint32_t byte = 0; digits >> std::hex >> byte;) bytes += static_cast<char>(byte);
-  return bytes;
-}
-
 TEST(NamesCodec, SaysWhatTheDocumentShows) {
   const names::Word asked = names::Request(names::List{.path = "data/*.h5", .glob = true, .pages = 8});
-  EXPECT_EQ(to_wire(asked).SerializeAsString(), documented("names, request"));
+  EXPECT_EQ(to_wire(asked).SerializeAsString(), base::documented_bytes("names, request"));
   const names::Word page = names::Page{{{.path = "a.h5",
                                          .type = names::Type::kLink,
                                          .size_bytes = 4,
@@ -97,7 +80,7 @@ TEST(NamesCodec, SaysWhatTheDocumentShows) {
                                          .links = 1,
                                          .target = "../x"},
                                         {.path = "b\xff.h5", .error_code = 7, .error = "permission denied"}}};
-  EXPECT_EQ(to_wire(page).SerializeAsString(), documented("names, page"));
+  EXPECT_EQ(to_wire(page).SerializeAsString(), base::documented_bytes("names, page"));
 }
 
 TEST(NamesCodec, WhatThisVersionDoesNotKnow) {

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <vector>
 
+#include "dataplane/base/documented_for_test.h"
 #include "dataplane/core/status.h"
 #include "dataplane/seal/seal.h"
 
@@ -18,19 +17,9 @@ using wire::CrcKind;
 using wire::Protection;
 using wire::Type;
 
-// The block of hex digits behind <!-- golden: NAME -->.
 Bytes documented(const std::string& name) {
-  const std::ifstream file(SLUICE_SOURCE_DIR "/docs/WIRE.md");
-  std::ostringstream text;
-  text << file.rdbuf();
-  const std::string document = text.str();
-  const size_t mark = document.find("<!-- golden: " + name + " -->");
-  EXPECT_NE(mark, std::string::npos) << name;
-  const size_t begin = document.find("```\n", mark) + 4;
-  std::istringstream digits(document.substr(begin, document.find("```", begin) - begin));
-  Bytes bytes;
-  for (uint32_t byte = 0; digits >> std::hex >> byte;) bytes.push_back(static_cast<uint8_t>(byte));
-  return bytes;
+  const std::string bytes = base::documented_bytes(name);
+  return {bytes.begin(), bytes.end()};
 }
 
 Secret documented_secret() {
@@ -155,16 +144,14 @@ TEST_P(Golden, Probe) {
 
 // The same names and digits as in the document's list.
 TEST(Keys, AreDerivedAsDocumented) {
-  const std::ifstream file(SLUICE_SOURCE_DIR "/docs/WIRE.md");
-  std::ostringstream text;
-  text << file.rdbuf();
+  const std::string document = base::wire_document();
   const auto expect = [&](const std::string& name, std::span<const uint8_t> bytes) {
     std::string line = name + std::string(30 - name.size(), ' ');
     for (const uint8_t byte : bytes) {
       line += "0123456789abcdef"[byte >> 4];
       line += "0123456789abcdef"[byte & 15];
     }
-    EXPECT_NE(text.str().find(line + "\n"), std::string::npos) << line;
+    EXPECT_NE(document.find(line + "\n"), std::string::npos) << line;
   };
   const auto expanded = [](const Secret& from, std::string_view info, size_t bytes) {
     std::vector<uint8_t> out(bytes);
