@@ -1,9 +1,5 @@
 // Destinations: nothing under the final name before commit, nothing left behind, one writer at a time.
 // SPDX-License-Identifier: Apache-2.0
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
-
 #include "control/exports/exports_fixture.h"
 
 namespace sluice::exports {
@@ -279,32 +275,15 @@ TEST_P(DestinationTest, SizesBeyondTheDiskAreRefusedAndLeaveNothing) {
   EXPECT_EQ(entries("data"), before);
 }
 
-// In a mount namespace of a child, so that nothing stays mounted whatever happens.
 TEST(Destination, AFullFileSystemIsNoticedBeforeAnyByteIsSent) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root for a small tmpfs";
-  char name[] = "/tmp/sluice-exports-XXXXXX";
-  const fs::path root = ::mkdtemp(name);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=1m") != 0)
-      ::_exit(77);
-    const auto exports = Exports::open({{"small", root, true, true}});
-    const auto fits = exports->create_destination({.path = "small/half", .size = 512U << 10});
+  expect_good_on_a_small_disk([](const Exports& exports, const fs::path& root) {
+    const auto fits = exports.create_destination({.path = "small/half", .size = 512U << 10});
     // In memory nothing is reserved: what is written counts.
-    if (!fits || ::fallocate(fits->fd(), 0, 0, 512U << 10) != 0) ::_exit(1);
-    const auto full = exports->create_destination({.path = "small/more", .size = 768U << 10});
-    if (full || full.error().code != ErrorCode::kNoSpace) ::_exit(2);
-    if (std::distance(fs::directory_iterator(root), fs::directory_iterator()) != 1) ::_exit(3);
-    ::_exit(0);
-  }
-  int result = 0;
-  ASSERT_EQ(::waitpid(child, &result, 0), child);
-  fs::remove_all(root);
-  if (WIFEXITED(result) && WEXITSTATUS(result) == 77) GTEST_SKIP() << "no mount namespaces here";
-  EXPECT_TRUE(WIFEXITED(result));
-  EXPECT_EQ(WEXITSTATUS(result), 0);
+    if (!fits || ::fallocate(fits->fd(), 0, 0, 512U << 10) != 0) return 1;
+    const auto full = exports.create_destination({.path = "small/more", .size = 768U << 10});
+    if (full || full.error().code != ErrorCode::kNoSpace) return 2;
+    return std::distance(fs::directory_iterator(root), fs::directory_iterator()) == 1 ? 0 : 3;
+  });
 }
 
 }  // namespace

@@ -5,8 +5,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -78,5 +82,30 @@ class ExportsTest : public testing::TestWithParam<const char*> {
   fs::path root_;
   Exports exports_;
 };
+
+// `work` on an export "small" at a disk of one MiB: 0, or what was wrong. In a mount namespace of a child, so
+// that nothing stays mounted whatever happens.
+template <typename Work>
+void expect_good_on_a_small_disk(Work work) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root for a small tmpfs";
+  constexpr int kNoMounts = 77;
+  char name[] = "/tmp/sluice-exports-XXXXXX";
+  const fs::path root = ::mkdtemp(name);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=1m") != 0)
+      ::_exit(kNoMounts);
+    const auto exports = Exports::open({{"small", root, true, true}});
+    ::_exit(work(*exports, root));
+  }
+  int result = 0;
+  ASSERT_EQ(::waitpid(child, &result, 0), child);
+  fs::remove_all(root);
+  if (WIFEXITED(result) && WEXITSTATUS(result) == kNoMounts) GTEST_SKIP() << "no mount namespaces here";
+  EXPECT_TRUE(WIFEXITED(result));
+  EXPECT_EQ(WEXITSTATUS(result), 0);
+}
 
 }  // namespace sluice::exports

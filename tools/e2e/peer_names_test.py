@@ -251,10 +251,13 @@ def test_a_list_that_lost_entries_is_none(meeting):
 
 
 def test_a_peer_that_falls_silent(meeting):
+    given_up = threading.Event()
+
     class Silent(peer.Owner):
-        def serve(self):
-            time.sleep(17)  # what the node waits for: no word in 15 s, not even a Heartbeat
+        def serve(self):  # no word, not even a Heartbeat
+            given_up.wait(60)
 
     with answering(meeting, Silent):
         result = meeting.node.sluice("ls", "peer:data")
+        given_up.set()
         assert result.returncode == 6 and "said nothing for 15 s" in result.stderr, result.stderr
