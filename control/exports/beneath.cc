@@ -85,6 +85,13 @@ std::string join(const std::vector<std::string>& parts, size_t from, size_t to) 
   return path;
 }
 
+std::string last_component(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string parent_of(const std::string& relative) {
+  const size_t slash = relative.rfind('/');
+  return slash == std::string::npos ? "." : relative.substr(0, slash);
+}
+
 int make_directories(int directory_fd, const std::string& path, UniqueFd* out) {
   UniqueFd at = open_beneath(directory_fd, ".", O_RDONLY | O_DIRECTORY);
   if (!at) return errno;

@@ -36,6 +36,11 @@ std::string path_now(int fd);
 std::optional<std::vector<std::string>> components(std::string_view path);
 std::string join(const std::vector<std::string>& parts, size_t from, size_t to);
 
+// "a/b/c": "c". What stands behind the last slash, if there is one.
+std::string last_component(const std::string& path);
+// "a/b/c": "a/b", and of "c" the directory at hand, ".".
+std::string parent_of(const std::string& relative);
+
 // Opens the directory `path`, each part of which is made if it is missing, for its owner alone. 0 or an
 // errno.
 int make_directories(int directory_fd, const std::string& path, UniqueFd* out);

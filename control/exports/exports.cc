@@ -24,8 +24,6 @@ std::string_view kind_problem(mode_t mode) {
   return "is not a regular file but a device, a pipe or a socket; name a regular file";
 }
 
-std::string last_component(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 }  // namespace
 
 Result<Exports> Exports::open(const std::vector<config::Export>& exports) {

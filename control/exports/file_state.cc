@@ -16,9 +16,6 @@
 namespace sluice::exports {
 namespace {
 
-int64_t ns_of(const struct statx_timestamp& time) { return ns_since_1970(time.tv_sec, time.tv_nsec); }
-int64_t ns_of(const timespec& time) { return ns_since_1970(time.tv_sec, time.tv_nsec); }
-
 // A lease is given only while nobody has the file open for writing, or mapped so. It is given back at once:
 // it would hold up whoever comes to write. Somebody who comes just now makes a signal, which must be one that
 // nobody minds.

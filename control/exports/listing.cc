@@ -14,6 +14,7 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/temporary.h"
+#include "control/exports/times.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::exports {
@@ -54,7 +55,7 @@ void describe(names::Entry& entry, const struct stat& info) {
   const bool sized = S_ISREG(info.st_mode) || S_ISLNK(info.st_mode);
   entry.size_bytes = sized ? static_cast<uint64_t>(info.st_size) : 0;
   entry.mode = info.st_mode & 07777;
-  entry.mtime_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  entry.mtime_ns = ns_of(info.st_mtim);
   entry.uid = info.st_uid;
   entry.gid = info.st_gid;
   entry.links = info.st_nlink;
@@ -198,7 +199,7 @@ Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& 
   const auto location = locate_listable(path);
   if (!location) return location.error();
   const std::string& name = location->relative;
-  const bool hidden = is_temporary_name(name.substr(name.rfind('/') + 1)) && !asked.unfinished;
+  const bool hidden = is_temporary_name(last_component(name)) && !asked.unfinished;
   const UniqueFd probe =
       hidden ? UniqueFd() : open_beneath(location->root->fd.get(), name, O_PATH | O_NOFOLLOW);
   struct stat info {};

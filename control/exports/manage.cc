@@ -20,13 +20,6 @@ namespace {
 
 constexpr uint64_t kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
-std::string name_of(const std::string& relative) { return relative.substr(relative.rfind('/') + 1); }
-
-std::string parent_of(const std::string& relative) {
-  const size_t slash = relative.rfind('/');
-  return slash == std::string::npos ? "." : relative.substr(0, slash);
-}
-
 std::string shown_parent(const std::string& absolute) {
   const size_t slash = absolute.rfind('/');
   return slash == 0 ? "/" : absolute.substr(0, slash);
@@ -177,7 +170,7 @@ Result<names::Done> Exports::move(const names::Move& asked) const {
   const UniqueFd probe = open_beneath(to->root->fd.get(), to->relative, O_PATH | O_NOFOLLOW);
   const bool into = probe && ::fstat(probe.get(), &there) == 0 && S_ISDIR(there.st_mode);
   if (into) {
-    to = locate_managed(to->path() + "/" + name_of(from->relative));
+    to = locate_managed(to->path() + "/" + last_component(from->relative));
     if (!to) return to.error();
   } else if (asked.to.ends_with('/')) {
     return lookup_error(to->absolute, probe ? ENOTDIR : ENOENT, ErrorCode::kStorage);
@@ -190,8 +183,8 @@ Result<names::Done> Exports::move(const names::Move& asked) const {
   if (const Status status = check_free(*to, false); !status) return status.error();
   if ((to->path() + "/").starts_with(from->path() + "/") && to->path() != from->path())
     return Error{ErrorCode::kUsage, from->absolute + ": cannot be moved into itself"};
-  const std::string from_name = name_of(from->relative);
-  const std::string to_name = name_of(to->relative);
+  const std::string from_name = last_component(from->relative);
+  const std::string to_name = last_component(to->relative);
   if (const Status status = check_new_name(from_name, from->absolute); !status) return status.error();
   if (const Status status = check_new_name(to_name, to->absolute); !status) return status.error();
   const UniqueFd from_at =
@@ -225,7 +218,7 @@ Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse) co
   const auto location = locate_managed(asked.path);
   if (!location) return location.error();
   if (const Status status = check_free(*location, true); !status) return status.error();
-  const std::string name = name_of(location->relative);
+  const std::string name = last_component(location->relative);
   const UniqueFd at =
       open_beneath(location->root->fd.get(), parent_of(location->relative), O_RDONLY | O_DIRECTORY);
   if (!at) return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <ctime>
 
@@ -15,6 +17,9 @@ inline int64_t ns_since_1970(int64_t seconds, int64_t rest_ns) {
     return seconds < 0 ? INT64_MIN : INT64_MAX;
   return ns;
 }
+
+inline int64_t ns_of(const timespec& time) { return ns_since_1970(time.tv_sec, time.tv_nsec); }
+inline int64_t ns_of(const struct statx_timestamp& time) { return ns_since_1970(time.tv_sec, time.tv_nsec); }
 
 // Also before 1970.
 inline timespec timespec_of(int64_t ns) {

@@ -23,24 +23,6 @@ using catalog::Failure;
 
 constexpr size_t kPathBytesMax = 4096;
 
-int64_t ns_of(const struct statx_timestamp& time) { return ns_since_1970(time.tv_sec, time.tv_nsec); }
-
-Failure failure_of_errno(int reason) {
-  switch (reason) {
-    case ENOENT:
-    case ENOTDIR:
-    case ELOOP:  // it is another thing than it was a moment ago
-      return Failure::kVanished;
-    case EACCES:
-    case EPERM:
-      return Failure::kForbidden;
-    case ENAMETOOLONG:
-      return Failure::kName;
-    default:
-      return Failure::kUnreadable;
-  }
-}
-
 class TreeWalk {
  public:
   TreeWalk(const SourceTree& tree, const TakeEntry& take) : tree_(tree), take_(take) {}
@@ -83,14 +65,14 @@ class TreeWalk {
  private:
   Status lost(const std::string& path, int reason) {
     if (path.empty()) return lookup_error(printable(tree_.path), reason, ErrorCode::kSourceUnreadable);
-    return take_({.path = path, .kind = EntryKind::kDirectory, .failure = failure_of_errno(reason)});
+    return take_({.path = path, .kind = EntryKind::kDirectory, .failure = read_failure(reason)});
   }
 
   Status one(int fd, const std::string& name, const std::string& path, bool* is_directory) {
     struct statx info {};
     Entry entry{.path = path};
     if (::statx(fd, name.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &info) != 0) {
-      entry.failure = failure_of_errno(errno);
+      entry.failure = read_failure(errno);
       return take_(std::move(entry));
     }
     *is_directory = S_ISDIR(info.stx_mode);
@@ -106,7 +88,7 @@ class TreeWalk {
       std::string target(kPathBytesMax, '\0');
       const ssize_t bytes = ::readlinkat(fd, name.c_str(), target.data(), target.size());
       if (bytes <= 0 || bytes == static_cast<ssize_t>(target.size())) {
-        entry.failure = bytes < 0 ? failure_of_errno(errno) : Failure::kName;
+        entry.failure = bytes < 0 ? read_failure(errno) : Failure::kName;
       } else {
         entry.target = target.substr(0, static_cast<size_t>(bytes));
       }
@@ -132,6 +114,22 @@ class TreeWalk {
 };
 
 }  // namespace
+
+catalog::Failure read_failure(int reason) {
+  switch (reason) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:  // it is another thing than it was a moment ago
+      return Failure::kVanished;
+    case EACCES:
+    case EPERM:
+      return Failure::kForbidden;
+    case ENAMETOOLONG:
+      return Failure::kName;
+    default:
+      return Failure::kUnreadable;
+  }
+}
 
 Status walk_tree(const SourceTree& tree, const TakeEntry& take) { return TreeWalk(tree, take).directory(""); }
 

@@ -25,6 +25,9 @@ struct SourceTree {
   std::vector<Nested> nested;  // which of them may be read
 };
 
+// Why something that is to be read, or looked at, cannot be; from errno.
+catalog::Failure read_failure(int reason);
+
 // Paths are relative to the tree. An error of `take` ends it, and is returned. kSourceUnreadable: the
 // directory itself cannot be read.
 using TakeEntry = std::function<Status(catalog::Entry entry)>;

@@ -66,8 +66,6 @@ bool same_time(const timespec& kept, const timespec& wanted) {
   return kept.tv_sec == wanted.tv_sec && (kept.tv_nsec == wanted.tv_nsec || kept.tv_nsec == 0);
 }
 
-std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 bool write_all(int fd, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
@@ -188,12 +186,11 @@ Status Unpacker::read_back() {
 
 // ---- under their names -------------------------------------------------------------------------
 
-int Unpacker::parent_of(const std::string& path, int* reason) {
-  const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash);
+int Unpacker::open_parent(const std::string& path, int* reason) {
+  const std::string directory = parent_of(path);
   if (parent_.fd && parent_.path == directory) return parent_.fd.get();
   parent_ = {.path = directory, .fd = {}};
-  parent_.fd = open_beneath(tree_.fd.get(), directory.empty() ? "." : directory, O_RDONLY | O_DIRECTORY);
+  parent_.fd = open_beneath(tree_.fd.get(), directory, O_RDONLY | O_DIRECTORY);
   if (!parent_.fd && errno == ENOENT) {
     errno = make_directories(tree_.fd.get(), directory, &parent_.fd);
   }
@@ -237,9 +234,9 @@ Result<Failure> Unpacker::give_name(size_t number) {
 
 Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   int reason = 0;
-  const int parent = parent_of(entry.path, &reason);
+  const int parent = open_parent(entry.path, &reason);
   if (parent < 0) return told(entry.path, reason);
-  const std::string name = last_of(entry.path);
+  const std::string name = last_component(entry.path);
   const int from = staging_fd_.get();
   if (options_.overwrite) {
     // A file or a link is replaced, whatever else stands there is not.
@@ -247,11 +244,9 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
     if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode) &&
         !S_ISLNK(info.st_mode))
       return Failure::kExists;
-    if (::renameat(from, staged.c_str(), parent, name.c_str()) == 0) return Failure::kNone;
-    return told(entry.path, errno);
   }
-  if (rename_between(from, staged, parent, name, false)) return Failure::kNone;
-  if (errno == EEXIST) return same_as(entry, parent, name, staged);
+  if (rename_between(from, staged, parent, name, options_.overwrite)) return Failure::kNone;
+  if (errno == EEXIST && !options_.overwrite) return same_as(entry, parent, name, staged);
   return told(entry.path, errno);
 }
 
@@ -282,18 +277,16 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
 }
 
 Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& name) {
-  const size_t slash = entry.target.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : entry.target.substr(0, slash);
-  const UniqueFd at = open_beneath(tree_.fd.get(), directory, O_RDONLY | O_DIRECTORY);
+  const UniqueFd at = open_beneath(tree_.fd.get(), parent_of(entry.target), O_RDONLY | O_DIRECTORY);
   if (!at) return told(entry.path, errno);
   struct stat info {};
-  if (::fstatat(at.get(), last_of(entry.target).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+  if (::fstatat(at.get(), last_component(entry.target).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return told(entry.path, errno);
   // Something else may have had that name, and has it still.
   if (!S_ISREG(info.st_mode) || !same_time(info.st_mtim, timespec_of(entry.mtime_ns)))
     return Failure::kExists;
   ::unlinkat(staging_fd_.get(), name.c_str(), 0);  // of a commit that was interrupted
-  if (::linkat(at.get(), last_of(entry.target).c_str(), staging_fd_.get(), name.c_str(), 0) == 0)
+  if (::linkat(at.get(), last_component(entry.target).c_str(), staging_fd_.get(), name.c_str(), 0) == 0)
     return Failure::kNone;
   return told(entry.path, errno);
 }

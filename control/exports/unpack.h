@@ -77,7 +77,7 @@ class Unpacker {
   Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged);
   Status read_back();
   // The directory of `path`, made if it is missing; an errno if there is none.
-  int parent_of(const std::string& path, int* reason);
+  int open_parent(const std::string& path, int* reason);
 
   const DestinationTree tree_;
   const std::string staging_;

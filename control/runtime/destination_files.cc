@@ -37,7 +37,6 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
           exports.make_directories_for(wanted.destination, file.name.substr(0, slash));
       if (!directory) return directory.error();
       spec.path = std::move(*directory);
-      spec.name = file.name.substr(slash + 1);
     }
     Result<exports::DestinationFile> one = exports.create_destination(spec);
     if (!one) return one.error();
@@ -80,7 +79,7 @@ Found find_again(const exports::Exports& exports, const catalog::File& file) {
 exports::DestinationSpec spec_of(const catalog::File& file) {
   return {.path = file.path,
           .is_directory = false,
-          .name = file.name.substr(file.name.rfind('/') + 1),
+          .name = exports::last_component(file.name),
           .size = file.size_bytes,
           .mode = file.mode & 07777,
           .mtime_ns = file.mtime_ns,

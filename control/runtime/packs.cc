@@ -25,23 +25,16 @@ using catalog::Failure;
 
 constexpr size_t kSessionDigits = 8;
 
-int64_t ns_of(const timespec& time) { return exports::ns_since_1970(time.tv_sec, time.tv_nsec); }
-
 bool as_listed(const struct stat& info, const Entry& entry) {
   return S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) == entry.size_bytes &&
-         ns_of(info.st_mtim) == entry.mtime_ns && ns_of(info.st_ctim) == entry.ctime_ns;
-}
-
-Failure failure_of_errno(int reason) {
-  if (reason == ENOENT || reason == ENOTDIR || reason == ELOOP) return Failure::kVanished;
-  return reason == EACCES || reason == EPERM ? Failure::kForbidden : Failure::kUnreadable;
+         exports::ns_of(info.st_mtim) == entry.mtime_ns && exports::ns_of(info.st_ctim) == entry.ctime_ns;
 }
 
 // `place` is as long as the file was when it was listed.
 Failure read_file(int tree_fd, const std::string& path, const Entry& entry, std::span<uint8_t> place) {
   const UniqueFd fd = exports::open_beneath(tree_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) return failure_of_errno(errno);
+  if (!fd || ::fstat(fd.get(), &info) != 0) return exports::read_failure(errno);
   if (!as_listed(info, entry)) return Failure::kChanged;
   size_t at = 0;
   while (at < place.size()) {
