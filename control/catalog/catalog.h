@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -27,6 +28,8 @@ inline constexpr uint32_t kFilesMax = 4096;  // of one transfer
 inline constexpr uint64_t kFileBytesMax = 1ULL << 60;
 // Of a transfer with packs: objects that are open at a time, at most. Packs lie in memory meanwhile.
 inline constexpr uint32_t kOpenWithPacksMax = 16;
+inline constexpr uint64_t kPackHeadBytes = 24;  // magic, bytes of the index, where the bytes of files begin
+inline constexpr uint64_t kPackBytesMax = 1ULL << 30;
 
 // Which file a descriptor means, across restarts. An inode's number is given to another file once it is free:
 // generation and time of birth tell them apart, on file systems that have these (otherwise 0).
@@ -100,6 +103,11 @@ class Catalog {
   size_t object_count() const { return objects_.size(); }
   uint64_t bytes_total() const { return bytes_total_; }
   bool has_packs() const { return has_packs_; }
+  bool packed(ObjectId object) const { return files_of(object).front().packed(); }
+  // At a time, where a transfer without packs may have so many.
+  uint32_t open_at_most(uint32_t objects) const {
+    return has_packs_ ? std::min(objects, kOpenWithPacksMax) : objects;
+  }
   uint64_t names() const { return names_; }  // files, and what is in packs
   const Object& object(ObjectId object) const { return objects_[object]; }
   const File& file(FileId file) const { return files_[file]; }

@@ -65,7 +65,7 @@ Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& 
       files_.let_go(object);
       // If the note is lost, a file under its final name says the same. Of a pack nothing does.
       journal_state(object, Entry::kNamed, catalog::FileState::kDone,
-                    packed(object) ? Durability::kPower : Durability::kProcess, out);
+                    catalog().packed(object) ? Durability::kPower : Durability::kProcess, out);
       return {};
     case CommitAction::kTell:
       return named(object, out);
@@ -96,11 +96,12 @@ void DestinationEnd::journal_suspect(ObjectId object, Entry entry, Effects& out)
 void DestinationEnd::journal_extents(ObjectId object, Effects& out) {
   Batch batch;
   batch.blocks.push_back({.object = object, .blocks = receiver_->sync_succeeded(object)});
-  pending_.ask(WriteJournal{.entry = Entry::kExtents,
-                            .object = object,
-                            .batch = std::move(batch),
-                            .durability = packed(object) ? Durability::kProcess : Durability::kPower},
-               out);
+  pending_.ask(
+      WriteJournal{.entry = Entry::kExtents,
+                   .object = object,
+                   .batch = std::move(batch),
+                   .durability = catalog().packed(object) ? Durability::kProcess : Durability::kPower},
+      out);
 }
 
 void DestinationEnd::journal_state(ObjectId object, Entry entry, catalog::FileState state,
@@ -120,9 +121,9 @@ void DestinationEnd::journal_state(ObjectId object, Entry entry, catalog::FileSt
 
 // A pack is in memory: nothing of it is durable before all of it is, which FileDone says.
 void DestinationEnd::report_durable(ObjectId object, Effects& out) {
-  const bool in_memory = packed(object) && !files_.discards();
-  in_parts(receiver_->journalled(object), [&](std::vector<recovery::Range> ranges) {
-    if (in_memory) return;
+  const std::vector<recovery::Range> durable = receiver_->journalled(object);
+  if (catalog().packed(object) && !files_.discards()) return;
+  in_parts(durable, [&](std::vector<recovery::Range> ranges) {
     say(PartitionDone{.object = object, .ranges = std::move(ranges)}, out);
   });
 }

@@ -93,7 +93,6 @@ class DestinationEnd {
   void report_durable(ObjectId object, Effects& out);
   void say_missing(ObjectId object, Effects& out) const;
   Status named(ObjectId object, Effects& out);
-  bool packed(ObjectId object) const { return catalog().files_of(object).front().packed(); }
   bool waits_for_others(ObjectId object) const;
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);

@@ -203,11 +203,6 @@ Status DestinationFiles::on(const JournalWritten& event, Effects& out) {
 
 // ---- objects at the dataplane ------------------------------------------------------------------
 
-uint32_t DestinationFiles::window() const {
-  if (!catalog_.has_packs()) return settings_.open_objects_max;
-  return std::min(settings_.open_objects_max, catalog::kOpenWithPacksMax);
-}
-
 bool DestinationFiles::turn(ObjectId object) const {
   const uint32_t ahead = window();
   return object.value() < ahead || places_[ObjectId(object.value() - ahead)].done;
@@ -239,7 +234,7 @@ void DestinationFiles::mark_done(ObjectId object) {
 
 void DestinationFiles::done(ObjectId object, Effects& out) {
   mark_done(object);
-  const bool packed = catalog_.files_of(object).front().packed();
+  const bool packed = catalog_.packed(object);
   if (halted_ || phase_ != FilesPhase::kReady) return;
   if (!packed && !places_.contains(object.plus(window()))) return;
   if (places_[object].open) return pending_.ask(CloseObject{object}, out);

@@ -101,7 +101,7 @@ class DestinationFiles {
   Status check_asked_for(const std::vector<std::string>& paths) const;
   Status check_same() const;
   Status check_file(const OfferedFile& file, bool is_last) const;
-  uint32_t window() const;
+  uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }
   void created(const std::vector<catalog::File>& files, Effects& out);
   void open_in_place_of(ObjectId object, Effects& out);  // that is closed: the one whose turn has come
   void walk(Effects& out);

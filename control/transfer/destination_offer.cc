@@ -13,16 +13,13 @@ namespace sluice::transfer {
 namespace {
 
 constexpr uint64_t kBytesTotalMax = 1ULL << 62;
-constexpr uint64_t kPackBytesMin = 24;  // of its head
-constexpr uint64_t kPackBytesMax = 1ULL << 30;
-
-bool good_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
-}
 
 using catalog::AskedNames;
 using catalog::last_name;
+
+bool of_tree(const OfferedFile& file) {
+  return file.kind != catalog::FileKind::kFile || file.name.find('/') != std::string::npos;
+}
 
 bool answers(const OfferedFile& file, std::string_view path) {
   if (path.starts_with(kMemoryPrefix)) return file.name == fmt::format("memory-{}", file.size_bytes);
@@ -80,8 +77,7 @@ Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes
       return bad(fmt::format("the peer's offer of file {} is wrong", i));
     }
     if (Status status = check_file(file, i + 1 == offer.files.size()); !status) return status;
-    const bool deep = file.kind != catalog::FileKind::kFile || file.name.find('/') != std::string::npos;
-    if (deep && !offer.into_directory)
+    if (of_tree(file) && !offer.into_directory)
       return Error{ErrorCode::kUsage, fmt::format("{}: a tree needs a directory", offer.destination)};
     if (file.kind == catalog::FileKind::kFile && !names.insert(file.name).second && !discard_) {
       return bad(fmt::format("the peer offers two files with the name \"{}\"", file.name));
@@ -100,17 +96,16 @@ Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const
   const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
   switch (file.kind) {
     case catalog::FileKind::kFile:
-      if (file.name.size() > kNameBytesMax && file.name.find('/') == std::string::npos)
+      if (file.name.size() > kNameBytesMax && !of_tree(file))
         return bad(fmt::format("the peer offers a file with a name of {} bytes", file.name.size()));
-      if (good_name(file.name) || (file.name.find('/') != std::string::npos && catalog::good_path(file.name)))
-        return {};
+      if (catalog::good_path(file.name)) return {};
       return bad(fmt::format("the peer offers a file with the name \"{}\"", base::printable(file.name)));
     case catalog::FileKind::kLastPack:
       if (!is_last) return bad("the peer offers something behind the last pack of a tree");
       [[fallthrough]];
     case catalog::FileKind::kPack:
-      if (file.name.empty() && file.members != 0 && file.size_bytes >= kPackBytesMin &&
-          file.size_bytes <= kPackBytesMax)
+      if (file.name.empty() && file.members != 0 && file.size_bytes >= catalog::kPackHeadBytes &&
+          file.size_bytes <= catalog::kPackBytesMax)
         return {};
       return bad("the peer offers a pack of files that is none");
   }
@@ -119,9 +114,6 @@ Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const
 
 // The peer chooses neither how many files are stored here nor what they are called.
 Status DestinationFiles::check_asked_for(const std::vector<std::string>& paths) const {
-  const auto of_tree = [](const OfferedFile& file) {
-    return file.kind != catalog::FileKind::kFile || file.name.find('/') != std::string::npos;
-  };
   // What is in packs is checked when they are unpacked.
   const AskedNames asked(paths);
   if (asked.any() || std::any_of(offer_.files.begin(), offer_.files.end(), of_tree)) {

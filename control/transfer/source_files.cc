@@ -79,11 +79,6 @@ Status SourceFiles::on(const ObjectFetched& event, Effects& out) {
 
 // ---- at the dataplane --------------------------------------------------------------------------
 
-uint32_t SourceFiles::window() const {
-  if (!catalog_.has_packs()) return settings_.open_objects_max;
-  return std::min(settings_.open_objects_max, catalog::kOpenWithPacksMax);
-}
-
 bool SourceFiles::due(const recovery::Sender& sender) const {
   const uint32_t ahead = window();
   return next_.value() < sender.cursor().value() + settings_.open_ahead &&
@@ -120,7 +115,8 @@ void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Eff
 }
 
 void SourceFiles::done(ObjectId object, Effects& out) {
-  if (halted_ || !prepared() || !packed(object) || !open_[object] || closing_.contains(object)) return;
+  if (halted_ || !prepared() || !catalog_.packed(object) || !open_[object] || closing_.contains(object))
+    return;
   closing_.insert(object);
   pending_.ask(CloseObject{object}, out);
 }

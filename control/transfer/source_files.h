@@ -58,8 +58,7 @@ class SourceFiles {
  private:
   void fetch_next(Effects& out);
   bool due(const recovery::Sender& sender) const;
-  uint32_t window() const;
-  bool packed(ObjectId object) const { return catalog_.files_of(object).front().packed(); }
+  uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }
 
   const Settings& settings_;
   catalog::Catalog catalog_;

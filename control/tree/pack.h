@@ -13,15 +13,15 @@
 #include <string>
 #include <vector>
 
-#include "control/catalog/entry.h"
+#include "control/catalog/catalog.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::tree {
 
 using catalog::Entry;
 
-inline constexpr uint64_t kPackHeadBytes = 24;  // magic, bytes of the index, where the bytes of files begin
-inline constexpr uint64_t kPackBytesMax = 1ULL << 30;
+using catalog::kPackBytesMax;
+using catalog::kPackHeadBytes;
 inline constexpr uint32_t kEntriesMax = 1U << 20;  // of one pack
 
 // Where everything lies, from the list alone.
