@@ -18,7 +18,6 @@ constexpr size_t kNameColumnsMin = 8;
 constexpr size_t kBarColumnsMax = 30;
 constexpr size_t kBarColumnsMin = 8;
 constexpr int kFilesShown = 20;  // with their digests, at the end
-constexpr size_t kShortIdDigits = 8;
 constexpr int64_t kTerminalIntervalNs = 100'000'000;
 constexpr int64_t kPlainIntervalNs = 5'000'000'000;
 constexpr int64_t kWaitIntervalNs = 1'000'000'000;  // waits come and go many times a second
@@ -202,7 +201,7 @@ std::string summary_text(const api::Session& session) {
                        digest_text(file, session.crc()));
   }
   if (session.files_size() > kFilesShown)
-    out += "more: sluice session show " + session.id().substr(0, kShortIdDigits) + "\n";
+    out += "more: sluice session show " + session.id().substr(0, kShortIdBytes) + "\n";
   return out + missing_text(session);
 }
 

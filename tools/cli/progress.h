@@ -14,6 +14,9 @@ bool session_ended(const api::Session& session);
 // "transferring", "succeeded", ...
 std::string state_name(api::Session::State state);
 // Name of the only file, or "3 files (1 done)".
+// Of an id that people are shown, at least.
+inline constexpr size_t kShortIdBytes = 8;
+
 std::string session_subject(const api::Session& session);
 // Chunks reported lost, of all that were sent.
 double loss_fraction(const api::Session& session);

@@ -24,7 +24,6 @@ namespace {
 constexpr int kTimeoutExitCode = 124;
 // For so long a command waits until what it asked for has come about.
 constexpr double kSettleS = 5;
-constexpr size_t kShortIdBytes = 8;
 
 struct SessionFlags {
   std::string rate;
