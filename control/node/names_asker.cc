@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHelloTimeout = 10s;
 constexpr auto kNothingYet = 200ms;  // whoever waits here looks whether its own asker is still there
 
 // The session that a call about names does not have.
@@ -57,12 +56,12 @@ asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
   hello.names = true;
   hello.inquires = true;  // whoever does not know `names` opens nothing
   call_->say(hello);
-  Result<std::optional<NamesCall::Said>> said = co_await call_->next(kHelloTimeout);
+  Result<std::optional<NamesCall::Said>> said = co_await call_->next(peer::kHelloTimeout);
   if (!said) co_return said.error();
   if (!said->has_value())
     co_return Error{ErrorCode::kPeerUnreachable,
                     fmt::format("{} did not answer within {} s; see the log of its sluice-control",
-                                call_->peer(), kHelloTimeout.count())};
+                                call_->peer(), peer::kHelloTimeout.count())};
   const auto* message = std::get_if<transfer::Message>(&**said);
   if (message != nullptr && std::holds_alternative<transfer::Failure>(*message))
     co_return transfer::error_of(call_->peer(), std::get<transfer::Failure>(*message));

@@ -12,12 +12,10 @@
 namespace sluice::node {
 namespace {
 
-constexpr auto kHelloTimeout = std::chrono::seconds(10);
-
 // The next message; a peer that says nothing for 10 s is hung up on.
 asio::awaitable<Result<peer::PeerMessage>> receive_within(asio::io_context& io,
                                                           std::shared_ptr<peer::Connection> connection) {
-  auto timer = std::make_shared<asio::steady_timer>(io, kHelloTimeout);
+  auto timer = std::make_shared<asio::steady_timer>(io, peer::kHelloTimeout);
   timer->async_wait([connection, timer](const asio::error_code& error) {
     if (!error) connection->close();
   });

@@ -12,6 +12,7 @@
 
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,8 @@ namespace sluice::peer {
 inline constexpr uint32_t kHelloBytesMax = 4U << 10;      // the first one of a caller
 inline constexpr uint32_t kGreetingBytesMax = 64U << 10;  // before the Hellos are exchanged
 inline constexpr uint32_t kMessageBytesMax = 16U << 20;
+
+inline constexpr auto kHelloTimeout = std::chrono::seconds(10);  // for the first message
 
 // How far a connection has come. Each begins with the first.
 enum class Stage : uint8_t {

@@ -6,6 +6,7 @@
 
 #include "control/api/fake_sessions_for_test.h"
 #include "tools/cli/app.h"
+#include "tools/cli/cli_fixture_for_test.h"
 #include "tools/cli/names_format.h"
 
 namespace sluice::cli {
@@ -13,12 +14,6 @@ namespace {
 
 using control::FakeNames;
 using names::Type;
-
-struct Outcome {
-  int exit_code = 0;
-  std::string out;
-  std::string err;
-};
 
 class NamesCommandsTest : public ::testing::Test {
  protected:

@@ -18,8 +18,6 @@
 namespace sluice::cli {
 namespace {
 
-Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
-
 struct InitFlags {
   std::string directory;
   std::vector<std::string> exports;

@@ -24,8 +24,6 @@ constexpr std::string_view kCertificateEnd = "-----END CERTIFICATE-----";
 constexpr size_t kCertificateBytesMax = 64 << 10;
 constexpr size_t kNodeNameBytesMax = 63;
 
-Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
-
 Error cannot(const std::string& what, const fs::path& path, int error) {
   return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
 }

@@ -10,8 +10,6 @@ namespace {
 constexpr std::string_view kMemory = "memory:";
 constexpr std::string_view kNull = "null:";
 
-Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
-
 std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; }
 
 constexpr uint64_t kRateMinBps = 1000;

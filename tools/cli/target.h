@@ -33,6 +33,9 @@ Result<std::string> memory_source(std::string_view text);
 bool is_memory_source(std::string_view text);
 bool is_null_destination(std::string_view text);
 
+// What was written is wrong: kUsage.
+inline Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
+
 // The value of an option that is a rate, in bit/s: kUsage, with the option's name, where it is none, or so
 // little that a unit was forgotten.
 Result<uint64_t> rate_option(const std::string& option, std::string_view text);

@@ -23,13 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_word(const fs::path& file) {
-  std::ifstream in(file);
-  std::string word;
-  in >> word;
-  return word;
-}
-
 // Nothing where there is no such file, or no number in it.
 std::optional<int64_t> number_in(const fs::path& file) {
   const std::string word = first_word(file);
@@ -104,6 +97,13 @@ uint64_t memory_available_mib() {
 }
 
 }  // namespace
+
+std::string first_word(const fs::path& file) {
+  std::ifstream in(file);
+  std::string word;
+  in >> word;
+  return word;
+}
 
 Facts gather(const fs::path& directory) {
   Facts facts;

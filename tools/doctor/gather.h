@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "control/identity/identity.h"
@@ -17,6 +18,8 @@ namespace sluice::doctor {
 Facts gather(const std::filesystem::path& directory);
 
 // ---- parts; `root` stands for "/" in tests ----
+// Of a file that has but one. Empty: there is no such file.
+std::string first_word(const std::filesystem::path& file);
 std::vector<HugepagePool> gather_hugepages(const std::filesystem::path& root);
 std::vector<CpuFacts> gather_cpus(const std::filesystem::path& root, const std::vector<int>& allowed);
 // "0,2-5" as the kernel writes lists of CPUs; what is no such list is empty.

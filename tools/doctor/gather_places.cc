@@ -30,13 +30,6 @@ constexpr int kConnectTimeoutMs = 3000;
 constexpr size_t kBlockBytes = 4096;
 constexpr long kXfsMagic = 0x58465342;
 
-std::string first_word(const fs::path& file) {
-  std::ifstream in(file);
-  std::string word;
-  in >> word;
-  return word;
-}
-
 int64_t number_in(const fs::path& file, int64_t otherwise) {
   std::ifstream in(file);
   int64_t value = 0;

@@ -19,7 +19,7 @@ import time
 import house_rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/release"
+BUILD = ROOT / "build/tidy"
 CACHE = ROOT / "build/lint-cache"
 # clang 14 has coroutines, but does not say so in the way that libstdc++ and asio ask.
 _COROUTINES = ["--extra-arg=-D__cpp_impl_coroutine=201902L", "--extra-arg=-DASIO_HAS_CO_AWAIT=1",

@@ -9,6 +9,7 @@
 
 #include "dataplane/board/attach.h"
 #include "dataplane/crc/crc.h"
+#include "tools/sim/frame.h"
 
 namespace sluice::sim {
 namespace {
@@ -17,7 +18,6 @@ constexpr uint64_t kLoopNs = 1'500;
 constexpr uint64_t kIdleNsFirst = 20'000;
 constexpr uint64_t kIdleNsMax = 1'000'000;  // with flows
 constexpr uint64_t kIdleNsMaxNoFlow = 20'000'000;
-constexpr size_t kSluiceAt = 14 + 20 + 8;
 
 // As if nobody looked at the CRC: any data frame gets the one that it should have.
 void make_crc_right(const Plan& plan, std::vector<uint8_t>* frame) {

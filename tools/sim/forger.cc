@@ -5,13 +5,11 @@
 
 #include "dataplane/core/status.h"
 #include "dataplane/crc/crc.h"
+#include "tools/sim/frame.h"
 
 namespace sluice::sim {
 namespace {
 
-constexpr size_t kIpAt = 14;
-constexpr size_t kUdpAt = kIpAt + 20;
-constexpr size_t kSluiceAt = kUdpAt + 8;
 // Places in a header (docs/WIRE.md 1.1).
 constexpr size_t kAtCreditWanted = 5;  // three bytes
 constexpr size_t kAtTxSeq = 16;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "tools/sim/frame.h"
+
 namespace sluice::sim {
 
 namespace {
 
-constexpr size_t kEthernetBytes = 14;
-constexpr size_t kSluiceAt = kEthernetBytes + 20 + 8;
 uint64_t low32(const uint8_t* at) {
   return uint64_t{at[0]} << 24 | uint64_t{at[1]} << 16 | uint64_t{at[2]} << 8 | at[3];
 }
@@ -47,7 +47,7 @@ void Wire::send(uint32_t node, std::span<const uint8_t> frame) {
     ++d.picked;
     return;
   }
-  if (node == kSource && carries_bytes_ != 0 && frame.size() > kEthernetBytes + carries_bytes_) {
+  if (node == kSource && carries_bytes_ != 0 && frame.size() > kIpAt + carries_bytes_) {
     ++d.too_long;
     return;
   }

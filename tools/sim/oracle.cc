@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/sim/frame.h"
+
 namespace sluice::sim {
 namespace {
 
 constexpr uint64_t kGrain = 512;
 
-// docs/WIRE.md 1.1, behind Ethernet, IPv4 and UDP.
-constexpr size_t kSluiceAt = 14 + 20 + 8;
+// docs/WIRE.md 1.1.
 constexpr size_t kHeaderBytes = 72;
 constexpr uint64_t kWireOverheadBytes = 24;
 constexpr uint64_t kPerSecond = 1'000'000'000;
