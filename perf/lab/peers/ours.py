@@ -61,16 +61,16 @@ class Ours:
         try:
             self._warm(self.rate)
             ready()
-            before = self._cpu_s()
+            before = self.cpu_s()
             sample = self.nodes.transfer(source, f"{folder}/{target.name}", "--overwrite", "--rate", self.rate,
                                          by_wall=True, timeout_s=timeout_s, after=after)  # fmt: skip
-            sample["cpu_s_per_gb"] = ratio(self._cpu_s() - before, sample["bytes"] / 1e9)
+            sample["cpu_s_per_gb"] = ratio(self.cpu_s() - before, sample["bytes"] / 1e9)
         finally:
             self.nodes.freeze()
         sample["rate"] = self.rate
         return sample
 
-    def _cpu_s(self):
+    def cpu_s(self):
         return sum(self._groups.of(self.name, side).cpu_s() for side in (0, 1))
 
 

@@ -1,0 +1,179 @@
+# Directories: Sluice beside rsync -a, tar over socat, scp -r, GridFTP -cc 8 -pp and nginx with curl --parallel, and beside
+# a bare loop that only creates, syncs once a thousand and renames.
+#
+# Trees are made from a seed: `small` (files of 4 KiB, a hundred in a directory), `kernel` (a Linux kernel's number of
+# files and bytes), `large` and `mixed` (both kinds together; Sluice alone), `million` (files of one byte; Sluice alone,
+# for the memory of its daemons). The destination is an empty folder. files_per_s counts the wall of the whole client,
+# and a `sync -f` of the destination's file system after it, for everybody; for `disk` the page cache is dropped before.
+# After each run diff compares the trees. Each end has one core, as in `peers`; TCP tools run with CUBIC. Modes, times
+# and owners are kept by those that keep them: curl and GridFTP do not.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+
+from harness import HarnessError, MemifWire
+
+from .. import packages
+from ..errors import MISSING, LabError
+from ..figures import ratio, rounded
+from ..meter import peak_mb
+from ..nodes import RATE_UNLIMITED
+from ..peers import ends, forests, ours, tree_tools
+from . import shapes
+
+HELP = "directories and a million small files, beside rsync, tar, scp, GridFTP, nginx and a bare loop"
+REAL = False
+PACKAGES = ()
+_OURS = "sluice"
+_OF_OURS_ALONE = ("large", "mixed", "million")
+
+
+def run(bench):
+    reason = ends.missing()
+    if reason:
+        raise LabError(f"trees: {reason}", MISSING)
+    planted = _forests(bench)
+    on_tmpfs = planted["small"].on_disk_bytes()
+    with forests.Grounds(sum(each.on_disk_bytes() for each in planted.values()), on_tmpfs) as grounds:
+        for forest in planted.values():
+            grounds.all["disk"].plant(forest)
+        grounds.all["tmpfs"].plant(planted["small"])
+        bench.described = {"kind": "own", "file_systems": grounds.describe(), "wire": "memif; the others: veth, MTU 9000",
+                           "files": {name: len(each.files) for name, each in planted.items()}}  # fmt: skip
+        with _Race(bench, grounds, planted) as race:
+            settings = race.settings()
+            samples = bench.interleave(settings, race.measure, race.possible)
+    rows = bench.must_have_rows(bench.rows(settings, samples))
+    return {"rows": rows, "summary": summary(rows)}
+
+
+def _forests(bench):
+    small = forests.small(bench.pick(4_000, 100_000))
+    half = forests.small(bench.pick(2_000, 50_000))
+    large = forests.large(8, bench.pick(16 << 20, 1 << 30))
+    all_of = [small, forests.kernel_like(bench.pick(0.05, 1.0)), large, forests.mixed(large, half)]
+    if not bench.quick:
+        million = forests.small(1_000_000, size=1)
+        million.name = "million"
+        all_of.append(million)
+    half.name = "half"
+    return {each.name: each for each in [*all_of, half]}
+
+
+class _Race(contextlib.ExitStack):
+    def __init__(self, bench, grounds, planted):
+        super().__init__()
+        self._bench, self._grounds, self._planted = bench, grounds.all, planted
+        self._timeout_s = bench.pick(120, 1800)
+        self._base = grounds.base
+        self._peers, self._errors = {}, {}
+
+    def __enter__(self):
+        super().__enter__()
+        groups = self.enter_context(ends.Groups())
+        joined = self.enter_context(ends.Ends(groups))
+        self._groups = groups
+        exports = {name: ground.folder for name, ground in self._grounds.items()}
+        self._start(ours.Ours(_OURS, MemifWire(rate=RATE_UNLIMITED), groups, exports, lossless=True))
+        for kind in tree_tools.TREE_PEERS:
+            folder = self._base / kind.name
+            folder.mkdir()
+            self._start(kind(joined, folder))
+        joined.use("cubic")
+        return self
+
+    def _start(self, peer):
+        self._peers[peer.name] = peer
+        try:
+            packages.install(getattr(peer, "packages", ()))
+            peer.start()
+            self.callback(peer.stop)
+        except (HarnessError, OSError) as error:
+            self._errors[peer.name] = str(error).splitlines()[0]
+
+    def settings(self):
+        shared = [("small", "disk"), ("small", "tmpfs"), ("kernel", "disk")]
+        out = [{"tree": tree, "storage": storage, "peer": name} for tree, storage in shared for name in self._peers]
+        return out + [{"tree": tree, "storage": "disk", "peer": _OURS} for tree in (*_OF_OURS_ALONE, "half")
+                      if tree in self._planted]  # fmt: skip
+
+    def possible(self, setting):
+        if setting["peer"] in self._errors:
+            raise LabError(self._errors[setting["peer"]])
+
+    def measure(self, setting):
+        peer, ground = self._peers[setting["peer"]], self._grounds[setting["storage"]]
+        forest = self._planted[setting["tree"]]
+        sample = self._ours(peer, ground, forest) if peer.name == _OURS else self._theirs(peer, ground, forest)
+        ground.check(forest)
+        sample["files_per_s"] = len(forest.files) / sample["wall_s"]
+        return sample
+
+    def _ours(self, peer, ground, forest):
+        nodes = peer.nodes
+        nodes.thaw()
+        try:
+            ground.make_ready()
+            cpu_s = peer.cpu_s()
+            sample = nodes.transfer(f"{ground.source(forest)}/", f"{ground.name}/dst/", "--rate", RATE_UNLIMITED,
+                                    by_wall=True, timeout_s=self._timeout_s, after=ground.make_durable)  # fmt: skip
+            sample["cpu_s"] = peer.cpu_s() - cpu_s
+            sample["rss_of_one_mb"] = max(peak_mb(pid) for pid in nodes.pids())
+        finally:
+            nodes.freeze()
+        return sample
+
+    def _theirs(self, peer, ground, forest):
+        ground.make_ready()
+        groups = [self._groups.of(peer.name, side) for side in (0, 1)]
+        cpu_s = sum(group.cpu_s() for group in groups)
+        finished = peer.copy(ground.source(forest), ground.target, self._timeout_s, ground.make_durable)
+        if finished.timed_out:
+            raise LabError(f"{peer.name}: not ended after {self._timeout_s} s")
+        if finished.status != 0:
+            raise LabError(f"{peer.name}: exit {finished.status}: {finished.reason()}")
+        return {"wall_s": finished.wall_s, "goodput_gbps": forest.size_bytes * 8 / finished.wall_s / 1e9,
+                "cpu_s": sum(group.cpu_s() for group in groups) - cpu_s}  # fmt: skip
+
+
+# ---- what it says -------------------------------------------------------------------------------
+
+
+def summary(rows):
+    def speed(tree, storage, *peers):
+        found = [row["files_per_s"] for row in rows
+                 if (row["tree"], row["storage"]) == (tree, storage) and row["peer"] in peers
+                 and row.get("files_per_s") is not None]  # fmt: skip
+        return max(found, default=None)
+
+    def wall_s(tree):
+        return next((row.get("wall_s") for row in rows if row["tree"] == tree), None)
+
+    def against(tree, storage, *peers):
+        return rounded(ratio(speed(tree, storage, _OURS), speed(tree, storage, *peers)), 3)
+
+    tools = [kind.name for kind in tree_tools.TREE_PEERS if kind is not tree_tools.BareLoop]
+    parts = [wall_s("large"), wall_s("half")]
+    slower = max(parts) if all(parts) else None
+    return {
+        "files_per_s": speed("small", "disk", _OURS),
+        "ratio_rsync": against("small", "disk", "rsync"),
+        "ratio_best": against("small", "disk", *tools),
+        "ratio_bare_loop": against("small", "disk", "bare-loop"),
+        "tmpfs_ratio_rsync": against("small", "tmpfs", "rsync"),
+        "kernel_tree_ratio_best": against("kernel", "disk", *tools),
+        "mixed_over_slower": rounded(ratio(wall_s("mixed"), slower), 3),
+        "rss_mb_million": next((row.get("rss_of_one_mb") for row in rows if row["tree"] == "million"), None),
+    }
+
+
+def plots(result):
+    def panel(tree, storage):
+        def draw(axes):
+            rows = [row for row in result["rows"] if (row["tree"], row["storage"]) == (tree, storage)]
+            rows = sorted(rows, key=lambda row: -(row.get("files_per_s") or 0))
+            shapes.bars(axes, rows, "peer", "files_per_s", "files/s")
+
+        return draw
+
+    return [(f"{tree}-{storage}", panel(tree, storage))
+            for tree, storage in (("small", "disk"), ("small", "tmpfs"), ("kernel", "disk"))]  # fmt: skip
