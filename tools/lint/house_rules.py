@@ -37,7 +37,7 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 # What decides in control is a function of its arguments as well: the simulator and the fuzzers run it.
 # dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
 CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/names/",
-                "control/rate/", "control/recovery/", "control/transfer/")  # fmt: skip
+                "control/rate/", "control/recovery/", "control/selection/", "control/transfer/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
                               "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",
@@ -80,6 +80,7 @@ ARROWS = {
     "control/deadline": {"dataplane/base", "control/rate"},
     "control/names": {"dataplane/base"},
     "control/rate": {"dataplane/base", "dataplane/core"},
+    "control/selection": {"dataplane/base"},
     "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
     "control/board": {"dataplane/base", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
     "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,

@@ -46,7 +46,7 @@ def test_core_may_include_the_plain_library_and_its_tests_may_be_random(tree):
 @pytest.mark.parametrize("header", ["<asio.hpp>", "<asio/io_context.hpp>", "<spdlog/spdlog.h>", "<sqlite3.h>", "<unistd.h>",
                                     "<fcntl.h>", "<sys/stat.h>", "<thread>", "<chrono>", "<mutex>", "<filesystem>",
                                     "<google/protobuf/message.h>", '"control/proto/peer.pb.h"'])  # fmt: skip
-@pytest.mark.parametrize("folder", ["board", "catalog", "rate", "recovery", "transfer"])
+@pytest.mark.parametrize("folder", ["board", "catalog", "rate", "recovery", "selection", "transfer"])
 def test_what_decides_in_control_is_pure(tree, folder, header):
     source = f"control/{folder}/a.cc"
     problems = tree(house_rules.check_includes, **{source: SPDX + f"#include {header}\n"})
