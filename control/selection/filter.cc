@@ -10,16 +10,15 @@ Error refused(std::string message) { return {ErrorCode::kUsage, std::move(messag
 
 }  // namespace
 
-Result<Filter> Filter::make(const std::vector<Rule>& rules) {
+Status check_rules(const std::vector<Rule>& rules) {
   if (rules.size() > kRulesMax) {
     return refused(fmt::format("filter: {} rules, at most {}; say more with fewer", rules.size(), kRulesMax));
   }
   size_t bytes = 0;
-  Filter filter;
-  filter.rules_.reserve(rules.size());
-  for (const auto& [include, pattern] : rules) {
-    // By number, since what is wrong with it may be that it cannot be shown.
-    const size_t number = filter.rules_.size() + 1;
+  size_t number = 0;  // named by it, since what is wrong with one may be that it cannot be shown
+  for (const Rule& rule : rules) {
+    const std::string& pattern = rule.pattern;
+    ++number;
     if (pattern.empty()) {
       return refused(
           fmt::format("filter: rule {} has an empty pattern; give it one, or leave it out", number));
@@ -38,8 +37,15 @@ Result<Filter> Filter::make(const std::vector<Rule>& rules) {
           fmt::format("filter: the patterns up to rule {} have {} bytes, at most {}; say more with less",
                       number, bytes, kRulesBytesMax));
     }
-    filter.rules_.push_back({include, Pattern(pattern)});
   }
+  return {};
+}
+
+Result<Filter> Filter::make(const std::vector<Rule>& rules) {
+  if (Status status = check_rules(rules); !status) return status.error();
+  Filter filter;
+  filter.rules_.reserve(rules.size());
+  for (const auto& [include, pattern] : rules) filter.rules_.push_back({include, Pattern(pattern)});
   return filter;
 }
 
@@ -49,6 +55,14 @@ bool Filter::takes(std::string_view path, bool is_directory) const {
     if (rule.pattern.matches(path, is_directory)) return rule.include;
   }
   return true;
+}
+
+bool Filter::reaches(std::string_view path, bool is_directory) const {
+  if (rules_.empty()) return true;
+  for (size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/', slash + 1)) {
+    if (!takes(path.substr(0, slash), true)) return false;
+  }
+  return takes(path, is_directory);
 }
 
 }  // namespace sluice::selection

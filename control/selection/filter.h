@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "control/selection/pattern.h"
+#include "control/selection/selection.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::selection {
@@ -25,21 +26,21 @@ inline constexpr size_t kRulesMax = 10'000;
 inline constexpr size_t kRulesBytesMax = 1
                                          << 20;  // of all patterns; compiled, they may need 32 times as much
 
-struct Rule {
-  bool include = false;
-  std::string pattern;
-};
+// kUsage: what can be no pattern, and what is too much. A pattern that matches nothing is none of that.
+Status check_rules(const std::vector<Rule>& rules);
 
 class Filter {
  public:
   // Takes everything.
   Filter() = default;
-  // Refuses what can be no pattern, and what is too much. A pattern that matches nothing is none of that.
+  // Of rules that check_rules() refuses: its error.
   static Result<Filter> make(const std::vector<Rule>& rules);
 
   // `path` is relative to the root of the transfer, without a slash at either end. The root itself, the empty
   // path, is always taken.
   bool takes(std::string_view path, bool is_directory) const;
+  // And whether a walk comes to it: none of the directories above it is left out.
+  bool reaches(std::string_view path, bool is_directory) const;
 
  private:
   struct CompiledRule {
