@@ -34,6 +34,14 @@ class FakeSessions final : public SessionManager {
     co_return add("get", request.peer(), {request.sources().begin(), request.sources().end()},
                   request.destination());
   }
+  asio::awaitable<Result<Preview>> preview(api::SendRequest request) override {
+    last_send = request;
+    if (refusal) co_return *refusal;
+    co_return Preview([part = preview_reply](const PreviewReport& report) -> Status {
+      report(part);
+      return {};
+    });
+  }
   std::vector<api::Session> list() const override {
     std::vector<api::Session> all;
     for (const auto& [id, session] : sessions) all.push_back(session);
@@ -95,6 +103,7 @@ class FakeSessions final : public SessionManager {
   api::NodeReply node_reply;
   api::CountersReply counters_reply;
   std::vector<api::VerifyProgress> verdicts;
+  api::PreviewReply preview_reply;
   std::optional<Error> refusal;  // what send and get answer instead of a session
   api::Session prototype;        // state, bytes and error of new sessions
   std::optional<api::SendRequest> last_send;

@@ -26,6 +26,27 @@ api::VerifyProgress message_of(const node::VerifyProgress& progress) {
   return message;
 }
 
+constexpr int kPreviewPart = 256;  // entries of one message
+
+void add_entry(const catalog::Entry& entry, api::PreviewReply* to) {
+  api::PreviewEntry* const one = to->add_entries();
+  one->set_path(entry.path);
+  one->set_size(entry.size_bytes);
+  switch (entry.kind) {
+    case catalog::EntryKind::kDirectory:
+      one->set_type(api::NameEntry::DIRECTORY);
+      break;
+    case catalog::EntryKind::kSymlink:
+      one->set_type(api::NameEntry::LINK);
+      break;
+    default:
+      one->set_type(api::NameEntry::FILE);
+  }
+  if (entry.failure == catalog::Failure::kNone) return;
+  one->set_missing(std::string(catalog::failure_text(entry.failure)));
+  one->set_left_out(entry.failure == catalog::Failure::kSpecial);
+}
+
 std::string ip_text(const uint8_t* ip, bool ip4) {
   if (std::all_of(ip, ip + 16, [](uint8_t byte) { return byte == 0; })) return "";
   char text[INET6_ADDRSTRLEN] = {};
@@ -42,6 +63,24 @@ asio::awaitable<Result<std::string>> NodeSessions::send(api::SendRequest request
 
 asio::awaitable<Result<std::string>> NodeSessions::get(api::GetRequest request) {
   return manager_.get(wishes_of(request));
+}
+
+asio::awaitable<Result<Preview>> NodeSessions::preview(api::SendRequest request) {
+  Result<node::Preview> preview = co_await manager_.preview(wishes_of(request));
+  if (!preview) co_return preview.error();
+  co_return Preview([preview = std::move(*preview)](const PreviewReport& report) -> Status {
+    api::PreviewReply part;
+    const auto hand_over = [&report, &part]() -> Status {
+      if (!report(part)) return Error{ErrorCode::kCancelled, "nobody wants to know"};
+      part.clear_entries();
+      return {};
+    };
+    const Status status = preview([&](const catalog::Entry& entry) -> Status {
+      add_entry(entry, &part);
+      return part.entries_size() < kPreviewPart ? Status() : hand_over();
+    });
+    return status ? hand_over() : status;
+  });
 }
 
 std::vector<api::Session> NodeSessions::list() const {

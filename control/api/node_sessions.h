@@ -21,6 +21,7 @@ class NodeSessions final : public SessionManager {
 
   asio::awaitable<Result<std::string>> send(api::SendRequest request) override;
   asio::awaitable<Result<std::string>> get(api::GetRequest request) override;
+  asio::awaitable<Result<Preview>> preview(api::SendRequest request) override;
   std::vector<api::Session> list() const override;
   Result<api::Session> show(const std::string& id) const override;
   asio::awaitable<Result<api::Session>> cancel(std::string id) override;

@@ -4,6 +4,7 @@
 #include "control/board/flow_table.h"
 #include "control/node/options.h"
 #include "control/runtime/sources.h"
+#include "control/selection/choice.h"
 #include "dataplane/base/input_for_fuzz.h"
 
 namespace {
@@ -43,7 +44,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   api::SendRequest request;
   (void)request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (discard) request.set_destination(std::string(transfer::kNullDestination));
-  check(wishes_of(request));
+  const node::Wishes wishes = wishes_of(request);
+  check(wishes);
+  const Status selected = selection::check_selection(wishes.selection, wishes.sources.size());
+  const auto choice = selection::Choice::make(wishes.selection);
+  if (selected) {
+    fuzz::require(static_cast<bool>(choice), "what was checked can be used");
+    for (const std::string& name : wishes.selection.names) {
+      const Result<std::string> clean = selection::clean_name(name);
+      fuzz::require(clean && *clean == name, "a name is clean");
+    }
+  }
   for (const std::string& source : request.sources()) {
     const Result<std::optional<uint64_t>> memory = runtime::parse_memory_source(source);
     if (good(memory) && *memory) fuzz::require(**memory <= catalog::kFileBytesMax, "a size in bounds");

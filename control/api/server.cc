@@ -105,6 +105,20 @@ class Service final : public api::Control::Service {
     return reply_with(context, reply, reference(bridge_.await_io(sessions_.get(*request))));
   }
 
+  // On gRPC's own thread: there may be a million names.
+  grpc::Status PreviewSend(grpc::ServerContext* context, const api::SendRequest* request,
+                           grpc::ServerWriter<api::PreviewReply>* writer) override {
+    const Result<Preview> preview = bridge_.await_io(sessions_.preview(*request));
+    if (!preview) return to_grpc(context, preview.error());
+    bool stopped = false;
+    const Status status = (*preview)([&](const api::PreviewReply& part) {
+      stopped = news_->stopping();
+      return !stopped && !context->IsCancelled() && writer->Write(part);
+    });
+    if (stopped) return gone(context);
+    return status ? grpc::Status::OK : to_grpc(context, status.error());
+  }
+
   grpc::Status ListSessions(grpc::ServerContext* context, const api::ListSessionsRequest*,
                             api::ListSessionsReply* reply) override {
     return answer(context, reply, [this] {

@@ -19,12 +19,18 @@ using VerifyReport = std::function<bool(const api::VerifyProgress&)>;
 // Blocks; for a thread of the caller's own.
 using Verification = std::function<void(const VerifyReport&)>;
 
+// Told of a part of it; returns false to stop.
+using PreviewReport = std::function<bool(const api::PreviewReply&)>;
+// Blocks; for a thread of the caller's own.
+using Preview = std::function<Status(const PreviewReport&)>;
+
 class SessionManager {
  public:
   virtual ~SessionManager() = default;
 
   virtual asio::awaitable<Result<std::string>> send(api::SendRequest request) = 0;  // -> session id
   virtual asio::awaitable<Result<std::string>> get(api::GetRequest request) = 0;
+  virtual asio::awaitable<Result<Preview>> preview(api::SendRequest request) = 0;
   virtual std::vector<api::Session> list() const = 0;
   virtual Result<api::Session> show(const std::string& id) const = 0;
   virtual asio::awaitable<Result<api::Session>> cancel(std::string id) = 0;

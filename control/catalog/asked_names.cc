@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/catalog/asked_names.h"
 
+#include <utility>
+
 namespace sluice::catalog {
 namespace {
 
@@ -16,7 +18,8 @@ std::string_view last_name(std::string_view path) {
   }
 }
 
-AskedNames::AskedNames(const std::vector<std::string>& paths) {
+AskedNames::AskedNames(const std::vector<std::string>& paths, selection::Choice choice)
+    : choice_(std::move(choice)) {
   for (const std::string& path : paths) {
     if (path.starts_with(kMemoryPrefix)) {
       memory_ = true;
@@ -33,7 +36,15 @@ AskedNames::AskedNames(const std::vector<std::string>& paths) {
 
 bool AskedNames::include(std::string_view path) const {
   const std::string_view top = path.substr(0, path.find('/'));
-  return any_ || tops_.contains(top) || (memory_ && path == top && path.starts_with(kMemoryName));
+  return any_ || tops_.contains(top) || made_up(path);
+}
+
+bool AskedNames::include(std::string_view path, bool is_directory) const {
+  return include(path) && (made_up(path) || choice_.reaches(path, is_directory));
+}
+
+bool AskedNames::made_up(std::string_view path) const {
+  return memory_ && path.starts_with(kMemoryName) && path.find('/') == std::string_view::npos;
 }
 
 }  // namespace sluice::catalog

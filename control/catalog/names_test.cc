@@ -83,6 +83,26 @@ TEST(AskedNames, WhatIsInADirectoryComesUnderAnyName) {
   EXPECT_TRUE(AskedNames({"exp/one", "exp/dir/"}).include("two"));
 }
 
+TEST(AskedNames, WhatRulesLeaveOutWasNotAskedFor) {
+  const selection::Selection selection{.rules = {{.include = false, .pattern = "no/"}}, .names = {}};
+  const AskedNames asked({"exp/dir", "memory:5"}, *selection::Choice::make(selection));
+  EXPECT_TRUE(asked.include("dir/a", false));
+  EXPECT_TRUE(asked.include("dir/no", false)) << "the rule is of directories";
+  EXPECT_FALSE(asked.include("dir/no", true));
+  EXPECT_FALSE(asked.include("dir/no/deeper", false));
+  EXPECT_FALSE(asked.include("other", false));
+  EXPECT_TRUE(asked.include("memory-5", false));
+}
+
+TEST(AskedNames, OfAListOnlyWhatLeadsToItsNamesMayCome) {
+  const AskedNames asked({"exp/dir/"}, *selection::Choice::make({.rules = {}, .names = {"a/b"}}));
+  EXPECT_TRUE(asked.include("a", true));
+  EXPECT_TRUE(asked.include("a/b", false));
+  EXPECT_FALSE(asked.include("a", false));
+  EXPECT_FALSE(asked.include("a/b/c", false));
+  EXPECT_FALSE(asked.include("b", false));
+}
+
 TEST(AskedNames, OfASourceThatIsMadeUpOnlyItsNameMayCome) {
   const AskedNames asked({"memory:5", "exp/dir"});
   EXPECT_TRUE(asked.include("memory-5"));

@@ -13,6 +13,7 @@
 
 #include "control/catalog/entry.h"
 #include "control/exports/nested.h"
+#include "control/selection/choice.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
 
@@ -28,9 +29,11 @@ struct SourceTree {
 // Why something that is to be read, or looked at, cannot be; from errno.
 catalog::Failure read_failure(int reason);
 
-// Paths are relative to the tree. An error of `take` ends it, and is returned. kSourceUnreadable: the
-// directory itself cannot be read.
+// Paths are relative to the tree. What the rules of the choice leave out is as if it were not there; they
+// judge paths as they arrive, beneath the tree's name. With a list of names nothing else is looked at, each
+// that is not there is told; the tree has no name then. An error of `take` ends it, and is returned.
+// kSourceUnreadable: the directory itself cannot be read.
 using TakeEntry = std::function<Status(catalog::Entry entry)>;
-Status walk_tree(const SourceTree& tree, const TakeEntry& take);
+Status walk_tree(const SourceTree& tree, const selection::Choice& choice, const TakeEntry& take);
 
 }  // namespace sluice::exports

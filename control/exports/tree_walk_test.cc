@@ -14,12 +14,14 @@ namespace {
 
 class TreeWalkTest : public UnpackTest {
  protected:
-  std::vector<Entry> walk(const std::string& path) const {
+  std::vector<Entry> walk(const std::string& path, const selection::Selection& selection = {}) const {
+    const Result<selection::Choice> choice = selection::Choice::make(selection);
+    EXPECT_TRUE(choice) << choice.error().message;
     std::vector<Entry> entries;
     Result<std::optional<SourceTree>> tree = exports_.open_tree(path);
     EXPECT_TRUE(tree) << tree.error().message;
     if (!tree || !tree->has_value()) return entries;
-    const Status walked = walk_tree(**tree, [&](Entry entry) -> Status {
+    const Status walked = walk_tree(**tree, *choice, [&](Entry entry) -> Status {
       entries.push_back(std::move(entry));
       return {};
     });
@@ -77,6 +79,54 @@ TEST_P(TreeWalkTest, TheNameOfATreeIsTheOneThatIsAwaited) {
     EXPECT_TRUE(names.include(name.empty() ? "whatever" : name)) << asked;
     EXPECT_EQ(name.empty(), names.any()) << asked;
   }
+}
+
+TEST_P(TreeWalkTest, WhatRulesLeaveOutIsNotThereAndNotGoneInto) {
+  for (const char* name : {"no/deep", "yes", "t"}) make(name);
+  for (const char* name : {"no/f", "no/deep/f", "yes/f", "yes/no.tmp", "t/f"}) put(name);
+  ::chmod(path("data/t/no").c_str(), 0);
+  const selection::Selection rules{
+      .rules = {{.include = false, .pattern = "no/"}, {.include = false, .pattern = "*.tmp"}}, .names = {}};
+  EXPECT_EQ(paths(walk("data/t", rules)), (Paths{"t/f", "t", "yes/f", "yes", ""}));
+  ::chmod(path("data/t/no").c_str(), 0755);
+  // Rules judge names as they arrive.
+  const selection::Selection anchored{
+      .rules = {{.include = false, .pattern = "/t/yes"}, {.include = false, .pattern = "/no"}}, .names = {}};
+  EXPECT_EQ(paths(walk("data/t", anchored)), (Paths{"no/f", "no/deep/f", "no/deep", "no", "t/f", "t", ""}));
+  EXPECT_EQ(paths(walk("data/t/", anchored)), (Paths{"t/f", "t", "yes/f", "yes/no.tmp", "yes"}));
+}
+
+TEST_P(TreeWalkTest, OfAListNothingElseIsLookedAt) {
+  for (const char* name : {"a/b/c", "d/e", "way"}) make(name);
+  for (const char* name : {"a/1", "a/b/2", "a/b/c/3", "d/4", "d/e/5", "way/6", "a!"}) put(name);
+  const auto of = [&](const Paths& names) { return paths(walk("data/t/", {.rules = {}, .names = names})); };
+  EXPECT_EQ(of({"a/b/2", "a!"}), (Paths{"a!", "a/b/2", "a/b", "a"})) << "with the directories above it";
+  EXPECT_EQ(of({"a"}), Paths{"a"});
+  EXPECT_EQ(of({"a/"}), (Paths{"a/1", "a/b", "a"})) << "what it holds, and nothing deeper";
+  EXPECT_EQ(of({"./", "d/e/5"}), (Paths{"a!", "d/e/5", "d/e", "d", "a", "way"}));
+  EXPECT_EQ(of({"a/", "a/b/c/3", "a/1"}), (Paths{"a/1", "a/b/c/3", "a/b/c", "a/b", "a"}));
+}
+
+TEST_P(TreeWalkTest, WhatIsListedAndNotThereIsToldByItsName) {
+  make("a");
+  put("a/1");
+  fs::create_symlink("a", root_ / "data/t/l");
+  const std::vector<Entry> found =
+      walk("data/t/", {.rules = {}, .names = {"a/2", "no/such", "a/1/x", "l/1", "a/1/", "l"}});
+  EXPECT_EQ(paths(found), (Paths{"l/1", "l", "no/such", "a/1/x", "a/1", "a/2"}));
+  for (const Entry& entry : found)
+    EXPECT_EQ(entry.failure, entry.path == "l" ? Failure::kNone : Failure::kVanished) << entry.path;
+}
+
+TEST_P(TreeWalkTest, RulesJudgeWhatIsListedAndNotTheWayToIt) {
+  make("a/b");
+  for (const char* name : {"a/b/1", "a/b/2.tmp", "a/3.tmp"}) put(name);
+  const selection::Selection selection{
+      .rules = {{.include = false, .pattern = "a"}, {.include = false, .pattern = "*.tmp"}},
+      .names = {"a/b/1", "a/b/2.tmp", "a"}};
+  EXPECT_EQ(paths(walk("data/t/", selection)), (Paths{"a/b/1", "a/b", "a"}));
+  EXPECT_EQ(paths(walk("data/t/", {.rules = selection.rules, .names = {"a/3.tmp", "a/b/2.tmp"}})), Paths{})
+      << "no directory without anything in it";
 }
 
 TEST_P(TreeWalkTest, OnlyDirectoriesThatMayBeReadAreTrees) {
@@ -188,7 +238,7 @@ TEST_P(TreeWalkTest, ATreeThatCannotBeReadAtAllIsAnError) {
   for (const char* path : {"data/t", "data/t/"}) {
     const Result<std::optional<SourceTree>> tree = exports_.open_tree(path);
     ASSERT_TRUE(tree && tree->has_value());
-    const Status walked = walk_tree(**tree, [](const Entry&) -> Status { return {}; });
+    const Status walked = walk_tree(**tree, {}, [](const Entry&) -> Status { return {}; });
     ASSERT_FALSE(walked) << "nothing of it would be sent, and nobody told";
     EXPECT_EQ(walked.error().code, ErrorCode::kSourceUnreadable);
   }
@@ -209,7 +259,7 @@ TEST_P(TreeWalkTest, AnErrorOfWhoTakesThemEndsIt) {
   const Result<std::optional<SourceTree>> tree = exports_.open_tree("data/t");
   for (size_t wanted = 0; wanted < 4; ++wanted) {
     size_t taken = 0;
-    const Status walked = walk_tree(**tree, [&](const Entry&) -> Status {
+    const Status walked = walk_tree(**tree, {}, [&](const Entry&) -> Status {
       if (taken++ == wanted) return Error{ErrorCode::kUsage, "too many"};
       return {};
     });

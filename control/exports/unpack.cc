@@ -104,8 +104,12 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   index_ = std::move(*index);
   for (const Entry& entry : index_.entries) {
     const bool linked = entry.kind == EntryKind::kHardLink;
-    if (asked == nullptr || (asked->include(entry.path) && (!linked || asked->include(entry.target))))
-      continue;
+    // What did not arrive is only told of, maybe by another name than its own.
+    const bool wanted =
+        asked == nullptr ||
+        (entry.failure != Failure::kNone ? asked->include(entry.path)
+                                         : asked->include(entry.path, entry.kind == EntryKind::kDirectory));
+    if (wanted && (asked == nullptr || !linked || asked->include(entry.target, false))) continue;
     return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) +
                                                ", which was not asked for: nothing of its pack is stored"};
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "control/proto/journal.pb.h"
+#include "control/selection/choice.h"
 
 namespace sluice::journal {
 namespace {
@@ -158,6 +159,10 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
   to.destination = from.destination();
   to.source_bytes = from.source_bytes();
+  for (const peer::Rule& rule : from.rules())
+    to.selection.rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
+  to.selection.names.assign(from.names().begin(), from.names().end());
+  if (!selection::check_selection(to.selection, to.source_paths.size())) return std::nullopt;
   return to;
 }
 
@@ -203,6 +208,12 @@ std::string encode(const transfer::Record& record) {
 std::string encode(const transfer::Request& request) {
   Request to;
   for (const std::string& path : request.source_paths) to.add_source_paths(path);
+  for (const selection::Rule& rule : request.selection.rules) {
+    peer::Rule* const one = to.add_rules();
+    one->set_include(rule.include);
+    one->set_pattern(rule.pattern);
+  }
+  for (const std::string& name : request.selection.names) to.add_names(name);
   to.set_destination(request.destination);
   to.set_lanes(request.options.lanes);
   to.set_rate_bps(request.options.rate_bps);

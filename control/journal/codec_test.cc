@@ -132,6 +132,18 @@ TEST(JournalCodec, TextOfAnyBytesComesBack) {
   EXPECT_TRUE(fields::equal(*file_back, file));
 }
 
+// What it cannot be was not written here: a transfer that took all of a tree instead would be another one.
+TEST(JournalCodec, ASelectionThatCannotBeGivesNothing) {
+  transfer::Record record = sample_record("a", 1);
+  record.request->selection.rules[0].include = false;
+  EXPECT_FALSE(again(record)->request->selection.rules[0].include);
+  record.request->selection.rules[1].pattern.clear();
+  EXPECT_FALSE(again(record));
+  record = sample_record("a", 1);
+  record.request->selection.names[1] = "../b";
+  EXPECT_FALSE(again(record));
+}
+
 TEST(JournalCodec, WhatCannotBeReadGivesNothing) {
   EXPECT_TRUE(changed([](SessionRecord&, Request&) {}));
   EXPECT_FALSE(changed(

@@ -170,6 +170,8 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.request->options.deadline_unix_ns = 0;
   record.request->options.deadline_policy = deadline::Policy::kRefuse;
   record.request->source_bytes = 0;
+  record.request->source_paths = {"/export/a", "/export/b"};
+  record.request->selection = {};
   record.deadline_verdict = transfer::DeadlineVerdict::kNone;
   record.summary = {};  // figures were kept as another program's message
   return record;

@@ -18,12 +18,14 @@ template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<catalog::Pack> : Fields<3> {};
 template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
+template <> struct Count<selection::Rule> : Fields<2> {};
+template <> struct Count<selection::Selection> : Fields<2> {};
 template <> struct Count<transfer::Agreement> : Fields<17> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
 template <> struct Count<transfer::Options> : Fields<14> {};
 template <> struct Count<transfer::Record> : Fields<12> {};
-template <> struct Count<transfer::Request> : Fields<4> {};
+template <> struct Count<transfer::Request> : Fields<5> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<14> {};
 // clang-format on
@@ -67,7 +69,9 @@ inline transfer::Request sample_request() {
                       .deadline_unix_ns = 1LL << 60,
                       .deadline_policy = deadline::Policy::kStop,
                       .protection = wire::Protection::kAes256Gcm},
-          .source_paths = {"/export/a", "/export/b"},
+          .source_paths = {"/export/a/"},
+          .selection = {.rules = {{.include = true, .pattern = "*.h5"}, {.include = true, .pattern = "*/"}},
+                        .names = {"run 42", "run 43/"}},
           .destination = "incoming/",
           .source_bytes = 1ULL << 50};
 }

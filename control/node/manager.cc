@@ -10,6 +10,8 @@
 #include <asio/detached.hpp>
 #include <random>
 
+#include "control/selection/choice.h"
+
 namespace sluice::node {
 namespace {
 
@@ -66,7 +68,7 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
                                           : "no destination: name a path, or null:"};
   if (!sends && wishes.sources.empty())
     return Error{ErrorCode::kUsage, "no source given: name at least one file of the peer"};
-  return {};
+  return selection::check_selection(wishes.selection, wishes.sources.size());
 }
 
 }  // namespace
@@ -144,10 +146,13 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   if (const Status status = check_wishes(role, wishes); !status) co_return status.error();
   const Result<transfer::Options> options = parse_options(wishes, services->node);
   if (!options) co_return options.error();
+  // Of a list only what is in the directory arrives: that is what a path with a slash behind it means.
+  if (!wishes.selection.names.empty() && !wishes.sources.front().ends_with('/'))
+    wishes.sources.front() += '/';
   runtime::OpenSources sources;
   if (role == transfer::Role::kSource) {
-    auto open = [services, paths = wishes.sources] {
-      return runtime::open_sources(services->exports, paths);
+    auto open = [services, paths = wishes.sources, selection = wishes.selection] {
+      return runtime::open_sources(services->exports, paths, selection);
     };
     Result<runtime::OpenSources> opened = co_await services->pool.wait_for(std::move(open));
     if (!opened) co_return opened.error();
@@ -157,6 +162,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   if (const Status status = check_room(); !status) co_return status.error();
   transfer::Request request{.options = *options,
                             .source_paths = std::move(wishes.sources),
+                            .selection = std::move(wishes.selection),
                             .destination = std::move(wishes.destination),
                             .source_bytes = bytes_of(sources)};
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
@@ -165,6 +171,19 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   const Status written = co_await task->journal_settled();
   if (!written) co_return written.error();
   co_return task->transfer().id();
+}
+
+// Refuses what send() would refuse before it looks at the sources.
+asio::awaitable<Result<Preview>> Manager::preview(Wishes wishes) {
+  const std::shared_ptr<runtime::Services> services = services_;
+  auto known = [services, peer = wishes.peer] { return check_peer(services->node, peer); };
+  const Result<identity::Peer> trusted = co_await services->pool.wait_for(std::move(known));
+  if (!trusted) co_return trusted.error();
+  if (const Status status = check_wishes(transfer::Role::kSource, wishes); !status) co_return status.error();
+  if (const auto options = parse_options(wishes, services->node); !options) co_return options.error();
+  co_return Preview([services, wishes = std::move(wishes)](const runtime::TakePreview& take) {
+    return runtime::preview_sources(services->exports, wishes.sources, wishes.selection, take);
+  });
 }
 
 asio::awaitable<Result<std::shared_ptr<NamesAsker>>> Manager::ask(std::string peer, names::Request request) {

@@ -19,6 +19,7 @@
 #include "control/node/options.h"
 #include "control/node/verify.h"
 #include "control/peer/connection.h"
+#include "control/runtime/preview.h"
 #include "control/runtime/transfer_task.h"
 #include "control/transfer/reception.h"
 #include "control/transfer/view.h"
@@ -45,6 +46,9 @@ struct CounterValue {
   uint64_t value = 0;
 };
 
+// Of what a source would send (runtime/preview.h).
+using Preview = std::function<Status(const runtime::TakePreview&)>;
+
 class Manager {
  public:
   Manager(asio::io_context& io, const config::Node& node, identity::Identity identity,
@@ -63,6 +67,8 @@ class Manager {
   // tells. Returns its id.
   asio::awaitable<Result<std::string>> send(Wishes wishes);
   asio::awaitable<Result<std::string>> get(Wishes wishes);
+  // What `send` would send: for a thread of the caller's own.
+  asio::awaitable<Result<Preview>> preview(Wishes wishes);
   std::vector<transfer::View> list() const;  // newest last; ended ones are kept (256)
   Result<transfer::View> show(const std::string& id) const;
   // Once the journal has it: an operator who was told finds it so after the death of anything.

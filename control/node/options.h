@@ -32,6 +32,7 @@ struct Wishes {
   uint64_t min_rate_bps = 0;
   int64_t deadline_unix_ns = 0;
   std::string deadline_policy;  // "refuse", "warn", "stop"
+  selection::Selection selection;
 };
 
 inline constexpr uint32_t kChunkBytesDefault = 8192;

@@ -92,8 +92,14 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
 }
 
 void put(const transfer::TransferRequest& m, PeerMessage* wire) {
-  for (const std::string& path : m.source_paths) wire->mutable_transfer_request()->add_source_paths(path);
-  wire->mutable_transfer_request();
+  TransferRequest* to = wire->mutable_transfer_request();
+  for (const std::string& path : m.source_paths) to->add_source_paths(path);
+  for (const selection::Rule& rule : m.selection.rules) {
+    Rule* one = to->add_rules();
+    one->set_include(rule.include);
+    one->set_pattern(rule.pattern);
+  }
+  for (const std::string& name : m.selection.names) to->add_names(name);
 }
 
 void put(const transfer::TransferOffer& m, PeerMessage* wire) {
@@ -249,6 +255,14 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
           .protection = static_cast<uint32_t>(m.protection())};
 }
 
+transfer::TransferRequest take(const TransferRequest& m) {
+  transfer::TransferRequest request{.source_paths = list_of(m.source_paths()), .selection = {}};
+  for (const Rule& rule : m.rules())
+    request.selection.rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
+  request.selection.names = list_of(m.names());
+  return request;
+}
+
 transfer::TransferOffer take(const TransferOffer& m) {
   transfer::TransferOffer offer{.destination = m.destination(),
                                 .into_directory = m.destination_is_directory(),
@@ -323,7 +337,7 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
     case PeerMessage::kSpecificationSet:
       return take(wire.specification_set());
     case PeerMessage::kTransferRequest:
-      return transfer::TransferRequest{.source_paths = list_of(wire.transfer_request().source_paths())};
+      return take(wire.transfer_request());
     case PeerMessage::kTransferOffer:
       return take(wire.transfer_offer());
     case PeerMessage::kTransferReady:

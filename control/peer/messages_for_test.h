@@ -14,6 +14,8 @@ namespace sluice::fields {
 template <> struct Count<catalog::FailedName> : Fields<2> {};
 template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Range> : Fields<2> {};
+template <> struct Count<selection::Rule> : Fields<2> {};
+template <> struct Count<selection::Selection> : Fields<2> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<3> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
@@ -31,7 +33,7 @@ template <> struct Count<transfer::Specification> : Fields<20> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<12> {};
 template <> struct Count<transfer::TransferOffer> : Fields<6> {};
 template <> struct Count<transfer::TransferReady> : Fields<3> {};
-template <> struct Count<transfer::TransferRequest> : Fields<1> {};
+template <> struct Count<transfer::TransferRequest> : Fields<2> {};
 // clang-format on
 
 }  // namespace sluice::fields
@@ -96,7 +98,10 @@ inline std::vector<Message> sample_messages() {
                        .udp_ports = {47002, 47003},
                        .learns_address = true,
                        .protection = 1},
-      TransferRequest{.source_paths = {"/export/a", "/export/\xc3\xbc"}},
+      TransferRequest{
+          .source_paths = {"/export/a/"},
+          .selection = {.rules = {{.include = true, .pattern = "*\xff"}, {.include = true, .pattern = "b/"}},
+                        .names = {"c\xff", "d/"}}},
       TransferOffer{.files = {{.number = 4095,
                                .name = "\xe6\x95\xb0",
                                .size_bytes = 1ULL << 59,

@@ -59,16 +59,25 @@ void TransferFiles::adopt_pack(ObjectId object, UniqueFd fd) {
   if (memory) packs_[object] = {.memory = std::move(*memory), .unpacker = nullptr};
 }
 
+// Nothing: whatever comes was not asked for from here.
+Result<std::shared_ptr<const catalog::AskedNames>> TransferFiles::asked_names() {
+  const transfer::Job& job = transfer_.job();
+  if (asked_ || !job.initiator || !job.request) return asked_;
+  Result<selection::Choice> choice = selection::Choice::make(job.request->selection);
+  if (!choice) return choice.error();
+  asked_ = std::make_shared<const catalog::AskedNames>(job.request->source_paths, std::move(*choice));
+  return asked_;
+}
+
 void TransferFiles::finish_pack(ObjectId object) {
   if (!packs_.contains(object))
     return post(transfer::ObjectFinished{.object = object, .status = not_in_memory()});
-  std::optional<catalog::AskedNames> asked;
-  const transfer::Job& job = transfer_.job();
-  if (job.initiator && job.request) asked.emplace(job.request->source_paths);
+  Result<std::shared_ptr<const catalog::AskedNames>> asked = asked_names();
+  if (!asked) return post(transfer::ObjectFinished{.object = object, .status = asked.error()});
   services_->pool.run(
       [services = services_, pack = file(object), memory = packs_[object].memory,
-       staging = staging_name(transfer_.id(), object), asked = std::move(asked)] {
-        return stage_pack(services->exports, pack, *memory, staging, asked ? &*asked : nullptr);
+       staging = staging_name(transfer_.id(), object), asked = std::move(*asked)] {
+        return stage_pack(services->exports, pack, *memory, staging, asked.get());
       },
       [self = shared_from_this(), object](Result<std::shared_ptr<exports::Unpacker>> staged) {
         transfer::ObjectFinished finished{.object = object, .status = {}};

@@ -42,7 +42,7 @@ class PacksTest : public testing::Test {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
   std::vector<catalog::File> sources(const std::vector<std::string>& paths) const {
-    Result<OpenSources> opened = open_sources(exports_, paths);
+    Result<OpenSources> opened = open_sources(exports_, paths, {});
     EXPECT_TRUE(opened) << opened.error().message;
     return opened ? opened->files : std::vector<catalog::File>();
   }
@@ -236,7 +236,7 @@ TEST_F(PacksTest, LargeFilesAreObjectsOfTheirOwnBetweenThePacksAndTheLast) {
 TEST_F(PacksTest, WhatWouldBeOneNameAtTheDestinationIsRefused) {
   fs::create_directories(root_ / "from/sub/t");
   const auto refusal = [this](const std::vector<std::string>& paths) {
-    const Result<OpenSources> opened = open_sources(exports_, paths);
+    const Result<OpenSources> opened = open_sources(exports_, paths, {});
     return opened ? ErrorCode::kOk : opened.error().code;
   };
   EXPECT_EQ(refusal({"from/t", "from/sub/t"}), ErrorCode::kUsage);

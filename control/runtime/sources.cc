@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "control/async/clock.h"
+#include "control/selection/choice.h"
 #include "control/transfer/terms.h"
 #include "control/tree/packer.h"
+#include "dataplane/base/text.h"
 
 namespace sluice::runtime {
 namespace {
@@ -47,21 +49,10 @@ Status check_last(const catalog::File& last) {
 }
 
 // What is sent, in the order in which it travels, while it is looked for.
-class Gathering {
+class Gathering final : public SourceVisitor {
  public:
-  explicit Gathering(const exports::Exports& exports) : exports_(exports) {}
-
-  Status add(const std::string& path) {
-    const Result<std::optional<uint64_t>> generated_bytes = parse_memory_source(path);
-    if (!generated_bytes) return generated_bytes.error();
-    if (generated_bytes->has_value()) {
-      add_generated(path, **generated_bytes);
-      return {};
-    }
-    Result<std::optional<exports::SourceTree>> tree = exports_.open_tree(path);
-    if (!tree) return tree.error();
-    return tree->has_value() ? add_tree(path, **tree) : add_file(path);
-  }
+  Gathering(const exports::Exports& exports, const selection::Choice& choice)
+      : exports_(exports), choice_(choice) {}
 
   Result<OpenSources> finish() {
     OpenSources all;
@@ -77,33 +68,28 @@ class Gathering {
       if (Status status = check_last(all.files.back()); !status) return status.error();
     }
     if (all.files.size() > catalog::kFilesMax) return too_many(all.files.size());
-    if (all.files.empty()) return usage("nothing to send: the directory holds nothing");
+    if (all.files.empty()) return nothing_to_send(choice_);
     return all;
   }
 
- private:
-  void add_generated(const std::string& path, uint64_t bytes) {
+  Status generated(const std::string& path, uint64_t bytes) override {
     catalog::File file{.name = fmt::format("memory-{}", bytes), .shown = path};
     file.size_bytes = bytes;
     file.mtime_ns = control::unix_ns();
     sources_.files.push_back(std::move(file));
     sources_.open.push_back(nullptr);
-  }
-
-  Status add_file(const std::string& path) {
-    Result<exports::SourceFile> opened = exports_.open_source(path);
-    if (!opened) return opened.error();
-    if (opened->size > catalog::kFileBytesMax) return usage(opened->path + ": larger than 1 EiB");
-    if (Status status = note_name(opened->name, opened->path); !status) return status;
-    sources_.files.push_back(file_of(path, *opened));
-    sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
     return {};
   }
 
-  Status add_tree(const std::string& path, const exports::SourceTree& tree) {
-    if (Status status = note_name(tree.name, tree.path); !status) return status;
+  Status file(const std::string& path, exports::SourceFile opened) override {
+    sources_.files.push_back(file_of(path, opened));
+    sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(opened)));
+    return {};
+  }
+
+  Status tree(const std::string& path, const exports::SourceTree& tree) override {
     packer_.begin_tree(path, tree.path, tree.name);
-    const Status walked = exports::walk_tree(tree, [this](catalog::Entry entry) -> Status {
+    const Status walked = exports::walk_tree(tree, choice_, [this](catalog::Entry entry) -> Status {
       packer_.add(std::move(entry));
       if (packer_.large_count() + sources_.files.size() > catalog::kFilesMax)
         return too_many(packer_.large_count() + sources_.files.size());
@@ -127,8 +113,17 @@ class Gathering {
     return {};
   }
 
-  // At the destination they would be one.
-  Status note_name(const std::string& name, const std::string& shown) {
+ private:
+  const exports::Exports& exports_;
+  const selection::Choice& choice_;
+  tree::Packer packer_;
+  OpenSources sources_;
+};
+
+// At the destination two of one name would be one file.
+class Names {
+ public:
+  Status note(const std::string& name, const std::string& shown) {
     if (name.empty()) return {};  // of "DIR/", whose names are found there one by one
     const auto [other, added] = known_.emplace(name, shown);
     if (added) return {};
@@ -136,11 +131,35 @@ class Gathering {
                              other->second, shown, name));
   }
 
-  const exports::Exports& exports_;
-  tree::Packer packer_;
-  OpenSources sources_;
+ private:
   std::map<std::string, std::string> known_;
 };
+
+Status visit(const exports::Exports& exports, const std::string& path, const selection::Choice& choice,
+             Names& names, SourceVisitor& visitor) {
+  const Result<std::optional<uint64_t>> generated_bytes = parse_memory_source(path);
+  if (!generated_bytes) return generated_bytes.error();
+  if (generated_bytes->has_value() && choice.names() == nullptr)
+    return visitor.generated(path, **generated_bytes);
+  // Names arrive as they are listed, without that of the directory: as of "DIR/".
+  if (choice.names() != nullptr && !path.ends_with('/'))
+    return visit(exports, path + "/", choice, names, visitor);
+  const Result<std::optional<exports::SourceTree>> tree = exports.open_tree(path);
+  if (!tree) return tree.error();
+  if (tree->has_value()) {
+    if (!choice.filter().takes((*tree)->name, true)) return {};
+    if (Status status = names.note((*tree)->name, (*tree)->path); !status) return status;
+    return visitor.tree(path, **tree);
+  }
+  if (choice.names() != nullptr)
+    return usage(base::printable(path) + ": is no directory, and a list of names is of one");
+  if (!choice.filter().takes(catalog::last_name(path), false)) return {};
+  Result<exports::SourceFile> opened = exports.open_source(path);
+  if (!opened) return opened.error();
+  if (opened->size > catalog::kFileBytesMax) return usage(opened->path + ": larger than 1 EiB");
+  if (Status status = names.note(opened->name, opened->path); !status) return status;
+  return visitor.file(path, std::move(*opened));
+}
 
 }  // namespace
 
@@ -152,14 +171,29 @@ Result<std::optional<uint64_t>> parse_memory_source(std::string_view source) {
   return std::optional<uint64_t>(*bytes);
 }
 
-Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths) {
+Status visit_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
+                     const selection::Choice& choice, SourceVisitor& visitor) {
   if (paths.empty()) return usage("no source given: name at least one file");
   if (paths.size() > catalog::kFilesMax)
     return usage(fmt::format("{} sources: a session takes at most {}", paths.size(), catalog::kFilesMax));
-  Gathering gathering(exports);
+  Names names;
   for (const std::string& path : paths) {
-    if (Status status = gathering.add(path); !status) return status.error();
+    if (Status status = visit(exports, path, choice, names, visitor); !status) return status;
   }
+  return {};
+}
+
+Error nothing_to_send(const selection::Choice& choice) {
+  return usage(choice.everything() ? "nothing to send: the directory holds nothing"
+                                   : "nothing to send: the rules or the list leave nothing of it");
+}
+
+Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
+                                 const selection::Selection& selection) {
+  const Result<selection::Choice> choice = selection::Choice::make(selection);
+  if (!choice) return choice.error();
+  Gathering gathering(exports, *choice);
+  if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
   return gathering.finish();
 }
 

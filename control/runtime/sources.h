@@ -10,17 +10,34 @@
 
 #include "control/catalog/catalog.h"
 #include "control/exports/exports.h"
+#include "control/selection/choice.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::runtime {
+
+// Told of what the paths of a request lead to, one after the other; an error ends it.
+class SourceVisitor {
+ public:
+  virtual ~SourceVisitor() = default;
+  virtual Status generated(const std::string& path, uint64_t bytes) = 0;
+  virtual Status file(const std::string& path, exports::SourceFile file) = 0;
+  virtual Status tree(const std::string& path, const exports::SourceTree& tree) = 0;
+};
+// Without what the choice leaves out; of a tree the visitor asks it. Blocking; the first error names its
+// source.
+Status visit_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
+                     const selection::Choice& choice, SourceVisitor& visitor);
+Error nothing_to_send(const selection::Choice& choice);
 
 struct OpenSources {
   std::vector<catalog::File> files;
   std::vector<std::shared_ptr<exports::SourceFile>> open;  // one for each; nothing where bytes are generated
 };
 
-// Opens and checks every source; blocking. The first error names its source.
-Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths);
+// Opens and checks every source, and what the selection leaves of it; blocking. The first error names its
+// source.
+Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
+                                 const selection::Selection& selection);
 // Opens those that are not open; each must be the file that is known: otherwise kIntegrity.
 Result<OpenSources> reopen_sources(const exports::Exports& exports, OpenSources sources);
 

@@ -48,7 +48,9 @@ TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
 
 void TransferFiles::perform(const transfer::OpenSources& effect) {
   services_->pool.run(
-      [services = services_, paths = effect.paths] { return open_sources(services->exports, paths); },
+      [services = services_, paths = effect.paths, selection = effect.selection] {
+        return open_sources(services->exports, paths, selection);
+      },
       [self = shared_from_this()](Result<OpenSources> opened) {
         if (!opened) return self->post(transfer::SourcesOpened{opened.error()});
         self->sources_ = std::move(opened->open);

@@ -71,6 +71,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   void read_back_pack(const transfer::ReadBackObject& effect);
   Result<uint64_t> crc_of_pack(ObjectId object, recovery::Range range) const;
   void adopt_pack(ObjectId object, UniqueFd fd);
+  Result<std::shared_ptr<const catalog::AskedNames>> asked_names();
   void finish_pack(ObjectId object);
   void name_pack(ObjectId object);
   struct Pack {
@@ -88,7 +89,8 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   std::vector<Destination> destinations_;
   std::vector<std::shared_ptr<UniqueFd>> fetched_;
   std::map<ObjectId, Pack> packs_;
-  std::vector<exports::Reservation> reserved_;  // while files are let go of
+  std::shared_ptr<const catalog::AskedNames> asked_;  // once it is made
+  std::vector<exports::Reservation> reserved_;        // while files are let go of
 };
 
 }  // namespace sluice::runtime

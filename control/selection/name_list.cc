@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kComponentBytesMax = 255;
 
-Error refused(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
+Error wrong_list(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
 
 // A slash comes before every other byte, so that what is in a directory stands together.
 bool before(std::string_view a, std::string_view b) {
@@ -25,9 +25,10 @@ bool before(std::string_view a, std::string_view b) {
 
 Status check_count(size_t names, size_t bytes) {
   if (names > kNamesMax || bytes > kNamesBytesMax)
-    return refused(fmt::format("the list has more than {} names, or {} MiB: send parts of it by themselves",
-                               kNamesMax, kNamesBytesMax >> 20));
-  if (names == 0) return refused("the list names nothing");
+    return wrong_list(
+        fmt::format("the list has more than {} names, or {} MiB: send parts of it by themselves", kNamesMax,
+                    kNamesBytesMax >> 20));
+  if (names == 0) return wrong_list("the list names nothing");
   return {};
 }
 
@@ -35,7 +36,8 @@ Status check_count(size_t names, size_t bytes) {
 
 Result<std::string> clean_name(std::string_view name) {
   const auto wrong = [name](std::string_view why) {
-    return refused(fmt::format("{}: {}", base::printable(std::string(name.substr(0, kPathBytesMax))), why));
+    return wrong_list(
+        fmt::format("{}: {}", base::printable(std::string(name.substr(0, kPathBytesMax))), why));
   };
   if (name.size() > kPathBytesMax) return wrong("no path is that long");
   if (name.find('\0') != std::string_view::npos) return wrong("no name has a zero byte");
@@ -75,7 +77,7 @@ Result<std::vector<std::string>> read_names(std::string_view text, bool zero_byt
     ++number;
     if (line.empty() || (!zero_bytes && (line[0] == '#' || line[0] == ';'))) continue;
     Result<std::string> name = clean_name(line);
-    if (!name) return refused(fmt::format("name {}: {}", number, name.error().message));
+    if (!name) return wrong_list(fmt::format("name {}: {}", number, name.error().message));
     bytes += name->size();
     names.push_back(std::move(*name));
     if (names.size() > kNamesMax || bytes > kNamesBytesMax) break;
@@ -92,7 +94,7 @@ Status check_names(const std::vector<std::string>& names) {
     const Result<std::string> clean = clean_name(name);
     if (!clean) return clean.error();
     if (*clean != name)
-      return refused(fmt::format("{}: write {}", base::printable(name), base::printable(*clean)));
+      return wrong_list(fmt::format("{}: write {}", base::printable(name), base::printable(*clean)));
   }
   return {};
 }

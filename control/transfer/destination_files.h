@@ -37,6 +37,7 @@ class DestinationFiles {
   // What an operator of this node wants, and where: it overrides what the peer says.
   struct Wish {
     const std::vector<std::string>& paths;  // at the peer
+    const selection::Selection& selection;
     std::string destination;
     bool into_directory = false;
     bool overwrite = false;
@@ -98,7 +99,7 @@ class DestinationFiles {
   };
 
   Status check(const TransferOffer& offer, uint32_t extent_bytes) const;
-  Status check_asked_for(const std::vector<std::string>& paths) const;
+  Status check_asked_for(const Wish& wish) const;
   Status check_same() const;
   Status check_file(const OfferedFile& file, bool is_last) const;
   uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }

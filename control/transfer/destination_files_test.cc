@@ -109,7 +109,9 @@ TEST_F(Files, OnlyWhatWasAskedForIsTaken) {
     known(0);
     TransferOffer offer = offer_of(names.size());
     for (size_t i = 0; i < names.size(); ++i) offer.files[i].name = names[i];
-    const DestinationFiles::Wish wish{.paths = paths, .destination = "in/", .into_directory = true};
+    const selection::Selection all;
+    const DestinationFiles::Wish wish{
+        .paths = paths, .selection = all, .destination = "in/", .into_directory = true};
     const Result<bool> taken = files_->take_offer(offer, &wish, kExtent);
     return taken ? ErrorCode::kOk : taken.error().code;
   };

@@ -52,7 +52,7 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
     offer_.into_directory = wish->into_directory;
     offer_.overwrite = wish->overwrite;
     offer_.verify = wish->verify;
-    if (Status status = check_asked_for(wish->paths); !status) return status.error();
+    if (Status status = check_asked_for(*wish); !status) return status.error();
   }
   if (Status status = check(offer_, extent_bytes); !status) return status.error();
   if (agreed()) {
@@ -113,12 +113,16 @@ Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const
 }
 
 // The peer chooses neither how many files are stored here nor what they are called.
-Status DestinationFiles::check_asked_for(const std::vector<std::string>& paths) const {
+Status DestinationFiles::check_asked_for(const Wish& wish) const {
+  const std::vector<std::string>& paths = wish.paths;
+  Result<selection::Choice> choice = selection::Choice::make(wish.selection);
+  if (!choice) return choice.error();
   // What is in packs is checked when they are unpacked.
-  const AskedNames asked(paths);
-  if (asked.any() || std::any_of(offer_.files.begin(), offer_.files.end(), of_tree)) {
+  const AskedNames asked(paths, std::move(*choice));
+  if (asked.any() || !wish.selection.everything() ||
+      std::any_of(offer_.files.begin(), offer_.files.end(), of_tree)) {
     for (const OfferedFile& file : offer_.files) {
-      if (file.kind != catalog::FileKind::kFile || asked.include(file.name)) continue;
+      if (file.kind != catalog::FileKind::kFile || asked.include(file.name, false)) continue;
       return Error{ErrorCode::kIncompatible,
                    fmt::format("the peer offers {}, which was not asked for: nothing is stored",
                                base::printable(file.name))};

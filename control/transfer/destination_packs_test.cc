@@ -25,13 +25,16 @@ TransferOffer tree() {
 
 class Packs : public testing::Test {
  protected:
-  Result<bool> take(const TransferOffer& offer, const std::vector<std::string>& paths = {}) {
+  Result<bool> take(const TransferOffer& offer, const std::vector<std::string>& paths = {},
+                    const selection::Selection& selection = {}) {
     files_ = std::make_unique<DestinationFiles>(settings_, false, std::vector<catalog::File>());
-    const DestinationFiles::Wish wish{.paths = paths, .destination = "in/", .into_directory = true};
+    const DestinationFiles::Wish wish{
+        .paths = paths, .selection = selection, .destination = "in/", .into_directory = true};
     return files_->take_offer(offer, paths.empty() ? nullptr : &wish, kExtent);
   }
-  ErrorCode code(const TransferOffer& offer, const std::vector<std::string>& paths = {}) {
-    const Result<bool> taken = take(offer, paths);
+  ErrorCode code(const TransferOffer& offer, const std::vector<std::string>& paths = {},
+                 const selection::Selection& selection = {}) {
+    const Result<bool> taken = take(offer, paths, selection);
     if (taken) return ErrorCode::kOk;
     EXPECT_FALSE(taken.error().message.empty());
     EXPECT_EQ(taken.error().message.find('\n'), std::string::npos);
@@ -77,6 +80,24 @@ class Packs : public testing::Test {
   Effects out_;
   std::unique_ptr<DestinationFiles> files_;
 };
+
+TEST_F(Packs, WhatASelectionLeavesOutIsRefused) {
+  const auto rules = [](const std::string& pattern) {
+    return selection::Selection{.rules = {{.include = false, .pattern = pattern}}, .names = {}};
+  };
+  EXPECT_EQ(code(tree(), {"data/t"}, rules("other")), ErrorCode::kOk);
+  EXPECT_EQ(code(tree(), {"data/t"}, rules("large")), ErrorCode::kIncompatible);
+  EXPECT_EQ(code(tree(), {"data/t"}, rules("large/")), ErrorCode::kOk) << "a directory";
+  EXPECT_EQ(code(tree(), {"data/t"}, rules("t")), ErrorCode::kIncompatible) << "above it";
+  EXPECT_EQ(code(tree(), {"data/"}, {.rules = {}, .names = {"t/large"}}), ErrorCode::kOk);
+  EXPECT_EQ(code(tree(), {"data/"}, {.rules = {}, .names = {"t/small"}}), ErrorCode::kIncompatible);
+  // Of plain files fewer may come than were asked for.
+  TransferOffer one{.destination = "in/", .into_directory = true};
+  one.files = {{.number = 0, .name = "b", .size_bytes = 5}};
+  EXPECT_EQ(code(one, {"data/a", "data/b"}, rules("a")), ErrorCode::kOk);
+  EXPECT_EQ(code(one, {"data/a", "data/b"}, rules("b")), ErrorCode::kIncompatible);
+  EXPECT_EQ(code(one, {"data/a", "data/b"}), ErrorCode::kIncompatible);
+}
 
 TEST_F(Packs, ATreeIsTakenAsItIsOffered) {
   ASSERT_TRUE(*take(tree()));

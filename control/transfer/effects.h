@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "control/recovery/receiver.h"
+#include "control/selection/selection.h"
 #include "control/transfer/messages.h"
 #include "control/transfer/records.h"
 #include "dataplane/board/board.h"
@@ -116,6 +117,7 @@ struct FetchObject {  // the descriptor that the dataplane holds, for ReopenFile
 
 struct OpenSources {  // -> SourcesOpened
   std::vector<std::string> paths;
+  selection::Selection selection;
 };
 struct ReopenSources {  // those that are not open; each must be the file that is known -> SourcesReopened
 };

@@ -75,7 +75,7 @@ Status Handshake::handle(Message message, uint64_t now_ns, Effects& out) {
   if (const auto* wishes = std::get_if<Specification>(&message)) return specification(*wishes, now_ns, out);
   if (const auto* set = std::get_if<SpecificationSet>(&message)) return take_answer(*set, now_ns, out);
   if (const auto* request = std::get_if<TransferRequest>(&message)) {
-    find_sources(request->source_paths, now_ns, out);
+    find_sources(request->source_paths, request->selection, now_ns, out);
     return {};
   }
   if (const auto* offer = std::get_if<TransferOffer>(&message)) return take_offer(*offer, now_ns, out);
@@ -143,9 +143,10 @@ Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effe
   if (Status status = agree_upon(specification_, set, now_ns, out); !status) return status;
   const Request& request = *around_.job.request;
   if (around_.job.role == Role::kSource) {
-    find_sources(request.source_paths, now_ns, out);
+    find_sources(request.source_paths, request.selection, now_ns, out);
   } else {
-    around_.stream.send(TransferRequest{.source_paths = request.source_paths}, out);
+    around_.stream.send(TransferRequest{.source_paths = request.source_paths, .selection = request.selection},
+                        out);
     await_offer(now_ns, out);
   }
   return {};
@@ -300,14 +301,15 @@ Status Handshake::reserved(uint64_t now_ns, Effects& out) {
 }
 
 // Those of the session, if it has any; else those that were opened for it; else what the paths name.
-void Handshake::find_sources(const std::vector<std::string>& paths, uint64_t now_ns, Effects& out) {
+void Handshake::find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
+                             uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
   enter(P::kSources, now_ns);
   if (job.source() == nullptr && job.sources) {
     job.end.emplace<SourceEnd>(around_.settings, *job.terms, *std::exchange(job.sources, std::nullopt));
   }
   if (job.source() != nullptr) return job.source()->files().reopen(out);
-  pending_.ask(OpenSources{paths}, out);
+  pending_.ask(OpenSources{.paths = paths, .selection = selection}, out);
 }
 
 Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& out) {
@@ -330,6 +332,7 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
   std::optional<DestinationFiles::Wish> wish;
   if (job.initiator) {
     wish.emplace(DestinationFiles::Wish{.paths = job.request->source_paths,
+                                        .selection = job.request->selection,
                                         .destination = job.request->destination,
                                         .into_directory = job.request->into_directory(),
                                         .overwrite = job.request->options.overwrite,

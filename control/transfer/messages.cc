@@ -7,6 +7,7 @@
 
 #include "control/board/flow_table.h"
 #include "control/catalog/catalog.h"
+#include "control/selection/choice.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::transfer {
@@ -53,7 +54,10 @@ Status admit_one(TransferRequest& m) {
   for (size_t i = 0; status && i < m.source_paths.size(); ++i) {
     status = check_text("path", m.source_paths[i], kPathBytesMax);
   }
-  return status;
+  if (!status) return status;
+  if (Status selected = selection::check_selection(m.selection, m.source_paths.size()); !selected)
+    return incompatible("the peer asks for a selection that cannot be: " + selected.error().message);
+  return {};
 }
 
 Status admit_one(TransferOffer& m) {
@@ -106,7 +110,12 @@ size_t text_bytes(const std::vector<std::string>& texts) {
   return bytes;
 }
 
-size_t more_bytes(const TransferRequest& m) { return text_bytes(m.source_paths); }
+size_t more_bytes(const TransferRequest& m) {
+  size_t bytes = text_bytes(m.source_paths) + text_bytes(m.selection.names) +
+                 m.selection.rules.size() * sizeof(selection::Rule);
+  for (const selection::Rule& rule : m.selection.rules) bytes += rule.pattern.size();
+  return bytes;
+}
 size_t more_bytes(const TransferReady& m) { return text_bytes(m.final_paths); }
 size_t more_bytes(const TransferOffer& m) {
   size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);

@@ -17,6 +17,7 @@
 #include "control/rate/mode.h"
 #include "control/rate/path_size.h"
 #include "control/recovery/extent_map.h"
+#include "control/selection/selection.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/number.h"
 #include "dataplane/core/wire.h"
@@ -83,6 +84,7 @@ struct SpecificationSet {
 
 struct TransferRequest {
   std::vector<std::string> source_paths;
+  selection::Selection selection;
 };
 
 struct OfferedFile {

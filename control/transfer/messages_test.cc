@@ -6,6 +6,7 @@
 
 #include "control/board/flow_table.h"
 #include "control/catalog/catalog.h"
+#include "control/selection/choice.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::transfer {
@@ -72,6 +73,24 @@ TEST(Admit, NamesAndPathsAreBytesAndBounded) {
   EXPECT_TRUE(refused(TransferRequest{.source_paths = {"x", path + "x"}}));
 }
 
+TEST(Admit, ASelectionIsOneThatCanBe) {
+  const auto asks = [](std::vector<selection::Rule> rules, std::vector<std::string> names = {}) {
+    return refused(TransferRequest{.source_paths = {"x"},
+                                   .selection = {.rules = std::move(rules), .names = std::move(names)}});
+  };
+  using Rules = std::vector<selection::Rule>;
+  EXPECT_FALSE(asks({{.include = true, .pattern = std::string(4096, '\xff')}}, {"a", "b/"}));
+  EXPECT_TRUE(asks({{.include = true, .pattern = std::string(4097, 'x')}}));
+  EXPECT_TRUE(asks({{.include = false, .pattern = ""}}));
+  EXPECT_FALSE(asks(Rules(selection::kRulesMax, {.include = false, .pattern = "x"})));
+  EXPECT_TRUE(asks(Rules(selection::kRulesMax + 1, {.include = false, .pattern = "x"})));
+  EXPECT_TRUE(asks({}, {"../x"}));
+  EXPECT_TRUE(asks({}, {"/x"}));
+  EXPECT_TRUE(asks({}, std::vector<std::string>(selection::kNamesMax + 1, "x")));
+  EXPECT_TRUE(
+      refused(TransferRequest{.source_paths = {"x", "y"}, .selection = {.rules = {}, .names = {"a"}}}));
+}
+
 TEST(Admit, ListsAreBounded) {
   const std::vector<recovery::Range> most(kRangesPerMessage, recovery::Range{0, 1});
   const std::vector<recovery::Range> many(kRangesPerMessage + 1, recovery::Range{0, 1});
@@ -101,6 +120,11 @@ TEST(MemoryBytes, GrowWithWhatAMessageCarries) {
       memory_bytes(TransferOffer{.files = std::vector<OfferedFile>(10, {.name = std::string(255, 'x')})}),
       10U * 255);
   EXPECT_GE(memory_bytes(TransferRequest{.source_paths = {std::string(4096, 'x')}}), 4096U);
+  EXPECT_GE(memory_bytes(
+                TransferRequest{.source_paths = {},
+                                .selection = {.rules = {{.include = true, .pattern = std::string(4096, 'x')}},
+                                              .names = {std::string(4096, 'x')}}}),
+            8192U);
   EXPECT_GE(memory_bytes(TransferReady{.final_paths = {std::string(4096, 'x')}}), 4096U);
   EXPECT_GE(memory_bytes(Need{.ranges = std::vector<recovery::Range>(100)}), 1600U);
   EXPECT_GE(memory_bytes(ObjectState{.held = std::vector<recovery::Range>(100)}), 1600U);

@@ -16,6 +16,7 @@
 #include "control/deadline/verdict.h"
 #include "control/rate/mode.h"
 #include "control/rate/paths.h"
+#include "control/selection/selection.h"
 #include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
 #include "dataplane/core/wire.h"
@@ -59,11 +60,14 @@ struct Options {
 struct Request {
   Options options;
   std::vector<std::string> source_paths;
+  selection::Selection selection;  // what of them
   std::string destination;
   uint64_t source_bytes = 0;  // as they were when it was asked for; 0: not known, or nothing
 
   bool discards() const { return destination == kNullDestination; }
-  bool into_directory() const { return destination.ends_with('/') || source_paths.size() > 1; }
+  bool into_directory() const {
+    return destination.ends_with('/') || source_paths.size() > 1 || !selection.names.empty();
+  }
 };
 
 // What both ends of a leg use, from the specification handshake (MCDTP, section 3.1.1).

@@ -7,7 +7,7 @@ from transfers import last_session
 from trees import forget_tree, make_tree, same, state_of
 
 import peer
-from peer import packs
+from peer import packs, source
 from peer.control import pb
 
 _reason = veth_missing()
@@ -116,6 +116,59 @@ def test_what_is_no_pack_is_refused(meeting, theirs, monkeypatch, content):
     with pytest.raises(peer.Failed) as failed:
         meeting.peer().send(meeting.address, [theirs], "data/", is_directory=True)
     assert failed.value.code == INCOMPATIBLE, failed.value
+
+
+# ---- what of a tree is wanted: 2.8 ------------------------------------------------------------------------
+
+
+def test_peer_fetches_what_rules_and_a_list_leave(meeting, ours):
+    meeting.peer().get(meeting.address, ["data/tree"], rules=[(True, b"f1*"), (False, b"f*"), (False, b"e3")])
+    got = set(state_of(meeting.folder / "tree"))
+    assert b"d0/e0" in got and b"d3/e3" not in got
+    assert {path.rsplit(b"/f")[-1][:1] for path in got if b"/f" in path} == {b"1"}
+    meeting.peer().get(meeting.address, ["data/tree"], names=[b"d1/large0", b"dangling"])
+    assert (meeting.folder / "d1" / "large0").read_bytes() == (ours / "d1" / "large0").read_bytes()
+    assert not (meeting.folder / "d0").exists()
+    forget_tree(meeting.folder / "d1")
+    (meeting.folder / "dangling").unlink()
+
+
+SELECTIONS = {
+    "no pattern": {"rules": [(True, b"")]},
+    "a long pattern": {"rules": [(False, b"x" * 4097)]},
+    "a zero byte": {"rules": [(False, b"a\0b")]},
+    "many rules": {"rules": [(False, b"x")] * 10_001},
+    "long rules": {"rules": [(False, b"x" * 4096)] * 257},
+    "a name that leads out": {"names": [b"../escaped"]},
+    "a name that is absolute": {"names": [b"/etc"]},
+    "many names": {"names": [b"x"] * 100_001},
+}
+
+
+@pytest.mark.parametrize("selection", SELECTIONS.values(), ids=SELECTIONS.keys())
+def test_a_selection_that_cannot_be_is_refused(meeting, ours, selection):
+    with pytest.raises(peer.Failed) as failed:
+        meeting.peer().get(meeting.address, ["data/tree"], **selection)
+    assert failed.value.code == INCOMPATIBLE, failed.value
+    assert "asks for a selection that cannot be" in str(failed.value)
+
+
+def test_a_peer_that_cannot_select_says_so(meeting, theirs):
+    with called(meeting, meeting.peer()) as session:
+        got = meeting.node.sluice("get", "peer:data/tree", meeting.node.export(), "--exclude", "d0")
+        with pytest.raises(peer.Failed):
+            session.result()
+    assert got.returncode == INCOMPATIBLE and "cannot select" in got.stderr, got.stderr
+
+
+def test_a_peer_that_selects_nothing_is_found_out(meeting, theirs, monkeypatch):
+    monkeypatch.setattr(source.Source, "check_selection", lambda *_: None)
+    with called(meeting, meeting.peer()) as session:
+        got = meeting.node.sluice("get", "peer:data/tree", meeting.node.export(), "--exclude", "d0")
+        with pytest.raises(peer.Failed):
+            session.result()
+    assert got.returncode == INCOMPATIBLE and "which was not asked for" in got.stderr, got.stderr
+    assert not (meeting.node.export() / "tree" / "d0").exists()
 
 
 def test_names_that_were_not_asked_for_are_refused(meeting, theirs, monkeypatch):

@@ -51,10 +51,11 @@ LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
 # Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
 # way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core. Within
 # control: api -> node -> runtime -> what performs (attach, exports, journal, peer) -> transfer -> what it
-# decides by (board, catalog, deadline, rate, recovery).
+# decides by (board, catalog, deadline, rate, recovery, selection).
 _BASE = {"dataplane/base", "dataplane/base/config"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
-_DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery"}
+_DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery",
+            "control/selection"}  # fmt: skip
 _PERFORMS = {"control/async", "control/attach", "control/exports", "control/identity", "control/journal",
              "control/names", "control/peer", "control/tree"}  # fmt: skip
 ARROWS = {
@@ -75,7 +76,7 @@ ARROWS = {
                          "dataplane/lane", "storage"},
     "control/proto": set(),
     "control/async": {"dataplane/base"},
-    "control/catalog": {"dataplane/base"},
+    "control/catalog": {"dataplane/base", "control/selection"},
     "control/tree": {"dataplane/base", "dataplane/core", "control/catalog", "control/proto"},
     "control/deadline": {"dataplane/base", "control/rate"},
     "control/names": {"dataplane/base"},
@@ -86,8 +87,9 @@ ARROWS = {
     "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,
     "control/attach": _PLAIN | {"control/async", "control/board"},
     "control/identity": _BASE | {"dataplane/core"},
-    "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/tree"},
-    "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/transfer"},
+    "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/selection",
+                             "control/tree"},
+    "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/selection", "control/transfer"},
     "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/transfer"},
     "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,
     "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
@@ -98,7 +100,7 @@ ARROWS = {
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
     "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics",
-                         "control/names", "tools/doctor"},
+                         "control/names", "control/selection", "tools/doctor"},
     "tools/doctor": _BASE | {"control/identity"},
     "tools": None,  # anything
     "perf": None,
@@ -106,7 +108,7 @@ ARROWS = {
 # What tests and fuzzers of a folder may include besides.
 ARROWS_OF_TESTS = {
     "control/tree": {"dataplane/crc"},
-    "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
+    "control/api": {"control/board", "control/runtime", "control/selection"},  # requests are turned into what a transfer is asked for
 }
 
 

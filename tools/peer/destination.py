@@ -136,10 +136,12 @@ class ReceivingLane(Lane):
 class Destination(Session):
     role = 2
 
-    def __init__(self, node, session_id, initiator, paths=()):
+    def __init__(self, node, session_id, initiator, paths=(), rules=(), names=()):
+        """rules: pairs, whether to include and a pattern; names: of the one directory. 2.8."""
         super().__init__(node, session_id, initiator)
         self.files = []
-        self._paths = list(paths)
+        self._request = {"source_paths": list(paths), "names": list(names),
+                         "rules": [{"include": include, "pattern": pattern} for include, pattern in rules]}  # fmt: skip
         self._last_data_ns = self._last_need_ns = 0
         self._said_done_ns = 0
         self.needs_sent = 0
@@ -153,7 +155,7 @@ class Destination(Session):
 
     def agree_on_files(self):
         if self.initiator:
-            self.stream.send("transfer_request", source_paths=self._paths)
+            self.stream.send("transfer_request", **self._request)
         offered, first = [], None
         while first is None or offer.more:
             _, offer = self.stream.expect("transfer_offer", timeout_s=None)

@@ -72,8 +72,8 @@ class Node:
     def send(self, address, paths, destination, **options):
         return self.run(self.source(self, os.urandom(16), True, paths, destination, **options), address)
 
-    def get(self, address, paths):
-        return self.run(self.destination(self, os.urandom(16), True, paths), address)
+    def get(self, address, paths, **selection):
+        return self.run(self.destination(self, os.urandom(16), True, paths, **selection), address)
 
     def run(self, session, address, patience_s=60):
         """Calls until the session has ended. Waits between the calls: 0.2 s, doubled up to 5 s."""

@@ -94,6 +94,7 @@ class Source(Session):
     def agree_on_files(self):
         if not self.initiator:
             _, request = self.stream.expect("transfer_request")
+            self.check_selection(request)
             if not self.files:
                 self.files = self.opened(self.node.named(self.stream, request.source_paths))
         offers = [{"object": number, "path": b"" if file.kind else os.fsencode(os.path.basename(file.path)),
@@ -111,6 +112,11 @@ class Source(Session):
         self.make_lanes(ready.flow_ids, SendingLane)
         for lane, credit in zip(self.lanes, ready.credit_extents):
             lane.credit = credit
+
+    def check_selection(self, request):
+        """We send all of a tree, or nothing: what was not asked for would be refused."""
+        if request.rules or request.names:
+            self.stream.fail(INCOMPATIBLE, "cannot select: ask for files and whole directories")
 
     def begin(self, goes_on):
         """Nothing is sent before the last ObjectState."""
