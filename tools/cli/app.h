@@ -4,7 +4,7 @@
 
 #include <filesystem>
 #include <functional>
-#include <iosfwd>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -28,6 +28,7 @@ struct Environment {
   std::function<std::string()> answer = {};
   std::filesystem::path working_directory;
   std::filesystem::path default_node = "/etc/sluice";  // of SLUICE_NODE, or this
+  std::istream& in = std::cin;
 };
 
 // Shared by the commands. A command's parser stores its work in `action`; its result is the exit status.

@@ -150,6 +150,17 @@ Result<std::string> Client::begin(const TransferRequest& request) {
   return ref->id();
 }
 
+Status Client::preview(const api::SendRequest& request,
+                       const std::function<void(const api::PreviewReply&)>& on_part) {
+  grpc::ClientContext context;
+  auto reader = stub_->PreviewSend(&context, request);
+  api::PreviewReply part;
+  while (reader->Read(&part)) on_part(part);
+  const grpc::Status status = reader->Finish();
+  if (!status.ok()) return to_error(status, context);
+  return {};
+}
+
 Result<api::ListSessionsReply> Client::list() {
   return call(*stub_, &api::Control::Stub::ListSessions, api::ListSessionsRequest());
 }

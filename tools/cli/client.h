@@ -26,6 +26,9 @@ class Client {
 
   Result<api::NodeReply> node();
   Result<std::string> begin(const TransferRequest& request);  // the session's id
+  // Calls `on_part` with each part.
+  Status preview(const api::SendRequest& request,
+                 const std::function<void(const api::PreviewReply&)>& on_part);
   Result<api::ListSessionsReply> list();
   Result<api::Session> show(const std::string& id);
   Result<api::Session> cancel(const std::string& id);

@@ -14,8 +14,6 @@
 namespace sluice::cli {
 namespace {
 
-Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
-
 struct NamesFlags {
   std::vector<std::string> paths;
   bool long_form = false;

@@ -10,10 +10,12 @@
 #include <iterator>
 #include <memory>
 #include <ostream>
+#include <sstream>
 
 #include "tools/cli/app.h"
 #include "tools/cli/canceller.h"
 #include "tools/cli/client.h"
+#include "tools/cli/dry_run.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/interrupt.h"
@@ -58,6 +60,7 @@ class Runner {
   // Its options count from now on: a deadline of "30m" begins with it.
   void begin(const RunTransfer& transfer) {
     if (under_way_.size() >= kUnderWayMax) follow_next();
+    if (transfer.flags.dry_run) return preview(transfer);
     const Result<std::string> id = ask(transfer);
     if (!id) return fail(transfer, id.error());
     canceller_.started(client_, *id);
@@ -71,15 +74,34 @@ class Runner {
     fail(transfer, {ErrorCode::kCancelled, "was not begun, since the command was interrupted"});
   }
   int exit_code() const { return exit_code_; }
-  Json json() const { return {{"schema", "sluice.run.v1"}, {"sessions", sessions_}, {"errors", errors_}}; }
+  Json json() const {
+    return {
+        {"schema", "sluice.run.v1"}, {"sessions", sessions_}, {"previews", previews_}, {"errors", errors_}};
+  }
 
  private:
-  Result<std::string> ask(const RunTransfer& transfer) {
+  void preview(const RunTransfer& transfer) {
+    const Result<TransferRequest> request = request_of(transfer);
+    if (!request) return fail(transfer, request.error());
+    std::ostringstream object;
+    Environment collecting{object, context_.environment.err};
+    Context with_json{.environment = collecting, .json = true};
+    const Result<int> code = dry_run(context_.json ? with_json : context_, *client_, *request);
+    if (!code) return fail(transfer, code.error());
+    if (context_.json) previews_.push_back(Json::parse(object.str(), nullptr, false));
+    if (exit_code_ == 0) exit_code_ = *code;
+  }
+  Result<TransferRequest> request_of(const RunTransfer& transfer) {
     auto request =
-        transfer_request(transfer.direction, transfer.flags, context_.environment.working_directory);
+        transfer_request(transfer.direction, transfer.flags, context_.environment.working_directory, nullptr);
     if (!request) return request.error();
     const Status status = replace_patterns(*client_, transfer.flags, *request, context_.environment.err);
     if (!status) return status.error();
+    return request;
+  }
+  Result<std::string> ask(const RunTransfer& transfer) {
+    const Result<TransferRequest> request = request_of(transfer);
+    if (!request) return request.error();
     return client_->begin(*request);
   }
   void follow_next() {
@@ -109,6 +131,7 @@ class Runner {
   const bool quiet_;
   std::deque<Begun> under_way_;
   Json sessions_ = Json::array();
+  Json previews_ = Json::array();
   Json errors_ = Json::array();
   int exit_code_ = 0;
 };
@@ -151,7 +174,7 @@ Result<int> run_file(const Context& context, const RunFlags& flags) {
   // What is wrong with any of them is told before the first begins.
   for (const RunTransfer& transfer : file->transfers) {
     const auto request =
-        transfer_request(transfer.direction, transfer.flags, context.environment.working_directory);
+        transfer_request(transfer.direction, transfer.flags, context.environment.working_directory, nullptr);
     if (!request) return Error{ErrorCode::kConfiguration, transfer.place + ": " + request.error().message};
   }
   if (!flags.check) return run_all(context, *file, flags.quiet);

@@ -18,6 +18,7 @@ using Arguments = std::vector<std::string>;
 struct OptionKey {
   std::string flag;  // "--min-rate"
   bool takes_value = true;
+  bool repeats = false;  // an array of values, too
   std::string type;
   std::string meaning;
 };
@@ -39,6 +40,7 @@ OptionKeys option_keys() {
     const std::string& name = option->get_lnames().front();
     keys[key_of(name)] = {.flag = "--" + name,
                           .takes_value = option->get_expected_max() != 0,
+                          .repeats = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll,
                           .type = option->get_type_name(),
                           .meaning = option->get_description()};
   }
@@ -100,24 +102,34 @@ class Reader {
     return {ErrorCode::kConfiguration, place(node) + ": " + what};
   }
 
+  // In the order of the file: that of rules counts.
+  static std::vector<std::pair<std::string, const toml::node*>> as_written(const toml::table& table) {
+    std::vector<std::pair<std::string, const toml::node*>> keys;
+    for (const auto& [key, node] : table) keys.emplace_back(key.str(), &node);
+    std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
+      return a.second->source().begin < b.second->source().begin;
+    });
+    return keys;
+  }
+
   Result<RunTransfer> read_transfer(const toml::table& table, Direction direction,
                                     const toml::table* defaults) const {
     Arguments options, sources;
     std::string to;
     if (defaults != nullptr) {
-      for (const auto& [key, node] : *defaults) {
+      for (const auto& [key, node] : as_written(*defaults)) {
         if (table.contains(key)) continue;
-        if (auto status = add_option(std::string(key.str()), node, &options); !status) return status.error();
+        if (auto status = add_option(key, *node, &options); !status) return status.error();
       }
     }
-    for (const auto& [key, node] : table) {
+    for (const auto& [key, node] : as_written(table)) {
       Status status;
-      if (key.str() == "sources") {
-        status = add_sources(node, &sources);
-      } else if (key.str() == "to" && node.is_string()) {
-        to = node.as_string()->get();
+      if (key == "sources") {
+        status = add_sources(*node, &sources);
+      } else if (key == "to" && node->is_string()) {
+        to = node->as_string()->get();
       } else {
-        status = add_option(std::string(key.str()), node, &options);
+        status = add_option(key, *node, &options);
       }
       if (!status) return status.error();
     }
@@ -148,6 +160,17 @@ class Reader {
       if (node.as_boolean()->get()) options->push_back(option.flag);
       return {};
     }
+    if (option.repeats && node.is_array()) {
+      for (const toml::node& each : *node.as_array()) {
+        if (Status status = add_value(key, option, each, options); !status) return status;
+      }
+      return {};
+    }
+    return add_value(key, option, node, options);
+  }
+
+  Status add_value(const std::string& key, const OptionKey& option, const toml::node& node,
+                   Arguments* options) const {
     std::string value;
     if (const auto* text = node.as_string()) {
       value = text->get();
@@ -158,7 +181,12 @@ class Reader {
     } else {
       return wrong(node, key + ": write a string or a number");
     }
-    options->insert(options->end(), {option.flag, value});
+    // In one word: a value may begin with a hyphen.
+    if (option.repeats) {
+      options->push_back(option.flag + "=" + value);
+    } else {
+      options->insert(options->end(), {option.flag, value});
+    }
     return {};
   }
 
@@ -204,8 +232,10 @@ std::string run_file_reference() {
       "| `sources` | a string, or an array of strings | what the command takes before its last argument |\n"
       "| `to` | a string | the last argument: `NODE:PATH` of a `send`, a path of this node of a `get` |\n";
   for (const auto& [key, option] : option_keys()) {
-    out += fmt::format("| `{}` | {} | {} (`{}`) |\n", key,
-                       option.takes_value ? option.type : "`true`, `false`", option.meaning, option.flag);
+    out += fmt::format(
+        "| `{}` | {} | {} (`{}`) |\n", key,
+        !option.takes_value ? "`true`, `false`" : option.type + (option.repeats ? ", or an array" : ""),
+        option.meaning, option.flag);
   }
   return out;
 }

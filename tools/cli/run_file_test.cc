@@ -45,10 +45,25 @@ expect_loss = 2.5
   EXPECT_EQ(file->transfers[0].place, "f.toml:6");
   EXPECT_EQ(
       file->transfers[1].command,
-      "sluice send --mode fixed --overwrite --expect-loss 2.5 --lanes 2 --rate 5G a 'it'\\''s' beta:data/");
+      "sluice send --mode fixed --overwrite --rate 5G --lanes 2 --expect-loss 2.5 a 'it'\\''s' beta:data/");
   EXPECT_EQ(file->transfers[1].flags.paths, (std::vector<std::string>{"a", "it's", "beta:data/"}));
   EXPECT_EQ(file->transfers[1].flags.lanes, 2U);
   EXPECT_TRUE(file->transfers[1].flags.overwrite);
+}
+
+TEST(RunFile, RulesCountInTheOrderOfTheFile) {
+  const std::string transfer = "[[send]]\nsources = \"d\"\nto = \"b:c\"\n";
+  const auto file = parse_run_file(transfer + "include = [\"a\", \"-b\"]\nexclude = \"*\"\n" + transfer +
+                                       "exclude = \"x y\"\nfilter = [\"+ u\", \"- v\"]\ninclude = \"w\"\n",
+                                   "f.toml");
+  ASSERT_TRUE(file) << file.error().message;
+  using Rules = std::vector<std::pair<bool, std::string>>;
+  EXPECT_EQ(file->transfers[0].flags.rules, (Rules{{true, "a"}, {true, "-b"}, {false, "*"}}));
+  EXPECT_EQ(file->transfers[1].flags.rules, (Rules{{false, "x y"}, {true, "u"}, {false, "v"}, {true, "w"}}));
+  EXPECT_EQ(file->transfers[0].command, "sluice send --include=a --include=-b '--exclude=*' d b:c");
+  EXPECT_EQ(problem_of(transfer + "exclude = [1.5, true]\n").find("f.toml:4: exclude: write"), 0U);
+  EXPECT_EQ(problem_of(transfer + "rate = [\"1G\"]\n").find("f.toml:4: rate: write"), 0U);
+  EXPECT_EQ(problem_of(transfer + "filter = \"v\"\n").find("f.toml:1: "), 0U);
 }
 
 TEST(RunFile, HasAKeyForEveryOptionOfSendAndGet) {

@@ -6,6 +6,7 @@
 #include "tools/cli/app.h"
 #include "tools/cli/canceller.h"
 #include "tools/cli/client.h"
+#include "tools/cli/dry_run.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/interrupt.h"
@@ -16,7 +17,8 @@ namespace sluice::cli {
 namespace {
 
 Result<int> transfer(const Context& context, Direction direction, const TransferFlags& flags) {
-  auto request = transfer_request(direction, flags, context.environment.working_directory);
+  auto request =
+      transfer_request(direction, flags, context.environment.working_directory, &context.environment.in);
   if (!request) return request.error();
   Canceller canceller(context.environment);
   // Before the client, whose threads shall not take the signals.
@@ -27,6 +29,7 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   const std::shared_ptr<Client> client = std::move(*connected);
   if (const Status status = replace_patterns(*client, flags, *request, context.environment.err); !status)
     return status.error();
+  if (flags.dry_run) return dry_run(context, *client, *request);
   const Result<std::string> id = client->begin(*request);
   if (!id) return id.error();
   canceller.started(client, *id);

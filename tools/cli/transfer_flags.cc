@@ -1,14 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/transfer_flags.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
 #include <system_error>
 
+#include "control/selection/name_list.h"
 #include "dataplane/base/config/config.h"
+#include "tools/cli/format.h"
 #include "tools/cli/target.h"
 #include "tools/cli/when.h"
 
 namespace sluice::cli {
+namespace {
+
+// Each is noted when it is met: the order of them all counts.
+void add_rules(CLI::App& command, TransferFlags& flags) {
+  const auto add = [&command](const std::string& name, const std::string& about, const std::string& type,
+                              std::function<void(const std::string&)> note) {
+    command.add_option_function<std::string>(name, std::move(note), about)
+        ->type_name(type)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->trigger_on_parse();
+  };
+  add("--include", "Take names that fit this pattern, as rsync does; the first that fits decides", "PATTERN",
+      [&flags](const std::string& pattern) { flags.rules.emplace_back(true, pattern); });
+  add("--exclude", "Leave out names that fit this pattern, as rsync does; the first that fits decides",
+      "PATTERN", [&flags](const std::string& pattern) { flags.rules.emplace_back(false, pattern); });
+  add("--filter", "\"+ PATTERN\": include it; \"- PATTERN\": exclude it", "RULE",
+      [&flags](const std::string& rule) {
+        if (rule.size() < 3 || (rule[0] != '+' && rule[0] != '-') || rule[1] != ' ')
+          throw CLI::ValidationError("--filter", printable(rule) + ": write \"+ PATTERN\" or \"- PATTERN\"");
+        flags.rules.emplace_back(rule[0] == '+', rule.substr(2));
+      });
+  auto* list =
+      command
+          .add_option("--files-from", flags.files_from,
+                      "Of the one directory given only the names in this file, a line each; -: stdin")
+          ->type_name("FILE");
+  command
+      .add_flag("-0,--from0", flags.from0, "A zero byte ends each name of that file, instead of a line's end")
+      ->needs(list);
+}
+
+}  // namespace
 
 void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--lanes", flags.lanes, "UDP flows side by side")->type_name("N");
@@ -48,12 +89,53 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_flag(
       "--verify", flags.verify,
       "The destination reads each file back from its disk and compares it before it gets its name");
+  add_rules(command, flags);
+  command.add_flag("-n,--dry-run", flags.dry_run, "Only print what would be sent, and what would be missing");
   command.add_flag("--literal", flags.literal, "Wildcards in what is fetched mean themselves");
   auto* ip4 = command.add_flag("-4,--ipv4", flags.ip4, "Send the data over IPv4");
   command.add_flag("-6,--ipv6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
 }
 
 namespace {
+
+constexpr size_t kListBytesMax = 2 * selection::kNamesBytesMax;  // with what is no name
+
+Result<std::string> read_bounded(std::istream& in, const std::string& shown) {
+  std::string text;
+  std::array<char, 64U << 10> part{};
+  do {
+    in.read(part.data(), part.size());
+    text.append(part.data(), static_cast<size_t>(in.gcount()));
+    if (text.size() > kListBytesMax)
+      return Error{ErrorCode::kUsage, fmt::format("{}: longer than {} MiB; send parts of it by themselves",
+                                                  shown, kListBytesMax >> 20)};
+  } while (in.good());
+  if (in.bad()) return Error{ErrorCode::kUsage, shown + ": cannot be read: " + std::strerror(errno)};
+  return text;
+}
+
+Status read_list(const TransferFlags& flags, const std::filesystem::path& working_directory,
+                 std::istream* input, api::TransferOptions& options) {
+  if (flags.files_from.empty()) return {};
+  const bool standard = flags.files_from == "-";
+  if (standard && input == nullptr)
+    return Error{ErrorCode::kUsage, "--files-from -: stdin is not read here; name a file"};
+  std::ifstream file;
+  if (!standard) {
+    file.open(working_directory / flags.files_from, std::ios::binary);
+    (void)file.peek();  // a directory opens, and fails here
+    if (!file.is_open() || file.bad())
+      return Error{ErrorCode::kUsage, fmt::format("--files-from {}: cannot be read: {}",
+                                                  printable(flags.files_from), std::strerror(errno))};
+  }
+  const std::string shown = "--files-from " + printable(flags.files_from);
+  const Result<std::string> text = read_bounded(standard ? *input : file, shown);
+  if (!text) return text.error();
+  const auto names = selection::read_names(*text, flags.from0);
+  if (!names) return Error{ErrorCode::kUsage, shown + ": " + names.error().message};
+  for (const std::string& name : *names) options.add_names(name);
+  return {};
+}
 
 Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   if (flags.lanes == 0U) return Error{ErrorCode::kUsage, "--lanes: 0 carry nothing; give 1 or more"};
@@ -84,6 +166,11 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   } else if (!flags.deadline_policy.empty()) {
     return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
   }
+  for (const auto& [include, pattern] : flags.rules) {
+    api::Rule* const rule = options.add_rules();
+    rule->set_include(include);
+    rule->set_pattern(pattern);
+  }
   if (flags.chunk_bytes == "auto") {
     options.set_chunk_auto(true);
   } else if (!flags.chunk_bytes.empty()) {
@@ -100,11 +187,14 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
 }  // namespace
 
 Result<TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
-                                         const std::filesystem::path& working_directory) {
+                                         const std::filesystem::path& working_directory,
+                                         std::istream* input) {
   if (direction == Direction::kSend) {
     auto request = send_request(flags.paths, working_directory);
     if (!request) return request.error();
     if (auto ok = set_options(flags, *request->mutable_options()); !ok) return ok.error();
+    if (auto ok = read_list(flags, working_directory, input, *request->mutable_options()); !ok)
+      return ok.error();
     return TransferRequest(std::move(*request));
   }
   auto request = get_request(flags.paths, working_directory);
@@ -115,6 +205,8 @@ Result<TransferRequest> transfer_request(Direction direction, const TransferFlag
     request->set_destination(request->destination() + "/");
   }
   if (auto ok = set_options(flags, *request->mutable_options()); !ok) return ok.error();
+  if (auto ok = read_list(flags, working_directory, input, *request->mutable_options()); !ok)
+    return ok.error();
   return TransferRequest(std::move(*request));
 }
 

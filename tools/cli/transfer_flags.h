@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <iosfwd>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -31,8 +33,12 @@ struct TransferFlags {
   std::string crc;
   std::string protection;
   std::string chunk_bytes;
+  std::vector<std::pair<bool, std::string>> rules;  // include or exclude, and a pattern; as they were given
   bool overwrite = false;
   bool verify = false;
+  std::string files_from;
+  bool from0 = false;
+  bool dry_run = false;
   bool literal = false;
   bool ip4 = false;
   bool ip6 = false;
@@ -47,8 +53,9 @@ using TransferRequest = std::variant<api::SendRequest, api::GetRequest>;
 
 enum class Direction : uint8_t { kSend, kGet };
 
-// kUsage names the argument or the option that is wrong. Looks whether a local destination is a directory.
+// kUsage names the argument or the option that is wrong. Looks whether a local destination is a directory,
+// and reads the list of --files-from. `input`: what "-" stands for there; nullptr: nothing.
 Result<TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
-                                         const std::filesystem::path& working_directory);
+                                         const std::filesystem::path& working_directory, std::istream* input);
 
 }  // namespace sluice::cli

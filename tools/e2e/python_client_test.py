@@ -110,3 +110,25 @@ def test_errors_are_those_of_the_command(sluice, pair, tmp_path):
         with pytest.raises(sluice.SluiceError, match="no node in") as failed:
             nowhere.show()
         assert failed.value.code == CONFIGURATION
+
+
+def test_selects_and_previews(sluice, pair):
+    folder = pair.a.export() / "folder"
+    folder.mkdir()
+    for name in ("a.h5", "b.tmp", "c.h5"):
+        (folder / name).write_bytes(b"x")
+    with sluice.Node(pair.a.directory) as node:
+        options = sluice.Options(rules=["+ *.h5", b"- *"])
+        shown = list(node.preview([f"{folder}/"], "b", "data/", options))
+        assert [(entry.path, entry.size, entry.missing) for entry in shown] == [(b"a.h5", 1, ""), (b"c.h5", 1, "")]
+        node.send([f"{folder}/"], "b", "data/", options).wait(timeout_s=60)
+        node.get("b", ["data"], f"{pair.a.export()}/", sluice.Options(names=["c.h5"])).wait(timeout_s=60)
+        with pytest.raises(sluice.SluiceError) as wrong:
+            node.send([folder], "b", "data/", sluice.Options(names=["../c.h5"]))
+        assert wrong.value.code == USAGE and "without .." in str(wrong.value)
+        with pytest.raises(ValueError, match="PATTERN"):
+            sluice.Options(rules=["a"]).message()
+    assert sorted(path.name for path in pair.b.export().iterdir()) == ["a.h5", "c.h5"]
+    assert (pair.a.export() / "c.h5").exists()
+    shutil.rmtree(folder)
+    forget(pair.a.export() / "c.h5", pair.b.export() / "a.h5", pair.b.export() / "c.h5")

@@ -120,10 +120,10 @@ class Node:
         # Progress and errors share stderr; here only errors matter.
         return self.command(*arguments, *(["--quiet"] if arguments[0] in ("send", "get") else []))
 
-    def sluice(self, *arguments, timeout_s=300):
+    def sluice(self, *arguments, timeout_s=300, stdin=None):
         """Runs the CLI to its end, without progress: a CompletedProcess with text output."""
         return subprocess.run(
-            self._quiet(arguments), capture_output=True, text=True, timeout=timeout_s, check=False
+            self._quiet(arguments), capture_output=True, text=True, timeout=timeout_s, check=False, input=stdin
         )
 
     def must(self, *arguments, timeout_s=300):

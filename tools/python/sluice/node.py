@@ -38,10 +38,20 @@ class Options:
     min_rate_bps: int = 0
     deadline_unix_ns: int = 0
     deadline_policy: str = ""  # "refuse", "warn", "stop"
+    rules: Sequence[Union[str, bytes]] = ()  # "+ PATTERN" and "- PATTERN", as of --filter
+    names: Sequence[Union[str, bytes]] = ()  # of the one source, a directory: as --files-from lists them
 
     def message(self) -> api.TransferOptions:
         given = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        given["rules"] = [_rule(os.fsencode(rule)) for rule in self.rules]
+        given["names"] = [os.fsencode(name) for name in self.names]
         return api.TransferOptions(**given)
+
+
+def _rule(text: bytes) -> api.Rule:
+    if text[:2] not in (b"+ ", b"- "):
+        raise ValueError(f"{os.fsdecode(text)}: write '+ PATTERN' or '- PATTERN'")
+    return api.Rule(include=text[:1] == b"+", pattern=text[2:])
 
 
 class Session:
@@ -128,6 +138,14 @@ class Node:
         request = api.SendRequest(sources=[_local(each) for each in sources], peer=peer, destination=destination,
                                   options=options.message())  # fmt: skip
         return Session(self, self.call("Send", request, api.SessionRef).id)
+
+    def preview(self, sources: Sequence[_Path], peer: str, destination: str,
+                options: Options = Options()) -> Iterator[api.PreviewEntry]:  # fmt: skip
+        """What `send` would send, and what would not arrive; nothing is sent."""
+        request = api.SendRequest(sources=[_local(each) for each in sources], peer=peer, destination=destination,
+                                  options=options.message())  # fmt: skip
+        for part in self.stream("PreviewSend", request, api.PreviewReply):
+            yield from part.entries
 
     def get(self, peer: str, sources: Sequence[str], destination: _Path, options: Options = Options()) -> Session:
         """Files of another node to this one."""
