@@ -32,6 +32,8 @@ grpc::StatusCode grpc_code(ErrorCode code) {
       return grpc::StatusCode::RESOURCE_EXHAUSTED;
     case ErrorCode::kIntegrity:
       return grpc::StatusCode::DATA_LOSS;
+    case ErrorCode::kPartial:
+      return grpc::StatusCode::ABORTED;
     case ErrorCode::kCancelled:
       return grpc::StatusCode::CANCELLED;
     case ErrorCode::kStalled:

@@ -104,7 +104,9 @@ TEST_P(PlaceTest, AnInodeNumberThatWasGivenAnewIsAnotherFile) {
   const auto found = [&](const catalog::FileIdentity& known) {
     auto file = exports_.reopen_destination(wanted, known, UniqueFd());
     EXPECT_TRUE(file);
-    if (file && file->has_value()) EXPECT_TRUE((*file)->commit());
+    if (file && file->has_value()) {
+      EXPECT_TRUE((*file)->commit());
+    }
     return file && file->has_value();
   };
   EXPECT_FALSE(found(later));

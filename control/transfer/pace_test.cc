@@ -133,7 +133,9 @@ TEST(Pace, WhatTheNodeKnowsAlreadyIsJudgedAtOnce) {
         .unix_now_ns = kStartUnixNs};
     EXPECT_EQ(pace.look(sight, 1000 * kSecondNs, out).has_value(), slow);
     EXPECT_EQ(pace.verdict(), DeadlineVerdict::kAdmitted);
-    if (!slow) EXPECT_GT(*pace.view(sight, 1000 * kSecondNs)->chance, 0.9);
+    if (!slow) {
+      EXPECT_GT(*pace.view(sight, 1000 * kSecondNs)->chance, 0.9);
+    }
   }
 }
 

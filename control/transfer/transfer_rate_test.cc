@@ -38,7 +38,9 @@ TEST(Limit, SurvivesARestart) {
     world->restart(true);
     world->pass(kSecondNs);
     EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
-    if (scene.role == Role::kSource) EXPECT_LE(rate_of(*world), kLimit);
+    if (scene.role == Role::kSource) {
+      EXPECT_LE(rate_of(*world), kLimit);
+    }
   }
 }
 
