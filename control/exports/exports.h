@@ -87,6 +87,10 @@ class Reserved;
 class Listing;
 struct Pulse;
 
+// Whose wish it is. An operator of this node sees what is beneath any of its exports, and may remove where
+// peers may write.
+enum class Asker : uint8_t { kPeer, kOperator };
+
 class Exports {
  public:
   // Opens the roots. An export whose root is missing is a configuration error that names it.
@@ -118,15 +122,16 @@ class Exports {
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
 
-  // ---- names, for peers (listing.cc, manage.cc) ----
+  // ---- names, for peers and operators (listing.cc, manage.cc) ----
   // kSourceUnreadable, kOutsideExports. The pulse outlives the Listing, and this object as well.
-  Result<std::unique_ptr<Listing>> list(const names::List& asked, Pulse& pulse) const;
+  Result<std::unique_ptr<Listing>> list(const names::List& asked, Pulse& pulse,
+                                        Asker asker = Asker::kPeer) const;
   // These are durable when they return without an error, and need the right `manage`. kDestinationExists also
   // where a transfer writes to what is named, or beneath it.
   Result<names::Done> make_directory(const names::MakeDirectory& asked) const;
   Result<names::Done> move(const names::Move& asked) const;
   // What could not be removed is in its `problems`, all else is gone. kCancelled: it was stopped.
-  Result<names::Done> remove(const names::Remove& asked, Pulse& pulse) const;
+  Result<names::Done> remove(const names::Remove& asked, Pulse& pulse, Asker asker = Asker::kPeer) const;
 
  private:
   friend class Listing;
@@ -143,7 +148,7 @@ class Exports {
   Result<Location> locate(std::string_view path) const;
   Result<Location> locate_readable(std::string_view path) const;
   Result<Location> locate_writable(std::string_view path) const;
-  Result<Location> locate_listable(std::string_view path) const;
+  Result<Location> locate_listable(std::string_view path, Asker asker) const;
   Result<Location> locate_managed(std::string_view path) const;
   void list_roots(Listing& listing) const;
   // The export whose root this is, by its path or by the directory itself.

@@ -87,10 +87,15 @@ std::string joined(const std::string& directory, const std::string& path) {
   return (directory == "/" ? "" : directory) + "/" + path;
 }
 
+// May it not be listed?
+bool is_closed(const config::Export& config, Asker asker) {
+  return asker == Asker::kPeer && !config.read && !config.manage;
+}
+
 }  // namespace
 
-Listing::Listing(const Exports& exports, const names::List& asked, Pulse& pulse)
-    : exports_(exports), asked_(asked), pulse_(pulse) {}
+Listing::Listing(const Exports& exports, const names::List& asked, Pulse& pulse, Asker asker)
+    : exports_(exports), asked_(asked), asker_(asker), pulse_(pulse) {}
 
 Status Listing::open(UniqueFd directory, const std::string& absolute) {
   absolute_ = absolute;
@@ -134,7 +139,7 @@ void Listing::look_at_name() {
   if (S_ISLNK(info.st_mode)) read_target(walk.fd(), walk.name().c_str(), shown(), entry);
   if (S_ISDIR(info.st_mode) && goes_deeper()) {
     const Exports::Root* root = exports_.root_of(joined(absolute_, walk.path()));
-    const bool closed = root != nullptr && !root->config.read && !root->config.manage;
+    const bool closed = root != nullptr && is_closed(root->config, asker_);
     if (closed) {
       set_error(entry, {ErrorCode::kOutsideExports,
                         shown() + ": export " + root->config.name + " may not be listed; add r to its mode"});
@@ -171,18 +176,18 @@ Result<names::Page> Listing::next() {
 
 // ---- where a list begins -------------------------------------------------------------------------
 
-Result<Exports::Location> Exports::locate_listable(std::string_view path) const {
+Result<Exports::Location> Exports::locate_listable(std::string_view path, Asker asker) const {
   auto location = locate(path);
   if (!location) return location.error();
-  if (!location->root->config.read && !location->root->config.manage)
+  if (is_closed(location->root->config, asker))
     return Error{ErrorCode::kOutsideExports, location->absolute + ": export " + location->root->config.name +
                                                  " may not be listed; add r to its mode in node.toml"};
   if (Status status = check_in_place(*location->root); !status) return status.error();
   return location;
 }
 
-Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& pulse) const {
-  std::unique_ptr<Listing> listing(new Listing(*this, asked, pulse));
+Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& pulse, Asker asker) const {
+  std::unique_ptr<Listing> listing(new Listing(*this, asked, pulse, asker));
   if (asked.path.empty()) {
     list_roots(*listing);
     return listing;
@@ -196,7 +201,7 @@ Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& 
     if (path.empty() || listing->pattern_.parts.empty())
       return Error{ErrorCode::kUsage, printable(asked.path) + ": name an export before the first wildcard"};
   }
-  const auto location = locate_listable(path);
+  const auto location = locate_listable(path, asker);
   if (!location) return location.error();
   const std::string& name = location->relative;
   const bool hidden = is_temporary_name(last_component(name)) && !asked.unfinished;

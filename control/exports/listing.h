@@ -29,7 +29,7 @@ class Listing {
 
  private:
   friend class Exports;
-  Listing(const Exports& exports, const names::List& asked, Pulse& pulse);
+  Listing(const Exports& exports, const names::List& asked, Pulse& pulse, Asker asker);
 
   // Ready to walk through this directory.
   Status open(UniqueFd directory, const std::string& absolute);
@@ -42,6 +42,7 @@ class Listing {
 
   const Exports& exports_;
   const names::List asked_;
+  const Asker asker_;
   Pulse& pulse_;
   names::Pattern pattern_;
   std::string absolute_;  // of the directory that is walked through, in bytes

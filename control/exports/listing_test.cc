@@ -192,6 +192,19 @@ TEST_P(ListingTest, ABindMountOfADirectoryAboveIsNoLoop) {
   EXPECT_NE(all[3].error.find("bind mount"), std::string::npos) << all[3].error;
 }
 
+TEST_P(ListingTest, AnOperatorSeesAllOfHisExports) {
+  write(root_ / "data/writeonly/mine", "");
+  for (const std::string& path : {std::string("writeonly"), path("data/writeonly"), std::string("data")}) {
+    const auto listing = exports_.list({.path = path, .recursive = true}, pulse_, Asker::kOperator);
+    ASSERT_TRUE(listing) << path;
+    const auto page = (*listing)->next();
+    ASSERT_TRUE(page);
+    EXPECT_TRUE(page->entries.back().path.ends_with("mine")) << path;
+    EXPECT_EQ((*listing)->failed(), 0U);
+  }
+  EXPECT_FALSE(exports_.list({.path = path("outside")}, pulse_, Asker::kOperator));
+}
+
 TEST_P(ListingTest, StopsWhenNobodyListens) {
   const auto listing = exports_.list({.path = "data"}, pulse_);
   ASSERT_TRUE(listing);

@@ -214,8 +214,8 @@ Result<names::Done> Exports::move(const names::Move& asked) const {
 
 // ---- rm ------------------------------------------------------------------------------------------
 
-Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse) const {
-  const auto location = locate_managed(asked.path);
+Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, Asker asker) const {
+  const auto location = asker == Asker::kPeer ? locate_managed(asked.path) : locate_writable(asked.path);
   if (!location) return location.error();
   if (const Status status = check_free(*location, true); !status) return status.error();
   const std::string name = last_component(location->relative);

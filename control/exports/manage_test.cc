@@ -69,6 +69,25 @@ TEST_P(ManageTest, WithoutTheRightNothingIsChanged) {
   EXPECT_TRUE(there("data/readonly/x") && there("outside/secret") && there("data/file"));
 }
 
+TEST_P(ManageTest, AnOperatorRemovesWherePeersMayWrite) {
+  auto opened = Exports::open(
+      {{"data", root_ / "data", false, true}, {"readonly", root_ / "data/readonly", true, false}});
+  ASSERT_TRUE(opened) << opened.error().message;
+  exports_ = std::move(*opened);
+  write(root_ / "data/readonly/x", "");
+  const auto remove_own = [this](const std::string& path) {
+    return code(exports_.remove({.path = path, .recursive = true}, pulse_, Asker::kOperator));
+  };
+  EXPECT_EQ(remove("data/file"), ErrorCode::kOutsideExports);
+  EXPECT_EQ(remove_own("data/file"), ErrorCode::kOk);
+  EXPECT_EQ(remove_own(path("data/sub")), ErrorCode::kOk);
+  EXPECT_EQ(remove_own(path("data/readonly/x")), ErrorCode::kOutsideExports);
+  EXPECT_EQ(remove_own(path("outside/secret")), ErrorCode::kOutsideExports);
+  EXPECT_EQ(remove_own("data"), ErrorCode::kOutsideExports);
+  EXPECT_FALSE(there("data/file") || there("data/sub"));
+  EXPECT_TRUE(there("data/readonly/x") && there("outside/secret"));
+}
+
 TEST_P(ManageTest, LinksLeadNowhere) {
   fs::create_directory_symlink(root_ / "outside", root_ / "data/out");
   EXPECT_EQ(remove("data/out/secret"), ErrorCode::kOutsideExports);
