@@ -3,10 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,15 +25,46 @@ class FakeNames final : public NamesManager {
     co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(*this));
   }
 
+  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked_own, bool for_peers) override {
+    asked.emplace_back(for_peers ? "own, for peers" : "own", asked_own);
+    if (own_refusal) return *own_refusal;
+    return std::unique_ptr<OwnNames>(std::make_unique<Own>(own_pages));
+  }
+  Result<names::Done> remove_own(const names::Remove& asked_own, exports::Pulse& pulse) override {
+    asked.emplace_back("own", asked_own);
+    removing = true;
+    while (silent && pulse.step()) std::this_thread::yield();
+    if (pulse.stop) return Error{ErrorCode::kCancelled, "it was stopped"};
+    if (own_refusal) return *own_refusal;
+    return done;
+  }
+
   std::vector<std::pair<std::string, names::Request>> asked;
   std::optional<Error> refusal;    // instead of a question
   std::vector<names::Page> pages;  // of each question
   std::optional<Error> end;        // instead of `done`
+  std::vector<names::Page> own_pages;
+  std::optional<Error> own_refusal;
   names::Done done;
-  bool silent = false;  // never ends by itself
-  int open = 0;         // questions
+  bool silent = false;                 // never ends by itself
+  std::atomic<bool> removing = false;  // or has removed
+  int open = 0;                        // questions
 
  private:
+  class Own final : public OwnNames {
+   public:
+    explicit Own(const std::vector<names::Page>& pages) : pages_(pages.begin(), pages.end()) {}
+    Result<names::Page> next() override {
+      if (pages_.empty()) return names::Page{};
+      names::Page page = pages_.front();
+      pages_.pop_front();
+      return page;
+    }
+
+   private:
+    std::deque<names::Page> pages_;
+  };
+
   class Question final : public NamesQuestion {
    public:
     explicit Question(FakeNames& names) : names_(names), pages_(names.pages.begin(), names.pages.end()) {

@@ -1,6 +1,7 @@
 // What the API's service of names stands in front of: the node (node_names.h), or a test.
 //
-// All methods run on control's one io_context thread, and none of them blocks it.
+// A question runs on control's one io_context thread, and does not block it. What is about names of this node
+// blocks; any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "control/exports/pulse.h"
 #include "control/names/words.h"
 #include "dataplane/base/error.h"
 
@@ -25,9 +27,19 @@ class NamesQuestion {
   virtual asio::awaitable<Result<Answer>> next() = 0;  // an error is final
 };
 
+// A list of names of this node, for one thread.
+class OwnNames {
+ public:
+  virtual ~OwnNames() = default;
+  virtual Result<names::Page> next() = 0;  // without entries: it is complete
+};
+
 class NamesManager {
  public:
   virtual ~NamesManager() = default;
+  // For peers: only where they may look as well.
+  virtual Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked, bool for_peers) = 0;
+  virtual Result<names::Done> remove_own(const names::Remove& asked, exports::Pulse& pulse) = 0;
   virtual asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
                                                                       names::Request request) = 0;
 };

@@ -35,12 +35,21 @@ grpc::Status NamesService::wanted(grpc::ServerContext* context) const {
   return grpc::Status::OK;
 }
 
-grpc::Status NamesService::follow(grpc::ServerContext* context,
-                                  const std::shared_ptr<NamesQuestion>& question, const TakePage& take,
-                                  names::Done* done) {
+// Until something has come. An error of the question itself stands in the answer.
+grpc::Status NamesService::next_answer(grpc::ServerContext* context, const QuestionPtr& question,
+                                       Result<NamesQuestion::Answer>* answer) {
   for (;;) {
     if (const grpc::Status status = wanted(context); !status.ok()) return status;
-    Result<NamesQuestion::Answer> answer = bridge_.await_io(question->next());
+    *answer = bridge_.await_io(question->next());
+    if (!*answer || (*answer)->page || (*answer)->done) return grpc::Status::OK;
+  }
+}
+
+grpc::Status NamesService::follow(grpc::ServerContext* context, const QuestionPtr& question,
+                                  const TakePage& take, names::Done* done) {
+  for (;;) {
+    Result<NamesQuestion::Answer> answer = NamesQuestion::Answer{};
+    if (const grpc::Status status = next_answer(context, question, &answer); !status.ok()) return status;
     if (!answer) return to_grpc(context, answer.error());
     if (answer->page && !take(*answer->page)) return {grpc::StatusCode::CANCELLED, "the client left"};
     if (!answer->done) continue;
@@ -49,24 +58,45 @@ grpc::Status NamesService::follow(grpc::ServerContext* context,
   }
 }
 
-grpc::Status NamesService::ask(grpc::ServerContext* context, const std::string& peer, names::Request request,
-                               const TakePage& take, names::Done* done) {
-  std::future<Result<std::shared_ptr<NamesQuestion>>> asked =
-      bridge_.begin(names_.ask(peer, std::move(request)));
+grpc::Status NamesService::begin_question(grpc::ServerContext* context, const std::string& peer,
+                                          names::Request request, QuestionPtr* question) {
+  std::future<Result<QuestionPtr>> asked = bridge_.begin(names_.ask(peer, std::move(request)));
   while (asked.wait_for(kLook) != std::future_status::ready) {
     if (const grpc::Status status = wanted(context); !status.ok()) return status;
   }
-  Result<std::shared_ptr<NamesQuestion>> question = Bridge::result_of(std::move(asked));
-  if (!question) return to_grpc(context, question.error());
-  const grpc::Status status = take({}) ? follow(context, *question, take, done)
-                                       : grpc::Status(grpc::StatusCode::CANCELLED, "the client left");
-  // It goes where it lives.
-  (void)bridge_.on_io([&question]() -> Status {
+  Result<QuestionPtr> begun = Bridge::result_of(std::move(asked));
+  if (!begun) return to_grpc(context, begun.error());
+  *question = std::move(*begun);
+  return grpc::Status::OK;
+}
+
+void NamesService::end_question(QuestionPtr* question) {
+  (void)bridge_.on_io([question]() -> Status {
     question->reset();
     return {};
   });
+}
+
+grpc::Status NamesService::ask(grpc::ServerContext* context, const std::string& peer, names::Request request,
+                               const TakePage& take, names::Done* done) {
+  QuestionPtr question;
+  const grpc::Status begun = begin_question(context, peer, std::move(request), &question);
+  if (!begun.ok()) return begun;
+  const grpc::Status status = take({}) ? follow(context, question, take, done)
+                                       : grpc::Status(grpc::StatusCode::CANCELLED, "the client left");
+  end_question(&question);
   return status;
 }
+
+namespace {
+
+void put(const names::Done& done, api::NamesReply* reply) {
+  reply->set_entries(done.entries);
+  reply->set_failed(done.failed);
+  for (const names::Entry& problem : done.problems) put(problem, reply->add_problems());
+}
+
+}  // namespace
 
 grpc::Status NamesService::change(grpc::ServerContext* context, const std::string& peer,
                                   names::Request request, api::NamesReply* reply) {
@@ -74,10 +104,24 @@ grpc::Status NamesService::change(grpc::ServerContext* context, const std::strin
   const grpc::Status status = ask(
       context, peer, std::move(request), [](const names::Page& page) { return page.entries.empty(); }, &done);
   if (!status.ok()) return status;
-  reply->set_entries(done.entries);
-  reply->set_failed(done.failed);
-  for (const names::Entry& problem : done.problems) put(problem, reply->add_problems());
+  put(done, reply);
   return status;
+}
+
+// On a thread of its own, so that a call that nobody wants any more can stop it.
+grpc::Status NamesService::change_own(grpc::ServerContext* context, const names::Remove& asked,
+                                      api::NamesReply* reply) {
+  exports::Pulse pulse;
+  std::future<Result<names::Done>> removed =
+      std::async(std::launch::async, [&] { return names_.remove_own(asked, pulse); });
+  while (removed.wait_for(kLook) != std::future_status::ready) {
+    if (!wanted(context).ok()) pulse.stop = true;
+  }
+  const Result<names::Done> done = removed.get();
+  if (const grpc::Status status = wanted(context); !status.ok()) return status;
+  if (!done) return to_grpc(context, done.error());
+  put(*done, reply);
+  return grpc::Status::OK;
 }
 
 grpc::Status NamesService::List(grpc::ServerContext* context, const api::ListNamesRequest* request,
@@ -112,8 +156,9 @@ grpc::Status NamesService::Move(grpc::ServerContext* context, const api::MoveNam
 
 grpc::Status NamesService::Remove(grpc::ServerContext* context, const api::RemoveNameRequest* request,
                                   api::NamesReply* reply) {
-  return change(context, request->peer(),
-                names::Remove{.path = request->path(), .recursive = request->recursive()}, reply);
+  const names::Remove asked{.path = request->path(), .recursive = request->recursive()};
+  if (request->peer().empty()) return change_own(context, asked, reply);
+  return change(context, request->peer(), asked, reply);
 }
 
 }  // namespace sluice::control

@@ -29,8 +29,12 @@ class NamesService final : public api::Names::Service {
                     api::NamesReply* reply) override;
   grpc::Status Remove(grpc::ServerContext* context, const api::RemoveNameRequest* request,
                       api::NamesReply* reply) override;
+  // names_compare.cc
+  grpc::Status Compare(grpc::ServerContext* context, const api::CompareRequest* request,
+                       grpc::ServerWriter<api::CompareReply>* writer) override;
 
  private:
+  using QuestionPtr = std::shared_ptr<NamesQuestion>;
   // False: whoever takes the pages has left.
   using TakePage = std::function<bool(const names::Page&)>;
   grpc::Status ask(grpc::ServerContext* context, const std::string& peer, names::Request request,
@@ -38,8 +42,18 @@ class NamesService final : public api::Names::Service {
   grpc::Status wanted(grpc::ServerContext* context) const;
   grpc::Status change(grpc::ServerContext* context, const std::string& peer, names::Request request,
                       api::NamesReply* reply);
-  grpc::Status follow(grpc::ServerContext* context, const std::shared_ptr<NamesQuestion>& question,
-                      const TakePage& take, names::Done* done);
+  grpc::Status change_own(grpc::ServerContext* context, const names::Remove& asked, api::NamesReply* reply);
+  grpc::Status follow(grpc::ServerContext* context, const QuestionPtr& question, const TakePage& take,
+                      names::Done* done);
+  // The parts of a question: it begins, answers until it is done, and goes where it lives.
+  grpc::Status begin_question(grpc::ServerContext* context, const std::string& peer, names::Request request,
+                              QuestionPtr* question);
+  grpc::Status next_answer(grpc::ServerContext* context, const QuestionPtr& question,
+                           Result<NamesQuestion::Answer>* answer);
+  void end_question(QuestionPtr* question);
+
+  // A comparison: the list of the peer, and that of this node.
+  class Comparing;
 
   Bridge bridge_;
   NamesManager& names_;

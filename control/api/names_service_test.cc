@@ -3,6 +3,9 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <thread>
+
 #include "control/api/error_metadata.h"
 #include "control/api/fake_sessions_for_test.h"
 #include "control/proto/api.grpc.pb.h"
@@ -157,6 +160,189 @@ TEST_F(NamesServiceTest, AServerThatStopsEndsTheQuestion) {
   EXPECT_FALSE(reader->Read(&part));
   EXPECT_FALSE(reader->Finish().ok());
   expect_none_open();
+}
+
+// ---- of two directories --------------------------------------------------------------------------
+
+class CompareTest : public NamesServiceTest {
+ protected:
+  void SetUp() override {
+    NamesServiceTest::SetUp();
+    request_.set_peer("b");
+    request_.set_own_path("/w/t");
+    request_.set_peer_path("data/t");
+  }
+  static names::Entry file(const std::string& path, uint64_t size = 1) {
+    return {.path = path, .type = names::Type::kFile, .size_bytes = size};
+  }
+  // "KIND path" of each, in order.
+  grpc::Status compare(std::vector<std::string>* found = nullptr) {
+    grpc::ClientContext context;
+    auto reader = stub_->Compare(&context, request_);
+    api::CompareReply part;
+    while (reader->Read(&part)) {
+      EXPECT_FALSE(totals_) << "the totals come last";
+      for (const api::NameDifference& each : part.differences()) {
+        if (found != nullptr)
+          found->push_back(api::NameDifference::Kind_Name(each.kind()) + " " + each.path());
+      }
+      if (part.has_totals()) totals_ = part.totals();
+    }
+    const grpc::Status status = reader->Finish();
+    code_ = code_of(context);
+    expect_none_open();
+    return status;
+  }
+
+  api::CompareRequest request_;
+  std::optional<api::CompareTotals> totals_;
+  std::string code_;
+};
+using Found = std::vector<std::string>;
+
+TEST_F(CompareTest, TellsWhatDiffersAndThenTheTotals) {
+  control_.on_io([&] {
+    control_.names.own_pages = {{{file("a"), file("b")}}, {{file("\xff", 2)}}};
+    control_.names.pages = {{{file("b"), file("c")}}, {{file("\xff", 3)}}};
+  });
+  Found found;
+  ASSERT_TRUE(compare(&found).ok());
+  EXPECT_EQ(found, (Found{"MISSING a", "EXTRA c", "DIFFERENT \xff"}));
+  ASSERT_TRUE(totals_);
+  EXPECT_EQ(totals_->same(), 1U);
+  EXPECT_EQ(totals_->source(), 3U);
+  EXPECT_TRUE(totals_->destination_found());
+  control_.on_io([&] {
+    ASSERT_EQ(control_.names.asked.size(), 2U);
+    EXPECT_EQ(control_.names.asked[0].first, "own, for peers");
+    EXPECT_EQ(control_.names.asked[1].first, "b");
+    const auto& list = std::get<names::List>(control_.names.asked[1].second);
+    EXPECT_EQ(list.path, "data/t");
+    EXPECT_TRUE(list.recursive);
+    EXPECT_FALSE(list.unfinished) << "what transfers left unfinished is never extra";
+  });
+}
+
+TEST_F(CompareTest, ThePeerMayBeTheSource) {
+  control_.on_io([&] {
+    control_.names.own_pages = {{{file("mine")}}};
+    control_.names.pages = {{{file("theirs")}}};
+  });
+  request_.set_from_peer(true);
+  Found found;
+  ASSERT_TRUE(compare(&found).ok());
+  EXPECT_EQ(found, (Found{"EXTRA mine", "MISSING theirs"}));
+  control_.on_io([&] { EXPECT_EQ(control_.names.asked[0].first, "own"); });
+}
+
+TEST_F(CompareTest, RulesJudgeNamesBeneathTheTop) {
+  control_.on_io([&] {
+    control_.names.own_pages = {{{file("a"), file("b")}}};
+    control_.names.pages = {{{file("a"), file("c")}}};
+  });
+  request_.set_top("t/");
+  for (const char* pattern : {"/t/b", "/c", "/t/a"}) request_.add_rules()->set_pattern(pattern);
+  Found found;
+  ASSERT_TRUE(compare(&found).ok());
+  EXPECT_EQ(found, (Found{"EXTRA c"}));
+  request_.add_rules()->set_pattern(std::string("a\0b", 3));
+  EXPECT_FALSE(compare().ok());
+  EXPECT_EQ(code_, "2");
+}
+
+TEST_F(CompareTest, ADestinationThatIsNotThereLacksAll) {
+  control_.on_io([&] {
+    control_.names.own_pages = {{{file("a")}}};
+    control_.names.end = Error{ErrorCode::kSourceUnreadable, "b: no such directory"};
+  });
+  Found found;
+  ASSERT_TRUE(compare(&found).ok());
+  EXPECT_EQ(found, (Found{"MISSING a"}));
+  EXPECT_FALSE(totals_->destination_found());
+  request_.set_from_peer(true);
+  totals_.reset();
+  EXPECT_EQ(compare().error_message(), "b: no such directory") << "as the source it is needed";
+  EXPECT_EQ(code_, "7");
+}
+
+TEST_F(CompareTest, OwnDestinationThatIsNotThereLacksAll) {
+  control_.on_io([&] {
+    control_.names.pages = {{{file("a")}}};
+    control_.names.own_refusal = Error{ErrorCode::kSourceUnreadable, "no such directory"};
+  });
+  EXPECT_EQ(compare().error_message(), "no such directory");
+  request_.set_from_peer(true);
+  Found found;
+  ASSERT_TRUE(compare(&found).ok());
+  EXPECT_EQ(found, (Found{"MISSING a"}));
+}
+
+// What came of it before might be all that there is, or not.
+TEST_F(CompareTest, AListThatBreaksOffIsNone) {
+  for (const auto code :
+       {ErrorCode::kSourceUnreadable, ErrorCode::kPeerUnreachable, ErrorCode::kOutsideExports}) {
+    control_.on_io([&] {
+      control_.names.own_pages = {{{file("a")}}};
+      control_.names.pages = {{{file("a")}}};
+      control_.names.end = Error{code, "b: gone"};
+    });
+    EXPECT_EQ(compare().error_message(), "b: gone");
+    EXPECT_FALSE(totals_);
+  }
+}
+
+TEST_F(CompareTest, OnlyDirectoriesAreCompared) {
+  control_.on_io([&] { control_.names.pages = {{{file("")}}}; });
+  EXPECT_NE(compare().error_message().find("data/t at b: is no directory"), std::string::npos);
+  EXPECT_EQ(code_, "9");
+  request_.set_peer_path("");
+  EXPECT_FALSE(compare().ok()) << "that would be the list of its exports";
+  EXPECT_EQ(code_, "2");
+}
+
+TEST_F(CompareTest, AClientThatLeavesEndsIt) {
+  control_.on_io([&] { control_.names.silent = true; });
+  {
+    grpc::ClientContext context;
+    auto reader = stub_->Compare(&context, request_);
+    for (;;) {
+      if (control_.on_io([&] { return control_.names.open; }) == 1) break;
+      std::this_thread::yield();
+    }
+    context.TryCancel();
+    EXPECT_FALSE(reader->Finish().ok());
+  }
+  expect_none_open();
+}
+
+// ---- of this node --------------------------------------------------------------------------------
+
+TEST_F(NamesServiceTest, WithoutAPeerOwnNamesAreRemoved) {
+  control_.on_io([&] { control_.names.done = {.entries = 3}; });
+  grpc::ClientContext context;
+  api::RemoveNameRequest request;
+  request.set_path("/w/t/x");
+  request.set_recursive(true);
+  api::NamesReply reply;
+  ASSERT_TRUE(stub_->Remove(&context, request, &reply).ok());
+  EXPECT_EQ(reply.entries(), 3U);
+  control_.on_io([&] {
+    EXPECT_EQ(control_.names.asked[0].first, "own");
+    EXPECT_EQ(std::get<names::Remove>(control_.names.asked[0].second).path, "/w/t/x");
+    EXPECT_TRUE(std::get<names::Remove>(control_.names.asked[0].second).recursive);
+  });
+}
+
+TEST_F(NamesServiceTest, AServerThatStopsEndsARemoval) {
+  control_.on_io([&] { control_.names.silent = true; });
+  std::thread stopper([this] {
+    while (!control_.names.removing) std::this_thread::yield();
+    control_.server->stop();
+  });
+  grpc::ClientContext context;
+  api::NamesReply reply;
+  EXPECT_FALSE(stub_->Remove(&context, {}, &reply).ok());
+  stopper.join();
 }
 
 }  // namespace

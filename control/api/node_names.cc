@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/node_names.h"
 
+#include "control/exports/listing.h"
+
 namespace sluice::control {
 namespace {
 
@@ -19,7 +21,33 @@ class Question final : public NamesQuestion {
   const std::shared_ptr<node::NamesAsker> asker_;
 };
 
+class List final : public OwnNames {
+ public:
+  Status open(const exports::Exports& exports, const names::List& asked, exports::Asker asker) {
+    Result<std::unique_ptr<exports::Listing>> listing = exports.list(asked, pulse_, asker);
+    if (!listing) return listing.error();
+    listing_ = std::move(*listing);
+    return {};
+  }
+  Result<names::Page> next() override { return listing_->next(); }
+
+ private:
+  exports::Pulse pulse_;
+  std::unique_ptr<exports::Listing> listing_;
+};
+
 }  // namespace
+
+Result<std::unique_ptr<OwnNames>> NodeNames::list_own(const names::List& asked, bool for_peers) {
+  auto list = std::make_unique<List>();
+  const exports::Asker asker = for_peers ? exports::Asker::kPeer : exports::Asker::kOperator;
+  if (const Status status = list->open(manager_.exports(), asked, asker); !status) return status.error();
+  return std::unique_ptr<OwnNames>(std::move(list));
+}
+
+Result<names::Done> NodeNames::remove_own(const names::Remove& asked, exports::Pulse& pulse) {
+  return manager_.exports().remove(asked, pulse, exports::Asker::kOperator);
+}
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> NodeNames::ask(std::string peer,
                                                                        names::Request request) {

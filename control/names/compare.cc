@@ -83,14 +83,11 @@ void Comparison::leave_extra_directories(std::string_view next) {
   while (!extra_directories_.empty() && !is_beneath(next, extra_directories_.back().path)) {
     ExtraDirectory left = std::move(extra_directories_.back());
     extra_directories_.pop_back();
-    if (left.stays) {
-      ++totals_.kept;
-      if (!extra_directories_.empty()) extra_directories_.back().stays = true;
-    } else {
-      ++totals_.extra;
-      found_.push_back(
-          {.kind = Difference::Kind::kExtra, .type = Type::kDirectory, .path = std::move(left.path)});
-    }
+    ++(left.stays ? totals_.kept : totals_.extra);
+    if (left.stays && !extra_directories_.empty()) extra_directories_.back().stays = true;
+    found_.push_back({.kind = left.stays ? Difference::Kind::kKept : Difference::Kind::kExtra,
+                      .type = Type::kDirectory,
+                      .path = std::move(left.path)});
   }
 }
 

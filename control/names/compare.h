@@ -22,10 +22,11 @@ namespace sluice::names {
 
 struct Difference {
   enum class Kind : uint8_t {
-    kMissing,        // only at the source
-    kDifferent,      // at both, but not the same
-    kExtra,          // only at the destination; a directory comes after what is in it, and may go with that
-    kSourceProblem,  // the source's list does not tell what is there, or what is in it
+    kMissing,    // only at the source
+    kDifferent,  // at both, but not the same
+    kExtra,      // only at the destination; a directory comes after what is in it, and may go with that
+    kKept,  // a directory only at the destination with something in it that rules leave out, or nobody knows
+    kSourceProblem,       // the source's list does not tell what is there, or what is in it
     kDestinationProblem,  // nor does the destination's
   };
   Kind kind = Kind::kMissing;

@@ -32,8 +32,8 @@ Entry lost(Entry entry) {
 }
 
 struct Outcome {
-  std::string
-      text;  // "-path" is missing at the destination, "!path" differs, "+path" is extra, "?path", "??path"
+  std::string text;  // "-path" is missing at the destination, "!path" differs, "+path" is extra, "=path" is
+                     // kept, "?path", "??path"
   ComparisonTotals totals;
 };
 
@@ -45,6 +45,8 @@ std::string mark(Kind kind) {
       return "!";
     case Kind::kExtra:
       return "+";
+    case Kind::kKept:
+      return "=";
     case Kind::kSourceProblem:
       return "?";
     case Kind::kDestinationProblem:
@@ -151,7 +153,7 @@ TEST(Comparison, WhatTheRulesLeaveOutIsNeitherSentNorRemoved) {
               {file("b.tmp"), directory("old"), directory("old/deep"), file("old/deep/x.tmp"), file("old/y"),
                directory("scratch"), file("scratch/t")},
               2, takes);
-  EXPECT_EQ(outcome.text, "-f +old/y ") << "old holds what must stay";
+  EXPECT_EQ(outcome.text, "-f =old/deep +old/y =old ") << "old holds what must stay";
   EXPECT_EQ(outcome.totals.kept, 2U);
   EXPECT_EQ(outcome.totals.source, 1U);
   EXPECT_EQ(outcome.totals.destination, 3U);
@@ -167,7 +169,7 @@ TEST(Comparison, WhatIsNotKnownOfTheSourceIsNoReasonToRemove) {
 
 TEST(Comparison, ADirectoryThatCouldNotBeReadStays) {
   const Outcome outcome = compare({}, {directory("a"), lost(directory("a/b")), file("c")});
-  EXPECT_EQ(outcome.text, "??a/b +c ");
+  EXPECT_EQ(outcome.text, "??a/b =a +c ");
   EXPECT_EQ(outcome.totals.destination_problems, 1U);
   EXPECT_EQ(outcome.totals.kept, 1U);
 }

@@ -95,7 +95,8 @@ ARROWS = {
     "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/transfer", "control/runtime", "control/metrics"} | _DECIDES | _PERFORMS,
-    "control/api": {"dataplane/base", "dataplane/core", "control/names", "control/proto", "control/transfer", "control/node"},
+    "control/api": {"dataplane/base", "dataplane/core", "control/exports", "control/names", "control/proto", "control/selection",
+                    "control/transfer", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
@@ -108,7 +109,7 @@ ARROWS = {
 # What tests and fuzzers of a folder may include besides.
 ARROWS_OF_TESTS = {
     "control/tree": {"dataplane/crc"},
-    "control/api": {"control/board", "control/runtime", "control/selection"},  # requests are turned into what a transfer is asked for
+    "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
 }
 
 
