@@ -20,9 +20,10 @@ class FakeNames final : public NamesManager {
  public:
   asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
                                                               names::Request request) override {
+    const bool lists = std::holds_alternative<names::List>(request);
     asked.emplace_back(std::move(peer), std::move(request));
     if (refusal) co_return *refusal;
-    co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(*this));
+    co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(*this, lists));
   }
 
   Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked_own, bool for_peers) override {
@@ -41,7 +42,7 @@ class FakeNames final : public NamesManager {
 
   std::vector<std::pair<std::string, names::Request>> asked;
   std::optional<Error> refusal;    // instead of a question
-  std::vector<names::Page> pages;  // of each question
+  std::vector<names::Page> pages;  // of each list
   std::optional<Error> end;        // instead of `done`
   std::vector<names::Page> own_pages;
   std::optional<Error> own_refusal;
@@ -67,7 +68,8 @@ class FakeNames final : public NamesManager {
 
   class Question final : public NamesQuestion {
    public:
-    explicit Question(FakeNames& names) : names_(names), pages_(names.pages.begin(), names.pages.end()) {
+    Question(FakeNames& names, bool lists) : names_(names) {
+      if (lists) pages_.assign(names.pages.begin(), names.pages.end());
       ++names_.open;
     }
     ~Question() override { --names_.open; }

@@ -228,6 +228,26 @@ Result<api::NamesReply> Client::remove_name(const api::RemoveNameRequest& reques
   return change(*names_, &api::Names::Stub::Remove, request);
 }
 
+Status Client::compare(const api::CompareRequest& request,
+                       const std::function<bool(const api::CompareReply&)>& on_part) {
+  grpc::ClientContext context;
+  auto reader = names_->Compare(&context, request);
+  api::CompareReply part;
+  bool wanted = true;
+  bool complete = false;
+  while (wanted && reader->Read(&part)) {
+    complete = complete || part.has_totals();
+    wanted = on_part(part);
+  }
+  if (!wanted) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (!wanted) return {};
+  if (!status.ok()) return to_error(status, context);
+  if (!complete)
+    return Error{ErrorCode::kInternal, "sluice-control ended the comparison before its end; see its log"};
+  return {};
+}
+
 Result<api::Session> Client::watch(const std::string& id, std::optional<double> timeout_s,
                                    const std::function<bool(const api::Session&)>& on_change) {
   grpc::ClientContext context;

@@ -47,6 +47,9 @@ class Client {
   Result<api::NamesReply> make_directory(const api::MakeDirectoryRequest& request);
   Result<api::NamesReply> move_name(const api::MoveNameRequest& request);
   Result<api::NamesReply> remove_name(const api::RemoveNameRequest& request);
+  // As list_names; the last part has the totals.
+  Status compare(const api::CompareRequest& request,
+                 const std::function<bool(const api::CompareReply&)>& on_part);
 
   // Calls `on_change` with what the node tells, until the session has ended: its last state. Or until
   // `timeout_s` is over, or `on_change` returns false: what was known last, not ended.

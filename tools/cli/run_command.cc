@@ -22,6 +22,7 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/remote_patterns.h"
 #include "tools/cli/run_file.h"
+#include "tools/cli/sync.h"
 
 namespace sluice::cli {
 namespace {
@@ -60,6 +61,7 @@ class Runner {
   // Its options count from now on: a deadline of "30m" begins with it.
   void begin(const RunTransfer& transfer) {
     if (under_way_.size() >= kUnderWayMax) follow_next();
+    if (transfer.flags.sync) return sync(transfer);
     if (transfer.flags.dry_run) return preview(transfer);
     const Result<std::string> id = ask(transfer);
     if (!id) return fail(transfer, id.error());
@@ -75,11 +77,27 @@ class Runner {
   }
   int exit_code() const { return exit_code_; }
   Json json() const {
-    return {
-        {"schema", "sluice.run.v1"}, {"sessions", sessions_}, {"previews", previews_}, {"errors", errors_}};
+    return {{"schema", "sluice.run.v1"},
+            {"sessions", sessions_},
+            {"previews", previews_},
+            {"syncs", syncs_},
+            {"errors", errors_}};
   }
 
  private:
+  // From its beginning to its end: what it sends last depends on what it sent first.
+  void sync(const RunTransfer& transfer) {
+    auto request =
+        transfer_request(transfer.direction, transfer.flags, context_.environment.working_directory, nullptr);
+    if (!request) return fail(transfer, request.error());
+    TransferFlags flags = transfer.flags;
+    flags.quiet = quiet_;
+    const auto outcome = sync_directory(context_.environment, client_, canceller_, flags, *request);
+    if (!outcome) return fail(transfer, outcome.error());
+    syncs_.push_back(outcome->object);
+    if (!context_.json) context_.environment.out << outcome->text << std::flush;
+    if (exit_code_ == 0) exit_code_ = outcome->exit_code;
+  }
   void preview(const RunTransfer& transfer) {
     const Result<TransferRequest> request = request_of(transfer);
     if (!request) return fail(transfer, request.error());
@@ -132,6 +150,7 @@ class Runner {
   std::deque<Begun> under_way_;
   Json sessions_ = Json::array();
   Json previews_ = Json::array();
+  Json syncs_ = Json::array();
   Json errors_ = Json::array();
   int exit_code_ = 0;
 };

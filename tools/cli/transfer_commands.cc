@@ -11,10 +11,19 @@
 #include "tools/cli/format.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/remote_patterns.h"
+#include "tools/cli/sync.h"
 #include "tools/cli/transfer_flags.h"
 
 namespace sluice::cli {
 namespace {
+
+Result<int> sync(const Context& context, const std::shared_ptr<Client>& client, Canceller& canceller,
+                 const TransferFlags& flags, const TransferRequest& request) {
+  const Result<SyncOutcome> outcome = sync_directory(context.environment, client, canceller, flags, request);
+  if (!outcome) return outcome.error();
+  context.print(outcome->object, outcome->text);
+  return outcome->exit_code;
+}
 
 Result<int> transfer(const Context& context, Direction direction, const TransferFlags& flags) {
   auto request =
@@ -27,6 +36,7 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   auto connected = Client::connect(context.node_directory());
   if (!connected) return connected.error();
   const std::shared_ptr<Client> client = std::move(*connected);
+  if (flags.sync) return sync(context, client, canceller, flags, *request);
   if (const Status status = replace_patterns(*client, flags, *request, context.environment.err); !status)
     return status.error();
   if (flags.dry_run) return dry_run(context, *client, *request);

@@ -91,6 +91,9 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
       "The destination reads each file back from its disk and compares it before it gets its name");
   add_rules(command, flags);
   command.add_flag("-n,--dry-run", flags.dry_run, "Only print what would be sent, and what would be missing");
+  command.add_flag("--sync", flags.sync,
+                   "Of one directory, send what is missing or differs in size, time, mode or kind");
+  command.add_flag("--delete", flags.removes, "With --sync: then remove what the source lacks");
   command.add_flag("--literal", flags.literal, "Wildcards in what is fetched mean themselves");
   auto* ip4 = command.add_flag("-4,--ipv4", flags.ip4, "Send the data over IPv4");
   command.add_flag("-6,--ipv6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
@@ -186,12 +189,32 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
 
 }  // namespace
 
+namespace {
+
+// A sync is of one directory, and takes the command to its end.
+Status check_sync(const TransferFlags& flags, const std::string& source, const std::string& destination) {
+  const auto wrong = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
+  if (flags.removes && !flags.sync)
+    return wrong("--delete: only with --sync, which says what is to be removed");
+  if (!flags.sync) return {};
+  if (flags.paths.size() != 2) return wrong("--sync: give one directory, and where it is to be the same");
+  if (is_memory_source(source) || is_null_destination(destination))
+    return wrong("--sync: memory: and null: are no directories that could be compared");
+  if (!flags.files_from.empty()) return wrong("--sync: not with --files-from; what differs is what is sent");
+  if (flags.detach)
+    return wrong("--sync: not with --detach; the command compares, sends and removes, one after the other");
+  return {};
+}
+
+}  // namespace
+
 Result<TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
                                          const std::filesystem::path& working_directory,
                                          std::istream* input) {
   if (direction == Direction::kSend) {
     auto request = send_request(flags.paths, working_directory);
     if (!request) return request.error();
+    if (auto ok = check_sync(flags, request->sources(0), request->destination()); !ok) return ok.error();
     if (auto ok = set_options(flags, *request->mutable_options()); !ok) return ok.error();
     if (auto ok = read_list(flags, working_directory, input, *request->mutable_options()); !ok)
       return ok.error();
@@ -199,6 +222,7 @@ Result<TransferRequest> transfer_request(Direction direction, const TransferFlag
   }
   auto request = get_request(flags.paths, working_directory);
   if (!request) return request.error();
+  if (auto ok = check_sync(flags, request->sources(0), request->destination()); !ok) return ok.error();
   std::error_code ignored;
   if (!request->destination().ends_with('/') &&
       std::filesystem::is_directory(request->destination(), ignored)) {

@@ -39,6 +39,8 @@ struct TransferFlags {
   std::string files_from;
   bool from0 = false;
   bool dry_run = false;
+  bool sync = false;
+  bool removes = false;  // what the source of a sync lacks
   bool literal = false;
   bool ip4 = false;
   bool ip6 = false;

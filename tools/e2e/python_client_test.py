@@ -1,6 +1,7 @@
 # The Python client (tools/python) moves files between real nodes, and hears of errors what the command says of them.
 # SPDX-License-Identifier: Apache-2.0
 import importlib
+import os
 import pathlib
 import shutil
 import sys
@@ -92,6 +93,23 @@ def test_names_of_the_other_node_are_listed_and_changed(sluice, pair):
         with pytest.raises(sluice.SluiceError, match="data/run") as failed:
             list(node.names("b", "data/run"))
         assert failed.value.code == SOURCE
+
+
+def test_directories_are_compared_and_own_names_removed(sluice, pair):
+    own = pair.a.export() / "compared"
+    own.mkdir()
+    for name in (b"one", b"two.tmp", b"\xff"):
+        (own / os.fsdecode(name)).write_bytes(b"x")
+    with sluice.Node(pair.a.directory) as node:
+        node.make_directory("b", "data/compared/extra", parents=True)
+        parts = list(node.compare(own, "b", "data/compared", rules=["- *.tmp"]))
+        found = {each.path: each.kind for part in parts for each in part.differences}
+        kinds = sluice.api.NameDifference
+        assert found == {b"one": kinds.MISSING, b"\xff": kinds.MISSING, b"extra": kinds.EXTRA}
+        assert parts[-1].totals.missing == 2 and parts[-1].totals.destination_found
+        assert node.remove("", own, recursive=True).entries == 4
+        assert not own.exists()
+        node.remove("b", "data/compared", recursive=True)
 
 
 def test_errors_are_those_of_the_command(sluice, pair, tmp_path):

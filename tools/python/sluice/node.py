@@ -188,8 +188,17 @@ class Node:
         return self._change("Move", request)
 
     def remove(self, peer: str, path: _Name, recursive: bool = False) -> api.NamesReply:
-        """What could not be removed is in the reply: `failed`, `problems`."""
+        """What could not be removed is in the reply: `failed`, `problems`. No peer: names of this node."""
         return self._change("Remove", api.RemoveNameRequest(peer=peer, path=os.fsencode(path), recursive=recursive))
+
+    def compare(self, own: _Path, peer: str, path: _Name, *, from_peer: bool = False, rules: Sequence[Union[str, bytes]] = (),
+                top: _Name = "") -> Iterator[api.CompareReply]:  # fmt: skip
+        """What differs between a directory of this node and one of a peer, in parts; the last has the totals. What the
+        rules leave out, judged by names behind `top`, is neither missing nor extra."""
+        request = api.CompareRequest(own_path=os.fsencode(_local(own)), peer=peer, peer_path=os.fsencode(path),
+                                     from_peer=from_peer, top=os.fsencode(top),
+                                     rules=[_rule(os.fsencode(rule)) for rule in rules])  # fmt: skip
+        yield from self.stream("Compare", request, api.CompareReply, service="Names")
 
     def _change(self, method: str, request: Any) -> api.NamesReply:
         return self.call(method, request, api.NamesReply, service="Names", timeout_s=None)

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/sync.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+#include <variant>
+
+#include "control/selection/filter.h"
+#include "tools/cli/follow.h"
+#include "tools/cli/format.h"
+#include "tools/cli/names_format.h"
+#include "tools/cli/sync_plan.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr size_t kDifferencesMax = 10'000'000;  // some GiB of this command's memory
+constexpr size_t kProblemsShown = 1000;
+
+std::string joined(const std::string& directory, const std::string& name) {
+  return directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
+// The two directories that are compared, and the request of a transfer between them.
+struct Sides {
+  std::string peer;
+  bool from_peer = false;
+  std::string source;
+  std::string destination;
+  std::string name;  // under which the source arrives; empty: what is in it arrives
+
+  explicit Sides(const TransferRequest& request) {
+    if (const auto* const send = std::get_if<api::SendRequest>(&request)) {
+      set(send->peer(), send->sources(0), send->destination());
+    } else {
+      const auto& get = std::get<api::GetRequest>(request);
+      from_peer = true;
+      set(get.peer(), get.sources(0), get.destination());
+    }
+  }
+  // Of these names alone, or of all.
+  TransferRequest request_of(const TransferRequest& all, const SyncPlan::List* names) const {
+    TransferRequest request = all;
+    std::visit(
+        [&](auto& one) {
+          one.mutable_options()->set_overwrite(true);
+          if (names == nullptr) return;
+          one.mutable_options()->clear_rules();  // the comparison has judged by them
+          for (const std::string& name : *names) one.mutable_options()->add_names(name);
+          one.set_sources(0, joined(source, ""));
+          one.set_destination(joined(destination, ""));
+        },
+        request);
+    return request;
+  }
+
+ private:
+  // As the transfer takes them: "DIR" arrives as DIR, of "DIR/", "DIR/." and an export by its name alone what
+  // is in it.
+  void set(const std::string& node, const std::string& from, const std::string& to) {
+    peer = node;
+    source = from;
+    const size_t slash = source.rfind('/');
+    const std::string last = slash == std::string::npos ? "" : source.substr(slash + 1);
+    if (last == ".") source.pop_back();
+    if (last != ".") name = last;
+    destination = name.empty() ? to : joined(to, name);
+  }
+};
+
+class Sync {
+ public:
+  Sync(Environment& environment, std::shared_ptr<Client> client, Canceller& canceller,
+       const TransferFlags& flags, const TransferRequest& request)
+      : environment_(environment),
+        client_(std::move(client)),
+        canceller_(canceller),
+        flags_(flags),
+        request_(request),
+        sides_(request),
+        plan_(flags.removes) {}
+
+  Result<SyncOutcome> perform() {
+    if (Status status = compare(); !status) return status.error();
+    if (flags_.dry_run) return preview();
+    if (Status status = check_right(); !status) return status.error();
+    if (send_all()) {
+      remove_extra();
+      send(plan_.lists_after_removal());
+    }
+    return outcome();
+  }
+
+ private:
+  Status compare() {
+    const auto& options = std::visit(
+        [](const auto& one) -> const auto& { return one.options(); }, request_);
+    api::CompareRequest asked;
+    asked.set_peer(sides_.peer);
+    asked.set_own_path(sides_.from_peer ? sides_.destination : sides_.source);
+    asked.set_peer_path(sides_.from_peer ? sides_.source : sides_.destination);
+    asked.set_from_peer(sides_.from_peer);
+    *asked.mutable_rules() = options.rules();
+    if (!sides_.name.empty()) asked.set_top(sides_.name + "/");
+    if (const Status status = check_top(options); !status) return status;
+    bool too_many = false;
+    const Status status = client_->compare(asked, [&](const api::CompareReply& part) {
+      for (const api::NameDifference& each : part.differences()) take(each);
+      if (part.has_totals()) totals_ = part.totals();
+      too_many = plan_.differences() > kDifferencesMax;
+      return !too_many && !canceller_.interrupted();
+    });
+    if (!status) return status;
+    if (too_many)
+      return Error{ErrorCode::kResources,
+                   fmt::format("more than {} names differ: sync parts of {} by themselves", kDifferencesMax,
+                               printable(sides_.source))};
+    if (canceller_.interrupted()) return Error{ErrorCode::kCancelled, "interrupted while it compared"};
+    return {};
+  }
+
+  // What is in a directory that the rules leave out is no part of the transfer.
+  Status check_top(const api::TransferOptions& options) const {
+    std::vector<selection::Rule> rules;
+    for (const api::Rule& rule : options.rules())
+      rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
+    const Result<selection::Filter> filter = selection::Filter::make(rules);
+    if (!filter) return filter.error();
+    if (filter->takes(sides_.name, true)) return {};
+    return Error{ErrorCode::kUsage,
+                 printable(sides_.name) +
+                     ": the rules leave out the directory itself; write it with a slash behind it"};
+  }
+
+  void take(const api::NameDifference& difference) {
+    const bool at_source = difference.kind() == api::NameDifference::SOURCE_PROBLEM;
+    if (!at_source && difference.kind() != api::NameDifference::DESTINATION_PROBLEM)
+      return plan_.add(difference);
+    problem(difference.path(), (at_source ? "" : "at the destination: ") + difference.error());
+    if (at_source) fail_with(ErrorCode::kPartial);
+  }
+
+  // Whether the peer lets anything be removed there is asked before anything is sent. To make a directory
+  // that stands is a change that changes nothing.
+  Status check_right() {
+    if (sides_.from_peer || plan_.removals().empty()) return {};
+    api::MakeDirectoryRequest asked;
+    asked.set_peer(sides_.peer);
+    asked.set_path(sides_.destination);
+    asked.set_parents(true);
+    const auto made = client_->make_directory(asked);
+    if (made) return {};
+    return Error{made.error().code, "--delete: " + made.error().message};
+  }
+
+  // ---- what is sent ------------------------------------------------------------------------------
+
+  // False: a session failed as a whole, and there is no use in going on.
+  bool send_all() {
+    const bool whole = !totals_.destination_found() ? plan_.names() != 0 || !sides_.name.empty()
+                                                    : totals_.destination() == 0 && totals_.kept() == 0 &&
+                                                          plan_.names() != 0 && plan_.removals().empty();
+    return whole ? send_one(nullptr) : send(plan_.lists());
+  }
+
+  bool send(const std::vector<SyncPlan::List>& lists) {
+    return std::ranges::all_of(lists, [this](const SyncPlan::List& list) { return send_one(&list); });
+  }
+
+  bool send_one(const SyncPlan::List* names) {
+    if (canceller_.interrupted()) return fail(Error{ErrorCode::kCancelled, "interrupted"});
+    const Result<std::string> id = client_->begin(sides_.request_of(request_, names));
+    if (!id) return fail(id.error());
+    canceller_.started(client_, *id);
+    FollowOptions options;
+    options.quiet = flags_.quiet;
+    const auto session = watch_session(environment_, *client_, *id, options);
+    canceller_.ended(*id);
+    if (!session) return fail(session.error());
+    return note(*session);
+  }
+
+  bool note(const api::Session& session) {
+    sessions_.push_back(session_json(session));
+    for (const api::MissingName& name : session.names().missing()) problem(name.path(), name.reason());
+    sent_ += session.names().done();
+    failed_ += session.names().failed();
+    bytes_ += session.bytes_total();
+    tell_failure(environment_, session);
+    const int code = exit_code_of(session);
+    if (code != 0) fail_with(static_cast<ErrorCode>(code));
+    return session.state() == api::Session::SUCCEEDED;
+  }
+
+  // ---- what is removed ---------------------------------------------------------------------------
+
+  void remove_extra() {
+    if (plan_.removals().empty()) return;
+    if (exit_code_ != 0) {
+      say("nothing was removed, since not all was sent, or not all of the source is known");
+      return;
+    }
+    for (const SyncPlan::Removal& each : plan_.removals()) {
+      if (canceller_.interrupted()) {
+        (void)fail(Error{ErrorCode::kCancelled, "interrupted; what is left was not removed"});
+        return;
+      }
+      if (!remove(each)) return;
+    }
+  }
+
+  bool remove(const SyncPlan::Removal& removal) {
+    api::RemoveNameRequest asked;
+    if (!sides_.from_peer) asked.set_peer(sides_.peer);
+    asked.set_path(joined(sides_.destination, removal.path));
+    asked.set_recursive(removal.is_directory);
+    const auto done = client_->remove_name(asked);
+    if (!done) {
+      ++failed_;
+      problem(removal.path, done.error().message);
+      fail_with(done.error().code);
+      // The others would not go either.
+      return done.error().code != ErrorCode::kOutsideExports &&
+             done.error().code != ErrorCode::kPeerUnreachable &&
+             done.error().code != ErrorCode::kDaemonNotRunning;
+    }
+    removed_ += done->entries();
+    failed_ += done->failed();
+    for (const api::NameEntry& each : done->problems())
+      problem(joined(removal.path, each.path()), each.error());
+    if (done->failed() != 0) fail_with(ErrorCode::kPartial);
+    return true;
+  }
+
+  // ---- what is told ------------------------------------------------------------------------------
+
+  void say(const std::string& message) {
+    environment_.err << "sluice: " << printable(message) << "\n" << std::flush;
+  }
+  // The first decides how the command ends.
+  void fail_with(ErrorCode code) {
+    if (exit_code_ == 0) exit_code_ = static_cast<int>(code);
+  }
+  bool fail(const Error& error) {
+    say(error.message);
+    fail_with(error.code);
+    return false;
+  }
+  void problem(const std::string& path, const std::string& reason) {
+    if (problems_.size() >= kProblemsShown) return;
+    problems_.push_back({{"path", escaped(path)}, {"reason", reason}});
+    say(escaped(path) + ": " + reason);
+  }
+
+  Json counts() const {
+    return {{"schema", "sluice.sync.v1"},
+            {"node", sides_.peer},
+            {"source", sides_.source},
+            {"destination", sides_.destination},
+            {"dry_run", flags_.dry_run},
+            {"same", totals_.same()},
+            {"sent", sent_},
+            {"bytes", bytes_},
+            {"removed", removed_},
+            {"failed", failed_ + totals_.source_problems()},
+            {"left_out", totals_.left_out()},
+            {"kept", totals_.kept()},
+            {"problems", problems_},
+            {"sessions", sessions_}};
+  }
+
+  SyncOutcome outcome() const {
+    const Json object = counts();
+    const uint64_t failed = object["failed"];
+    std::string text;
+    if (sessions_.empty() && removed_ == 0 && failed == 0) {
+      text = exit_code_ == 0 ? fmt::format("nothing to do: {} names are the same\n", totals_.same()) : "";
+    } else {
+      text = fmt::format("{} names are the same, {} sent ({}), {} removed, {} failed\n", totals_.same(),
+                         sent_, format_bytes(bytes_), removed_, failed);
+    }
+    return {.exit_code = exit_code_, .object = object, .text = text};
+  }
+
+  SyncOutcome preview() const {
+    Json object = counts();
+    std::string text;
+    Json send = Json::array();
+    Json remove = Json::array();
+    std::vector<SyncPlan::List> lists = plan_.lists();
+    for (const SyncPlan::List& list : lists) {
+      for (const std::string& path : list) {
+        send.push_back(escaped(path));
+        text += "send " + escaped(path) + "\n";
+      }
+    }
+    for (const SyncPlan::Removal& each : plan_.removals()) {
+      remove.push_back(escaped(each.path));
+      text += "remove " + escaped(each.path) + (each.is_directory ? "/\n" : "\n");
+    }
+    object["would_send"] = send;
+    object["would_remove"] = remove;
+    text += fmt::format("{} names are the same, {} would be sent ({}), {} would be removed\n", totals_.same(),
+                        send.size(), format_bytes(plan_.bytes()), remove.size());
+    return {.exit_code = exit_code_, .object = object, .text = text};
+  }
+
+  Environment& environment_;
+  const std::shared_ptr<Client> client_;
+  Canceller& canceller_;
+  const TransferFlags& flags_;
+  const TransferRequest& request_;
+  const Sides sides_;
+  SyncPlan plan_;
+  api::CompareTotals totals_;
+  Json sessions_ = Json::array();
+  Json problems_ = Json::array();
+  uint64_t sent_ = 0;
+  uint64_t bytes_ = 0;
+  uint64_t removed_ = 0;
+  uint64_t failed_ = 0;
+  int exit_code_ = 0;
+};
+
+}  // namespace
+
+Result<SyncOutcome> sync_directory(Environment& environment, const std::shared_ptr<Client>& client,
+                                   Canceller& canceller, const TransferFlags& flags,
+                                   const TransferRequest& request) {
+  return Sync(environment, client, canceller, flags, request).perform();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,28 @@
+// `--sync`: a directory at the destination is made what it is at the source, by what differs alone.
+//
+// Both are compared, the names that differ are sent, and with `--delete` those that the source lacks are
+// removed afterwards, if all was sent and the source's list was complete.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "tools/cli/app.h"
+#include "tools/cli/canceller.h"
+#include "tools/cli/client.h"
+#include "tools/cli/transfer_flags.h"
+
+namespace sluice::cli {
+
+struct SyncOutcome {
+  int exit_code = 0;
+  Json object;       // sluice.sync.v1
+  std::string text;  // for people
+};
+
+// Shows progress, and what went wrong, on stderr. An error: nothing was sent.
+Result<SyncOutcome> sync_directory(Environment& environment, const std::shared_ptr<Client>& client,
+                                   Canceller& canceller, const TransferFlags& flags,
+                                   const TransferRequest& request);
+
+}  // namespace sluice::cli

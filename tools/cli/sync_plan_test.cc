@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/sync_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::cli {
+namespace {
+
+using Kind = api::NameDifference;
+using Lists = std::vector<SyncPlan::List>;
+
+constexpr SyncPlan::Limits kLimits{.names = 4, .bytes = 100, .large_files = 2, .large_file_bytes = 1000};
+
+api::NameDifference difference(Kind::Kind kind, const std::string& path, uint64_t size = 1) {
+  api::NameDifference made;
+  made.set_kind(kind);
+  const bool is_directory = path.ends_with('/');
+  made.set_path(is_directory ? path.substr(0, path.size() - 1) : path);
+  made.set_type(is_directory ? api::NameEntry::DIRECTORY : api::NameEntry::FILE);
+  if (!is_directory) made.set_size(size);
+  return made;
+}
+
+std::string removals(const SyncPlan& plan) {
+  std::string text;
+  for (const auto& each : plan.removals()) text += each.path + (each.is_directory ? "/ " : " ");
+  return text;
+}
+
+TEST(SyncPlan, ADirectoryComesAfterWhatIsInIt) {
+  SyncPlan plan(false, kLimits);
+  for (const char* path : {"a/", "a/b/", "a/b/f", "a/f"}) plan.add(difference(Kind::MISSING, path));
+  plan.add(difference(Kind::DIFFERENT, "c/"));
+  EXPECT_EQ(plan.lists(), (Lists{{"a/b/f", "a/f", "c", "a/b"}, {"a"}}));
+  EXPECT_EQ(plan.bytes(), 2U);
+  EXPECT_TRUE(plan.lists_after_removal().empty());
+}
+
+TEST(SyncPlan, NothingMakesNoList) {
+  SyncPlan plan(true, kLimits);
+  plan.add(difference(Kind::SOURCE_PROBLEM, "a"));
+  plan.add(difference(Kind::DESTINATION_PROBLEM, "b"));
+  EXPECT_TRUE(plan.lists().empty() && plan.lists_after_removal().empty() && plan.removals().empty());
+  EXPECT_EQ(plan.differences(), 0U);
+}
+
+TEST(SyncPlan, EachLimitEndsAList) {
+  SyncPlan many(false, kLimits);
+  for (const char* path : {"a", "b", "c", "d", "e"}) many.add(difference(Kind::MISSING, path));
+  EXPECT_EQ(many.lists(), (Lists{{"a", "b", "c", "d"}, {"e"}}));
+  SyncPlan large(false, kLimits);
+  for (const char* path : {"a", "b", "c"}) large.add(difference(Kind::MISSING, path, 1000));
+  large.add(difference(Kind::MISSING, "d", 999));
+  EXPECT_EQ(large.lists(), (Lists{{"a", "b"}, {"c", "d"}}));
+  SyncPlan bytes(false, kLimits);
+  const std::string path(60, 'x');
+  bytes.add(difference(Kind::MISSING, path + "1"));
+  bytes.add(difference(Kind::MISSING, path + "2"));
+  EXPECT_EQ(bytes.lists(), (Lists{{path + "1"}, {path + "2"}}));
+}
+
+TEST(SyncPlan, OnlyOnRequestIsAnythingRemoved) {
+  SyncPlan plan(false, kLimits);
+  plan.add(difference(Kind::EXTRA, "a"));
+  EXPECT_TRUE(plan.removals().empty());
+}
+
+TEST(SyncPlan, AnExtraDirectoryGoesAsOne) {
+  SyncPlan plan(true, kLimits);
+  for (const char* path : {"a/b/c", "a/b/", "a/d", "a/", "a.x", "e/f"})
+    plan.add(difference(Kind::EXTRA, path));
+  EXPECT_EQ(removals(plan), "a/ a.x e/f ");
+}
+
+TEST(SyncPlan, DirectoriesThatLoseNamesAreSentAfterwards) {
+  SyncPlan plan(true, kLimits);
+  plan.add(difference(Kind::DIFFERENT, "a/"));
+  plan.add(difference(Kind::EXTRA, "a/x"));
+  plan.add(difference(Kind::DIFFERENT, "b/"));
+  plan.add(difference(Kind::EXTRA, "c/d/x"));
+  plan.add(difference(Kind::EXTRA, "c/x"));
+  plan.add(difference(Kind::EXTRA, "k/x"));
+  plan.add(difference(Kind::KEPT, "k/"));
+  plan.add(difference(Kind::EXTRA, "x"));
+  EXPECT_EQ(plan.lists(), (Lists{{"b"}}));
+  EXPECT_EQ(plan.lists_after_removal(), (Lists{{"c/d", "c", "a"}})) << "k is not at the source";
+}
+
+}  // namespace
+}  // namespace sluice::cli
