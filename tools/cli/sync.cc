@@ -49,7 +49,7 @@ struct Sides {
           one.mutable_options()->set_overwrite(true);
           if (names == nullptr) return;
           one.mutable_options()->clear_rules();  // the comparison has judged by them
-          for (const std::string& name : *names) one.mutable_options()->add_names(name);
+          for (const std::string& each : *names) one.mutable_options()->add_names(each);
           one.set_sources(0, joined(source, ""));
           one.set_destination(joined(destination, ""));
         },

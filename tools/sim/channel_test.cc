@@ -39,7 +39,7 @@ double mb_per_s(const Outcome& out) {
 
 class HipsterChannel : public testing::TestWithParam<rate::Mode> {};
 INSTANTIATE_TEST_SUITE_P(Laws, HipsterChannel, testing::Values(rate::Mode::kFixed, rate::Mode::kAdaptive),
-                         [](const auto& info) { return std::string(rate::mode_name(info.param)); });
+                         [](const auto& law) { return std::string(rate::mode_name(law.param)); });
 
 // Faster than its authors' own protocol (its Table 1), at 1 Gbit/s at most: by how much is asked for.
 TEST_P(HipsterChannel, IsCrossed) {
