@@ -180,6 +180,15 @@ TEST(Comparison, AnotherKindOfThingIsDifferentAndItsContentsStay) {
   EXPECT_EQ(outcome.text, "!a !b -b/f ");
 }
 
+TEST(Comparison, ANameThatBeginsAsADirectoryDoesIsNotInIt) {
+  const auto takes = [](const std::string& path, bool) { return path != "s" && path != "s/a"; };
+  const Outcome outcome = compare({file("a"), directory("s"), file("s/a"), file("s/b"), file("sx")},
+                                  {directory("a"), file("a/f"), file("ax"), directory("e"), lost(file("ex")),
+                                   directory("s"), file("s/a"), file("s/c"), file("sy")},
+                                  1, takes);
+  EXPECT_EQ(outcome.text, "!a +ax +e ??ex -sx +sy ");
+}
+
 TEST(Comparison, DevicesAndPipesOfTheSourceAreLeftOut) {
   Entry fifo = file("p");
   fifo.type = Type::kFifo;
