@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "dataplane/base/path.h"
+
 namespace sluice::catalog {
 namespace {
 
@@ -27,9 +29,7 @@ AskedNames::AskedNames(const std::vector<std::string>& paths, selection::Choice 
     }
     const std::string_view name = last_name(path);
     if ((name.empty() || name == ".") && !path.starts_with('/')) continue;  // it leads nowhere
-    // An export's own name leads to its root, which has none.
-    const std::string_view end = std::string_view(path).substr(path.rfind('/') + 1);
-    any_ = any_ || end.empty() || end == "." || path.find('/') == std::string::npos;
+    any_ = any_ || base::arriving_name(path).empty();
     tops_.emplace(name);
   }
 }

@@ -3,11 +3,10 @@
 
 #include <iterator>
 
+#include "dataplane/base/path.h"
+
 namespace sluice::catalog {
 namespace {
-
-constexpr size_t kPathBytesMax = 4096;
-constexpr size_t kNameBytesMax = 255;
 
 constexpr std::string_view kFailureTexts[] = {
     "",
@@ -41,11 +40,12 @@ void Shortfall::note(const std::string& path, Failure failure) {
 }
 
 bool good_path(std::string_view path) {
-  if (path.empty() || path.size() > kPathBytesMax || path.find('\0') != std::string_view::npos) return false;
+  if (path.empty() || path.size() > base::kPathBytesMax || path.find('\0') != std::string_view::npos)
+    return false;
   while (true) {
     const size_t slash = path.find('/');
     const std::string_view name = path.substr(0, slash);
-    if (name.empty() || name == "." || name == ".." || name.size() > kNameBytesMax) return false;
+    if (name.empty() || name == "." || name == ".." || name.size() > base::kNameBytesMax) return false;
     if (slash == std::string_view::npos) return true;
     path.remove_prefix(slash + 1);
   }

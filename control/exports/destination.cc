@@ -19,11 +19,12 @@
 #include "control/exports/reserved.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
+#include "dataplane/base/path.h"
 
 namespace sluice::exports {
 namespace {
 
-constexpr size_t kNameBytesMax = 255;
+using base::kNameBytesMax;
 
 Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_bytes) {
   return {ErrorCode::kNoSpace, path + ": needs " + human_bytes(needed_bytes) + ", free are " +

@@ -15,15 +15,15 @@
 #include "control/exports/beneath.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
+#include "dataplane/base/path.h"
 
 namespace sluice::exports {
 namespace {
 
+using base::kPathBytesMax;
 using catalog::Entry;
 using catalog::EntryKind;
 using catalog::Failure;
-
-constexpr size_t kPathBytesMax = 4096;
 
 class TreeWalk {
  public:

@@ -9,6 +9,7 @@
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
 #include "control/exports/temporary.h"
+#include "dataplane/base/path.h"
 
 namespace sluice::exports {
 
@@ -20,12 +21,9 @@ Result<std::optional<SourceTree>> Exports::open_tree(std::string_view path) cons
   if (!fd || ::fstat(fd.get(), &info) != 0)
     return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);
   if (!S_ISDIR(info.st_mode)) return std::optional<SourceTree>();
-  // As rsync has it: "DIR" arrives as DIR, of "DIR/" and "DIR/." only what is in it.
-  const std::string_view last = path.substr(path.rfind('/') + 1);
-  const bool itself = !last.empty() && last != "." && path.find('/') != std::string_view::npos;
   return std::optional<SourceTree>(SourceTree{.fd = std::move(fd),
                                               .path = location->absolute,
-                                              .name = itself ? std::string(last) : std::string(),
+                                              .name = std::string(base::arriving_name(path)),
                                               .nested = nested(*location, &config::Export::read)});
 }
 

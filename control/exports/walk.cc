@@ -8,12 +8,14 @@
 #include <cerrno>
 
 #include "control/exports/beneath.h"
+#include "dataplane/base/path.h"
 
 namespace sluice::exports {
 namespace {
 
 constexpr size_t kNamesBytesMin = 16U << 10;
-constexpr size_t kPrefixBytesMax = 4096 - 255;  // a name in it still makes a path that can be told
+constexpr size_t kPrefixBytesMax =
+    base::kPathBytesMax - base::kNameBytesMax;  // a name in it still makes a path that can be told
 
 }  // namespace
 

@@ -83,9 +83,6 @@ Status admit_one(Done& done) {
                                   done.problems.size(), kProblemsMax));
 }
 
-// What separates components is below all else that is in them.
-unsigned rank(char c) { return c == '/' ? 0 : static_cast<unsigned char>(c) + 1U; }
-
 }  // namespace
 
 Status admit(Word* word) {
@@ -95,12 +92,6 @@ Status admit(Word* word) {
 size_t page_bytes(const Entry& entry) {
   constexpr size_t kNumbers = 80;
   return kNumbers + entry.path.size() + entry.target.size() + entry.error.size();
-}
-
-std::strong_ordering compare_paths(std::string_view one, std::string_view other) {
-  const auto [a, b] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
-  if (a == one.end() || b == other.end()) return one.size() <=> other.size();
-  return rank(*a) <=> rank(*b);
 }
 
 std::string shown(const Request& request) {

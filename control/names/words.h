@@ -6,7 +6,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,11 +13,13 @@
 #include <vector>
 
 #include "dataplane/base/error.h"
+#include "dataplane/base/path.h"
 
 namespace sluice::names {
 
-inline constexpr size_t kPathBytesMax = 4096;
-inline constexpr size_t kNameBytesMax = 255;
+using base::compare_paths;
+using base::kNameBytesMax;
+using base::kPathBytesMax;
 inline constexpr size_t kTextBytesMax = 1000;
 inline constexpr size_t kEntriesPerPage = 1024;
 inline constexpr size_t kPageBytes = 48U << 10;  // a page with as much takes no further entry
@@ -101,10 +102,6 @@ Status admit(Word* word);
 
 // About how many bytes an entry takes in a page.
 size_t page_bytes(const Entry& entry);
-
-// The order of a list: by the bytes of names, component by component, so that a directory comes before what
-// is in it, and all of that before the next name.
-std::strong_ordering compare_paths(std::string_view one, std::string_view other);
 
 // For logs and errors: "list of data/x".
 std::string shown(const Request& request);

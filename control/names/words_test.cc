@@ -85,15 +85,6 @@ TEST(NamesWords, WhatIsForPeopleBecomesPrintable) {
   EXPECT_EQ(entry.error_code, static_cast<uint32_t>(ErrorCode::kInternal)) << "a code of a later version";
 }
 
-TEST(NamesWords, ADirectoryComesBeforeWhatIsInIt) {
-  const std::vector<std::string> ordered = {"A",   "a",  "a/b", "a/b/c", "a/c", "a!",
-                                            "a-b", "ab", "b",   "\x80",  "\xff"};
-  for (size_t i = 0; i < ordered.size(); ++i) {
-    for (size_t j = 0; j < ordered.size(); ++j)
-      EXPECT_EQ(compare_paths(ordered[i], ordered[j]), i <=> j) << ordered[i] << " and " << ordered[j];
-  }
-}
-
 // ---- whole lists ---------------------------------------------------------------------------------
 
 Status taken(ListCheck& list, const std::vector<std::string>& paths) { return list.take(page_of(paths)); }

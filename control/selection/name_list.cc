@@ -5,23 +5,19 @@
 
 #include <algorithm>
 
+#include "dataplane/base/path.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::selection {
 namespace {
 
-constexpr size_t kPathBytesMax = 4096;
-constexpr size_t kComponentBytesMax = 255;
+using base::kNameBytesMax;
+using base::kPathBytesMax;
 
 Error wrong_list(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
 
-// A slash comes before every other byte, so that what is in a directory stands together.
-bool before(std::string_view a, std::string_view b) {
-  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    const auto rank = [](char c) { return c == '/' ? 0 : static_cast<uint8_t>(c) + 1; };
-    return rank(x) < rank(y);
-  });
-}
+// What is in a directory stands together.
+bool before(std::string_view a, std::string_view b) { return base::compare_paths(a, b) < 0; }
 
 Status check_count(size_t names, size_t bytes) {
   if (names > kNamesMax || bytes > kNamesBytesMax)
@@ -53,7 +49,7 @@ Result<std::string> clean_name(std::string_view name) {
       continue;
     }
     if (component == "..") return wrong("leads out of the directory; write names without ..");
-    if (component.size() > kComponentBytesMax) return wrong("has a name of more than 255 bytes");
+    if (component.size() > kNameBytesMax) return wrong("has a name of more than 255 bytes");
     // rsync takes what stands before it for no part of the name.
     if (dot && !clean.empty()) return wrong("has /./ in it; write the name without it");
     dot = false;

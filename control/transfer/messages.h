@@ -20,13 +20,14 @@
 #include "control/selection/selection.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/number.h"
+#include "dataplane/base/path.h"
 #include "dataplane/core/wire.h"
 
 namespace sluice::transfer {
 
 inline constexpr size_t kRangesPerMessage = 4096;
-inline constexpr size_t kNameBytesMax = 255;   // of a file
-inline constexpr size_t kPathBytesMax = 4096;  // of a source, or a destination
+using base::kNameBytesMax;                     // of a file
+using base::kPathBytesMax;                     // of a source, or a destination
 inline constexpr size_t kTextBytesMax = 1000;  // of a sentence for people
 inline constexpr size_t kFilesPerOffer = 1024;
 

@@ -11,6 +11,7 @@
 #include "control/proto/journal.pb.h"
 #include "control/proto/peer.pb.h"
 #include "dataplane/base/check.h"
+#include "dataplane/base/path.h"
 #include "dataplane/base/text.h"
 #include "dataplane/core/wire.h"
 
@@ -63,8 +64,8 @@ Status check(const Entry& entry) {
     return wrong(fmt::format("has bytes for {}, which is no file", base::printable(entry.path)));
   if (entry.kind == EntryKind::kHardLink && !good_path(entry.target))
     return wrong(fmt::format("links {} to a path outside", base::printable(entry.path)));
-  const bool target_is_good =
-      !entry.target.empty() && entry.target.size() < 4096 && entry.target.find('\0') == std::string::npos;
+  const bool target_is_good = !entry.target.empty() && entry.target.size() < base::kPathBytesMax &&
+                              entry.target.find('\0') == std::string::npos;
   if (entry.kind == EntryKind::kSymlink && !target_is_good && entry.failure == Failure::kNone)
     return wrong(fmt::format("has the link {} to nothing", base::printable(entry.path)));
   return {};

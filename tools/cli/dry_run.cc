@@ -13,6 +13,7 @@
 
 #include "control/selection/choice.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/path.h"
 #include "tools/cli/format.h"
 #include "tools/cli/names_format.h"
 #include "tools/cli/target.h"
@@ -106,10 +107,7 @@ class PreviewedSource {
  public:
   PreviewedSource(std::string path, const selection::Choice& choice, PreviewPrinter& printer)
       : path_(std::move(path)), choice_(choice), printer_(printer) {
-    // "DIR" arrives as DIR, of "DIR/", "DIR/." and an export by its name alone what is in it.
-    const std::string last = path_.substr(path_.rfind('/') + 1);
-    if (choice.names() == nullptr && !last.empty() && last != "." && path_.find('/') != std::string::npos)
-      name_ = last;
+    if (choice.names() == nullptr) name_ = base::arriving_name(path_);
   }
 
   void take(const api::ListNamesReply& part) {
@@ -172,10 +170,7 @@ class PreviewedSource {
 };
 
 Status preview_get(Client& client, const api::GetRequest& request, PreviewPrinter& printer) {
-  selection::Selection selection;
-  for (const api::Rule& rule : request.options().rules())
-    selection.rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
-  selection.names.assign(request.options().names().begin(), request.options().names().end());
+  const selection::Selection selection = selection::selection_of(request.options());
   if (Status status = check_selection(selection, static_cast<size_t>(request.sources_size())); !status)
     return status;
   const Result<selection::Choice> choice = selection::Choice::make(selection);

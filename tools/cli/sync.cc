@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "control/selection/filter.h"
+#include "dataplane/base/path.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/names_format.h"
@@ -58,15 +59,11 @@ struct Sides {
   }
 
  private:
-  // As the transfer takes them: "DIR" arrives as DIR, of "DIR/", "DIR/." and an export by its name alone what
-  // is in it.
   void set(const std::string& node, const std::string& from, const std::string& to) {
     peer = node;
     source = from;
-    const size_t slash = source.rfind('/');
-    const std::string last = slash == std::string::npos ? "" : source.substr(slash + 1);
-    if (last == ".") source.pop_back();
-    if (last != ".") name = last;
+    name = base::arriving_name(source);
+    if (source.ends_with("/.")) source.pop_back();
     destination = name.empty() ? to : joined(to, name);
   }
 };
@@ -124,10 +121,7 @@ class Sync {
 
   // What is in a directory that the rules leave out is no part of the transfer.
   Status check_top(const api::TransferOptions& options) const {
-    std::vector<selection::Rule> rules;
-    for (const api::Rule& rule : options.rules())
-      rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
-    const Result<selection::Filter> filter = selection::Filter::make(rules);
+    const Result<selection::Filter> filter = selection::Filter::make(selection::rules_of(options));
     if (!filter) return filter.error();
     if (filter->takes(sides_.name, true)) return {};
     return Error{ErrorCode::kUsage,
