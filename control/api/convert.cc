@@ -120,14 +120,6 @@ void add_size(const rate::SizePoint& point, api::Session* session) {
   size->set_payload_bytes(point.payload_bytes);
 }
 
-selection::Selection selection_of(const api::TransferOptions& options) {
-  selection::Selection selection;
-  for (const api::Rule& rule : options.rules())
-    selection.rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
-  selection.names.assign(options.names().begin(), options.names().end());
-  return selection;
-}
-
 template <typename Request>
 node::Wishes wishes_of_any(const Request& request) {
   const api::TransferOptions& options = request.options();
@@ -149,7 +141,7 @@ node::Wishes wishes_of_any(const Request& request) {
       .min_rate_bps = options.min_rate_bps(),
       .deadline_unix_ns = options.deadline_unix_ns(),
       .deadline_policy = options.deadline_policy(),
-      .selection = selection_of(options)};
+      .selection = selection::selection_of(options)};
 }
 
 }  // namespace

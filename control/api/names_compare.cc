@@ -40,13 +40,6 @@ void put(const names::ComparisonTotals& totals, bool destination_found, api::Com
   to->set_destination_found(destination_found);
 }
 
-Result<selection::Filter> filter_of(const api::CompareRequest& request) {
-  std::vector<selection::Rule> rules;
-  for (const api::Rule& rule : request.rules())
-    rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
-  return selection::Filter::make(rules);
-}
-
 }  // namespace
 
 class NamesService::Comparing {
@@ -183,7 +176,7 @@ grpc::Status NamesService::Compare(grpc::ServerContext* context, const api::Comp
   if (request->own_path().empty() || request->peer_path().empty())
     return to_grpc(context,
                    {ErrorCode::kUsage, "name the directories that are to be compared, beneath an export"});
-  const Result<selection::Filter> filter = filter_of(*request);
+  const Result<selection::Filter> filter = selection::Filter::make(selection::rules_of(*request));
   if (!filter) return to_grpc(context, filter.error());
   return Comparing(*this, context, *request, *filter, writer).compare();
 }

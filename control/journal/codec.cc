@@ -159,9 +159,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
   to.destination = from.destination();
   to.source_bytes = from.source_bytes();
-  for (const peer::Rule& rule : from.rules())
-    to.selection.rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
-  to.selection.names.assign(from.names().begin(), from.names().end());
+  to.selection = selection::selection_of(from);
   if (!selection::check_selection(to.selection, to.source_paths.size())) return std::nullopt;
   return to;
 }
@@ -208,12 +206,7 @@ std::string encode(const transfer::Record& record) {
 std::string encode(const transfer::Request& request) {
   Request to;
   for (const std::string& path : request.source_paths) to.add_source_paths(path);
-  for (const selection::Rule& rule : request.selection.rules) {
-    peer::Rule* const one = to.add_rules();
-    one->set_include(rule.include);
-    one->set_pattern(rule.pattern);
-  }
-  for (const std::string& name : request.selection.names) to.add_names(name);
+  selection::put_selection(request.selection, &to);
   to.set_destination(request.destination);
   to.set_lanes(request.options.lanes);
   to.set_rate_bps(request.options.rate_bps);

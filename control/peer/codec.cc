@@ -94,12 +94,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
 void put(const transfer::TransferRequest& m, PeerMessage* wire) {
   TransferRequest* to = wire->mutable_transfer_request();
   for (const std::string& path : m.source_paths) to->add_source_paths(path);
-  for (const selection::Rule& rule : m.selection.rules) {
-    Rule* one = to->add_rules();
-    one->set_include(rule.include);
-    one->set_pattern(rule.pattern);
-  }
-  for (const std::string& name : m.selection.names) to->add_names(name);
+  selection::put_selection(m.selection, to);
 }
 
 void put(const transfer::TransferOffer& m, PeerMessage* wire) {
@@ -256,11 +251,7 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
 }
 
 transfer::TransferRequest take(const TransferRequest& m) {
-  transfer::TransferRequest request{.source_paths = list_of(m.source_paths()), .selection = {}};
-  for (const Rule& rule : m.rules())
-    request.selection.rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
-  request.selection.names = list_of(m.names());
-  return request;
+  return {.source_paths = list_of(m.source_paths()), .selection = selection::selection_of(m)};
 }
 
 transfer::TransferOffer take(const TransferOffer& m) {

@@ -12,6 +12,8 @@ namespace sluice::selection {
 struct Rule {
   bool include = false;
   std::string pattern;
+
+  bool operator==(const Rule&) const = default;
 };
 
 struct Selection {
@@ -21,5 +23,25 @@ struct Selection {
 
   bool everything() const { return rules.empty() && names.empty(); }
 };
+
+// To and from messages: those of the peer, the journal and the API have the same fields `rules` and `names`.
+std::vector<Rule> rules_of(const auto& message) {
+  std::vector<Rule> rules;
+  for (const auto& rule : message.rules())
+    rules.push_back({.include = rule.include(), .pattern = rule.pattern()});
+  return rules;
+}
+Selection selection_of(const auto& message) {
+  return {.rules = rules_of(message), .names = {message.names().begin(), message.names().end()}};
+}
+void put_rule(const Rule& rule, auto* to) {
+  auto* const one = to->add_rules();
+  one->set_include(rule.include);
+  one->set_pattern(rule.pattern);
+}
+void put_selection(const Selection& selection, auto* to) {
+  for (const Rule& rule : selection.rules) put_rule(rule, to);
+  for (const std::string& name : selection.names) to->add_names(name);
+}
 
 }  // namespace sluice::selection

@@ -57,7 +57,7 @@ TEST(RunFile, RulesCountInTheOrderOfTheFile) {
                                        "exclude = \"x y\"\nfilter = [\"+ u\", \"- v\"]\ninclude = \"w\"\n",
                                    "f.toml");
   ASSERT_TRUE(file) << file.error().message;
-  using Rules = std::vector<std::pair<bool, std::string>>;
+  using Rules = std::vector<selection::Rule>;
   EXPECT_EQ(file->transfers[0].flags.rules, (Rules{{true, "a"}, {true, "-b"}, {false, "*"}}));
   EXPECT_EQ(file->transfers[1].flags.rules, (Rules{{false, "x y"}, {true, "u"}, {false, "v"}, {true, "w"}}));
   EXPECT_EQ(file->transfers[0].command, "sluice send --include=a --include=-b '--exclude=*' d b:c");

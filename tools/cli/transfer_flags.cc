@@ -30,14 +30,16 @@ void add_rules(CLI::App& command, TransferFlags& flags) {
         ->trigger_on_parse();
   };
   add("--include", "Take names that fit this pattern, as rsync does; the first that fits decides", "PATTERN",
-      [&flags](const std::string& pattern) { flags.rules.emplace_back(true, pattern); });
+      [&flags](const std::string& pattern) { flags.rules.push_back({.include = true, .pattern = pattern}); });
   add("--exclude", "Leave out names that fit this pattern, as rsync does; the first that fits decides",
-      "PATTERN", [&flags](const std::string& pattern) { flags.rules.emplace_back(false, pattern); });
+      "PATTERN", [&flags](const std::string& pattern) {
+        flags.rules.push_back({.include = false, .pattern = pattern});
+      });
   add("--filter", "\"+ PATTERN\": include it; \"- PATTERN\": exclude it", "RULE",
       [&flags](const std::string& rule) {
         if (rule.size() < 3 || (rule[0] != '+' && rule[0] != '-') || rule[1] != ' ')
           throw CLI::ValidationError("--filter", printable(rule) + ": write \"+ PATTERN\" or \"- PATTERN\"");
-        flags.rules.emplace_back(rule[0] == '+', rule.substr(2));
+        flags.rules.push_back({.include = rule[0] == '+', .pattern = rule.substr(2)});
       });
   auto* list =
       command
@@ -169,11 +171,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   } else if (!flags.deadline_policy.empty()) {
     return Error{ErrorCode::kUsage, "--deadline-policy: of what deadline? Give --deadline as well"};
   }
-  for (const auto& [include, pattern] : flags.rules) {
-    api::Rule* const rule = options.add_rules();
-    rule->set_include(include);
-    rule->set_pattern(pattern);
-  }
+  for (const selection::Rule& rule : flags.rules) selection::put_rule(rule, &options);
   if (flags.chunk_bytes == "auto") {
     options.set_chunk_auto(true);
   } else if (!flags.chunk_bytes.empty()) {
@@ -186,10 +184,6 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   }
   return {};
 }
-
-}  // namespace
-
-namespace {
 
 // A sync is of one directory, and takes the command to its end.
 Status check_sync(const TransferFlags& flags, const std::string& source, const std::string& destination) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "control/proto/api.pb.h"
+#include "control/selection/selection.h"
 #include "dataplane/base/error.h"
 
 namespace CLI {
@@ -33,7 +34,7 @@ struct TransferFlags {
   std::string crc;
   std::string protection;
   std::string chunk_bytes;
-  std::vector<std::pair<bool, std::string>> rules;  // include or exclude, and a pattern; as they were given
+  std::vector<selection::Rule> rules;  // as they were given
   bool overwrite = false;
   bool verify = false;
   std::string files_from;
