@@ -23,10 +23,7 @@ def program(name):
 
 def last_object(finished, name):
     """The JSON object that a probe prints at its end."""
-    if finished.timed_out:
-        raise LabError(f"{name}: not ended in time")
-    if finished.status != 0:
-        raise LabError(f"{name}: exit {finished.status}: {finished.reason()}")
+    finished.must_have_worked(name)
     for line in reversed(finished.stdout.strip().splitlines()):
         if line.startswith("{"):
             return json.loads(line)

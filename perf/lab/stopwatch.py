@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import time
 
+from .errors import LabError
+
 
 @dataclasses.dataclass
 class Finished:
@@ -25,6 +27,12 @@ class Finished:
         """What it said last, for an error message."""
         lines = [line.strip() for line in (self.stderr + "\n" + self.stdout).splitlines() if line.strip()]
         return lines[-1] if lines else "no message"
+
+    def must_have_worked(self, name):
+        if self.timed_out:
+            raise LabError(f"{name}: not ended after {self.wall_s:.0f} s")
+        if self.status != 0:
+            raise LabError(f"{name}: exit {self.status}: {self.reason()}")
 
 
 class Running:

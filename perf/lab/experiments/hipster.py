@@ -73,8 +73,7 @@ class Hipster(Peer):
             finished = sender.end(timeout_s)
         finally:
             said = receiver.stop().stdout
-        if finished.timed_out or finished.status != 0:
-            raise LabError(f"hipster: {'not ended in time' if finished.timed_out else finished.reason()}")
+        finished.must_have_worked("hipster")
         return json.loads(finished.stdout), json.loads(said)["useful_bytes"]
 
 

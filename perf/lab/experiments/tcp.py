@@ -8,14 +8,13 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 
-from harness import HarnessError
 from harness.system import random_file, same_bytes
 
-from .. import packages
 from ..emulated import queue_for
 from ..errors import MISSING, LabError
 from ..figures import gbps, ratio, rounded
 from ..peers import ends, tools
+from ..peers.roster import Roster
 from ..shared import Bottleneck, BottleneckEnds, Crowd
 from ..stopwatch import timed
 from . import shapes
@@ -62,20 +61,9 @@ class _Game:
         self._source = random_file(exported / "source.bin", size)
         self._long = random_file(exported / "long.bin", size * _LONG, seed=2)
         self._target = folder / "target.bin"
-        self._tools, self._errors = {}, {}
+        self._tools = Roster(stack)
         for kind in TOOLS:
-            self._start(kind, folder, stack)
-
-    def _start(self, kind, folder, stack):
-        own = folder / kind.name
-        own.mkdir()
-        tool = self._tools[kind.name] = kind(self._ends, own)
-        try:
-            packages.install(kind.packages)
-            stack.callback(tool.stop)
-            tool.start()
-        except (HarnessError, OSError) as error:
-            self._errors[kind.name] = str(error).splitlines()[0]
+            self._tools.start_kind(kind, self._ends, folder)
 
     def settings(self, paths, controls):
         """Every tool on every path with every congestion control; Sluice has its own."""
@@ -83,12 +71,12 @@ class _Game:
         for loss, rtt_ms in paths:
             path = {"loss_percent": loss, "rtt_ms": rtt_ms}
             out += [{"peer": peer, "congestion_control": None, **path} for peer in ("sluice", "sluice-long")]
-            out += [{"peer": tool, "congestion_control": control, **path} for tool in self._tools for control in controls]
+            out += [{"peer": tool, "congestion_control": control, **path}
+                    for tool in self._tools.peers for control in controls]  # fmt: skip
         return out
 
     def possible(self, setting):
-        if setting["peer"] in self._errors:
-            raise LabError(self._errors[setting["peer"]])
+        self._tools.must_have_started(setting["peer"])
 
     def measure(self, setting):
         rtt_ms = setting["rtt_ms"]
@@ -97,7 +85,7 @@ class _Game:
         if setting["peer"].startswith("sluice"):
             return self._sluice(self._long if setting["peer"] == "sluice-long" else self._source)
         with self._crowd.only([]):
-            return self._tool(self._tools[setting["peer"]], setting["congestion_control"])
+            return self._tool(self._tools.peers[setting["peer"]], setting["congestion_control"])
 
     def _sluice(self, source):
         target = self._crowd.sink.export() / source.name
@@ -114,10 +102,7 @@ class _Game:
 
     @staticmethod
     def _outcome(finished, source, target, name):
-        if finished.timed_out:
-            raise LabError(f"{name}: not ended in time")
-        if finished.status != 0:
-            raise LabError(f"{name}: exit {finished.status}: {finished.reason()}")
+        finished.must_have_worked(name)
         if not same_bytes(source, target):
             raise LabError(f"{name}: what arrived differs from the source")
         size = source.stat().st_size

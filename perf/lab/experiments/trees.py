@@ -10,14 +10,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 
-from harness import HarnessError, MemifWire
+from harness import MemifWire
 
-from .. import packages
 from ..errors import MISSING, LabError
 from ..figures import ratio, rounded
 from ..meter import peak_mb
 from ..nodes import RATE_UNLIMITED
 from ..peers import ends, forests, ours, tree_tools
+from ..peers.roster import Roster
 from . import shapes
 
 HELP = "directories and a million small files, beside rsync, tar, scp, GridFTP, nginx and a bare loop"
@@ -65,7 +65,7 @@ class _Race(contextlib.ExitStack):
         self._bench, self._grounds, self._planted = bench, grounds.all, planted
         self._timeout_s = bench.pick(120, 1800)
         self._base = grounds.base
-        self._peers, self._errors = {}, {}
+        self._roster = Roster(self)
 
     def __enter__(self):
         super().__enter__()
@@ -73,35 +73,23 @@ class _Race(contextlib.ExitStack):
         joined = self.enter_context(ends.Ends(groups))
         self._groups = groups
         exports = {name: ground.folder for name, ground in self._grounds.items()}
-        self._start(ours.Ours(_OURS, MemifWire(rate=RATE_UNLIMITED), groups, exports, lossless=True))
+        self._roster.start(ours.Ours(_OURS, MemifWire(rate=RATE_UNLIMITED), groups, exports, lossless=True))
         for kind in tree_tools.TREE_PEERS:
-            folder = self._base / kind.name
-            folder.mkdir()
-            self._start(kind(joined, folder))
+            self._roster.start_kind(kind, joined, self._base)
         joined.use("cubic")
         return self
 
-    def _start(self, peer):
-        self._peers[peer.name] = peer
-        try:
-            packages.install(getattr(peer, "packages", ()))
-            peer.start()
-            self.callback(peer.stop)
-        except (HarnessError, OSError) as error:
-            self._errors[peer.name] = str(error).splitlines()[0]
-
     def settings(self):
         shared = [("small", "disk"), ("small", "tmpfs"), ("kernel", "disk")]
-        out = [{"tree": tree, "storage": storage, "peer": name} for tree, storage in shared for name in self._peers]
+        out = [{"tree": tree, "storage": storage, "peer": name} for tree, storage in shared for name in self._roster.peers]
         return out + [{"tree": tree, "storage": "disk", "peer": _OURS} for tree in (*_OF_OURS_ALONE, "half")
                       if tree in self._planted]  # fmt: skip
 
     def possible(self, setting):
-        if setting["peer"] in self._errors:
-            raise LabError(self._errors[setting["peer"]])
+        self._roster.must_have_started(setting["peer"])
 
     def measure(self, setting):
-        peer, ground = self._peers[setting["peer"]], self._grounds[setting["storage"]]
+        peer, ground = self._roster.peers[setting["peer"]], self._grounds[setting["storage"]]
         forest = self._planted[setting["tree"]]
         sample = self._ours(peer, ground, forest) if peer.name == _OURS else self._theirs(peer, ground, forest)
         ground.check(forest)
@@ -127,10 +115,7 @@ class _Race(contextlib.ExitStack):
         groups = [self._groups.of(peer.name, side) for side in (0, 1)]
         cpu_s = sum(group.cpu_s() for group in groups)
         finished = peer.copy(ground.source(forest), ground.target, self._timeout_s, ground.make_durable)
-        if finished.timed_out:
-            raise LabError(f"{peer.name}: not ended after {self._timeout_s} s")
-        if finished.status != 0:
-            raise LabError(f"{peer.name}: exit {finished.status}: {finished.reason()}")
+        finished.must_have_worked(peer.name)
         return {"wall_s": finished.wall_s, "goodput_gbps": forest.size_bytes * 8 / finished.wall_s / 1e9,
                 "cpu_s": sum(group.cpu_s() for group in groups) - cpu_s}  # fmt: skip
 

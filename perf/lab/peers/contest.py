@@ -9,7 +9,6 @@ import threading
 from harness import HarnessError
 from harness.stacked import Stacked
 
-from .. import packages
 from ..bench import brief
 from ..errors import LabError
 from ..figures import gbps, ratio, row
@@ -18,6 +17,7 @@ from ..reserve import Reserve
 from . import ours
 from .ends import CONGESTION_CONTROLS, Ends, Groups
 from .files import Places
+from .roster import Roster
 
 _SAMPLE_S = 0.01
 
@@ -57,7 +57,7 @@ class Contest(Stacked):
         self._kinds = kinds
         self._timeout_s = bench.pick(60, 900)
         self._seconds = bench.pick(1, 5)
-        self._peers, self._errors, self._memory = {}, {}, {}
+        self._memory = {}
 
     def _make(self):
         bench = self._bench
@@ -71,28 +71,18 @@ class Contest(Stacked):
         self._groups = self._stack.enter_context(Groups())
         self._ends = self._stack.enter_context(Ends(self._groups, bench.loss_percent))
         exports = {place.name: place.folder for place in places.all}
+        self._roster = Roster(self._stack)
         for peer in ours.all_of(self._groups, exports, bench.loss_percent):
-            self._start(peer)
+            self._roster.start(peer)
         for kind in self._kinds:
-            folder = places.base / kind.name
-            folder.mkdir()
-            self._start(kind(self._ends, folder))
-
-    def _start(self, peer):
-        self._peers[peer.name] = peer
-        try:
-            packages.install(getattr(peer, "packages", ()))
-            peer.start()
-            self._stack.callback(peer.stop)
-        except (HarnessError, OSError) as error:
-            self._errors[peer.name] = str(error).splitlines()[0]
+            self._roster.start_kind(kind, self._ends, places.base)
 
     # ---- the rounds -----------------------------------------------------------------------------
 
     def cells(self):
         """Every peer, in every place, with every congestion control that matters to it."""
         out = []
-        for peer in self._peers.values():
+        for peer in self._roster.peers.values():
             for place in self._places if peer.file else ("none",):
                 for control in CONGESTION_CONTROLS if peer.tcp else (None,):
                     out.append({"peer": peer.name, "storage": place, "congestion_control": control})
@@ -141,9 +131,8 @@ class Contest(Stacked):
         return index == max(same, key=speed)
 
     def measure(self, cell):
-        if cell["peer"] in self._errors:
-            raise LabError(self._errors[cell["peer"]])
-        peer = self._peers[cell["peer"]]
+        self._roster.must_have_started(cell["peer"])
+        peer = self._roster.peers[cell["peer"]]
         if cell["congestion_control"]:
             self._ends.use(cell["congestion_control"])
         if not peer.file:
@@ -165,10 +154,7 @@ class Contest(Stacked):
 
     def _copy(self, peer, place):
         finished = peer.copy(place.source, place.target, self._timeout_s, place.make_durable)
-        if finished.timed_out:
-            raise LabError(f"{peer.name}: not ended after {self._timeout_s} s")
-        if finished.status != 0:
-            raise LabError(f"{peer.name}: exit {finished.status}: {finished.reason()}")
+        finished.must_have_worked(peer.name)
         return {"goodput_gbps": gbps(self._size, finished.wall_s), "wall_s": finished.wall_s, "bytes": self._size}
 
     def _counted(self, peer, action):

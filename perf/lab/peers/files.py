@@ -19,6 +19,16 @@ _BLOCK_BYTES = 1 << 20
 _MARGIN_BYTES = 64 << 20
 
 
+def mount_tmpfs(stack, folder, size_bytes, spare_bytes):
+    """Until `stack` ends. Refused if it could not be filled and leave `spare_bytes` of memory."""
+    available = memory_bytes("MemAvailable")
+    if available < size_bytes + spare_bytes:
+        raise LabError(f"{size_bytes >> 20} MiB of memory are needed for a tmpfs, {available >> 20} are available; "
+                       "free some, or use --quick", MISSING)  # fmt: skip
+    run(["mount", "-t", "tmpfs", "-o", f"size={size_bytes},nr_inodes=0,mode=755", "sluice-lab", folder])
+    stack.callback(run, ["umount", folder])
+
+
 class Place:
     """One file system with a source, and a destination that peers of any user may write."""
 
@@ -103,19 +113,12 @@ class Places(Stacked):
             folder = self.base / name
             folder.mkdir()
             if name == "tmpfs":
-                self._mount(folder, needed)
+                mount_tmpfs(self._stack, folder, needed, 1 << 30)
             place = Place(name, folder)
             seed_file = seed_file or random_file(place.source, self._size)
             place.fill(seed_file)
             self.all.append(place)
 
-    def _mount(self, folder, needed):
-        available = memory_bytes("MemAvailable")
-        if available < needed + (1 << 30):
-            raise LabError(f"peers: {needed >> 20} MiB of memory are needed for a tmpfs, {available >> 20} are "
-                           "available; free some, or use --quick", MISSING)  # fmt: skip
-        run(["mount", "-t", "tmpfs", "-o", f"size={needed},mode=755", "sluice-lab", folder])
-        self._stack.callback(run, ["umount", folder])
 
     def describe(self):
         return {place.name: file_system(place.folder) for place in self.all}

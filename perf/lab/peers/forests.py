@@ -11,9 +11,10 @@ import tempfile
 from harness.stacked import Stacked
 from harness.system import run, scratch_parent
 
-from ..errors import MISSING, LabError
-from ..machine import file_system, memory_bytes
+from ..errors import LabError
+from ..machine import file_system
 from ..meter import drop_caches
+from .files import mount_tmpfs
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NOISE_BYTES = 8 << 20
@@ -130,18 +131,9 @@ class Grounds(Stacked):
             folder = self.base / name
             folder.mkdir()
             if name == "tmpfs":
-                self._mount(folder)
+                mount_tmpfs(self._stack, folder, 2 * self._tmpfs_bytes + _MARGIN_BYTES, _SPARE_BYTES)
             self.all[name] = Ground(name, folder)
             self.all[name].make_ready()
-
-    def _mount(self, folder):
-        size = 2 * self._tmpfs_bytes + _MARGIN_BYTES
-        available = memory_bytes("MemAvailable")
-        if available < size + _SPARE_BYTES:
-            raise LabError(f"trees: {size >> 20} MiB of memory are needed for a tmpfs, {available >> 20} are available; "
-                           "free some, or use --quick", MISSING)  # fmt: skip
-        run(["mount", "-t", "tmpfs", "-o", f"size={size},nr_inodes=0,mode=755", "sluice-lab", folder])
-        self._stack.callback(run, ["umount", folder])
 
     def describe(self):
         return {name: file_system(ground.folder) for name, ground in self.all.items()}

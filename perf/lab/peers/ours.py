@@ -2,6 +2,8 @@
 #
 # Between its runs the nodes are stopped (SIGSTOP): idle workers poll, and the others shall have the cores.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
+
 from harness import EmulatedWire, MemifWire, VethWire
 
 from ..figures import ratio
@@ -26,10 +28,11 @@ class Ours:
         self._groups = groups
         self.nodes = OwnNodes(wire=wire, prefix=lambda side: pinned(groups.of(name, side), side))
         self._exports = exports
+        self._started = contextlib.ExitStack()
 
     def start(self):
-        self.nodes.__enter__()
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.nodes)
             for node in (self.nodes.a, self.nodes.b):
                 for name, folder in self._exports.items():
                     node.add_export(name, folder)
@@ -37,13 +40,11 @@ class Ours:
             self.nodes.start()
             if self.rate is None:
                 self.rate = self._best_rate()
-        except BaseException:
-            self.nodes.__exit__(None, None, None)
-            raise
-        self.nodes.freeze()
+            self.nodes.freeze()
+            self._started = stack.pop_all()
 
     def stop(self):
-        self.nodes.__exit__(None, None, None)
+        self._started.close()
 
     def _best_rate(self):
         """The rate with which a transfer is fastest: above what the path carries, repairs eat what it brings."""

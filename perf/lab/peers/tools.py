@@ -90,8 +90,10 @@ class GridFtp(Peer):
                    self.port, environment=environment)  # fmt: skip
 
     def copy(self, source, target, timeout_s, after):
-        options = ["-fast", "-p", str(self.streams)] if self.streams else []
-        command = ["globus-url-copy", "-nodcau", "-vb", *options, f"file://{source}", f"ftp://pb:{self.port}{target}"]
+        return self.copy_with(["-vb", *(["-fast", "-p", str(self.streams)] if self.streams else [])], source, target, timeout_s, after)
+
+    def copy_with(self, options, source, target, timeout_s, after):
+        command = ["globus-url-copy", "-nodcau", *options, f"file://{source}", f"ftp://pb:{self.port}{target}"]
         environment = {**os.environ, "GLOBUS_HOSTNAME": "pa"}
         return self.client(0, command, environment=environment).end(timeout_s, after)
 
@@ -160,17 +162,20 @@ class Socat(Peer):
     packages = ("socat",)
 
     def copy(self, source, target, timeout_s, after):
-        server = self.serve(1, ["socat", "-u", "-b", "1048576", "TCP-LISTEN:5001,reuseaddr",
-                                f"OPEN:{target},creat,trunc"], 5001)  # fmt: skip
+        sending = ["socat", "-u", "-b", "1048576", f"OPEN:{source}", f"TCP:{_B}:5001"]
+        return self.through(sending, f"OPEN:{target},creat,trunc", timeout_s, after)
+
+    def through(self, sending, writes, timeout_s, after):
+        """`writes`: what the listening end does with what comes, in socat's words."""
+        server = self.serve(1, ["socat", "-u", "-b", "1048576", "TCP-LISTEN:5001,reuseaddr", writes], 5001)
 
         def all_written():
             # The client ends when it has sent; the file is whole when the server has.
             server.ended(timeout_s)
             after()
 
-        command = ["socat", "-u", "-b", "1048576", f"OPEN:{source}", f"TCP:{_B}:5001"]
         try:
-            return self.client(0, command).end(timeout_s, all_written)
+            return self.client(0, sending).end(timeout_s, all_written)
         finally:
             self.stop()
 

@@ -20,24 +20,14 @@ class RsyncTree(tools.Rsync):
         return ["rsync", "-a", "-W", f"{source}/", f"rsync://{_B}:8730/t/{there}/"]
 
 
-class Tar(tools.Peer):
+class Tar(tools.Socat):
     name = "tar-socat"
     packages = ("socat", "tar")
 
     def copy(self, source, target, timeout_s, after):
         into = f"tar -x -C {shlex.quote(str(target))} -f -"
-        server = self.serve(1, ["socat", "-u", "-b", "1048576", "TCP-LISTEN:5001,reuseaddr", f"SYSTEM:{into}"],
-                            5001)  # fmt: skip
-
-        def all_written():
-            server.ended(timeout_s)
-            after()
-
         out = f"tar -c -C {shlex.quote(str(source))} -f - . | socat -u -b 1048576 - TCP:{_B}:5001"
-        try:
-            return self.client(0, ["sh", "-c", out]).end(timeout_s, all_written)
-        finally:
-            self.stop()
+        return self.through(["sh", "-c", out], f"SYSTEM:{into}", timeout_s, after)
 
 
 class ScpTree(tools.Scp):
@@ -51,10 +41,7 @@ class GridFtpTree(tools.GridFtp):
     port = 2813
 
     def copy(self, source, target, timeout_s, after):
-        command = ["globus-url-copy", "-nodcau", "-r", "-cd", "-cc", "8", "-pp", f"file://{source}/",
-                   f"ftp://pb:{self.port}{target}/"]  # fmt: skip
-        environment = {**os.environ, "GLOBUS_HOSTNAME": "pa"}
-        return self.client(0, command, environment=environment).end(timeout_s, after)
+        return self.copy_with(["-r", "-cd", "-cc", "8", "-pp"], f"{source}/", f"{target}/", timeout_s, after)
 
 
 class HttpTree(tools.Http):
