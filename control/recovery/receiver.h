@@ -120,6 +120,10 @@ class Receiver {
   // The file has its name, and its extents need no sync any more.
   void set_done(ObjectId object, uint64_t digest);
   void begin_anew(ObjectId object);  // its unfinished file is gone
+  // Nothing of it will have a name: it counts as done, and workers hold no part of it any more. Not while a
+  // sync, a claim or an adoption is under way that concerns it: may_fail().
+  void failed(ObjectId object);
+  bool may_fail(ObjectId object) const;
 
   size_t objects() const { return objects_.size(); }
   bool done(ObjectId object) const { return objects_[object].done; }
@@ -157,6 +161,7 @@ class Receiver {
     ExtentMap claimed;       // what the ledger knew when the file was distrusted
     ExtentId claims_from;    // claims before this one were read
     bool finishing = false;  // it is being given its name
+    bool failed = false;
     bool done = false;
   };
 
@@ -179,6 +184,7 @@ class Receiver {
   void check_invariants() const;  // where DCHECKs are on
   void check_object(const Object& object) const;
   void order(const LaneCommand& command);
+  void order_give_up(ObjectId id);
   void extent_written(ObjectId id, const board::Event& event);
   void query_answered(ObjectId id, const board::Event& event);
   // What an extent adds to the digest of its object.

@@ -8,6 +8,9 @@ namespace sluice::recovery {
 
 void Receiver::adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns) {
   start_attempt(lanes, now_ns);
+  for (ObjectId id; id < objects_.end_id(); ++id) {
+    if (objects_[id].failed) order_give_up(id);  // the former control may not have come to that
+  }
   adoption_ = Adoption{};
   for (const ObjectId id : open_objects) {
     if (objects_[id].done) continue;

@@ -11,7 +11,7 @@ void Receiver::check_invariants() const {
   uint64_t unsynced = 0;
   size_t done = 0;
   for (const Object& object : objects_) {
-    written += object.done ? object.layout.size_bytes : object.written.set_bytes();
+    if (!object.failed) written += object.done ? object.layout.size_bytes : object.written.set_bytes();
     unsynced += object.unsynced_bytes;
     done += object.done ? 1 : 0;
     check_object(object);

@@ -102,6 +102,31 @@ void Receiver::begin_anew(ObjectId id) {
   object = std::move(fresh);
 }
 
+bool Receiver::may_fail(ObjectId id) const {
+  const Object& object = objects_[id];
+  return !adoption_ && !object.sync_under_way && !(reading_ && reading_->object == id);
+}
+
+void Receiver::failed(ObjectId id) {
+  Object& object = objects_[id];
+  CHECK(!object.done && may_fail(id), "nothing is under way for a file that is given up");
+  drop_claims(object);
+  bytes_written_ -= object.written.set_bytes();
+  unsynced_bytes_ -= std::exchange(object.unsynced_bytes, 0);
+  object.unsynced.clear();
+  object.failed = object.done = true;
+  object.finishing = false;
+  ++done_;
+  std::erase(unfinished_, id);
+  order_give_up(id);
+}
+
+void Receiver::order_give_up(ObjectId id) {
+  const Range all{.offset = 0, .length = objects_[id].layout.size_bytes};
+  for (LaneId lane; all.length != 0 && lane.value() < lanes_; ++lane)
+    order({.kind = board::CommandKind::kGiveUp, .lane = lane, .object = id, .range = all});
+}
+
 void Receiver::set_done(ObjectId id, uint64_t digest) {
   Object& object = objects_[id];
   if (object.done) return;

@@ -61,6 +61,28 @@ TEST_F(ReceiverTest, DurableOnlyAfterSyncAndJournal) {
   EXPECT_EQ(again.held(kFirst), (std::vector<Range>{extents(ExtentId(0))}));
 }
 
+TEST_F(ReceiverTest, OfWhatHasFailedEachWorkerIsToldToDropItsParts) {
+  Receiver receiver = make({4 * kExtent, kExtent});
+  receiver.start_attempt(kLanes, 0);
+  receiver.on_event(written(kFirst, 1));
+  const auto given_up = [&receiver] {
+    uint32_t lanes = 0;
+    for (const LaneCommand& command : receiver.take_actions().commands) {
+      if (command.kind != board::CommandKind::kGiveUp) continue;
+      EXPECT_EQ(command.object, kFirst);
+      EXPECT_EQ(command.range.length, 4 * kExtent);
+      ++lanes;
+    }
+    return lanes;
+  };
+  receiver.failed(kFirst);
+  EXPECT_EQ(given_up(), kLanes);
+  EXPECT_TRUE(receiver.done(kFirst));
+  EXPECT_EQ(receiver.unsynced_bytes(), 0U);
+  receiver.adopt(kLanes, {kFirst}, 0);
+  EXPECT_EQ(given_up(), kLanes) << "the former control may have died before it came to that";
+}
+
 TEST_F(ReceiverTest, AnAdoptionForgetsWhatOnlyTheDeadControlKnew) {
   Receiver receiver = make({4 * kExtent});
   receiver.adopt(2, {kFirst}, 0);

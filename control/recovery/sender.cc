@@ -49,7 +49,7 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
     object.next_offset = 0;
     object.open = false;
     object.digest_reported = false;
-    if (done) bytes_held_ += object.layout.size_bytes;
+    if (done && !object.failed) bytes_held_ += object.layout.size_bytes;
   }
 }
 
@@ -102,7 +102,7 @@ void Sender::finish_or_report(ObjectId id) {
     ++done_;
     ++steps_;
     actions_.done.push_back(id);
-  } else if (may_give_ && !object.digest_reported) {
+  } else if (may_give_ && !object.digest_reported && !object.withdrawn) {
     object.digest_reported = true;
     actions_.digests.push_back(id);
   }
@@ -117,7 +117,7 @@ bool Sender::has_room(const LaneWork& work) const {
 std::optional<Sender::Part> Sender::take_next_part() {
   for (; cursor_ < objects_.end_id(); ++cursor_) {
     Object& object = objects_[cursor_];
-    if (object.done) continue;
+    if (object.done || object.withdrawn) continue;
     const Range rest{.offset = object.next_offset, .length = object.layout.size_bytes - object.next_offset};
     const std::vector<Range> run = object.given.missing(rest, 1);
     if (run.empty()) continue;
@@ -186,10 +186,10 @@ void Sender::extent_sent(const board::Event& event, LaneId lane) {
   if (!extent) return;
   // The peer has this extent by another lane, and will not list it for this one, which would hold it for
   // ever. The worker may have been told so before it opened the extent, and then does not remember.
-  if (object.done || object.at_peer.is_set(*extent)) {
+  if (object.done || object.withdrawn || object.at_peer.is_set(*extent)) {
     order({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
   }
-  if (object.done) return;
+  if (object.done || object.withdrawn) return;
   lanes_[lane].moved_ns = now_ns_;
   ++steps_;
   Placed* const placed = placed_at(object, range.offset);
@@ -247,7 +247,8 @@ std::optional<Sender::ObjectExtent> Sender::take_unknown() {
     const ObjectExtent next{.object = run.object, .extent = run.first++};
     if (run.first == run.end) unknown_.pop_front();
     objects_[next.object].unknown.clear(next.extent);
-    if (!objects_[next.object].ledger.map().is_set(next.extent)) return next;
+    const Object& object = objects_[next.object];
+    if (!object.withdrawn && !object.ledger.map().is_set(next.extent)) return next;
   }
   return std::nullopt;
 }

@@ -68,6 +68,9 @@ class Sender {
   // `lane`: the one whose worker at the peer has the rest of these extents, if the peer says so.
   void peer_needs(ObjectId object, std::optional<LaneId> lane, const std::vector<Range>& ranges);
   bool file_done(ObjectId object, uint64_t digest);  // false when there is no such file
+  // Nothing more of it is sent, whoever asks. It counts as neither done nor failed: that the peer says.
+  void withdraw(ObjectId object);
+  void failed(ObjectId object);  // there is nothing of it at the peer: it counts as done
   // The stream is another one: what was reported and not confirmed is reported again.
   void report_again();
 
@@ -84,7 +87,8 @@ class Sender {
 
   size_t objects() const { return objects_.size(); }
   ObjectId cursor() const { return cursor_; }  // objects before it are given to lanes in full
-  bool done(ObjectId object) const { return objects_[object].done; }
+  bool done(ObjectId object) const { return objects_[object].done; }  // or failed
+  bool withdrawn(ObjectId object) const { return objects_[object].withdrawn; }
   bool all_done() const { return done_ == objects_.size(); }
   bool digest_known(ObjectId object) const { return objects_[object].ledger.complete(); }
   uint64_t digest(ObjectId object) const { return objects_[object].ledger.digest(); }
@@ -115,6 +119,8 @@ class Sender {
     std::optional<uint64_t> peer_digest;
     bool open = false;  // at the dataplane
     bool digest_reported = false;
+    bool withdrawn = false;
+    bool failed = false;
     bool done = false;
   };
   struct Part {  // what a worker is given at a time
@@ -151,6 +157,7 @@ class Sender {
   static uint64_t never_sent_until(const Object& object, Range range);
   void report_sent(LaneId lane, Part* part, uint64_t end);
   void forget_placed(Object& object, Range range);
+  void tell_lanes_peer_has(ObjectId id, Range range);
   Placed* placed_at(Object& object, uint64_t offset);
 
   Options options_;

@@ -11,7 +11,7 @@ void Sender::check_invariants() const {
   size_t done = 0;
   for (ObjectId id; id < objects_.end_id(); ++id) {
     const Object& object = objects_[id];
-    held += object.done ? object.layout.size_bytes : object.at_peer.set_bytes();
+    if (!object.failed) held += object.done ? object.layout.size_bytes : object.at_peer.set_bytes();
     done += object.done ? 1 : 0;
     check_object(id);
   }
@@ -37,7 +37,7 @@ void Sender::check_object(ObjectId id) const {
   DCHECK(object.given.contains(object.at_peer), "what the peer has is not given to a lane");
   DCHECK(object.given.complete({.offset = 0, .length = object.next_offset}),
          "nothing is left to give before the next offset");
-  DCHECK(id >= cursor_ || object.done || object.given.complete(),
+  DCHECK(id >= cursor_ || object.done || object.withdrawn || object.given.complete(),
          "nothing is left to give of the objects before the cursor");
   DCHECK(object.placed.empty() || may_give_ || adopted_,
          "nothing is given before the peer has said what it has");
@@ -52,7 +52,8 @@ void Sender::check_object(ObjectId id) const {
     DCHECK(offset >= end_before || adopted_, "nothing is placed twice");
     end_before = placed.end;
   }
-  if (!object.done) return;
+  DCHECK(!object.failed || (object.withdrawn && object.done), "nothing is sent of what has failed");
+  if (!object.done || object.failed) return;
   // A worker that was found may still hold some of it.
   DCHECK(object.placed.empty() || adopted_, "what is done lies at no lane");
   DCHECK(object.ledger.complete() && object.peer_digest == object.ledger.digest(),

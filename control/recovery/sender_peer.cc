@@ -15,7 +15,6 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
   if (!objects_.contains(id) || objects_[id].done) return;
   Object& object = objects_[id];
   const uint32_t extent_bytes = object.layout.extent_bytes;
-  const bool lanes_may_hold = may_give_ || adopted_;
   for (const Range& told : ranges) {
     if (told.offset >= object.layout.size_bytes) continue;
     const Range range = object.at_peer.cut(told);
@@ -35,11 +34,16 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
     forget_placed(object, range);
     // A repair that a former control ordered may have sent an extent on a second lane. The peer lists the
     // extent for one of the two, and the other would hold it for ever.
-    for (LaneId lane; lanes_may_hold && range.length != 0 && lane < lanes_.end_id(); ++lane) {
-      order({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
-    }
+    tell_lanes_peer_has(id, range);
   }
   ++steps_;
+}
+
+void Sender::tell_lanes_peer_has(ObjectId id, Range range) {
+  const bool lanes_may_hold = may_give_ || adopted_;
+  for (LaneId lane; lanes_may_hold && range.length != 0 && lane < lanes_.end_id(); ++lane) {
+    order({.kind = board::CommandKind::kPeerHas, .lane = lane, .object = id, .range = range});
+  }
 }
 
 // Where the peer has a whole range, no worker there holds a part of it: its lane does not matter any more.
@@ -55,13 +59,18 @@ void Sender::forget_placed(Object& object, Range range) {
 void Sender::peer_said_all() {
   may_give_ = true;
   give_parts();
-  for (ObjectId id; id < objects_.end_id(); ++id) finish_or_report(id);
+  for (ObjectId id; id < objects_.end_id(); ++id) {
+    // Workers that were found may still have some of it.
+    if (objects_[id].withdrawn)
+      tell_lanes_peer_has(id, {.offset = 0, .length = objects_[id].layout.size_bytes});
+    finish_or_report(id);
+  }
 }
 
 void Sender::report_again() {
   for (ObjectId id; id < objects_.end_id(); ++id) {
     Object& object = objects_[id];
-    if (object.done) continue;
+    if (object.done || object.withdrawn) continue;
     for (const auto& [offset, placed] : object.placed) {
       if (placed.sent_end == offset) continue;
       actions_.sent.push_back({.object = id,
@@ -86,7 +95,7 @@ Sender::Placed* Sender::placed_at(Object& object, uint64_t offset) {
 // carried them, if that is known. What was never sent is not repaired: it comes in its turn. A peer that was
 // restarted does not know what was sent, and asks for all that it lacks.
 void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std::vector<Range>& ranges) {
-  if (!objects_.contains(id) || objects_[id].done) return;
+  if (!objects_.contains(id) || objects_[id].done || objects_[id].withdrawn) return;
   Object& object = objects_[id];
   for (const Range& told : ranges) {
     const Range range = object.at_peer.cut(told);
@@ -150,6 +159,27 @@ bool Sender::file_done(ObjectId id, uint64_t digest) {
   peer_has(id, {{.offset = 0, .length = object.layout.size_bytes}});
   finish_or_report(id);
   return true;
+}
+
+// Lanes drop what they have of it as if the peer had it.
+void Sender::withdraw(ObjectId id) {
+  Object& object = objects_[id];
+  if (object.done || std::exchange(object.withdrawn, true)) return;
+  object.placed.clear();
+  tell_lanes_peer_has(id, {.offset = 0, .length = object.layout.size_bytes});
+  give_parts();
+  ++steps_;
+}
+
+void Sender::failed(ObjectId id) {
+  withdraw(id);
+  Object& object = objects_[id];
+  if (object.done) return;
+  bytes_held_ -= object.at_peer.set_bytes();
+  object.failed = object.done = true;
+  ++done_;
+  ++steps_;
+  actions_.done.push_back(id);
 }
 
 }  // namespace sluice::recovery

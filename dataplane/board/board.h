@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 14;
+inline constexpr uint32_t kVersion = 15;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -153,6 +153,7 @@ enum class CommandKind : uint32_t {
   kQueryUnwritten = 8,  // as kQueryMissing, of bytes that are not on disk: also those of a write under way
   kPeerHas = 9,  // tx flow: the peer has these bytes, whoever sent them: hold none of their extents any more
   kSendPadded = 10,  // tx flow: send `tag` probes with `length` bytes of padding
+  kGiveUp = 11,      // rx flow: of these extents of object no part is held or wanted any more
 };
 
 struct Command {

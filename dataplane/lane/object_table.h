@@ -47,6 +47,9 @@ struct Object {
   void set_written(uint64_t number) {
     written[number / 64].fetch_or(1ULL << (number % 64), std::memory_order_relaxed);
   }
+  void set_all_written() {
+    for (uint64_t i = 0; i < extent_count() / 64 + 1; ++i) written[i].store(~0ULL, std::memory_order_relaxed);
+  }
   void clear_written(uint64_t number) {
     written[number / 64].fetch_and(~(1ULL << (number % 64)), std::memory_order_relaxed);
   }

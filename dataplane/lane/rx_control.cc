@@ -136,6 +136,18 @@ void RxSide::forget(const board::Command& c) {
     object->clear_written(n);
 }
 
+// What still comes of it is taken for what came before.
+void RxSide::give_up(const board::Command& c) {
+  Flow* const flow = flows_[c.flow].get();
+  Object* const object = flow == nullptr ? nullptr : resources_.objects.find(flow->config.session, c.object);
+  if (object == nullptr || !object->is(board::kObjectWrite)) return;  // it was closed, or not opened yet
+  object->set_all_written();
+  for (uint32_t i = flow->open.size(); i > 0; --i) {
+    Extent& e = extents_[flow->open.at(i - 1)];
+    if (e.object == object && e.state == RxExtentState::kFilling) release(e);
+  }
+}
+
 // A part of an extent came here, and the whole of it, as a repair, to another worker: the rest never comes.
 void RxSide::release_written_elsewhere() {
   for (Extent& e : extents_) {

@@ -35,6 +35,7 @@ class RxSide {
   bool close(uint32_t flow_slot, uint32_t tag);
   void query_missing(const board::Command& command);
   void forget(const board::Command& command);
+  void give_up(const board::Command& command);
 
   // A datagram whose header decoded. Counts what becomes of it.
   void on_data(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);

@@ -147,6 +147,9 @@ void Worker::obey(const board::Command& command, uint64_t now_ns) {
     case board::CommandKind::kForgetExtents:
       rx_.forget(command);
       break;
+    case board::CommandKind::kGiveUp:
+      rx_.give_up(command);
+      break;
     case board::CommandKind::kPeerHas:
       good = tx_.peer_has(command);
       break;
