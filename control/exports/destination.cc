@@ -108,6 +108,7 @@ struct DestinationFile::State {
   std::string place_now() const;
   Error elsewhere(ErrorCode code, const std::string& begin, const std::string& end) const;
   Status rename_to_final() const;
+  Status remove() const;  // what is unfinished, so that no loss of power brings it back
 };
 
 // The directory, for people who look for it under its own name and do not find the file there.
@@ -134,6 +135,7 @@ bool DestinationFile::direct() const { return state_->direct; }
 const std::string& DestinationFile::final_path() const { return state_->path; }
 
 std::string DestinationFile::name_path() const { return state_->name_path; }
+bool DestinationFile::has_name() const { return state_->committed; }
 void DestinationFile::keep() { state_->keep = true; }
 
 catalog::FileIdentity DestinationFile::identity() const {
@@ -171,6 +173,15 @@ Status DestinationFile::State::rename_to_final() const {
                  path + ": is a directory, which is never replaced; choose another name"};
   return storage_error(path, errno);
 }
+
+Status DestinationFile::State::remove() const {
+  if (still_named(directory.get(), temporary, fd.get()) &&
+      ::unlinkat(directory.get(), temporary.c_str(), 0) != 0 && errno != ENOENT)
+    return storage_error(path, errno);
+  return ::fsync(directory.get()) == 0 ? Status() : Status(storage_error(path, errno));
+}
+
+Status DestinationFile::drop() { return state_->remove(); }
 
 Status DestinationFile::finish() {
   State& s = *state_;
@@ -296,9 +307,16 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
   auto fd = create_temporary(at, state->temporary, temporary_path, *reserved_);
   if (!fd) return fd.error();
   state->fd = std::move(*fd);  // from here the destructor removes it
-  if (const uint64_t free_bytes = free_bytes_of(at); needed_bytes > free_bytes)
-    return no_space(state->path, needed_bytes, free_bytes);
-  if (auto status = allocate(state->fd.get(), needed_bytes, state->path); !status) return status.error();
+  Status room;
+  if (const uint64_t free_bytes = free_bytes_of(at); needed_bytes > free_bytes) {
+    room = no_space(state->path, needed_bytes, free_bytes);
+  } else {
+    room = allocate(state->fd.get(), needed_bytes, state->path);
+  }
+  if (!room) {
+    (void)state->remove();  // the destructor tries again
+    return room.error();
+  }
   state->direct = make_direct(state->fd.get());
   state->under_way = Reserved::add_path(reserved_, state->absolute());
   return DestinationFile(std::move(state));

@@ -47,6 +47,18 @@ TEST_P(DestinationTest, AnAbandonedDestinationLeavesNothing) {
   EXPECT_EQ(entries("data"), before);
 }
 
+TEST_P(DestinationTest, OneThatIsDroppedIsGoneWhoeverHoldsIt) {
+  const size_t before = entries("data");
+  auto file = exports_.create_destination(spec("data/new"));
+  ASSERT_TRUE(file);
+  fill(*file, "hello");
+  ASSERT_TRUE(file->drop());
+  EXPECT_EQ(entries("data"), before);
+  write(root_ / "data/.new.sluice-part", "of somebody else");
+  ASSERT_TRUE(file->drop());
+  EXPECT_EQ(read(root_ / "data/.new.sluice-part"), "of somebody else");
+}
+
 TEST_P(DestinationTest, ATemporaryFileThatBecameAnotherIsLeftAlone) {
   {
     auto file = exports_.create_destination(spec("data/new"));

@@ -61,8 +61,10 @@ class DestinationFile {
   bool direct() const;
   const std::string& final_path() const;  // absolute, for people
   std::string name_path() const;          // absolute, the bytes of the name: for reopen_destination
+  bool has_name() const;                  // its final one
   catalog::FileIdentity identity() const;
-  void keep();  // the file stays when this object goes: its session goes on later
+  Status drop();  // removes the unfinished file, so that no loss of power brings it back
+  void keep();    // the file stays when this object goes: its session goes on later
   // fdatasync, and once the directory, so that the file is found after a loss of power. An error means:
   // nothing since the last good one is durable.
   Status sync();
