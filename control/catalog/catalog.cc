@@ -9,10 +9,17 @@ bool same_file(const FileIdentity& one, const FileIdentity& other) {
          may_be(one.birth_ns, other.birth_ns);
 }
 
+void File::note_failed(const std::vector<FailedName>& names_known, Failure failure) {
+  missing = {.failed = names(), .left_out = 0, .names = names_known};
+  if (missing.names.size() > kFailuresKept) missing.names.resize(kFailuresKept);
+  if (missing.names.size() > names()) missing.names.resize(names());
+  if (!packed()) missing.names = {{.path = name, .failure = failure}};
+}
+
 FileId Catalog::add(File file) {
   const uint64_t size_bytes = file.size_bytes;
   bytes_total_ += size_bytes;
-  names_ += file.packed() ? file.pack.members : 1;
+  names_ += file.names();
   has_packs_ = has_packs_ || file.packed();
   const FileId id = files_.push_back(std::move(file));
   objects_.push_back({.first_file = id, .file_count = 1, .size_bytes = size_bytes});

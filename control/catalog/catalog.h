@@ -47,6 +47,7 @@ enum class FileState : uint8_t {
   kOpen,       // bytes are missing, or not all of them are durable
   kFinishing,  // complete and synced: it gets its final name, or has it
   kDone,       // durable under its final name
+  kFailed,     // given up: nothing of it has a name, and nothing unfinished is to be left
 };
 
 enum class FileKind : uint8_t {
@@ -60,7 +61,6 @@ inline constexpr uint8_t kFileKinds = 3;
 struct Pack {
   uint32_t members = 0;
   std::shared_ptr<const std::string> list;  // at the source: of what it is made (tree::to_bytes)
-  Shortfall missing;                        // at the destination
 };
 
 struct File {
@@ -84,8 +84,13 @@ struct File {
   bool verify = false;  // destination: read again, too, because an operator asked for that
   FileKind kind = FileKind::kFile;
   Pack pack;
+  Shortfall missing;  // of its names, at the destination
 
   bool packed() const { return kind != FileKind::kFile; }
+  bool failed() const { return state == FileState::kFailed; }
+  uint32_t names() const { return packed() ? pack.members : 1; }
+  // None of its names arrives. `names`: those of a pack, as far as they are known.
+  void note_failed(const std::vector<FailedName>& names, Failure failure);
 };
 
 struct Object {
@@ -109,6 +114,12 @@ class Catalog {
     return has_packs_ ? std::min(objects, kOpenWithPacksMax) : objects;
   }
   uint64_t names() const { return names_; }  // files, and what is in packs
+  uint32_t objects_failed() const {
+    const auto failed = [](const File& file) { return file.failed(); };
+    return static_cast<uint32_t>(std::count_if(files_.begin(), files_.end(), failed));
+  }
+  // Where there is more than one name, one that fails does not end the transfer.
+  bool may_fail_in_part() const { return names_ > 1; }
   const Object& object(ObjectId object) const { return objects_[object]; }
   const File& file(FileId file) const { return files_[file]; }
   File& file(FileId file) { return files_[file]; }

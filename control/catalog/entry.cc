@@ -20,6 +20,7 @@ constexpr std::string_view kFailureTexts[] = {
     "could not be written at the destination",
     "was damaged between the nodes' memories",
     "failed",
+    "did not fit into the destination's file system; free some space",
 };
 static_assert(std::size(kFailureTexts) == kFailures);
 
@@ -27,7 +28,8 @@ static_assert(std::size(kFailureTexts) == kFailures);
 
 std::string_view failure_text(Failure failure) {
   const auto i = static_cast<size_t>(failure);
-  return i < std::size(kFailureTexts) ? kFailureTexts[i] : kFailureTexts[kFailures - 1];
+  return i < std::size(kFailureTexts) ? kFailureTexts[i]
+                                      : kFailureTexts[static_cast<size_t>(Failure::kOther)];
 }
 
 Failure failure_of(uint32_t number) {

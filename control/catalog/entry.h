@@ -32,8 +32,9 @@ enum class Failure : uint8_t {
   kUnwritable,  // the destination's file system said no
   kDamaged,     // its bytes are not those that its source summed
   kOther,
+  kNoSpace,  // the destination's file system is full
 };
-inline constexpr uint8_t kFailures = 11;
+inline constexpr uint8_t kFailures = 12;
 std::string_view failure_text(Failure failure);  // for people
 Failure failure_of(uint32_t number);             // kOther: a later version's
 

@@ -248,9 +248,9 @@ std::string encode(const catalog::File& file) {
   to.set_kind(static_cast<uint32_t>(file.kind));
   to.set_members(file.pack.members);
   if (file.pack.list) to.set_list(*file.pack.list);
-  to.set_failed(file.pack.missing.failed);
-  to.set_left_out(file.pack.missing.left_out);
-  for (const catalog::FailedName& name : file.pack.missing.names) {
+  to.set_failed(file.missing.failed);
+  to.set_left_out(file.missing.left_out);
+  for (const catalog::FailedName& name : file.missing.names) {
     peer::FailedName* const one = to.add_failures();
     one->set_path(name.path);
     one->set_failure(static_cast<uint32_t>(name.failure));
@@ -300,11 +300,11 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
   FileRecord from;
   if (!from.ParseFromString(bytes) || !FileRecord::State_IsValid(from.state())) return std::nullopt;
   if (from.kind() >= catalog::kFileKinds) return std::nullopt;
-  catalog::Pack pack{.members = from.members(), .list = nullptr, .missing = {}};
-  pack.missing = {.failed = from.failed(), .left_out = from.left_out(), .names = {}};
+  catalog::Pack pack{.members = from.members(), .list = nullptr};
+  catalog::Shortfall missing{.failed = from.failed(), .left_out = from.left_out(), .names = {}};
   if (!from.list().empty()) pack.list = std::make_shared<const std::string>(from.list());
   for (const peer::FailedName& name : from.failures())
-    pack.missing.names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
+    missing.names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
   return catalog::File{.name = from.name(),
                        .shown = from.shown(),
                        .path = from.path(),
@@ -323,7 +323,8 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .suspect = from.suspect(),
                        .verify = from.verify(),
                        .kind = static_cast<catalog::FileKind>(from.kind()),
-                       .pack = std::move(pack)};
+                       .pack = std::move(pack),
+                       .missing = std::move(missing)};
 }
 
 }  // namespace sluice::journal

@@ -73,7 +73,7 @@ TEST(JournalCodec, AFailureOfALaterVersionIsAny) {
   FileRecord row;
   ASSERT_TRUE(row.ParseFromString(encode(sample_file("name"))));
   row.mutable_failures(0)->set_failure(catalog::kFailures);
-  EXPECT_EQ(decode_file(row.SerializeAsString())->pack.missing.names[0].failure, catalog::Failure::kOther);
+  EXPECT_EQ(decode_file(row.SerializeAsString())->missing.names[0].failure, catalog::Failure::kOther);
 }
 
 TEST(JournalCodec, WhatIsNotSetComesBackUnset) {

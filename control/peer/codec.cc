@@ -5,6 +5,8 @@
 
 #include <charconv>
 
+#include "control/peer/failed_names.h"
+
 namespace sluice::peer {
 namespace {
 
@@ -158,18 +160,6 @@ void put(const transfer::FileDigest& m, PeerMessage* wire) {
   to->set_digest(m.digest);
 }
 
-void put(const transfer::FileDone& m, PeerMessage* wire) {
-  wire->mutable_file_done()->set_object(m.object.value());
-  wire->mutable_file_done()->set_digest(m.digest);
-  wire->mutable_file_done()->set_failed(m.missing.failed);
-  wire->mutable_file_done()->set_left_out(m.missing.left_out);
-  for (const catalog::FailedName& name : m.missing.names) {
-    FailedName* const one = wire->mutable_file_done()->add_failures();
-    one->set_path(name.path);
-    one->set_failure(static_cast<uint32_t>(name.failure));
-  }
-}
-
 void put(const transfer::SessionDone& m, PeerMessage* wire) {
   wire->mutable_session_done()->set_files(m.files);
   wire->mutable_session_done()->set_bytes(m.bytes);
@@ -300,17 +290,6 @@ transfer::Need take(const Need& m) {
           .lane = m.has_lane() ? std::optional(LaneId(m.lane())) : std::nullopt};
 }
 
-transfer::FileDone take(const FileDone& m) {
-  transfer::FileDone done{.object = ObjectId(m.object()),
-                          .digest = m.digest(),
-                          .missing = {.failed = m.failed(), .left_out = m.left_out(), .names = {}}};
-  for (const FailedName& name : m.failures()) {
-    if (done.missing.names.size() == catalog::kFailuresKept) break;
-    done.missing.names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
-  }
-  return done;
-}
-
 }  // namespace
 
 PeerMessage to_wire(const transfer::Message& message) {
@@ -360,6 +339,8 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
           .node = wire.pause().node(), .place = wire.pause().place(), .places = wire.pause().places()};
     case PeerMessage::kRateLimit:
       return transfer::RateLimit{.rate_bps = wire.rate_limit().rate_bps()};
+    case PeerMessage::kObjectFailed:
+      return take(wire.object_failed());
     case PeerMessage::kNamesRequest:  // of a call that carries no session (names_codec.h)
     case PeerMessage::kNamesPage:
     case PeerMessage::kNamesMore:

@@ -22,6 +22,7 @@ template <> struct Count<transfer::Failure> : Fields<2> {};
 template <> struct Count<transfer::Heartbeat> : Fields<0> {};
 template <> struct Count<transfer::Hello> : Fields<9> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
+template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
 template <> struct Count<transfer::OfferedFile> : Fields<7> {};
 template <> struct Count<transfer::PartitionDone> : Fields<2> {};
@@ -131,6 +132,8 @@ inline std::vector<Message> sample_messages() {
       Failure{.code = 17, .message = "this node has no free flow slot(s): try again later"},
       Pause{.node = "beta", .place = 3, .places = 5},
       RateLimit{.rate_bps = 1ULL << 42},
+      ObjectFailed{.object = ObjectId(6),
+                   .names = {{.path = "b/\xff", .failure = catalog::Failure::kNoSpace}}},
   };
 }
 

@@ -1,10 +1,14 @@
 // The files of a destination: created, found again after a restart, synced, finished, named.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 
 #include "control/exports/beneath.h"
 #include "control/exports/read_back.h"
 #include "control/runtime/transfer_files.h"
+#include "control/transfer/failures.h"
 
 namespace sluice::runtime {
 namespace {
@@ -17,33 +21,51 @@ struct Created {
   std::vector<catalog::File> files;
 };
 
-// Creates all files, or none: those made before an error are removed by their destructors.
+Result<exports::DestinationFile> create_file(const exports::Exports& exports, const catalog::File& file,
+                                             const transfer::CreateFiles& wanted) {
+  exports::DestinationSpec spec = spec_of(file);
+  spec.path = wanted.destination;
+  spec.is_directory = wanted.into_directory;
+  if (const size_t slash = file.name.rfind('/'); slash != std::string::npos) {
+    Result<std::string> directory =
+        exports.make_directories_for(wanted.destination, file.name.substr(0, slash));
+    if (!directory) return directory.error();
+    spec.path = std::move(*directory);
+  }
+  return exports.create_destination(spec);
+}
+
+// All files, or, in part, those that can be. Those made before an error are removed by their destructors.
 Result<Created> create_files(const exports::Exports& exports, const transfer::CreateFiles& wanted) {
   Created created{.open = {}, .files = wanted.files};
+  std::string path;  // of the directory, where they are or may be several
+  const bool packed = std::any_of(created.files.begin(), created.files.end(),
+                                  [](const catalog::File& file) { return file.packed(); });
+  if (wanted.in_part || packed) {
+    const Result<exports::DestinationTree> tree = exports.open_destination_tree(wanted.destination);
+    if (!tree) return tree.error();
+    path = tree->path;
+  }
   for (catalog::File& file : created.files) {
+    created.open.push_back(nullptr);
     if (file.packed()) {
-      const Result<exports::DestinationTree> tree = exports.open_destination_tree(wanted.destination);
-      if (!tree) return tree.error();
-      file.path = tree->path;
-      file.shown = fmt::format("{} ({} names)", exports::printable(tree->path), file.pack.members);
-      created.open.push_back(nullptr);
+      file.path = path;
+      file.shown = fmt::format("{} ({} names)", exports::printable(path), file.pack.members);
       continue;
     }
-    exports::DestinationSpec spec = spec_of(file);
-    spec.path = wanted.destination;
-    spec.is_directory = wanted.into_directory;
-    if (const size_t slash = file.name.rfind('/'); slash != std::string::npos) {
-      Result<std::string> directory =
-          exports.make_directories_for(wanted.destination, file.name.substr(0, slash));
-      if (!directory) return directory.error();
-      spec.path = std::move(*directory);
+    Result<exports::DestinationFile> one = create_file(exports, file, wanted);
+    if (!one && !(wanted.in_part && transfer::concerns_one_file(one.error().code))) return one.error();
+    if (!one) {
+      file.shown = exports::printable(path + "/" + file.name);
+      file.note_failed({}, transfer::failure_at_destination(one.error().code));
+      file.state = catalog::FileState::kFailed;
+      spdlog::warn("{}; all else goes on", one.error().message);
+      continue;
     }
-    Result<exports::DestinationFile> one = exports.create_destination(spec);
-    if (!one) return one.error();
     file.shown = one->final_path();
     file.path = one->name_path();
     file.identity = one->identity();
-    created.open.push_back(std::make_shared<exports::DestinationFile>(std::move(*one)));
+    created.open.back() = std::make_shared<exports::DestinationFile>(std::move(*one));
   }
   return created;
 }
@@ -56,6 +78,12 @@ struct Found {
 // What is held here from now on, no other transfer can take. The dataplane may still have it: then it is
 // away.
 Found find_again(const exports::Exports& exports, const catalog::File& file) {
+  if (file.failed()) {
+    // A volume that went back in time has it again; the destructor removes it.
+    if (file.identity.inode != 0 && !file.packed())
+      (void)exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
+    return {};
+  }
   // What was in memory is gone, whatever of it has a name already.
   if (file.packed())
     return {.what = file.state == catalog::FileState::kDone ? Recovered::kNamed : Recovered::kAway,
@@ -197,11 +225,26 @@ void TransferFiles::perform(const transfer::FinishObject& effect) {
 void TransferFiles::perform(const transfer::NameObject& effect) {
   if (file(effect.object).packed()) return name_pack(effect.object);
   Destination file = destination(effect.object);
+  services_->pool.run([file] { return file ? file->commit() : Status(); },
+                      [self = shared_from_this(), effect](Status status) {
+                        const Destination& named = self->destination(effect.object);
+                        const bool given = status || (named && named->has_name());
+                        if (status) self->let_go(effect.object);
+                        self->post(transfer::ObjectNamed{
+                            .object = effect.object, .status = std::move(status), .given = given});
+                      });
+}
+
+void TransferFiles::perform(const transfer::DropFile& effect) {
+  packs_.erase(effect.object);
   services_->pool.run(
-      [file] { return file ? file->commit() : Status(); },
+      [file = std::exchange(destination(effect.object), nullptr)]() mutable {
+        const Status status = file ? file->drop() : Status();
+        file.reset();
+        return status;
+      },
       [self = shared_from_this(), effect](Status status) {
-        if (status) self->let_go(effect.object);
-        self->post(transfer::ObjectNamed{.object = effect.object, .status = std::move(status)});
+        self->post(transfer::FileDropped{.object = effect.object, .status = std::move(status)});
       });
 }
 

@@ -93,11 +93,13 @@ void TransferFiles::finish_pack(ObjectId object) {
 void TransferFiles::name_pack(ObjectId object) {
   const auto pack = packs_.find(object);
   if (pack == packs_.end() || !pack->second.unpacker)
-    return post(transfer::ObjectNamed{.object = object, .status = not_in_memory(), .missing = {}});
+    return post(
+        transfer::ObjectNamed{.object = object, .status = not_in_memory(), .given = false, .missing = {}});
   const std::shared_ptr<exports::Unpacker> unpacker = pack->second.unpacker;
   services_->pool.run([unpacker] { return unpacker->commit(); },
                       [self = shared_from_this(), object, unpacker](Status status) {
-                        transfer::ObjectNamed named{.object = object, .status = std::move(status)};
+                        transfer::ObjectNamed named{
+                            .object = object, .status = std::move(status), .given = true, .missing = {}};
                         if (named.status) {
                           named.missing = unpacker->missing();
                           self->packs_.erase(object);

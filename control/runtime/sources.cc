@@ -197,21 +197,25 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
   return gathering.finish();
 }
 
-Result<OpenSources> reopen_sources(const exports::Exports& exports, OpenSources sources) {
+ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources) {
+  ReopenedSources all{.open = sources.open, .failed = {}};
   for (size_t i = 0; i < sources.files.size(); ++i) {
     const catalog::File& known = sources.files[i];
-    if (known.path.empty() || known.packed() || sources.open[i]) continue;
+    if (known.path.empty() || known.packed() || known.failed() || sources.open[i]) continue;
+    const ObjectId object(static_cast<uint32_t>(i));
     Result<exports::SourceFile> opened = exports.open_source(known.path);
-    if (!opened) return opened.error();
-    if (opened->size != known.size_bytes || opened->mtime_ns != known.mtime_ns ||
-        !catalog::same_file(opened->identity, known.identity)) {
-      return Error{
-          ErrorCode::kIntegrity,
-          known.shown + ": changed since the transfer began: nothing of it is stored, send it again"};
+    if (!opened) {
+      all.failed.emplace_back(object, opened.error());
+    } else if (opened->size != known.size_bytes || opened->mtime_ns != known.mtime_ns ||
+               !catalog::same_file(opened->identity, known.identity)) {
+      all.failed.emplace_back(
+          object, Error{ErrorCode::kIntegrity, known.shown + ": changed since the transfer began: nothing of "
+                                                             "it is stored, send it again"});
+    } else {
+      all.open[i] = std::make_shared<exports::SourceFile>(std::move(*opened));
     }
-    sources.open[i] = std::make_shared<exports::SourceFile>(std::move(*opened));
   }
-  return sources;
+  return all;
 }
 
 }  // namespace sluice::runtime

@@ -38,8 +38,13 @@ struct OpenSources {
 // source.
 Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                                  const selection::Selection& selection);
+
+struct ReopenedSources {
+  std::vector<std::shared_ptr<exports::SourceFile>> open;
+  std::vector<std::pair<ObjectId, Error>> failed;
+};
 // Opens those that are not open; each must be the file that is known: otherwise kIntegrity.
-Result<OpenSources> reopen_sources(const exports::Exports& exports, OpenSources sources);
+ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources);
 
 // "memory:10G" -> bytes; nothing when the source is a path; kUsage when the size is wrong.
 Result<std::optional<uint64_t>> parse_memory_source(std::string_view source);

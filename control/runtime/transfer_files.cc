@@ -68,10 +68,9 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
       [services = services_, known = std::move(known)]() mutable {
         return reopen_sources(services->exports, std::move(known));
       },
-      [self = shared_from_this()](Result<OpenSources> opened) {
-        if (!opened) return self->post(transfer::SourcesReopened{opened.error()});
-        self->sources_ = std::move(opened->open);
-        self->post(transfer::SourcesReopened{});
+      [self = shared_from_this()](ReopenedSources reopened) {
+        self->sources_ = std::move(reopened.open);
+        self->post(transfer::SourcesReopened{std::move(reopened.failed)});
       });
 }
 

@@ -55,6 +55,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   void perform(const transfer::FinishObject& effect);
   void perform(const transfer::ReadBackObject& effect);
   void perform(const transfer::NameObject& effect);
+  void perform(const transfer::DropFile& effect);
   // Of both
   void perform(const transfer::ReleaseFiles& effect);
 

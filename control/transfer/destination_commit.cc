@@ -10,7 +10,7 @@ namespace sluice::transfer {
 
 // Takes what was written until now. A file that is not open yet will be due again.
 void DestinationEnd::begin_sync(ObjectId object, Effects& out) {
-  if (!files_.held(object) || receiver_->begin_sync(object) == 0) return;
+  if (failing_.contains(object) || !files_.held(object) || receiver_->begin_sync(object) == 0) return;
   if (files_.discards()) {  // as certain as it will ever be; the journal need not know
     (void)receiver_->sync_succeeded(object);
     report_durable(object, out);
@@ -34,7 +34,9 @@ Status DestinationEnd::commit(ObjectId object, CommitEvent event, const Status& 
       return {};
     case CommitAction::kForget: {
       const Error error = sync_errors_.extract(object).mapped();
-      if (!receiver_->sync_failed(object)) return error;
+      if (!receiver_->sync_failed(object)) {
+        if (Status failed = fail(object, error, out); !failed) return failed;
+      }
       return follow_receiver(out);
     }
     case CommitAction::kJournal:
@@ -133,18 +135,21 @@ Status DestinationEnd::named(ObjectId object, Effects& out) {
   receiver_->set_done(object, receiver_->digest(object));
   for (catalog::File& file : files_.catalog().files_of(object)) file.digest = receiver_->digest(object);
   files_.done(object, out);
-  const catalog::Pack& pack = catalog().files_of(object).front().pack;
-  say(FileDone{.object = object, .digest = receiver_->digest(object), .missing = pack.missing}, out);
-  if (last_due_ && !waits_for_others(*last_due_)) {
-    const ObjectId last = *std::exchange(last_due_, std::nullopt);
-    if (Status status = commit(last, CommitEvent::kFinishDue, {}, out); !status) return status;
-  }
+  const catalog::Shortfall& missing = catalog().files_of(object).front().missing;
+  say(FileDone{.object = object, .digest = receiver_->digest(object), .missing = missing}, out);
   return follow_receiver(out);
+}
+
+Status DestinationEnd::last_pack_due(Effects& out) {
+  if (!last_due_ || waits_for_others(*last_due_)) return {};
+  const ObjectId last = *std::exchange(last_due_, std::nullopt);
+  if (failing_.contains(last)) return {};
+  return commit(last, CommitEvent::kFinishDue, {}, out);
 }
 
 // Once more, of a pack that is done: who lost the connection may not have heard of it.
 void DestinationEnd::say_missing(ObjectId object, Effects& out) const {
-  const catalog::Shortfall& missing = catalog().files_of(object).front().pack.missing;
+  const catalog::Shortfall& missing = catalog().files_of(object).front().missing;
   if (missing.names.empty()) return;
   say(FileDone{.object = object, .digest = receiver_->digest(object), .missing = missing}, out);
 }
@@ -163,14 +168,19 @@ bool DestinationEnd::waits_for_others(ObjectId object) const {
 
 Status DestinationEnd::on(const FilesCreated& event, Effects& out) {
   Status status = files_.on(event, out);
-  if (status && !receiver_) make_receiver();
-  return status;
+  if (!status || receiver_) return status;
+  make_receiver();
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    if (catalog().files_of(ObjectId(i)).front().failed()) receiver_->failed(ObjectId(i));
+  }
+  return {};
 }
 
 Status DestinationEnd::on(const FilesRecovered& event, Effects& out) {
   interrupted_ = true;
   for (uint32_t i = 0; i < event.objects.size(); ++i) {
     const ObjectId object(i);
+    if (catalog().files_of(object).front().failed()) continue;
     const bool named = event.objects[object] == Recovered::kNamed;
     if (receiver_->done(object) && !named && !files_.discards()) note_lost(object, out);
     if (event.objects[object] == Recovered::kHeld) distrust(object);
@@ -183,7 +193,9 @@ Status DestinationEnd::on(const FilesRecovered& event, Effects& out) {
 
 Status DestinationEnd::on(const FileRecreated& event, Effects& out) {
   if (event.identity) receiver_->begin_anew(event.object);
-  return files_.on(event, out);
+  const Status status = files_.on(event, out);
+  if (catalog().files_of(event.object).front().failed()) receiver_->failed(event.object);
+  return status;
 }
 
 Status DestinationEnd::on(const ObjectSynced& event, Effects& out) {
@@ -205,7 +217,13 @@ Status DestinationEnd::on(const ObjectFinished& event, Effects& out) {
 Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
   pending_.answered();
   for (catalog::File& file : files_.catalog().files_of(event.object)) {
-    file.pack.missing = event.missing;
+    file.missing = event.missing;
+  }
+  if (!event.status && !event.given && !files_.halted() && catalog().may_fail_in_part() &&
+      !catalog().packed(event.object)) {
+    (void)commit(event.object, CommitEvent::kBad, event.status, out);
+    if (Status failed = fail(event.object, event.status.error(), out); !failed) return failed;
+    return follow_receiver(out);
   }
   return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);
 }
@@ -214,6 +232,11 @@ Status DestinationEnd::on(const JournalWritten& event, Effects& out) {
   if (event.entry == Entry::kAnew) return files_.on(event, out);
   pending_.answered();
   if (event.entry == Entry::kNoted) return {};
+  if (event.entry == Entry::kFailed) {
+    --failed_unsaid_;
+    if (event.status) say_failed(event.object, out);
+    return event.status;
+  }
   const bool needed = event.entry == Entry::kExtents || event.entry == Entry::kFinishing;
   if (!event.status && !needed) out.log(LogLevel::kWarn, event.status.error().message);
   return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);

@@ -33,6 +33,10 @@ Result<DestinationEnd> DestinationEnd::restore(const Settings& settings, const A
   for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
     const ObjectId object(i);
     const catalog::File& file = end.catalog().files_of(object).front();
+    if (file.failed()) {
+      end.receiver_->failed(object);
+      end.files_.mark_failed(object);
+    }
     if (file.state != catalog::FileState::kDone) continue;
     end.receiver_->set_done(object, file.digest);
     end.commits_[object].found_named();
@@ -101,6 +105,10 @@ void DestinationEnd::send_states(Effects& out) const {
   if (limit_was_set_) say(RateLimit{.rate_bps = limit_bps_}, out);
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     const ObjectId object(i);
+    if (catalog().files_of(object).front().failed()) {
+      say_failed(object, out);
+      continue;
+    }
     if (receiver_->done(object) && !lost_objects_.contains(object)) {
       say(ObjectState{.object = object, .done = true, .digest = receiver_->digest(object)}, out);
       say_missing(object, out);
@@ -122,6 +130,7 @@ void DestinationEnd::attempt_over() {
   pending_.check_none();
   for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
   last_due_.reset();
+  failing_.clear();
   stream_ = nullptr;
   files_.attempt_over();
 }
@@ -138,6 +147,10 @@ Status DestinationEnd::on_message(const Message& message, uint64_t /*now_ns*/, E
     if (receiver_->file_digest(digest->object, {.size_bytes = digest->size_bytes, .digest = digest->digest}))
       return follow_receiver(out);
     return Error{ErrorCode::kIncompatible, "the peer sends the digest of no file, or of another size"};
+  }
+  if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
+    const Status status = on(*failed);
+    return status ? follow_receiver(out) : status;
   }
   if (std::holds_alternative<SessionDone>(message)) {
     peer_ended_ = true;
@@ -165,12 +178,16 @@ Status DestinationEnd::on(const FlowEvent& event, Effects& out) {
 Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
   const int error = static_cast<int>(event.value);
   const ObjectId object(event.object);
+  if (receiver_->done(object)) return {};  // of a file that was given up
   journal_suspect(object, Entry::kNoted, out);
-  if (error == ENOSPC || error == EDQUOT) {
-    return Error{ErrorCode::kNoSpace, catalog().shown(object) + ": the file system became full: free space"};
-  }
-  return Error{ErrorCode::kStorage, fmt::format("{}: writing at byte {} failed: {}: check the disk",
-                                                catalog().shown(object), event.offset, std::strerror(error))};
+  const Error what =
+      error == ENOSPC || error == EDQUOT
+          ? Error{ErrorCode::kNoSpace, catalog().shown(object) + ": the file system became full: free space"}
+          : Error{ErrorCode::kStorage,
+                  fmt::format("{}: writing at byte {} failed: {}: check the disk", catalog().shown(object),
+                              event.offset, std::strerror(error))};
+  if (Status status = fail(object, what, out); !status) return status;
+  return follow_receiver(out);
 }
 
 Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
@@ -191,6 +208,7 @@ Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
 
 Status DestinationEnd::follow_receiver(Effects& out) {
   if (stream_ == nullptr) return {};  // between attempts it wants nothing that is still right later
+  give_up_failing(out);
   recovery::Receiver::Actions wants = receiver_->take_actions();
   for (const recovery::LaneCommand& command : wants.commands) out.add(CommandLane{stream_->leg(), command});
   for (recovery::Need& need : wants.needs) {
@@ -200,6 +218,7 @@ Status DestinationEnd::follow_receiver(Effects& out) {
   }
   for (const ObjectId object : wants.syncs) begin_sync(object, out);
   for (const ObjectId object : wants.finished) {
+    if (failing_.contains(object)) continue;
     if (waits_for_others(object)) {
       last_due_ = object;
       continue;
@@ -207,8 +226,10 @@ Status DestinationEnd::follow_receiver(Effects& out) {
     const Status status = commit(object, CommitEvent::kFinishDue, {}, out);
     if (!status) return status;
   }
-  if (!wants.differ.empty()) return differs(wants.differ.front());
-  return {};
+  for (const ObjectId object : wants.differ) {
+    if (Status status = fail(object, differs(object), out); !status) return status;
+  }
+  return last_pack_due(out);
 }
 
 Error DestinationEnd::differs(ObjectId object) const {
@@ -222,11 +243,13 @@ Error DestinationEnd::differs(ObjectId object) const {
 // ---- what it knows -----------------------------------------------------------------------------
 
 uint64_t DestinationEnd::bytes_done(ObjectId object) const {
+  if (catalog().files_of(object).front().failed()) return 0;
   return receiver_->done(object) ? catalog().object(object).size_bytes
                                  : receiver_->written(object).set_bytes();
 }
 
 std::optional<uint64_t> DestinationEnd::digest(ObjectId object) const {
+  if (catalog().files_of(object).front().failed()) return std::nullopt;
   if (!receiver_->done(object) && !receiver_->written(object).complete()) return std::nullopt;
   return receiver_->digest(object);
 }

@@ -61,10 +61,11 @@ class DestinationEnd {
   Status on(const ObjectFinished& event, Effects& out);
   Status on(const ObjectReadBack& event, Effects& out);
   Status on(const ObjectNamed& event, Effects& out);
+  Status on(const FileDropped& event, Effects& out);
   Status on(const JournalWritten& event, Effects& out);
 
   // ---- what it knows ----
-  bool complete() const { return receiver_ && receiver_->all_done(); }
+  bool complete() const { return receiver_ && receiver_->all_done() && failed_unsaid_ == 0; }
   // A file that had its name before a restart, and is not found there any more.
   const std::optional<Error>& lost() const { return lost_; }
   bool peer_ended() const { return peer_ended_; }
@@ -93,6 +94,13 @@ class DestinationEnd {
   void report_durable(ObjectId object, Effects& out);
   void say_missing(ObjectId object, Effects& out) const;
   Status named(ObjectId object, Effects& out);
+  Status last_pack_due(Effects& out);
+  // destination_failures.cc
+  Status fail(ObjectId object, const Error& error, Effects& out);
+  Status on(const ObjectFailed& failed);
+  void give_up_failing(Effects& out);
+  void give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out);
+  void say_failed(ObjectId object, Effects& out) const;
   bool waits_for_others(ObjectId object) const;
   Error differs(ObjectId object) const;
   Status extent_failed(const board::Event& event, Effects& out);
@@ -117,6 +125,13 @@ class DestinationEnd {
   std::map<ObjectId, uint64_t> read_crcs_;  // of files that are read back before they get their names
   std::optional<ObjectId> last_due_;        // the last pack, complete before the others were done
   std::set<ObjectId> lost_objects_;
+  struct Failing {
+    std::vector<catalog::FailedName> names;
+    bool dropping = false;  // its unfinished file is being removed
+  };
+  // They are given up once nothing of them is under way, in this attempt or, found out again, in the next.
+  std::map<ObjectId, Failing> failing_;
+  uint32_t failed_unsaid_ = 0;  // the journal is told first
   std::optional<Error> lost_;
   uint64_t steps_ = 0;
   Pending pending_;

@@ -111,10 +111,21 @@ TEST_F(Receiving, EventsOfNoObjectAndNoExtentAreIgnored) {
 
 TEST_F(Receiving, BytesThatDifferFromTheDigestAreNotStored) {
   arrive(1, ExtentId(0));
-  const Status status = hear(FileDigest{.object = ObjectId(1), .size_bytes = 10, .digest = 1});
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, ErrorCode::kIntegrity);
-  EXPECT_TRUE(asked<FinishObject>().empty());
+  (void)out_.drain();
+  ASSERT_TRUE(hear(FileDigest{.object = ObjectId(1), .size_bytes = 10, .digest = 1})) << "all else goes on";
+  ASSERT_TRUE(end_->on(Tick{}, 2, out_));
+  size_t dropped = 0;
+  for (const Effect& effect : out_.drain()) {
+    EXPECT_FALSE(std::holds_alternative<FinishObject>(effect));
+    dropped += std::holds_alternative<DropFile>(effect) ? 1 : 0;
+  }
+  EXPECT_EQ(dropped, 1U);
+  ASSERT_TRUE(end_->on(FileDropped{.object = ObjectId(1)}, out_));
+  const std::vector<WriteJournal> noted = asked<WriteJournal>();
+  ASSERT_EQ(noted.size(), 1U);
+  EXPECT_EQ(noted.front().durability, Durability::kPower) << "a restart must not make it anew";
+  EXPECT_EQ(end_->catalog().files_of(ObjectId(1)).front().missing.names.front().failure,
+            catalog::Failure::kDamaged);
 }
 
 TEST_F(Receiving, ADigestBeforeTheBytesWaitsForThem) {

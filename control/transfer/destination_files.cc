@@ -88,8 +88,10 @@ void DestinationFiles::prepare(Effects& out) {
   for (const OfferedFile& offered : offer_.files) files.push_back(file_of(offered, offer_));
   phase_.change(FilesPhase::kCreating);
   if (discard_) return created(files, out);
+  const bool in_part = files.size() > 1 || files.front().names() > 1;
   pending_.ask(CreateFiles{.destination = offer_.destination,
                            .into_directory = offer_.into_directory,
+                           .in_part = in_part,
                            .files = std::move(files)},
                out);
 }
@@ -140,7 +142,7 @@ Status DestinationFiles::on(const FilesCreated& event, Effects& out) {
 void DestinationFiles::created(const std::vector<catalog::File>& files, Effects& out) {
   for (const catalog::File& file : files) {
     catalog_.add(file);
-    places_.push_back({.held = !discard_});
+    places_.push_back({.held = !discard_ && !file.failed(), .done = file.failed()});
   }
   walk(out);
 }
@@ -175,15 +177,19 @@ Status DestinationFiles::on(const FileReopened& event, Effects& out) {
 
 Status DestinationFiles::on(const FileRecreated& event, Effects& out) {
   pending_.answered();
-  if (!event.identity) return event.identity.error();
-  places_[event.object].held = true;
-  Batch batch;
-  batch.restart.push_back(event.object);
-  const catalog::FileId first = catalog_.object(event.object).first_file;
-  catalog::File& file = catalog_.file(first);
-  file.state = catalog::FileState::kOpen;
-  file.identity = *event.identity;
-  batch.files.push_back({.file = first, .record = file});
+  catalog::File& file = catalog_.files_of(event.object).front();
+  if (event.identity) {
+    places_[event.object].held = true;
+    file.state = catalog::FileState::kOpen;
+    file.identity = *event.identity;
+  } else if (event.identity.error().code == ErrorCode::kDestinationExists && catalog_.may_fail_in_part()) {
+    out.log(LogLevel::kWarn, event.identity.error().message + "; all else goes on");
+    file.note_failed({}, catalog::Failure::kExists);
+    mark_failed(event.object);
+  } else {
+    return event.identity.error();
+  }
+  Batch batch = rows_anew(event.object);
   if (!halted_) phase_.change(FilesPhase::kNoting);
   // Also when the attempt is over: what the journal says of the file that is gone is worth nothing.
   pending_.ask(WriteJournal{.entry = Entry::kAnew,
@@ -219,9 +225,11 @@ void DestinationFiles::open(ObjectId object, Effects& out) {
 
 Status DestinationFiles::on(const ObjectOpened& event, Effects& out) {
   pending_.answered();
-  places_[event.object].opening = false;
+  Place& place = places_[event.object];
+  place.opening = false;
   if (!event.status) return event.status;
-  places_[event.object].open = true;
+  place.open = true;
+  if (place.done && !halted_) pending_.ask(CloseObject{event.object}, out);  // it was given up meanwhile
   if (phase_ == FilesPhase::kOpening) walk(out);
   return {};
 }
@@ -237,8 +245,32 @@ void DestinationFiles::done(ObjectId object, Effects& out) {
   const bool packed = catalog_.packed(object);
   if (halted_ || phase_ != FilesPhase::kReady) return;
   if (!packed && !places_.contains(object.plus(window()))) return;
+  close(object, out);
+}
+
+void DestinationFiles::close(ObjectId object, Effects& out) {
   if (places_[object].open) return pending_.ask(CloseObject{object}, out);
-  open_in_place_of(object, out);
+  if (!places_[object].opening) open_in_place_of(object, out);
+}
+
+void DestinationFiles::mark_failed(ObjectId object) {
+  places_[object].done = true;
+  places_[object].held = false;
+  for (catalog::File& file : catalog_.files_of(object)) file.state = catalog::FileState::kFailed;
+}
+
+// Closed even where nothing waits for its place: until then its bytes fill the disk.
+void DestinationFiles::failed(ObjectId object, Effects& out) {
+  mark_failed(object);
+  if (!halted_ && phase_ == FilesPhase::kReady) close(object, out);
+}
+
+Batch DestinationFiles::rows_anew(ObjectId object) const {
+  Batch batch;
+  batch.restart.push_back(object);
+  const catalog::FileId first = catalog_.object(object).first_file;
+  batch.files.push_back({.file = first, .record = catalog_.file(first)});
+  return batch;
 }
 
 void DestinationFiles::on(const ObjectClosed& event, Effects& out) {

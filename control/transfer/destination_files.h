@@ -73,6 +73,9 @@ class DestinationFiles {
   // The object is done: its number may be used again before the source hears of it.
   void done(ObjectId object, Effects& out);
   void mark_done(ObjectId object);  // found so after a restart
+  void mark_failed(ObjectId object);
+  void failed(ObjectId object, Effects& out);  // its unfinished file is removed already
+  Batch rows_anew(ObjectId object) const;      // for the journal: no extent of it counts
   // Its descriptor is gone: it has its name.
   void let_go(ObjectId object) { places_[object].held = false; }
   void released();  // every descriptor
@@ -104,6 +107,7 @@ class DestinationFiles {
   Status check_file(const OfferedFile& file, bool is_last) const;
   uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }
   void created(const std::vector<catalog::File>& files, Effects& out);
+  void close(ObjectId object, Effects& out);
   void open_in_place_of(ObjectId object, Effects& out);  // that is closed: the one whose turn has come
   void walk(Effects& out);
   bool turn(ObjectId object) const;

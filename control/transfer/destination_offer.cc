@@ -49,7 +49,8 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
   if (part.more) return false;
   if (wish != nullptr) {  // what the operator here asked for, not what the peer says
     offer_.destination = wish->destination;
-    offer_.into_directory = wish->into_directory;
+    offer_.into_directory = wish->into_directory || AskedNames(wish->paths).any() ||
+                            std::any_of(offer_.files.begin(), offer_.files.end(), of_tree);
     offer_.overwrite = wish->overwrite;
     offer_.verify = wish->verify;
     if (Status status = check_asked_for(*wish); !status) return status.error();

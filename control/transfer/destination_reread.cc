@@ -30,7 +30,7 @@ void DestinationEnd::read_claims(Effects& out) {
   if (stream_ == nullptr || files_.halted() || receiver_->claimed_bytes() == 0) return;
   if (receiver_->reading_claim()) return;
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
-    if (!files_.held(ObjectId(i))) continue;
+    if (!files_.held(ObjectId(i)) || failing_.contains(ObjectId(i))) continue;
     const std::optional<recovery::Claim> claim = receiver_->take_claim(ObjectId(i));
     if (claim) return pending_.ask(ReadBackObject{.object = claim->object, .range = claim->range}, out);
   }
@@ -95,6 +95,11 @@ Status DestinationEnd::read_back_for_name(const ObjectReadBack& event, Effects& 
     }
   }
   read_crcs_.erase(object);
+  if (!status && !files_.halted() && catalog().may_fail_in_part()) {
+    (void)commit(object, CommitEvent::kBad, status, out);
+    if (Status failed = fail(object, status.error(), out); !failed) return failed;
+    return follow_receiver(out);
+  }
   return commit(object, status ? CommitEvent::kGood : CommitEvent::kBad, status, out);
 }
 

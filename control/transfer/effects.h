@@ -133,9 +133,10 @@ struct ReadExtent {  // -> ExtentRead
 
 // ---- files of a destination --------------------------------------------------------------------
 
-struct CreateFiles {  // all or none -> FilesCreated
+struct CreateFiles {  // all or none, or, in part, those that can be -> FilesCreated
   std::string destination;
   bool into_directory = false;
+  bool in_part = false;
   std::vector<catalog::File> files;
 };
 struct RecoverFiles {  // after a restart: which stand under their names, which can be held -> FilesRecovered
@@ -157,6 +158,9 @@ struct ReadBackObject {  // past the cache where the file system allows that -> 
   recovery::Range range;
 };
 struct NameObject {  // its final name, and the directory synced -> ObjectNamed
+  ObjectId object;
+};
+struct DropFile {  // what is unfinished of it is removed, and its directory synced -> FileDropped
   ObjectId object;
 };
 struct ReleaseFiles {  // of either role: lets go of every descriptor -> FilesReleased
@@ -182,6 +186,7 @@ enum class Entry : uint8_t {
   kNoted,      // something of a file that nothing waits for
   kFinishing,
   kNamed,
+  kFailed,    // nothing of it will have a name
   kComplete,  // every file stands at the peer, who will hear that this node knows
   kEnded,
   kCleaned,  // unfinished files of an ended transfer are gone
@@ -219,7 +224,7 @@ using Effect = std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows
                             SettleLane, DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject,
                             OpenSources, ReopenSources, CheckSource, ReadExtent, CreateFiles, RecoverFiles,
                             ReopenFile, RecreateFile, SyncObject, FinishObject, ReadBackObject, NameObject,
-                            ReleaseFiles, WriteJournal, AskPlace, TakePlace, LeavePlace, Log, Over>;
+                            DropFile, ReleaseFiles, WriteJournal, AskPlace, TakePlace, LeavePlace, Log, Over>;
 
 // Where the parts of a transfer put what they want done.
 class Effects {

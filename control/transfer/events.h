@@ -112,8 +112,8 @@ struct ObjectFetched {
 struct SourcesOpened {
   Result<std::vector<catalog::File>> files;
 };
-struct SourcesReopened {  // kIntegrity: one of them is another file now
-  Status status;
+struct SourcesReopened {  // which are not the files that are known, and why; kIntegrity: another file now
+  std::vector<std::pair<ObjectId, Error>> failed;
 };
 struct SourceChecked {  // kIntegrity: its size or mtime changed
   ObjectId object;
@@ -127,7 +127,8 @@ struct ExtentRead {
   Result<uint64_t> crc;
 };
 
-struct FilesCreated {  // where they will stand, and which they are; in the order of the offer
+// Where they will stand, and which they are; in the order of the offer. FileState::kFailed: that one cannot.
+struct FilesCreated {
   Result<std::vector<catalog::File>> files;
 };
 enum class Recovered : uint8_t {
@@ -162,7 +163,12 @@ struct ObjectReadBack {
 struct ObjectNamed {
   ObjectId object;
   Status status;
+  bool given = false;          // it has its name, even if something was wrong after that
   catalog::Shortfall missing;  // names of a pack that were not given
+};
+struct FileDropped {
+  ObjectId object;
+  Status status;
 };
 struct FilesReleased {};
 
@@ -181,12 +187,12 @@ struct PlaceTold {  // answers AskPlace: at once, and once more when its turn ha
 // The time has come that Transfer::due_ns() named.
 struct TimerDue {};
 
-using Event =
-    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked, Detach, CallEnded, PeerCalled,
-                 PeerInquires, CallLost, Received, StreamEnded, BoardAttached, BoardLost, FlowsClaimed,
-                 FlowsReserved, BuffersReserved, FlowEvent, EventsDrained, FlowsReleased, Tick, ObjectOpened,
-                 ObjectClosed, ObjectFetched, SourcesOpened, SourcesReopened, SourceChecked, ExtentRead,
-                 FilesCreated, FilesRecovered, FileReopened, FileRecreated, ObjectSynced, ObjectFinished,
-                 ObjectReadBack, ObjectNamed, FilesReleased, JournalWritten, PlaceTold, TimerDue>;
+using Event = std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked, Detach, CallEnded,
+                           PeerCalled, PeerInquires, CallLost, Received, StreamEnded, BoardAttached,
+                           BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent, EventsDrained,
+                           FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened,
+                           SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered,
+                           FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack,
+                           ObjectNamed, FileDropped, FilesReleased, JournalWritten, PlaceTold, TimerDue>;
 
 }  // namespace sluice::transfer

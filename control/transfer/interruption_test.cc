@@ -112,7 +112,7 @@ TEST(Interruption, WhatAnOperatorWantsVerifiedIsReadBackBeforeItsName) {
     world.start();
     EXPECT_EQ(world.state(), ViewState::kSucceeded);
     EXPECT_GE(world.count<ReadBackObject>(), world.count<NameObject>());
-    World damaged(scene);
+    World damaged(alone(scene));
     damaged.twist = ask;
     damaged.on_effect = [&](const Effect& effect) {
       if (std::holds_alternative<FinishObject>(effect)) damaged.damaged.insert({ObjectId(0), ExtentId(0)});

@@ -74,12 +74,15 @@ Status admit_one(TransferReady& m) {
   return check_count("final paths", m.final_paths.size(), catalog::kFilesMax);
 }
 
-Status admit_one(FileDone& m) {
-  Status status = check_count("failures", m.missing.names.size(), catalog::kFailuresKept);
-  for (size_t i = 0; status && i < m.missing.names.size(); ++i)
-    status = check_text("name", m.missing.names[i].path, kPathBytesMax);
+Status check_names(const std::vector<catalog::FailedName>& names) {
+  Status status = check_count("failures", names.size(), catalog::kFailuresKept);
+  for (size_t i = 0; status && i < names.size(); ++i)
+    status = check_text("name", names[i].path, kPathBytesMax);
   return status;
 }
+
+Status admit_one(FileDone& m) { return check_names(m.missing.names); }
+Status admit_one(ObjectFailed& m) { return check_names(m.names); }
 
 Status admit_one(Failure& m) {
   m.message = base::printable(m.message, kTextBytesMax);
@@ -122,11 +125,13 @@ size_t more_bytes(const TransferOffer& m) {
   for (const OfferedFile& file : m.files) bytes += file.name.size();
   return bytes;
 }
-size_t more_bytes(const FileDone& m) {
-  size_t bytes = m.missing.names.size() * sizeof(catalog::FailedName);
-  for (const catalog::FailedName& name : m.missing.names) bytes += name.path.size();
+size_t names_bytes(const std::vector<catalog::FailedName>& names) {
+  size_t bytes = names.size() * sizeof(catalog::FailedName);
+  for (const catalog::FailedName& name : names) bytes += name.path.size();
   return bytes;
 }
+size_t more_bytes(const FileDone& m) { return names_bytes(m.missing.names); }
+size_t more_bytes(const ObjectFailed& m) { return names_bytes(m.names); }
 size_t more_bytes(const ObjectState& m) { return m.held.size() * sizeof(recovery::Range); }
 size_t more_bytes(const PartitionDone& m) { return m.ranges.size() * sizeof(recovery::Range); }
 size_t more_bytes(const Need& m) { return m.ranges.size() * sizeof(recovery::Range); }
@@ -147,7 +152,7 @@ std::string_view message_name(const Message& message) {
       "Hello",         "Specification", "SpecificationSet", "TransferRequest", "TransferOffer",
       "TransferReady", "ObjectState",   "PartitionSent",    "PartitionDone",   "Need",
       "FileDigest",    "FileDone",      "SessionDone",      "Heartbeat",       "Failure",
-      "Pause",         "RateLimit"};
+      "Pause",         "RateLimit",     "ObjectFailed"};
   return kNames[message.index()];
 }
 

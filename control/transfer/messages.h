@@ -151,6 +151,12 @@ struct FileDone {
   catalog::Shortfall missing;  // of a pack
 };
 
+// Nothing of it stands at the destination, or will: the destination decides it, the source asks for it.
+struct ObjectFailed {
+  ObjectId object;
+  std::vector<catalog::FailedName> names;  // the first of a pack's; of a file that one
+};
+
 struct SessionDone {
   uint64_t files = 0;
   uint64_t bytes = 0;
@@ -175,7 +181,7 @@ struct RateLimit {        // of the destination's operator
 
 using Message = std::variant<Hello, Specification, SpecificationSet, TransferRequest, TransferOffer,
                              TransferReady, ObjectState, PartitionSent, PartitionDone, Need, FileDigest,
-                             FileDone, SessionDone, Heartbeat, Failure, Pause, RateLimit>;
+                             FileDone, SessionDone, Heartbeat, Failure, Pause, RateLimit, ObjectFailed>;
 
 // As docs/WIRE.md calls it, for errors and logs.
 std::string_view message_name(const Message& message);

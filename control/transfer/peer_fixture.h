@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,7 @@ class HonestPeer {
   bool forgot = false;                                     // its journal is lost
   bool packs = false;          // a tree: the first is a pack, the last the last pack
   catalog::Shortfall missing;  // of the first, at either node
+  catalog::Failure failure = catalog::Failure::kOther;
 
   // Its own Hello, when it is the one who calls. With `renew` its flows are still there.
   Hello call(bool renew = false) {
@@ -203,9 +205,12 @@ class HonestPeer {
       answer.emplace_back(ObjectState{.object = object, .done = true, .digest = digest});
       if (!file_done(object).missing.names.empty()) answer.emplace_back(file_done(object));
     }
+    for (const ObjectId object : failed_)
+      answer.emplace_back(ObjectFailed{.object = object, .names = {{.failure = failure}}});
     answer.emplace_back(ObjectState{.end = true});
-    if (done_.size() == content_.sizes.size()) answer.emplace_back(session_done());
+    if (all_ended()) answer.emplace_back(session_done());
   }
+  bool all_ended() const { return done_.size() + failed_.size() == content_.sizes.size(); }
 
   std::vector<Message> hear_of_data(const Message& message) {
     std::vector<Message> answer;
@@ -222,7 +227,12 @@ class HonestPeer {
     } else if (const auto* digest = std::get_if<FileDigest>(&message)) {
       done_[digest->object] = digest->digest;
       answer.emplace_back(file_done(digest->object));
-      if (done_.size() == content_.sizes.size()) answer.emplace_back(session_done());
+      if (all_ended()) answer.emplace_back(session_done());
+    } else if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
+      if (role_ == Role::kSource || done_.contains(failed->object)) return answer;
+      failed_.insert(failed->object);
+      answer.emplace_back(*failed);
+      if (all_ended()) answer.emplace_back(session_done());
     } else if (std::holds_alternative<SessionDone>(message) && role_ == Role::kSource) {
       answer.emplace_back(session_done());
     }
@@ -259,6 +269,7 @@ class HonestPeer {
   bool asked_ = false;
   bool leaves_ = false;
   std::map<ObjectId, uint64_t> done_;  // a destination's
+  std::set<ObjectId> failed_;
 };
 
 }  // namespace sluice::transfer::test

@@ -68,9 +68,13 @@ std::vector<Message> ended_answer(const Saved& saved) {
   if (record.role == Role::kDestination) {
     ObjectId object;
     for (const catalog::File& file : saved.files) {
+      if (file.failed()) {
+        answer.emplace_back(ObjectFailed{.object = object++, .names = file.missing.names});
+        continue;
+      }
       answer.emplace_back(ObjectState{.object = object, .done = true, .digest = file.digest});
-      if (!file.pack.missing.names.empty())
-        answer.emplace_back(FileDone{.object = object, .digest = file.digest, .missing = file.pack.missing});
+      if (!file.missing.names.empty())
+        answer.emplace_back(FileDone{.object = object, .digest = file.digest, .missing = file.missing});
       ++object;
     }
     answer.emplace_back(ObjectState{.end = true});

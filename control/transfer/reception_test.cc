@@ -139,7 +139,7 @@ TEST(EndedAnswer, SaysWhatOfAPackDidNotArrive) {
   Saved saved{.record = record_with(RecordState::kSucceeded)};
   saved.record.role = Role::kDestination;
   saved.files = {{.digest = 11, .kind = catalog::FileKind::kPack}, {.digest = 22}};
-  saved.files[0].pack.missing.note("t/a", catalog::Failure::kExists);
+  saved.files[0].missing.note("t/a", catalog::Failure::kExists);
   const std::vector<Message> answer = ended_answer(saved);
   ASSERT_EQ(answer.size(), 6U);
   EXPECT_TRUE(std::get<ObjectState>(answer[1]).done);

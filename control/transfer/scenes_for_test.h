@@ -12,6 +12,11 @@ namespace sluice::transfer::test {
 
 inline Scene source() { return {.role = Role::kSource}; }
 inline Scene destination() { return {.role = Role::kDestination}; }
+// Of one file, with whose errors the session ends, or waits.
+inline Scene alone(Scene scene) {
+  scene.sizes.resize(1);
+  return scene;
+}
 inline Scene called(Scene scene) {
   scene.initiator = false;
   return scene;

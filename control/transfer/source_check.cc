@@ -25,8 +25,10 @@ void SourceEnd::check_source(ObjectId object, std::optional<Error> otherwise, Ef
 
 Status SourceEnd::on(const SourceChecked& event, Effects& out) {
   pending_.answered();
-  if (!event.status) return event.status;
-  if (event.otherwise) return *event.otherwise;
+  const std::optional<Error> wrong = event.status ? event.otherwise : event.status.error();
+  // What the peer calls done, and is not what was sent, stands under its name there.
+  if (wrong) return sender_.peer_digest(event.object) ? Status(*wrong) : fail(event.object, *wrong, out);
+  if (sender_.withdrawn(event.object)) return {};
   const catalog::File& file = catalog().files_of(event.object).front();
   const bool touched = file.ctime_ns != 0 && file.ctime_ns != event.ctime_ns;
   if (file.size_bytes == 0 || (!touched && !file.suspect)) {
@@ -70,6 +72,12 @@ void SourceEnd::reread(Effects& out) {
 Status SourceEnd::on(const ExtentRead& event, Effects& out) {
   pending_.answered();
   rereading_ = false;
+  if (sender_.withdrawn(event.object)) {
+    recheck_.failed();
+    recheck_.drop(event.object);
+    reread(out);
+    return {};
+  }
   if (!event.crc) {
     recheck_.failed();
     check_source(
@@ -93,7 +101,7 @@ Status SourceEnd::rechecked(ObjectId object, uint64_t crc, Effects& out) {
     case SourceRecheck::Found::kSameSoFar:
       return {};
     case SourceRecheck::Found::kChanged:
-      return changed(object);
+      return fail(object, changed(object), out);
     case SourceRecheck::Found::kSame:
       break;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "control/catalog/asked_names.h"
 #include "control/rate/lane_shares.h"
 
 namespace sluice::transfer {
@@ -51,6 +52,9 @@ Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& 
         return Error{ErrorCode::kStorage, end.catalog().shown(object) + ": " + status.error().message};
     }
   }
+  for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
+    if (end.catalog().files_of(ObjectId(i)).front().failed()) end.sender_.failed(ObjectId(i));
+  }
   return end;
 }
 
@@ -74,8 +78,10 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request) const {
   }
   for (TransferOffer& part : parts) {
     if (request != nullptr) part.destination = request->destination;
-    part.into_directory =
-        catalog().file_count() > 1 || catalog().has_packs() || part.destination.ends_with('/');
+    // "DIR/" means what is in it, and that goes into a directory, be it one file.
+    part.into_directory = catalog().file_count() > 1 || catalog().has_packs() ||
+                          part.destination.ends_with('/') ||
+                          (request != nullptr && catalog::AskedNames(request->source_paths).any());
     part.overwrite = request != nullptr && request->options.overwrite;
     part.verify = request != nullptr && request->options.verify;
   }
@@ -159,14 +165,18 @@ Status SourceEnd::follow_sender(Effects& out) {
   for (const ObjectId object : wants.differ) check_source(object, differs(object), out);
   for (const ObjectId object : wants.done) {
     for (catalog::File& file : files_.catalog().files_of(object)) {
+      if (file.failed()) continue;
+      if (!file.packed()) file.missing = {};  // it was withdrawn too late to fail
       file.state = catalog::FileState::kDone;
       file.digest = sender_.digest(object);
     }
     files_.done(object, out);
   }
   open_next(out);  // what is done makes room
-  if (wants.changed.empty()) return {};
-  return changed(wants.changed.front());
+  for (const ObjectId object : wants.changed) {
+    if (Status status = fail(object, changed(object), out); !status) return status;
+  }
+  return {};
 }
 
 // An attempt without flows only hears how the transfer has ended: nothing is read for it.
@@ -300,12 +310,13 @@ Status SourceEnd::on(const JournalWritten& event, Effects& /*out*/) {
 
 uint64_t SourceEnd::bytes_done(const control::FlowFigures& figures) const {
   const uint64_t total = catalog().bytes_total();
-  if (complete()) return total;
+  if (complete()) return sender_.bytes_held();
   return std::min(total, std::max(sender_.bytes_held(), held_at_start_ + figures.bytes_done));
 }
 
 uint64_t SourceEnd::bytes_done(ObjectId object) const {
-  return sender_.done(object) ? catalog().object(object).size_bytes : sender_.bytes_held(object);
+  const bool stored = sender_.done(object) && !catalog().files_of(object).front().failed();
+  return stored ? catalog().object(object).size_bytes : sender_.bytes_held(object);
 }
 
 std::optional<uint64_t> SourceEnd::digest(ObjectId object) const {

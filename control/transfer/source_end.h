@@ -55,6 +55,7 @@ class SourceEnd {
   Status on(const Tick& event, uint64_t now_ns, Effects& out);
   Status on(const ObjectOpened& event, Effects& out);
   Status on(const ObjectClosed& event, Effects& out);
+  Status on(const SourcesReopened& event, Effects& out);
   Status on(const SourceChecked& event, Effects& out);
   Status on(const ExtentRead& event, Effects& out);
   Status on(const JournalWritten& event, Effects& out);
@@ -85,9 +86,15 @@ class SourceEnd {
   Status check(const Message& message) const;
   Status check_object(const Message& message, ObjectId object) const;
   void note_failures(const FileDone& done);
+  // source_failures.cc
+  Status fail(ObjectId object, const Error& error, Effects& out);
+  void say_failed(ObjectId object, Effects& out) const;
+  Status check_withdrawn(ObjectId object) const;
+  Error lost(ObjectId object) const;
+  Status on(const ObjectFailed& failed, Effects& out);
   Status object_state(const ObjectState& state, Effects& out);
   void open_next(Effects& out);
-  Status check_still_done();
+  Status states_end(Effects& out);
   Status follow_sender(Effects& out);
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
   Status rechecked(ObjectId object, uint64_t crc, Effects& out);

@@ -30,7 +30,7 @@ class Sending : public testing::Test {
     stream_.call_ended(true, 1);
     stream_.greeted();
     end_->files().reopen(out_);
-    EXPECT_TRUE(end_->files().on(SourcesReopened{}, out_));
+    EXPECT_TRUE(end_->on(SourcesReopened{}, out_));
     end_->start_attempt("beta", stream_, agreement_, lanes, 1, out_);
     EXPECT_EQ(asked<OpenObject>().size(), 1U);
     EXPECT_TRUE(end_->on(ObjectOpened{.object = ObjectId(0)}, out_));

@@ -38,13 +38,17 @@ Status SourceEnd::check(const Message& message) const {
   if (const auto* durable = std::get_if<PartitionDone>(&message))
     return check_object(message, durable->object);
   if (const auto* done = std::get_if<FileDone>(&message)) return check_object(message, done->object);
+  if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
+    if (catalog().may_fail_in_part()) return check_object(message, failed->object);
+    return Error{ErrorCode::kIncompatible, "the peer calls the only name of a session failed"};
+  }
   if (std::holds_alternative<RateLimit>(message)) return {};
   if (!std::holds_alternative<SessionDone>(message)) {
     return Error{ErrorCode::kIncompatible,
                  fmt::format("the peer sent {} to a source", message_name(message))};
   }
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
-    if (sender_.peer_digest(ObjectId(i))) continue;
+    if (sender_.peer_digest(ObjectId(i)) || sender_.done(ObjectId(i))) continue;
     return Error{ErrorCode::kIncompatible, "the destination ended the session before its files were done"};
   }
   return {};
@@ -65,6 +69,9 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
   } else if (const auto* done = std::get_if<FileDone>(&message)) {
     note_failures(*done);
     (void)sender_.file_done(done->object, done->digest);
+    if (Status status = check_withdrawn(done->object); !status) return status;
+  } else if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
+    return on(*failed, out);
   } else if (const auto* limit = std::get_if<RateLimit>(&message)) {
     peer_limit_bps_ = limit->rate_bps;
     if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
@@ -77,14 +84,13 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
 // Of a pack: what the destination says that it has not.
 void SourceEnd::note_failures(const FileDone& done) {
   for (catalog::File& file : files_.catalog().files_of(done.object)) {
-    if (!file.packed()) continue;
-    file.pack.missing = done.missing;
+    if (file.packed() && !file.failed()) file.missing = done.missing;
   }
 }
 
 Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
   if (state.end) {
-    if (const Status status = check_still_done(); !status) return status;
+    if (const Status status = states_end(out); !status) return status;
     // What these flows have brought is counted by them, also if a former control opened them.
     const uint64_t held = sender_.bytes_held();
     if (!states_known_) held_at_start_ = held - std::min(held, flows_done_);
@@ -94,6 +100,7 @@ Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
   } else if (state.done) {
     listed_done_.insert(state.object);
     (void)sender_.file_done(state.object, state.digest);
+    if (Status status = check_withdrawn(state.object); !status) return status;
   } else {
     sender_.peer_has(state.object, state.held);
   }
@@ -101,15 +108,14 @@ Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
 }
 
 // What the peer had stored it lists each time. A volume that went back in time makes it forget that it had.
-Status SourceEnd::check_still_done() {
+Status SourceEnd::states_end(Effects& out) {
   const std::set<ObjectId> listed = std::exchange(listed_done_, {});
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     const ObjectId object(i);
-    if (!sender_.done(object) || listed.contains(object)) continue;
-    return Error{ErrorCode::kIntegrity,
-                 fmt::format("{}: the peer had reported it as stored, and does not have it any more: it was "
-                             "removed there, or its volume went back in time; send it again",
-                             catalog().shown(object))};
+    if (listed.contains(object)) continue;
+    if (sender_.done(object) && !catalog().files_of(object).front().failed()) return lost(object);
+    // It was not told yet, or has forgotten it with the last rows of its journal.
+    if (sender_.withdrawn(object)) say_failed(object, out);
   }
   return {};
 }

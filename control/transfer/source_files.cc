@@ -39,9 +39,8 @@ void SourceFiles::adopt(Effects& out) {
   adopting_ = true;
 }
 
-Status SourceFiles::on(const SourcesReopened& event, Effects& out) {
+void SourceFiles::on(const SourcesReopened& event, Effects& out) {
   pending_.answered();
-  if (!event.status) return event.status;
   for (const catalog::File& file : catalog_.files()) {
     if (!file.suspect) continue;
     out.log(LogLevel::kWarn,
@@ -55,7 +54,6 @@ Status SourceFiles::on(const SourcesReopened& event, Effects& out) {
   } else {
     phase_.change(SourcesPhase::kReady);
   }
-  return {};
 }
 
 void SourceFiles::fetch_next(Effects& out) {
@@ -88,7 +86,7 @@ bool SourceFiles::due(const recovery::Sender& sender) const {
 void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Effects& out) {
   extent_bytes_ = extent_bytes;
   while (!opening_ && !halted_ && prepared() && next_ < open_.end_id()) {
-    if (catalog_.object(next_).size_bytes == 0 || sender->done(next_)) {
+    if (catalog_.object(next_).size_bytes == 0 || sender->done(next_) || sender->withdrawn(next_)) {
       ++next_;
       continue;
     }

@@ -37,7 +37,8 @@ class SourceFiles {
   void halt() { halted_ = true; }
   void attempt_over();
 
-  Status on(const SourcesReopened& event, Effects& out);
+  void on(const SourcesReopened& event, Effects& out);  // of those that could be
+  void not_reopened() { pending_.answered(); }
   Status on(const ObjectFetched& event, Effects& out);
   Status on(const ObjectOpened& event, recovery::Sender* sender, Effects& out);
   void on(const ObjectClosed& event, recovery::Sender* sender, Effects& out);

@@ -34,6 +34,10 @@ SourceRecheck::Found SourceRecheck::read(uint64_t crc, const recovery::ExtentLed
   return again.ledger.complete() ? Found::kSame : Found::kSameSoFar;
 }
 
+void SourceRecheck::drop(ObjectId object) {
+  std::erase_if(objects_, [object](const Again& each) { return each.object == object; });
+}
+
 int64_t SourceRecheck::take() {
   const int64_t ctime_ns = objects_.front().ctime_ns;
   objects_.pop_front();

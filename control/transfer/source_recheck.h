@@ -26,6 +26,7 @@ class SourceRecheck {
   std::optional<ReadExtent> next();
   bool reading() const { return reading_; }
   void failed() { reading_ = false; }
+  void drop(ObjectId object);  // not while it is read
   // `sent`: what is known of the bytes that were sent.
   enum class Found : uint8_t { kSameSoFar, kSame, kChanged };  // kSame: all of it; then take()
   Found read(uint64_t crc, const recovery::ExtentLedger& sent);

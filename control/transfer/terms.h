@@ -23,7 +23,7 @@
 
 namespace sluice::transfer {
 
-inline constexpr uint32_t kProtocolVersion = 4;  // of docs/WIRE.md
+inline constexpr uint32_t kProtocolVersion = 5;  // of docs/WIRE.md
 inline constexpr std::string_view kNullDestination = "null:";
 using catalog::kMemoryPrefix;
 inline constexpr uint64_t kExtentsMax = 1ULL << 28;  // of one transfer: each costs a bit, and a byte

@@ -112,7 +112,7 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
             job_.destination()->files().on(e, out_);
           }
         } else if constexpr (std::is_same_v<E, SourcesReopened>) {
-          to_end(job_.source()->files().on(e, out_));
+          to_end(job_.source()->on(e, out_));
         } else if constexpr (std::is_same_v<E, SourceChecked> || std::is_same_v<E, ExtentRead>) {
           to_end(job_.source()->on(e, out_));
         } else if constexpr (std::is_same_v<E, FileReopened>) {

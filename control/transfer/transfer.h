@@ -209,8 +209,11 @@ class Transfer {
     control::FlowFigures before;  // at its last look
   } going_;
   uint64_t attempts_ = 0;
-  Summary before_;                 // figures of former lives of this control
-  uint64_t shown_bytes_done_ = 0;  // what people saw does not go down, unless bytes were lost
+  Summary before_;  // figures of former lives of this control
+  struct Shown {
+    uint64_t bytes_done = 0;  // what people saw does not go down, unless bytes were lost
+    uint32_t failed = 0;      // objects that had failed then, of which no bytes count
+  } shown_;
   std::string device_;
 };
 

@@ -110,12 +110,14 @@ void Transfer::count_bytes_done() {
   if (!leg.moving() && leg.phase() < LegPhase::kClosing) return;
   const uint64_t now = job_.bytes_done(leg.lanes().figures());
   const bool certain = leg.moving() && (job_.source() == nullptr || job_.source()->states_known());
-  if (certain && now < shown_bytes_done_) {
+  const uint32_t failed = job_.has_end() ? job_.catalog()->objects_failed() : 0;
+  if (certain && std::exchange(shown_.failed, failed) != failed) shown_.bytes_done = now;
+  if (certain && now < shown_.bytes_done) {
     out_.log(LogLevel::kWarn, fmt::format("{} bytes that had been written are lost: they are sent again",
-                                          shown_bytes_done_ - now));
-    shown_bytes_done_ = now;
+                                          shown_.bytes_done - now));
+    shown_.bytes_done = now;
   }
-  shown_bytes_done_ = std::max(shown_bytes_done_, now);
+  shown_.bytes_done = std::max(shown_.bytes_done, now);
 }
 
 // Files go, and what is known of them: nothing of them was moved.
@@ -137,7 +139,7 @@ void Transfer::on(const FilesReleased&, uint64_t now_ns) {
     const bool began = std::exchange(job_.began, false);
     job_.end.emplace<std::monostate>();
     job_.terms.reset();
-    shown_bytes_done_ = 0;
+    shown_.bytes_done = 0;
     if (!began) return forgotten(now_ns);
     batch.drop_files = batch.drop_blocks = true;
     batch.record = record(now_ns, record_state());

@@ -53,7 +53,7 @@ TEST(ErrorBeforeTheFilesAreKnown, EndsIt) {
     ends_it<ReserveBuffers>(scene);
     if (scene.initiator) ends_it<Call>(scene);
     if (scene.role == Role::kSource) ends_it<OpenSources>(scene);
-    if (scene.role == Role::kSource) ends_it<ReopenSources>(scene);
+    if (scene.role == Role::kSource) ends_it<ReopenSources>(alone(scene));
     if (scene.role == Role::kDestination) ends_it<CreateFiles>(scene);
     if (scene.role == Role::kDestination) ends_it<OpenObject>(scene);
   }
@@ -119,14 +119,14 @@ TEST(ErrorWhileDataMoves, FollowsItsRemedyAtASource) {
   for (const Scene& scene : {source(), called(source())}) {
     SCOPED_TRACE(name_of(scene));
     follows_the_remedy<OpenObject>(scene);
-    follows_the_remedy<CheckSource>(scene);
+    follows_the_remedy<CheckSource>(alone(scene));
   }
 }
 
 TEST(ErrorWhileDataMoves, FollowsItsRemedyAtADestination) {
   for (const Scene& scene : {destination(), called(destination())}) {
     SCOPED_TRACE(name_of(scene));
-    follows_the_remedy<NameObject>(scene);
+    follows_the_remedy<NameObject>(alone(scene));
   }
 }
 
@@ -138,7 +138,7 @@ TEST(ErrorWhileDataMoves, AFlowThatTheDataplaneRefusesEndsIt) {
 }
 
 TEST(ErrorWhileDataMoves, AReadOfASourceThatFailsIsItsErrorIfTheFileIsAsItWas) {
-  World world(source());
+  World world(alone(source()));
   world.data = false;
   world.start();
   world.post(FlowEvent{.leg = LegId(0),
@@ -148,7 +148,7 @@ TEST(ErrorWhileDataMoves, AReadOfASourceThatFailsIsItsErrorIfTheFileIsAsItWas) {
 }
 
 TEST(ErrorWhileDataMoves, ASourceThatChangedIsNotTrusted) {
-  World world(source());
+  World world(alone(source()));
   world.data = false;
   world.fail<CheckSource>(ErrorCode::kIntegrity);
   world.start();
@@ -159,7 +159,7 @@ TEST(ErrorWhileDataMoves, ASourceThatChangedIsNotTrusted) {
 TEST(ErrorWhileDataMoves, AWriteThatFailsIsTheDisksErrorOrAFullFileSystem) {
   for (const auto& [number, code] :
        {std::pair{EIO, ErrorCode::kStorage}, {ENOSPC, ErrorCode::kNoSpace}, {EDQUOT, ErrorCode::kNoSpace}}) {
-    World world(destination());
+    World world(alone(destination()));
     world.data = false;
     world.start();
     world.post(FlowEvent{
@@ -187,7 +187,7 @@ TEST(ErrorOfDurability, ASyncThatFailsIsForgottenAndAskedForAgain) {
 }
 
 TEST(ErrorOfDurability, ADiskThatFailsTwiceIsBad) {
-  World world(destination());
+  World world(alone(destination()));
   world.fail<SyncObject>(ErrorCode::kStorage);
   world.fail<SyncObject>(ErrorCode::kStorage);
   world.start();
@@ -213,7 +213,7 @@ TEST(ErrorOfDurability, TheJournalMayFailToTakeTheNoteOfAFailedSync) {
 }
 
 TEST(ErrorOfDurability, WhatIsReadBackMustBeWhatWasWritten) {
-  World world(destination());
+  World world(alone(destination()));
   world.fail<SyncObject>(ErrorCode::kStorage);
   world.fail<ReadBackObject>(ErrorCode::kIntegrity);
   world.start();
@@ -348,7 +348,7 @@ TEST(ErrorAfterARestart, TheJournalMustKnowThatAFileBeginsAnew) {
 
 TEST(ErrorAfterARestart, ASourceThatIsAnotherFileNowEndsIt) {
   for (const bool adopt : {false, true}) {
-    const auto world = restarted(source(), adopt);
+    const auto world = restarted(alone(source()), adopt);
     world->fail<ReopenSources>(ErrorCode::kIntegrity);
     world->start();
     world->pass(kSecondNs);
@@ -357,7 +357,7 @@ TEST(ErrorAfterARestart, ASourceThatIsAnotherFileNowEndsIt) {
 }
 
 TEST(ErrorAfterARestart, AnExtentThatCannotBeReadAgainIsAnErrorIfTheFileIsAsItWas) {
-  World world(source());
+  World world(alone(source()));
   world.peer.holds[ObjectId(0)] = {{.offset = 0, .length = 2 * kExtent}};
   world.fail<ReadExtent>(ErrorCode::kStorage);
   world.start();

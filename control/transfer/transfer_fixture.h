@@ -202,7 +202,7 @@ class World {
   std::vector<std::unique_ptr<board::FlowSlot>> slots_;
   std::vector<Message> said_;
   std::vector<size_t> counts_ = std::vector<size_t>(std::variant_size_v<Effect>);
-  std::vector<size_t> entry_counts_ = std::vector<size_t>(18);
+  std::vector<size_t> entry_counts_ = std::vector<size_t>(static_cast<size_t>(Entry::kAware) + 1);
 };
 
 }  // namespace sluice::transfer::test

@@ -63,7 +63,11 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
     return status ? Result<decltype(value)>(std::move(value)) : Result<decltype(value)>(status.error());
   };
   if (std::holds_alternative<OpenSources>(effect)) return SourcesOpened{or_error(source_files())};
-  if (std::holds_alternative<ReopenSources>(effect)) return SourcesReopened{status};
+  if (std::holds_alternative<ReopenSources>(effect)) {
+    SourcesReopened reopened;
+    if (!status) reopened.failed.emplace_back(ObjectId(0), status.error());
+    return reopened;
+  }
   if (const auto* check = std::get_if<CheckSource>(&effect)) {
     return SourceChecked{.object = check->object,
                          .status = status,
@@ -113,7 +117,14 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
   if (const auto* name = std::get_if<NameObject>(&effect)) {
     const bool lacks = status && scene.packs && name->object == ObjectId(0);
     if (status) in_memory_.erase(name->object);
-    return ObjectNamed{name->object, status, lacks ? peer.missing : catalog::Shortfall()};
+    return ObjectNamed{.object = name->object,
+                       .status = status,
+                       .given = static_cast<bool>(status),
+                       .missing = lacks ? peer.missing : catalog::Shortfall()};
+  }
+  if (const auto* drop = std::get_if<DropFile>(&effect)) {
+    in_memory_.erase(drop->object);
+    return FileDropped{drop->object, status};
   }
   if (std::holds_alternative<ReleaseFiles>(effect)) {
     in_memory_.clear();

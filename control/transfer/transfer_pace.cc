@@ -44,7 +44,7 @@ Pace::Sight Transfer::sight(uint64_t now_ns) const {
   if (job_.limit_bps != 0) cap_bps = std::min(cap_bps, job_.limit_bps);
   if (job_.source() != nullptr && job_.source()->rate() != nullptr)
     cap_bps = std::min(cap_bps, job_.source()->rate()->cap_bps());
-  const uint64_t done = std::max(shown_bytes_done_, job_.bytes_done(figures));
+  const uint64_t done = std::max(shown_.bytes_done, job_.bytes_done(figures));
   sight.load = {
       .path = {.peer = leg.peer_name(), .outgoing = job_.role == Role::kSource, .generated = generated},
       .order = times_.started_unix_ns,

@@ -146,7 +146,7 @@ std::vector<FileRow> Transfer::file_rows() const {
 // what these have moved since then their slots still know, if they are gone on with.
 void Transfer::take_over(const Record& record, int64_t unix_now_ns) {
   before_ = record.summary;
-  shown_bytes_done_ = record.summary.bytes_done;
+  shown_.bytes_done = record.summary.bytes_done;
   device_ = record.summary.device;
   attempts_ = record.summary.attempts;
   const bool clock_is_well = unix_now_ns > record.started_unix_ns;

@@ -29,16 +29,12 @@ void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* 
   if (destination) view->digest_destination = control::digest_hex(kind, *destination);
 }
 
-uint32_t names_of(const catalog::File& file) { return file.packed() ? file.pack.members : 1; }
-
 void count_names(const catalog::File& file, bool done, NamesView* names) {
-  names->total += names_of(file);
-  if (done)
-    names->done +=
-        names_of(file) - std::min(names_of(file), file.pack.missing.failed + file.pack.missing.left_out);
-  names->failed += file.pack.missing.failed;
-  names->left_out += file.pack.missing.left_out;
-  for (const catalog::FailedName& name : file.pack.missing.names) {
+  names->total += file.names();
+  if (done) names->done += file.names() - std::min(file.names(), file.missing.failed + file.missing.left_out);
+  names->failed += file.missing.failed;
+  names->left_out += file.missing.left_out;
+  for (const catalog::FailedName& name : file.missing.names) {
     if (names->failures.size() == kFailuresShown) return;
     names->failures.push_back(name);
   }
@@ -64,7 +60,7 @@ Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) cons
   Summary summary;
   summary.bytes_done = job_.bytes_done(leg.lanes().figures());
   if (phase_ < TransferPhase::kEnding || !job_.complete())
-    summary.bytes_done = std::max(summary.bytes_done, shown_bytes_done_);
+    summary.bytes_done = std::max(summary.bytes_done, shown_.bytes_done);
   summary.bytes_sent = before_.bytes_sent + all.bytes;
   summary.chunks = before_.chunks + all.chunks;
   summary.retransmits = before_.retransmits + all.retransmitted_chunks;
@@ -165,11 +161,11 @@ std::vector<FileView> Transfer::file_views() const {
     const ObjectId object(i);
     const bool source = job_.source() != nullptr;
     for (const catalog::File& file : catalog->files_of(object)) {
-      FileView view{.object = i, .size_bytes = file.size_bytes, .names = names_of(file)};
+      FileView view{.object = i, .size_bytes = file.size_bytes, .names = file.names()};
       view.source = source ? file.shown : file.name;
       view.destination = source ? file.peer_path : file.shown;
       view.bytes_done = source ? job_.source()->bytes_done(object) : job_.destination()->bytes_done(object);
-      view.done = source ? job_.source()->done(object) : job_.destination()->done(object);
+      view.done = (source ? job_.source()->done(object) : job_.destination()->done(object)) && !file.failed();
       add_digests(job_, object, job_.terms->crc_kind, &view);
       views.push_back(std::move(view));
     }
@@ -239,7 +235,7 @@ View view_of(const Saved& saved) {
   uint32_t object = 0;
   for (const catalog::File& file : saved.files) {
     const bool done = file.state == catalog::FileState::kDone;
-    FileView one{.object = object++, .size_bytes = file.size_bytes, .done = done, .names = names_of(file)};
+    FileView one{.object = object++, .size_bytes = file.size_bytes, .done = done, .names = file.names()};
     count_names(file, done, &view.names);
     one.source = source ? file.shown : file.name;
     one.destination = source ? file.peer_path : file.shown;

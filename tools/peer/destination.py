@@ -28,6 +28,7 @@ class Incoming:
         self.reported = set()  # extents whose first pass the source says has left
         self.digest = None  # as the source says
         self.done = False
+        self.failed = None  # as it is told, once nothing of it will have its name
 
     def discard(self):
         if not self.done:
@@ -189,12 +190,32 @@ class Destination(Session):
             file.digest = None
             held = ranges_of(file.crcs, extent_bytes)
             if file.done:
-                self.stream.send("object_state", object=number, done=True, digest=self._digest(file))
+                self._say_ended(number, file, self.stream)
             for at in range(0, 0 if file.done else len(held), MAX_RANGES):
                 self.stream.send("object_state", object=number, held=held[at : at + MAX_RANGES])
         self.stream.send("object_state", end=True)
 
+    def _say_ended(self, number, file, stream):
+        if file.failed is not None:
+            stream.send("object_failed", object=number, failures=file.failed)
+        else:
+            stream.send("object_state", object=number, done=True, digest=self._digest(file))
+
     # ---- what the source says ---------------------------------------------------------------------
+
+    def on_object_failed(self, message):
+        """The source cannot send it: it is given up. Of one that has its name the source has heard that."""
+        file = self._file(message.object)
+        if len(self.files) == 1 and not file.kind:
+            self.stream.fail(15, "the only name of a session is called failed")
+        if not file.done:
+            self._give_up(message.object, file, message.failures)
+
+    def _give_up(self, number, file, failures):
+        os.close(file.fd)
+        os.unlink(file.temporary)
+        file.done, file.failed = True, [{"path": each.path, "failure": each.failure} for each in failures]
+        self.stream.send("object_failed", object=number, failures=file.failed)
 
     def on_partition_sent(self, message):
         file = self._file(message.object)

@@ -11,7 +11,7 @@ import time
 from . import keys, wire
 from .control import INCOMPATIBLE, Failed, Gone
 
-VERSION = 4
+VERSION = 5
 MIN_EXTENT, MAX_EXTENT = 64 << 10, 1 << 20
 MAX_RANGES = 4096  # of a message
 
@@ -193,10 +193,12 @@ class Session:
     def hear_the_end(self):
         """After a Hello with `ended`: Failure, which is raised, or, of a success, what S or D says last."""
         while True:
-            name, message = self.stream.expect("object_state", "session_done")
+            name, message = self.stream.expect("object_state", "object_failed", "session_done")
             if name == "session_done":
                 break
-            if self.role == 1 and not message.end:
+            if self.role == 1 and name == "object_failed":
+                self.on_object_failed(message)
+            elif self.role == 1 and not message.end:
                 self.on_object_state(message)
         self.drop_lanes()
         self.ended = True
@@ -204,7 +206,7 @@ class Session:
     def say_the_end(self, stream):
         """After our Hello with `ended`, of a success."""
         for number, file in enumerate(self.files if self.role == 2 else []):
-            stream.send("object_state", object=number, done=True, digest=self._digest(file))
+            self._say_ended(number, file, stream)
         if self.role == 2:
             stream.send("object_state", end=True)
         stream.send("session_done", files=len(self.files), bytes=sum(file.size for file in self.files))

@@ -3,6 +3,7 @@
 import collections
 import os
 import time
+import types
 
 from . import packs, wire
 from .control import INCOMPATIBLE
@@ -72,6 +73,7 @@ class Source(Session):
         self._may_send = False
         self._allowance_bits, self._last_ns = 0, time.monotonic_ns()
         self.chunks_sent = self.repairs_sent = 0
+        self.failed = {}  # number of a file -> names that the destination calls failed, and why
 
     @staticmethod
     def opened(paths):
@@ -173,6 +175,15 @@ class Source(Session):
     def on_file_done(self, message):
         if message.object < len(self.files):
             self._take_digest(self.files[message.object], message.digest)
+
+    def on_object_failed(self, message):
+        """Nothing of it is at the destination, and nothing more of it is sent: to the lanes it is all there."""
+        if message.object >= len(self.files):
+            return
+        file = self.files[message.object]
+        file.done = file.digest_told = True
+        self.failed[message.object] = [(each.path, each.failure) for each in message.failures]
+        self._take_held(message.object, [types.SimpleNamespace(offset=0, length=file.size)])
 
     def on_session_done(self, _message):
         self.stream.send("session_done", files=len(self.files), bytes=sum(file.size for file in self.files))

@@ -68,10 +68,13 @@ int SimDisk::finish(const storage::Operation& op) {
   DiskShared& s = shared_;
   if (s.faults && s.errors < s.plan.errors_max && s.random.chance(s.plan.error_per_million)) {
     ++s.errors;
+    s.oracle.allow_failures();
     return EIO;
   }
+  if (const int error = s.error_of(at->second); error != 0) return error;
   if (!op.write) return read(op, at->second);
   if (s.faults && s.plan.full && s.random.chance(20'000)) {
+    s.oracle.allow_failures();
     return ENOSPC;
   }
   write(op, at->second, asked(op));
@@ -87,6 +90,7 @@ int SimDisk::read(const storage::Operation& op, uint64_t inode) {
     shared_.misread_done = true;
     shared_.oracle.allow(End::kIntegrity);
     shared_.oracle.misread();
+    shared_.oracle.allow_failures();
     op.data[shared_.random.below(op.length)] ^= 0x10;
     shared_.trace.add(shared_.scheduler.now_ns(), shared_.node, "misread", op.offset, op.length);
   }

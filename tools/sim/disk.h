@@ -39,6 +39,9 @@ struct DiskShared {
   std::map<int, uint64_t> descriptors;  // -> inode
   // Does control know the CRC of these bytes from an earlier read? Only then can it find a wrong one.
   std::function<bool(uint64_t inode, uint64_t offset)> crc_known;
+  // Errors of single files: 0 for others.
+  std::function<int(uint64_t inode)> bad_file = [](uint64_t) { return 0; };
+  int error_of(uint64_t inode) const { return faults ? bad_file(inode) : 0; }
   uint64_t latency_ns();
   int open(uint64_t inode);
 };

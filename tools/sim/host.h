@@ -72,6 +72,7 @@ struct Host {
     if (!disk.faults || sync_errors >= d.sync_errors_max || !random.chance(d.sync_error_per_million))
       return false;
     ++sync_errors;
+    oracle.allow_failures();
     return true;
   }
   uint64_t sync_ns() {

@@ -43,7 +43,10 @@ Oracle::Oracle(const Plan& plan) : plan_(plan) {
   for (size_t i = 0; i < plan.sizes.size(); ++i) {
     content_.emplace_back(plan.sizes[i]);
     generate(&content_.back(), mix(plan.seed + 977 * i));
-    if (plan.source_changes_ns == 0) continue;
+    if (plan.source_changes_ns == 0 && plan.troubles.empty()) {
+      changed_.emplace_back();
+      continue;
+    }
     changed_.push_back(content_.back());
     for (size_t at = 100; at < changed_.back().size(); at += 40'000) changed_.back()[at] ^= 0xFF;
   }
@@ -60,7 +63,7 @@ bool Oracle::same(uint32_t object, uint64_t offset, const uint8_t* data, uint64_
   const std::vector<uint8_t>& good = content_[object];
   if (offset + length > good.size()) return false;
   if (std::memcmp(good.data() + offset, data, length) == 0) return true;
-  if (!changed_now_) return false;
+  if (!changed_now_.contains(object)) return false;
   const std::vector<uint8_t>& other = changed_[object];
   for (uint64_t i = 0; i < length; ++i) {
     if (data[i] != good[offset + i] && data[i] != other[offset + i]) return false;
@@ -89,6 +92,24 @@ void Oracle::add_sectors(std::vector<uint8_t>* sectors, uint32_t object, uint64_
 
 void Oracle::reported_durable(uint32_t object, uint64_t offset, uint64_t length) {
   add_sectors(&durable_[object], object, offset, length);
+}
+
+void Oracle::reported_failed(uint32_t object) {
+  if (!may_fail_) fail(fmt::format("file {} has failed, and nothing had caused that", object));
+  if (plan_.sizes.size() == 1) fail("the only file of a session is called failed");
+  if (done_.contains(object) && !taken_.contains(object))
+    fail(fmt::format("file {} is called failed after it was done", object));
+  failed_.insert(object);
+  durable_.erase(object);
+  written_.erase(object);
+}
+
+void Oracle::dropped(uint32_t object) {
+  if (!may_fail_) fail(fmt::format("file {} is dropped, and nothing had caused that", object));
+  if (done_.contains(object) && !taken_.contains(object))
+    fail(fmt::format("file {} is dropped after it was done", object));
+  durable_.erase(object);
+  written_.erase(object);
 }
 
 void Oracle::restored(uint32_t object, uint64_t offset, uint64_t length) {
@@ -122,7 +143,7 @@ void Oracle::power_lost(FileSystem& files) {
   written_.clear();
   for (const auto& [object, sectors] : durable_) {
     uint64_t number = files.find(final_name(object));
-    if (number == 0) number = files.find(temporary_name(object));
+    if (number == 0 || is_taken(object, number)) number = files.find(temporary_name(object));
     if (number == 0) return fail(fmt::format("file {}: reported durable, and its name is gone", object));
     const std::vector<uint8_t>& now = files.inode(number)->now;
     for (size_t i = 0; i < sectors.size(); ++i) {
@@ -147,14 +168,20 @@ void Oracle::check_files(FileSystem& files) {
   power_lost(files);
   for (uint32_t object = 0; object < plan_.sizes.size(); ++object) {
     const uint64_t number = files.find(final_name(object));
-    if (number == 0) return fail(fmt::format("file {} is not there", object));
+    if (files.find(temporary_name(object)) != 0)
+      return fail(fmt::format("file {}: its temporary file is left", object));
+    if (failed_.contains(object)) {
+      if (number != 0 && !is_taken(object, number))
+        return fail(fmt::format("file {} is called failed, and is there", object));
+      continue;
+    }
+    if (number == 0 || is_taken(object, number)) return fail(fmt::format("file {} is not there", object));
     const std::vector<uint8_t>& now = files.inode(number)->now;
     const bool old = now == content_[object];
-    if (!old && !(changed_now_ && now == changed_[object])) {
+    if (!old && !(changed_now_.contains(object) && now == changed_[object])) {
       return fail(fmt::format("file {} has other bytes than its source ({} of {} bytes)", object, now.size(),
                               content_[object].size()));
     }
-    if (files.find(temporary_name(object)) != 0) fail("a temporary file is left");
   }
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -37,7 +38,7 @@ class Oracle {
   const std::vector<uint8_t>& content(uint32_t object, uint32_t version) const {
     return version == 0 ? content_[object] : changed_[object];
   }
-  void source_changed() { changed_now_ = true; }
+  void source_changed(uint32_t object) { changed_now_.insert(object); }
   void misread() { misread_ = true; }
 
   // An end other than done is right only after a fault that causes it.
@@ -62,7 +63,29 @@ class Oracle {
   void bind(uint64_t inode, uint32_t object) { objects_[inode] = object; }
   void written(uint64_t inode, uint64_t offset, const uint8_t* data, uint64_t length);
   void reported_durable(uint32_t object, uint64_t offset, uint64_t length);
-  void reported_done(uint32_t object) { done_.insert(object); }
+  void reported_done(uint32_t object) {
+    done_.insert(object);
+    if (failed_.contains(object)) fail("a file is called done after it had failed");
+  }
+  // Nothing of it has a name, or will.
+  void reported_failed(uint32_t object);
+  // Its unfinished file is removed, although the transfer goes on.
+  void dropped(uint32_t object);
+  // This inode stands under the object's name at the destination, and is none of this session's.
+  void taken(uint32_t object, uint64_t inode) {
+    taken_[object] = inode;
+    allow_failures();
+  }
+  bool is_taken(uint32_t object, uint64_t inode) const {
+    const auto at = taken_.find(object);
+    return at != taken_.end() && at->second == inode;
+  }
+  std::optional<uint32_t> object_of(uint64_t inode) const {
+    const auto at = objects_.find(inode);
+    return at == objects_.end() ? std::nullopt : std::optional(at->second);
+  }
+  // A fault for which single files may fail.
+  void allow_failures() { may_fail_ = true; }
   // The transfer has ended without success: its unfinished files go.
   void given_up() {
     std::erase_if(durable_, [this](const auto& each) { return !done_.contains(each.first); });
@@ -73,6 +96,8 @@ class Oracle {
     durable_.clear();
     done_.clear();
     written_.clear();
+    failed_.clear();
+    allow_failures();
     if (names_are_gone) allow(End::kIntegrity);
   }
   bool was_reported_done(uint32_t object) const { return done_.contains(object); }
@@ -107,7 +132,8 @@ class Oracle {
   std::string failure_;
   std::vector<std::vector<uint8_t>> content_;
   std::vector<std::vector<uint8_t>> changed_;
-  bool changed_now_ = false;
+  std::set<uint32_t> changed_now_;
+  std::map<uint32_t, uint64_t> taken_;  // object -> inode
   bool misread_ = false;
   std::set<End> allowed_;
   std::array<std::set<std::string>, 2> paused_;
@@ -117,6 +143,8 @@ class Oracle {
   std::map<uint32_t, std::vector<uint8_t>> restored_;
   std::map<uint32_t, std::vector<uint8_t>> written_;  // since the last loss of power
   std::set<uint32_t> done_;
+  std::set<uint32_t> failed_;
+  bool may_fail_ = false;
   uint64_t paced_ns_ = 0;
   uint64_t level_ = 0;  // of the bucket, in bits times 1e9
   uint64_t payload_bytes_sent_ = 0;

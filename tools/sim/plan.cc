@@ -335,6 +335,7 @@ Plan make_plan(uint64_t seed) {
   Random nats(seed, 9);
   make_nat(p, nats);
   choose_protection(&p);
+  choose_failures(&p);
   choose_packs(&p);
   return p;
 }
@@ -378,6 +379,7 @@ std::string Plan::text() const {
     out += fmt::format("crash {} of node {} at {} ns for {} ns\n", crash_name(c.kind), c.node, c.time_ns,
                        c.down_ns);
   }
+  out += troubles_text(*this);
   constexpr const char* kActs[] = {"pause", "continue", "cancel", "stop"};
   for (const Action& a : actions) {
     out += fmt::format("{} at node {} at {} ns\n", kActs[static_cast<size_t>(a.act)], a.node, a.time_ns);

@@ -67,6 +67,16 @@ struct Freeze {
   FreezeAt at{};
 };
 
+// What befalls one file. kTaken: somebody else's stands under its name at the destination.
+enum class FileTrouble : uint8_t { kChanges, kUnreadable, kTaken, kUnwritable };
+const char* trouble_name(FileTrouble trouble);
+struct Trouble {
+  uint64_t time_ns = 0;
+  uint32_t object = 0;
+  FileTrouble trouble{};
+  int error = 0;  // of each read or write from then on
+};
+
 struct DiskPlan {
   uint64_t latency_ns = 50'000;
   uint64_t jitter_ns = 0;         // uniform, on top
@@ -150,6 +160,7 @@ struct Plan {
   uint64_t crash_at_points_per_million = 0;  // between the steps of a commit
   uint64_t source_changes_ns = 0;            // 0: never
   uint64_t snapshot_ns = 0;                  // of the destination's volume, to which it goes back; 0: never
+  std::vector<Trouble> troubles;
   bool damage = false;   // in the destination's unfinished files, while its machine is down
   bool misread = false;  // one repeated read at the source gives wrong bytes
 
@@ -168,6 +179,9 @@ struct Plan {
 Plan make_plan(uint64_t seed);
 // What of it concerns protection; of sizes that are chosen already.
 void choose_protection(Plan* plan);
+// Which single files fail.
+void choose_failures(Plan* plan);
+std::string troubles_text(const Plan& plan);
 // Which files are packs.
 void choose_packs(Plan* plan);
 catalog::FileKind kind_of(const Plan& plan, uint32_t object);

@@ -142,6 +142,8 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   void perform(const transfer::FinishObject& e);
   void perform(const transfer::ReadBackObject& e);
   void perform(const transfer::NameObject& e);
+  void perform(const transfer::DropFile& e);
+  void remove_unfinished(const catalog::File& file);
   void perform(const transfer::ReleaseFiles& e);
   void perform(const transfer::WriteJournal& e);
   void perform(const transfer::Log& e);

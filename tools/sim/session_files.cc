@@ -59,11 +59,13 @@ void Session::perform(const transfer::OpenSources& e) {
 
 void Session::perform(const transfer::ReopenSources&) {
   transfer::SourcesReopened reopened;
+  ObjectId object;
   for (const catalog::File& file : transfer_->job().catalog()->files()) {
+    const ObjectId its = object++;
     const FileSystem::Inode* const inode = host_.files.inode(host_.files.find(file.path));
     if (sources_open_ || (inode != nullptr && static_cast<int64_t>(inode->version) == file.mtime_ns))
       continue;
-    reopened.status = Error{ErrorCode::kIntegrity, "the source changed"};
+    reopened.failed.emplace_back(its, Error{ErrorCode::kIntegrity, "the source changed"});
   }
   sources_open_ = true;
   answer(reopened, kFileNs);
@@ -84,6 +86,11 @@ void Session::perform(const transfer::ReadExtent& e) {
   later(
       host_.disk.latency_ns(), Host::IfKilled::kFate, [] {},
       [this, e] {
+        if (host_.disk.error_of(inode_of(e.object)) != 0) {
+          return post(transfer::ExtentRead{.object = e.object,
+                                           .extent = e.extent,
+                                           .crc = Error{ErrorCode::kSourceUnreadable, "the disk failed"}});
+        }
         const std::vector<uint8_t>& bytes = host_.files.inode(inode_of(e.object))->now;
         const wire::CrcKind kind = transfer_->job().terms->crc_kind;
         ++host_.trace.reached.rereads;
@@ -122,8 +129,14 @@ void Session::perform(const transfer::CreateFiles& e) {
           catalog::File& file = files[i];
           file.shown = file.path = file.packed() ? Oracle::final_name(i) : file.name;
           const Result<catalog::FileIdentity> identity = create(file);
-          if (!identity) return post(transfer::FilesCreated{identity.error()});
-          file.identity = *identity;
+          if (identity) {
+            file.identity = *identity;
+            continue;
+          }
+          if (!e.in_part) return post(transfer::FilesCreated{identity.error()});
+          if (const uint64_t number = host_.files.find(file.path); number != 0) host_.oracle.taken(i, number);
+          file.note_failed({}, catalog::Failure::kExists);
+          file.state = catalog::FileState::kFailed;
         }
         host_.point();
         post(transfer::FilesCreated{std::move(files)});
@@ -132,12 +145,20 @@ void Session::perform(const transfer::CreateFiles& e) {
 
 void Session::perform(const transfer::RecoverFiles&) {
   // The rename may have come through before the former control could say so: then its directory is synced.
-  const auto sync = [this] { host_.files.sync_directory(); };
+  const auto sync = [this] {
+    for (const catalog::File& file : transfer_->job().catalog()->files())
+      if (file.failed()) remove_unfinished(file);
+    host_.files.sync_directory();
+  };
   later(host_.sync_ns() / 4, Host::IfKilled::kFate, sync, [this] {
     transfer::FilesRecovered recovered;
     const catalog::Catalog& catalog = *transfer_->job().catalog();
     for (uint32_t i = 0; i < catalog.object_count(); ++i) {
       const catalog::File& file = catalog.files_of(ObjectId(i)).front();
+      if (file.failed()) {
+        recovered.objects.push_back(transfer::Recovered::kAway);
+        continue;
+      }
       const bool done = file.state == catalog::FileState::kDone;
       const bool may_be_named = file.packed() ? done : file.state != catalog::FileState::kOpen;
       const uint64_t named = host_.files.find(file.path);
@@ -227,6 +248,14 @@ void Session::perform(const transfer::NameObject& e) {
   if (file.packed() && host_.files.find(file.path) != inode &&
       host_.files.find(temporary_of(file.path)) == inode)
     host_.files.remove(file.path);
+  if (const uint64_t there = host_.files.find(file.path); host_.oracle.is_taken(e.object.value(), there)) {
+    return answer(
+        transfer::ObjectNamed{.object = e.object,
+                              .status = Error{ErrorCode::kDestinationExists, "somebody has taken its name"},
+                              .given = false,
+                              .missing = {}},
+        kFileNs);
+  }
   // It may have its name already, if only the directory could not be synced the last time.
   if (host_.files.find(file.path) != inode && !host_.files.rename(temporary_of(file.path), file.path)) {
     host_.oracle.fail("a file cannot be given its name");
@@ -241,8 +270,32 @@ void Session::perform(const transfer::NameObject& e) {
   };
   later(host_.sync_ns() / 4, Host::IfKilled::kFate, effect, [this, e, good] {
     host_.point();
-    post(transfer::ObjectNamed{.object = e.object, .status = good ? Status() : Status(bad_disk())});
+    post(transfer::ObjectNamed{
+        .object = e.object, .status = good ? Status() : Status(bad_disk()), .given = true, .missing = {}});
   });
+}
+
+void Session::remove_unfinished(const catalog::File& file) {
+  const std::string temporary = temporary_of(file.path);
+  if (file.identity.inode != 0 && host_.files.find(temporary) == file.identity.inode)
+    host_.files.remove(temporary);
+}
+
+void Session::perform(const transfer::DropFile& e) {
+  host_.oracle.dropped(e.object.value());
+  remove_unfinished(transfer_->job().catalog()->files_of(e.object).front());
+  fetched_.erase(e.object);
+  host_.trace.add(host_.now_ns(), host_.node, "drop", e.object.value());
+  host_.point();
+  later(
+      host_.sync_ns() / 4, Host::IfKilled::kFate,
+      [this] {
+        if (!broken(Break::kNoDirectorySync)) host_.files.sync_directory();
+      },
+      [this, e] {
+        host_.point();
+        post(transfer::FileDropped{.object = e.object});
+      });
 }
 
 void Session::perform(const transfer::ReleaseFiles& e) {
@@ -250,9 +303,7 @@ void Session::perform(const transfer::ReleaseFiles& e) {
   fetched_.clear();
   if (host_.node == kDestination && !e.keep && transfer_->job().catalog() != nullptr) {
     for (const catalog::File& file : transfer_->job().catalog()->files()) {
-      const std::string temporary = temporary_of(file.path);
-      if (file.identity.inode != 0 && host_.files.find(temporary) == file.identity.inode)
-        host_.files.remove(temporary);
+      remove_unfinished(file);
     }
   }
   answer(transfer::FilesReleased{}, kFileNs);
@@ -317,6 +368,9 @@ void Session::tell_oracle_what_is_said(const transfer::Message& message) {
   } else if (const auto* done = std::get_if<transfer::FileDone>(&message)) {
     host_.oracle.reported_done(done->object.value());
     host_.oracle.reported_durable(done->object.value(), 0, host_.plan.sizes[done->object.value()]);
+  } else if (const auto* failed = std::get_if<transfer::ObjectFailed>(&message)) {
+    host_.oracle.reported_failed(failed->object.value());
+    ++host_.trace.reached.objects_failed;
   }
 }
 

@@ -24,13 +24,14 @@ struct Reached {
   uint64_t failed_syncs = 0;
   uint64_t resumed = 0;  // objects of which an attempt found bytes of an earlier one
   uint64_t pauses = 0;
-  uint64_t renewals = 0;    // calls to renew a control stream while data moved
-  uint64_t read_backs = 0;  // of files whose disk had failed
-  uint64_t partings = 0;    // peers that were told of an end they had missed
-  uint64_t inquiries = 0;   // whether a session is still known where it began
-  uint64_t freezes = 0;     // of a control
-  uint64_t queued = 0;      // attempts that waited for a place of their node
-  uint64_t narrowed = 0;    // attempts whose chunks are those that the path carries
+  uint64_t renewals = 0;        // calls to renew a control stream while data moved
+  uint64_t read_backs = 0;      // of files whose disk had failed
+  uint64_t partings = 0;        // peers that were told of an end they had missed
+  uint64_t inquiries = 0;       // whether a session is still known where it began
+  uint64_t freezes = 0;         // of a control
+  uint64_t queued = 0;          // attempts that waited for a place of their node
+  uint64_t narrowed = 0;        // attempts whose chunks are those that the path carries
+  uint64_t objects_failed = 0;  // that a source was told of
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -48,6 +49,7 @@ struct Reached {
     freezes += o.freezes;
     queued += o.queued;
     narrowed += o.narrowed;
+    objects_failed += o.objects_failed;
   }
 };
 

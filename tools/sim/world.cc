@@ -55,11 +55,12 @@ void World::make_source() {
 
 void World::change_source() {
   if (healed_) return;
-  oracle_.source_changed();
   oracle_.allow(End::kIntegrity);
+  oracle_.allow_failures();
   trace_.add(scheduler_.now_ns(), kSource, "source changes");
   FileSystem& files = hosts_[kSource]->files;
   for (uint32_t i = 0; i < plan_.sizes.size(); ++i) {
+    oracle_.source_changed(i);
     const uint64_t number = files.find(Oracle::final_name(i));
     files.inode(number)->now = oracle_.content(i, 1);
     files.set_durable(number);
@@ -268,6 +269,9 @@ void World::schedule() {
   if (plan_.source_changes_ns > 0) {
     scheduler_.at(started_ns_ + plan_.source_changes_ns, [this] { change_source(); });
   }
+  for (const Trouble& t : plan_.troubles) {
+    scheduler_.at(started_ns_ + t.time_ns, [this, &t] { trouble(t); });
+  }
   if (plan_.snapshot_ns > 0) {
     scheduler_.at(started_ns_ + plan_.snapshot_ns, [this] { hosts_[kDestination]->files.take_snapshot(); });
   }
@@ -360,8 +364,10 @@ void World::judge(Outcome* out) {
     }
     // A source that was told of a file's end cannot know that its volume went back in time since.
     const bool stored = end_of(kDestination) == End::kDone;
+    tell_what_has_failed();
     if (stored || ((out->end == End::kDone || peers == End::kDone) && plan_.snapshot_ns == 0))
       oracle_.check_files(hosts_[kDestination]->files);
+    if (out->end == End::kDone && peers == End::kDone) check_failed();
   }
   if (plan_.stranger_alone && trace_.reached.attempts > 2) {  // one at each node
     oracle_.fail(

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -47,6 +48,7 @@ class World {
   void schedule();
   void schedule_blackholes();
   void change_source();
+  void trouble(const Trouble& trouble);
   void lose_journal();
   void crash(uint32_t node, CrashKind kind, uint64_t down_ns);
   void check_lag();
@@ -62,9 +64,13 @@ class World {
   void heal();
   bool over() const;
   End end_of(uint32_t node) const;
+  void tell_what_has_failed();
+  void check_failed();
   void judge(Outcome* out);
 
   const Plan plan_;
+  std::map<uint64_t, int> unreadable_;  // inodes of the source, and their errors
+  std::map<uint32_t, int> unwritable_;  // objects at the destination
   Scheduler scheduler_;
   Trace trace_;
   Oracle oracle_;

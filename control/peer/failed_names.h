@@ -1,0 +1,54 @@
+// Names that have failed, in the messages that tell of them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "control/proto/peer.pb.h"
+#include "control/transfer/messages.h"
+
+namespace sluice::peer {
+
+template <typename Wire>
+void set_failures(const std::vector<catalog::FailedName>& names, Wire* wire) {
+  for (const catalog::FailedName& name : names) {
+    FailedName* const one = wire->add_failures();
+    one->set_path(name.path);
+    one->set_failure(static_cast<uint32_t>(name.failure));
+  }
+}
+
+template <typename Wire>
+std::vector<catalog::FailedName> failures_of(const Wire& m) {
+  std::vector<catalog::FailedName> names;
+  for (const FailedName& name : m.failures()) {
+    if (names.size() == catalog::kFailuresKept) break;
+    names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
+  }
+  return names;
+}
+
+inline void put(const transfer::FileDone& m, PeerMessage* wire) {
+  wire->mutable_file_done()->set_object(m.object.value());
+  wire->mutable_file_done()->set_digest(m.digest);
+  wire->mutable_file_done()->set_failed(m.missing.failed);
+  wire->mutable_file_done()->set_left_out(m.missing.left_out);
+  set_failures(m.missing.names, wire->mutable_file_done());
+}
+
+inline void put(const transfer::ObjectFailed& m, PeerMessage* wire) {
+  wire->mutable_object_failed()->set_object(m.object.value());
+  set_failures(m.names, wire->mutable_object_failed());
+}
+
+inline transfer::FileDone take(const FileDone& m) {
+  return {.object = ObjectId(m.object()),
+          .digest = m.digest(),
+          .missing = {.failed = m.failed(), .left_out = m.left_out(), .names = failures_of(m)}};
+}
+
+inline transfer::ObjectFailed take(const ObjectFailed& m) {
+  return {.object = ObjectId(m.object()), .names = failures_of(m)};
+}
+
+}  // namespace sluice::peer

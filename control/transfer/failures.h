@@ -1,0 +1,47 @@
+// Which errors are those of one file, so that all others can go on, and what they are called then.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "control/catalog/entry.h"
+#include "dataplane/base/error.h"
+
+namespace sluice::transfer {
+
+// Others are those of a node, a network or a session, and go on, wait or end as a whole.
+inline bool concerns_one_file(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kSourceUnreadable:
+    case ErrorCode::kOutsideExports:
+    case ErrorCode::kDestinationExists:
+    case ErrorCode::kNoSpace:
+    case ErrorCode::kIntegrity:
+    case ErrorCode::kStorage:
+      return true;
+    default:
+      return false;
+  }
+}
+
+inline catalog::Failure failure_at_source(ErrorCode code) {
+  if (code == ErrorCode::kIntegrity) return catalog::Failure::kChanged;
+  return code == ErrorCode::kOutsideExports ? catalog::Failure::kForbidden : catalog::Failure::kUnreadable;
+}
+
+inline catalog::Failure failure_at_destination(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kNoSpace:
+      return catalog::Failure::kNoSpace;
+    case ErrorCode::kDestinationExists:
+      return catalog::Failure::kExists;
+    case ErrorCode::kOutsideExports:
+      return catalog::Failure::kForbidden;
+    case ErrorCode::kIntegrity:
+      return catalog::Failure::kDamaged;
+    default:
+      return catalog::Failure::kUnwritable;
+  }
+}
+
+}  // namespace sluice::transfer
