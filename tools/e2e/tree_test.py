@@ -74,7 +74,7 @@ def test_what_stands_there_is_kept_unless_it_is_to_be_replaced(pair, tree):
 
 
 def test_the_same_again_changes_nothing_but_what_is_missing(pair, tree):
-    (tree / "d1" / "large0").unlink()  # large ones are refused as a single file is
+    (tree / "d1" / "large0").unlink()  # large ones that stand there are not compared: they fail
     pair.a.must("send", tree, "b:data/")
     gone = pair.b.export() / "tree" / "d3" / "e3" / "f3"
     gone.unlink()

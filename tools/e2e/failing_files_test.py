@@ -1,0 +1,76 @@
+# Large files of one session that fail, each for its own reason: all others arrive, whatever falls over meanwhile.
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from harness import is_root, wait_until
+from harness.system import random_file, same_bytes
+from transfers import MIB, ended_session, last_session, temporary_files
+from trees import forget_tree
+
+PARTIAL = 21
+SMALL_MIB = 48
+EXISTS = "exists at the destination; replace it with --overwrite"
+CHANGED = "changed while it was read"
+UNREADABLE = "could not be read"
+NO_SPACE = "did not fit into the destination's file system; free some space"
+
+
+def _small_export(pair):
+    pair.b.add_export("small", pair.mount_tmpfs("small", SMALL_MIB))
+    pair.b.write_configuration()
+
+
+@pytest.fixture(scope="module")
+def pair(make_pair):
+    if not is_root():
+        pytest.skip("mounting a tmpfs needs root")
+    return make_pair(prepare=_small_export)
+
+
+@pytest.fixture
+def tree(pair):
+    root = pair.a.export() / "tree"
+    root.mkdir()
+    for number, name in enumerate(("first", "taken", "changed", "gone", "last")):
+        random_file(root / name, 4 * MIB, seed=number)
+    with open(root / "huge", "wb") as huge:
+        huge.truncate(2 * SMALL_MIB * MIB)
+    (root / "small").write_bytes(b"in a pack")
+    there = pair.b.export("small") / "tree"
+    there.mkdir()
+    (there / "taken").write_bytes(b"mine")
+    yield root
+    for place in (root, there):
+        forget_tree(place)
+
+
+def kill_control(node):
+    node.control.kill()
+    node.start_control()
+
+
+@pytest.mark.parametrize("side", [None, 0, 1], ids=["nobody", "source", "destination"])
+def test_each_is_named_with_its_reason_and_all_others_arrive(pair, tree, side):
+    there = pair.b.export("small") / "tree"
+    missing = {"tree/taken": EXISTS, "tree/huge": NO_SPACE, "tree/changed": CHANGED}
+    session = pair.a.must("send", tree, "b:small/", "--rate", "30M", "--detach").stdout.split()[-1]
+    wait_until(lambda: last_session(pair.a)["bytes_done"] > MIB, 30, "the first bytes")
+    with open(tree / "changed", "r+b") as file:
+        file.write(b"changed")
+    if side == 0:
+        (tree / "gone").unlink()  # who opens it once more does not find it
+        missing["tree/gone"] = UNREADABLE
+    if side is not None:
+        kill_control(pair.nodes[side])
+    waited = pair.a.sluice("session", "wait", session, "--timeout", "60")
+    assert waited.returncode == PARTIAL, waited.stderr
+    for node in pair.nodes:
+        assert ended_session(node, session)["state"] == "succeeded"
+        names = last_session(node)["names"]
+        assert {each["path"]: each["reason"] for each in names["missing"]} == missing
+        assert names["failed"] == len(missing) and names["done"] == names["total"] - len(missing)
+    assert (there / "taken").read_bytes() == b"mine"
+    arrived = {"first", "last", "gone", "small"} - {path.removeprefix("tree/") for path in missing}
+    assert {path.name for path in there.iterdir()} == arrived | {"taken"}
+    for name in arrived:
+        assert same_bytes(tree / name, there / name)
+    assert not any(list(temporary_files(node)) for node in pair.nodes)
