@@ -66,6 +66,25 @@ class Holes : public Lane {
   Tap tap_;
 };
 
+TEST_F(Holes, WhatIsGivenUpIsNotHeldAlsoWhileItIsClosed) {
+  begin(3, [](uint64_t, uint64_t chunk) { return chunk % 3 == 1; });
+  std::unique_ptr<Object> object = b_.objects.retract(0, 0);
+  ASSERT_GT(object->extents_in_use.load(), 0U);
+  b_.command({.kind = board::CommandKind::kGiveUp, .flow = kRxSlot, .length = bytes_});
+  step_some(1);
+  EXPECT_EQ(object->extents_in_use.load(), 0U);
+  ASSERT_TRUE(b_.objects.publish(std::move(object)));
+}
+
+TEST_F(Holes, WhatStillComesOfWhatIsGivenUpIsNotTaken) {
+  begin(3, [](uint64_t, uint64_t chunk) { return chunk % 3 == 1; });
+  b_.command({.kind = board::CommandKind::kGiveUp, .flow = kRxSlot, .length = bytes_});
+  on_the_way = nullptr;
+  step_some(50);
+  EXPECT_EQ(b_.objects.find(0, 0)->extents_in_use.load(), 0U);
+  EXPECT_EQ(written_, 0U);
+}
+
 TEST_F(Holes, OnlyWhatIsMissingIsRepeated) {
   begin(3, [](uint64_t, uint64_t chunk) { return chunk % 3 == 1; });
   EXPECT_GT(holes_told_, 0U);

@@ -136,15 +136,16 @@ void RxSide::forget(const board::Command& c) {
     object->clear_written(n);
 }
 
-// What still comes of it is taken for what came before.
+// What still comes of it is taken for what came before. It may be in the course of being closed: that waits
+// for the parts that are held here.
 void RxSide::give_up(const board::Command& c) {
   Flow* const flow = flows_[c.flow].get();
-  Object* const object = flow == nullptr ? nullptr : resources_.objects.find(flow->config.session, c.object);
-  if (object == nullptr || !object->is(board::kObjectWrite)) return;  // it was closed, or not opened yet
-  object->set_all_written();
+  if (flow == nullptr) return;
+  Object* const object = resources_.objects.find(flow->config.session, c.object);
+  if (object != nullptr && object->is(board::kObjectWrite)) object->set_all_written();
   for (uint32_t i = flow->open.size(); i > 0; --i) {
     Extent& e = extents_[flow->open.at(i - 1)];
-    if (e.object == object && e.state == RxExtentState::kFilling) release(e);
+    if (e.object->id == c.object && e.state == RxExtentState::kFilling) release(e);
   }
 }
 
