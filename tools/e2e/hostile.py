@@ -6,8 +6,7 @@ import struct
 
 import peer
 from peer.control import pb
-
-VERSION = 4
+from peer.session import VERSION
 
 
 class Stream:
