@@ -208,7 +208,7 @@ Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
 
 Status DestinationEnd::follow_receiver(Effects& out) {
   if (stream_ == nullptr) return {};  // between attempts it wants nothing that is still right later
-  give_up_failing(out);
+  if (Status status = give_up_failing(out); !status) return status;
   recovery::Receiver::Actions wants = receiver_->take_actions();
   for (const recovery::LaneCommand& command : wants.commands) out.add(CommandLane{stream_->leg(), command});
   for (recovery::Need& need : wants.needs) {

@@ -98,7 +98,7 @@ class DestinationEnd {
   // destination_failures.cc
   Status fail(ObjectId object, const Error& error, Effects& out);
   Status on(const ObjectFailed& failed);
-  void give_up_failing(Effects& out);
+  Status give_up_failing(Effects& out);
   void give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out);
   void say_failed(ObjectId object, Effects& out) const;
   bool waits_for_others(ObjectId object) const;
@@ -131,6 +131,7 @@ class DestinationEnd {
   };
   // They are given up once nothing of them is under way, in this attempt or, found out again, in the next.
   std::map<ObjectId, Failing> failing_;
+  std::set<ObjectId> given_;    // they have their names, which is not certain yet
   uint32_t failed_unsaid_ = 0;  // the journal is told first
   std::optional<Error> lost_;
   uint64_t steps_ = 0;

@@ -35,13 +35,20 @@ Status DestinationEnd::on(const ObjectFailed& failed) {
 }
 
 // Those of which nothing is under way. What is getting its name just now has it, or fails then.
-void DestinationEnd::give_up_failing(Effects& out) {
-  if (files_.halted() || stream_ == nullptr) return;
+Status DestinationEnd::give_up_failing(Effects& out) {
+  if (files_.halted() || stream_ == nullptr) return {};
   for (auto at = failing_.begin(); at != failing_.end();) {
     const ObjectId object = at->first;
     if (receiver_->done(object)) {
       at = failing_.erase(at);
       continue;
+    }
+    if (given_.contains(object) && commits_[object].idle()) {
+      return Error{
+          ErrorCode::kIntegrity,
+          catalog().shown(object) +
+              ": has its name already, its disk could not say whether for good, and now it cannot be "
+              "sent again: compare it, or remove it and send it again"};
     }
     // What is not held is opened again first, so that it is found.
     const bool held = files_.held(object) || files_.discards() || catalog().packed(object);
@@ -51,6 +58,7 @@ void DestinationEnd::give_up_failing(Effects& out) {
     }
     ++at;
   }
+  return {};
 }
 
 // Only then, so that no loss of power brings back what the journal calls gone. Also when the attempt is over:

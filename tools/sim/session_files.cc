@@ -263,6 +263,8 @@ void Session::perform(const transfer::NameObject& e) {
   host_.trace.add(host_.now_ns(), host_.node, "name", e.object.value());
   host_.point();
   const bool good = !host_.sync_fails();
+  // Should its source fail as well, nobody can tell what stands there.
+  if (!good) host_.oracle.allow(End::kIntegrity);
   const bool late_sync = broken(Break::kRenameBeforeSync);
   const auto effect = [this, good, inode, late_sync] {
     if (good && !broken(Break::kNoDirectorySync)) host_.files.sync_directory();
