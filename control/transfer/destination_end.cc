@@ -93,6 +93,7 @@ void DestinationEnd::adopt_work(ControlStream& stream, std::span<const board::Fl
   }
   receiver_->adopt(static_cast<uint32_t>(lanes.size()), open, now_ns);
   (void)follow_receiver(out);  // nothing of the source has been heard that could differ
+  files_.close_ended(out);
 }
 
 void DestinationEnd::limit_rate(uint64_t limit_bps, Effects& out) {

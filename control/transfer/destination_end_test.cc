@@ -162,6 +162,25 @@ TEST_F(Receiving, AFileIsToldDoneAfterItsNameIsNotedAndMakesRoom) {
   EXPECT_FALSE(end_->complete());
 }
 
+// It stands there, and a loss of power may take it back: it would be wrong to call it failed, or done.
+TEST_F(Receiving, ANameThatWasGivenAndIsNotCertainIsNoFailure) {
+  arrive(1, ExtentId(0));
+  EXPECT_TRUE(
+      hear(FileDigest{.object = ObjectId(1), .size_bytes = 10, .digest = content_.digest(ObjectId(1))}));
+  EXPECT_TRUE(end_->on(ObjectFinished{.object = ObjectId(1)}, out_));
+  EXPECT_TRUE(end_->on(JournalWritten{.entry = Entry::kFinishing, .object = ObjectId(1)}, out_));
+  EXPECT_EQ(asked<NameObject>().size(), 1U);
+  const Error bad{ErrorCode::kStorage, "its directory could not be synced"};
+  EXPECT_EQ(end_->on(ObjectNamed{.object = ObjectId(1), .status = bad, .given = true}, out_).error().code,
+            ErrorCode::kStorage)
+      << "the attempt ends, and the next one tries again";
+  end_->attempt_over();
+  end_->start_attempt(stream_, 1, 2);
+  (void)out_.drain();
+  EXPECT_EQ(hear(ObjectFailed{.object = ObjectId(1)}).error().code, ErrorCode::kIntegrity);
+  EXPECT_TRUE(asked<DropFile>().empty());
+}
+
 TEST_F(Receiving, WhatItHasIsSaidInPartsAndThenThatItWasAll) {
   arrive(0, ExtentId(1));
   end_->send_states(out_);

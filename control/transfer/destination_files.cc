@@ -113,12 +113,13 @@ void DestinationFiles::walk(Effects& out) {
   if (halted_) return;
   for (; at_ < places_.end_id(); ++at_) {
     const Place& place = places_[at_];
-    if (discard_ || place.done) continue;
+    if (discard_) continue;
+    // Also of what has ended: the former control may not have come to closing it.
     if (adopting_ && !place.fetched) {
       phase_.change(FilesPhase::kFetching);
       return pending_.ask(FetchObject{at_}, out);
     }
-    if (place.held) continue;
+    if (place.done || place.held) continue;
     phase_.change(FilesPhase::kReopening);
     return pending_.ask(ReopenFile{at_}, out);
   }
@@ -211,7 +212,9 @@ Status DestinationFiles::on(const JournalWritten& event, Effects& out) {
 
 bool DestinationFiles::turn(ObjectId object) const {
   const uint32_t ahead = window();
-  return object.value() < ahead || places_[ObjectId(object.value() - ahead)].done;
+  if (object.value() < ahead) return true;
+  const Place& before = places_[ObjectId(object.value() - ahead)];
+  return before.done && !before.open;
 }
 
 void DestinationFiles::open(ObjectId object, Effects& out) {
@@ -242,10 +245,20 @@ void DestinationFiles::mark_done(ObjectId object) {
 
 void DestinationFiles::done(ObjectId object, Effects& out) {
   mark_done(object);
-  const bool packed = catalog_.packed(object);
-  if (halted_ || phase_ != FilesPhase::kReady) return;
-  if (!packed && !places_.contains(object.plus(window()))) return;
-  close(object, out);
+  if (!halted_ && phase_ == FilesPhase::kReady && is_to_be_closed(object)) close(object, out);
+}
+
+// A pack fills memory, and what has failed a disk, even where nothing waits for its place.
+bool DestinationFiles::is_to_be_closed(ObjectId object) const {
+  return catalog_.packed(object) || catalog_.files_of(object).front().failed() ||
+         places_.contains(object.plus(window()));
+}
+
+void DestinationFiles::close_ended(Effects& out) {
+  for (uint32_t i = 0; i < places_.size() && !discard_; ++i) {
+    const ObjectId object(i);
+    if (places_[object].done && places_[object].open && is_to_be_closed(object)) close(object, out);
+  }
 }
 
 void DestinationFiles::close(ObjectId object, Effects& out) {
@@ -259,7 +272,6 @@ void DestinationFiles::mark_failed(ObjectId object) {
   for (catalog::File& file : catalog_.files_of(object)) file.state = catalog::FileState::kFailed;
 }
 
-// Closed even where nothing waits for its place: until then its bytes fill the disk.
 void DestinationFiles::failed(ObjectId object, Effects& out) {
   mark_failed(object);
   if (!halted_ && phase_ == FilesPhase::kReady) close(object, out);

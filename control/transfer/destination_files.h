@@ -2,7 +2,7 @@
 //
 // Pure: it asks for what it needs (effects.h) and is told how that ended. One file after the other is
 // prepared; `prepared()` tells when flows may be opened. The dataplane takes object numbers modulo
-// open_objects_max, so object n is opened when n - open_objects_max is done.
+// open_objects_max, so object n is opened when n - open_objects_max is closed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -75,6 +75,8 @@ class DestinationFiles {
   void mark_done(ObjectId object);  // found so after a restart
   void mark_failed(ObjectId object);
   void failed(ObjectId object, Effects& out);  // its unfinished file is removed already
+  // Of what an earlier life had open, what has ended, once workers were told to hold none of it.
+  void close_ended(Effects& out);
   Batch rows_anew(ObjectId object) const;      // for the journal: no extent of it counts
   // Its descriptor is gone: it has its name.
   void let_go(ObjectId object) { places_[object].held = false; }
@@ -107,6 +109,7 @@ class DestinationFiles {
   Status check_file(const OfferedFile& file, bool is_last) const;
   uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }
   void created(const std::vector<catalog::File>& files, Effects& out);
+  bool is_to_be_closed(ObjectId object) const;
   void close(ObjectId object, Effects& out);
   void open_in_place_of(ObjectId object, Effects& out);  // that is closed: the one whose turn has come
   void walk(Effects& out);

@@ -203,6 +203,34 @@ TEST_F(Files, OfAnEarlierLifeAreFetchedFromTheDataplane) {
   EXPECT_EQ(asked<OpenObject>().object, ObjectId(1));
 }
 
+// The former control died before it closed them: their places are those of the fifth and the sixth.
+TEST_F(Files, ThatHadEndedInAnEarlierLifeAreClosedBeforeOthersTakeTheirPlaces) {
+  known(6);
+  files_->recover(out_);
+  (void)asked<RecoverFiles>();
+  Indexed<ObjectId, Recovered> found(6, Recovered::kHeld);
+  found[ObjectId(0)] = Recovered::kNamed;
+  found[ObjectId(1)] = found[ObjectId(5)] = Recovered::kAway;
+  ASSERT_TRUE(files_->on(FilesRecovered{found}, out_));
+  files_->mark_failed(ObjectId(1));
+  files_->mark_failed(ObjectId(5));  // it never had its turn
+  files_->adopt(out_);
+  for (uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(asked<FetchObject>().object, ObjectId(i));
+    ASSERT_TRUE(files_->on(ObjectFetched{.object = ObjectId(i), .found = i < 4}, out_));
+  }
+  EXPECT_TRUE(files_->prepared()) << "nothing is opened where something else still is";
+  EXPECT_TRUE(out_.empty());
+  files_->close_ended(out_);
+  std::vector<ObjectId> closed;
+  for (const Effect& effect : out_.drain()) closed.push_back(std::get<CloseObject>(effect).object);
+  EXPECT_EQ(closed, (std::vector<ObjectId>{ObjectId(0), ObjectId(1)}));
+  files_->on(ObjectClosed{ObjectId(1)}, out_);
+  EXPECT_TRUE(out_.empty()) << "nobody waits for the place of what has failed as well";
+  files_->on(ObjectClosed{ObjectId(0)}, out_);
+  EXPECT_EQ(asked<OpenObject>().object, ObjectId(4));
+}
+
 TEST_F(Files, ThatBeginAnewAreNotWrittenByWhatAnEarlierLifeHadOpen) {
   known(1);
   files_->adopt(out_);
