@@ -10,7 +10,7 @@ from .session import MAX_RANGES, Lane, Session, fold, ranges_of
 
 MS = 1_000_000
 CREDIT = 16  # extents that a lane may have open
-INTEGRITY = 11
+INTEGRITY, STORAGE = 11, 16
 
 
 class Incoming:
@@ -27,11 +27,12 @@ class Incoming:
         self.durable = set()
         self.reported = set()  # extents whose first pass the source says has left
         self.digest = None  # as the source says
+        self.given = False  # it has its name; whether for good only its directory's sync tells
         self.done = False
         self.failed = None  # as it is told, once nothing of it will have its name
 
     def discard(self):
-        if not self.done:
+        if not self.done and not self.given:
             os.close(self.fd)
             self.temporary.unlink(missing_ok=True)
 
@@ -206,14 +207,19 @@ class Destination(Session):
     def on_object_failed(self, message):
         """The source cannot send it: it is given up. Of one that has its name the source has heard that."""
         file = self._file(message.object)
-        if len(self.files) == 1 and not file.kind:
+        if sum(each.members if each.kind else 1 for each in self.files) == 1:
             self.stream.fail(15, "the only name of a session is called failed")
-        if not file.done:
-            self._give_up(message.object, file, message.failures)
+        if file.done:
+            return
+        if file.given:
+            self.stream.fail(INTEGRITY, f"{file.name}: stands there, perhaps not for good, and cannot be sent again")
+        self._give_up(message.object, file, message.failures)
 
     def _give_up(self, number, file, failures):
         os.close(file.fd)
         os.unlink(file.temporary)
+        if not self._settled(file.temporary.parent):
+            self.stream.fail(STORAGE, f"{file.name}: nobody knows whether it is gone for good")
         file.done, file.failed = True, [{"path": each.path, "failure": each.failure} for each in failures]
         self.stream.send("object_failed", object=number, failures=file.failed)
 
@@ -321,16 +327,27 @@ class Destination(Session):
             self.stream.fail(INTEGRITY, f"{file.name}: the digests differ")
         if file.kind:
             return self._unpack(number, file, digest)
-        os.fchmod(file.fd, file.mode)
-        os.utime(file.fd, ns=(file.mtime_ns, file.mtime_ns))
-        os.fsync(file.fd)
-        os.close(file.fd)
-        os.rename(file.temporary, file.final)
-        folder = os.open(file.final.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
-        file.done = True
-        self.stream.send("file_done", object=number, digest=digest)
+        if not file.given:
+            os.fchmod(file.fd, file.mode)
+            os.utime(file.fd, ns=(file.mtime_ns, file.mtime_ns))
+            os.fsync(file.fd)
+            os.close(file.fd)
+            os.rename(file.temporary, file.final)
+            file.given = True
+        if self._settled(file.final.parent):  # otherwise it is tried again
+            file.done = True
+            self.stream.send("file_done", object=number, digest=digest)
+
+    def _settled(self, folder):
+        """Whether what was named or removed in it is so for good."""
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        except OSError:
+            return False
+        finally:
+            os.close(opened)
+        return True
 
     def _unpack(self, number, file, digest):
         try:
