@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 from harness import is_root, wait_until
+from harness.system import same_bytes
 from transfers import EXISTS, MIB, OUTSIDE, SOURCE, USAGE, last_session, refused, temporary_files
 from trees import forget_tree, make_tree, same, state_of
 
@@ -181,6 +182,33 @@ def test_a_directory_in_place_of_a_file_fails_and_nothing_is_removed(way):
     assert "d1/e1/f1" in result.stderr and "nothing was removed" in result.stderr
     assert (way.destination / "extra").exists() and (way.destination / "fine").exists()
     assert (way.destination / "d1" / "e1" / "f1").is_file()
+
+
+def test_a_large_file_that_fails_removes_nothing_and_the_same_command_does_the_rest(way):
+    way.report()
+    taken = way.destination / "d1" / "large0"
+    taken.unlink()
+    taken.mkdir()  # no file takes its place
+    for name in ("first", "last"):
+        (way.source / "d1" / name).write_bytes(os.urandom(2 * MIB))
+    (way.source / "d2" / "small").write_bytes(b"x")
+    (way.destination / "extra").write_bytes(b"x")
+    code, report, err = way.pair.a.json(*way.arguments("--delete"))
+    assert code == PARTIAL and "nothing was removed" in err, err
+    assert [each["path"] for each in report["problems"]] == ["d1/large0"]
+    assert report["failed"] == 1 and report["removed"] == 0 and (way.destination / "extra").exists()
+    assert same_bytes(way.source / "d1" / "first", way.destination / "d1" / "first")
+    assert same_bytes(way.source / "d1" / "last", way.destination / "d1" / "last")
+    assert (way.destination / "d2" / "small").exists() and taken.is_dir()
+    # Alone in its session it is the end of that, and still nothing is removed.
+    result = way.sync("--delete")
+    assert result.returncode != 0 and "d1/large0" in result.stderr, result.stderr
+    assert (way.destination / "extra").exists()
+    taken.rmdir()
+    report = way.report("--delete")
+    assert report["removed"] == 1 and report["bytes"] < 4 * MIB, "what has arrived is not sent again"
+    way.same()
+    way.settled("--delete")
 
 
 def test_a_dry_run_tells_and_does_nothing(way):
