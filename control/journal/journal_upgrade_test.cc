@@ -134,6 +134,7 @@ class UpgradeTest : public JournalTest {
     file.verify = false;
     file.kind = catalog::FileKind::kFile;
     file.pack = {};
+    file.missing = {};
     return file;
   }
   static void expect_files(const transfer::Saved& saved) {

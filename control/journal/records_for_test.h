@@ -13,9 +13,9 @@ namespace sluice::fields {
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::FailedName> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<16> {};
+template <> struct Count<catalog::File> : Fields<17> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
-template <> struct Count<catalog::Pack> : Fields<3> {};
+template <> struct Count<catalog::Pack> : Fields<2> {};
 template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
@@ -132,12 +132,11 @@ inline catalog::File sample_file(const std::string& name) {
           .suspect = true,
           .verify = true,
           .kind = catalog::FileKind::kLastPack,
-          .pack = {.members = 1000,
-                   .list = std::make_shared<const std::string>("\xff\0list", 6),
-                   .missing = {.failed = 7,
-                               .left_out = 5,
-                               .names = {{.path = "a/\xff", .failure = catalog::Failure::kExists},
-                                         {.path = "b", .failure = catalog::Failure::kSpecial}}}}};
+          .pack = {.members = 1000, .list = std::make_shared<const std::string>("\xff\0list", 6)},
+          .missing = {.failed = 7,
+                      .left_out = 5,
+                      .names = {{.path = "a/\xff", .failure = catalog::Failure::kExists},
+                                {.path = "b", .failure = catalog::Failure::kSpecial}}}};
 }
 
 }  // namespace sluice::journal
