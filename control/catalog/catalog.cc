@@ -10,10 +10,19 @@ bool same_file(const FileIdentity& one, const FileIdentity& other) {
 }
 
 void File::note_failed(const std::vector<FailedName>& names_known, Failure failure) {
-  missing = {.failed = names(), .left_out = 0, .names = names_known};
+  missing = {.failed = names(), .left_out = 0, .names = {}};
+  if (packed()) {
+    name_failed(names_known);
+  } else {
+    missing.names = {{.path = name, .failure = failure}};
+  }
+}
+
+void File::name_failed(const std::vector<FailedName>& names_known) {
+  if (!missing.names.empty() || !packed()) return;
+  missing.names = names_known;
   if (missing.names.size() > kFailuresKept) missing.names.resize(kFailuresKept);
   if (missing.names.size() > names()) missing.names.resize(names());
-  if (!packed()) missing.names = {{.path = name, .failure = failure}};
 }
 
 FileId Catalog::add(File file) {

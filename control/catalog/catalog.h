@@ -91,6 +91,7 @@ struct File {
   uint32_t names() const { return packed() ? pack.members : 1; }
   // None of its names arrives. `names`: those of a pack, as far as they are known.
   void note_failed(const std::vector<FailedName>& names, Failure failure);
+  void name_failed(const std::vector<FailedName>& names);  // of a pack, unless they are known
 };
 
 struct Object {

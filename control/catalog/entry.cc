@@ -21,6 +21,7 @@ constexpr std::string_view kFailureTexts[] = {
     "was damaged between the nodes' memories",
     "failed",
     "did not fit into the destination's file system; free some space",
+    "was to be sent together with small files that changed, or were damaged, meanwhile; send it again",
 };
 static_assert(std::size(kFailureTexts) == kFailures);
 

@@ -33,8 +33,9 @@ enum class Failure : uint8_t {
   kDamaged,     // its bytes are not those that its source summed
   kOther,
   kNoSpace,  // the destination's file system is full
+  kInPack,   // it is as it was, and others of its pack are not
 };
-inline constexpr uint8_t kFailures = 12;
+inline constexpr uint8_t kFailures = 13;
 std::string_view failure_text(Failure failure);  // for people
 Failure failure_of(uint32_t number);             // kOther: a later version's
 

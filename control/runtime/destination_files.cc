@@ -121,7 +121,8 @@ TransferFiles::Destination& TransferFiles::destination(ObjectId object) {
 
 void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
   const catalog::FileState state = file(object).state;
-  if (state == catalog::FileState::kDone || state == catalog::FileState::kFailed) return;  // it is closed next
+  if (state == catalog::FileState::kDone || state == catalog::FileState::kFailed)
+    return;  // it is closed next
   if (file(object).packed()) return adopt_pack(object, std::move(fd));
   if (fetched_.size() <= object.value()) fetched_.resize(object.value() + 1);
   fetched_[object.value()] = std::make_shared<UniqueFd>(std::move(fd));

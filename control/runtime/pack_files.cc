@@ -49,6 +49,19 @@ void TransferFiles::read_extent(const transfer::ReadExtent& effect) {
   });
 }
 
+// What it was filled with is in memory: nothing but `otherwise` can be wrong with it.
+void TransferFiles::check_pack(const transfer::CheckSource& effect) {
+  transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
+  if (!effect.otherwise) return post(std::move(checked));
+  services_->pool.run([services = services_,
+                       pack = file(effect.object)] { return names_of_changed(services->exports, pack); },
+                      [self = shared_from_this(),
+                       checked = std::move(checked)](std::vector<catalog::FailedName> names) mutable {
+                        checked.names = std::move(names);
+                        self->post(std::move(checked));
+                      });
+}
+
 void TransferFiles::read_back_pack(const transfer::ReadBackObject& effect) {
   post(transfer::ObjectReadBack{
       .object = effect.object, .range = effect.range, .crc = crc_of_pack(effect.object, effect.range)});

@@ -59,6 +59,21 @@ Result<std::span<uint8_t>> map(int fd, uint64_t bytes) {
   return std::span(static_cast<uint8_t*>(at), bytes);
 }
 
+// Names arrive under that of the tree; there they are looked up in it.
+std::string path_in(const exports::SourceTree& tree, const Entry& entry) {
+  const size_t before = tree.name.empty() ? 0 : tree.name.size() + 1;
+  return entry.path.size() > before ? entry.path.substr(before) : entry.path;
+}
+
+// Not what it was when it was listed: why.
+Failure look_at(const exports::SourceTree& tree, const Entry& entry) {
+  if (entry.failure != Failure::kNone || entry.kind != EntryKind::kFile) return entry.failure;
+  const UniqueFd fd = exports::open_beneath(tree.fd.get(), path_in(tree, entry), O_PATH | O_NOFOLLOW);
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) return exports::read_failure(errno);
+  return as_listed(info, entry) ? Failure::kNone : Failure::kChanged;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<PackMemory>> PackMemory::make(uint64_t bytes) {
@@ -98,21 +113,37 @@ Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, c
     return Error{ErrorCode::kStorage, pack.shown + ": the journal's list is of another pack"};
   Result<std::shared_ptr<PackMemory>> memory = PackMemory::make(pack.size_bytes);
   if (!memory) return memory.error();
-  // Names arrive under that of the tree; here they are looked up in it.
-  const std::string& name = (*found)->name;
-  const size_t before = name.empty() ? 0 : name.size() + 1;
   uint64_t at = layout.data_at;
   for (Entry& entry : *entries) {
     const std::span<uint8_t> place = (*memory)->bytes().subspan(at, entry.size_bytes);
     at += entry.size_bytes;
     if (entry.kind != EntryKind::kFile || entry.failure != Failure::kNone) continue;
-    const std::string path = entry.path.size() > before ? entry.path.substr(before) : entry.path;
-    entry.failure = read_file((*found)->fd.get(), path, entry, place);
+    entry.failure = read_file((*found)->fd.get(), path_in(**found, entry), entry, place);
     if (entry.failure == Failure::kNone)
       entry.digest = crc::compute(wire::CrcKind::kCrc64Ecma, 0, place.data(), place.size());
   }
   tree::write_index(*entries, (*memory)->bytes());
   return memory;
+}
+
+std::vector<catalog::FailedName> names_of_changed(const exports::Exports& exports,
+                                                  const catalog::File& pack) {
+  std::vector<catalog::FailedName> first;
+  std::vector<catalog::FailedName> others;
+  const Result<std::vector<Entry>> entries =
+      pack.pack.list ? tree::from_bytes(*pack.pack.list) : std::vector<Entry>();
+  const Result<std::optional<exports::SourceTree>> tree = exports.open_tree(pack.path);
+  if (!entries || !tree || !tree->has_value()) return {};
+  for (const Entry& entry : *entries) {
+    const Failure failure = look_at(**tree, entry);
+    std::vector<catalog::FailedName>& names = failure == Failure::kNone ? others : first;
+    if (names.size() < catalog::kFailuresKept)
+      names.push_back(
+          {.path = entry.path, .failure = failure == Failure::kNone ? Failure::kInPack : failure});
+  }
+  first.insert(first.end(), others.begin(), others.end());
+  if (first.size() > catalog::kFailuresKept) first.resize(catalog::kFailuresKept);
+  return first;
 }
 
 std::string staging_name(const std::string& session_id, ObjectId object) {

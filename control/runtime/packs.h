@@ -41,6 +41,9 @@ class PackMemory {
 // Reads the files of a pack, as its list says. What is not as it was listed is in the pack as a failure.
 Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, const catalog::File& pack);
 
+// The first of the names of a pack that is not to be had as it was: those that changed, then all others.
+std::vector<catalog::FailedName> names_of_changed(const exports::Exports& exports, const catalog::File& pack);
+
 // Where the names of a pack are staged.
 std::string staging_name(const std::string& session_id, ObjectId object);
 // Under `pack.path`. `asked`: which names may come, where this node asked for them; nullptr: any.

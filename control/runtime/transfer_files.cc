@@ -75,6 +75,7 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
 }
 
 void TransferFiles::perform(const transfer::CheckSource& effect) {
+  if (file(effect.object).packed()) return check_pack(effect);
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
   services_->pool.run(
       [source] { return source ? exports::Exports::check_unchanged(*source) : Result<int64_t>(0); },

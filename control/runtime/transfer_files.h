@@ -69,6 +69,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   void let_go(ObjectId object);  // its descriptors
   // Of packs, in pack_files.cc.
   void read_extent(const transfer::ReadExtent& effect);
+  void check_pack(const transfer::CheckSource& effect);
   void read_back_pack(const transfer::ReadBackObject& effect);
   Result<uint64_t> crc_of_pack(ObjectId object, recovery::Range range) const;
   void adopt_pack(ObjectId object, UniqueFd fd);

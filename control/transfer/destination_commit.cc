@@ -219,7 +219,7 @@ Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
   for (catalog::File& file : files_.catalog().files_of(event.object)) {
     file.missing = event.missing;
   }
-  if (!event.status && event.given && !catalog().packed(event.object)) given_.insert(event.object);
+  if (!event.status && event.given) given_.insert(event.object);
   if (!event.status && !event.given && !files_.halted() && catalog().may_fail_in_part() &&
       !catalog().packed(event.object)) {
     (void)commit(event.object, CommitEvent::kBad, event.status, out);

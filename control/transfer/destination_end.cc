@@ -37,6 +37,7 @@ Result<DestinationEnd> DestinationEnd::restore(const Settings& settings, const A
       end.receiver_->failed(object);
       end.files_.mark_failed(object);
     }
+    if (file.packed() && file.state == catalog::FileState::kFinishing) end.given_.insert(object);
     if (file.state != catalog::FileState::kDone) continue;
     end.receiver_->set_done(object, file.digest);
     end.commits_[object].found_named();
@@ -228,7 +229,7 @@ Status DestinationEnd::follow_receiver(Effects& out) {
     if (!status) return status;
   }
   for (const ObjectId object : wants.differ) {
-    if (Status status = fail(object, differs(object), out); !status) return status;
+    if (Status status = found_damaged(object, out); !status) return status;
   }
   return last_pack_due(out);
 }

@@ -97,6 +97,8 @@ class DestinationEnd {
   Status last_pack_due(Effects& out);
   // destination_failures.cc
   Status fail(ObjectId object, const Error& error, Effects& out);
+  Status found_damaged(ObjectId object, Effects& out);
+  void begin_failing(ObjectId object, const Error& error, Effects& out);
   Status on(const ObjectFailed& failed);
   Status give_up_failing(Effects& out);
   void give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out);
@@ -131,7 +133,7 @@ class DestinationEnd {
   };
   // They are given up once nothing of them is under way, in this attempt or, found out again, in the next.
   std::map<ObjectId, Failing> failing_;
-  std::set<ObjectId> given_;    // they have their names, which is not certain yet
+  std::set<ObjectId> given_;    // they have their names, of a pack some, which is not certain yet
   uint32_t failed_unsaid_ = 0;  // the journal is told first
   std::optional<Error> lost_;
   uint64_t steps_ = 0;

@@ -10,15 +10,28 @@
 namespace sluice::transfer {
 
 // An error where the transfer has no other name to go on with, or it is not the file's. A pack is in memory,
-// where nothing but a defect is wrong with all of it.
+// where nothing but a defect is wrong with all of it, once it is what was sent.
 Status DestinationEnd::fail(ObjectId object, const Error& error, Effects& out) {
   if (!catalog().may_fail_in_part() || catalog().packed(object) || !concerns_one_file(error.code))
     return error;
-  if (receiver_->done(object)) return {};
-  out.log(LogLevel::kWarn, error.message + "; all else goes on");
-  failing_.try_emplace(object, Failing{.names = {{.path = catalog().files_of(object).front().name,
-                                                  .failure = failure_at_destination(error.code)}}});
+  begin_failing(object, error, out);
   return {};
+}
+
+// Of a pack that is not what was sent nobody knows the names here.
+Status DestinationEnd::found_damaged(ObjectId object, Effects& out) {
+  const Error error = differs(object);
+  if (!catalog().may_fail_in_part()) return error;
+  begin_failing(object, error, out);
+  return {};
+}
+
+void DestinationEnd::begin_failing(ObjectId object, const Error& error, Effects& out) {
+  if (receiver_->done(object)) return;
+  out.log(LogLevel::kWarn, error.message + "; all else goes on");
+  const std::string path = catalog().packed(object) ? "" : catalog().files_of(object).front().name;
+  failing_.try_emplace(object,
+                       Failing{.names = {{.path = path, .failure = failure_at_destination(error.code)}}});
 }
 
 // Of what has its name the source hears that.
@@ -44,11 +57,12 @@ Status DestinationEnd::give_up_failing(Effects& out) {
       continue;
     }
     if (given_.contains(object) && commits_[object].idle()) {
-      return Error{
-          ErrorCode::kIntegrity,
-          catalog().shown(object) +
-              ": has its name already, its disk could not say whether for good, and now it cannot be "
-              "sent again: compare it, or remove it and send it again"};
+      const char* const what = catalog().packed(object)
+                                   ? ": some of its names may be there already, perhaps not for good"
+                                   : ": has its name already, its disk could not say whether for good";
+      return Error{ErrorCode::kIntegrity,
+                   catalog().shown(object) + what +
+                       ", and now it cannot be sent again: compare it, or remove it and send it again"};
     }
     // What is not held is opened again first, so that it is found.
     const bool held = files_.held(object) || files_.discards() || catalog().packed(object);

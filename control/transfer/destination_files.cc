@@ -181,7 +181,8 @@ Status DestinationFiles::on(const FileRecreated& event, Effects& out) {
   catalog::File& file = catalog_.files_of(event.object).front();
   if (event.identity) {
     places_[event.object].held = true;
-    file.state = catalog::FileState::kOpen;
+    // Of a pack some names may have been given: that is not forgotten.
+    if (!file.packed()) file.state = catalog::FileState::kOpen;
     file.identity = *event.identity;
   } else if (event.identity.error().code == ErrorCode::kDestinationExists && catalog_.may_fail_in_part()) {
     out.log(LogLevel::kWarn, event.identity.error().message + "; all else goes on");

@@ -77,7 +77,7 @@ class DestinationFiles {
   void failed(ObjectId object, Effects& out);  // its unfinished file is removed already
   // Of what an earlier life had open, what has ended, once workers were told to hold none of it.
   void close_ended(Effects& out);
-  Batch rows_anew(ObjectId object) const;      // for the journal: no extent of it counts
+  Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
   // Its descriptor is gone: it has its name.
   void let_go(ObjectId object) { places_[object].held = false; }
   void released();  // every descriptor

@@ -120,6 +120,8 @@ struct SourceChecked {  // kIntegrity: its size or mtime changed
   Status status;
   std::optional<Error> otherwise;
   int64_t ctime_ns = 0;  // of now
+  // With `otherwise`, of a pack: the first of its names, and why each does not arrive.
+  std::vector<catalog::FailedName> names = {};
 };
 struct ExtentRead {
   ObjectId object;

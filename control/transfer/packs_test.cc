@@ -186,5 +186,90 @@ TEST(Tree, ASourceThatHeardOnlyThatItIsDoneHearsTheRestAfterwards) {
   expect_partial(world.transfer().view(world.now_ns));
 }
 
+// ---- packs that are not what was sent ----------------------------------------------------------
+
+constexpr uint64_t kLong = 60 * kSecondNs;
+
+FlowEvent sent_with(uint64_t crc) {
+  return {.leg = LegId(0),
+          .event = {.kind = board::EventKind::kExtentSent, .object = 0, .length = kExtent, .digest = crc}};
+}
+
+// All of its names, and nothing else.
+void expect_pack_failed(World& world, size_t named) {
+  EXPECT_TRUE(world.over);
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+  EXPECT_EQ(world.error(), ErrorCode::kPartial);
+  const NamesView names = world.transfer().view(world.now_ns).names;
+  EXPECT_EQ(names.failed, kMembers);
+  EXPECT_EQ(names.done, names.total - kMembers);
+  EXPECT_EQ(names.failures.size(), named);
+}
+
+const std::vector<catalog::FailedName> kChanged{{.path = "t/a", .failure = catalog::Failure::kChanged},
+                                                {.path = "t/b", .failure = catalog::Failure::kInPack}};
+
+TEST(Tree, APackThatIsReadAsAnotherIsWithdrawnWithItsNames) {
+  World world(tree(source()));
+  world.changed_names = kChanged;
+  world.data = false;
+  world.start();
+  world.post(sent_with(1));
+  EXPECT_TRUE(world.said<ObjectFailed>().empty());
+  world.post(sent_with(2));
+  ASSERT_EQ(world.said<ObjectFailed>().size(), 1U);
+  EXPECT_EQ(world.said<ObjectFailed>()[0].names.size(), 2U);
+  world.data = true;
+  world.lose_board();
+  world.attach();
+  world.pass(kLong);
+  expect_pack_failed(world, 2);
+  EXPECT_EQ(world.transfer().view(world.now_ns).names.failures[0].path, "t/a");
+}
+
+TEST(Tree, APackWithAnotherDigestFailsAndNothingOfItIsUnpacked) {
+  World world(tree(destination()));
+  world.twist = [](Message& message) {
+    if (auto* const digest = std::get_if<FileDigest>(&message); digest != nullptr && digest->object == kPack)
+      digest->digest ^= 1;
+  };
+  world.start();
+  world.pass(kLong);
+  expect_pack_failed(world, 0);
+  EXPECT_EQ(times_finished(world, kPack), 0U);
+  EXPECT_EQ(times_finished(world, kLast), 1U);
+  ASSERT_EQ(world.said<ObjectFailed>().size(), 1U);
+  EXPECT_TRUE(world.said<ObjectFailed>()[0].names.empty());
+}
+
+TEST(Tree, WhatAFailedPackHeldItsSourceKnows) {
+  World world(tree(source()));
+  world.changed_names = kChanged;
+  world.data = false;
+  world.start();
+  world.peer.fail(kPack);
+  world.hear(ObjectFailed{.object = kPack});
+  world.data = true;
+  world.lose_board();
+  world.attach();
+  world.pass(kLong);
+  expect_pack_failed(world, 2);
+}
+
+// They stand there, and nobody can say which of them.
+TEST(Tree, APackOfWhichNamesMayHaveBeenGivenIsNoFailure) {
+  World world(tree(destination()));
+  world.hold<NameObject>(1);  // the file has its name first
+  world.start();
+  world.restart(false, Recovered::kAway);
+  world.data = false;
+  world.start();
+  world.pass(kSecondNs);
+  world.hear(ObjectFailed{.object = kPack});
+  world.pass(kSecondNs);
+  EXPECT_EQ(world.error(), ErrorCode::kIntegrity);
+  EXPECT_EQ(world.count<DropFile>(), 0U);
+}
+
 }  // namespace
 }  // namespace sluice::transfer::test

@@ -113,6 +113,7 @@ class HonestPeer {
     return answer;
   }
 
+  void fail(ObjectId object) { failed_.insert(object); }  // as a destination
   // As a source: what the transfer lacks now, as far as it has said.
   std::vector<Wanted> take_wanted() { return std::exchange(wanted_, {}); }
   bool take_leave() { return std::exchange(leaves_, false); }  // it hangs up

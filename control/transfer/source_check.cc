@@ -25,9 +25,14 @@ void SourceEnd::check_source(ObjectId object, std::optional<Error> otherwise, Ef
 
 Status SourceEnd::on(const SourceChecked& event, Effects& out) {
   pending_.answered();
+  if (catalog().files_of(event.object).front().failed()) {
+    for (catalog::File& each : files_.catalog().files_of(event.object)) each.name_failed(event.names);
+    return {};
+  }
   const std::optional<Error> wrong = event.status ? event.otherwise : event.status.error();
   // What the peer calls done, and is not what was sent, stands under its name there.
-  if (wrong) return sender_.peer_digest(event.object) ? Status(*wrong) : fail(event.object, *wrong, out);
+  if (wrong)
+    return sender_.peer_digest(event.object) ? Status(*wrong) : fail(event.object, *wrong, event.names, out);
   if (sender_.withdrawn(event.object)) return {};
   const catalog::File& file = catalog().files_of(event.object).front();
   const bool touched = file.ctime_ns != 0 && file.ctime_ns != event.ctime_ns;
@@ -101,7 +106,7 @@ Status SourceEnd::rechecked(ObjectId object, uint64_t crc, Effects& out) {
     case SourceRecheck::Found::kSameSoFar:
       return {};
     case SourceRecheck::Found::kChanged:
-      return fail(object, changed(object), out);
+      return found_changed(object, out);
     case SourceRecheck::Found::kSame:
       break;
   }

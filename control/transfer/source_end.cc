@@ -174,7 +174,7 @@ Status SourceEnd::follow_sender(Effects& out) {
   }
   open_next(out);  // what is done makes room
   for (const ObjectId object : wants.changed) {
-    if (Status status = fail(object, changed(object), out); !status) return status;
+    if (Status status = found_changed(object, out); !status) return status;
   }
   return {};
 }

@@ -87,7 +87,9 @@ class SourceEnd {
   Status check_object(const Message& message, ObjectId object) const;
   void note_failures(const FileDone& done);
   // source_failures.cc
-  Status fail(ObjectId object, const Error& error, Effects& out);
+  Status fail(ObjectId object, const Error& error, const std::vector<catalog::FailedName>& names,
+              Effects& out);
+  Status found_changed(ObjectId object, Effects& out);
   void say_failed(ObjectId object, Effects& out) const;
   Status check_withdrawn(ObjectId object) const;
   Error lost(ObjectId object) const;

@@ -99,6 +99,7 @@ Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
     sender_.peer_said_all();
   } else if (state.done) {
     listed_done_.insert(state.object);
+    if (sender_.withdrawn(state.object)) note_failures({.object = state.object});  // too late
     (void)sender_.file_done(state.object, state.digest);
     if (Status status = check_withdrawn(state.object); !status) return status;
   } else {

@@ -9,19 +9,28 @@
 
 namespace sluice::transfer {
 
-// An error where the transfer has no other name to go on with, or it is not the file's. Of a pack nobody
-// could say which of its names have failed.
-Status SourceEnd::fail(ObjectId object, const Error& error, Effects& out) {
-  if (!catalog().may_fail_in_part() || catalog().packed(object) || !concerns_one_file(error.code))
-    return error;
+// An error where the transfer has no other name to go on with, or it is not the object's. A pack fails with
+// all its names when it is not what was sent of it; `names`: its first.
+Status SourceEnd::fail(ObjectId object, const Error& error, const std::vector<catalog::FailedName>& names,
+                       Effects& out) {
+  const bool its_own =
+      catalog().packed(object) ? error.code == ErrorCode::kIntegrity : concerns_one_file(error.code);
+  if (!catalog().may_fail_in_part() || !its_own) return error;
   if (sender_.done(object) || sender_.withdrawn(object)) return {};
   out.log(LogLevel::kWarn, error.message + "; all else goes on");
   for (catalog::File& file : files_.catalog().files_of(object))
-    file.note_failed({}, failure_at_source(error.code));
+    file.note_failed(names, failure_at_source(error.code));
   sender_.withdraw(object);
   if (!recheck_.reading() || recheck_.object() != object) recheck_.drop(object);
   if (states_known_) say_failed(object, out);
   return follow_sender(out);
+}
+
+// The bytes differ from those that were sent. Of a pack it is asked first which of its names those were.
+Status SourceEnd::found_changed(ObjectId object, Effects& out) {
+  if (!catalog().packed(object)) return fail(object, changed(object), {}, out);
+  check_source(object, changed(object), out);
+  return {};
 }
 
 void SourceEnd::say_failed(ObjectId object, Effects& out) const {
@@ -51,6 +60,8 @@ Status SourceEnd::on(const ObjectFailed& failed, Effects& out) {
     if (!sender_.withdrawn(failed.object)) file.note_failed(failed.names, failure);
     file.state = catalog::FileState::kFailed;
     out.log(LogLevel::kWarn, fmt::format("{}: {}", file.shown, catalog::failure_text(failure)));
+    // Which names those are the destination could not tell.
+    if (file.packed() && file.missing.names.empty()) check_source(failed.object, changed(failed.object), out);
   }
   sender_.failed(failed.object);
   return follow_sender(out);
@@ -59,7 +70,7 @@ Status SourceEnd::on(const ObjectFailed& failed, Effects& out) {
 Status SourceEnd::on(const SourcesReopened& event, Effects& out) {
   Status status;
   for (const auto& [object, error] : event.failed) {
-    if (status) status = fail(object, error, out);
+    if (status) status = fail(object, error, {}, out);
   }
   if (status) {
     files_.on(event, out);

@@ -145,6 +145,7 @@ class World {
   int64_t files_ctime_ns = 1;                       // of sources, when they were opened
   int64_t source_ctime_ns = 1;                      // and when they are looked at again
   uint64_t source_change = 0;                       // what is read again differs from what was sent by this
+  std::vector<catalog::FailedName> changed_names;   // of a pack that is not what it was
   std::set<std::string> mute;                       // messages of the peer that do not come
   std::function<void(Message&)> twist = [](Message&) {};  // changes what the peer says
   std::function<void(const Effect&)> on_effect = [](const Effect&) {};

@@ -72,7 +72,8 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
     return SourceChecked{.object = check->object,
                          .status = status,
                          .otherwise = check->otherwise,
-                         .ctime_ns = source_ctime_ns};
+                         .ctime_ns = source_ctime_ns,
+                         .names = check->otherwise ? changed_names : std::vector<catalog::FailedName>()};
   }
   if (const auto* read = std::get_if<ReadExtent>(&effect)) {
     return ExtentRead{.object = read->object,

@@ -10,6 +10,7 @@ PARTIAL = 21
 SMALL_MIB = 48
 EXISTS = "exists at the destination; replace it with --overwrite"
 CHANGED = "changed while it was read"
+IN_PACK = "was to be sent together with small files that changed, or were damaged, meanwhile; send it again"
 UNREADABLE = "could not be read"
 NO_SPACE = "did not fit into the destination's file system; free some space"
 
@@ -74,3 +75,35 @@ def test_each_is_named_with_its_reason_and_all_others_arrive(pair, tree, side):
     for name in arrived:
         assert same_bytes(tree / name, there / name)
     assert not any(list(temporary_files(node)) for node in pair.nodes)
+
+
+def test_small_files_that_change_between_two_readings_of_their_pack_are_named(pair):
+    """A node that was killed reads the pack anew, of which its peer has bytes; only what was whole is unpacked."""
+    root = pair.a.export() / "many"
+    root.mkdir()
+    before = {}
+    for number in range(300):
+        random_file(root / f"f{number}", 16 << 10, seed=number)
+        before[f"f{number}"] = (root / f"f{number}").read_bytes()
+    there = pair.b.export("small") / "many"
+    session = pair.a.must("send", root, "b:small/", "--rate", "4M", "--detach").stdout.split()[-1]
+    wait_until(lambda: (last_session(pair.b) or {}).get("bytes_done", 0) > MIB // 8, 30, "a part of the first pack")
+    pair.a.control.kill()
+    pair.a.dataplane.kill()
+    changed = [f"f{number}" for number in range(0, 300, 3)]
+    for name in changed:
+        (root / name).write_bytes(b"changed")
+    pair.a.start()
+    waited = pair.a.sluice("session", "wait", session, "--timeout", "60")
+    assert waited.returncode == PARTIAL, waited.stderr
+    for node in pair.nodes:
+        assert ended_session(node, session)["state"] == "succeeded"
+    names = last_session(pair.a)["names"]
+    arrived = {path.name for path in there.iterdir()}
+    assert names["failed"] == 300 - len(arrived) > len(changed), "of one pack all, of others those that changed"
+    assert all((there / name).read_bytes() == before[name] for name in arrived)
+    reasons = {each["path"].removeprefix("many/"): each["reason"] for each in names["missing"]}
+    assert all(reason == (CHANGED if name in changed else IN_PACK) for name, reason in reasons.items()), reasons
+    assert not any(list(temporary_files(node)) for node in pair.nodes)
+    forget_tree(root)
+    forget_tree(there)
