@@ -7,6 +7,7 @@ import os
 import dataclasses
 import re
 import subprocess
+import threading
 
 import pytest
 from harness.system import REPOSITORY, free_ports
@@ -193,6 +194,36 @@ def test_two_of_them(two, gives):
     for name in names:
         assert (giver.folder / name).read_bytes() == (taker.folder / name).read_bytes()
     assert sorted(path.name for path in taker.folder.iterdir()) == sorted(names)
+
+
+def test_a_name_that_is_given_and_not_certain_is_no_failure(two):
+    """Its directory cannot be synced, and then its source fails: it can be called neither done nor failed."""
+    giver, taker = two
+    given = threading.Event()
+
+    class Late(peer.Source):
+        def tick(self, now):
+            super().tick(now)
+            if given.is_set():
+                self.stream.send("object_failed", object=0)
+
+    class Unsure(peer.Destination):
+        def _settled(self, folder):
+            given.set()
+            return False
+
+    giver.source, taker.destination = Late, Unsure
+    for name in ("first", "second"):
+        (giver.folder / name).write_bytes(b"x" * 5000)
+    listener = peer.Listener(("127.0.0.1", 0), taker.identity)
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        answered = thread.submit(taker.serve, listener)
+        with pytest.raises(peer.Failed) as failed:
+            giver.send(listener.address, [giver.folder / "first", giver.folder / "second"], "data/")
+        assert failed.value.code == 11
+        assert answered.exception().code == 11
+    listener.close()
+    assert (taker.folder / "first").read_bytes() == b"x" * 5000
 
 
 def test_an_inquiry_opens_nothing(two):

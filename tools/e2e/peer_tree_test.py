@@ -110,6 +110,21 @@ def test_a_pack_that_leads_elsewhere_is_refused_whole(meeting, theirs, monkeypat
     assert not (meeting.node.export() / "honest").exists()
 
 
+def test_a_pack_with_another_digest_fails_with_all_its_names(meeting, theirs):
+    class Liar(peer.Source):
+        def _say_digest(self, number, file):
+            if number != 0:
+                return super()._say_digest(number, file)
+            file.digest_told = True
+            self.stream.send("file_digest", object=number, size=file.size, digest=1)
+
+    session = meeting.peer(source=Liar).send(meeting.address, [theirs], "data/", is_directory=True)
+    assert session.ended and session.failed == {0: []}, "nobody knows what was in it"
+    names = last_session(meeting.node)["names"]
+    assert names["failed"] >= session.files[0].members > 200 and names["done"] == names["total"] - names["failed"]
+    assert not [path for path in (meeting.node.export() / "tree").rglob("*") if not path.is_dir()]
+
+
 @pytest.mark.parametrize("content", [b"", b"SLUICEP1", b"SLUICEP1" + b"\xff" * 16, packs.HEAD.pack(packs.MAGIC, 40, 64) + b"\xff" * 40])
 def test_what_is_no_pack_is_refused(meeting, theirs, monkeypatch, content):
     lying(monkeypatch, packs.PACK, content=content or b"x")

@@ -6,6 +6,7 @@ import secrets
 import time
 
 from . import packs, wire
+from .control import pb
 from .session import MAX_RANGES, Lane, Session, fold, ranges_of
 
 MS = 1_000_000
@@ -207,13 +208,16 @@ class Destination(Session):
     def on_object_failed(self, message):
         """The source cannot send it: it is given up. Of one that has its name the source has heard that."""
         file = self._file(message.object)
-        if sum(each.members if each.kind else 1 for each in self.files) == 1:
+        if self._alone():
             self.stream.fail(15, "the only name of a session is called failed")
         if file.done:
             return
         if file.given:
             self.stream.fail(INTEGRITY, f"{file.name}: stands there, perhaps not for good, and cannot be sent again")
         self._give_up(message.object, file, message.failures)
+
+    def _alone(self):  # one name: with it the session fails
+        return sum(each.members if each.kind else 1 for each in self.files) == 1
 
     def _give_up(self, number, file, failures):
         os.close(file.fd)
@@ -323,8 +327,12 @@ class Destination(Session):
     def _commit(self, number, file):
         """Digests are compared, then the file gets its name, and that is made durable."""
         digest = self._digest(file)
-        if digest != file.digest:
-            self.stream.fail(INTEGRITY, f"{file.name}: the digests differ")
+        if digest != file.digest and not file.given:
+            if self._alone():
+                self.stream.fail(INTEGRITY, f"{file.name}: the digests differ")
+            # Of a pack that is not what was sent nobody knows the names.
+            what = [] if file.kind else [pb.FailedName(path=os.fsencode(file.name), failure=packs.DAMAGED)]
+            return self._give_up(number, file, what)
         if file.kind:
             return self._unpack(number, file, digest)
         if not file.given:
