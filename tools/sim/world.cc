@@ -312,7 +312,7 @@ End World::end_of(uint32_t node) const {
 bool World::over() const {
   if (!oracle_.failure().empty()) return true;
   const End end = end_of(plan_.initiator);
-  if (!journal_lost_ && (end == End::kNone || end == End::kFailed)) return false;
+  if (!journal_lost_ && (end == End::kNone || (end == End::kFailed && !unconfirmed()))) return false;
   if (journal_lost_ && !healed_) return false;  // what was called may be down
   return std::all_of(hosts_.begin(), hosts_.end(),
                      // One that was stopped is started again, and may have a session in its journal.
@@ -351,13 +351,14 @@ void World::judge(Outcome* out) {
   out->end = end_of(plan_.initiator);
   const End peers = end_of(1 - plan_.initiator);
   if (oracle_.failure().empty()) {
+    if (unconfirmed()) oracle_.allow(End::kFailed);
     if (!journal_lost_) oracle_.ended(out->end);
     // A cancel may overtake the end of the other node, and an end may overtake it.
     // A node that was called and agreed upon nothing keeps no record.
     bool agree = peers == out->end || (peers == End::kNone && out->end != End::kDone);
     // A source that has lost its CRCs cannot vouch for a copy once its files have changed.
     agree |= oracle_.may_end(End::kIntegrity) && out->end != End::kNone && peers != End::kNone;
-    agree |= journal_lost_;  // there it has no end
+    agree |= journal_lost_ || unconfirmed();  // in the first case there is no end
     if (!agree && !oracle_.may_end(End::kCancelled)) {
       oracle_.fail(
           fmt::format("the nodes ended differently: {} and {}", end_name(out->end), end_name(peers)));

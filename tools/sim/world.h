@@ -64,6 +64,7 @@ class World {
   void heal();
   bool over() const;
   End end_of(uint32_t node) const;
+  bool unconfirmed() const;
   void tell_what_has_failed();
   void check_failed();
   void judge(Outcome* out);

@@ -2,12 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "tools/sim/oracle.h"
 #include "tools/sim/world.h"
 
 namespace sluice::sim {
+
+// A source that was restarted reads again what it has no CRC of. What it cannot read any more it cannot
+// confirm, and it says so, though the destination has stored it.
+bool World::unconfirmed() const {
+  const FileSystem& there = hosts_[kDestination]->files;
+  return end_of(kSource) == End::kFailed &&
+         std::any_of(plan_.troubles.begin(), plan_.troubles.end(), [&](const Trouble& t) {
+           return t.trouble == FileTrouble::kUnreadable && there.find(Oracle::final_name(t.object)) != 0;
+         });
+}
 
 // What is in memory has no disk, and is given its names whatever stands there.
 void World::trouble(const Trouble& t) {
