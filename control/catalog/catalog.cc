@@ -25,6 +25,28 @@ void File::name_failed(const std::vector<FailedName>& names_known) {
   if (missing.names.size() > names()) missing.names.resize(names());
 }
 
+std::vector<base::Range> whole_extents(const std::vector<base::Range>& runs, uint64_t size_bytes,
+                                       uint64_t extent_bytes) {
+  std::vector<base::Range> whole;
+  for (const base::Range& run : runs) {
+    const uint64_t begin = (run.offset + extent_bytes - 1) / extent_bytes * extent_bytes;
+    const uint64_t end = run.end() >= size_bytes ? size_bytes : run.end() / extent_bytes * extent_bytes;
+    if (begin < end) whole.push_back({.offset = begin, .length = end - begin});
+  }
+  return whole;
+}
+
+bool good_holes(const std::vector<base::Range>& holes, uint64_t size_bytes, uint64_t extent_bytes) {
+  uint64_t end_before = 0;
+  for (const base::Range& hole : holes) {
+    if (hole.offset < end_before || hole.offset >= size_bytes || hole.length == 0) return false;
+    if (hole.length > size_bytes - hole.offset || hole.offset % extent_bytes != 0) return false;
+    if (hole.end() != size_bytes && hole.end() % extent_bytes != 0) return false;
+    end_before = hole.end();
+  }
+  return true;
+}
+
 FileId Catalog::add(File file) {
   const uint64_t size_bytes = file.size_bytes;
   bytes_total_ += size_bytes;

@@ -19,6 +19,7 @@
 
 #include "control/catalog/entry.h"
 #include "dataplane/base/number.h"
+#include "dataplane/base/range.h"
 
 namespace sluice::catalog {
 
@@ -26,6 +27,8 @@ using FileId = Number<struct FileTag, uint32_t>;
 
 inline constexpr uint32_t kFilesMax = 4096;  // of one transfer
 inline constexpr uint64_t kFileBytesMax = 1ULL << 60;
+inline constexpr size_t kHolesMax = 4096;           // of one file, and of one part of an offer
+inline constexpr size_t kHolesOfAllMax = 1U << 16;  // of all files of a transfer
 // Of a transfer with packs: objects that are open at a time, at most. Packs lie in memory meanwhile.
 inline constexpr uint32_t kOpenWithPacksMax = 16;
 inline constexpr uint64_t kPackHeadBytes = 24;  // magic, bytes of the index, where the bytes of files begin
@@ -85,6 +88,9 @@ struct File {
   FileKind kind = FileKind::kFile;
   Pack pack;
   Shortfall missing;  // of its names, at the destination
+  // Runs of zeros that take no room on the disk, in order. Source: as they were when it was opened, at first
+  // of any bytes, then of whole extents. Destination: whole extents that the source offered as such.
+  std::vector<base::Range> holes;
 
   bool packed() const { return kind != FileKind::kFile; }
   bool failed() const { return state == FileState::kFailed; }
@@ -99,6 +105,13 @@ struct Object {
   uint32_t file_count = 0;
   uint64_t size_bytes = 0;
 };
+
+// What of these runs is whole extents of a file of `size_bytes`; the last extent ends with it.
+std::vector<base::Range> whole_extents(const std::vector<base::Range>& runs, uint64_t size_bytes,
+                                       uint64_t extent_bytes);
+
+// Whole extents, each behind the one before it.
+bool good_holes(const std::vector<base::Range>& holes, uint64_t size_bytes, uint64_t extent_bytes);
 
 class Catalog {
  public:

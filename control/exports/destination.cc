@@ -1,12 +1,9 @@
 // Destinations: a temporary file beside the final name, allocated in full, locked, renamed when complete.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/vfs.h>
 
 #include <cerrno>
 #include <cstring>
@@ -17,6 +14,7 @@
 #include "control/exports/exports.h"
 #include "control/exports/file_state.h"
 #include "control/exports/reserved.h"
+#include "control/exports/room.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "dataplane/base/path.h"
@@ -25,18 +23,6 @@ namespace sluice::exports {
 namespace {
 
 using base::kNameBytesMax;
-
-Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_bytes) {
-  return {ErrorCode::kNoSpace, path + ": needs " + human_bytes(needed_bytes) + ", free are " +
-                                   human_bytes(free_bytes) +
-                                   "; free some space, or choose another destination"};
-}
-
-uint64_t free_bytes_of(int fd) {
-  struct statvfs info {};
-  if (::fstatvfs(fd, &info) != 0) return std::numeric_limits<uint64_t>::max();  // fallocate will tell
-  return uint64_t{info.f_bavail} * info.f_frsize;
-}
 
 // What stands under the final name must not be there, or be a regular file that may be replaced.
 Status check_final_name(int directory_fd, const std::string& name, const std::string& path, bool overwrite) {
@@ -50,30 +36,6 @@ Status check_final_name(int directory_fd, const std::string& name, const std::st
                  path + ": exists and is no regular file, which is never replaced; choose another name"};
   if (!overwrite) return Error{ErrorCode::kDestinationExists, path + ": exists; replace it with --overwrite"};
   return {};
-}
-
-bool lies_in_memory(int fd) {
-  struct statfs info {};
-  return ::fstatfs(fd, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
-}
-
-// All of the space at once: a full disk is known now. In memory that would fill every page twice.
-Status allocate(int fd, uint64_t bytes, const std::string& path) {
-  if (bytes == 0) return {};
-  const bool in_memory = lies_in_memory(fd);
-  if (in_memory && free_bytes_of(fd) < bytes) return no_space(path, bytes, free_bytes_of(fd));
-  int result = 0;
-  do {
-    result = in_memory ? ::ftruncate(fd, static_cast<off_t>(bytes))
-                       : ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
-  } while (result != 0 && errno == EINTR);
-  if (result != 0 && errno == EOPNOTSUPP) result = ::ftruncate(fd, static_cast<off_t>(bytes));
-  if (result == 0) return {};
-  if (errno == ENOSPC || errno == EDQUOT) return no_space(path, bytes, free_bytes_of(fd));
-  if (errno == EFBIG)
-    return Error{ErrorCode::kStorage, path + ": its file system takes no file of " + human_bytes(bytes) +
-                                          "; choose another destination"};
-  return storage_error(path, errno);
 }
 
 }  // namespace
@@ -307,19 +269,17 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
   auto fd = create_temporary(at, state->temporary, temporary_path, *reserved_);
   if (!fd) return fd.error();
   state->fd = std::move(*fd);  // from here the destructor removes it
-  Status room;
-  if (const uint64_t free_bytes = free_bytes_of(at); needed_bytes > free_bytes) {
-    room = no_space(state->path, needed_bytes, free_bytes);
-  } else {
-    room = allocate(state->fd.get(), needed_bytes, state->path);
-  }
+  const Status room = take_room(state->fd.get(), spec.size, needed_bytes, spec.holes, state->path);
   if (!room) {
     (void)state->remove();  // the destructor tries again
     return room.error();
   }
   state->direct = make_direct(state->fd.get());
   state->under_way = Reserved::add_path(reserved_, state->absolute());
-  return DestinationFile(std::move(state));
+  DestinationFile file(std::move(state));
+  // They count as durable from now on.
+  if (Status status = spec.holes.empty() ? Status() : file.sync(); !status) return status.error();
+  return file;
 }
 
 Reservation Exports::reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const {

@@ -36,6 +36,7 @@ struct SourceFile {
   int64_t ctime_ns = 0;
   bool may_be_changing = false;  // its times may not tell (file_state.h)
   catalog::FileIdentity identity;
+  std::vector<base::Range> holes;  // holes.h
 };
 
 struct DestinationSpec {
@@ -46,7 +47,8 @@ struct DestinationSpec {
   uint32_t mode = 0644;
   int64_t mtime_ns = 0;
   bool overwrite = false;
-  uint32_t alignment = 4096;  // the preallocated size is rounded up to this
+  uint32_t alignment = 4096;       // the preallocated size is rounded up to this
+  std::vector<base::Range> holes;  // in order: what of it takes no room
 };
 
 // A file on its way: data goes to a temporary name beside the final one. Unless `commit` succeeded or `keep`

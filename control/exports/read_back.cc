@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "control/exports/holes.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 
@@ -30,9 +31,17 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
   const std::unique_ptr<uint8_t, decltype(&std::free)> buffer(
       static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size)), &std::free);
   if (!buffer) return Error{ErrorCode::kResources, "no memory to read it"};
+  const Error cancelled{ErrorCode::kCancelled, "was not read to its end"};
   const uint64_t end = offset + length;
   uint64_t crc = 0;
   for (uint64_t at = offset; at < end;) {
+    // A hole of any length is read at once.
+    if (const uint64_t data = exports::next_data(fd, at, end); data > at) {
+      crc = crc::shift(kind, crc, data - at) ^ crc::of_zeros(kind, data - at);
+      if (progress && !progress(data - at)) return cancelled;
+      at = data;
+      continue;
+    }
     const uint64_t skew = at % kAlignment;  // after a short read
     const size_t wanted = std::min(size, aligned(skew + end - at));
     const ssize_t n = ::pread(fd, buffer.get(), wanted, static_cast<off_t>(at - skew));
@@ -44,7 +53,7 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
     const uint64_t got = std::min(static_cast<uint64_t>(n) - skew, end - at);
     crc = crc::compute(kind, crc, buffer.get() + skew, got);
     at += got;
-    if (progress && !progress(got)) return Error{ErrorCode::kCancelled, "was not read to its end"};
+    if (progress && !progress(got)) return cancelled;
   }
   return crc;
 }

@@ -255,6 +255,11 @@ std::string encode(const catalog::File& file) {
     one->set_path(name.path);
     one->set_failure(static_cast<uint32_t>(name.failure));
   }
+  for (const base::Range& hole : file.holes) {
+    peer::ByteRange* const one = to.add_holes();
+    one->set_offset(hole.offset);
+    one->set_length(hole.length);
+  }
   return to.SerializeAsString();
 }
 
@@ -305,6 +310,9 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
   if (!from.list().empty()) pack.list = std::make_shared<const std::string>(from.list());
   for (const peer::FailedName& name : from.failures())
     missing.names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
+  std::vector<base::Range> holes;
+  for (const peer::ByteRange& hole : from.holes())
+    holes.push_back({.offset = hole.offset(), .length = hole.length()});
   return catalog::File{.name = from.name(),
                        .shown = from.shown(),
                        .path = from.path(),
@@ -324,7 +332,8 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .verify = from.verify(),
                        .kind = static_cast<catalog::FileKind>(from.kind()),
                        .pack = std::move(pack),
-                       .missing = std::move(missing)};
+                       .missing = std::move(missing),
+                       .holes = std::move(holes)};
 }
 
 }  // namespace sluice::journal

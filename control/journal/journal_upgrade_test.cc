@@ -135,6 +135,7 @@ class UpgradeTest : public JournalTest {
     file.kind = catalog::FileKind::kFile;
     file.pack = {};
     file.missing = {};
+    file.holes = {};
     return file;
   }
   static void expect_files(const transfer::Saved& saved) {

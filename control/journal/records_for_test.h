@@ -13,7 +13,8 @@ namespace sluice::fields {
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::FailedName> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<17> {};
+template <> struct Count<catalog::File> : Fields<18> {};
+template <> struct Count<base::Range> : Fields<2> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<catalog::Pack> : Fields<2> {};
 template <> struct Count<catalog::Shortfall> : Fields<3> {};
@@ -136,7 +137,8 @@ inline catalog::File sample_file(const std::string& name) {
           .missing = {.failed = 7,
                       .left_out = 5,
                       .names = {{.path = "a/\xff", .failure = catalog::Failure::kExists},
-                                {.path = "b", .failure = catalog::Failure::kSpecial}}}};
+                                {.path = "b", .failure = catalog::Failure::kSpecial}}},
+          .holes = {{.offset = 1ULL << 40, .length = 1ULL << 50}, {.offset = ~0ULL, .length = 7}}};
 }
 
 }  // namespace sluice::journal

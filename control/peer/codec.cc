@@ -110,6 +110,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
     one->set_mtime_ns(file.mtime_ns);
     one->set_kind(static_cast<File::Kind>(file.kind));
     one->set_members(file.members);
+    set_ranges(one->mutable_holes(), file.holes);
   }
   to->set_destination(m.destination);
   to->set_destination_is_directory(m.into_directory);
@@ -259,7 +260,8 @@ transfer::TransferOffer take(const TransferOffer& m) {
          .mtime_ns = file.mtime_ns(),
          // A kind that is not known stays one.
          .kind = static_cast<catalog::FileKind>(std::min(static_cast<uint32_t>(file.kind()), 255U)),
-         .members = file.members()});
+         .members = file.members(),
+         .holes = ranges_of(file.holes())});
   }
   return offer;
 }

@@ -24,7 +24,7 @@ template <> struct Count<transfer::Hello> : Fields<9> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
-template <> struct Count<transfer::OfferedFile> : Fields<7> {};
+template <> struct Count<transfer::OfferedFile> : Fields<8> {};
 template <> struct Count<transfer::PartitionDone> : Fields<2> {};
 template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
@@ -109,7 +109,8 @@ inline std::vector<Message> sample_messages() {
                                .mode = 0640,
                                .mtime_ns = -9,
                                .kind = catalog::FileKind::kLastPack,
-                               .members = 77}},
+                               .members = 77,
+                               .holes = ranges}},
                     .destination = "incoming/",
                     .into_directory = true,
                     .overwrite = true,

@@ -74,6 +74,25 @@ ExtentLedger::Add ExtentLedger::add(ExtentId extent, uint64_t crc) {
   return Add::kNew;
 }
 
+void ExtentLedger::add_zeros(Range range) {
+  const ExtentId end = range.end() >= layout_.size_bytes ? map_.end_id() : map_.extent_at(range.end());
+  for (ExtentId extent = map_.extent_at(range.offset); extent < end;) {
+    const BlockId block = block_of(extent);
+    const bool whole =
+        extent == first_of(block) && end_of(block) <= end && !map_.is_set(extent) && !open_.contains(block);
+    if (!whole) {
+      if (!map_.is_set(extent)) add(extent, crc::of_zeros(layout_.crc_kind, map_.range_of(extent).length));
+      ++extent;
+      continue;
+    }
+    for (; extent < end_of(block); ++extent) map_.set(extent);
+    const Range bytes = range_of(block);
+    closed_[block] = crc::of_zeros(layout_.crc_kind, bytes.length);
+    digest_ ^= shifted(bytes.end(), closed_[block]);
+    changed_.insert(block);
+  }
+}
+
 std::string ExtentLedger::encode(BlockId block) const {
   std::string bytes;
   const auto open = open_.find(block);

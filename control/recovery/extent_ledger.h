@@ -48,6 +48,9 @@ class ExtentLedger {
   uint64_t digest() const { return digest_; }
   // kDiffers when the extent is known with another CRC; in a full block that cannot be seen any more.
   Add add(ExtentId extent, uint64_t crc);
+  // These whole extents are zeros, as holes of a file are: as if each were added that is not known yet. Whole
+  // blocks take one step each.
+  void add_zeros(Range range);
   // The blocks that changed since the last call.
   std::vector<Block> take_changed();
   void mark_changed(BlockId block) { changed_.insert(block); }  // it was taken, and not kept

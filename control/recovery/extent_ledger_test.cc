@@ -43,6 +43,35 @@ TEST_P(ExtentLedgerTest, FoldsTheDigestOfTheObjectInAnyOrder) {
   EXPECT_EQ(ledger.digest(), crc_of_all());
 }
 
+// Zeros come first, or when some of them are known already; blocks that are all zeros, and parts of blocks.
+TEST_P(ExtentLedgerTest, ZerosAreAsIfEachExtentOfThemHadBeenAdded) {
+  const ExtentMap map(layout_);
+  const uint64_t last = map.extents();
+  for (const auto& [begin, end] :
+       {std::pair<uint64_t, uint64_t>{0, last}, {3, last}, {0, last / 2}, {70, 200}}) {
+    if (begin >= end || end > last) continue;
+    const uint64_t at = begin * kExtent;
+    const Range zeros{.offset = at, .length = std::min(end * kExtent, layout_.size_bytes) - at};
+    std::fill_n(data_.begin() + static_cast<ptrdiff_t>(at), zeros.length, 0);
+    for (const uint64_t known : {uint64_t{0}, last / 3, last}) {
+      ExtentLedger ledger(layout_);
+      for (uint64_t i = 0; i < known; ++i) ledger.add(order_[i], crc_of(order_[i]));
+      ledger.add_zeros(zeros);
+      ledger.check_invariants();
+      ExtentLedger again(layout_);
+      for (const Block& block : ledger.take_changed()) ASSERT_TRUE(again.restore(block));
+      EXPECT_EQ(again.digest(), ledger.digest());
+      for (const ExtentId extent : order_) {
+        const bool zero = extent.value() >= begin && extent.value() < end;
+        EXPECT_TRUE(!zero || ledger.map().is_set(extent));
+        EXPECT_NE(ledger.add(extent, crc_of(extent)), ExtentLedger::Add::kDiffers);
+      }
+      EXPECT_TRUE(ledger.complete());
+      EXPECT_EQ(ledger.digest(), crc_of_all()) << begin << " to " << end << ", of which " << known;
+    }
+  }
+}
+
 TEST_P(ExtentLedgerTest, SurvivesAnyNumberOfRestartsInBetween) {
   ExtentLedger ledger(layout_);
   std::map<BlockId, std::string> journal;

@@ -12,17 +12,12 @@
 
 #include "dataplane/base/check.h"
 #include "dataplane/base/number.h"
+#include "dataplane/base/range.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::recovery {
 
-// Bytes of one object. As it comes from a peer its end may be anywhere, even beyond the largest number.
-struct Range {
-  uint64_t offset = 0;
-  uint64_t length = 0;
-  uint64_t end() const { return offset + length; }
-  bool operator==(const Range&) const = default;
-};
+using base::Range;  // of bytes of one object
 
 // How one object is cut and checked.
 struct Layout {

@@ -120,6 +120,8 @@ class Receiver {
   // The file has its name, and its extents need no sync any more.
   void set_done(ObjectId object, uint64_t digest);
   void begin_anew(ObjectId object);  // its unfinished file is gone
+  // Of a file that was just made: these whole extents are zeros, for ever, and need not come.
+  void put_zeros(ObjectId object, const std::vector<Range>& ranges);
   // Nothing of it will have a name: it counts as done, and workers hold no part of it any more. Not while a
   // sync, a claim or an adoption is under way that concerns it: may_fail().
   void failed(ObjectId object);

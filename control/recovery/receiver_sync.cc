@@ -102,6 +102,15 @@ void Receiver::begin_anew(ObjectId id) {
   object = std::move(fresh);
 }
 
+void Receiver::put_zeros(ObjectId id, const std::vector<Range>& ranges) {
+  Object& object = objects_[id];
+  CHECK(!object.done && object.written.set_extents() == 0, "nothing came of a file that was just made");
+  for (const Range& range : ranges) object.ledger.add_zeros(range);
+  object.written = object.ledger.map();
+  object.digest = object.ledger.digest();
+  bytes_written_ += object.written.set_bytes();
+}
+
 bool Receiver::may_fail(ObjectId id) const {
   const Object& object = objects_[id];
   return !adoption_ && !object.sync_under_way && !(reading_ && reading_->object == id);

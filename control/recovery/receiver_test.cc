@@ -83,6 +83,35 @@ TEST_F(ReceiverTest, OfWhatHasFailedEachWorkerIsToldToDropItsParts) {
   EXPECT_EQ(given_up(), kLanes) << "the former control may have died before it came to that";
 }
 
+TEST_F(ReceiverTest, HolesOfANewFileNeedNotComeAndAreInItsDigest) {
+  Receiver receiver = make({5 * kExtent});
+  receiver.put_zeros(
+      kFirst, {{.offset = kExtent, .length = 2 * kExtent}, {.offset = 4 * kExtent, .length = kExtent}});
+  EXPECT_EQ(receiver.bytes_written(), 3 * kExtent);
+  EXPECT_EQ(receiver.held(kFirst), (std::vector<Range>{{kExtent, 2 * kExtent}, {4 * kExtent, kExtent}}));
+  EXPECT_FALSE(receiver.take_changed(kFirst).empty()) << "a restart knows them from the journal";
+  receiver.start_attempt(kLanes, 0);
+  receiver.on_event(written(kFirst, 0, 7));
+  receiver.on_event(written(kFirst, 3, 8));
+  const auto shifted = [](uint64_t crc, uint64_t behind) {
+    return crc::shift(layout_of(1).crc_kind, crc, behind * kExtent);
+  };
+  const uint64_t zeros = crc::of_zeros(layout_of(1).crc_kind, kExtent);
+  const uint64_t digest = shifted(7, 4) ^ shifted(zeros, 3) ^ shifted(zeros, 2) ^ shifted(8, 1) ^ zeros;
+  ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = 5 * kExtent, .digest = digest}));
+  EXPECT_TRUE(receiver.take_actions().differ.empty());
+  EXPECT_EQ(receiver.begin_sync(kFirst), 2U) << "what came, and no more, is to be made durable";
+}
+
+TEST_F(ReceiverTest, AFileThatIsOneHoleIsFinishedWithItsDigest) {
+  Receiver receiver = make({3 * kExtent});
+  receiver.put_zeros(kFirst, {{.offset = 0, .length = 3 * kExtent}});
+  receiver.start_attempt(kLanes, 0);
+  const uint64_t digest = crc::of_zeros(layout_of(1).crc_kind, 3 * kExtent);
+  ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = 3 * kExtent, .digest = digest}));
+  EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
+}
+
 TEST_F(ReceiverTest, AnAdoptionForgetsWhatOnlyTheDeadControlKnew) {
   Receiver receiver = make({4 * kExtent});
   receiver.adopt(2, {kFirst}, 0);

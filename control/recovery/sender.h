@@ -56,6 +56,10 @@ class Sender {
 
   // A row of the journal, before the first attempt.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
+  // These whole extents are zeros: should the peer say that it has them, they need not be read.
+  void expect_zeros(ObjectId object, const std::vector<Range>& ranges) {
+    for (const Range& range : ranges) objects_[object].ledger.add_zeros(range);
+  }
   // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_said_all().
   void start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns);
   // Flows that a former control began go on: what their workers say that they have (kQueued, kHeld). Comes

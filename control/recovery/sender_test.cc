@@ -197,6 +197,20 @@ TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
   EXPECT_TRUE(sender.digest_known(kFirst));
 }
 
+TEST_F(SenderTest, HolesThatThePeerHasAreNotReadAndThoseThatItLacksAreSent) {
+  Sender sender = make({4 * kExtent});
+  sender.expect_zeros(kFirst, {{.offset = 0, .length = 3 * kExtent}});
+  sender.peer_has(kFirst, {{.offset = 0, .length = 2 * kExtent}});
+  sender.peer_said_all();
+  sender.object_opened(kFirst);
+  EXPECT_FALSE(sender.take_unknown());
+  const Sender::Actions actions = sender.take_actions();
+  uint64_t given = 0;
+  for (const LaneCommand& command : actions.commands) given += command.range.length;
+  EXPECT_EQ(given, 2 * kExtent);
+  EXPECT_TRUE(actions.digests.empty()) << "of its last extent nothing is known";
+}
+
 TEST_F(SenderTest, APeerThatChangesItsMindHasNothingReadTwice) {
   Sender sender = make({3 * kExtent});
   begin(sender);

@@ -111,7 +111,8 @@ exports::DestinationSpec spec_of(const catalog::File& file) {
           .size = file.size_bytes,
           .mode = file.mode & 07777,
           .mtime_ns = file.mtime_ns,
-          .overwrite = file.overwrite};
+          .overwrite = file.overwrite,
+          .holes = file.holes};
 }
 
 TransferFiles::Destination& TransferFiles::destination(ObjectId object) {

@@ -28,7 +28,8 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .mtime_ns = opened.mtime_ns,
           .ctime_ns = opened.ctime_ns,
           .identity = opened.identity,
-          .suspect = opened.may_be_changing};
+          .suspect = opened.may_be_changing,
+          .holes = opened.holes};
 }
 
 // One error for all that a session cannot take.

@@ -171,9 +171,16 @@ Status DestinationEnd::on(const FilesCreated& event, Effects& out) {
   if (!status || receiver_) return status;
   make_receiver();
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    put_holes(ObjectId(i));
     if (catalog().files_of(ObjectId(i)).front().failed()) receiver_->failed(ObjectId(i));
   }
   return {};
+}
+
+// They are in the file that was just made, as they were at the source, and need not come.
+void DestinationEnd::put_holes(ObjectId object) {
+  const catalog::File& file = catalog().files_of(object).front();
+  if (!files_.discards() && !file.failed()) receiver_->put_zeros(object, file.holes);
 }
 
 Status DestinationEnd::on(const FilesRecovered& event, Effects& out) {
@@ -192,8 +199,11 @@ Status DestinationEnd::on(const FilesRecovered& event, Effects& out) {
 }
 
 Status DestinationEnd::on(const FileRecreated& event, Effects& out) {
-  if (event.identity) receiver_->begin_anew(event.object);
-  const Status status = files_.on(event, out);
+  if (event.identity) {
+    receiver_->begin_anew(event.object);
+    put_holes(event.object);
+  }
+  const Status status = files_.on(event, receiver_->take_changed(event.object), out);
   if (catalog().files_of(event.object).front().failed()) receiver_->failed(event.object);
   return status;
 }

@@ -46,6 +46,8 @@ class DestinationEnd {
   void limit_rate(uint64_t limit_bps, Effects& out);
   void send_states(Effects& out) const;  // what the source need not send
   void halt() { files_.halt(); }
+  // What is known of it before anything has come.
+  std::vector<recovery::Block> take_rows(ObjectId object) { return receiver_->take_changed(object); }
   void settle(Effects& out);  // flows have ended: what they have brought becomes durable
   void attempt_over();
 
@@ -84,6 +86,7 @@ class DestinationEnd {
 
  private:
   void make_receiver();
+  void put_holes(ObjectId object);
   Status follow_receiver(Effects& out);
   void begin_sync(ObjectId object, Effects& out);
   Status commit(ObjectId object, CommitEvent event, const Status& status, Effects& out);

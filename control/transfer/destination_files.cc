@@ -19,7 +19,8 @@ catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
           .overwrite = offer.overwrite,
           .verify = offer.verify,
           .kind = offered.kind,
-          .pack = {.members = offered.members}};
+          .pack = {.members = offered.members},
+          .holes = offered.holes};
 }
 
 }  // namespace
@@ -176,7 +177,7 @@ Status DestinationFiles::on(const FileReopened& event, Effects& out) {
   return {};
 }
 
-Status DestinationFiles::on(const FileRecreated& event, Effects& out) {
+Status DestinationFiles::on(const FileRecreated& event, std::vector<recovery::Block> rows, Effects& out) {
   pending_.answered();
   catalog::File& file = catalog_.files_of(event.object).front();
   if (event.identity) {
@@ -192,6 +193,7 @@ Status DestinationFiles::on(const FileRecreated& event, Effects& out) {
     return event.identity.error();
   }
   Batch batch = rows_anew(event.object);
+  if (!rows.empty()) batch.blocks.push_back({.object = event.object, .blocks = std::move(rows)});
   if (!halted_) phase_.change(FilesPhase::kNoting);
   // Also when the attempt is over: what the journal says of the file that is gone is worth nothing.
   pending_.ask(WriteJournal{.entry = Entry::kAnew,

@@ -65,7 +65,8 @@ class DestinationFiles {
   Status on(const FilesRecovered& event, Effects& out);
   Status on(const ObjectFetched& event, Effects& out);
   Status on(const FileReopened& event, Effects& out);
-  Status on(const FileRecreated& event, Effects& out);
+  // `rows`: what is known of it already.
+  Status on(const FileRecreated& event, std::vector<recovery::Block> rows, Effects& out);
   Status on(const JournalWritten& event, Effects& out);  // Entry::kAnew
   Status on(const ObjectOpened& event, Effects& out);
   void on(const ObjectClosed& event, Effects& out);

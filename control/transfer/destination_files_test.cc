@@ -167,6 +167,51 @@ TEST_F(Files, OnlySoManyAreOpenAtATimeAndEachMakesRoomForOne) {
   EXPECT_TRUE(out_.empty()) << "nothing new when the attempt ends";
 }
 
+TEST_F(Files, HolesAreWholeExtentsInOrderAndOfPlainFiles) {
+  using Holes = std::vector<recovery::Range>;
+  const auto taken = [this](const Holes& holes, uint64_t size_bytes, uint32_t members = 0) {
+    known(0);
+    TransferOffer offer = offer_of(1);
+    offer.files[0].size_bytes = size_bytes;
+    offer.files[0].holes = holes;
+    if (members != 0) {
+      offer.files[0].kind = catalog::FileKind::kPack;
+      offer.files[0].members = members;
+      offer.files[0].name.clear();
+    }
+    const Result<bool> result = files_->take_offer(offer, nullptr, kExtent);
+    return result ? ErrorCode::kOk : result.error().code;
+  };
+  constexpr uint64_t kSize = 10 * kExtent + 5;
+  for (const Holes& good :
+       {Holes{{0, kExtent}}, Holes{{0, kSize}}, Holes{{10ULL * kExtent, 5}},
+        Holes{{0, kExtent}, {kExtent, kExtent}, {5ULL * kExtent, kSize - 5ULL * kExtent}}})
+    EXPECT_EQ(taken(good, kSize), ErrorCode::kOk) << good.size();
+  for (const Holes& bad :
+       {Holes{{0, 0}}, Holes{{1, kExtent}}, Holes{{0, kExtent - 1}}, Holes{{0, kSize + 1}}, Holes{{kSize, 1}},
+        Holes{{kExtent, kExtent}, {0, kExtent}}, Holes{{0, 2 * kExtent}, {kExtent, kExtent}},
+        Holes{{kExtent, UINT64_MAX - kExtent + 1}}, Holes{{UINT64_MAX, 1}}, Holes{{kExtent, UINT64_MAX}}})
+    EXPECT_EQ(taken(bad, kSize), ErrorCode::kIncompatible) << bad[0].offset << " " << bad[0].length;
+  EXPECT_EQ(taken({}, kSize, 7), ErrorCode::kOk);
+  EXPECT_EQ(taken({{0, kExtent}}, kSize, 7), ErrorCode::kIncompatible);
+}
+
+TEST_F(Files, NobodyOffersMoreHolesThanThereMayBe) {
+  known(0);
+  const auto offered = [](uint32_t number, bool more) {
+    TransferOffer part{.destination = "in/", .into_directory = true, .more = more};
+    OfferedFile file{
+        .number = number, .name = std::to_string(number), .size_bytes = uint64_t{kExtent} * 8192};
+    for (uint64_t i = 0; i < catalog::kHolesMax; ++i) file.holes.push_back({i * 2 * kExtent, kExtent});
+    part.files = {file};
+    return part;
+  };
+  constexpr uint32_t kParts = catalog::kHolesOfAllMax / catalog::kHolesMax;
+  for (uint32_t i = 0; i < kParts; ++i) ASSERT_TRUE(files_->take_offer(offered(i, true), nullptr, kExtent));
+  EXPECT_EQ(files_->take_offer(offered(kParts, false), nullptr, kExtent).error().code,
+            ErrorCode::kIncompatible);
+}
+
 TEST_F(Files, ThatWereNotHeldAreOpenedAgainOrBeginAnew) {
   known(2);
   ASSERT_TRUE(*files_->take_offer(offer_of(2), nullptr, kExtent));
@@ -177,7 +222,7 @@ TEST_F(Files, ThatWereNotHeldAreOpenedAgainOrBeginAnew) {
   ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(1), .found = false}, out_));
   EXPECT_EQ(asked<RecreateFile>().object, ObjectId(1));
   ASSERT_TRUE(files_->on(
-      FileRecreated{.object = ObjectId(1), .identity = catalog::FileIdentity{.device = 1, .inode = 55}},
+      FileRecreated{.object = ObjectId(1), .identity = catalog::FileIdentity{.device = 1, .inode = 55}}, {},
       out_));
   const WriteJournal note = asked<WriteJournal>();
   EXPECT_EQ(note.entry, Entry::kAnew);
@@ -282,7 +327,7 @@ TEST_F(Files, AnErrorOfEachStepIsToldAndTheNextAttemptBeginsAnew) {
     (void)asked<ReopenFile>();
     if (recreated) {
       ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(0), .found = false}, out_));
-      EXPECT_FALSE(files_->on(FileRecreated{.object = ObjectId(0), .identity = error}, out_));
+      EXPECT_FALSE(files_->on(FileRecreated{.object = ObjectId(0), .identity = error}, {}, out_));
     } else {
       EXPECT_FALSE(files_->on(FileReopened{.object = ObjectId(0), .found = error}, out_));
     }

@@ -26,6 +26,11 @@ bool answers(const OfferedFile& file, std::string_view path) {
   return file.name == last_name(path);
 }
 
+bool good_holes(const OfferedFile& file, uint32_t extent_bytes) {
+  return catalog::good_holes(file.holes, file.size_bytes, extent_bytes) &&
+         (file.holes.empty() || file.kind == catalog::FileKind::kFile);
+}
+
 }  // namespace
 
 Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish* wish,
@@ -58,6 +63,9 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
   if (Status status = check(offer_, extent_bytes); !status) return status.error();
   if (agreed()) {
     if (Status status = check_same(); !status) return status.error();
+    // Should an unfinished file be gone, it is made with these.
+    for (OfferedFile& file : offer_.files)
+      catalog_.file(catalog::FileId(file.number)).holes = std::move(file.holes);
   }
   return true;
 }
@@ -70,6 +78,7 @@ Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes
     return Error{ErrorCode::kUsage, fmt::format("{}: several files need a directory", offer.destination)};
   }
   uint64_t total = 0;
+  size_t holes = 0;
   std::set<std::string_view> names;
   for (size_t i = 0; i < offer.files.size(); ++i) {
     const OfferedFile& file = offer.files[i];
@@ -78,6 +87,8 @@ Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes
       return bad(fmt::format("the peer's offer of file {} is wrong", i));
     }
     if (Status status = check_file(file, i + 1 == offer.files.size()); !status) return status;
+    if (!good_holes(file, extent_bytes) || (holes += file.holes.size()) > catalog::kHolesOfAllMax)
+      return bad(fmt::format("the peer offers {} with holes that cannot be", base::printable(file.name)));
     if (of_tree(file) && !offer.into_directory)
       return Error{ErrorCode::kUsage, fmt::format("{}: a tree needs a directory", offer.destination)};
     if (file.kind == catalog::FileKind::kFile && !names.insert(file.name).second && !discard_) {

@@ -244,7 +244,7 @@ TEST_F(Packs, OneWhoseMemoryIsGoneBeginsAnew) {
     EXPECT_EQ(asked<ReopenFile>(), std::vector{object});
     ASSERT_TRUE(files_->on(FileReopened{.object = object, .found = false}, out_));
     EXPECT_EQ(asked<RecreateFile>(), std::vector{object});
-    ASSERT_TRUE(files_->on(FileRecreated{.object = object, .identity = catalog::FileIdentity()}, out_));
+    ASSERT_TRUE(files_->on(FileRecreated{.object = object, .identity = catalog::FileIdentity()}, {}, out_));
     EXPECT_EQ(files_->catalog().files_of(object).front().state, known[object.value()].state)
         << "names of the first may stand there";
     EXPECT_EQ(asked<WriteJournal>(), std::vector{object});

@@ -306,7 +306,8 @@ void Handshake::find_sources(const std::vector<std::string>& paths, const select
   Job& job = around_.job;
   enter(P::kSources, now_ns);
   if (job.source() == nullptr && job.sources) {
-    job.end.emplace<SourceEnd>(around_.settings, *job.terms, *std::exchange(job.sources, std::nullopt));
+    job.end.emplace<SourceEnd>(
+        SourceEnd::make(around_.settings, *job.terms, *std::exchange(job.sources, std::nullopt)));
   }
   if (job.source() != nullptr) return job.source()->files().reopen(out);
   pending_.ask(OpenSources{.paths = paths, .selection = selection}, out);
@@ -316,7 +317,7 @@ Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& o
   pending_.answered();
   if (!event.files) return event.files.error();
   Job& job = around_.job;
-  job.end.emplace<SourceEnd>(around_.settings, *job.terms, *event.files);
+  job.end.emplace<SourceEnd>(SourceEnd::make(around_.settings, *job.terms, *event.files));
   if (!halted_) job.source()->files().reopen(out);
   return {};
 }

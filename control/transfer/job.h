@@ -55,6 +55,16 @@ struct Job {
     if (source() != nullptr) return &source()->catalog();
     return destination() != nullptr ? &destination()->catalog() : nullptr;
   }
+  // For the journal, when files were agreed upon: holes are known before anything moves.
+  std::vector<BlockRows> take_rows() {
+    std::vector<BlockRows> all;
+    for (ObjectId object; has_end() && object < ObjectId(catalog()->object_count()); ++object) {
+      std::vector<recovery::Block> rows =
+          source() != nullptr ? source()->take_rows(object) : destination()->take_rows(object);
+      if (!rows.empty()) all.push_back({.object = object, .blocks = std::move(rows)});
+    }
+    return all;
+  }
   uint64_t bytes_total() const { return catalog() == nullptr ? 0 : catalog()->bytes_total(); }
   uint64_t bytes_done(const control::FlowFigures& figures) const {
     if (source() != nullptr) return source()->bytes_done(figures);

@@ -66,6 +66,9 @@ Status admit_one(TransferOffer& m) {
   for (size_t i = 0; status && i < m.files.size(); ++i) {
     status = check_text("name", m.files[i].name, kPathBytesMax);
   }
+  size_t holes = 0;
+  for (const OfferedFile& file : m.files) holes += file.holes.size();
+  if (status) status = check_count("holes", holes, catalog::kHolesMax);
   return status;
 }
 
@@ -122,7 +125,8 @@ size_t more_bytes(const TransferRequest& m) {
 size_t more_bytes(const TransferReady& m) { return text_bytes(m.final_paths); }
 size_t more_bytes(const TransferOffer& m) {
   size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);
-  for (const OfferedFile& file : m.files) bytes += file.name.size();
+  for (const OfferedFile& file : m.files)
+    bytes += file.name.size() + file.holes.size() * sizeof(recovery::Range);
   return bytes;
 }
 size_t names_bytes(const std::vector<catalog::FailedName>& names) {

@@ -95,7 +95,8 @@ struct OfferedFile {
   uint32_t mode = 0;
   int64_t mtime_ns = 0;
   catalog::FileKind kind = catalog::FileKind::kFile;
-  uint32_t members = 0;  // of a pack
+  uint32_t members = 0;                // of a pack
+  std::vector<recovery::Range> holes;  // of whole extents, in order: zeros that need not be sent
 };
 
 // An offer may come in several messages; all but the last say that there is more.

@@ -40,6 +40,18 @@ SourceEnd::SourceEnd(const Settings& settings, const Agreement& agreement,
       crc_kind_(agreement.crc_kind),
       sender_(layouts_of(files, agreement), agreement.lanes, options_of(agreement)) {}
 
+// Should they be holes no more when the digests are said, the file has changed, and that is found as ever.
+void SourceEnd::note_holes() {
+  size_t left = catalog::kHolesOfAllMax;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    std::vector<recovery::Range>& holes = files_.catalog().files_of(ObjectId(i)).front().holes;
+    holes = catalog::whole_extents(holes, catalog().object(ObjectId(i)).size_bytes, extent_bytes_);
+    holes.resize(std::min(holes.size(), left));
+    left -= holes.size();
+    sender_.expect_zeros(ObjectId(i), holes);
+  }
+}
+
 Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& agreement,
                                      const Saved& saved) {
   SourceEnd end(settings, agreement, saved.files);
@@ -55,6 +67,14 @@ Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& 
   for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
     if (end.catalog().files_of(ObjectId(i)).front().failed()) end.sender_.failed(ObjectId(i));
   }
+  if (!agreement.discard) end.note_holes();  // what the journal says of them comes first
+  return end;
+}
+
+SourceEnd SourceEnd::make(const Settings& settings, const Agreement& agreement,
+                          const std::vector<catalog::File>& files) {
+  SourceEnd end(settings, agreement, files);
+  if (!agreement.discard) end.note_holes();
   return end;
 }
 
@@ -63,10 +83,13 @@ Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& 
 std::vector<TransferOffer> SourceEnd::offer(const Request* request) const {
   std::vector<TransferOffer> parts(1);
   uint32_t number = 0;
+  size_t holes = 0;  // in this part
   for (const catalog::File& file : catalog().files()) {
-    if (parts.back().files.size() == kFilesPerOffer) {
+    holes += file.holes.size();
+    if (parts.back().files.size() == kFilesPerOffer || holes > catalog::kHolesMax) {
       parts.back().more = true;
       parts.emplace_back();
+      holes = file.holes.size();
     }
     parts.back().files.push_back({.number = number++,
                                   .name = file.name,
@@ -74,7 +97,8 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request) const {
                                   .mode = file.mode,
                                   .mtime_ns = file.mtime_ns,
                                   .kind = file.kind,
-                                  .members = file.pack.members});
+                                  .members = file.pack.members,
+                                  .holes = file.holes});
   }
   for (TransferOffer& part : parts) {
     if (request != nullptr) part.destination = request->destination;
@@ -108,6 +132,7 @@ Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
 void SourceEnd::begin(const std::string& peer_name, ControlStream& stream, const Agreement& agreement,
                       size_t lanes, uint64_t now_ns) {
   stream_ = &stream;
+  journalling_ = false;
   peer_ended_ = false;
   agreed_bps_ = agreement.rate_bps;
   on_new_stream();

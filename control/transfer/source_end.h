@@ -26,7 +26,8 @@ namespace sluice::transfer {
 class SourceEnd {
  public:
   // Extent size and CRC kind are those of the first agreement, for ever.
-  SourceEnd(const Settings& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
+  static SourceEnd make(const Settings& settings, const Agreement& agreement,
+                        const std::vector<catalog::File>& files);
   // From the journal: kStorage when its rows make no sense.
   static Result<SourceEnd> restore(const Settings& settings, const Agreement& agreement, const Saved& saved);
 
@@ -46,6 +47,7 @@ class SourceEnd {
   // A limit of the destination that still holds is said again.
   void on_new_stream();
   void halt() { files_.halt(); }
+  std::vector<recovery::Block> take_rows(ObjectId object) { return sender_.take_changed(object); }
   void settle(Effects& out) { journal_extents(out); }
   void attempt_over();
 
@@ -83,6 +85,8 @@ class SourceEnd {
                           uint64_t interval_ns, uint64_t now_ns) const;
 
  private:
+  SourceEnd(const Settings& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
+  void note_holes();
   Status check(const Message& message) const;
   Status check_object(const Message& message, ObjectId object) const;
   void note_failures(const FileDone& done);
@@ -133,7 +137,7 @@ class SourceEnd {
   uint32_t work_answers_ = 0;  // lanes that have still to say what they hold
   uint32_t work_tag_ = 0;
   Pending pending_;
-  bool journalling_ = false;
+  bool journalling_ = true;  // or files are not agreed upon yet, and it does not know them
   bool rereading_ = false;
   std::set<ObjectId> listed_done_;  // of the ObjectStates of this stream, so far
   bool states_known_ = false;       // in this attempt the peer has said what it holds

@@ -25,7 +25,7 @@ class Sending : public testing::Test {
     for (const uint64_t size : content_.sizes) {
       all.push_back({.name = "f", .shown = "/from/f", .path = "/from/f", .size_bytes = size});
     }
-    end_ = std::make_unique<SourceEnd>(settings_, agreement_, all);
+    end_ = std::make_unique<SourceEnd>(SourceEnd::make(settings_, agreement_, all));
     stream_.call(out_);
     stream_.call_ended(true, 1);
     stream_.greeted();

@@ -64,9 +64,9 @@ void Transfer::follow_legs(uint64_t now_ns) {
     if (leg->moving() && times_.data_started_ns == 0) times_.data_started_ns = now_ns;
     watch_rate(*leg, now_ns);
     if (leg->take_agreed()) {
-      job_.began = true;
-      ++attempts_;
       Batch batch;
+      if (!std::exchange(job_.began, true)) batch.blocks = job_.take_rows();
+      ++attempts_;
       batch.record = record(now_ns, record_state());
       batch.files = file_rows();
       // Before data moves: a node that does not know of it makes the other forget what has arrived.

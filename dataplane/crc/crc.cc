@@ -68,6 +68,13 @@ uint64_t shift(CrcKind kind, uint64_t crc, uint64_t bytes) {
   return crc;
 }
 
+// Of nothing the register is all ones, and zeros only shift it; it is read inverted.
+uint64_t of_zeros(CrcKind kind, uint64_t bytes) {
+  if (kind == CrcKind::kNone) return 0;
+  const uint64_t ones = kind == CrcKind::kCrc32c ? UINT32_MAX : UINT64_MAX;
+  return shift(kind, ones, bytes) ^ ones;
+}
+
 ShiftTable::ShiftTable(CrcKind kind, uint64_t bytes) {
   const unsigned rows = kind == CrcKind::kCrc64Ecma ? 8 : kind == CrcKind::kCrc32c ? 4 : 0;
   for (unsigned row = 0; row < rows; ++row) {

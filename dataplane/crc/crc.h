@@ -39,6 +39,9 @@ void publish_copies();
 // What `crc` becomes when `bytes` more bytes follow, less their own CRC. O(log bytes).
 uint64_t shift(CrcKind kind, uint64_t crc, uint64_t bytes);
 
+// Of so many zero bytes. O(log bytes).
+uint64_t of_zeros(CrcKind kind, uint64_t bytes);
+
 // shift() by one fixed length, as eight table look-ups: for folding chunks in the hot path.
 class ShiftTable {
  public:

@@ -71,6 +71,12 @@ TEST_P(CrcTest, FoldsPiecesInAnyOrderToTheWhole) {
   EXPECT_EQ(folded, whole);
 }
 
+TEST_P(CrcTest, ZerosNeedNotBeRead) {
+  const std::vector<uint8_t> zeros(70'000);
+  for (const size_t bytes : {0, 1, 7, 8, 4096, 65'536, 69'999})
+    EXPECT_EQ(of_zeros(GetParam(), bytes), reference(GetParam(), 0, zeros.data(), bytes)) << bytes;
+}
+
 TEST_P(CrcTest, ShiftTableEqualsShift) {
   for (uint64_t bytes : {1ULL, 1384ULL, 8192ULL, 1ULL << 20, (1ULL << 46) + 12345}) {
     const ShiftTable table(GetParam(), bytes);

@@ -32,6 +32,17 @@ void generate(std::vector<uint8_t>* out, uint64_t seed) {
   }
 }
 
+// Of any length; every other run of blocks, more or less.
+void make_holes(std::vector<uint8_t>* content, uint64_t state) {
+  constexpr size_t kBlock = 4096;
+  for (size_t at = 0; at < content->size();) {
+    const uint64_t word = mix(state += 0x9E3779B97F4A7C15ULL);
+    const size_t length = std::min(content->size() - at, kBlock * (1 + word % 40));
+    if ((word >> 32) % 2 == 0) std::fill_n(content->begin() + static_cast<ptrdiff_t>(at), length, 0);
+    at += length;
+  }
+}
+
 }  // namespace
 
 const char* end_name(End end) {
@@ -43,6 +54,7 @@ Oracle::Oracle(const Plan& plan) : plan_(plan) {
   for (size_t i = 0; i < plan.sizes.size(); ++i) {
     content_.emplace_back(plan.sizes[i]);
     generate(&content_.back(), mix(plan.seed + 977 * i));
+    if (plan.holes) make_holes(&content_.back(), mix(plan.seed + 978 * i));
     if (plan.source_changes_ns == 0 && plan.troubles.empty()) {
       changed_.emplace_back();
       continue;

@@ -293,6 +293,7 @@ std::vector<std::string> break_names() {
 Plan make_plan(uint64_t seed) {
   Plan p;
   p.seed = seed;
+  p.holes = seed % 5 == 2;
   p.caller_copies = seed % 3 == 0;  // not drawn: what follows stays as it was for each seed
   Random r(seed, 1);
   p.safety_ns = r.scale(100 * kMs, 4 * kSecond);
@@ -367,10 +368,9 @@ std::string Plan::text() const {
   }
   out += fmt::format(
       "carries {} bytes from {} ns on, stays {}; blackholes {}/s of {} ns, forged {}/1e6 alone {}, device "
-      "burst {} hold_ns {} ring {} caller_copies "
-      "{}\n",
+      "burst {} hold_ns {} ring {} caller_copies {} holes {}\n",
       carries_bytes, narrow_ns, stays_narrow, blackhole_per_second, blackhole_ns, forged_per_million,
-      stranger_alone, device_burst, device_hold_ns, device_ring, caller_copies);
+      stranger_alone, device_burst, device_hold_ns, device_ring, caller_copies, holes);
   if (nat) out += fmt::format("nat before the initiator, forgets at {} ns\n", fmt::join(nat_forgets_ns, " "));
   out += fmt::format("stream latency_ns {} jitter_ns {} cuts {} notice_ns {}\n", stream_latency_ns,
                      stream_jitter_ns, fmt::join(cuts, " "), cut_notice_ns);

@@ -109,6 +109,7 @@ struct Plan {
   wire::CrcKind crc = wire::CrcKind::kCrc64Ecma;
   std::array<wire::Protection, 2> protection{};  // the least that each node wants
   uint32_t key_epoch_bits = 12;
+  bool holes = false;  // in files at the source
   bool packs = false;  // some files are packs: in memory at the destination, until they get their names
   bool udp_checksum = false;
   bool direct = true;

@@ -13,10 +13,24 @@ constexpr uint64_t kFileNs = 50'000;  // opening, creating, asking what there is
 // In one of so many seeds somebody has the sources open for writing, in another they get other rights
 // meanwhile.
 constexpr uint64_t kSuspects = 8;
+constexpr size_t kBlockBytes = 4096;
 
 Error bad_disk() { return {ErrorCode::kStorage, "the disk failed"}; }
 
 std::string temporary_of(const std::string& path) { return "." + path + ".part"; }
+
+// As a file system tells them that keeps no block of zeros.
+std::vector<base::Range> holes_of(const std::vector<uint8_t>& bytes) {
+  std::vector<base::Range> holes;
+  for (size_t at = 0; at < bytes.size(); at += kBlockBytes) {
+    const auto begin = bytes.begin() + static_cast<ptrdiff_t>(at);
+    const auto end = begin + static_cast<ptrdiff_t>(std::min(kBlockBytes, bytes.size() - at));
+    if (std::any_of(begin, end, [](uint8_t byte) { return byte != 0; })) continue;
+    if (holes.empty() || holes.back().end() != at) holes.push_back({.offset = at, .length = 0});
+    holes.back().length += static_cast<uint64_t>(end - begin);
+  }
+  return holes;
+}
 
 }  // namespace
 
@@ -51,7 +65,8 @@ void Session::perform(const transfer::OpenSources& e) {
                      .identity = {.inode = number},
                      .suspect = !packed && host_.plan.seed % kSuspects == 1,
                      .kind = kind,
-                     .pack = {.members = packed ? 1U : 0U}});
+                     .pack = {.members = packed ? 1U : 0U},
+                     .holes = packed ? std::vector<base::Range>() : holes_of(inode.now)});
   }
   sources_open_ = true;
   answer(transfer::SourcesOpened{std::move(files)}, kFileNs);
@@ -116,7 +131,11 @@ Result<catalog::FileIdentity> Session::create(const catalog::File& file) {
   if (there != 0) host_.files.remove(temporary);  // nobody knows what it is
   const uint64_t inode = host_.files.create(temporary);
   host_.files.resize(inode, (file.size_bytes + 4095) / 4096 * 4096);
-  directory_synced_ = false;
+  directory_synced_ = !file.holes.empty();
+  if (directory_synced_) {
+    host_.files.end_sync(host_.files.begin_sync(inode), true);
+    host_.files.sync_directory();
+  }
   return catalog::FileIdentity{.inode = inode};
 }
 

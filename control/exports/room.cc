@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/exports/room.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+
+#include "control/exports/beneath.h"
+
+namespace sluice::exports {
+namespace {
+
+bool lies_in_memory(int fd) {
+  struct statfs info {};
+  return ::fstatfs(fd, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
+}
+
+// What is to be written, between the holes.
+std::vector<base::Range> data_of(uint64_t size_bytes, uint64_t room_bytes,
+                                 const std::vector<base::Range>& holes) {
+  std::vector<base::Range> data;
+  uint64_t at = 0;
+  for (const base::Range& hole : holes) {
+    if (hole.offset > at) data.push_back({.offset = at, .length = hole.offset - at});
+    at = hole.end();
+  }
+  if (at < size_bytes) data.push_back({.offset = at, .length = room_bytes - at});
+  return data;
+}
+
+uint64_t bytes_in(const std::vector<base::Range>& data) {
+  uint64_t bytes = 0;
+  for (const base::Range& run : data) bytes += run.length;
+  return bytes;
+}
+
+}  // namespace
+
+Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_bytes) {
+  return {ErrorCode::kNoSpace, path + ": needs " + human_bytes(needed_bytes) + ", free are " +
+                                   human_bytes(free_bytes) +
+                                   "; free some space, or choose another destination"};
+}
+
+uint64_t free_bytes_of(int fd) {
+  struct statvfs info {};
+  if (::fstatvfs(fd, &info) != 0) return std::numeric_limits<uint64_t>::max();  // fallocate will tell
+  return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+// All of the space at once: a full disk is known now. In memory that would fill every page twice.
+Status take_room(int fd, uint64_t size_bytes, uint64_t room_bytes, const std::vector<base::Range>& holes,
+                 const std::string& path) {
+  if (room_bytes == 0) return {};
+  const bool in_memory = lies_in_memory(fd);
+  const std::vector<base::Range> data = data_of(size_bytes, room_bytes, holes);
+  const uint64_t needed = bytes_in(data);
+  if (const uint64_t free_bytes = free_bytes_of(fd); needed > free_bytes)
+    return no_space(path, needed, free_bytes);
+  const auto done = [](auto call) {
+    int result = 0;
+    do {
+      result = call();
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+  };
+  bool good = done([&] { return ::ftruncate(fd, static_cast<off_t>(room_bytes)); });
+  for (const base::Range& run : in_memory ? std::vector<base::Range>() : data) {
+    if (good)
+      good = done(
+          [&] { return ::fallocate(fd, 0, static_cast<off_t>(run.offset), static_cast<off_t>(run.length)); });
+  }
+  if (good || errno == EOPNOTSUPP) return {};
+  if (errno == ENOSPC || errno == EDQUOT) return no_space(path, needed, free_bytes_of(fd));
+  if (errno == EFBIG)
+    return Error{ErrorCode::kStorage, path + ": its file system takes no file of " + human_bytes(room_bytes) +
+                                          "; choose another destination"};
+  return storage_error(path, errno);
+}
+
+}  // namespace sluice::exports
