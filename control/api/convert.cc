@@ -110,6 +110,22 @@ void add_summary(const transfer::Summary& summary, api::Session* session) {
   session->set_wire(summary.device);
 }
 
+void put(const verdict::Verdict& verdict, api::Bottleneck* to) {
+  to->set_cause(std::string(verdict::cause_name(verdict.cause)));
+  to->set_share(verdict.share);
+  for (const std::string& line : verdict.evidence) to->add_evidence(line);
+}
+
+void add_history(const std::vector<verdict::Point>& history, api::Session* session) {
+  for (const verdict::Point& point : history) {
+    api::RatePoint* const one = session->add_history();
+    const double seconds = static_cast<double>(point.length_ns) * kPerNs;
+    one->set_seconds(seconds);
+    if (seconds > 0) one->set_rate_bps(8 * static_cast<double>(point.bytes) / seconds);
+    one->set_cause(std::string(verdict::cause_name(point.cause)));
+  }
+}
+
 void add_size(const rate::SizePoint& point, api::Session* session) {
   api::ChunkSize* const size = session->add_sizes();
   size->set_chunk_bytes(point.sample.chunk_bytes);
@@ -156,6 +172,9 @@ api::Session to_api(const transfer::View& view) {
   add_names(view.names, session.mutable_names());
   session.set_bytes_total(view.bytes_total);
   add_summary(view.summary, &session);
+  put(view.bottleneck.now, session.mutable_bottleneck());
+  for (const verdict::Verdict& cause : view.bottleneck.causes) put(cause, session.add_causes());
+  add_history(view.summary.history, &session);
   if (view.rate_bps) session.set_rate_bps(*view.rate_bps);
   session.set_lanes(view.lanes);
   session.set_chunk_bytes(view.chunk_bytes);
@@ -166,7 +185,7 @@ api::Session to_api(const transfer::View& view) {
   session.set_protection(view.protection);
   session.set_rate_limit_bps(view.rate_limit_bps);
   session.set_rate_mode(view.rate_mode);
-  session.set_rate_state(view.rate_state);
+  if (view.rate_condition) session.set_rate_state(std::string(rate::condition_name(*view.rate_condition)));
   session.set_started_unix_ns(view.started_unix_ns);
   session.set_waiting_for(view.waiting_for);
   session.set_queue_place(view.queue.place);

@@ -86,6 +86,7 @@ asio::awaitable<Result<Preview>> NodeSessions::preview(api::SendRequest request)
 std::vector<api::Session> NodeSessions::list() const {
   std::vector<api::Session> all;
   for (const transfer::View& view : manager_.list()) all.push_back(to_api(view));
+  for (api::Session& session : all) session.clear_history();  // of many sessions that is much
   return all;
 }
 

@@ -61,7 +61,7 @@ bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowG
         config.local_port != flows[i].local_port) {
       return false;
     }
-    flows[i].worker = worker_of(config);
+    flows[i].worker = worker_of(config.local_port);
   }
   std::vector<uint32_t> credit = credit_extents;  // as at first; it may have grown
   for (size_t i = 0; i < std::min(credit.size(), flows.size()); ++i) {
@@ -77,8 +77,17 @@ bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowG
 
 // ---- flows -------------------------------------------------------------------------------------
 
-uint32_t BoardFlows::worker_of(const board::FlowConfig& config) const {
-  return static_cast<uint32_t>(config.local_port - port_.udp_port_base) % port_.workers;
+std::vector<const board::WorkerSlot*> BoardFlows::workers(const std::vector<FlowGrant>& flows) const {
+  std::vector<const board::WorkerSlot*> workers;
+  for (const FlowGrant& grant : flows) {
+    const board::WorkerSlot* const worker = &board_.workers[worker_of(grant.local_port)];
+    if (std::find(workers.begin(), workers.end(), worker) == workers.end()) workers.push_back(worker);
+  }
+  return workers;
+}
+
+uint32_t BoardFlows::worker_of(uint16_t local_port) const {
+  return static_cast<uint32_t>(local_port - port_.udp_port_base) % port_.workers;
 }
 
 void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user) {
@@ -142,7 +151,7 @@ bool BoardFlows::drain() {
 }
 
 void BoardFlows::command(const board::Command& command) {
-  const uint32_t worker = worker_of(flow(FlowSlotId(command.flow)).config);
+  const uint32_t worker = worker_of(flow(FlowSlotId(command.flow)).config.local_port);
   backlog_[worker].push_back(command);
   push_commands();
 }
@@ -219,7 +228,9 @@ void BoardFlows::forget_leftovers() {
     Flow& its = flows_[slot];
     if (its.open && its.left) {
       const board::FlowConfig& config = flow(FlowSlotId(slot)).config;
-      table_.hold({.slot = FlowSlotId(slot), .worker = worker_of(config), .local_port = config.local_port});
+      table_.hold({.slot = FlowSlotId(slot),
+                   .worker = worker_of(config.local_port),
+                   .local_port = config.local_port});
       its.released = true;
     } else if (its.user == nullptr) {
       flow(FlowSlotId(slot)).config.flow_id = 0;

@@ -43,6 +43,8 @@ class BoardFlows {
 
   // ---- flows ----
   board::FlowSlot& flow(FlowSlotId slot) { return board_.flows[slot.value()]; }
+  // That have these flows: each once, in the order of the first flow of each.
+  std::vector<const board::WorkerSlot*> workers(const std::vector<FlowGrant>& flows) const;
   void open_flow(FlowSlotId slot, const board::FlowConfig& config, BoardUser* user);
   // That the next flow of this slot will have.
   uint32_t next_tag(FlowSlotId slot) const { return board_.flows[slot.value()].config.tag + 1; }
@@ -77,7 +79,7 @@ class BoardFlows {
   };
   void handle(const board::Event& event);
   void grant();
-  uint32_t worker_of(const board::FlowConfig& config) const;
+  uint32_t worker_of(uint16_t local_port) const;
 
   board::Board& board_;
   const board::PortInfo port_;

@@ -29,12 +29,14 @@ void Blocked::add(const Blocked& other) {
   credit_ns += other.credit_ns;
   source_ns += other.source_ns;
   memory_ns += other.memory_ns;
+  pacing_ns += other.pacing_ns;
 }
 
 Blocked Blocked::since(const Blocked& before) const {
   return {.credit_ns = grown(before.credit_ns, credit_ns),
           .source_ns = grown(before.source_ns, source_ns),
-          .memory_ns = grown(before.memory_ns, memory_ns)};
+          .memory_ns = grown(before.memory_ns, memory_ns),
+          .pacing_ns = grown(before.pacing_ns, pacing_ns)};
 }
 
 void OneWayDelays::add(const OneWayDelays& other) {
@@ -59,7 +61,8 @@ void FlowFigures::add(const board::FlowState& state) {
   last_peer_ns = std::max(last_peer_ns, read(state.last_peer_ns));
   blocked.add({.credit_ns = read(state.blocked_credit_ns),
                .source_ns = read(state.blocked_source_ns),
-               .memory_ns = read(state.blocked_memory_ns)});
+               .memory_ns = read(state.blocked_memory_ns),
+               .pacing_ns = read(state.blocked_pacing_ns)});
   extents.done += read(state.extents_done);
   extents.wanted += read(state.wanted_extents);
   credit_extents += read(state.credit_extents);

@@ -18,6 +18,7 @@ struct Blocked {
   uint64_t credit_ns = 0;
   uint64_t source_ns = 0;
   uint64_t memory_ns = 0;  // all buffers held what was on its way
+  uint64_t pacing_ns = 0;  // it may go no faster
 
   // What is on its way holds all that the sender may use, here or there.
   uint64_t holding_ns() const { return credit_ns + memory_ns; }

@@ -66,6 +66,18 @@ void put(const transfer::Summary& from, Summary* to) {
   to->set_attempts(from.attempts);
   to->set_bytes_resent(from.bytes_resent);
   to->set_device(from.device);
+  for (const verdict::Tally::Row& row : from.causes) {
+    CauseRow* const one = to->add_causes();
+    one->set_cause(static_cast<uint32_t>(row.cause));
+    one->set_held_ns(row.held_ns);
+    for (const std::string& line : row.evidence) one->add_evidence(line);
+  }
+  for (const verdict::Point& point : from.history) {
+    RatePoint* const one = to->add_history();
+    one->set_length_ns(point.length_ns);
+    one->set_bytes(point.bytes);
+    one->set_cause(static_cast<uint32_t>(point.cause));
+  }
 }
 
 // ---- from rows -----------------------------------------------------------------------------------
@@ -165,20 +177,30 @@ std::optional<transfer::Request> request_of(const Request& from) {
 }
 
 transfer::Summary summary_of(const Summary& from) {
-  return {.bytes_done = from.bytes_done(),
-          .bytes_sent = from.bytes_sent(),
-          .chunks = from.chunks(),
-          .retransmits = from.retransmits(),
-          .duplicates = from.duplicates(),
-          .crc_errors = from.crc_errors(),
-          .lost = from.lost(),
-          .no_room = from.no_room(),
-          .rtt_ns = from.rtt_ns(),
-          .elapsed_ns = from.elapsed_ns(),
-          .data_elapsed_ns = from.data_elapsed_ns(),
-          .attempts = from.attempts(),
-          .bytes_resent = from.bytes_resent(),
-          .device = from.device()};
+  transfer::Summary to{.bytes_done = from.bytes_done(),
+                       .bytes_sent = from.bytes_sent(),
+                       .chunks = from.chunks(),
+                       .retransmits = from.retransmits(),
+                       .duplicates = from.duplicates(),
+                       .crc_errors = from.crc_errors(),
+                       .lost = from.lost(),
+                       .no_room = from.no_room(),
+                       .rtt_ns = from.rtt_ns(),
+                       .elapsed_ns = from.elapsed_ns(),
+                       .data_elapsed_ns = from.data_elapsed_ns(),
+                       .attempts = from.attempts(),
+                       .bytes_resent = from.bytes_resent(),
+                       .device = from.device()};
+  for (const CauseRow& row : from.causes()) {
+    to.causes.push_back({.cause = verdict::cause_of(row.cause()),
+                         .held_ns = row.held_ns(),
+                         .evidence = {row.evidence().begin(), row.evidence().end()}});
+  }
+  for (const RatePoint& point : from.history()) {
+    to.history.push_back(
+        {.length_ns = point.length_ns(), .bytes = point.bytes(), .cause = verdict::cause_of(point.cause())});
+  }
+  return to;
 }
 
 }  // namespace

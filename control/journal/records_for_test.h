@@ -28,7 +28,9 @@ template <> struct Count<transfer::Options> : Fields<14> {};
 template <> struct Count<transfer::Record> : Fields<12> {};
 template <> struct Count<transfer::Request> : Fields<5> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
-template <> struct Count<transfer::Summary> : Fields<14> {};
+template <> struct Count<transfer::Summary> : Fields<16> {};
+template <> struct Count<verdict::Point> : Fields<3> {};
+template <> struct Count<verdict::Tally::Row> : Fields<3> {};
 // clang-format on
 
 }  // namespace sluice::fields
@@ -91,7 +93,9 @@ inline transfer::Summary sample_summary() {
           .data_elapsed_ns = 10,
           .attempts = 11,
           .bytes_resent = 12,
-          .device = "net_memif0"};
+          .device = "net_memif0",
+          .causes = {{.cause = verdict::Cause::kNetwork, .held_ns = 1ULL << 50, .evidence = {"loss"}}},
+          .history = {{.length_ns = 1ULL << 51, .bytes = 1ULL << 52, .cause = verdict::Cause::kLimit}}};
 }
 
 inline transfer::Record sample_record(const std::string& id, int64_t started_unix_ns) {

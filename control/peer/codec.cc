@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "control/peer/failed_names.h"
+#include "control/peer/heartbeat_codec.h"
 
 namespace sluice::peer {
 namespace {
@@ -165,8 +166,6 @@ void put(const transfer::SessionDone& m, PeerMessage* wire) {
   wire->mutable_session_done()->set_files(m.files);
   wire->mutable_session_done()->set_bytes(m.bytes);
 }
-
-void put(const transfer::Heartbeat&, PeerMessage* wire) { wire->mutable_heartbeat(); }
 
 void put(const transfer::Failure& m, PeerMessage* wire) {
   wire->mutable_failure()->set_code(m.code);
@@ -333,7 +332,7 @@ std::optional<transfer::Message> from_wire(const PeerMessage& wire) {
       return transfer::SessionDone{.files = wire.session_done().files(),
                                    .bytes = wire.session_done().bytes()};
     case PeerMessage::kHeartbeat:
-      return transfer::Heartbeat{};
+      return from_wire(wire.heartbeat());
     case PeerMessage::kFailure:
       return transfer::Failure{.code = wire.failure().code(), .message = wire.failure().message()};
     case PeerMessage::kPause:

@@ -19,7 +19,9 @@ template <> struct Count<selection::Selection> : Fields<2> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<3> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
-template <> struct Count<transfer::Heartbeat> : Fields<0> {};
+template <> struct Count<control::Load> : Fields<6> {};
+template <> struct Count<transfer::Heartbeat> : Fields<3> {};
+template <> struct Count<verdict::Verdict> : Fields<3> {};
 template <> struct Count<transfer::Hello> : Fields<9> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
@@ -129,7 +131,16 @@ inline std::vector<Message> sample_messages() {
                            .left_out = 2,
                            .names = {{.path = "a/\xff", .failure = catalog::Failure::kVanished}}}},
       SessionDone{.files = 4096, .bytes = 1ULL << 62},
-      Heartbeat{},
+      Heartbeat{.load = control::Load{.busy = 0.25,
+                                      .reading = 0.5,
+                                      .writing = 0.75,
+                                      .read_ns = 1ULL << 40,
+                                      .write_ns = 1ULL << 41,
+                                      .missed = 1ULL << 42},
+                .bottleneck = verdict::Verdict{.cause = verdict::Cause::kCredit,
+                                               .share = 0.125,
+                                               .evidence = {"credit for 16 of 476 extents"}},
+                .whole = true},
       Failure{.code = 17, .message = "this node has no free flow slot(s): try again later"},
       Pause{.node = "beta", .place = 3, .places = 5},
       RateLimit{.rate_bps = 1ULL << 42},

@@ -78,7 +78,8 @@ void LegFlows::on_tick(uint64_t) {
   std::vector<const board::FlowSlot*> lanes;
   for (uint32_t lane = 0; lane < flows_.size(); ++lane)
     lanes.push_back(&board->flow(flows_.slot(LaneId(lane))));
-  post(transfer::Tick{.leg = leg_, .lanes = lanes, .command_backlog = board->backlog()});
+  const std::vector<const board::WorkerSlot*> workers = board->workers(flows_.grants());
+  post(transfer::Tick{.leg = leg_, .lanes = lanes, .command_backlog = board->backlog(), .workers = workers});
 }
 
 // ---- slots and buffers -------------------------------------------------------------------------

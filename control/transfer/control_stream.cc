@@ -57,12 +57,12 @@ void ControlStream::send(Message message, Effects& out) {
   if (open()) out.add(Send{leg_, std::move(message)});
 }
 
-bool ControlStream::keep_alive(uint64_t now_ns, Effects& out) {
+bool ControlStream::keep_alive(Heartbeat word, uint64_t now_ns, Effects& out) {
   if (!open()) return true;
-  if (now_ns >= next_heartbeat_ns_) {
+  if (heartbeat_due(now_ns)) {
     next_heartbeat_ns_ = now_ns + kHeartbeatNs;
     // Also while a Hello is awaited: a machine that was away meanwhile then says that it knows of no stream.
-    send(Heartbeat{}, out);
+    send(std::move(word), out);
   }
   if (!up() && now_ns - opened_ns_ > kGreetingNs) return false;
   return now_ns - heard_ns_ <= kSilenceNs;

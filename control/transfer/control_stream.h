@@ -49,7 +49,9 @@ class ControlStream {
     if (up()) send(std::move(message), out);
   }
   // Heartbeats; false when the peer has been silent for too long: hang up.
-  bool keep_alive(uint64_t now_ns, Effects& out);
+  bool keep_alive(uint64_t now_ns, Effects& out) { return keep_alive({}, now_ns, out); }
+  bool keep_alive(Heartbeat word, uint64_t now_ns, Effects& out);
+  bool heartbeat_due(uint64_t now_ns) const { return open() && now_ns >= next_heartbeat_ns_; }
   bool may_call(uint64_t now_ns) const { return phase_ == StreamPhase::kDown && now_ns >= next_call_ns_; }
 
   StreamPhase phase() const { return phase_; }

@@ -92,7 +92,8 @@ struct FlowsReleased {  // answers ReleaseFlows
 struct Tick {  // about once a millisecond while there are flows; the slots are valid during the call
   LegId leg;
   std::span<const board::FlowSlot* const> lanes;
-  size_t command_backlog = 0;  // commands of this node that the workers have not taken
+  size_t command_backlog = 0;                         // commands of this node that the workers have not taken
+  std::span<const board::WorkerSlot* const> workers;  // of these lanes, each once, in a constant order
 };
 
 struct ObjectOpened {

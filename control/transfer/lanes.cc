@@ -194,6 +194,9 @@ void LaneSet::read(const Tick& event) {
     }
   }
   figures_ = sum;
+  workers_.clear();
+  for (const board::WorkerSlot* const worker : event.workers)
+    workers_.push_back(control::figures_of(*worker));
 }
 
 std::vector<uint16_t> LaneSet::local_ports() const {

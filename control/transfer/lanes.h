@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/board/figures.h"
+#include "control/board/worker_figures.h"
 #include "control/transfer/effects.h"
 #include "control/transfer/events.h"
 
@@ -46,10 +47,11 @@ class LaneSet {
   std::vector<uint64_t> flow_ids() const;
   std::vector<uint32_t> credit_extents() const;
   bool same_flows(const std::vector<uint64_t>& flow_ids) const;
-  std::vector<FlowRecord> records() const;                                // of those that are open
-  const control::FlowFigures& figures() const { return figures_; }        // of this attempt
-  const control::FlowFigures& former_figures() const { return former_; }  // of those before this one
-  control::FlowFigures all_figures() const;                               // of those before as well
+  std::vector<FlowRecord> records() const;                                         // of those that are open
+  const control::FlowFigures& figures() const { return figures_; }                 // of this attempt
+  const control::FlowFigures& former_figures() const { return former_; }           // of those before this one
+  control::FlowFigures all_figures() const;                                        // of those before as well
+  const std::vector<control::WorkerFigures>& workers() const { return workers_; }  // that have the lanes
 
  private:
   enum class State : uint8_t { kReserved, kOpening, kOpen, kRefused, kClosing, kClosed };
@@ -68,6 +70,7 @@ class LaneSet {
   Indexed<LaneId, Lane> lanes_;
   control::FlowFigures figures_;
   control::FlowFigures former_;  // of the attempts before this one
+  std::vector<control::WorkerFigures> workers_;
 };
 
 }  // namespace sluice::transfer

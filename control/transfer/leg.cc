@@ -146,6 +146,7 @@ void Leg::on(const FlowsClaimed& event, Effects& out) {
 void Leg::start_moving(uint64_t now_ns) {
   enter(P::kMoving, now_ns);
   watch_.start(job_, lanes_.figures(), now_ns);
+  watch_.bottleneck().start(lanes_, now_ns);
   flows_changed_ = true;
 }
 
@@ -170,7 +171,9 @@ void Leg::on(const BoardLost&, uint64_t now_ns, Effects& out) {
 // ---- going on ----------------------------------------------------------------------------------
 
 void Leg::advance(uint64_t now_ns, Effects& out) {
-  if (!stream_.keep_alive(now_ns, out)) {
+  Heartbeat word;
+  if (stream_.heartbeat_due(now_ns)) word = watch_.bottleneck().word(job_, lanes_, false, now_ns);
+  if (!stream_.keep_alive(std::move(word), now_ns, out)) {
     stream_.hang_up(now_ns, out);
     if (phase_ == P::kHandshake) {
       stop(unreachable(
@@ -241,8 +244,9 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
   }
   if (const std::optional<Error> lost = job_.lost()) return stop(*lost, LastWord::kFailure, now_ns, out);
   if (job_.complete()) {
+    watch_.bottleneck().conclude(job_, lanes_, now_ns);
     enter(P::kFarewell, now_ns);
-    if (job_.role == Role::kDestination) say_done(out);
+    if (job_.role == Role::kDestination) say_done(now_ns, out);
     return;
   }
   if (lanes_.empty()) {  // nobody ticks without flows
@@ -252,6 +256,7 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
   keep_stream(now_ns, out);
   if (phase_ != P::kMoving) return;
   if (watch_.look(job_, lanes_.figures(), now_ns)) backoff_.moved();
+  watch_.bottleneck().look(job_, lanes_, now_ns);
   if (const std::string warning = watch_.take_warning(); !warning.empty()) {
     out.log(LogLevel::kWarn, "the path is not filled for want of " + warning);
   }
@@ -272,17 +277,19 @@ void Leg::bid_farewell(uint64_t now_ns, Effects& out) {
     if (!attempt_.completion_asked) completion_ = attempt_.completion_asked = true;
     return;
   }
-  if (job_.role == Role::kSource && job_.initiator) say_done(out);
+  if (job_.role == Role::kSource && job_.initiator) say_done(now_ns, out);
   close(now_ns, out);
 }
 
 void Leg::completion_noted(uint64_t now_ns, Effects& out) {
   if (phase_ != P::kFarewell) return;
-  say_done(out);
+  say_done(now_ns, out);
   close(now_ns, out);
 }
 
-void Leg::say_done(Effects& out) {
+void Leg::say_done(uint64_t now_ns, Effects& out) {
+  // A session of less than a second has said nothing of it yet.
+  if (job_.role == Role::kSource) stream_.say(watch_.bottleneck().word(job_, lanes_, true, now_ns), out);
   const catalog::Catalog& catalog = *job_.catalog();
   stream_.say(SessionDone{.files = catalog.file_count(), .bytes = catalog.bytes_total()}, out);
 }
@@ -306,6 +313,7 @@ void Leg::stop(Error error, LastWord word, uint64_t now_ns, Effects& out) {
 }
 
 void Leg::close(uint64_t now_ns, Effects& out) {
+  watch_.bottleneck().conclude(job_, lanes_, now_ns);
   stream_.hang_up(now_ns, out);
   handshake_.halt();
   job_.halt();

@@ -170,7 +170,7 @@ class Leg {
   void greet(const Hello& hello, uint64_t now_ns, Effects& out);
   void stream_renewed(uint64_t now_ns, Effects& out);
   void bid_farewell(uint64_t now_ns, Effects& out);
-  void say_done(Effects& out);
+  void say_done(uint64_t now_ns, Effects& out);
   void finish_closing(uint64_t now_ns, Effects& out);
   void attempt_over(uint64_t now_ns);
   void keep_parting(uint64_t now_ns, Effects& out);

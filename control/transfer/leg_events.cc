@@ -110,7 +110,7 @@ void Leg::on(const EventsDrained&, uint64_t now_ns, Effects& out) {
   if (!moving() || !stream_.up() || job_.destination() == nullptr) return;
   job_.destination()->send_states(out);
   if (phase_ != LegPhase::kFarewell) return;
-  say_done(out);
+  say_done(now_ns, out);
   entered_ns_ = now_ns;
 }
 
@@ -129,7 +129,14 @@ void Leg::hear(const Message& message, uint64_t now_ns, Effects& out) {
     return parted(now_ns, out);
   }
   if (phase_ == LegPhase::kInquiring) return hear_answer(message, now_ns, out);
-  if (phase_ >= LegPhase::kClosing || std::holds_alternative<Heartbeat>(message)) return;
+  if (phase_ >= LegPhase::kClosing) return;
+  if (const auto* word = std::get_if<Heartbeat>(&message)) {
+    // Each end believes the other only what that one can know.
+    return watch_.bottleneck().hear(job_.role == Role::kSource
+                                        ? Heartbeat{.load = word->load}
+                                        : Heartbeat{.bottleneck = word->bottleneck, .whole = word->whole},
+                                    now_ns);
+  }
   if (const auto* hello = std::get_if<Hello>(&message)) attempt_.told_of_end |= hello->ended;
   if (const auto* failure = std::get_if<Failure>(&message)) {
     attempt_.peer_ended = attempt_.told_of_end;

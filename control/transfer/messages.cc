@@ -97,6 +97,13 @@ Status admit_one(Pause& m) {
   return {};
 }
 
+Status admit_one(Heartbeat& m) {
+  if (!m.bottleneck) return {};
+  m.bottleneck->evidence.resize(std::min(m.bottleneck->evidence.size(), verdict::kEvidenceMax));
+  for (std::string& line : m.bottleneck->evidence) line = base::printable(line, kTextBytesMax);
+  return {};
+}
+
 Status admit_one(ObjectState& m) { return check_ranges(m.held); }
 Status admit_one(PartitionSent& m) { return check_range(m.range); }
 Status admit_one(PartitionDone& m) { return check_ranges(m.ranges); }
@@ -140,6 +147,7 @@ size_t more_bytes(const ObjectState& m) { return m.held.size() * sizeof(recovery
 size_t more_bytes(const PartitionDone& m) { return m.ranges.size() * sizeof(recovery::Range); }
 size_t more_bytes(const Need& m) { return m.ranges.size() * sizeof(recovery::Range); }
 size_t more_bytes(const Failure& m) { return m.message.size(); }
+size_t more_bytes(const Heartbeat& m) { return m.bottleneck ? text_bytes(m.bottleneck->evidence) : 0; }
 size_t more_bytes(const Specification& m) {
   return (m.crc_kinds.size() + m.udp_ports.size()) * sizeof(uint32_t);
 }

@@ -18,6 +18,7 @@
 #include "control/rate/path_size.h"
 #include "control/recovery/extent_map.h"
 #include "control/selection/selection.h"
+#include "control/verdict/verdict.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/path.h"
@@ -163,7 +164,12 @@ struct SessionDone {
   uint64_t bytes = 0;
 };
 
-struct Heartbeat {};
+// What it carries may be left out, and is for people only.
+struct Heartbeat {
+  std::optional<control::Load> load;           // of a destination, since the one before
+  std::optional<verdict::Verdict> bottleneck;  // of a source: of late, or
+  bool whole = false;                          // of the whole session
+};
 
 struct Failure {
   uint32_t code = 0;  // sluice::ErrorCode, if it is one

@@ -15,6 +15,8 @@
 #include "control/catalog/catalog.h"
 #include "control/recovery/extent_ledger.h"
 #include "control/transfer/terms.h"
+#include "control/verdict/history.h"
+#include "control/verdict/tally.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::transfer {
@@ -66,6 +68,8 @@ struct Summary {
   uint64_t attempts = 0;
   uint64_t bytes_resent = 0;
   std::string device;
+  std::vector<verdict::Tally::Row> causes;  // what held it, and for how long
+  std::vector<verdict::Point> history;
 };
 
 struct Record {

@@ -270,6 +270,12 @@ uint64_t SourceEnd::rate_cap_bps() const {
   return cap_bps;
 }
 
+verdict::LimitOf SourceEnd::cap_of() const {
+  const uint64_t cap_bps = rate_cap_bps();
+  if (cap_bps == agreed_bps_) return verdict::LimitOf::kAgreed;
+  return cap_bps == limit_bps_ ? verdict::LimitOf::kOperator : verdict::LimitOf::kPeer;
+}
+
 void SourceEnd::limit_rate(uint64_t limit_bps) {
   if (std::exchange(limit_bps_, limit_bps) == limit_bps) return;
   if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
@@ -360,10 +366,14 @@ std::string SourceEnd::waiting_for(const control::FlowFigures& before, const con
   if (rereading_) return "source disk (reading again what the journal does not know)";
   const std::string wait = control::sender_wait(before, now, interval_ns, now_ns);
   if (!wait.empty()) return wait;
+  return all_sent() ? "peer's disk (sync)" : "";
+}
+
+bool SourceEnd::all_sent() const {
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
-    if (!sender_.digest_known(ObjectId(i))) return "";
+    if (!sender_.digest_known(ObjectId(i))) return false;
   }
-  return "peer's disk (sync)";
+  return true;
 }
 
 }  // namespace sluice::transfer

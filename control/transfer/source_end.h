@@ -20,6 +20,7 @@
 #include "control/transfer/pending.h"
 #include "control/transfer/source_files.h"
 #include "control/transfer/source_recheck.h"
+#include "control/verdict/verdict.h"
 
 namespace sluice::transfer {
 
@@ -75,6 +76,8 @@ class SourceEnd {
   std::optional<uint64_t> peer_digest(ObjectId object) const;
   uint64_t steps() const { return sender_.steps() + recheck_.steps(); }  // changes with every step forward
   const rate::Share* rate() const { return rate_.get(); }
+  verdict::LimitOf cap_of() const;  // who set the most that it may send
+  bool all_sent() const;            // once, each byte
   // From now on, whatever was agreed upon; 0: as agreed upon.
   void limit_rate(uint64_t limit_bps);
   // It needs so much to be in time, on the wire; 0: it takes what there is.

@@ -40,6 +40,12 @@ void count_names(const catalog::File& file, bool done, NamesView* names) {
   }
 }
 
+void add_causes(const Summary& summary, View* view) {
+  verdict::Tally tally;
+  for (const verdict::Tally::Row& row : summary.causes) tally.add(row);
+  view->bottleneck = {.now = tally.whole(), .causes = tally.shares()};
+}
+
 // What is not as it was wished for of a session that has succeeded.
 void note_shortfall(View* view) {
   if (view->names.failed != 0) {
@@ -81,6 +87,13 @@ Summary Transfer::summary(const control::FlowFigures& all, uint64_t now_ns) cons
     summary.bytes_resent = sent - std::min(sent, job_.bytes_total());
   }
   summary.device = device_;
+  verdict::Tally tally = leg.watch().bottleneck().tally();
+  for (const verdict::Tally::Row& row : before_.causes) tally.add(row);
+  summary.causes = tally.rows();
+  verdict::History history;
+  history.restore(before_.history);
+  for (const verdict::Point& point : leg.watch().bottleneck().history().points()) history.add(point);
+  summary.history = history.points();
   return summary;
 }
 
@@ -189,6 +202,8 @@ View Transfer::overview(uint64_t now_ns) const {
   view.peer = leg.peer_name();
   view.bytes_total = job_.bytes_total();
   view.summary = summary(leg.lanes().all_figures(), now_ns);
+  add_causes(view.summary, &view);
+  if (leg.phase() == LegPhase::kMoving) view.bottleneck.now = leg.watch().bottleneck().now();
   if (leg.moving()) view.rate_bps = leg.watch().rate_bps();
   view.lanes = leg.agreement().lanes;
   view.chunk_bytes = leg.agreement().chunk_bytes;
@@ -206,7 +221,6 @@ View Transfer::overview(uint64_t now_ns) const {
   if (job_.source() != nullptr && job_.source()->rate() != nullptr && leg.moving()) {
     view.rate_limit_bps = job_.source()->rate()->cap_bps();
     view.rate_condition = job_.source()->rate()->condition();
-    view.rate_state = rate::condition_name(*view.rate_condition);
   }
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();
@@ -247,6 +261,7 @@ View view_of(const Saved& saved) {
     view.files.push_back(std::move(one));
   }
   view.summary = record.summary;
+  add_causes(view.summary, &view);
   if (leg.agreement) {
     view.lanes = leg.agreement->lanes;
     view.chunk_bytes = leg.agreement->chunk_bytes;

@@ -72,6 +72,11 @@ struct QueueView {
   uint32_t length = 0;  // how many wait there
 };
 
+struct BottleneckView {
+  verdict::Verdict now;                  // of late while data moves, else of all the time in which it did
+  std::vector<verdict::Verdict> causes;  // parts of that time, the largest first
+};
+
 struct View {
   std::string id;
   ViewState state = ViewState::kNegotiating;
@@ -90,9 +95,9 @@ struct View {
   std::string crc;
   std::string protection;  // of data
   uint64_t rate_limit_bps = 0;
-  std::string rate_mode;   // rate::Mode, once it is agreed upon
-  std::string rate_state;  // at the source, while data moves: what holds the rate where it is
-  std::optional<rate::Condition> rate_condition;  // the same
+  std::string rate_mode;                          // rate::Mode, once it is agreed upon
+  std::optional<rate::Condition> rate_condition;  // at the source, while data moves: what holds it there
+  BottleneckView bottleneck;
   int64_t started_unix_ns = 0;
   std::string waiting_for;
   QueueView queue;

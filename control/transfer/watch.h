@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "control/board/figures.h"
+#include "control/transfer/bottleneck.h"
 #include "control/transfer/job.h"
 
 namespace sluice::transfer {
@@ -30,10 +31,13 @@ class Watch {
   const std::string& waiting_for() const { return waiting_for_; }
   // That a node has too little memory for the path: once, empty otherwise.
   std::string take_warning() { return std::exchange(warning_, {}); }
+  Bottleneck& bottleneck() { return bottleneck_; }
+  const Bottleneck& bottleneck() const { return bottleneck_; }
 
  private:
   control::RateMeter meter_;
   control::FlowFigures before_;
+  Bottleneck bottleneck_;
   std::string waiting_for_;
   std::string warning_;
   bool warned_ = false;

@@ -21,6 +21,8 @@ constexpr uint64_t kSleepNsMax = 1'000'000;
 constexpr uint64_t kLateForgotten = 64;   // sleeps
 constexpr uint64_t kLateNsMax = 200'000;  // more is the hypervisor's doing
 constexpr uint32_t kCommandsPerLoop = 16;
+// Nothing that a worker does for nothing takes so long: somebody else had its core.
+constexpr uint64_t kCoreTakenNs = 100'000;
 
 }  // namespace
 
@@ -58,6 +60,7 @@ void Worker::run() {
     now_ns = shared_.clock.now_ns();
     if (now_ns - previous_ns > longest_ns.load(std::memory_order_relaxed))
       set(longest_ns, now_ns - previous_ns);
+    if (busy || now_ns - previous_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, now_ns - previous_ns);
     if (busy) {
       idle_loops_ = 0;
       idle_sleep_ns_ = kSleepNsFirst;
@@ -97,6 +100,7 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   const uint64_t woken_ns = shared_.clock.now_ns();
   // A batch that leaves a little late is as good.
   const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns + datagrams_->batch_ns());
+  if (late_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, late_ns);
   late_ns_ = std::min(std::max(late_ns, late_ns_ - late_ns_ / kLateForgotten), kLateNsMax);
   idle_sleep_ns_ = std::min(idle_sleep_ns_ * 2, flows ? kSleepNsMaxWithFlows : kSleepNsMax);
   resources_.count(Counter::idle_sleeps);
@@ -273,6 +277,8 @@ void Worker::count_disk_time(uint64_t now_ns) {
   const uint32_t writes = std::min(rx_.writing(), all);
   resources_.count(Counter::disk_write_ns, since_ns * writes);
   resources_.count(Counter::disk_read_ns, since_ns * (all - writes));
+  if (writes != 0) resources_.count(Counter::disk_writing_ns, since_ns);
+  if (writes != all) resources_.count(Counter::disk_reading_ns, since_ns);
 }
 
 bool Worker::poll_disk() {

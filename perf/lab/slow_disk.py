@@ -76,8 +76,8 @@ class SlowDisk(Stacked):
             (two / "cgroup.subtree_control").write_text("+io")
         group = parent / f"sluice-lab-disk-{os.getpid()}"
         group.mkdir()
-        self._file = group / ("blkio.throttle.write_bps_device" if one else "io.max")
-        self._format = "{device} {bps}" if one else "{device} wbps={bps}"
+        self._files = {what: (f"blkio.throttle.{what}_bps_device", "{device} {bps}") if one else
+                       ("io.max", "{device} " + what[0] + "bps={bps}") for what in ("read", "write")}  # fmt: skip
         self._none = "0" if one else "max"
         return group
 
@@ -91,11 +91,12 @@ class SlowDisk(Stacked):
         """This process writes within the limit, from now on."""
         (self._group / "cgroup.procs").write_text(str(pid))
 
-    def limit(self, bytes_per_s):
-        """None: no limit."""
+    def limit(self, bytes_per_s, what="write"):
+        """What those who are held may read or write; None: no limit."""
         number = os.stat(self._device).st_rdev
         device = f"{os.major(number)}:{os.minor(number)}"
-        self._file.write_text(self._format.format(device=device, bps=bytes_per_s or self._none))
+        file, form = self._files[what]
+        (self._group / file).write_text(form.format(device=device, bps=bytes_per_s or self._none))
 
     def stop_for(self, seconds):
         """Nothing is written for so long."""

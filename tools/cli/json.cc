@@ -18,6 +18,13 @@ Json file_json(const api::FileProgress& file) {
           {"names", file.names()}};
 }
 
+Json bottleneck_json(const api::Bottleneck& bottleneck) {
+  return {{"cause", bottleneck.cause()},
+          {"share", bottleneck.share()},
+          {"evidence",
+           Json(std::vector<std::string>(bottleneck.evidence().begin(), bottleneck.evidence().end()))}};
+}
+
 Json session_fields(const api::Session& s) {
   Json out = {{"id", s.id()},
               {"state", state_name(s.state())},
@@ -72,6 +79,15 @@ Json session_fields(const api::Session& s) {
                      {"payload_bytes", size.payload_bytes()}});
   }
   out["sizes"] = std::move(sizes);
+  out["bottleneck"] = bottleneck_json(s.bottleneck());
+  Json causes = Json::array();
+  for (const api::Bottleneck& cause : s.causes()) causes.push_back(bottleneck_json(cause));
+  out["causes"] = std::move(causes);
+  Json history = Json::array();
+  for (const api::RatePoint& point : s.history())
+    history.push_back(
+        {{"seconds", point.seconds()}, {"rate_bps", point.rate_bps()}, {"cause", point.cause()}});
+  out["history"] = std::move(history);
   Json files = Json::array();
   for (const api::FileProgress& file : s.files()) files.push_back(file_json(file));
   out["files"] = std::move(files);

@@ -186,6 +186,11 @@ std::string missing_text(const api::Session& session) {
   return out;
 }
 
+std::string bottleneck_text(const api::Bottleneck& bottleneck) {
+  if (bottleneck.cause().empty() || bottleneck.cause() == "none") return "";
+  return fmt::format("{}, {:.0f} % of the time", printable(bottleneck.cause()), bottleneck.share() * 100);
+}
+
 std::string summary_text(const api::Session& session) {
   const double seconds = session.data_elapsed_s() > 0 ? session.data_elapsed_s() : session.elapsed_s();
   const uint64_t files = names_total(session);
@@ -193,6 +198,11 @@ std::string summary_text(const api::Session& session) {
       "{} file{}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n", files, files == 1 ? "" : "s",
       session.bytes_total(), format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),
       retransmits_text(session), format_percent(loss_fraction(session)));
+  if (const std::string cause = bottleneck_text(session.bottleneck()); !cause.empty()) {
+    out += "bottleneck: " + cause;
+    for (const std::string& line : session.bottleneck().evidence()) out += "; " + printable(line);
+    out += "\n";
+  }
   int shown = 0;
   for (const api::FileProgress& file : session.files()) {
     if (session.files_size() > kFilesShown && file.names() > 1) continue;

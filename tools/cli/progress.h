@@ -33,6 +33,8 @@ std::string progress_line(const api::Session& session, size_t width);
 std::string progress_text(const api::Session& session);
 // What an operator reads after success: bytes, seconds, goodput, retransmits; then a line a file with the
 // digests of both sides. Ends with a newline.
+// What held it, and for how much of the time; empty when nothing did, or nobody can say.
+std::string bottleneck_text(const api::Bottleneck& bottleneck);
 std::string summary_text(const api::Session& session);
 
 // Says when a line is due: on a terminal at most 10 a second, otherwise one at every change of state or of

@@ -122,6 +122,19 @@ TEST(Summary, GivesBytesSecondsGoodputRetransmitsAndBothDigests) {
   EXPECT_TRUE(has(summary_text(session), "DIFFERENT"));
 }
 
+TEST(Summary, NamesTheBottleneckWithItsEvidence) {
+  api::Session session = running();
+  session.set_state(api::Session::SUCCEEDED);
+  session.mutable_bottleneck()->set_cause("none");
+  EXPECT_FALSE(has(summary_text(session), "bottleneck"));
+  session.mutable_bottleneck()->set_cause("source disk");
+  session.mutable_bottleneck()->set_share(0.83);
+  session.mutable_bottleneck()->add_evidence("a read took\x1b 41 ms");
+  session.mutable_bottleneck()->add_evidence("more");
+  EXPECT_TRUE(has(summary_text(session),
+                  "bottleneck: source disk, 83 % of the time; a read took\\x1b 41 ms; more\n"));
+}
+
 TEST(ProgressPace, ATerminalIsRedrawnAtMostTenTimesASecond) {
   ProgressPace pace(true);
   api::Session session = running();

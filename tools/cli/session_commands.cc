@@ -65,6 +65,15 @@ std::string_view chunk_reason(const api::Session& s) {
   return s.chunk_reason() == "path" ? " (all that the path carries)" : "";
 }
 
+std::string causes_text(const api::Session& s) {
+  std::string text;
+  for (const api::Bottleneck& cause : s.causes()) {
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ",
+                        cause.cause() == "none" ? "nothing" : printable(cause.cause()), cause.share() * 100);
+  }
+  return text;
+}
+
 std::string details(const api::Session& s) {
   std::string out;
   const auto add = [&out](std::string_view name, const std::string& value) {
@@ -83,6 +92,11 @@ std::string details(const api::Session& s) {
   add("rate limit", s.rate_limit_bps() == 0 ? "" : format_rate(static_cast<double>(s.rate_limit_bps())));
   add("rate mode",
       printable(s.rate_mode()) + (s.rate_state().empty() ? "" : ", " + printable(s.rate_state())));
+  add("bottleneck", bottleneck_text(s.bottleneck()));
+  if (!bottleneck_text(s.bottleneck()).empty()) {
+    for (const std::string& line : s.bottleneck().evidence()) add("", printable(line));
+  }
+  if (s.causes_size() > 1) add("over its time", causes_text(s));
   add("deadline", deadline_text(s));
   if (s.expected_end_unix_ns() != 0)
     add("expected end", format_when(s.expected_end_unix_ns(), s.started_unix_ns()));
@@ -242,8 +256,8 @@ Result<int> counters(const Context& context) {
 }  // namespace
 
 void add_session_commands(CLI::App& app, Context& context) {
-  CLI::App* session =
-      app.add_subcommand("session", "Sessions of the node: list, show, wait, pause, continue, cancel, limit");
+  CLI::App* session = app.add_subcommand(
+      "session", "Sessions of the node: list, show, wait, pause, continue, cancel, limit");
   session->require_subcommand(1);
   session->add_subcommand("list", "List the sessions, the newest last")->callback([&context] {
     context.action = [&context] { return list(context); };

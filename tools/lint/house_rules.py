@@ -37,7 +37,7 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 # What decides in control is a function of its arguments as well: the simulator and the fuzzers run it.
 # dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
 CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/names/",
-                "control/rate/", "control/recovery/", "control/selection/", "control/transfer/")  # fmt: skip
+                "control/rate/", "control/recovery/", "control/selection/", "control/transfer/", "control/verdict/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
                               "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",
@@ -55,7 +55,7 @@ LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
 _BASE = {"dataplane/base", "dataplane/base/config"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery",
-            "control/selection"}  # fmt: skip
+            "control/selection", "control/verdict"}  # fmt: skip
 _PERFORMS = {"control/async", "control/attach", "control/exports", "control/identity", "control/journal",
              "control/names", "control/peer", "control/tree"}  # fmt: skip
 ARROWS = {
@@ -83,6 +83,7 @@ ARROWS = {
     "control/rate": {"dataplane/base", "dataplane/core"},
     "control/selection": {"dataplane/base"},
     "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
+    "control/verdict": {"dataplane/base", "control/board", "control/rate"},
     "control/board": {"dataplane/base", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
     "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,
     "control/attach": _PLAIN | {"control/async", "control/board"},

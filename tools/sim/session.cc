@@ -334,7 +334,7 @@ void Session::tick() {
     most = std::max<uint64_t>(most, flow.state.credit_extents);
     if (flow.state.opened_extents > most && most > 0) host_.oracle.fail("a flow has gone beyond its credit");
   }
-  post(transfer::Tick{.leg = transfer::LegId(0), .lanes = lanes, .command_backlog = board()->backlog()});
+  post(transfer::Tick{transfer::LegId(0), lanes, board()->backlog(), board()->workers(flows_.grants())});
 }
 
 void Session::perform(const transfer::ReleaseFlows& e) {
