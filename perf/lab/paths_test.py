@@ -6,7 +6,7 @@ import random
 import pytest
 from lab import channels
 from lab.emulated import goodput_limit_bps, path_settings, queue_for
-from lab.experiments import fairness, hipster, path, stall, steps, tcp
+from lab.experiments import fairness, hipster, path, stall, steps, tcp, verdict
 from lab.tcp_flows import intervals, mean_bps
 
 
@@ -126,6 +126,13 @@ def test_a_size_that_failed_is_the_worst_ratio():
 def test_drops_are_those_of_the_worst_run():
     rows = [{"case": "slow", "disk_share": 0.9, "runs": [{"no_buffer_drops": 0}, {"no_buffer_drops": 3}, {"error": "x"}]}]
     assert stall.summary(rows) == {"no_buffer_drops": 3, "disk_share": 0.9, "failed": 1}
+
+
+def test_the_verdict_is_judged_by_all_runs_that_came_to_their_end():
+    rows = [{"runs": [{"named": 1.0}, {"named": 0.0}]}, {"runs": [{"error": "no room"}, {"named": 1.0}]}]
+    assert verdict.summary(rows) == {"named": 0.666667, "failed": 1}
+    assert verdict.figures([{"bottleneck": {"cause": cause, "share": 0.5, "evidence": ["a", "b"]}, "goodput_bps": 1e9}
+                            for cause in ("limit", "none")], "limit")["named"] == 0.0  # fmt: skip
 
 
 def test_the_ratio_to_scp_is_that_with_cubic_on_the_path_asked_for():

@@ -4,7 +4,7 @@
 import importlib
 
 NAMES = ("wire", "socket", "crc", "crypto", "mtu", "scaling", "pacing", "lanes", "start", "disk", "trees", "peers", "cores", "path", "steps",
-         "fairness", "hipster", "stall", "tcp", "laws")  # fmt: skip
+         "fairness", "hipster", "stall", "verdict", "tcp", "laws")  # fmt: skip
 
 
 def load(name):
