@@ -18,6 +18,7 @@
 
 #include "control/api/fake_names_for_test.h"
 #include "control/api/server.h"
+#include "control/api/session_changes.h"
 #include "control/api/session_manager.h"
 
 namespace sluice::control {
@@ -45,6 +46,22 @@ class FakeSessions final : public SessionManager {
   std::vector<api::Session> list() const override {
     std::vector<api::Session> all;
     for (const auto& [id, session] : sessions) all.push_back(session);
+    return all;
+  }
+  std::vector<std::string> ended() const override {
+    std::vector<std::string> ids;
+    for (const auto& [id, session] : sessions) {
+      if (stands_still(session)) ids.push_back(id);
+    }
+    return ids;
+  }
+  std::vector<api::Session> overviews() const override {
+    std::vector<api::Session> all;
+    for (const auto& [id, session] : sessions) {
+      if (stands_still(session)) continue;
+      all.push_back(session);
+      all.back().clear_files();
+    }
     return all;
   }
   Result<api::Session> show(const std::string& id) const override {

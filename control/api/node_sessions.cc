@@ -90,7 +90,28 @@ std::vector<api::Session> NodeSessions::list() const {
   return all;
 }
 
-Result<api::Session> NodeSessions::show(const std::string& id) const { return answer(manager_.show(id)); }
+std::vector<api::Session> NodeSessions::overviews() const {
+  std::vector<api::Session> all;
+  for (const transfer::View& view : manager_.overviews()) all.push_back(to_api(view));
+  return all;
+}
+
+Result<api::Session> NodeSessions::show(const std::string& id) const {
+  Result<api::Session> session = answer(manager_.show(id));
+  if (!session) return session;
+  for (const metrics::LaneFigures& lane : manager_.lanes(session->id())) {
+    api::LaneProgress* const one = session->add_lane_progress();
+    one->set_lane(lane.lane);
+    one->set_bytes(lane.payload_bytes);
+    one->set_chunks(lane.chunks);
+    one->set_retransmits(lane.retransmitted_chunks + lane.repaired_chunks);
+    one->set_lost(lane.lost_datagrams);
+    one->set_rate_limit_bps(lane.rate_bps);
+    one->set_rtt_us(static_cast<double>(lane.rtt_ns) * 1e-3);
+    one->set_credit_extents(lane.credit_extents);
+  }
+  return session;
+}
 
 asio::awaitable<Result<api::Session>> NodeSessions::cancel(std::string id) {
   const Result<transfer::View> view = co_await manager_.cancel(std::move(id));

@@ -23,6 +23,8 @@ class NodeSessions final : public SessionManager {
   asio::awaitable<Result<std::string>> get(api::GetRequest request) override;
   asio::awaitable<Result<Preview>> preview(api::SendRequest request) override;
   std::vector<api::Session> list() const override;
+  std::vector<api::Session> overviews() const override;
+  std::vector<std::string> ended() const override { return manager_.ended(); }
   Result<api::Session> show(const std::string& id) const override;
   asio::awaitable<Result<api::Session>> cancel(std::string id) override;
   asio::awaitable<Result<api::Session>> pause(std::string id) override;

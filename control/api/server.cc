@@ -19,6 +19,7 @@
 
 #include "control/api/bridge.h"
 #include "control/api/names_service.h"
+#include "control/api/session_changes.h"
 #include "control/proto/api.grpc.pb.h"
 #include "dataplane/base/unique_fd.h"
 
@@ -32,11 +33,10 @@ constexpr int kThreadsMax = 512;             // each watcher holds one, also of 
 constexpr int kRequestBytesMax = 16 << 20;
 constexpr milliseconds kStopGrace{1000};
 
-// Nothing more happens by itself: ended, or held by an error until an operator continues it.
-bool ended(const api::Session& session) {
-  return session.state() == api::Session::SUCCEEDED || session.state() == api::Session::FAILED ||
-         session.state() == api::Session::CANCELLED ||
-         (session.state() == api::Session::PAUSED && session.error_code() != 0);
+int64_t unix_now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 // What a watcher is told about; the clocks alone are no news.
@@ -185,7 +185,23 @@ class Service final : public api::Control::Service {
         quiet = 0;
         if (!writer->Write(*session)) break;
       }
-      if (ended(*session)) return grpc::Status::OK;
+      if (stands_still(*session)) return grpc::Status::OK;
+      if (news_->wait(told, watch_interval_)) return gone(context);
+    }
+    return {grpc::StatusCode::CANCELLED, "the client left"};
+  }
+
+  grpc::Status SessionEvents(grpc::ServerContext* context, const api::SessionRef* request,
+                             grpc::ServerWriter<api::SessionEvent>* writer) override {
+    SessionChanges changes(request->id());
+    while (!context->IsCancelled()) {
+      const uint64_t told = news_->told();
+      const auto events = bridge_.on_io([&] { return changes.look(sessions_, unix_now_ns()); });
+      if (!events) return to_grpc(context, events.error());
+      for (const api::SessionEvent& event : *events) {
+        if (!writer->Write(event)) return {grpc::StatusCode::CANCELLED, "the client left"};
+      }
+      if (changes.over()) return grpc::Status::OK;
       if (news_->wait(told, watch_interval_)) return gone(context);
     }
     return {grpc::StatusCode::CANCELLED, "the client left"};

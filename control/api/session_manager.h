@@ -32,6 +32,8 @@ class SessionManager {
   virtual asio::awaitable<Result<std::string>> get(api::GetRequest request) = 0;
   virtual asio::awaitable<Result<Preview>> preview(api::SendRequest request) = 0;
   virtual std::vector<api::Session> list() const = 0;
+  virtual std::vector<api::Session> overviews() const = 0;  // that have not ended, without their files
+  virtual std::vector<std::string> ended() const = 0;       // ids of those that have, and are still known
   virtual Result<api::Session> show(const std::string& id) const = 0;
   virtual asio::awaitable<Result<api::Session>> cancel(std::string id) = 0;
   virtual asio::awaitable<Result<api::Session>> pause(std::string id) = 0;

@@ -30,6 +30,32 @@ metrics::DataplaneFigures figures_of(control::AttachedBoard& attached, uint64_t 
 
 }  // namespace
 
+std::vector<metrics::LaneFigures> Manager::lanes(const std::string& id) const {
+  std::vector<metrics::LaneFigures> lanes;
+  const auto attached = services_->board->attached();
+  const Task task = active(id);
+  if (!attached || !task || !has_flows(task->transfer().overview(control::monotonic_ns()))) return lanes;
+  for (const control::FlowGrant& lane : task->lanes()) {
+    const auto number = static_cast<uint32_t>(lanes.size());
+    lanes.push_back(metrics::figures_of(number, attached->flows().flow(lane.slot)));
+  }
+  return lanes;
+}
+
+std::vector<std::string> Manager::ended() const {
+  std::vector<std::string> ids;
+  for (const transfer::View& view : ended_) ids.push_back(view.id);
+  return ids;
+}
+
+std::vector<transfer::View> Manager::overviews() const {
+  std::vector<transfer::View> views;
+  for (const Task& task : tasks_) {
+    if (!task->transfer().ended()) views.push_back(task->transfer().overview(control::monotonic_ns()));
+  }
+  return views;
+}
+
 metrics::NodeFigures Manager::figures() const {
   const control::TurnMeter::Scope turn(*services_->turns, "metrics");
   const uint64_t now_ns = control::monotonic_ns();

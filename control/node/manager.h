@@ -69,8 +69,12 @@ class Manager {
   asio::awaitable<Result<std::string>> get(Wishes wishes);
   // What `send` would send: for a thread of the caller's own.
   asio::awaitable<Result<Preview>> preview(Wishes wishes);
-  std::vector<transfer::View> list() const;  // newest last; ended ones are kept (256)
+  std::vector<transfer::View> list() const;       // newest last; ended ones are kept (256)
+  std::vector<std::string> ended() const;         // ids of those that have, and are still known
+  std::vector<transfer::View> overviews() const;  // that have not ended, without their files
   Result<transfer::View> show(const std::string& id) const;
+  // Of a session that has flows; otherwise none.
+  std::vector<metrics::LaneFigures> lanes(const std::string& id) const;
   // Once the journal has it: an operator who was told finds it so after the death of anything.
   asio::awaitable<Result<transfer::View>> cancel(std::string id);
   asio::awaitable<Result<transfer::View>> pause(std::string id);

@@ -23,6 +23,7 @@ struct Environment {
   std::ostream& err;                                         // progress and errors
   std::function<bool()> reader_left = [] { return false; };  // whoever reads `out`, by his own wish
   bool err_is_terminal = false;
+  bool out_is_terminal = false;
   std::function<size_t()> err_columns = [] { return size_t{80}; };
   // Of somebody who can be asked: the next line that he types; empty at the end. None: nobody is there.
   std::function<std::string()> answer = {};
@@ -49,6 +50,7 @@ void add_doctor_command(CLI::App& app, Context& context);
 void add_node_commands(CLI::App& app, Context& context);
 void add_transfer_commands(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
+void add_session_views(CLI::App& session, Context& context);  // session events, session watch
 void add_session_commands(CLI::App& app, Context& context);
 void add_names_commands(CLI::App& app, Context& context);
 

@@ -248,6 +248,18 @@ Status Client::compare(const api::CompareRequest& request,
   return {};
 }
 
+Status Client::events(const std::string& id, const std::function<bool(const api::SessionEvent&)>& on_event) {
+  grpc::ClientContext context;
+  auto reader = stub_->SessionEvents(&context, reference(id));
+  api::SessionEvent event;
+  bool wanted = true;
+  while (wanted && reader->Read(&event)) wanted = on_event(event);
+  if (!wanted) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (!status.ok() && wanted) return to_error(status, context);
+  return {};
+}
+
 Result<api::Session> Client::watch(const std::string& id, std::optional<double> timeout_s,
                                    const std::function<bool(const api::Session&)>& on_change) {
   grpc::ClientContext context;

@@ -51,6 +51,9 @@ class Client {
   Status compare(const api::CompareRequest& request,
                  const std::function<bool(const api::CompareReply&)>& on_part);
 
+  // Calls `on_event` with each event, of one session until its end, of all until it returns false.
+  Status events(const std::string& id, const std::function<bool(const api::SessionEvent&)>& on_event);
+
   // Calls `on_change` with what the node tells, until the session has ended: its last state. Or until
   // `timeout_s` is over, or `on_change` returns false: what was known last, not ended.
   Result<api::Session> watch(const std::string& id, std::optional<double> timeout_s,

@@ -56,6 +56,8 @@ TEST(OperatingDocument, NamesEveryOptionOfEveryCommand) {
                                              {"session", "list"},
                                              {"session", "show"},
                                              {"session", "wait"},
+                                             {"session", "watch"},
+                                             {"session", "events"},
                                              {"session", "cancel"},
                                              {"counters"},
                                              {"doctor"},

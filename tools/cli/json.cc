@@ -83,6 +83,18 @@ Json session_fields(const api::Session& s) {
   Json causes = Json::array();
   for (const api::Bottleneck& cause : s.causes()) causes.push_back(bottleneck_json(cause));
   out["causes"] = std::move(causes);
+  Json lanes = Json::array();
+  for (const api::LaneProgress& lane : s.lane_progress()) {
+    lanes.push_back({{"lane", lane.lane()},
+                     {"bytes", lane.bytes()},
+                     {"chunks", lane.chunks()},
+                     {"retransmits", lane.retransmits()},
+                     {"lost", lane.lost()},
+                     {"rate_limit_bps", lane.rate_limit_bps()},
+                     {"rtt_us", lane.rtt_us()},
+                     {"credit_extents", lane.credit_extents()}});
+  }
+  out["lane_progress"] = std::move(lanes);
   Json history = Json::array();
   for (const api::RatePoint& point : s.history())
     history.push_back(
@@ -153,6 +165,31 @@ Json live_json(const api::NodeReply& reply) {
           {"crc_variant", reply.crc_variant()},
           {"data_ip4", reply.data_ip4()},
           {"data_ip6", reply.data_ip6()}};
+}
+
+Json event_json(const api::SessionEvent& event) {
+  Json out = {{"schema", "sluice.event.v1"}, {"event", event.event()}, {"unix_ns", event.unix_ns()}};
+  if (event.dropped() != 0) {
+    out["dropped"] = event.dropped();
+    return out;
+  }
+  out.update({{"session", event.session()},
+              {"state", event.state()},
+              {"direction", event.direction()},
+              {"peer", event.peer()},
+              {"bytes_done", event.bytes_done()},
+              {"bytes_total", event.bytes_total()},
+              {"waiting_for", event.waiting_for()},
+              {"rate_bps", nullptr},
+              {"rate_limit_bps", event.rate_limit_bps()},
+              {"rate_state", event.rate_state()},
+              {"bottleneck", bottleneck_json(event.bottleneck())},
+              {"error_code", event.error_code()},
+              {"error_name", event.error_name()},
+              {"error", event.error()}});
+  if (event.has_rate_bps()) out["rate_bps"] = event.rate_bps();
+  if (event.has_file()) out["file"] = file_json(event.file());
+  return out;
 }
 
 Json error_json(const Error& error) {

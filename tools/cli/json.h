@@ -17,8 +17,9 @@ Json session_json(const api::Session& session);           // sluice.session.v1
 Json sessions_json(const api::ListSessionsReply& reply);  // sluice.sessions.v1
 Json counters_json(const api::CountersReply& reply);      // sluice.counters.v1
 Json verify_json(const std::vector<api::VerifyProgress>& verdicts);
-Json live_json(const api::NodeReply& reply);  // the "live" part of sluice.node.v1
-Json error_json(const Error& error);          // sluice.error.v1
+Json live_json(const api::NodeReply& reply);      // the "live" part of sluice.node.v1
+Json error_json(const Error& error);              // sluice.error.v1
+Json event_json(const api::SessionEvent& event);  // sluice.event.v1
 // One line with its newline; text that is not UTF-8 gets replacement characters.
 std::string to_line(const Json& object);
 

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   const char* const terminal = std::getenv("TERM");
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";  // it knows no escapes
   environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1 && !dumb;
+  environment.out_is_terminal = ::isatty(STDOUT_FILENO) == 1 && !dumb;
   environment.err_columns = terminal_columns;
   if (::isatty(STDIN_FILENO) == 1) {
     environment.answer = [] {

@@ -10,6 +10,7 @@
 
 #include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
+#include "tools/cli/chart.h"
 #include "tools/cli/client.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
@@ -24,6 +25,7 @@ namespace {
 constexpr int kTimeoutExitCode = 124;
 // For so long a command waits until what it asked for has come about.
 constexpr double kSettleS = 5;
+constexpr size_t kPlotRows = 8;
 
 struct SessionFlags {
   std::string rate;
@@ -31,6 +33,7 @@ struct SessionFlags {
   std::optional<double> timeout_s;
   int timeout_exit_code = kTimeoutExitCode;
   bool quiet = false;
+  bool plot = false;
 };
 
 // As much of the ids as tells them apart: what the commands take.
@@ -154,7 +157,12 @@ Result<int> show(const Context& context, const SessionFlags& flags) {
   if (!client) return client.error();
   const auto session = (*client)->show(flags.id);
   if (!session) return session.error();
-  context.print(session_json(*session), details(*session));
+  std::string text = details(*session);
+  if (flags.plot) {
+    for (const std::string& line : rate_chart(*session, context.environment.err_columns(), kPlotRows))
+      text += line + "\n";
+  }
+  context.print(session_json(*session), text);
   return 0;
 }
 
@@ -257,7 +265,7 @@ Result<int> counters(const Context& context) {
 
 void add_session_commands(CLI::App& app, Context& context) {
   CLI::App* session = app.add_subcommand(
-      "session", "Sessions of the node: list, show, wait, pause, continue, cancel, limit");
+      "session", "Sessions of the node: list, show, watch, events, wait, pause, continue, cancel, limit");
   session->require_subcommand(1);
   session->add_subcommand("list", "List the sessions, the newest last")->callback([&context] {
     context.action = [&context] { return list(context); };
@@ -274,7 +282,9 @@ void add_session_commands(CLI::App& app, Context& context) {
     });
     return std::pair(command, flags);
   };
-  add("show", "Show one session", show);
+  const auto [showing, show_flags] = add("show", "Show one session", show);
+  showing->add_flag("--plot", show_flags->plot, "Draw its rate over the time in which data moved");
+  add_session_views(*session, context);
   add("pause", "Hold a session up, until 'continue'", ask<&Client::pause>);
   add("continue", "Let a session go on that was paused", ask<&Client::go_on>);
   add("cancel", "Cancel a session", ask<&Client::cancel>);

@@ -56,6 +56,10 @@ def test_sends_and_gets_with_progress(sluice, pair, source):
         forget(back)
         assert [each.id for each in node.sessions()][0] == session.id
         assert node.session(session.id[:8]).id == session.id
+        assert end.bottleneck.cause
+        told = list(session.events())  # it has ended: how it stands, and that is all
+        assert (told[0].event, told[0].state) == ("state", "succeeded")
+        assert [each.file.done for each in told if each.event == "file"] == [True]
         verdicts = [each for each in session.verify() if each.done]
         assert len(verdicts) == 1 and verdicts[0].good
         assert node.counters()["tx_frames"] > 0

@@ -72,6 +72,10 @@ class Session:
         """At once, at each change (at most ten times a second), once a second, and last of all its end."""
         return self._node.stream("WatchSession", api.SessionRef(id=self.id), api.Session, timeout_s)
 
+    def events(self) -> Iterator[api.SessionEvent]:
+        """How it stands, and what changes, until it has ended: `sluice session events`."""
+        return self._node.stream("SessionEvents", api.SessionRef(id=self.id), api.SessionEvent)
+
     def wait(self, on_progress: Optional[Callable[[api.Session], Any]] = None,
              timeout_s: Optional[float] = None) -> api.Session:  # fmt: skip
         """Its end, if that is a success. SluiceError with its code otherwise, also where an error holds it until an
@@ -155,6 +159,10 @@ class Node:
     def sessions(self) -> Sequence[api.Session]:
         """All that run, and the last that have ended; the newest last."""
         return list(self.call("ListSessions", api.ListSessionsRequest(), api.ListSessionsReply).sessions)
+
+    def events(self) -> Iterator[api.SessionEvent]:
+        """What changes at any session, until the caller has enough."""
+        return self.stream("SessionEvents", api.SessionRef(), api.SessionEvent)
 
     def session(self, id: str) -> Session:
         """By its id, or as much of it as tells it from the others. SluiceError (2, usage) if there is none."""

@@ -1,0 +1,175 @@
+// sluice session events|watch: what happens at sessions while one looks on.
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <thread>
+
+#include "tools/cli/app.h"
+#include "tools/cli/client.h"
+#include "tools/cli/follow.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/terminal.h"
+#include "tools/cli/watch_page.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int kDrawMs = 200;
+constexpr int kSignalExit = 128;  // and the signal's number, as a shell has it
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Lines for a program: each is written at once. Until the session ends; without one until the reader leaves.
+Result<int> events(const Context& context, const std::string& id) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  std::ostream& out = context.environment.out;
+  const Status status = (*client)->events(id, [&](const api::SessionEvent& event) {
+    out << to_line(event_json(event)) << std::flush;
+    return out.good();
+  });
+  if (!status) return status.error();
+  return 0;
+}
+
+// What the node tells, on threads of its own, so that keys are answered meanwhile.
+class News {
+ public:
+  News(Client& client, std::string id) : client_(client), id_(std::move(id)) {
+    sessions_ = std::thread([this] { follow(); });
+    counters_ = std::thread([this] { count(); });
+  }
+  // Within a second: so often the node repeats itself.
+  ~News() {
+    leaving_ = true;
+    sessions_.join();
+    counters_.join();
+  }
+  News(const News&) = delete;
+  News& operator=(const News&) = delete;
+
+  std::vector<std::string> page(size_t columns, size_t rows) const {
+    const std::lock_guard lock(mutex_);
+    return page_.lines(columns, rows);
+  }
+  // The session's last state, or why nothing more comes.
+  std::optional<Result<api::Session>> end() const {
+    const std::lock_guard lock(mutex_);
+    return end_;
+  }
+
+ private:
+  void follow() {
+    auto last = client_.watch(id_, std::nullopt, [this](const api::Session& session) {
+      const std::lock_guard lock(mutex_);
+      page_.session(session, now_ns());
+      return !leaving_;
+    });
+    const std::lock_guard lock(mutex_);
+    end_ = std::move(last);
+  }
+  void count() {
+    constexpr auto kLook = std::chrono::milliseconds(100);
+    for (int i = 0; !leaving_; ++i) {
+      if (i % 10 == 0) {
+        if (const auto counters = client_.counters()) {
+          const std::lock_guard lock(mutex_);
+          page_.counters(*counters, now_ns());
+        }
+      }
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+
+  Client& client_;
+  const std::string id_;
+  mutable std::mutex mutex_;
+  WatchPage page_;
+  std::optional<Result<api::Session>> end_;
+  std::atomic<bool> leaving_{false};
+  std::thread sessions_;
+  std::thread counters_;
+};
+
+// Without an id: the newest that has not ended, else the newest of all.
+Result<std::string> chosen(Client& client, const std::string& id) {
+  if (!id.empty()) {
+    const auto session = client.show(id);
+    if (!session) return session.error();
+    return session->id();
+  }
+  const auto all = client.list();
+  if (!all) return all.error();
+  const api::Session* newest = nullptr;
+  for (const api::Session& session : all->sessions()) {
+    if (newest == nullptr || !session_ended(session) || session_ended(*newest)) newest = &session;
+  }
+  if (newest == nullptr)
+    return Error{ErrorCode::kUsage, "there is no session; begin one with 'sluice send' or 'sluice get'"};
+  return newest->id();
+}
+
+Result<int> watch(const Context& context, const std::string& id) {
+  Environment& environment = context.environment;
+  if (!environment.out_is_terminal || context.json) {
+    return Error{
+        ErrorCode::kUsage,
+        "draws on a terminal, which the standard output is not: use 'sluice session show ID' for how it "
+        "stands, 'sluice session events ID' for a program"};
+  }
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const Result<std::string> session = chosen(**client, id);
+  if (!session) return session.error();
+  auto terminal = Terminal::open();
+  if (!terminal) return terminal.error();
+  std::optional<Result<api::Session>> end;
+  int signal = 0;
+  {
+    News news(**client, *session);
+    while (true) {
+      (*terminal)->draw(news.page((*terminal)->columns(), (*terminal)->rows()));
+      end = news.end();
+      signal = Terminal::signal();
+      if (end || signal != 0 || (*terminal)->key(kDrawMs) == Terminal::Key::kQuit) break;
+    }
+    terminal->reset();  // before the threads are waited for
+  }
+  if (signal != 0) return kSignalExit + signal;
+  if (!end) return 0;  // who looks on may leave
+  if (!*end) return end->error();
+  if ((*end)->state() == api::Session::SUCCEEDED) context.print({}, summary_text(**end));
+  tell_failure(environment, **end);
+  return exit_code_of(**end);
+}
+
+using View = Result<int> (*)(const Context&, const std::string&);
+
+void add(CLI::App& session, Context& context, const std::string& name, const std::string& about,
+         const std::string& about_id, View view) {
+  auto id = std::make_shared<std::string>();
+  CLI::App* const command = session.add_subcommand(name, about);
+  command->add_option("id", *id, about_id)->type_name("ID");
+  command->callback(
+      [&context, id, view] { context.action = [&context, id, view] { return view(context, *id); }; });
+}
+
+}  // namespace
+
+void add_session_views(CLI::App& session, Context& context) {
+  add(session, context, "watch", "Look on: rate over time, what limits it, lanes; on a terminal",
+      "Session (default: the newest that has not ended)", watch);
+  add(session, context, "events", "Print what changes, as it changes: one JSON object a line",
+      "Session, until its end; without it all, until interrupted", events);
+}
+
+}  // namespace sluice::cli

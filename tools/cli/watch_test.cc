@@ -1,0 +1,143 @@
+// The page of `session watch` and the chart of `session show --plot`.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tools/cli/chart.h"
+#include "tools/cli/format.h"
+#include "tools/cli/watch_page.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int64_t kASecondNs = 1'000'000'000;
+
+api::Session session_with(int lanes, int points = 20) {
+  api::Session session;
+  session.set_id("0123456789abcdef0123456789abcdef");
+  session.set_state(api::Session::TRANSFERRING);
+  session.set_direction("send");
+  session.set_peer("beta");
+  session.set_bytes_total(1000);
+  session.set_bytes_done(450);
+  session.set_rate_bps(8e9);
+  session.mutable_bottleneck()->set_cause("limit");
+  session.mutable_bottleneck()->set_share(0.9);
+  session.mutable_bottleneck()->add_evidence("paced at 8.00 Gbit/s");
+  auto* file = session.add_files();
+  file->set_source("/data/run42.h5");
+  for (int i = 0; i < points; ++i) {
+    api::RatePoint* const point = session.add_history();
+    point->set_seconds(0.5);
+    point->set_rate_bps(i < points / 2 ? 4e9 : 8e9);
+  }
+  for (int i = 0; i < lanes; ++i) session.add_lane_progress()->set_lane(static_cast<uint32_t>(i));
+  return session;
+}
+
+bool shows(const std::vector<std::string>& lines, std::string_view text) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return line.find(text) != std::string::npos; });
+}
+
+TEST(Chart, DrawsHalfTheRateAsHalfABar) {
+  const std::vector<std::string> lines = rate_chart(session_with(1), 60, 4);
+  ASSERT_EQ(lines.size(), 5U);
+  const auto bars = [](const std::string& line) { return std::count(line.begin(), line.end(), '#'); };
+  EXPECT_EQ(bars(lines[3]), 47) << "all of the time";
+  EXPECT_EQ(bars(lines[2]), 47);
+  EXPECT_NEAR(static_cast<double>(bars(lines[1])), 23.5, 1);
+  EXPECT_TRUE(lines[0].find("8.00 Gbit/s") != std::string::npos) << lines[0];
+  EXPECT_TRUE(lines[4].find("0:10") != std::string::npos) << lines[4];
+}
+
+TEST(Chart, IsNoneWhereThereIsNothingToDrawOrNoRoom) {
+  EXPECT_TRUE(rate_chart(api::Session(), 80, 4).empty());
+  EXPECT_TRUE(rate_chart(session_with(1), kChartColumnsMin - 1, 4).empty());
+  EXPECT_TRUE(rate_chart(session_with(1), 80, 0).empty());
+  api::Session still;
+  still.add_history()->set_seconds(3);
+  EXPECT_TRUE(rate_chart(still, 80, 4).empty());
+}
+
+TEST(WatchPage, FitsEveryTerminalAndTellsHowToLeave) {
+  WatchPage page;
+  page.session(session_with(128), 0);
+  for (size_t columns = 1; columns <= 200; columns += 7) {
+    for (size_t rows = 1; rows <= 60; rows += 3) {
+      const std::vector<std::string> lines = page.lines(columns, rows);
+      ASSERT_LE(lines.size(), rows);
+      for (const std::string& line : lines) ASSERT_LE(display_width(line), columns) << line;
+      if (columns >= kPageColumnsMin && rows >= kPageRowsMin) {
+        EXPECT_TRUE(shows(lines, "q quits")) << columns << " x " << rows;
+        EXPECT_TRUE(shows(lines, "01234567")) << columns << " x " << rows;
+      }
+    }
+  }
+}
+
+TEST(WatchPage, HasAllOfItAtEightyColumns) {
+  WatchPage page;
+  api::Session session = session_with(2);
+  session.set_waiting_for("its turn");
+  session.set_queue_place(3);
+  session.set_queue_length(5);
+  session.set_rtt_us(1200);
+  page.session(session, 0);
+  page.counters({}, 0);
+  const std::vector<std::string> lines = page.lines(80, 30);
+  for (const char* const text :
+       {"send to beta", "run42.h5", "limit, 90 % of the time", "paced at 8.00 Gbit/s", "place 3 of 5",
+        "its turn", "1.20 ms", "ETA", "credit", "#"}) {
+    EXPECT_TRUE(shows(lines, text)) << text;
+  }
+}
+
+TEST(WatchPage, ALaneHasTheRateAndTheLossBetweenTwoLooks) {
+  WatchPage page;
+  api::Session session = session_with(1);
+  api::LaneProgress* const lane = session.mutable_lane_progress(0);
+  lane->set_bytes(1'000'000);
+  page.session(session, kASecondNs);
+  EXPECT_TRUE(shows(page.lines(80, 30), "lane"));
+  lane->set_bytes(126'000'000);
+  lane->set_chunks(1000);
+  lane->set_lost(20);
+  page.session(session, 2 * kASecondNs);
+  EXPECT_TRUE(shows(page.lines(80, 30), "1.00 Gbit/s"));
+  EXPECT_TRUE(shows(page.lines(80, 30), "2 %"));
+}
+
+TEST(WatchPage, WhatANameHidesIsShownAsText) {
+  WatchPage page;
+  api::Session session = session_with(1);
+  session.mutable_files(0)->set_source("/data/\x1b[2J\x07run");
+  session.set_peer("be\nta");
+  page.session(session, 0);
+  for (const std::string& line : page.lines(80, 30)) {
+    EXPECT_TRUE(std::none_of(line.begin(), line.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20;
+    })) << line;
+  }
+}
+
+TEST(WatchPage, TheDiskIsThatOfTheTimeBetweenTwoLooks) {
+  WatchPage page;
+  page.session(session_with(1), 0);
+  api::CountersReply counters;
+  const auto set = [&](const char* name, uint64_t value) {
+    auto* counter = counters.add_counters();
+    counter->set_name(name);
+    counter->set_value(value);
+  };
+  page.counters(counters, kASecondNs);
+  set("disk_writes", 20);
+  set("disk_write_ns", 200'000'000);
+  set("busy_ns", 500'000'000);
+  page.counters(counters, 2 * kASecondNs);
+  EXPECT_TRUE(shows(page.lines(80, 30), "20 writes/s of 10.0 ms"));
+}
+
+}  // namespace
+}  // namespace sluice::cli
