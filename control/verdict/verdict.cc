@@ -147,13 +147,12 @@ class Judge {
   Verdict limit(double share) const {
     Verdict verdict{.cause = Cause::kLimit, .share = share};
     static constexpr std::array<std::string_view, 3> kWhose = {
-        "agreed upon: the least of --rate and [port] rate of both nodes", "set here by 'session limit'",
-        "set by the destination's operator"};
+        "of --rate, or of a [port] rate", "of 'session limit' here", "of the destination's operator"};
     verdict.evidence.push_back(
         fmt::format("the sender waited {} of the time because it may send no faster", percent(share)));
     verdict.evidence.push_back(s_.rate.condition == Condition::kRamping
                                    ? rate_line() + ": it is still ramping up"
-                                   : fmt::format("paced at {}, the limit that was {}", gbps(s_.rate.now_bps),
+                                   : fmt::format("paced at {}, the limit {}", gbps(s_.rate.now_bps),
                                                  kWhose[static_cast<size_t>(s_.rate.cap_of)]));
     return verdict;
   }

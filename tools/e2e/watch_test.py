@@ -109,7 +109,8 @@ def test_it_shows_the_session_and_q_leaves_it_running(pair, running, watch):
 
 def test_without_an_id_it_is_the_newest_and_names_cannot_steer_the_terminal(running, watch):
     screen = watch()
-    screen.shows(running[:8], "run \\x1b[7m42.h5")
+    screen.shows(running[:8], "42.h5")
+    assert b"\x1b[7m42.h5" not in screen.raw
     os.write(screen._master, b"q")
     assert screen.ended() == 0
     screen.restored()
