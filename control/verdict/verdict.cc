@@ -17,6 +17,8 @@ constexpr double kFull = 0.85;
 constexpr double kDiskBusy = 0.5;
 // What held it for less of the time than this does not explain its rate.
 constexpr double kTelling = 0.3;
+// Unless the source's disk has work all the time: then little of it is enough, whatever else waits for it.
+constexpr double kTellingOfDisk = 0.1;
 constexpr double kNearly = 0.95;
 // Loss below this is noise: nothing yields to it, and a repair hides in a round trip.
 constexpr double kLossTells = 1e-3;
@@ -63,6 +65,8 @@ class Judge {
     const double most = std::max({source, credit, memory, pacing});
     // A worker without time finds less to wait for: what it waits for is what it has not looked at.
     if (s_.here.busy >= kFull && most < 1 - kFull + kTelling) return sender_cpu();
+    const bool reads_always = s_.here.reading >= kFull && source >= kTellingOfDisk;
+    if (reads_always && source >= std::max(credit, memory)) return source_disk(source);
     if (most < kTelling) return unblocked(1 - std::min(1.0, source + credit + memory + pacing));
     if (most == source) return source_disk(source);
     if (most == pacing) return paced(pacing);
@@ -110,6 +114,10 @@ class Judge {
   // It sent all the time, or had nothing to send.
   Verdict unblocked(double share) const {
     if (receiver_is_full()) return receiver_cpu(s_.there->busy);
+    if (s_.there && s_.there->writing >= kFull) {
+      return {
+          .cause = Cause::kDestinationDisk, .share = s_.there->writing, .evidence = {write_line(*s_.there)}};
+    }
     if (s_.refused == 0) return {};
     return {
         .cause = Cause::kNetwork,

@@ -62,6 +62,14 @@ TEST(Verdict, SourceDisk) {
   EXPECT_TRUE(tells(verdict, "41.0 ms"));
 }
 
+TEST(Verdict, SourceDiskThatReadsAllTheTimeThoughOtherThingsTakeTimeAsWell) {
+  Sight sight = paced_sight(Condition::kRunning);
+  sight.blocked.source_ns = 75 * kMs;
+  EXPECT_EQ(judge(sight).cause, Cause::kNetwork);
+  sight.here.reading = 0.95;
+  EXPECT_EQ(judge(sight).cause, Cause::kSourceDisk);
+}
+
 TEST(Verdict, TimesAreOfAllLanesTogether) {
   Sight sight = free_sight();
   sight.lanes = 4;
@@ -173,6 +181,14 @@ TEST(Verdict, DestinationDiskThatIsWrittenAllTheTimeWithoutAdvice) {
   EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk);
   sight.lost = 2'000;
   EXPECT_EQ(judge(sight).cause, Cause::kNetwork) << "loss says more";
+}
+
+TEST(Verdict, DestinationDiskThatWritesAllTheTimeWhileTheSenderHasNothingToWaitFor) {
+  Sight sight = free_sight();
+  sight.there = control::Load{.writing = 0.5};
+  EXPECT_EQ(judge(sight).cause, Cause::kNone);
+  sight.there->writing = 0.95;
+  EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk);
 }
 
 TEST(Verdict, DestinationDiskByChunksThatFoundNoRoom) {

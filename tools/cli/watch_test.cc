@@ -106,7 +106,7 @@ TEST(WatchPage, ALaneHasTheRateAndTheLossBetweenTwoLooks) {
   lane->set_lost(20);
   page.session(session, 2 * kASecondNs);
   EXPECT_TRUE(shows(page.lines(80, 30), "1.00 Gbit/s"));
-  EXPECT_TRUE(shows(page.lines(80, 30), "2 %"));
+  EXPECT_TRUE(shows(page.lines(80, 30), "2.00 %"));
 }
 
 TEST(WatchPage, WhatANameHidesIsShownAsText) {

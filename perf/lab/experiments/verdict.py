@@ -33,7 +33,7 @@ def run(bench):
     settings = [{"case": case, "expected": cause} for case, cause in CAUSES.items()]
     size = bench.pick(48 << 20, 192 << 20)
     room = 4 * size
-    small = {"dataplane": {"memory_mib": 96}}
+    small = {"dataplane": {"memory_mib": 160}}
     with EmulatedNodes(bytes_needed=2 * room, settings_b=small) as nodes, SlowDisk(nodes.pair.base, room) as disk:
         for node in (nodes.a, nodes.b):
             node.add_export("slow", disk.folder / node.name)
@@ -61,6 +61,7 @@ def measure(nodes, disk, case, size):
         options = ["--mode", "fixed", "--rate", "200M"]
     elif case == "credit":
         shape.update(rtt_ms=400, queue_bytes=queue_for(_WIRE_BPS, 400))
+        options = ["--mode", "fixed", "--rate", "1G"]
         source = f"memory:{4 * size}"
     elif case == "write":
         destination = f"slow/{_FILE}"
