@@ -63,6 +63,7 @@ class Judge {
     const double memory = share_of(s_.blocked.memory_ns, time_ns_);
     const double pacing = share_of(s_.blocked.pacing_ns, time_ns_);
     const double most = std::max({source, credit, memory, pacing});
+    if (disk_advises() && most > source) return destination_disk(std::max(most, s_.there->writing));
     // A worker without time finds less to wait for: what it waits for is what it has not looked at.
     if (s_.here.busy >= kFull && most < 1 - kFull + kTelling) return sender_cpu();
     const bool reads_always = s_.here.reading >= kFull && source >= kTellingOfDisk;
@@ -77,6 +78,12 @@ class Judge {
   double loss() const { return share_of(s_.lost, s_.sent); }
   bool receiver_is_full() const { return s_.there && s_.there->busy >= kFull; }
   bool receiver_writes() const { return s_.there && s_.there->writing >= kDiskBusy; }
+  // Its disk has work all the time and keeps up with less than the session might send: whatever else takes
+  // time.
+  bool disk_advises() const {
+    return s_.rate.advice_bps != 0 && receiver_writes() &&
+           static_cast<double>(s_.rate.advice_bps) <= kNearly * static_cast<double>(s_.rate.cap_bps);
+  }
   // What was lost was lost at the destination's door.
   bool ring_overflows() const { return s_.there && s_.there->missed != 0 && 2 * s_.there->missed >= s_.lost; }
   std::string loss_line() const {

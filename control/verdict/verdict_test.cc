@@ -191,6 +191,16 @@ TEST(Verdict, DestinationDiskThatWritesAllTheTimeWhileTheSenderHasNothingToWaitF
   EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk);
 }
 
+TEST(Verdict, DestinationDiskThatAdvisesThoughTheSenderHasLittleTime) {
+  Sight sight = free_sight();
+  sight.blocked.pacing_ns = 50 * kMs;
+  sight.here.busy = 0.9;
+  sight.there = control::Load{.writing = 0.75};
+  EXPECT_EQ(judge(sight).cause, Cause::kSenderCpu);
+  sight.rate.advice_bps = kGbps / 10;
+  EXPECT_EQ(judge(sight).cause, Cause::kDestinationDisk);
+}
+
 TEST(Verdict, DestinationDiskByChunksThatFoundNoRoom) {
   Sight sight = paced_sight(Condition::kRunning);
   sight.no_room = 50;
