@@ -48,7 +48,7 @@ def assert_both_name(sessions, cause):
 
 
 def test_a_rate_that_was_asked_for_is_a_limit(pair):
-    sessions = moved(pair, "--rate", "100M")
+    sessions = moved(pair, "--mode", "fixed", "--rate", "100M")
     assert_both_name(sessions, "limit")
     assert any("100.0 Mbit/s" in line for line in sessions[0]["bottleneck"]["evidence"])
 
@@ -68,7 +68,7 @@ def test_loss_that_a_fixed_rate_yields_to_is_the_network(pair):
 def test_the_caller_of_a_get_hears_the_verdict_of_its_source(pair):
     remote = make_file(pair.b, 24 * MIB)
     target = pair.a.export() / fresh_name()
-    result = pair.a.sluice("get", f"b:{remote}", target, "--rate", "100M")
+    result = pair.a.sluice("get", f"b:{remote}", target, "--mode", "fixed", "--rate", "100M")
     assert result.returncode == 0, result.stderr
     assert_both_name([shown(node) for node in pair.nodes], "limit")
     forget(remote, target)
@@ -76,7 +76,7 @@ def test_the_caller_of_a_get_hears_the_verdict_of_its_source(pair):
 
 def test_it_is_told_while_data_moves_and_in_the_summary(pair):
     source = make_file(pair.a, 24 * MIB)
-    process, session = start_slow(pair.a, "send", source, "b:data/")
+    process, session = start_slow(pair.a, "send", source, "b:data/", "--mode", "fixed")
     causes = set()
     while process.poll() is None and causes != {"limit"}:
         now = shown(pair.a)

@@ -28,7 +28,7 @@ def pair(make_pair):
 def running(pair):
     """A session that runs until the test is over: (id, source)."""
     source = make_file(pair.a, 64 * MIB, name="run \x1b[7m42.h5")
-    process, session = start_slow(pair.a, "send", source, "b:data/", rate="10M")
+    process, session = start_slow(pair.a, "send", source, "b:data/", "--mode", "fixed", rate="10M")
     yield session
     pair.a.sluice("session", "cancel", session)
     finish(process)
@@ -138,7 +138,7 @@ def test_a_signal_ends_it_and_the_terminal_is_as_it_was(running, watch, number):
 
 def test_at_the_end_it_leaves_with_the_summary(pair, watch):
     source = make_file(pair.a, 8 * MIB)
-    process, session = start_slow(pair.a, "send", source, "b:data/", rate="20M")
+    process, session = start_slow(pair.a, "send", source, "b:data/", "--mode", "fixed", rate="20M")
     screen = watch(session)
     screen.shows("q quits")
     assert screen.ended() == 0
@@ -154,7 +154,7 @@ def test_without_a_terminal_it_says_what_to_use_instead(pair, running):
 
 def test_events_are_lines_until_the_end(pair):
     source = make_file(pair.a, 8 * MIB)
-    process, session = start_slow(pair.a, "send", source, "b:data/", rate="20M")
+    process, session = start_slow(pair.a, "send", source, "b:data/", "--mode", "fixed", rate="20M")
     result = pair.a.sluice("session", "events", session)
     assert result.returncode == 0, result.stderr
     events = [json.loads(line) for line in result.stdout.splitlines()]
