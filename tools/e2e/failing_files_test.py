@@ -1,5 +1,7 @@
 # Large files of one session that fail, each for its own reason: all others arrive, whatever falls over meanwhile.
 # SPDX-License-Identifier: Apache-2.0
+import os
+
 import pytest
 from harness import is_root, wait_until
 from harness.system import random_file, same_bytes
@@ -34,7 +36,7 @@ def tree(pair):
     for number, name in enumerate(("first", "taken", "changed", "gone", "last")):
         random_file(root / name, 4 * MIB, seed=number)
     with open(root / "huge", "wb") as huge:
-        huge.truncate(2 * SMALL_MIB * MIB)
+        os.posix_fallocate(huge.fileno(), 0, 2 * SMALL_MIB * MIB)  # no hole, which would fit
     (root / "small").write_bytes(b"in a pack")
     there = pair.b.export("small") / "tree"
     there.mkdir()

@@ -60,7 +60,8 @@ def test_a_narrow_link_is_the_network(pair):
 
 def test_loss_that_a_fixed_rate_yields_to_is_the_network(pair):
     pair.wire.set("a_to_b", loss={"probability": 0.3})
-    sessions = moved(pair, "--mode", "fixed", "--rate", "200M")
+    # Before it yields the rate is the limit, for a second or two.
+    sessions = moved(pair, "--mode", "fixed", "--rate", "200M", size=56 * MIB)
     assert_both_name(sessions, "network")
     assert any("lost" in line for line in sessions[0]["bottleneck"]["evidence"])
 
