@@ -7,7 +7,7 @@ import pytest
 from harness import veth_missing
 from harness.system import same_bytes
 from stranger import be_asked, be_sent, met, receive, send
-from transfers import MIB, make_file, names
+from transfers import MIB, fresh_name, make_file, names
 
 import peer
 
@@ -56,6 +56,31 @@ def test_peer_is_called_and_receives(meeting, way):
 def test_peer_is_called_and_sends(meeting, way):
     for size in SIZES:
         be_asked(meeting, way[0], meeting.file(size), *way[1])
+
+
+def sparse(path):
+    with open(path, "wb") as file:
+        file.truncate(40 * MIB)
+        for offset in (3 * MIB + 5, 30 * MIB - 1, 40 * MIB - 2):
+            file.seek(offset)
+            file.write(b"x")
+    return path
+
+
+@pytest.mark.parametrize("act", [send, be_asked])
+def test_holes_of_the_peer_take_no_room(meeting, act):
+    path = sparse(meeting.folder / fresh_name())
+    act(meeting, meeting.peer(), [path] if act is send else path)
+    target = meeting.node.export() / path.name
+    assert target.stat().st_blocks * 512 <= 4 * MIB
+    target.unlink()
+
+
+@pytest.mark.parametrize("act", [receive, be_sent])
+def test_a_peer_that_knows_no_holes_is_sent_their_zeros(meeting, act):
+    path = sparse(meeting.node.export() / fresh_name())
+    act(meeting, meeting.peer(), [path])
+    path.unlink()
 
 
 @pytest.mark.parametrize("act", [send, receive])

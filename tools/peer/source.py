@@ -28,6 +28,21 @@ class Outgoing:
         self.sent = {}  # extent whose first pass has left -> number of its lane
         self.digest_told = self.done = False
 
+    def holes(self, extent_bytes):
+        """Of whole extents (2.10)."""
+        found, at = [], 0
+        while self.kind == packs.FILE and at < self.size:
+            try:
+                data = os.lseek(self.fd, at, os.SEEK_DATA)
+            except OSError:  # none up to the end
+                data = self.size
+            begin = -(-at // extent_bytes) * extent_bytes
+            end = data if data == self.size else data // extent_bytes * extent_bytes
+            if begin < end:
+                found.append({"offset": begin, "length": end - begin})
+            at = self.size if data == self.size else os.lseek(self.fd, data, os.SEEK_HOLE)
+        return sorted(sorted(found, key=lambda hole: -hole["length"])[:64], key=lambda hole: hole["offset"])
+
     def unchanged(self):
         now = os.fstat(self.fd)
         return (now.st_size, now.st_mtime_ns) == (self.stat.st_size, self.stat.st_mtime_ns)
@@ -101,11 +116,11 @@ class Source(Session):
                 self.files = self.opened(self.node.named(self.stream, request.source_paths))
         offers = [{"object": number, "path": b"" if file.kind else os.fsencode(os.path.basename(file.path)),
                    "size": file.size, "mode": file.stat.st_mode & 0o777, "mtime_ns": file.stat.st_mtime_ns,
-                   "kind": file.kind, "members": file.members}
+                   "kind": file.kind, "members": file.members, "holes": file.holes(self.terms.extent_bytes)}
                   for number, file in enumerate(self.files)]  # fmt: skip
-        for at in range(0, len(offers), 1024):
-            more = at + 1024 < len(offers)
-            self.stream.send("transfer_offer", files=offers[at : at + 1024], more=more, **self._offer)
+        for at in range(0, len(offers), 64):
+            more = at + 64 < len(offers)
+            self.stream.send("transfer_offer", files=offers[at : at + 64], more=more, **self._offer)
         _, ready = self.stream.expect("transfer_ready", timeout_s=None)
         if len(ready.flow_ids) != self.terms.lanes or len(ready.credit_extents) != self.terms.lanes \
                 or 0 in ready.flow_ids:  # fmt: skip
