@@ -59,6 +59,7 @@ def measure(nodes, disk, case, size):
     elif case == "loss":
         shape.update(loss=0.3)
         options = ["--mode", "fixed", "--rate", "200M"]
+        source = f"memory:{48 << 20}"  # the rate yields down to a hundredth: more would take minutes
     elif case == "credit":
         shape.update(rtt_ms=400, queue_bytes=queue_for(_WIRE_BPS, 400))
         options = ["--mode", "fixed", "--rate", "1G"]
