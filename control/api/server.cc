@@ -20,6 +20,7 @@
 #include "control/api/bridge.h"
 #include "control/api/names_service.h"
 #include "control/api/session_changes.h"
+#include "control/async/clock.h"
 #include "control/proto/api.grpc.pb.h"
 #include "dataplane/base/unique_fd.h"
 
@@ -32,12 +33,6 @@ constexpr int kWatchIntervalsQuietMax = 10;  // an unchanged session is repeated
 constexpr int kThreadsMax = 512;             // each watcher holds one, also of a session that waits
 constexpr int kRequestBytesMax = 16 << 20;
 constexpr milliseconds kStopGrace{1000};
-
-int64_t unix_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // What a watcher is told about; the clocks alone are no news.
 std::string essence(api::Session session) {
@@ -196,7 +191,7 @@ class Service final : public api::Control::Service {
     SessionChanges changes(request->id());
     while (!context->IsCancelled()) {
       const uint64_t told = news_->told();
-      const auto events = bridge_.on_io([&] { return changes.look(sessions_, unix_now_ns()); });
+      const auto events = bridge_.on_io([&] { return changes.look(sessions_, control::unix_ns()); });
       if (!events) return to_grpc(context, events.error());
       for (const api::SessionEvent& event : *events) {
         if (!writer->Write(event)) return {grpc::StatusCode::CANCELLED, "the client left"};

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/base/grown.h"
+
 namespace sluice::control {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr uint64_t kSilenceNs = 500'000'000;
 // A wish has room for growth and repairs: half of it fills a path.
 constexpr uint64_t kEnoughShare = 2;
 
-uint64_t grown(uint64_t from, uint64_t to) { return to - std::min(from, to); }
+using base::grown;
 uint64_t read(const std::atomic<uint64_t>& value) { return value.load(std::memory_order_acquire); }
 
 // Zero: not known yet.

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/board/worker_figures.h"
 
+#include <algorithm>
+
+#include "dataplane/base/grown.h"
+
 namespace sluice::control {
 namespace {
 
-uint64_t grown(uint64_t from, uint64_t to) { return to - std::min(from, to); }
+using base::grown;
 
 double part(uint64_t from, uint64_t to, uint64_t interval_ns) {
   if (interval_ns == 0) return 0;

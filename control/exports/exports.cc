@@ -10,7 +10,6 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/file_state.h"
-#include "control/exports/holes.h"
 #include "control/exports/reserved.h"
 #include "control/exports/temporary.h"
 
@@ -106,9 +105,7 @@ Result<SourceFile> Exports::open_source(std::string_view path) const {
   if (!location) return location.error();
   if (is_temporary_name(last_component(location->relative)))
     return lookup_error(location->absolute, ENOENT, ErrorCode::kSourceUnreadable);
-  Result<SourceFile> file = open_regular(*location);
-  if (file) file->holes = holes_of(file->fd.get(), file->size);
-  return file;
+  return open_regular(*location);
 }
 
 Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const {

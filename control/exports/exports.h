@@ -36,7 +36,6 @@ struct SourceFile {
   int64_t ctime_ns = 0;
   bool may_be_changing = false;  // its times may not tell (file_state.h)
   catalog::FileIdentity identity;
-  std::vector<base::Range> holes;  // holes.h
 };
 
 struct DestinationSpec {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "control/proto/fields.h"
 #include "control/proto/journal.pb.h"
 #include "control/selection/choice.h"
 
@@ -272,16 +273,8 @@ std::string encode(const catalog::File& file) {
   if (file.pack.list) to.set_list(*file.pack.list);
   to.set_failed(file.missing.failed);
   to.set_left_out(file.missing.left_out);
-  for (const catalog::FailedName& name : file.missing.names) {
-    peer::FailedName* const one = to.add_failures();
-    one->set_path(name.path);
-    one->set_failure(static_cast<uint32_t>(name.failure));
-  }
-  for (const base::Range& hole : file.holes) {
-    peer::ByteRange* const one = to.add_holes();
-    one->set_offset(hole.offset);
-    one->set_length(hole.length);
-  }
+  peer::set_failures(file.missing.names, &to);
+  peer::set_ranges(to.mutable_holes(), file.holes);
   return to.SerializeAsString();
 }
 
@@ -328,13 +321,9 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
   if (!from.ParseFromString(bytes) || !FileRecord::State_IsValid(from.state())) return std::nullopt;
   if (from.kind() >= catalog::kFileKinds) return std::nullopt;
   catalog::Pack pack{.members = from.members(), .list = nullptr};
-  catalog::Shortfall missing{.failed = from.failed(), .left_out = from.left_out(), .names = {}};
+  catalog::Shortfall missing{
+      .failed = from.failed(), .left_out = from.left_out(), .names = peer::failures_of(from)};
   if (!from.list().empty()) pack.list = std::make_shared<const std::string>(from.list());
-  for (const peer::FailedName& name : from.failures())
-    missing.names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
-  std::vector<base::Range> holes;
-  for (const peer::ByteRange& hole : from.holes())
-    holes.push_back({.offset = hole.offset(), .length = hole.length()});
   return catalog::File{.name = from.name(),
                        .shown = from.shown(),
                        .path = from.path(),
@@ -355,7 +344,7 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .kind = static_cast<catalog::FileKind>(from.kind()),
                        .pack = std::move(pack),
                        .missing = std::move(missing),
-                       .holes = std::move(holes)};
+                       .holes = peer::ranges_of(from.holes())};
 }
 
 }  // namespace sluice::journal

@@ -7,30 +7,12 @@
 
 #include "control/peer/failed_names.h"
 #include "control/peer/heartbeat_codec.h"
+#include "control/proto/fields.h"
 
 namespace sluice::peer {
 namespace {
 
 constexpr size_t kIdBytes = 16;
-
-using RangeField = google::protobuf::RepeatedPtrField<ByteRange>;
-
-void set_range(ByteRange* to, const recovery::Range& range) {
-  to->set_offset(range.offset);
-  to->set_length(range.length);
-}
-
-void set_ranges(RangeField* to, const std::vector<recovery::Range>& ranges) {
-  to->Reserve(static_cast<int>(ranges.size()));
-  for (const recovery::Range& range : ranges) set_range(to->Add(), range);
-}
-
-std::vector<recovery::Range> ranges_of(const RangeField& field) {
-  std::vector<recovery::Range> ranges;
-  ranges.reserve(static_cast<size_t>(field.size()));
-  for (const ByteRange& range : field) ranges.push_back({.offset = range.offset(), .length = range.length()});
-  return ranges;
-}
 
 template <typename Field>
 auto list_of(const Field& field) {

@@ -1,32 +1,11 @@
-// Names that have failed, in the messages that tell of them.
+// The messages that tell of names that have failed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
-#include "control/proto/peer.pb.h"
+#include "control/proto/fields.h"
 #include "control/transfer/messages.h"
 
 namespace sluice::peer {
-
-template <typename Wire>
-void set_failures(const std::vector<catalog::FailedName>& names, Wire* wire) {
-  for (const catalog::FailedName& name : names) {
-    FailedName* const one = wire->add_failures();
-    one->set_path(name.path);
-    one->set_failure(static_cast<uint32_t>(name.failure));
-  }
-}
-
-template <typename Wire>
-std::vector<catalog::FailedName> failures_of(const Wire& m) {
-  std::vector<catalog::FailedName> names;
-  for (const FailedName& name : m.failures()) {
-    if (names.size() == catalog::kFailuresKept) break;
-    names.push_back({.path = name.path(), .failure = catalog::failure_of(name.failure())});
-  }
-  return names;
-}
 
 inline void put(const transfer::FileDone& m, PeerMessage* wire) {
   wire->mutable_file_done()->set_object(m.object.value());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dataplane/base/grown.h"
 #include "dataplane/core/wire.h"
 
 namespace sluice::rate {
@@ -22,7 +23,7 @@ constexpr uint32_t kBetweenSteps = 10;
 constexpr uint64_t kSettleNs = 100'000'000;
 constexpr uint64_t kSettleUnknownNs = 500'000'000;  // while the round trip is not known
 
-uint64_t grown(uint64_t from, uint64_t to) { return to - std::min(from, to); }
+using base::grown;
 
 uint64_t came_of(const LaneReading& reading, uint32_t chunk_bytes) {
   for (const uint64_t packed : reading.padded_came) {

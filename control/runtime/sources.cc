@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "control/async/clock.h"
+#include "control/exports/holes.h"
 #include "control/selection/choice.h"
 #include "control/transfer/terms.h"
 #include "control/tree/packer.h"
@@ -29,7 +30,7 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .ctime_ns = opened.ctime_ns,
           .identity = opened.identity,
           .suspect = opened.may_be_changing,
-          .holes = opened.holes};
+          .holes = exports::holes_of(opened.fd.get(), opened.size)};
 }
 
 // One error for all that a session cannot take.

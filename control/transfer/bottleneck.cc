@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "dataplane/base/grown.h"
+
 namespace sluice::transfer {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr uint64_t kFreshNs = 3 * ControlStream::kHeartbeatNs;
 // Everything that was sent has been answered for after so many round trips.
 constexpr uint64_t kRoundTrips = 4;
 
-uint64_t grown(uint64_t from, uint64_t to) { return to - std::min(from, to); }
+using base::grown;
 
 verdict::ReceiverSight receiver_sight(const control::FlowFigures& before, const control::FlowFigures& now,
                                       const control::Load& here) {

@@ -1,8 +1,8 @@
 // sluice session events|watch: what happens at sessions while one looks on.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,7 +50,11 @@ class News {
   }
   // Within a second: so often the node repeats itself.
   ~News() {
-    leaving_ = true;
+    {
+      const std::lock_guard lock(mutex_);
+      leaving_ = true;
+    }
+    left_.notify_all();
     sessions_.join();
     counters_.join();
   }
@@ -78,15 +82,12 @@ class News {
     end_ = std::move(last);
   }
   void count() {
-    constexpr auto kLook = std::chrono::milliseconds(100);
-    for (int i = 0; !leaving_; ++i) {
-      if (i % 10 == 0) {
-        if (const auto counters = client_.counters()) {
-          const std::lock_guard lock(mutex_);
-          page_.counters(*counters, now_ns());
-        }
-      }
-      std::this_thread::sleep_for(kLook);
+    bool leaving = false;
+    while (!leaving) {
+      const auto counters = client_.counters();
+      std::unique_lock lock(mutex_);
+      if (counters) page_.counters(*counters, now_ns());
+      leaving = left_.wait_for(lock, std::chrono::seconds(1), [this] { return leaving_; });
     }
   }
 
@@ -95,7 +96,8 @@ class News {
   mutable std::mutex mutex_;
   WatchPage page_;
   std::optional<Result<api::Session>> end_;
-  std::atomic<bool> leaving_{false};
+  bool leaving_ = false;
+  std::condition_variable left_;
   std::thread sessions_;
   std::thread counters_;
 };

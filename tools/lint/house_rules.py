@@ -74,7 +74,7 @@ ARROWS = {
     "dataplane/lane": _PLAIN | {"dataplane/net", "dataplane/seal", "storage"},
     "dataplane": _PLAIN | {"dataplane/base/daemon", "dataplane/net", "dataplane/memif", "dataplane/dpdk", "dataplane/udp", "dataplane/seal",
                          "dataplane/lane", "storage"},
-    "control/proto": set(),
+    "control/proto": {"dataplane/base", "control/catalog"},
     "control/async": {"dataplane/base"},
     "control/catalog": {"dataplane/base", "control/selection"},
     "control/tree": {"dataplane/base", "dataplane/core", "control/catalog", "control/proto"},
@@ -96,7 +96,7 @@ ARROWS = {
     "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/transfer", "control/runtime", "control/metrics"} | _DECIDES | _PERFORMS,
-    "control/api": {"dataplane/base", "dataplane/core", "control/exports", "control/names", "control/proto", "control/selection",
+    "control/api": {"dataplane/base", "dataplane/core", "control/async", "control/exports", "control/names", "control/proto", "control/selection",
                     "control/transfer", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
