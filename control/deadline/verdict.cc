@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/deadline/verdict.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "dataplane/base/utc.h"
 
 namespace sluice::deadline {
 namespace {
@@ -78,18 +79,13 @@ Verdict judge(const Question& question) {
   return refused(alone ? Limit::kQueue : speed.limit, speed.mean_bps, alone ? ahead_s : 0);
 }
 
-std::string utc_text(int64_t unix_ns) {
-  const int64_t seconds = unix_ns / kSecondNs - (unix_ns % kSecondNs < 0);
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
-}
-
 Error refusal(const Verdict& verdict, const Question& question, int64_t deadline_unix_ns,
               int64_t unix_now_ns) {
   std::string offer = "no time can be named that would be";
   constexpr double kYearS = 366.0 * 86400;
   if (verdict.earliest_s && *verdict.earliest_s < kYearS) {
     const auto later_ns = static_cast<int64_t>(std::ceil(*verdict.earliest_s) + 1) * kSecondNs;
-    offer = utc_text(unix_now_ns + later_ns) + " could be";
+    offer = base::utc_text(unix_now_ns + later_ns) + " could be";
   }
   std::string why = "it is over";
   if (question.seconds_left > 0) {
@@ -99,7 +95,7 @@ Error refusal(const Verdict& verdict, const Question& question, int64_t deadline
   }
   return {ErrorCode::kDeadline,
           fmt::format("the deadline {} cannot be kept: {}; {}: give a later one, or '--deadline-policy warn'",
-                      utc_text(deadline_unix_ns), why, offer)};
+                      base::utc_text(deadline_unix_ns), why, offer)};
 }
 
 }  // namespace sluice::deadline

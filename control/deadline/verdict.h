@@ -47,8 +47,6 @@ struct Verdict {
 
 Verdict judge(const Question& question);
 
-// "2026-11-22T18:00:00Z"
-std::string utc_text(int64_t unix_ns);
 // kDeadline: what binds, what is needed and what there is, and which deadline could be kept.
 Error refusal(const Verdict& verdict, const Question& question, int64_t deadline_unix_ns,
               int64_t unix_now_ns);

@@ -102,14 +102,5 @@ TEST(Refusal, NamesTheDeadlineTheReasonAndTheRemedy) {
   EXPECT_NE(refusal(judge(asked), asked, kNoonNs, kNoonNs).message.find("it is over"), std::string::npos);
 }
 
-TEST(UtcText, KnowsTheCalendar) {
-  EXPECT_EQ(utc_text(0), "1970-01-01T00:00:00Z");
-  EXPECT_EQ(utc_text(-1), "1969-12-31T23:59:59Z");
-  EXPECT_EQ(utc_text(kNoonNs), "2026-11-22T12:00:00Z");
-  EXPECT_EQ(utc_text(951'782'400'000'000'000), "2000-02-29T00:00:00Z");
-  EXPECT_EQ(utc_text(4'107'542'399'000'000'000), "2100-02-28T23:59:59Z");
-  EXPECT_EQ(utc_text(4'107'542'400'000'000'000), "2100-03-01T00:00:00Z");
-}
-
 }  // namespace
 }  // namespace sluice::deadline

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dataplane/base/utc.h"
+
 namespace sluice::transfer {
 namespace {
 
@@ -179,7 +181,7 @@ std::optional<Error> Pace::judge(const Sight& sight, uint64_t now_ns, Effects& o
   const double left_s = seconds_left(sight);
   if (left_s <= 0) {
     if (std::exchange(passed_, true)) return std::nullopt;
-    const std::string what = fmt::format("the deadline {} is over", deadline::utc_text(deadline_unix_ns_));
+    const std::string what = fmt::format("the deadline {} is over", base::utc_text(deadline_unix_ns_));
     if (policy_ != Policy::kStop) {
       out.log(LogLevel::kWarn, what + ": the session goes on and will be late");
       return std::nullopt;
@@ -223,12 +225,11 @@ void Pace::say_chance(const Sight& sight, uint64_t now_ns, Effects& out) {
   unlikely_ = !unlikely_;
   const std::string end =
       forecast->ends_s && *forecast->ends_s < kYearsS
-          ? "its end is expected at " + deadline::utc_text(later(sight.unix_now_ns, *forecast->ends_s))
+          ? "its end is expected at " + base::utc_text(later(sight.unix_now_ns, *forecast->ends_s))
           : "no end is in sight";
-  out.log(
-      unlikely_ ? LogLevel::kWarn : LogLevel::kInfo,
-      fmt::format("the chance to keep the deadline {} {} {:.0f} %: {}", deadline::utc_text(deadline_unix_ns_),
-                  unlikely_ ? "has fallen to" : "is again", 100 * forecast->chance, end));
+  out.log(unlikely_ ? LogLevel::kWarn : LogLevel::kInfo,
+          fmt::format("the chance to keep the deadline {} {} {:.0f} %: {}", base::utc_text(deadline_unix_ns_),
+                      unlikely_ ? "has fallen to" : "is again", 100 * forecast->chance, end));
 }
 
 // ---- for others --------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ std::optional<DeadlineView> deadline_of_end(int64_t deadline_unix_ns, int64_t en
 Error late_error(const DeadlineView& deadline) {
   return {ErrorCode::kLate, fmt::format("done and verified, but {:.1f} s after the deadline {}",
                                         static_cast<double>(deadline.late_ns) * kPerNs,
-                                        deadline::utc_text(deadline.deadline_unix_ns))};
+                                        base::utc_text(deadline.deadline_unix_ns))};
 }
 
 }  // namespace sluice::transfer
