@@ -247,6 +247,25 @@ Result<Peer> trust(const fs::path& node_directory, const std::string& name, cons
   return peer;
 }
 
+Status distrust(const fs::path& node_directory, const std::string& name) {
+  if (auto status = check_name(name); !status) return status;
+  const fs::path trusted = node_directory / "trusted";
+  // The certificate first: without it the address means nothing.
+  const Result<bool> gone = remove_small_file(trusted / (name + ".pem"));
+  if (!gone) return gone.error();
+  const Result<bool> address_gone = remove_small_file(trusted / (name + ".toml"));
+  if (!address_gone) return address_gone.error();
+  if (*gone || *address_gone) return {};
+  return Error{ErrorCode::kPeerUntrusted, name + " is not trusted; 'sluice node show' lists who is"};
+}
+
+Status check_still_trusted(const fs::path& node_directory, const Peer& peer) {
+  const Result<Peer> now = find_peer(node_directory, peer.name);
+  if (now && now->fingerprint == peer.fingerprint) return {};
+  if (!now && now.error().code == ErrorCode::kResources) return now.error();
+  return Error{ErrorCode::kPeerUntrusted, "this key is not trusted any more"};
+}
+
 Result<std::string> fingerprint_of_pem(std::string_view certificate_pem) {
   const auto certificate = parse_certificate(certificate_pem);
   if (!certificate) return certificate.error();

@@ -53,6 +53,11 @@ Result<Peer> find_peer(const std::filesystem::path& node_directory, const std::s
 // its address; an empty address keeps the known one.
 Result<Peer> trust(const std::filesystem::path& node_directory, const std::string& name,
                    const std::string& address, const std::string& certificate_pem, bool replace);
+// Forgets a peer, whatever its files hold; durable when it returns. kPeerUntrusted when there is none of that
+// name. What is open with it is not touched.
+Status distrust(const std::filesystem::path& node_directory, const std::string& name);
+// kPeerUntrusted: it is not pinned any more, or with another key.
+Status check_still_trusted(const std::filesystem::path& node_directory, const Peer& peer);
 Result<std::string> fingerprint_of_pem(std::string_view certificate_pem);
 
 }  // namespace sluice::identity

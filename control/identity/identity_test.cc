@@ -169,6 +169,34 @@ TEST_F(IdentityTest, NonsenseIsRefusedAndNothingIsWritten) {
   EXPECT_FALSE(fs::exists(alpha / "trusted"));
 }
 
+TEST_F(IdentityTest, WhoIsForgottenIsAStranger) {
+  const fs::path alpha = make("alpha");
+  const std::string pem = load(make("beta"))->certificate_pem;
+  ASSERT_TRUE(trust(alpha, "beta", "beta:1", pem, false));
+  const Result<Peer> beta = find_peer(alpha, "beta");
+  ASSERT_TRUE(beta);
+  EXPECT_TRUE(check_still_trusted(alpha, *beta));
+  ASSERT_TRUE(distrust(alpha, "beta"));
+  EXPECT_FALSE(check_still_trusted(alpha, *beta));
+  EXPECT_EQ(find_peer(alpha, "beta").error().code, ErrorCode::kPeerUntrusted);
+  EXPECT_EQ(files_in(alpha / "trusted"), 0U);
+  const Status again = distrust(alpha, "beta");
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ErrorCode::kPeerUntrusted);
+  EXPECT_FALSE(distrust(alpha, "../identity/key"));
+  // Another key under the name is not the one that was trusted.
+  ASSERT_TRUE(trust(alpha, "beta", "", load(make("gamma"))->certificate_pem, false));
+  EXPECT_FALSE(check_still_trusted(alpha, *beta));
+}
+
+TEST_F(IdentityTest, WhoseFileIsBrokenCanBeForgotten) {
+  const fs::path alpha = make("alpha");
+  fs::create_directory(alpha / "trusted");
+  std::ofstream(alpha / "trusted/beta.pem") << "junk";
+  EXPECT_TRUE(distrust(alpha, "beta"));
+  EXPECT_TRUE(load_peers(alpha));
+}
+
 TEST_F(IdentityTest, ABrokenTrustFileIsNamed) {
   const fs::path alpha = make("alpha");
   ASSERT_TRUE(trust(alpha, "beta", "h:1", certificate_of(make("beta")), false));

@@ -82,6 +82,13 @@ Status write_small_file(const std::filesystem::path& file, std::string_view text
   return {};
 }
 
+Result<bool> remove_small_file(const std::filesystem::path& file) {
+  if (::unlink(file.c_str()) != 0) return errno == ENOENT ? Result<bool>(false) : Result<bool>(failed(file));
+  const UniqueFd parent(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent || ::fsync(parent.get()) != 0) return failed(file.parent_path());
+  return true;
+}
+
 Status make_directory(const std::filesystem::path& directory, mode_t mode) {
   if (::mkdir(directory.c_str(), mode) != 0 && errno != EEXIST) return failed(directory);
   struct stat info {};

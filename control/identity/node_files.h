@@ -24,6 +24,8 @@ enum class Replace : bool { kNo, kYes };
 // an error.
 Status write_small_file(const std::filesystem::path& file, std::string_view text, mode_t mode,
                         Replace replace);
+// False: there was none. Durable when it returns.
+Result<bool> remove_small_file(const std::filesystem::path& file);
 Status make_directory(const std::filesystem::path& directory, mode_t mode);
 
 }  // namespace sluice::identity
