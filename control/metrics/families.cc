@@ -160,6 +160,10 @@ void add_session(Families& out, const transfer::View& view) {
                 {id, condition.name});
     }
   }
+  for (size_t i = 1; i < verdict::kCauseNames.size(); ++i) {
+    const bool it_is = view.bottleneck.now.cause == static_cast<verdict::Cause>(i);
+    out.count(Metric::session_bottleneck, it_is ? 1 : 0, {id, std::string(verdict::kCauseNames[i])});
+  }
   if (view.deadline) add_deadline(out, id, *view.deadline);
 }
 

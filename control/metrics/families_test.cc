@@ -110,6 +110,7 @@ TEST(Families, TellStateConditionAndDeadlineOfASession) {
   view.summary.rtt_ns = 20'000'000;
   view.rate_limit_bps = 8'000;
   view.rate_condition = rate::Condition::kYielding;
+  view.bottleneck.now.cause = verdict::Cause::kDestinationDisk;
   view.deadline = transfer::DeadlineView{.deadline_unix_ns = 1'800'000'000'000'000'000, .chance = 0.25};
   const auto families = scrape.take();
   EXPECT_EQ(value(families, "sluice_session_info", {"1f", "beta", "send", "adaptive"}), 1);
@@ -117,6 +118,10 @@ TEST(Families, TellStateConditionAndDeadlineOfASession) {
   EXPECT_EQ(value(families, "sluice_session_state", {"1f", "paused"}), 0);
   EXPECT_EQ(value(families, "sluice_session_rate_condition", {"1f", "yielding"}), 1);
   EXPECT_EQ(value(families, "sluice_session_rate_condition", {"1f", "running"}), 0);
+  EXPECT_EQ(value(families, "sluice_session_bottleneck", {"1f", "destination disk"}), 1);
+  EXPECT_EQ(value(families, "sluice_session_bottleneck", {"1f", "network"}), 0);
+  EXPECT_EQ(samples(families, "sluice_session_bottleneck"), verdict::kCauseNames.size() - 1)
+      << "\"none\" is all 0";
   EXPECT_EQ(value(families, "sluice_session_rate_limit_bytes_per_second", {"1f"}), 1000);
   EXPECT_DOUBLE_EQ(value(families, "sluice_session_rtt_seconds", {"1f"}), 0.02);
   EXPECT_DOUBLE_EQ(value(families, "sluice_session_start_timestamp_seconds", {"1f"}), 1'700'000'000.5);

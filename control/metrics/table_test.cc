@@ -40,7 +40,7 @@ TEST(Table, NamesHaveAPrefixAndTheirUnitAndSayWhatOnlyGrows) {
 TEST(Table, LabelsAreOfAFewKindsAndNeverAFile) {
   const std::set<std::string> known = {"node",      "version", "port",      "memory",  "worker", "export",
                                        "state",     "error",   "outcome",   "session", "lane",   "peer",
-                                       "direction", "mode",    "condition", "reason"};
+                                       "direction", "mode",    "condition", "reason",  "cause"};
   for (const MetricInfo& info : table()) {
     for (const std::string& label : info.labels)
       EXPECT_TRUE(known.contains(label)) << info.name << " " << label;
