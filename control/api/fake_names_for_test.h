@@ -26,8 +26,9 @@ class FakeNames final : public NamesManager {
     co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(*this, lists));
   }
 
-  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked_own, bool for_peers) override {
-    asked.emplace_back(for_peers ? "own, for peers" : "own", asked_own);
+  Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked_own,
+                                             const std::string& for_peer) override {
+    asked.emplace_back(for_peer.empty() ? "own" : "own, for " + for_peer, asked_own);
     if (own_refusal) return *own_refusal;
     return std::unique_ptr<OwnNames>(std::make_unique<Own>(own_pages));
   }

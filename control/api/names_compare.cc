@@ -50,9 +50,11 @@ class NamesService::Comparing {
         context_(context),
         request_(request),
         writer_(writer),
-        comparison_([&filter, top = request.top()](const std::string& path, bool is_directory) {
-          return filter.takes(top + path, is_directory);
-        }) {}
+        comparison_(
+            [&filter, top = request.top()](const std::string& path, bool is_directory) {
+              return filter.takes(top + path, is_directory);
+            },
+            request.digests()) {}
   ~Comparing() {
     if (question_) service_.end_question(&question_);
   }
@@ -75,8 +77,9 @@ class NamesService::Comparing {
   grpc::Status fail(const Error& error) const { return to_grpc(context_, error); }
 
   grpc::Status begin() {
-    const names::List own_list{.path = request_.own_path(), .recursive = true};
-    Result<std::unique_ptr<OwnNames>> listed = service_.names_.list_own(own_list, own() == Side::kSource);
+    const names::List own_list{.path = request_.own_path(), .recursive = true, .digests = request_.digests()};
+    Result<std::unique_ptr<OwnNames>> listed =
+        service_.names_.list_own(own_list, own() == Side::kSource ? request_.peer() : "");
     if (listed) {
       own_names_ = std::move(*listed);
     } else if (!is_nothing(own(), listed.error())) {
@@ -84,8 +87,10 @@ class NamesService::Comparing {
     } else {
       nothing();
     }
-    return service_.begin_question(context_, request_.peer(),
-                                   names::List{.path = request_.peer_path(), .recursive = true}, &question_);
+    return service_.begin_question(
+        context_, request_.peer(),
+        names::List{.path = request_.peer_path(), .recursive = true, .digests = request_.digests()},
+        &question_);
   }
 
   // Is what cannot be listed a destination that is not there yet? If it is there and cannot be read, what
@@ -128,6 +133,10 @@ class NamesService::Comparing {
   grpc::Status take(Side side, names::Page page) {
     if (side == Side::kDestination) anything_ = true;
     for (const names::Entry& entry : page.entries) {
+      if (request_.digests() && entry.type == names::Type::kFile && entry.error_code == 0 && !entry.digest)
+        return fail(
+            {ErrorCode::kIncompatible, shown(entry.path) + ": " + request_.peer() +
+                                           " tells no digests, it is older than that: leave out --checksum"});
       if (!entry.path.empty()) continue;
       if (entry.error_code != 0) return fail({static_cast<ErrorCode>(entry.error_code), entry.error});
       const std::string& path = is_own(side) ? request_.own_path() : request_.peer_path();

@@ -214,7 +214,7 @@ TEST_F(CompareTest, TellsWhatDiffersAndThenTheTotals) {
   EXPECT_TRUE(totals_->destination_found());
   control_.on_io([&] {
     ASSERT_EQ(control_.names.asked.size(), 2U);
-    EXPECT_EQ(control_.names.asked[0].first, "own, for peers");
+    EXPECT_EQ(control_.names.asked[0].first, "own, for b");
     EXPECT_EQ(control_.names.asked[1].first, "b");
     const auto& list = std::get<names::List>(control_.names.asked[1].second);
     EXPECT_EQ(list.path, "data/t");
@@ -233,6 +233,30 @@ TEST_F(CompareTest, ThePeerMayBeTheSource) {
   ASSERT_TRUE(compare(&found).ok());
   EXPECT_EQ(found, (Found{"EXTRA mine", "MISSING theirs"}));
   control_.on_io([&] { EXPECT_EQ(control_.names.asked[0].first, "own"); });
+}
+
+TEST_F(CompareTest, WithDigestsBothSidesAreAskedForThem) {
+  const auto summed = [](const char* name, uint64_t digest) {
+    names::Entry entry = file(name);
+    entry.digest = digest;
+    return entry;
+  };
+  control_.on_io([&] {
+    control_.names.own_pages = {{{summed("a", 1), summed("b", 2)}}};
+    control_.names.pages = {{{summed("a", 1), summed("b", 3)}}};
+  });
+  request_.set_digests(true);
+  Found found;
+  ASSERT_TRUE(compare(&found).ok());
+  EXPECT_EQ(found, (Found{"DIFFERENT b"}));
+  control_.on_io([&] {
+    for (const auto& [who, asked] : control_.names.asked)
+      EXPECT_TRUE(std::get<names::List>(asked).digests) << who;
+    control_.names.own_pages = {{{summed("a", 1)}}};
+    control_.names.pages = {{{file("a")}}};
+  });
+  EXPECT_FALSE(compare().ok()) << "a peer that is too old tells none";
+  EXPECT_EQ(code_, "15");
 }
 
 TEST_F(CompareTest, RulesJudgeNamesBeneathTheTop) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/node_names.h"
 
+#include "control/async/clock.h"
+#include "control/audit/lines.h"
 #include "control/exports/listing.h"
 
 namespace sluice::control {
@@ -38,15 +40,19 @@ class List final : public OwnNames {
 
 }  // namespace
 
-Result<std::unique_ptr<OwnNames>> NodeNames::list_own(const names::List& asked, bool for_peers) {
+Result<std::unique_ptr<OwnNames>> NodeNames::list_own(const names::List& asked, const std::string& for_peer) {
   auto list = std::make_unique<List>();
-  const exports::Asker asker = for_peers ? exports::Asker::kPeer : exports::Asker::kOperator;
-  if (const Status status = list->open(manager_.exports(), asked, asker); !status) return status.error();
+  const Status status = for_peer.empty()
+                            ? list->open(manager_.exports(), asked, exports::Asker::kOperator)
+                            : list->open(manager_.exports().for_peer(for_peer), asked, exports::Asker::kPeer);
+  if (!status) return status.error();
   return std::unique_ptr<OwnNames>(std::move(list));
 }
 
 Result<names::Done> NodeNames::remove_own(const names::Remove& asked, exports::Pulse& pulse) {
-  return manager_.exports().remove(asked, pulse, exports::Asker::kOperator);
+  Result<names::Done> removed = manager_.exports().remove(asked, pulse, exports::Asker::kOperator);
+  manager_.audit().append(audit::names_changed("", asked, removed, unix_ns()));
+  return removed;
 }
 
 asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> NodeNames::ask(std::string peer,

@@ -161,7 +161,8 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_hugepages(info->port.hugepages != 0);
   reply.set_crc_variant(info->crc_variant);
   for (const config::Export& root : info->exports) {
-    reply.add_exports(fmt::format("{} {} {}", root.name, root.path.string(), root.mode()));
+    reply.add_exports(fmt::format("{} {} {}{}", root.name, root.path.string(), root.mode(),
+                                  root.peers ? " for " + root.peers_text() : ""));
   }
   for (const identity::Peer& known : info->peers) {
     api::Peer* const peer = reply.add_peers();

@@ -242,7 +242,7 @@ Result<Exports::Location> Exports::locate_writable(std::string_view path) const 
 Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec) const {
   const auto location = locate_writable(spec.path);
   if (!location) return location.error();
-  const int root_fd = location->root->fd.get();
+  const int root_fd = location->root->fd->get();
   const auto place = place_of(root_fd, location->relative, location->absolute, spec);
   if (!place) return place.error();
   if (auto status = check_name(place->name, place->directory_path); !status) return status.error();
@@ -299,7 +299,7 @@ Result<Exports::Named> Exports::open_named(const std::string& name_path) const {
   named.name = name_path.substr(slash + 1);
   named.root_path = location->root->config.path;
   named.relative = location->relative;
-  named.directory = open_beneath(location->root->fd.get(), location->relative, O_RDONLY | O_DIRECTORY);
+  named.directory = open_beneath(location->root->fd->get(), location->relative, O_RDONLY | O_DIRECTORY);
   if (!named.directory) return lookup_error(location->absolute, errno, ErrorCode::kStorage);
   return named;
 }

@@ -35,7 +35,17 @@ Result<Exports> Exports::open(const std::vector<config::Export>& exports) {
       return Error{ErrorCode::kConfiguration,
                    "export " + item.name + ": " + item.path.string() + ": " + std::strerror(errno) +
                        "; create the directory, or correct [[export]] path in node.toml"};
-    result.roots_.push_back({item, std::move(fd)});
+    result.roots_.push_back({item, std::make_shared<const UniqueFd>(std::move(fd))});
+  }
+  return result;
+}
+
+Exports Exports::for_peer(std::string_view peer) const {
+  Exports result = *this;
+  result.peer_ = peer;
+  for (Root& root : result.roots_) {
+    root.config = root.config.for_peer(peer);
+    root.open = root.config.read || root.config.write || root.config.manage;
   }
   return result;
 }
@@ -65,12 +75,15 @@ Result<Exports::Location> Exports::locate(std::string_view path) const {
     best = &root;
     best_depth = root_parts->size();
   }
-  if (best == nullptr) {
+  // What is not open to a peer is to it as if it were not there.
+  if (best == nullptr || !best->open) {
     std::string names;
-    for (const Root& root : roots_) names += (names.empty() ? "" : ", ") + root.config.name;
+    for (const Root& root : roots_) {
+      if (root.open) names += (names.empty() ? "" : ", ") + root.config.name;
+    }
     return Error{
         ErrorCode::kOutsideExports,
-        shown + ": beneath no export; " +
+        shown + ": beneath no export" + (peer_.empty() ? "" : " that is open to peer " + peer_) + "; " +
             (names.empty() ? "add an [[export]] to node.toml"
                            : "write an absolute path beneath one, or EXPORT/path with one of: " + names)};
   }
@@ -80,7 +93,7 @@ Result<Exports::Location> Exports::locate(std::string_view path) const {
 
 // The descriptor of a root goes on to mean the directory of the start, whatever its path means by now.
 Status Exports::check_in_place(const Root& root) {
-  const Result<bool> there = leads_to(root.config.path, ".", root.fd.get());
+  const Result<bool> there = leads_to(root.config.path, ".", root.fd->get());
   if (!there) return there.error();
   if (*there) return {};
   return Error{
@@ -119,7 +132,7 @@ Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const 
 Result<SourceFile> Exports::open_regular(const Location& location) {
   // First without opening it: opening a device or a pipe can have effects or hang.
   const std::string& shown = location.absolute;
-  const int root_fd = location.root->fd.get();
+  const int root_fd = location.root->fd->get();
   const UniqueFd probe = open_beneath(root_fd, location.relative, O_PATH | O_NOFOLLOW);
   struct stat info {};
   if (!probe || ::fstat(probe.get(), &info) != 0)

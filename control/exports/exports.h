@@ -98,6 +98,10 @@ class Exports {
  public:
   // Opens the roots. An export whose root is missing is a configuration error that names it.
   static Result<Exports> open(const std::vector<config::Export>& exports);
+  // The same as this peer may use it, in sessions of either side's asking: what is not open to it stands
+  // there without any right, so that nobody comes to an inner export by way of an outer one. Cheap; shares
+  // the descriptors and what is reserved.
+  Exports for_peer(std::string_view peer) const;
 
   // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
   // here, kStorage when another directory than at the start stands under the export's path. What is not
@@ -139,8 +143,9 @@ class Exports {
  private:
   friend class Listing;
   struct Root {
-    config::Export config;
-    UniqueFd fd;
+    config::Export config;  // of an export that is not open to the peer: without any right
+    std::shared_ptr<const UniqueFd> fd;
+    bool open = true;
   };
   struct Location {  // a path beneath a root; `relative` is "." for the root itself
     const Root* root = nullptr;
@@ -151,7 +156,7 @@ class Exports {
   Result<Location> locate(std::string_view path) const;
   Result<Location> locate_readable(std::string_view path) const;
   Result<Location> locate_writable(std::string_view path) const;
-  Result<Location> locate_listable(std::string_view path, Asker asker) const;
+  Result<Location> locate_listable(std::string_view path, Asker asker, bool digests) const;
   Result<Location> locate_managed(std::string_view path) const;
   void list_roots(Listing& listing) const;
   // The export whose root this is, by its path or by the directory itself.
@@ -172,6 +177,7 @@ class Exports {
   Result<Named> open_named(const std::string& name_path) const;
   std::vector<Root> roots_;
   std::shared_ptr<Reserved> reserved_;
+  std::string peer_;  // of for_peer()
 };
 
 }  // namespace sluice::exports

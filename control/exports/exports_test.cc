@@ -109,5 +109,34 @@ TEST(Exports, AMissingRootIsAConfigurationError) {
   EXPECT_NE(opened.error().message.find("export data: /nonexistent/data"), std::string::npos);
 }
 
+TEST_P(ExportsTest, WhatIsNotOpenToAPeerIsNotThere) {
+  auto opened = Exports::open({{.name = "data", .path = root_ / "data", .read = true, .write = true},
+                               {.name = "inner",
+                                .path = root_ / "data/sub",
+                                .read = true,
+                                .write = true,
+                                .peers = std::vector<config::ExportPeer>{{"gamma", "r"}}}});
+  ASSERT_TRUE(opened) << opened.error().message;
+  write(root_ / "data/sub/secret", "for gamma");
+  const Exports beta = opened->for_peer("beta");
+  const Exports gamma = opened->for_peer("gamma");
+  for (const std::string& name :
+       {path("data/sub/secret"), std::string("inner/secret"), std::string("data/sub/secret")}) {
+    const auto refused = beta.open_source(name);
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().code, ErrorCode::kOutsideExports);
+    EXPECT_NE(refused.error().message.find("open to peer beta"), std::string::npos)
+        << refused.error().message;
+    EXPECT_EQ(refused.error().message.find("inner,"), std::string::npos) << "its name is not told";
+    EXPECT_TRUE(gamma.open_source(name)) << name;
+    EXPECT_TRUE(opened->open_source(name)) << "for an operator";
+  }
+  DestinationSpec wanted = spec("data/sub/new");
+  EXPECT_FALSE(beta.create_destination(wanted));
+  EXPECT_FALSE(gamma.create_destination(wanted)) << "it may read";
+  EXPECT_TRUE(opened->create_destination(wanted));
+  EXPECT_TRUE(beta.open_source("data/file"));
+}
+
 }  // namespace
 }  // namespace sluice::exports

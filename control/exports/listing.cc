@@ -13,6 +13,7 @@
 #include <chrono>
 
 #include "control/exports/beneath.h"
+#include "control/exports/read_back.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "dataplane/base/text.h"
@@ -87,9 +88,25 @@ std::string joined(const std::string& directory, const std::string& path) {
   return (directory == "/" ? "" : directory) + "/" + path;
 }
 
-// May it not be listed?
-bool is_closed(const config::Export& config, Asker asker) {
-  return asker == Asker::kPeer && !config.read && !config.manage;
+// May it not be listed? What files hold is told only to those that may have it.
+bool is_closed(const config::Export& config, Asker asker, bool digests) {
+  return asker == Asker::kPeer && !config.read && (digests || !config.manage);
+}
+
+// Of the file that `entry` describes; an error in the entry where it cannot be read.
+void read_digest(int directory_fd, const char* name, const std::string& shown, Pulse& pulse,
+                 names::Entry& entry) {
+  const UniqueFd fd(::openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0)
+    return set_error(entry, lookup_error(shown, errno, ErrorCode::kSourceUnreadable));
+  if (!S_ISREG(info.st_mode))
+    return set_error(entry, {ErrorCode::kSourceUnreadable, shown + ": was replaced while it was looked at"});
+  describe(entry, info);
+  const Result<uint64_t> crc = control::read_crc(fd.get(), wire::CrcKind::kCrc64Ecma, 0, entry.size_bytes,
+                                                 [&pulse](uint64_t) { return pulse.step(); });
+  if (!crc) return set_error(entry, {ErrorCode::kSourceUnreadable, shown + ": " + crc.error().message});
+  entry.digest = *crc;
 }
 
 }  // namespace
@@ -137,12 +154,16 @@ void Listing::look_at_name() {
   }
   describe(entry, info);
   if (S_ISLNK(info.st_mode)) read_target(walk.fd(), walk.name().c_str(), shown(), entry);
+  if (asked_.digests && told && S_ISREG(info.st_mode))
+    read_digest(walk.fd(), walk.name().c_str(), shown(), pulse_, entry);
   if (S_ISDIR(info.st_mode) && goes_deeper()) {
     const Exports::Root* root = exports_.root_of(joined(absolute_, walk.path()));
-    const bool closed = root != nullptr && is_closed(root->config, asker_);
+    const bool closed = root != nullptr && is_closed(root->config, asker_, asked_.digests);
     if (closed) {
       set_error(entry, {ErrorCode::kOutsideExports,
-                        shown() + ": export " + root->config.name + " may not be listed; add r to its mode"});
+                        shown() + (root->open ? ": export " + root->config.name +
+                                                    " may not be listed; add r to its mode"
+                                              : ": is of an export that is not open to this peer")});
     } else if (const int problem = walk.enter(); problem != 0 && problem != ENOENT && problem != ECANCELED) {
       set_error(entry, enter_error(shown(), problem));
     }
@@ -176,10 +197,10 @@ Result<names::Page> Listing::next() {
 
 // ---- where a list begins -------------------------------------------------------------------------
 
-Result<Exports::Location> Exports::locate_listable(std::string_view path, Asker asker) const {
+Result<Exports::Location> Exports::locate_listable(std::string_view path, Asker asker, bool digests) const {
   auto location = locate(path);
   if (!location) return location.error();
-  if (is_closed(location->root->config, asker))
+  if (is_closed(location->root->config, asker, digests))
     return Error{ErrorCode::kOutsideExports, location->absolute + ": export " + location->root->config.name +
                                                  " may not be listed; add r to its mode in node.toml"};
   if (Status status = check_in_place(*location->root); !status) return status.error();
@@ -201,12 +222,12 @@ Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& 
     if (path.empty() || listing->pattern_.parts.empty())
       return Error{ErrorCode::kUsage, printable(asked.path) + ": name an export before the first wildcard"};
   }
-  const auto location = locate_listable(path, asker);
+  const auto location = locate_listable(path, asker, asked.digests);
   if (!location) return location.error();
   const std::string& name = location->relative;
   const bool hidden = is_temporary_name(last_component(name)) && !asked.unfinished;
   const UniqueFd probe =
-      hidden ? UniqueFd() : open_beneath(location->root->fd.get(), name, O_PATH | O_NOFOLLOW);
+      hidden ? UniqueFd() : open_beneath(location->root->fd->get(), name, O_PATH | O_NOFOLLOW);
   struct stat info {};
   if (hidden) errno = ENOENT;
   if (!probe || ::fstat(probe.get(), &info) != 0)
@@ -218,11 +239,15 @@ Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& 
     names::Entry entry;
     describe(entry, info);
     if (S_ISLNK(info.st_mode)) read_target(probe.get(), "", location->absolute, entry);
+    if (asked.digests && S_ISREG(info.st_mode)) {
+      const UniqueFd above = open_beneath(location->root->fd->get(), parent_of(name), O_RDONLY | O_DIRECTORY);
+      read_digest(above.get(), last_component(name).c_str(), location->absolute, pulse, entry);
+    }
     listing->put(std::move(entry));
     listing->over_ = true;
     return listing;
   }
-  UniqueFd fd = open_beneath(location->root->fd.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  UniqueFd fd = open_beneath(location->root->fd->get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd) return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);
   if (const Status status = listing->open(std::move(fd), location->path()); !status) return status.error();
   return listing;
@@ -230,12 +255,14 @@ Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& 
 
 void Exports::list_roots(Listing& listing) const {
   std::vector<const Root*> roots;
-  for (const Root& root : roots_) roots.push_back(&root);
+  for (const Root& root : roots_) {
+    if (root.open) roots.push_back(&root);
+  }
   std::ranges::sort(roots, {}, [](const Root* root) { return root->config.name; });
   for (const Root* root : roots) {
     names::Entry entry{.path = root->config.name};
     struct stat info {};
-    if (::fstat(root->fd.get(), &info) == 0) describe(entry, info);
+    if (::fstat(root->fd->get(), &info) == 0) describe(entry, info);
     listing.put(std::move(entry));
   }
   listing.over_ = true;
@@ -257,7 +284,7 @@ const Exports::Root* Exports::root_of(const std::string& absolute) const {
 const Exports::Root* Exports::root_of(dev_t device, ino_t inode) const {
   for (const Root& root : roots_) {
     struct stat info {};
-    if (::fstat(root.fd.get(), &info) == 0 && info.st_dev == device && info.st_ino == inode) return &root;
+    if (::fstat(root.fd->get(), &info) == 0 && info.st_dev == device && info.st_ino == inode) return &root;
   }
   return nullptr;
 }

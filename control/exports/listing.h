@@ -40,7 +40,7 @@ class Listing {
   bool goes_deeper() const;
   std::string shown() const;  // absolute path of the name at hand, for people
 
-  const Exports& exports_;
+  const Exports exports_;
   const names::List asked_;
   const Asker asker_;
   Pulse& pulse_;

@@ -6,8 +6,11 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "control/exports/exports_fixture.h"
 #include "control/names/list_check.h"
+#include "dataplane/crc/crc.h"
 
 namespace sluice::exports {
 namespace {
@@ -212,6 +215,30 @@ TEST_P(ListingTest, StopsWhenNobodyListens) {
   const auto page = (*listing)->next();
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code, ErrorCode::kCancelled);
+}
+
+TEST_P(ListingTest, TellsWhatFilesHoldToThoseThatMayReadThem) {
+  write(root_ / "data/sub/large", std::string(9'000'000, 'x'));
+  write(root_ / "data/sub/none", "");
+  const auto digest_of = [](std::string_view text) {
+    return crc::compute(wire::CrcKind::kCrc64Ecma, 0, text.data(), text.size());
+  };
+  const auto found = list({.path = "data", .recursive = true, .digests = true});
+  std::map<std::string, std::optional<uint64_t>> digests;
+  for (const names::Entry& entry : found) digests[entry.path] = entry.digest;
+  EXPECT_EQ(digests.at("file"), digest_of("hello"));
+  EXPECT_EQ(digests.at("sub/large"), digest_of(std::string(9'000'000, 'x')));
+  EXPECT_EQ(digests.at("sub/none"), digest_of(""));
+  EXPECT_FALSE(digests.at("sub"));
+  EXPECT_EQ(list({.path = "data/file", .digests = true}).at(0).digest, digest_of("hello"));
+  EXPECT_FALSE(list({.path = "data/file"}).at(0).digest);
+  // Whoever may only manage an export is told its names, and not what they hold.
+  auto managed = Exports::open({{.name = "data", .path = root_ / "data", .read = false, .manage = true}});
+  ASSERT_TRUE(managed);
+  EXPECT_TRUE(managed->list({.path = "data"}, pulse_));
+  const auto refused = managed->list({.path = "data", .digests = true}, pulse_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kOutsideExports);
 }
 
 }  // namespace

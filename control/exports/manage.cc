@@ -116,7 +116,7 @@ Result<names::Done> Exports::make_directory(const names::MakeDirectory& asked) c
   const auto parts = components(location->relative);
   const size_t first = asked.parents ? 0 : parts->size() - 1;
   const std::string before = first == 0 ? "." : join(*parts, 0, first);
-  UniqueFd at = open_beneath(location->root->fd.get(), before, O_RDONLY | O_DIRECTORY);
+  UniqueFd at = open_beneath(location->root->fd->get(), before, O_RDONLY | O_DIRECTORY);
   if (!at && errno == ENOENT)
     return Error{ErrorCode::kStorage, "directory " + shown_parent(location->absolute) +
                                           " does not exist; make it first, or use --parents"};
@@ -167,7 +167,7 @@ Result<names::Done> Exports::move(const names::Move& asked) const {
   auto to = locate_managed(asked.to);
   if (!to) return to.error();
   struct stat there {};
-  const UniqueFd probe = open_beneath(to->root->fd.get(), to->relative, O_PATH | O_NOFOLLOW);
+  const UniqueFd probe = open_beneath(to->root->fd->get(), to->relative, O_PATH | O_NOFOLLOW);
   const bool into = probe && ::fstat(probe.get(), &there) == 0 && S_ISDIR(there.st_mode);
   if (into) {
     to = locate_managed(to->path() + "/" + last_component(from->relative));
@@ -188,9 +188,9 @@ Result<names::Done> Exports::move(const names::Move& asked) const {
   if (const Status status = check_new_name(from_name, from->absolute); !status) return status.error();
   if (const Status status = check_new_name(to_name, to->absolute); !status) return status.error();
   const UniqueFd from_at =
-      open_beneath(from->root->fd.get(), parent_of(from->relative), O_RDONLY | O_DIRECTORY);
+      open_beneath(from->root->fd->get(), parent_of(from->relative), O_RDONLY | O_DIRECTORY);
   if (!from_at) return lookup_error(from->absolute, errno, ErrorCode::kSourceUnreadable);
-  const UniqueFd to_at = open_beneath(to->root->fd.get(), parent_of(to->relative), O_RDONLY | O_DIRECTORY);
+  const UniqueFd to_at = open_beneath(to->root->fd->get(), parent_of(to->relative), O_RDONLY | O_DIRECTORY);
   if (!to_at) return lookup_error(shown_parent(to->absolute), errno, ErrorCode::kStorage);
   struct stat moved {};
   if (::fstatat(from_at.get(), from_name.c_str(), &moved, AT_SYMLINK_NOFOLLOW) != 0)
@@ -220,7 +220,7 @@ Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, As
   if (const Status status = check_free(*location, true); !status) return status.error();
   const std::string name = last_component(location->relative);
   const UniqueFd at =
-      open_beneath(location->root->fd.get(), parent_of(location->relative), O_RDONLY | O_DIRECTORY);
+      open_beneath(location->root->fd->get(), parent_of(location->relative), O_RDONLY | O_DIRECTORY);
   if (!at) return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);
   struct stat info {};
   if (::fstatat(at.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)

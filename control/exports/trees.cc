@@ -16,7 +16,7 @@ namespace sluice::exports {
 Result<std::optional<SourceTree>> Exports::open_tree(std::string_view path) const {
   const auto location = locate_readable(path);
   if (!location) return location.error();
-  UniqueFd fd = open_beneath(location->root->fd.get(), location->relative, O_PATH | O_NOFOLLOW);
+  UniqueFd fd = open_beneath(location->root->fd->get(), location->relative, O_PATH | O_NOFOLLOW);
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0)
     return lookup_error(location->absolute, errno, ErrorCode::kSourceUnreadable);
@@ -47,7 +47,7 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path) co
   const auto location = locate_writable(path);
   if (!location) return location.error();
   DestinationTree tree{
-      .fd = open_beneath(location->root->fd.get(), location->relative, O_RDONLY | O_DIRECTORY),
+      .fd = open_beneath(location->root->fd->get(), location->relative, O_RDONLY | O_DIRECTORY),
       .path = location->root->config.path,
       .root_path = location->root->config.path,
       .relative = location->relative,

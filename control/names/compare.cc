@@ -16,10 +16,16 @@ bool is_beneath(std::string_view path, std::string_view directory) {
 
 bool is_sent(Type type) { return type == Type::kFile || type == Type::kDirectory || type == Type::kLink; }
 
-bool is_same(const Entry& one, const Entry& other) {
-  if (one.type != other.type || one.mtime_ns != other.mtime_ns) return false;
+bool is_same(const Entry& one, const Entry& other, bool by_digest) {
+  if (one.type != other.type) return false;
+  const bool is_file = one.type == Type::kFile;
+  if (is_file && one.size_bytes != other.size_bytes) return false;
+  if (is_file && by_digest) {
+    if (!one.digest || one.digest != other.digest) return false;  // one that could not be read has none
+  } else if (one.mtime_ns != other.mtime_ns) {
+    return false;
+  }
   if (one.type == Type::kLink) return one.target == other.target;  // its mode means nothing
-  if (one.type == Type::kFile && one.size_bytes != other.size_bytes) return false;
   return ((one.mode ^ other.mode) & kModeCarried) == 0;
 }
 
@@ -140,7 +146,7 @@ void Comparison::both(const Entry& source, const Name& destination) {
   if (unknown) return;
   if (!is_sent(source.type)) {
     ++totals_.left_out;
-  } else if (is_same(source, there)) {
+  } else if (is_same(source, there, by_digest_)) {
     ++totals_.same;
   } else {
     ++totals_.different;

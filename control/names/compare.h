@@ -56,7 +56,9 @@ class Comparison {
   // Is a name part of this? What is in a directory that is not, is neither.
   using Takes = std::function<bool(const std::string& path, bool is_directory)>;
 
-  explicit Comparison(Takes takes) : takes_(std::move(takes)) {}
+  // `by_digest`: files are the same if what they hold is, whatever their times say; both lists have digests.
+  explicit Comparison(Takes takes, bool by_digest = false)
+      : takes_(std::move(takes)), by_digest_(by_digest) {}
 
   // Whose next page, or end, is needed. Nothing: all is compared.
   std::optional<Side> wants() const;
@@ -92,6 +94,7 @@ class Comparison {
   void found(Difference::Kind kind, const Entry& entry);
 
   const Takes takes_;
+  const bool by_digest_;
   std::array<List, 2> lists_;
   std::string
       shielded_;  // a directory of the destination where the source has something else, or nobody knows what

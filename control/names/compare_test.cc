@@ -58,8 +58,8 @@ std::string mark(Kind kind) {
 // `page`: so many entries at a time.
 Outcome compare(
     const std::vector<Entry>& source, const std::vector<Entry>& destination, size_t page = 2,
-    Comparison::Takes takes = [](const std::string&, bool) { return true; }) {
-  Comparison comparison(std::move(takes));
+    Comparison::Takes takes = [](const std::string&, bool) { return true; }, bool by_digest = false) {
+  Comparison comparison(std::move(takes), by_digest);
   const std::vector<Entry>* const lists[] = {&source, &destination};
   size_t at[] = {0, 0};
   Outcome outcome;
@@ -91,6 +91,27 @@ TEST(Comparison, OfTheSameNothingIsFound) {
   EXPECT_EQ(outcome.totals.source, 4U);
   EXPECT_EQ(outcome.totals.destination, 4U);
   EXPECT_EQ(compare({}, {}).text, "");
+}
+
+TEST(Comparison, ByDigestFilesAreWhatTheyHold) {
+  const auto summed = [](std::string path, std::optional<uint64_t> digest, int64_t mtime_ns) {
+    Entry entry = file(std::move(path), 1, mtime_ns);
+    entry.digest = digest;
+    return entry;
+  };
+  const std::vector<Entry> source = {summed("changed", 1, 5), summed("touched", 2, 5),
+                                     summed("unread", 3, 5)};
+  Entry unread = lost(summed("unread", std::nullopt, 5));
+  const std::vector<Entry> destination = {summed("changed", 9, 5), summed("touched", 2, 6), unread};
+  const auto all = [](const std::string&, bool) { return true; };
+  EXPECT_EQ(compare(source, destination, 2, all, true).text, "!changed ??unread !unread ");
+  EXPECT_EQ(compare(source, destination, 2, all, false).text, "!touched ??unread ");
+  Entry other_mode = summed("touched", 2, 5);
+  other_mode.mode = 0600;
+  EXPECT_EQ(compare({source[1]}, {other_mode}, 2, all, true).text, "!touched ");
+  Entry later = directory("d");
+  later.mtime_ns = 6;
+  EXPECT_EQ(compare({directory("d")}, {later}, 2, all, true).text, "!d ") << "of a directory the time counts";
 }
 
 TEST(Comparison, TellsMissingDifferentAndExtraNames) {

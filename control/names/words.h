@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -49,8 +50,9 @@ struct Entry {
   uint32_t gid = 0;
   uint64_t links = 0;
   uint64_t allocated_bytes = 0;
-  std::string target;       // of a link
-  uint32_t error_code = 0;  // sluice::ErrorCode: why not all of this is known, or it was not gone into
+  std::string target;              // of a link
+  std::optional<uint64_t> digest;  // of what a file holds, its CRC-64 (WIRE 1.2); where it was asked for
+  uint32_t error_code = 0;         // sluice::ErrorCode: why not all of this is known, or it was not gone into
   std::string error;
 };
 
@@ -60,6 +62,7 @@ struct List {
   bool recursive = false;
   bool glob = false;
   bool unfinished = false;
+  bool digests = false;
   uint64_t pages = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <asio/detached.hpp>
 #include <random>
 
+#include "control/audit/lines.h"
 #include "control/selection/choice.h"
 
 namespace sluice::node {
@@ -151,8 +152,8 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
     wishes.sources.front() += '/';
   runtime::OpenSources sources;
   if (role == transfer::Role::kSource) {
-    auto open = [services, paths = wishes.sources, selection = wishes.selection] {
-      return runtime::open_sources(services->exports, paths, selection);
+    auto open = [services, peer = wishes.peer, paths = wishes.sources, selection = wishes.selection] {
+      return runtime::open_sources(services->exports.for_peer(peer), paths, selection);
     };
     Result<runtime::OpenSources> opened = co_await services->pool.wait_for(std::move(open));
     if (!opened) co_return opened.error();
@@ -182,7 +183,8 @@ asio::awaitable<Result<Preview>> Manager::preview(Wishes wishes) {
   if (const Status status = check_wishes(transfer::Role::kSource, wishes); !status) co_return status.error();
   if (const auto options = parse_options(wishes, services->node); !options) co_return options.error();
   co_return Preview([services, wishes = std::move(wishes)](const runtime::TakePreview& take) {
-    return runtime::preview_sources(services->exports, wishes.sources, wishes.selection, take);
+    return runtime::preview_sources(services->exports.for_peer(wishes.peer), wishes.sources, wishes.selection,
+                                    take);
   });
 }
 
@@ -201,6 +203,7 @@ Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer
   const bool sends = role == transfer::Role::kSource;
   spdlog::info("session {}: {} {} file(s) {} {}, asked for by an operator", id.substr(0, 8),
                sends ? "send" : "get", request.source_paths.size(), sends ? "to" : "from", peer);
+  note(audit::session_begun(id, role, true, peer, control::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   if (services_->places.queue().waiting() != 0) sources = {};
   std::optional<std::vector<catalog::File>> files;
@@ -251,11 +254,25 @@ void Manager::changed(runtime::TransferTask& task) {
   if (task.transfer().ended()) {
     transfer::View view = task.view();
     const ErrorCode code = view.error ? view.error->code : ErrorCode::kOk;
-    if (remember(std::move(view))) ++ended_by_code_[static_cast<size_t>(code)];
+    std::string line = audit::session_ended(view, control::unix_ns());
+    if (remember(std::move(view))) {
+      ++ended_by_code_[static_cast<size_t>(code)];
+      note(std::move(line));
+    }
   }
   if (task.over()) std::erase_if(tasks_, [&task](const Task& each) { return each.get() == &task; });
   news_();
   if (stopping_ && tasks_.empty()) services_->board->stop();
+}
+
+void Manager::note(std::string line) {
+  services_->pool.run_on(
+      audit_queue_,
+      [services = services_, line = std::move(line)] {
+        services->audit.append(line);
+        return 0;
+      },
+      [](int) {});
 }
 
 bool Manager::remember(transfer::View view) {

@@ -85,6 +85,7 @@ class Manager {
   // A question about names, to a peer.
   asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request);
   const exports::Exports& exports() const { return services_->exports; }
+  const audit::AuditLog& audit() const { return services_->audit; }
   // `news` is called whenever a transfer has ended; one listener.
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
   asio::awaitable<Result<NodeInfo>> info();
@@ -105,6 +106,7 @@ class Manager {
   int64_t next_start_ns();
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
   void changed(runtime::TransferTask& task);
+  void note(std::string line);         // in the audit log, in the order of the calls
   bool remember(transfer::View view);  // false: it was known already
   // The one whose id begins with `id`.
   Result<transfer::View> find(const std::string& id) const;
@@ -126,6 +128,7 @@ class Manager {
   void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello);
 
   const std::shared_ptr<runtime::Services> services_;
+  control::Pool::Serial audit_queue_ = services_->pool.serial();
   std::function<void()> news_ = [] {};
   const std::shared_ptr<NamesDesk> names_desk_ = std::make_shared<NamesDesk>(services_);
   std::unique_ptr<peer::Listener> listener_;

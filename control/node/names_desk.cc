@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "control/async/clock.h"
+#include "control/audit/lines.h"
 #include "control/transfer/negotiation.h"
 
 namespace sluice::node {
@@ -136,8 +138,9 @@ asio::awaitable<Status> NamesDesk::await_credit(CallPtr call, uint64_t sent, uin
 asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
   const auto work = std::make_shared<Work>();
   work->services = services_;
-  auto open = [work, asked]() -> Status {
-    Result<std::unique_ptr<exports::Listing>> listing = work->services->exports.list(asked, work->pulse);
+  auto open = [work, asked, peer = call->peer()]() -> Status {
+    Result<std::unique_ptr<exports::Listing>> listing =
+        work->services->exports.for_peer(peer).list(asked, work->pulse);
     if (!listing) return listing.error();
     work->listing = std::move(*listing);
     return {};
@@ -161,13 +164,19 @@ asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
 asio::awaitable<Status> NamesDesk::change(CallPtr call, names::Request asked) {
   const auto work = std::make_shared<Work>();
   work->services = services_;
-  auto job = [work, asked]() -> Result<names::Done> {
-    const exports::Exports& exports = work->services->exports;
+  auto job = [work, asked, peer = call->peer()]() -> Result<names::Done> {
+    const exports::Exports exports = work->services->exports.for_peer(peer);
     if (const auto* made = std::get_if<names::MakeDirectory>(&asked)) return exports.make_directory(*made);
     if (const auto* move = std::get_if<names::Move>(&asked)) return exports.move(*move);
     return exports.remove(std::get<names::Remove>(asked), work->pulse);
   };
   const Result<names::Done> done = co_await perform(call, work, std::move(job));
+  auto note = [services = services_,
+               line = audit::names_changed(call->peer(), asked, done, control::unix_ns())] {
+    services->audit.append(line);
+    return 0;
+  };
+  co_await services_->pool.wait_for(std::move(note));
   if (!done) co_return done.error();
   spdlog::info("{}: {}: {} done, {} failed", call->peer(), names::shown(asked), done->entries, done->failed);
   call->say(names::Word(*done));

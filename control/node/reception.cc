@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <asio/steady_timer.hpp>
 
+#include "control/audit/lines.h"
 #include "control/node/manager.h"
 #include "control/peer/codec.h"
 
@@ -40,6 +41,13 @@ asio::awaitable<void> Manager::serve(std::shared_ptr<bool> alive,
   if (!message || !std::holds_alternative<transfer::Hello>(*message)) co_return;
   if (const Status status = transfer::admit(&*message); !status)
     co_return co_await refuse(std::move(connection), status.error(), status.error().message);
+  // Trust may have ended since the handshake.
+  auto look = [services = services_, peer = connection->peer()] {
+    return identity::check_still_trusted(services->node.directory, peer);
+  };
+  const Status trusted = co_await services_->pool.wait_for(std::move(look));
+  if (!*alive || stopping_) co_return;
+  if (!trusted) co_return co_await refuse(std::move(connection), trusted.error(), trusted.error().message);
   const transfer::Hello& hello = std::get<transfer::Hello>(*message);
   if (hello.names) co_return co_await names_desk_->serve(std::move(connection), hello);
   co_await receive(alive, std::move(connection), hello);
@@ -132,6 +140,7 @@ void Manager::take_call(const std::shared_ptr<peer::Connection>& connection, con
     std::erase_if(ended_, [&hello](const transfer::View& view) { return view.id == hello.session_id; });
     spdlog::info("{} ({}) opens session {}", peer, connection->remote_address(),
                  hello.session_id.substr(0, 8));
+    note(audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, control::unix_ns()));
     task = add(std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
                                                     control::unix_ns(), control::monotonic_ns()),
                {});

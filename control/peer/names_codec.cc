@@ -17,6 +17,7 @@ void put(const names::Entry& entry, NameEntry* to) {
   to->set_links(entry.links);
   to->set_allocated_bytes(entry.allocated_bytes);
   to->set_target(entry.target);
+  if (entry.digest) to->set_digest(*entry.digest);
   to->set_error_code(entry.error_code);
   to->set_error(entry.error);
 }
@@ -28,6 +29,7 @@ void put(const names::List& list, NamesRequest* to) {
   one->set_recursive(list.recursive);
   one->set_glob(list.glob);
   one->set_unfinished(list.unfinished);
+  one->set_digests(list.digests);
   one->set_pages(list.pages);
 }
 
@@ -89,6 +91,7 @@ std::vector<names::Entry> take(const EntryField& field) {
                        .links = one.links(),
                        .allocated_bytes = one.allocated_bytes(),
                        .target = one.target(),
+                       .digest = one.has_digest() ? std::optional(one.digest()) : std::nullopt,
                        .error_code = one.error_code(),
                        .error = one.error()});
   }
@@ -103,6 +106,7 @@ std::optional<names::Word> take(const NamesRequest& request) {
                                         .recursive = request.list().recursive(),
                                         .glob = request.list().glob(),
                                         .unfinished = request.list().unfinished(),
+                                        .digests = request.list().digests(),
                                         .pages = request.list().pages()});
     case NamesRequest::kMakeDirectory:
       return names::Request(names::MakeDirectory{.path = request.make_directory().path(),

@@ -21,6 +21,7 @@ names::Entry sample() {
           .links = 2,
           .allocated_bytes = 512,
           .target = "../\x80",
+          .digest = 1ULL << 63,
           .error_code = 7,
           .error = "cannot be read"};
 }
@@ -65,6 +66,7 @@ TEST(NamesCodec, EveryFieldOfAnEntryTravels) {
   EXPECT_EQ(back.target, sample().target);
   EXPECT_EQ(back.mtime_ns, -7);
   EXPECT_EQ(back.allocated_bytes, 512U);
+  EXPECT_EQ(back.digest, 1ULL << 63);
 }
 
 TEST(NamesCodec, SaysWhatTheDocumentShows) {

@@ -130,7 +130,7 @@ void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
 }
 
 void TransferFiles::perform(const transfer::CreateFiles& effect) {
-  services_->pool.run([services = services_, effect] { return create_files(services->exports, effect); },
+  services_->pool.run([exports = exports_, effect] { return create_files(*exports, effect); },
                       [self = shared_from_this()](Result<Created> created) {
                         if (!created) return self->post(transfer::FilesCreated{created.error()});
                         self->destinations_ = std::move(created->open);
@@ -141,9 +141,9 @@ void TransferFiles::perform(const transfer::CreateFiles& effect) {
 void TransferFiles::perform(const transfer::RecoverFiles&) {
   const auto& files = transfer_.job().catalog()->files();
   services_->pool.run(
-      [services = services_, files = std::vector<catalog::File>(files.begin(), files.end())] {
+      [exports = exports_, files = std::vector<catalog::File>(files.begin(), files.end())] {
         std::vector<Found> found;
-        for (const catalog::File& file : files) found.push_back(find_again(services->exports, file));
+        for (const catalog::File& file : files) found.push_back(find_again(*exports, file));
         return found;
       },
       [self = shared_from_this()](std::vector<Found> found) {
@@ -164,8 +164,8 @@ void TransferFiles::perform(const transfer::ReopenFile& effect) {
   if (effect.object.value() < fetched_.size() && fetched_[effect.object.value()])
     fd = std::exchange(fetched_[effect.object.value()], nullptr);
   services_->pool.run(
-      [services = services_, known = file(effect.object), fd] {
-        return services->exports.reopen_destination(spec_of(known), known.identity, std::move(*fd));
+      [exports = exports_, known = file(effect.object), fd] {
+        return exports->reopen_destination(spec_of(known), known.identity, std::move(*fd));
       },
       [self = shared_from_this(), effect](Result<std::optional<exports::DestinationFile>> reopened) {
         transfer::FileReopened answer{.object = effect.object, .found = false};
@@ -185,8 +185,8 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
     return post(transfer::FileRecreated{.object = effect.object, .identity = catalog::FileIdentity()});
   }
   services_->pool.run(
-      [services = services_, known = file(effect.object)] {
-        return services->exports.create_destination(spec_of(known));
+      [exports = exports_, known = file(effect.object)] {
+        return exports->create_destination(spec_of(known));
       },
       [self = shared_from_this(), effect](Result<exports::DestinationFile> created) {
         transfer::FileRecreated answer{.object = effect.object, .identity = catalog::FileIdentity()};

@@ -18,8 +18,8 @@ void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then
       (transfer_.job().terms->discard && is_destination()))
     return then({});
   services_->pool.run(
-      [services = services_, pack = file(object), destination = is_destination()] {
-        return destination ? PackMemory::make(pack.size_bytes) : fill_pack(services->exports, pack);
+      [exports = exports_, pack = file(object), destination = is_destination()] {
+        return destination ? PackMemory::make(pack.size_bytes) : fill_pack(*exports, pack);
       },
       [self = shared_from_this(), object, then = std::move(then)](Result<Memory> memory) {
         if (!memory) return then(memory.error());
@@ -53,13 +53,13 @@ void TransferFiles::read_extent(const transfer::ReadExtent& effect) {
 void TransferFiles::check_pack(const transfer::CheckSource& effect) {
   transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
   if (!effect.otherwise) return post(std::move(checked));
-  services_->pool.run([services = services_,
-                       pack = file(effect.object)] { return names_of_changed(services->exports, pack); },
-                      [self = shared_from_this(),
-                       checked = std::move(checked)](std::vector<catalog::FailedName> names) mutable {
-                        checked.names = std::move(names);
-                        self->post(std::move(checked));
-                      });
+  services_->pool.run(
+      [exports = exports_, pack = file(effect.object)] { return names_of_changed(*exports, pack); },
+      [self = shared_from_this(),
+       checked = std::move(checked)](std::vector<catalog::FailedName> names) mutable {
+        checked.names = std::move(names);
+        self->post(std::move(checked));
+      });
 }
 
 void TransferFiles::read_back_pack(const transfer::ReadBackObject& effect) {
@@ -88,10 +88,9 @@ void TransferFiles::finish_pack(ObjectId object) {
   Result<std::shared_ptr<const catalog::AskedNames>> asked = asked_names();
   if (!asked) return post(transfer::ObjectFinished{.object = object, .status = asked.error()});
   services_->pool.run(
-      [services = services_, pack = file(object), memory = packs_[object].memory,
-       staging = staging_name(transfer_.id(), object), asked = std::move(*asked)] {
-        return stage_pack(services->exports, pack, *memory, staging, asked.get());
-      },
+      [exports = exports_, pack = file(object), memory = packs_[object].memory,
+       staging = staging_name(transfer_.id(), object),
+       asked = std::move(*asked)] { return stage_pack(*exports, pack, *memory, staging, asked.get()); },
       [self = shared_from_this(), object](Result<std::shared_ptr<exports::Unpacker>> staged) {
         transfer::ObjectFinished finished{.object = object, .status = {}};
         if (staged) {

@@ -9,6 +9,7 @@
 #include "control/async/pool.h"
 #include "control/async/turns.h"
 #include "control/attach/client.h"
+#include "control/audit/audit_log.h"
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
@@ -39,6 +40,7 @@ struct Services {
   const transfer::Settings settings;
   const identity::Identity identity;
   const exports::Exports exports;                   // blocking; any thread
+  const audit::AuditLog audit{node.audit_log()};    // blocking; any thread
   const std::unique_ptr<journal::Journal> journal;  // blocking; any thread
   const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();
   const std::shared_ptr<control::TurnMeter> turns = std::make_shared<control::TurnMeter>();

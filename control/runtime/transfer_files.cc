@@ -25,6 +25,7 @@ TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<E
     : services_(std::move(services)),
       queue_(std::move(queue)),
       transfer_(transfer),
+      exports_(std::make_shared<exports::Exports>(services_->exports.for_peer(transfer.peer()))),
       sources_(std::move(sources.open)) {}
 
 void TransferFiles::post(transfer::Event event) const { post_to(queue_, std::move(event)); }
@@ -47,15 +48,13 @@ TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
 // ---- a source ----------------------------------------------------------------------------------
 
 void TransferFiles::perform(const transfer::OpenSources& effect) {
-  services_->pool.run(
-      [services = services_, paths = effect.paths, selection = effect.selection] {
-        return open_sources(services->exports, paths, selection);
-      },
-      [self = shared_from_this()](Result<OpenSources> opened) {
-        if (!opened) return self->post(transfer::SourcesOpened{opened.error()});
-        self->sources_ = std::move(opened->open);
-        self->post(transfer::SourcesOpened{std::move(opened->files)});
-      });
+  services_->pool.run([exports = exports_, paths = effect.paths,
+                       selection = effect.selection] { return open_sources(*exports, paths, selection); },
+                      [self = shared_from_this()](Result<OpenSources> opened) {
+                        if (!opened) return self->post(transfer::SourcesOpened{opened.error()});
+                        self->sources_ = std::move(opened->open);
+                        self->post(transfer::SourcesOpened{std::move(opened->files)});
+                      });
 }
 
 void TransferFiles::perform(const transfer::ReopenSources&) {
@@ -65,8 +64,8 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
   sources_.resize(files.size());
   known.open = sources_;
   services_->pool.run(
-      [services = services_, known = std::move(known)]() mutable {
-        return reopen_sources(services->exports, std::move(known));
+      [exports = exports_, known = std::move(known)]() mutable {
+        return reopen_sources(*exports, std::move(known));
       },
       [self = shared_from_this()](ReopenedSources reopened) {
         self->sources_ = std::move(reopened.open);

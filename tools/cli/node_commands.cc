@@ -1,4 +1,4 @@
-// sluice node init|trust|show|reference.
+// sluice node init|trust|distrust|show|reference.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
 #include "tools/cli/node_files.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/target.h"
 
 namespace sluice::cli {
@@ -103,6 +104,29 @@ Result<int> trust(const Context& context, const TrustFlags& flags) {
   return 0;
 }
 
+// First nobody is let in any more, then what runs is ended.
+Result<int> distrust(const Context& context, const std::string& name) {
+  const auto directory = context.existing_node_directory();
+  if (!directory) return directory.error();
+  if (auto status = identity::distrust(*directory, name); !status) return status.error();
+  Json cancelled = Json::array();
+  std::string text = fmt::format("does not trust {} any more\n", name);
+  const auto client = Client::connect(*directory);
+  const auto all = client ? (*client)->list() : Result<api::ListSessionsReply>(client.error());
+  if (!all && all.error().code != ErrorCode::kDaemonNotRunning) return all.error();
+  for (int i = 0; all && i < all->sessions_size(); ++i) {
+    const api::Session& session = all->sessions(i);
+    if (session.peer() != name || session_ended(session)) continue;
+    const auto ended = (*client)->cancel(session.id());
+    // It may have ended by itself meanwhile.
+    if (!ended && ended.error().code != ErrorCode::kUsage) return ended.error();
+    cancelled.push_back(session.id());
+    text += fmt::format("cancelled session {}\n", session.id());
+  }
+  context.print({{"schema", "sluice.node_distrust.v1"}, {"name", name}, {"cancelled", cancelled}}, text);
+  return 0;
+}
+
 // What the running daemons say; an Error when there is none to ask.
 Result<api::NodeReply> live_status(const std::filesystem::path& directory) {
   auto client = Client::connect(directory);
@@ -129,7 +153,13 @@ Result<NodeView> view_of(const std::filesystem::path& directory) {
 Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
   Json exports = Json::array();
   for (const config::Export& item : view.config.exports) {
-    exports.push_back(Json{{"name", item.name}, {"path", item.path.string()}, {"mode", item.mode()}});
+    Json one = {{"name", item.name}, {"path", item.path.string()}, {"mode", item.mode()}, {"peers", nullptr}};
+    if (item.peers) {
+      one["peers"] = Json::array();
+      for (const config::ExportPeer& peer : *item.peers)
+        one["peers"].push_back(Json{{"name", peer.name}, {"mode", item.for_peer(peer.name).mode()}});
+    }
+    exports.push_back(std::move(one));
   }
   Json peers = Json::array();
   for (const identity::Peer& peer : view.peers) {
@@ -187,7 +217,8 @@ std::string view_text(const NodeView& view, const Result<api::NodeReply>& live) 
   add("address6", view.config.address6);
   if (!view.config.neighbours.empty()) add("neighbours", view.config.neighbours);
   for (const config::Export& item : view.config.exports) {
-    add("export", fmt::format("{} {} {}", item.name, printable(item.path.string()), item.mode()));
+    add("export", fmt::format("{} {} {}{}", item.name, printable(item.path.string()), item.mode(),
+                              item.peers ? " for " + item.peers_text() : ""));
   }
   for (const identity::Peer& peer : view.peers) {
     add("peer",
@@ -274,13 +305,23 @@ void add_trust(CLI::App& node, Context& context) {
       [&context, flags] { context.action = [&context, flags] { return trust(context, *flags); }; });
 }
 
+void add_distrust(CLI::App& node, Context& context) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* command =
+      node.add_subcommand("distrust", "Forget the identity of a peer, and cancel all that runs with it");
+  command->add_option("name", *name, "How this node calls the peer")->required()->type_name("NAME");
+  command->callback(
+      [&context, name] { context.action = [&context, name] { return distrust(context, *name); }; });
+}
+
 }  // namespace
 
 void add_node_commands(CLI::App& app, Context& context) {
-  CLI::App* node = app.add_subcommand("node", "The node itself: init, trust, show, reference");
+  CLI::App* node = app.add_subcommand("node", "The node itself: init, trust, distrust, show, reference");
   node->require_subcommand(1);
   add_init(*node, context);
   add_trust(*node, context);
+  add_distrust(*node, context);
   auto flags = std::make_shared<ShowFlags>();
   CLI::App* command = node->add_subcommand("show", "Show configuration, identity, peers and live status");
   command->add_flag("--certificate", flags->certificate, "Print the certificate, for a peer's operator");

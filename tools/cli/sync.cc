@@ -100,6 +100,7 @@ class Sync {
     asked.set_own_path(sides_.from_peer ? sides_.destination : sides_.source);
     asked.set_peer_path(sides_.from_peer ? sides_.source : sides_.destination);
     asked.set_from_peer(sides_.from_peer);
+    asked.set_digests(flags_.checksum);
     *asked.mutable_rules() = options.rules();
     if (!sides_.name.empty()) asked.set_top(sides_.name + "/");
     if (const Status status = check_top(options); !status) return status;

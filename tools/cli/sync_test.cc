@@ -182,9 +182,9 @@ TEST_F(SyncTest, ADryRunOnlyTells) {
 
 TEST_F(SyncTest, OptionsThatContradictItAreRefused) {
   for (const Paths& arguments :
-       {Paths{"--delete", "t"}, Paths{"--sync", "t", "u"}, Paths{"--sync", "memory:1K"},
-        Paths{"--sync", "--detach", "t"}, Paths{"--sync", "--files-from", "x", "t"},
-        Paths{"--sync", "--exclude", "t", "t"}}) {
+       {Paths{"--delete", "t"}, Paths{"--checksum", "t"}, Paths{"--sync", "t", "u"},
+        Paths{"--sync", "memory:1K"}, Paths{"--sync", "--detach", "t"},
+        Paths{"--sync", "--files-from", "x", "t"}, Paths{"--sync", "--exclude", "t", "t"}}) {
     Paths command = {"send"};
     command.insert(command.end(), arguments.begin(), arguments.end());
     command.push_back("b:data/");

@@ -96,6 +96,8 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_flag("--sync", flags.sync,
                    "Of one directory, send what is missing or differs in size, time, mode or kind");
   command.add_flag("--delete", flags.removes, "With --sync: then remove what the source lacks");
+  command.add_flag("--checksum", flags.checksum,
+                   "With --sync: files are the same if what they hold is; all are read, at both nodes");
   command.add_flag("--literal", flags.literal, "Wildcards in what is fetched mean themselves");
   auto* ip4 = command.add_flag("-4,--ipv4", flags.ip4, "Send the data over IPv4");
   command.add_flag("-6,--ipv6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
@@ -190,6 +192,8 @@ Status check_sync(const TransferFlags& flags, const std::string& source, const s
   const auto wrong = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
   if (flags.removes && !flags.sync)
     return wrong("--delete: only with --sync, which says what is to be removed");
+  if (flags.checksum && !flags.sync)
+    return wrong("--checksum: only with --sync, which says what is compared");
   if (!flags.sync) return {};
   if (flags.paths.size() != 2) return wrong("--sync: give one directory, and where it is to be the same");
   if (is_memory_source(source) || is_null_destination(destination))

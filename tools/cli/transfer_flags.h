@@ -42,6 +42,7 @@ struct TransferFlags {
   bool dry_run = false;
   bool sync = false;
   bool removes = false;  // what the source of a sync lacks
+  bool checksum = false;
   bool literal = false;
   bool ip4 = false;
   bool ip6 = false;

@@ -312,6 +312,17 @@ void check_export(const ExportFacts& facts, std::vector<Finding>& out) {
   }
 }
 
+void check_peers_of(const config::Export& root, const std::vector<PeerFacts>& known,
+                    std::vector<Finding>& out) {
+  if (!root.peers) return;
+  for (const config::ExportPeer& peer : *root.peers) {
+    if (std::ranges::find(known, peer.name, &PeerFacts::name) != known.end()) continue;
+    warn(out, "export",
+         fmt::format("export {} is open to peer {}, which this node does not trust", root.name, peer.name),
+         "sluice node trust, or correct [[export]] peers in node.toml");
+  }
+}
+
 }  // namespace
 
 void check_exports(const Facts& facts, std::vector<Finding>& out) {
@@ -319,7 +330,10 @@ void check_exports(const Facts& facts, std::vector<Finding>& out) {
     warn(out, "export", "there is none: nothing can be sent or received but memory: and null:",
          "add an [[export]] to node.toml");
   }
-  for (const ExportFacts& each : facts.exports) check_export(each, out);
+  for (const ExportFacts& each : facts.exports) {
+    check_export(each, out);
+    check_peers_of(each.root, facts.peers, out);
+  }
 }
 
 // ---- daemons and peers -------------------------------------------------------------------------

@@ -213,6 +213,11 @@ TEST(Doctor, FindsExportsThatCannotBeUsed) {
   EXPECT_EQ(found(facts, "space").level, Level::kPass) << "nothing is written there";
   facts.exports[0].readable = false;
   expect(facts, "export", Level::kFail, "chmod");
+  facts.exports[0].readable = true;
+  facts.exports[0].root.peers = std::vector<config::ExportPeer>{{"beta", "r"}};
+  EXPECT_EQ(found(facts, "export").level, Level::kPass);
+  facts.exports[0].root.peers->push_back({"gamma", ""});
+  expect(facts, "export", Level::kWarn, "[[export]] peers");
   facts.exports[0].problem = "No such file or directory";
   expect(facts, "export", Level::kFail, "mkdir -p /srv");
   facts.exports.clear();

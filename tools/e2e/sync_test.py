@@ -114,6 +114,25 @@ def test_what_changed_is_sent_and_nothing_else(way):
     way.settled()
 
 
+def test_checksum_looks_at_what_files_hold(way):
+    """What was changed behind its time is found, and what has another time alone is spared."""
+    way.report()
+    damaged, touched = way.destination / "d1" / "e1" / "f1", way.destination / "d2" / "e2" / "f2"
+    at = os.stat(damaged).st_mtime_ns
+    content = bytearray(damaged.read_bytes())
+    content[0] ^= 1
+    damaged.write_bytes(content)
+    os.utime(damaged, ns=(at, at))
+    os.utime(touched, ns=(1, 1))
+    assert way.report("-n")["would_send"] == ["d2/e2/f2"], "by time the damage is not seen"
+    assert way.report("-n", "--checksum")["would_send"] == ["d1/e1/f1"]
+    way.report("--checksum")
+    assert same_bytes(damaged, way.source / "d1" / "e1" / "f1")
+    assert os.stat(touched).st_mtime_ns == 1, "it holds the same"
+    way.settled("--checksum")
+    os.utime(touched, ns=(os.stat(way.source / "d2" / "e2" / "f2").st_mtime_ns,) * 2)
+
+
 def test_delete_removes_what_the_source_lacks(way):
     way.report()
     shutil.rmtree(way.source / "d2")

@@ -10,15 +10,18 @@ from .system import HarnessError, wait_until
 _READY_DEADLINE_S = 60
 
 
-def toml(sections, exports):
-    """node.toml of nested dicts; values are strings, booleans, integers or lists of integers."""
+def toml(sections, exports, peers_of):
+    """node.toml of nested dicts; values are strings, booleans, integers or lists of them. peers_of: by export."""
     lines = []
     for section, keys in sections.items():
         lines.append(f"[{section}]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
         lines.append("")
     for name, (path, mode) in exports.items():
-        lines += ["[[export]]", f'name = "{name}"', f"path = {json.dumps(str(path))}", f'mode = "{mode}"', ""]
+        lines += ["[[export]]", f'name = "{name}"', f"path = {json.dumps(str(path))}", f'mode = "{mode}"']
+        if name in peers_of:
+            lines.append(f"peers = {json.dumps(peers_of[name])}")
+        lines.append("")
     return "\n".join(lines)
 
 
@@ -32,6 +35,7 @@ class Node:
         self.address = f"127.0.0.1:{port}"
         self.settings = {"node": {"name": name}, "control": {"listen": self.address}}
         self.exports = {}
+        self.export_peers = {}
         for section, keys in (settings or {}).items():
             self.settings.setdefault(section, {}).update(keys)
         logs = self.directory.parent
@@ -46,9 +50,12 @@ class Node:
             logs / f"{name}-control.log",
         )
 
-    def add_export(self, name, path, mode="rw"):
+    def add_export(self, name, path, mode="rw", peers=None):
+        """peers: all that may use it, as of [[export]] peers."""
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)
         self.exports[name] = (pathlib.Path(path), mode)
+        if peers is not None:
+            self.export_peers[name] = peers
         return pathlib.Path(path)
 
     def export(self, name="data"):
@@ -63,7 +70,7 @@ class Node:
         self.write_configuration()
 
     def write_configuration(self):
-        (self.directory / "node.toml").write_text(toml(self.settings, self.exports))
+        (self.directory / "node.toml").write_text(toml(self.settings, self.exports, self.export_peers))
 
     def trust(self, other, name=None, address=None):
         self.must("node", "trust", name or other.name, other.certificate, "--address", address or other.address)

@@ -56,7 +56,7 @@ _BASE = {"dataplane/base", "dataplane/base/config"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery",
             "control/selection", "control/verdict"}  # fmt: skip
-_PERFORMS = {"control/async", "control/attach", "control/exports", "control/identity", "control/journal",
+_PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/identity", "control/journal",
              "control/names", "control/peer", "control/tree"}  # fmt: skip
 ARROWS = {
     "dataplane/base": set(),
@@ -76,6 +76,7 @@ ARROWS = {
                          "dataplane/lane", "storage"},
     "control/proto": {"dataplane/base", "control/catalog"},
     "control/async": {"dataplane/base"},
+    "control/audit": {"dataplane/base", "control/names", "control/transfer"},
     "control/catalog": {"dataplane/base", "control/selection"},
     "control/tree": {"dataplane/base", "dataplane/core", "control/catalog", "control/proto"},
     "control/deadline": {"dataplane/base", "control/rate"},
@@ -96,7 +97,7 @@ ARROWS = {
     "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/transfer", "control/runtime", "control/metrics"} | _DECIDES | _PERFORMS,
-    "control/api": {"dataplane/base", "dataplane/core", "control/async", "control/exports", "control/names", "control/proto", "control/selection",
+    "control/api": {"dataplane/base", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
                     "control/transfer", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
@@ -235,6 +236,20 @@ def check_documents(root, files):
                 yield f"{name}:{_line(text, position)}: names {path}, which is not there"
 
 
+_TESTS = re.compile(r"`([\w./]+_test\.(?:cc|py))`((?:,? `\w+`)+)")
+
+
+def check_named_tests(root, files):
+    """A test that a document names behind its file is there."""
+    for name in files:
+        text = _read(root, name) if name.endswith(".md") else ""
+        for match in _TESTS.finditer(text):
+            tests = _read(root, match[1]) if match[1] in files else ""
+            for test in re.findall(r"\w+", match[2]):
+                if not re.search(rf"\b{test}\b", tests):
+                    yield f"{name}:{_line(text, match.start())}: names the test {test}, which is not in {match[1]}"
+
+
 def _remarks(name, text):
     """What is said in words: a document, or the comments of a source; positions stay."""
     if name.endswith(".md"):
@@ -288,7 +303,7 @@ def _exists(path, known):
     return path in known
 
 
-RULES = (check_includes, check_sizes, check_members, check_licence, check_documents)
+RULES = (check_includes, check_sizes, check_members, check_licence, check_documents, check_named_tests)
 
 
 def check(root, files):

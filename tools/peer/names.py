@@ -7,6 +7,7 @@ import shutil
 import stat
 
 from .control import INCOMPATIBLE, Failed, Gone, connect, pb
+from .wire import CRC64
 
 PAGE, PROBLEMS, PATH_BYTES, NAME_BYTES = 1024, 100, 4096, 255
 AHEAD = 4  # pages that we let come
@@ -148,7 +149,7 @@ class Owner:
         base, expressions = cut(asked.path) if asked.glob else (asked.path, [expression(b"*")])
         place = self.place(base)
         if not stat.S_ISDIR(os.lstat(place).st_mode) or asked.itself:
-            return self.pages([self.entry(place, b"")], asked.pages)
+            return self.pages([self.entry(place, b"", asked.digests)], asked.pages)
         found = []
         self.walk(asked, place, b"", expressions, found)
         if asked.glob and not found:
@@ -160,19 +161,23 @@ class Owner:
             hidden = name.startswith(b".") and name.endswith(b".sluice-part") and not asked.unfinished
             if hidden or (expressions and not expressions[0].fullmatch(name)):
                 continue
-            entry = self.entry(os.path.join(place, name), prefix + name)
+            entry = self.entry(os.path.join(place, name), prefix + name, asked.digests)
             if len(expressions) <= 1:
                 found.append(entry)
             if entry.type == 2 and (asked.recursive or len(expressions) > 1):
                 self.walk(asked, os.path.join(place, name), prefix + name + b"/", expressions[1:], found)
 
-    def entry(self, place, path):
+    def entry(self, place, path, digests=False):
         info = os.lstat(place)
         kind = TYPES[stat.S_IFMT(info.st_mode)]
-        return pb.NameEntry(path=path, type=kind, size=info.st_size if kind in (1, 3) else 0,
+        entry = pb.NameEntry(path=path, type=kind, size=info.st_size if kind in (1, 3) else 0,
                             mode=stat.S_IMODE(info.st_mode), mtime_ns=info.st_mtime_ns, uid=info.st_uid,
                             gid=info.st_gid, links=info.st_nlink, allocated_bytes=info.st_blocks * 512,
                             target=os.readlink(place) if kind == 3 else b"")  # fmt: skip
+        if digests and kind == 1:
+            with open(place, "rb") as file:
+                entry.digest = CRC64.of(file.read())
+        return entry
 
     def pages(self, entries, granted):
         """In pages of at most 64 KiB, as many as are let come."""

@@ -96,6 +96,8 @@ std::string_view type_words(ValueType type) {
       return "must be a rate, such as \"10G\" or a number of bit/s";
     case ValueType::kCores:
       return "must be an array of CPU numbers, such as [2, 3]";
+    case ValueType::kPeers:
+      return "must be an array of names of peers, such as [\"beta\", \"gamma:r\"]";
   }
   return "";
 }
@@ -272,6 +274,10 @@ class Reader {
         unknown_key("export", name);
         continue;
       }
+      if (key->type == ValueType::kPeers) {
+        item.peers = read_peers(*key, line_of(name), value);
+        continue;
+      }
       const auto text = read_text(*key, line_of(name), value);
       if (!text) continue;
       if (key->name == "name") item.name = *text;
@@ -286,6 +292,8 @@ class Reader {
       if (!table.contains(name))
         fail(line_of(table), "[[export]] without " + std::string(name) + "; add the key");
     }
+    if (const std::string problem = item.peers_problem(); !problem.empty())
+      fail(line_of(table), "[[export]] peers: " + problem);
     for (const Export& other : node_.exports) {
       if (!item.name.empty() && other.name == item.name)
         fail(line_of(table),
@@ -295,6 +303,24 @@ class Reader {
              "[[export]] path = " + printable(item.path.string()) + " is exported twice; keep one");
     }
     node_.exports.push_back(std::move(item));
+  }
+
+  std::vector<ExportPeer> read_peers(const Key& key, uint32_t line, const toml::node& value) {
+    std::vector<ExportPeer> peers;
+    const toml::array* array = value.as_array();
+    if (array == nullptr || !(array->empty() || array->is_homogeneous<std::string>())) {
+      fail(line, in_section(key.section, key.name) + ": " + std::string(type_words(key.type)));
+      return peers;
+    }
+    for (const toml::node& element : *array) {
+      const std::string& text = element.as_string()->get();
+      if (std::optional<ExportPeer> peer = ExportPeer::parse(text)) {
+        peers.push_back(std::move(*peer));
+      } else {
+        fail_value(key, line, printable(text), "must be the name of a peer, or NAME:MODE");
+      }
+    }
+    return peers;
   }
 
   void check_required() {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,14 +17,31 @@
 
 namespace sluice::config {
 
+// A peer that may use an export, and how.
+struct ExportPeer {
+  std::string name;
+  std::string mode;  // empty: that of the export
+
+  static std::optional<ExportPeer> parse(std::string_view text);  // "beta", "beta:r"; nothing: neither
+  std::string text() const;
+  bool operator==(const ExportPeer&) const = default;
+};
+
 struct Export {
   std::string name;            // [a-z0-9_-]+
   std::filesystem::path path;  // absolute
   bool read = true;            // mode: any of "r", "w", "m"
   bool write = false;
-  bool manage = false;  // names beneath it may be made, moved and removed
+  bool manage = false;                           // names beneath it may be made, moved and removed
+  std::optional<std::vector<ExportPeer>> peers;  // nothing: every trusted peer
 
   std::string mode() const;
+  // "beta, gamma:r"; empty: every trusted peer.
+  std::string peers_text() const;
+  // What is wrong with the list; empty: nothing is.
+  std::string peers_problem() const;
+  // With the rights that this peer has, none if it is not among those that may use it.
+  Export for_peer(std::string_view peer) const;
 };
 
 // The data port on ordinary UDP sockets.
@@ -91,6 +109,7 @@ struct Node {
   std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
   std::filesystem::path dataplane_socket() const { return run_dir() / "dataplane.sock"; }
   std::filesystem::path journal() const { return directory / "journal.sqlite"; }
+  std::filesystem::path audit_log() const { return directory / "audit.ndjson"; }
   std::filesystem::path identity_dir() const { return directory / "identity"; }
   std::filesystem::path trusted_dir() const { return directory / "trusted"; }
 };

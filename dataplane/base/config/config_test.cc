@@ -84,6 +84,28 @@ path = "/srv/out"
   EXPECT_FALSE(node->exports[1].write);
 }
 
+TEST(Config, AnExportMayBeOpenToSomePeersOnly) {
+  const auto exports = [](const std::string& peers) {
+    return with_name("[[export]]\nname = \"x\"\npath = \"/x\"\n" + peers + "\nmode = \"rw\"\n");
+  };
+  const auto node = parse_text(exports(R"(peers = ["beta", "gamma:r"])"));
+  ASSERT_TRUE(node) << node.error().message;
+  const Export& one = node->exports[0];
+  EXPECT_EQ(one.peers_text(), "beta, gamma:r");
+  EXPECT_EQ(one.for_peer("beta").mode(), "rw");
+  EXPECT_EQ(one.for_peer("gamma").mode(), "r");
+  EXPECT_EQ(one.for_peer("bet").mode(), "");
+  EXPECT_EQ(parse_text(exports("peers = []"))->exports[0].for_peer("beta").mode(), "");
+  EXPECT_EQ(parse_text(exports(""))->exports[0].for_peer("beta").mode(), "rw");
+  EXPECT_TRUE(contains(problem_of(exports(R"(peers = "beta")")), "[[export]] peers: must be an array"));
+  EXPECT_TRUE(contains(problem_of(exports(R"(peers = ["beta", 3])")), "must be an array of names"));
+  EXPECT_TRUE(contains(problem_of(exports(R"(peers = ["Beta"])")), "must be the name of a peer"));
+  EXPECT_TRUE(contains(problem_of(exports(R"(peers = ["beta:"])")), "must be the name of a peer"));
+  EXPECT_TRUE(contains(problem_of(exports(R"(peers = ["beta:wr"])")), "must be the name of a peer"));
+  EXPECT_TRUE(contains(problem_of(exports(R"(peers = ["beta", "beta:r"])")), "beta is there twice"));
+  EXPECT_TRUE(contains(problem_of(exports(R"(peers = ["beta:rwm"])")), "is more than mode = \"rw\""));
+}
+
 TEST(Config, AnUnknownKeyNamesFileLineAndTheNearestKey) {
   EXPECT_EQ(problem_of("[node]\nname = \"a\"\n[transfer]\nlane = 2\n"),
             "node.toml:4: unknown key \"lane\" in [transfer]; the nearest known one is [transfer] lanes");

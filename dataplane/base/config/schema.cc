@@ -350,6 +350,13 @@ const Key kKeys[] = {
      .meaning =
          "What peers may do beneath it: be sent files and lists of names (`r`); send files (`w`); manage "
          "it (`m`), that is to make directories, and to move and remove names."},
+    {.section = "export",
+     .name = "peers",
+     .type = ValueType::kPeers,
+     .allowed = "names of peers, each as `NAME` or `NAME:MODE`",
+     .meaning = "Which peers may use it, in sessions that either side asks for; one with a `MODE` of its own "
+                "no more "
+                "than that. To all others it is as if it were not there. `[]`: to none."},
 };
 
 }  // namespace

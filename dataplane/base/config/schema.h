@@ -15,7 +15,7 @@
 
 namespace sluice::config {
 
-enum class ValueType : uint8_t { kText, kChoice, kInteger, kSize, kRate, kCores };
+enum class ValueType : uint8_t { kText, kChoice, kInteger, kSize, kRate, kCores, kPeers };
 
 using Field = std::variant<std::monostate, std::string Node::*, uint16_t Node::*, uint32_t Node::*,
                            uint64_t Node::*, std::vector<int> Node::*>;

@@ -22,6 +22,8 @@ std::string type_name(const Key& key) {
       return "rate, " + std::string(key.unit);
     case ValueType::kCores:
       return "array of integers";
+    case ValueType::kPeers:
+      return "array of strings";
   }
   return "";
 }
@@ -84,7 +86,9 @@ std::string exports_text(const std::vector<Export>& exports) {
       "\n# Directories whose files may be sent (mode \"r\"), received (\"w\") or both (\"rw\"). With \"m\" "
       "as well\n"
       "# (\"rwm\") peers may manage them: make directories, move and remove. Nothing outside them is ever\n"
-      "# opened. Repeat the section for each.\n";
+      "# opened. With peers = [\"beta\", \"gamma:r\"] only these may, gamma no more than read. Repeat the "
+      "section\n"
+      "# for each.\n";
   if (exports.empty()) out += "#\n# [[export]]\n# name = \"data\"\n# path = \"/srv/data\"\n# mode = \"rw\"\n";
   for (const Export& item : exports) {
     out += "\n[[export]]\nname = " + toml_string(item.name) + "\npath = " + toml_string(item.path.string()) +
@@ -95,20 +99,16 @@ std::string exports_text(const std::vector<Export>& exports) {
 
 }  // namespace
 
-std::string Export::mode() const {
-  return std::string(read ? "r" : "") + (write ? "w" : "") + (manage ? "m" : "");
-}
-
 std::string reference_markdown() {
   const Node defaults;
   std::string out =
       "| section | key | type, unit | default | allowed | meaning |\n"
       "| --- | --- | --- | --- | --- | --- |\n";
   for (const Key& key : schema()) {
-    const bool mode = key.section == "export" && key.name == "mode";
-    const std::string value = mode ? "\"r\"" : toml_value(key, defaults);
+    std::string value = "`" + toml_value(key, defaults) + "`";
+    if (key.section == "export") value = key.name == "peers" ? "every trusted peer" : "`\"r\"`";
     out += "| `" + section_header(key.section) + "` | `" + std::string(key.name) + "` | " + type_name(key) +
-           " | " + (key.required ? "required" : "`" + value + "`") + " | " + allowed_values(key) + " | " +
+           " | " + (key.required ? "required" : value) + " | " + allowed_values(key) + " | " +
            std::string(key.meaning) + " |\n";
   }
   return out;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "control/audit/audit_log.h"
+#include "control/audit/lines.h"
+
+namespace sluice::audit {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr int64_t kNow = 1'790'000'000'123'456'789;  // 2026-09-21
+
+transfer::View ended_view(size_t files) {
+  transfer::View view;
+  view.id = "0123456789abcdef0123456789abcdef";
+  view.role = transfer::Role::kDestination;
+  view.peer = "beta";
+  view.started_unix_ns = kNow - 1'500'000'000;
+  view.bytes_total = 10 * files;
+  view.summary.bytes_done = 10 * files;
+  for (size_t i = 0; i < files; ++i)
+    view.files.push_back({.object = static_cast<uint32_t>(i),
+                          .source = "in/\xff\n",
+                          .destination = "/srv/in",
+                          .size_bytes = 10,
+                          .done = true,
+                          .digest_destination = "aa"});
+  return view;
+}
+
+TEST(Audit, ASessionsEndIsOneLineThatSaysWhoMovedWhat) {
+  const std::string text = session_ended(ended_view(1), kNow);
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  const Json json = Json::parse(text);
+  EXPECT_EQ(json["time"], "2026-09-21T14:13:20.123456Z");
+  EXPECT_EQ(json["started"], "2026-09-21T14:13:18.623456Z");
+  EXPECT_EQ(json["event"], "session_ended");
+  EXPECT_EQ(json["asked_by"], "peer");
+  EXPECT_EQ(json["role"], "destination");
+  EXPECT_EQ(json["peer"], "beta");
+  EXPECT_EQ(json["result"], "ok");
+  EXPECT_EQ(json["bytes"], 10);
+  ASSERT_EQ(json["files"].size(), 1U);
+  EXPECT_EQ(json["files"][0]["source"], "in/??") << "a line stays a line";
+  EXPECT_EQ(json["files"][0]["digest"], "aa");
+}
+
+TEST(Audit, AFailureIsNamed) {
+  transfer::View view = ended_view(0);
+  view.error = Error{ErrorCode::kIntegrity, "digests differ\nreally"};
+  const Json json = Json::parse(session_ended(view, kNow));
+  EXPECT_EQ(json["result"], "integrity");
+  EXPECT_EQ(json["error"], "digests differ?really");
+}
+
+TEST(Audit, OfManyFilesSomeAreTold) {
+  const Json json = Json::parse(session_ended(ended_view(kFilesTold + 7), kNow));
+  EXPECT_EQ(json["files"].size(), kFilesTold);
+  EXPECT_EQ(json["files_not_told"], 7);
+}
+
+TEST(Audit, ChangesOfNamesAreToldAlsoWhenTheyAreRefused) {
+  const Json done = Json::parse(names_changed("beta", names::Remove{.path = "data/x", .recursive = true},
+                                              names::Done{.entries = 3}, kNow));
+  EXPECT_EQ(done["peer"], "beta");
+  EXPECT_EQ(done["result"], "ok");
+  EXPECT_EQ(done["done"], 3);
+  EXPECT_NE(done["asked"].get<std::string>().find("data/x"), std::string::npos);
+  const Json refused = Json::parse(
+      names_changed("", names::MakeDirectory{.path = "x"}, Error{ErrorCode::kOutsideExports, "no"}, kNow));
+  EXPECT_EQ(refused["asked_by"], "operator");
+  EXPECT_FALSE(refused.contains("peer"));
+  EXPECT_EQ(refused["result"], "outside_exports");
+}
+
+class AuditLogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = "/tmp/sluice-audit-XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::vector<std::string> lines(const fs::path& file) const {
+    std::ifstream in(file);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  }
+  fs::path folder_;
+};
+
+TEST_F(AuditLogTest, LinesOfSeveralThreadsStayWhole) {
+  const AuditLog log(folder_ / "audit.ndjson");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&log, i] {
+      for (int n = 0; n < 100; ++n) log.append(std::string(1000, static_cast<char>('a' + i)) + "\n");
+    });
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<std::string> all = lines(folder_ / "audit.ndjson");
+  ASSERT_EQ(all.size(), 400U);
+  for (const std::string& line : all) EXPECT_EQ(line, std::string(1000, line.front()));
+  struct stat info {};
+  ASSERT_EQ(::stat((folder_ / "audit.ndjson").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+TEST_F(AuditLogTest, ARotatedFileIsLeftAndALinkIsNotFollowed) {
+  const AuditLog log(folder_ / "audit.ndjson");
+  log.append("one\n");
+  fs::rename(folder_ / "audit.ndjson", folder_ / "audit.ndjson.1");
+  log.append("two\n");
+  EXPECT_EQ(lines(folder_ / "audit.ndjson.1"), std::vector<std::string>{"one"});
+  EXPECT_EQ(lines(folder_ / "audit.ndjson"), std::vector<std::string>{"two"});
+  fs::remove(folder_ / "audit.ndjson");
+  fs::create_symlink(folder_ / "elsewhere", folder_ / "audit.ndjson");
+  log.append("three\n");
+  EXPECT_FALSE(fs::exists(folder_ / "elsewhere"));
+}
+
+}  // namespace
+}  // namespace sluice::audit

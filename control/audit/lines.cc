@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/audit/lines.h"
+
+#include <nlohmann/json.hpp>
+
+#include "dataplane/base/text.h"
+#include "dataplane/base/utc.h"
+
+namespace sluice::audit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json begun(std::string_view event, int64_t now_unix_ns) {
+  return {{"time", base::utc_text_us(now_unix_ns)}, {"event", event}};
+}
+
+// Texts were made printable, so every line is UTF-8.
+std::string line(const Json& json) {
+  return json.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
+}
+
+void put_asker(Json& json, bool operator_of_this_node) {
+  json["asked_by"] = operator_of_this_node ? "operator" : "peer";
+}
+
+std::string_view role_name(transfer::Role role) {
+  return role == transfer::Role::kSource        ? "source"
+         : role == transfer::Role::kDestination ? "destination"
+                                                : "unknown";
+}
+
+void put_error(Json& json, const Error* error) {
+  json["result"] = error_code_name(error == nullptr ? ErrorCode::kOk : error->code);
+  if (error != nullptr) json["error"] = base::printable(error->message);
+}
+
+Json file_json(const transfer::FileView& file) {
+  Json json = {{"source", base::printable(file.source)},
+               {"destination", base::printable(file.destination)},
+               {"bytes", file.size_bytes},
+               {"names", file.names},
+               {"done", file.done}};
+  if (!file.digest_destination.empty()) json["digest"] = file.digest_destination;
+  return json;
+}
+
+}  // namespace
+
+std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
+                          int64_t now_unix_ns) {
+  Json json = begun("session_begun", now_unix_ns);
+  json["session"] = id;
+  put_asker(json, initiator);
+  // What somebody who calls wants is not known yet.
+  if (role != transfer::Role::kUnknown) json["role"] = role_name(role);
+  json["peer"] = peer;
+  return line(json);
+}
+
+std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
+  Json json = begun("session_ended", now_unix_ns);
+  json["session"] = view.id;
+  put_asker(json, view.initiator);
+  json["role"] = role_name(view.role);
+  json["peer"] = view.peer;
+  json["started"] = base::utc_text_us(view.started_unix_ns);
+  put_error(json, view.error ? &*view.error : nullptr);
+  json["bytes"] = view.summary.bytes_done;
+  json["bytes_total"] = view.bytes_total;
+  json["names"] = {{"total", view.names.total}, {"done", view.names.done}, {"failed", view.names.failed}};
+  json["protection"] = view.protection;
+  json["crc"] = view.crc;
+  json["files"] = Json::array();
+  for (const transfer::FileView& file : view.files) {
+    if (json["files"].size() == kFilesTold) break;
+    json["files"].push_back(file_json(file));
+  }
+  json["files_not_told"] = view.files.size() - json["files"].size();
+  return line(json);
+}
+
+std::string names_changed(std::string_view peer, const names::Request& asked,
+                          const Result<names::Done>& outcome, int64_t now_unix_ns) {
+  Json json = begun("names_changed", now_unix_ns);
+  put_asker(json, peer.empty());
+  if (!peer.empty()) json["peer"] = peer;
+  json["asked"] = names::shown(asked);
+  put_error(json, outcome ? nullptr : &outcome.error());
+  if (outcome) {
+    json["done"] = outcome->entries;
+    json["failed"] = outcome->failed;
+  }
+  return line(json);
+}
+
+}  // namespace sluice::audit

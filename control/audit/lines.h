@@ -1,0 +1,25 @@
+// What an auditor is told: who moved what, and who changed which names. Each a line of JSON.
+//
+// Pure. docs/OPERATING.md, "Audit log", has the keys; they are added to, and never change their meaning.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "control/names/words.h"
+#include "control/transfer/view.h"
+
+namespace sluice::audit {
+
+inline constexpr size_t kFilesTold = 100;  // of a session that has ended
+
+std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
+                          int64_t now_unix_ns);
+std::string session_ended(const transfer::View& view, int64_t now_unix_ns);
+// `peer` empty: asked for by an operator of this node. Also of what was refused.
+std::string names_changed(std::string_view peer, const names::Request& asked,
+                          const Result<names::Done>& outcome, int64_t now_unix_ns);
+
+}  // namespace sluice::audit
