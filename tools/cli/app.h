@@ -53,6 +53,7 @@ void add_run_command(CLI::App& app, Context& context);
 void add_session_views(CLI::App& session, Context& context);  // session events, session watch
 void add_session_commands(CLI::App& app, Context& context);
 void add_names_commands(CLI::App& app, Context& context);
+void add_receipt_command(CLI::App& app, Context& context);
 
 // `arguments` without the program's name. Returns the exit status (docs/OPERATING.md, "Exit codes").
 int run(const std::vector<std::string>& arguments, Environment& environment);

@@ -59,6 +59,7 @@ TEST(OperatingDocument, NamesEveryOptionOfEveryCommand) {
                                              {"session", "watch"},
                                              {"session", "events"},
                                              {"session", "cancel"},
+                                             {"receipt"},
                                              {"counters"},
                                              {"doctor"},
                                              {"ls"},
@@ -68,6 +69,7 @@ TEST(OperatingDocument, NamesEveryOptionOfEveryCommand) {
                                              {"rm"},
                                              {"node", "init"},
                                              {"node", "trust"},
+                                             {"node", "distrust"},
                                              {"node", "show"},
                                              {"node", "reference"}}) {
     std::ostringstream out, err;

@@ -1,0 +1,140 @@
+// sluice receipt: made for whoever wants to know, checked by whoever was given one.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <sstream>
+
+#include "tools/cli/app.h"
+#include "tools/cli/client.h"
+#include "tools/cli/format.h"
+#include "tools/cli/receipt.h"
+
+namespace sluice::cli {
+namespace {
+
+struct ReceiptFlags {
+  std::string what;  // a session, or with --check a file
+  bool check = false;
+  std::string signer;
+};
+
+Result<std::string> contents(std::istream& in, const std::string& name) {
+  std::string text(kReceiptBytesMax + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (in.bad() || text.size() > kReceiptBytesMax)
+    return Error{ErrorCode::kUsage, printable(name) + ": cannot be read, or is longer than a receipt can be"};
+  return text;
+}
+
+Result<std::string> text_at(const Environment& environment, const std::string& name) {
+  if (name == "-") return contents(environment.in, name);
+  std::ifstream file(environment.working_directory / name, std::ios::binary);
+  if (!file) return Error{ErrorCode::kUsage, printable(name) + ": cannot be opened; check the name"};
+  return contents(file, name);
+}
+
+// A fingerprint, or a certificate's file.
+Result<std::string> fingerprint(const Environment& environment, const std::string& given) {
+  constexpr size_t kDigits = 64;
+  if (given.size() == kDigits && given.find_first_not_of("0123456789abcdef") == std::string::npos)
+    return given;
+  const Result<std::string> pem = text_at(environment, given);
+  if (!pem) return pem.error();
+  return identity::fingerprint_of_pem(*pem);
+}
+
+// Who this is to the node here; empty: nobody knows, or there is no node.
+std::string known_as(const Context& context, const std::string& signer) {
+  const Result<std::filesystem::path> directory = context.existing_node_directory();
+  if (!directory) return "";
+  if (const auto self = identity::load(*directory); self && self->fingerprint == signer)
+    return "this node, " + self->name;
+  const auto peers = identity::load_peers(*directory);
+  if (!peers) return "";
+  for (const identity::Peer& peer : *peers) {
+    if (peer.fingerprint == signer) return "peer " + peer.name;
+  }
+  return "";
+}
+
+std::string receipt_text(const Json& statement, const std::string& who, const std::string& signer) {
+  const auto field = [&statement](const char* key) {
+    const Json value = statement.value(key, Json());
+    return printable(value.is_string() ? value.get<std::string>() : value.dump());
+  };
+  std::string text = fmt::format("good: signed by {} ({})\n", printable(who), signer);
+  for (const char* key : {"session", "direction", "peer", "started", "bytes", "names", "crc", "protection"})
+    text += fmt::format("{:<12} {}\n", key, field(key));
+  const Json files = statement.value("files", Json());
+  for (const Json& file : files.is_array() ? files : Json::array())
+    text += fmt::format("{:<12} {}\n", "file", printable(file.dump()));
+  return text;
+}
+
+Result<int> check_it(const Context& context, const ReceiptFlags& flags) {
+  const Result<std::string> text = text_at(context.environment, flags.what);
+  if (!text) return text.error();
+  const Result<CheckedReceipt> receipt = check_receipt(*text);
+  if (!receipt) return receipt.error();
+  std::string who;
+  if (flags.signer.empty()) {
+    who = known_as(context, receipt->signer);
+    if (who.empty())
+      return Error{ErrorCode::kPeerUntrusted,
+                   "the signature is good, and is of a key that nobody here knows: " + receipt->signer +
+                       "; compare it with what its owner tells you, then give it with --signer"};
+  } else {
+    const Result<std::string> wanted = fingerprint(context.environment, flags.signer);
+    if (!wanted) return wanted.error();
+    if (*wanted != receipt->signer)
+      return Error{ErrorCode::kPeerUntrusted,
+                   "the receipt was signed by " + receipt->signer + ", and not by --signer " + *wanted};
+    who = "--signer";
+  }
+  context.print({{"schema", "sluice.receipt_check.v1"},
+                 {"signer", receipt->signer},
+                 {"known_as", who},
+                 {"statement", receipt->statement}},
+                receipt_text(receipt->statement, who, receipt->signer));
+  return 0;
+}
+
+Result<int> make_it(const Context& context, const ReceiptFlags& flags) {
+  if (!flags.signer.empty()) return Error{ErrorCode::kUsage, "--signer: only with --check"};
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const auto session = (*client)->show(flags.what);
+  if (!session) return session.error();
+  const Result<Json> receipt = make_receipt(context.node_directory(), *session);
+  if (!receipt) return receipt.error();
+  context.environment.out << to_line(*receipt);
+  return 0;
+}
+
+}  // namespace
+
+void add_receipt_command(CLI::App& app, Context& context) {
+  const auto flags = std::make_shared<ReceiptFlags>();
+  CLI::App* command =
+      app.add_subcommand("receipt", "Print a signed statement of a session that has succeeded, or check one");
+  command
+      ->add_option("what", flags->what,
+                   "Session; with --check the file of a receipt, - for the standard input")
+      ->required()
+      ->type_name("ID|FILE");
+  command->add_flag("--check", flags->check, "Check a receipt; needs no node");
+  command->add_option("--signer", flags->signer, "With --check: who must have signed it")
+      ->type_name("FINGERPRINT|CERTIFICATE");
+  command->callback([&context, flags] {
+    context.action = [&context, flags] {
+      return flags->check ? check_it(context, *flags) : make_it(context, *flags);
+    };
+  });
+}
+
+}  // namespace sluice::cli
