@@ -1,8 +1,8 @@
 # What holds a session is provoked, cause by cause, and both nodes must name it.
 #
 # Two nodes over the path emulator, 1 Gbit/s unless the case says otherwise; the destination has little memory. `limit`:
-# --rate. `narrow`: a link of 100 Mbit/s with a queue of 20 ms. `loss`: 30 % at a fixed rate. `credit`: a path of 400 ms,
-# which takes more than the destination's memory. `write`, `read`: a file system at 10 MB/s (perf/lab/slow_disk.py) at the
+# --rate. `narrow`: a link of 100 Mbit/s with a queue of 20 ms. `loss`: 30 % at a fixed rate. `credit`: a path of 1 s,
+# which takes three times the destination's memory. `write`, `read`: a file system at 10 MB/s (perf/lab/slow_disk.py) at the
 # destination, at the source. `sender`, `receiver`: the core of that dataplane has much else to do. named: the part of the
 # runs in which both nodes named the cause.
 # SPDX-License-Identifier: Apache-2.0
@@ -61,7 +61,7 @@ def measure(nodes, disk, case, size):
         options = ["--mode", "fixed", "--rate", "200M"]
         source = f"memory:{48 << 20}"  # the rate yields down to a hundredth: more would take minutes
     elif case == "credit":
-        shape.update(rtt_ms=400, queue_bytes=queue_for(_WIRE_BPS, 400))
+        shape.update(rtt_ms=1000, queue_bytes=queue_for(_WIRE_BPS, 1000))
         options = ["--mode", "fixed", "--rate", "1G"]
         source = f"memory:{4 * size}"
     elif case == "write":
