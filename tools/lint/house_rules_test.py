@@ -214,6 +214,17 @@ def test_documents_name_no_missing_file(tree):
     ]
 
 
+def test_documents_name_no_missing_test(tree):
+    problems = tree(
+        house_rules.check_named_tests,
+        **{"docs/D.md": "`a/b_test.cc` `Is`, `IsNot`; `c_test.py` `test_it`\n", "a/b_test.cc": "TEST(A, Is) {}"},
+    )
+    assert problems == [
+        "docs/D.md:1: names the test IsNot, which is not in a/b_test.cc",
+        "docs/D.md:1: names the test test_it, which is not in c_test.py",
+    ]
+
+
 def test_comments_name_no_missing_path(tree):
     code = (
         "// docs/WIRE.md, docs/GONE.md; control/board/ (control/gone), control/{board,lost}/a.h.\n"
