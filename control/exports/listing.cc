@@ -154,7 +154,7 @@ void Listing::look_at_name() {
   }
   describe(entry, info);
   if (S_ISLNK(info.st_mode)) read_target(walk.fd(), walk.name().c_str(), shown(), entry);
-  if (asked_.digests && told && S_ISREG(info.st_mode))
+  if (asked_.digests && told && S_ISREG(info.st_mode) && !is_temporary_name(walk.name()))
     read_digest(walk.fd(), walk.name().c_str(), shown(), pulse_, entry);
   if (S_ISDIR(info.st_mode) && goes_deeper()) {
     const Exports::Root* root = exports_.root_of(joined(absolute_, walk.path()));
@@ -239,7 +239,7 @@ Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& 
     names::Entry entry;
     describe(entry, info);
     if (S_ISLNK(info.st_mode)) read_target(probe.get(), "", location->absolute, entry);
-    if (asked.digests && S_ISREG(info.st_mode)) {
+    if (asked.digests && S_ISREG(info.st_mode) && !is_temporary_name(last_component(name))) {
       const UniqueFd above = open_beneath(location->root->fd->get(), parent_of(name), O_RDONLY | O_DIRECTORY);
       read_digest(above.get(), last_component(name).c_str(), location->absolute, pulse, entry);
     }

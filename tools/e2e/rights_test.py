@@ -4,8 +4,8 @@ import pytest
 from harness import Node, find_binaries, wait_until
 from harness.system import free_ports
 from hostile import Stream
-from transfers import (CANCELLED, INCOMPATIBLE, MIB, OUTSIDE, UNTRUSTED, finish, forget, make_file, push, refused,
-                       start_slow, temporary_files)  # fmt: skip
+from transfers import (CANCELLED, INCOMPATIBLE, MIB, OUTSIDE, UNTRUSTED, ended_session, finish, forget, make_file, push,
+                       refused, start_slow, temporary_files)  # fmt: skip
 
 import peer
 
@@ -106,6 +106,27 @@ def test_a_session_belongs_to_its_peer(pair, third):
     inquiring.close()
     assert finish(process).returncode == 0
     forget(source, pair.b.export() / source.name)
+
+
+@pytest.mark.parametrize("way", ["send", "get"])
+def test_a_right_that_is_taken_away_ends_what_runs_when_control_comes_back(pair, way):
+    giver = pair.a if way == "send" else pair.b
+    source = make_file(giver, 24 * MIB, export="data" if way == "send" else "ours")
+    arguments = ("send", source, "b:ours/") if way == "send" else ("get", f"b:ours/{source.name}", pair.a.export())
+    process, session = start_slow(pair.a, *arguments)
+    pair.b.control.stop()
+    open_to = pair.b.export_peers["ours"]
+    pair.b.export_peers["ours"] = []
+    pair.b.write_configuration()
+    pair.b.start_control()
+    assert finish(process).returncode == OUTSIDE, process.stderr_text
+    assert ended_session(pair.b, session)["error_code"] == OUTSIDE
+    assert temporary_files(pair.a) + temporary_files(pair.b) == []
+    pair.b.control.stop()
+    pair.b.export_peers["ours"] = open_to
+    pair.b.write_configuration()
+    pair.b.start_control()
+    forget(source)
 
 
 def test_the_list_is_shown(pair):
