@@ -1,7 +1,7 @@
 # What holds a session is provoked, cause by cause, and both nodes must name it.
 #
 # Two nodes over the path emulator, 1 Gbit/s unless the case says otherwise; the destination has little memory. `limit`:
-# --rate. `narrow`: a link of 100 Mbit/s with a queue of 20 ms. `loss`: 30 % at a fixed rate. `credit`: a path of 1 s,
+# --rate. `narrow`: a link of 100 Mbit/s with a queue of 20 ms. `loss`: 30 % at a fixed rate. `credit`: a path of 800 ms,
 # which takes three times the destination's memory. `write`, `read`: a file system at 10 MB/s (perf/lab/slow_disk.py) at the
 # destination, at the source. `sender`, `receiver`: the core of that dataplane has much else to do. named: the part of the
 # runs in which both nodes named the cause.
@@ -33,7 +33,7 @@ def run(bench):
     settings = [{"case": case, "expected": cause} for case, cause in CAUSES.items()]
     size = bench.pick(48 << 20, 192 << 20)
     room = 4 * size
-    small = {"dataplane": {"memory_mib": 160}}
+    small = {"dataplane": {"memory_mib": 140}}
     with EmulatedNodes(bytes_needed=2 * room, settings_b=small) as nodes, SlowDisk(nodes.pair.base, room) as disk:
         for node in (nodes.a, nodes.b):
             node.add_export("slow", disk.folder / node.name)
@@ -61,7 +61,7 @@ def measure(nodes, disk, case, size):
         options = ["--mode", "fixed", "--rate", "200M"]
         source = f"memory:{48 << 20}"  # the rate yields down to a hundredth: more would take minutes
     elif case == "credit":
-        shape.update(rtt_ms=1000, queue_bytes=queue_for(_WIRE_BPS, 1000))
+        shape.update(rtt_ms=800, queue_bytes=queue_for(_WIRE_BPS, 800))
         options = ["--mode", "fixed", "--rate", "1G"]
         source = f"memory:{4 * size}"
     elif case == "write":
