@@ -13,6 +13,7 @@ using rate::Condition;
 
 // A worker that has something to do for so much of the time has none left: it polls in between.
 constexpr double kFull = 0.85;
+constexpr double kMostly = 0.5;  // of a worker that waited for nothing besides
 // A disk that is written or read for so much of the time is what is waited for, when something is.
 constexpr double kDiskBusy = 0.5;
 // What held it for less of the time than this does not explain its rate.
@@ -125,7 +126,8 @@ class Judge {
       return {
           .cause = Cause::kDestinationDisk, .share = s_.there->writing, .evidence = {write_line(*s_.there)}};
     }
-    if (s_.refused == 0) return {};
+    // It waited for nothing: what else took its time was its own work, or others who had its core.
+    if (s_.refused == 0) return s_.here.busy >= kMostly ? sender_cpu() : Verdict{};
     return {
         .cause = Cause::kNetwork,
         .share = share,

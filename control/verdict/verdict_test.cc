@@ -42,6 +42,14 @@ bool tells(const Verdict& verdict, std::string_view text) {
                      [text](const std::string& line) { return line.find(text) != std::string::npos; });
 }
 
+TEST(Verdict, ASenderThatWaitsForNothingIsHeldByItsOwnWorkOrByThoseWhoHaveItsCore) {
+  Sight sight = free_sight();
+  sight.here.busy = 0.6;
+  EXPECT_EQ(judge(sight).cause, Cause::kSenderCpu);
+  sight.here.busy = 0.4;
+  EXPECT_EQ(judge(sight).cause, Cause::kNone) << "it had time, and nothing says what for it did not use it";
+}
+
 TEST(Verdict, OfWhatNothingHoldsThereIsNone) {
   const Verdict verdict = judge(free_sight());
   EXPECT_EQ(verdict.cause, Cause::kNone);
