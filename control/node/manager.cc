@@ -254,10 +254,9 @@ void Manager::changed(runtime::TransferTask& task) {
   if (task.transfer().ended()) {
     transfer::View view = task.view();
     const ErrorCode code = view.error ? view.error->code : ErrorCode::kOk;
-    std::string line = audit::session_ended(view, control::unix_ns());
     if (remember(std::move(view))) {
       ++ended_by_code_[static_cast<size_t>(code)];
-      note(std::move(line));
+      note(audit::session_ended(ended_.back(), control::unix_ns()));
     }
   }
   if (task.over()) std::erase_if(tasks_, [&task](const Task& each) { return each.get() == &task; });

@@ -11,6 +11,7 @@
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
+#include "tools/cli/node_files.h"
 #include "tools/cli/receipt.h"
 
 namespace sluice::cli {
@@ -43,7 +44,7 @@ Result<std::string> fingerprint(const Environment& environment, const std::strin
   constexpr size_t kDigits = 64;
   if (given.size() == kDigits && given.find_first_not_of("0123456789abcdef") == std::string::npos)
     return given;
-  const Result<std::string> pem = text_at(environment, given);
+  const Result<std::string> pem = read_certificate((environment.working_directory / given).string());
   if (!pem) return pem.error();
   return identity::fingerprint_of_pem(*pem);
 }
