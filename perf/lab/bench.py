@@ -12,8 +12,9 @@ REPEATS, REPEATS_QUICK = 5, 3
 
 
 class Bench:
-    def __init__(self, quick=False, repeats=None, nodes=None, loss_percent=0.0, say=None):
+    def __init__(self, quick=False, repeats=None, nodes=None, loss_percent=0.0, only=(), say=None):
         self.quick = quick
+        self.only = [text.split() for text in only]
         self.repeats = repeats or (REPEATS_QUICK if quick else REPEATS)
         self.loss_percent = loss_percent
         self._real = nodes
@@ -51,7 +52,7 @@ class Bench:
         samples = [[] for _ in settings]
         out = set()
         for index, setting in enumerate(settings):
-            error = self._attempt(warm_up or measure, setting)[1]
+            error = self._left_out(setting) or self._attempt(warm_up or measure, setting)[1]
             if error:
                 out.add(index)
                 samples[index].append({"error": error})
@@ -66,6 +67,12 @@ class Bench:
                 self.say(f"round {number + 1} of {self.repeats}: {self.name_of(settings[index])}: "
                          f"{error or brief(sample)}")  # fmt: skip
         return samples
+
+    def _left_out(self, setting):
+        words = self.name_of(setting).split()
+        if not self.only or any(all(word in words for word in wanted) for wanted in self.only):
+            return None
+        return "left out: it has not the words of --only"
 
     @staticmethod
     def _attempt(measure, setting):

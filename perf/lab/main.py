@@ -29,6 +29,8 @@ def arguments(words):
     parser.add_argument("folder", nargs="?", type=pathlib.Path, metavar="DIR", help="report: the results (build/lab)")
     parser.add_argument("--quick", action="store_true", help="small sizes, 3 repeats, less than a minute")
     parser.add_argument("--repeat", type=_positive, metavar="N", help="runs of each setting (5; 3 with --quick)")
+    parser.add_argument("--only", action="append", default=[], metavar="WORDS",
+                        help="settings whose line has all these words (\"mode=adaptive buffer_ms=1.0\"); may be repeated")  # fmt: skip
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where the result goes (build/lab/NAME.json)")
     parser.add_argument("--plots", type=pathlib.Path, metavar="DIR", help="where plots go (build/lab/plots)")
     parser.add_argument("--no-plots", action="store_true", help="measure only; needs no matplotlib")
@@ -76,7 +78,7 @@ def measure(options):
     binaries = programs()
     packages.install([*experiment.PACKAGES, *([] if options.no_plots else plots.PACKAGES)])
     bench = Bench(quick=options.quick, repeats=options.repeat, nodes=options.node or None,
-                  loss_percent=options.loss)  # fmt: skip
+                  loss_percent=options.loss, only=options.only)  # fmt: skip
     result = {
         "experiment": options.name,
         "version": machine.version(binaries / "sluice"),
@@ -85,6 +87,8 @@ def measure(options):
         "quick": options.quick,
         "repeats": bench.repeats,
     }
+    if options.only:
+        result["only"] = options.only
     if options.loss:
         result["loss_percent"] = options.loss
     outcome = experiment.run(bench)

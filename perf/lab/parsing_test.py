@@ -137,6 +137,14 @@ def test_a_setting_that_fails_at_first_is_not_tried_again():
         bench.must_have_rows(rows[1:])
 
 
+def test_only_settings_with_all_the_words_run():
+    bench = Bench(repeats=2, only=["mode=a size=1", "size=3"], say=lambda _text: None)
+    settings = [{"mode": "a", "size": 1}, {"mode": "b", "size": 1}, {"mode": "a", "size": 12}, {"mode": "b", "size": 3}]
+    rows = bench.rows(settings, bench.interleave(settings, lambda _setting: {"goodput_gbps": 1.0}))
+    assert ["error" in row for row in rows] == [False, True, True, False]
+    assert "--only" in rows[1]["error"]
+
+
 def test_bytes_for_a_time():
     assert bytes_for({"goodput_gbps": 8.0}, 1.0) == 953 << 20
     assert bytes_for({"goodput_gbps": 0.001}, 0.001) == 1 << 20
