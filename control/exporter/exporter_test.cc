@@ -23,12 +23,15 @@ struct Bound {
   uint16_t port = 0;
 };
 
-// A socket of 127.0.0.1 whose port nobody else has, while it lives.
+// A port that nobody else gets while the socket lives. One that does not listen leaves the port to those who
+// may reuse it (SO_REUSEADDR), as the exporter does.
 Bound bind_any(bool listens) {
   Bound bound{.socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))};
   sockaddr_in address{.sin_family = AF_INET};
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(listens ? INADDR_LOOPBACK : INADDR_ANY);
   socklen_t size = sizeof address;
+  const int yes = 1;
+  EXPECT_EQ(::setsockopt(bound.socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
   EXPECT_EQ(::bind(bound.socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   EXPECT_TRUE(!listens || ::listen(bound.socket.get(), 1) == 0);
   EXPECT_EQ(::getsockname(bound.socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
@@ -57,11 +60,16 @@ std::string get(const std::string& path) {
 }
 
 TEST(FindAddress, KnowsWhatOnlyThisHostReaches) {
-  const uint16_t port = bind_any(false).port;
-  EXPECT_TRUE(find_address(at("127.0.0.1", port))->loopback);
-  EXPECT_TRUE(find_address(at("localhost", port))->loopback);
-  EXPECT_FALSE(find_address(at("0.0.0.0", port))->loopback);
-  EXPECT_EQ(find_address(at("127.0.0.2", port))->text, at("127.0.0.2", port));
+  const Bound kept = bind_any(false);
+  const auto look = [&](const char* host) {
+    const auto found = find_address(at(host, kept.port));
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? *found : ListenAddress{};
+  };
+  EXPECT_TRUE(look("127.0.0.1").loopback);
+  EXPECT_TRUE(look("localhost").loopback);
+  EXPECT_FALSE(look("0.0.0.0").loopback);
+  EXPECT_EQ(look("127.0.0.2").text, at("127.0.0.2", kept.port));
 }
 
 TEST(FindAddress, OfATakenPortSaysSoAndWhatToDo) {
@@ -87,7 +95,8 @@ TEST(Exporter, AnswersScrapesAndNothingElse) {
   asio::io_context io(1);
   auto work = asio::make_work_guard(io);
   std::thread loop([&] { io.run(); });
-  uint16_t port = bind_any(false).port;
+  const Bound kept = bind_any(false);
+  const uint16_t port = kept.port;
   config::Node node;
   node.metrics_listen = at("127.0.0.1", port);
   node.exports = {{.name = "data", .path = std::filesystem::temp_directory_path()}};
