@@ -14,7 +14,9 @@ namespace sluice::transfer {
 
 DestinationEnd::DestinationEnd(const Settings& settings, const Agreement& agreement,
                                const std::vector<catalog::File>& files)
-    : settings_(settings), agreement_(agreement), files_(settings, agreement.discard, files) {}
+    : settings_(settings),
+      agreement_(agreement),
+      files_(settings, agreement.discard, agreement.extent_bytes, files) {}
 
 Result<DestinationEnd> DestinationEnd::restore(const Settings& settings, const Agreement& agreement,
                                                const Saved& saved) {

@@ -20,7 +20,7 @@ class Receiving : public testing::Test {
       files.push_back({.name = "f" + std::to_string(i), .shown = "in/f", .size_bytes = content_.sizes[i]});
     }
     end_ = std::make_unique<DestinationEnd>(settings_, agreement_);
-    EXPECT_TRUE(*end_->files().take_offer(offer(), nullptr, kExtent));
+    EXPECT_TRUE(*end_->files().take_offer(offer(), nullptr));
     end_->prepare(out_);
     EXPECT_TRUE(end_->on(FilesCreated{files}, out_));
     while (!end_->files().prepared()) {

@@ -54,9 +54,9 @@ bool allowed(FilesPhase from, FilesPhase to) {
   return false;
 }
 
-DestinationFiles::DestinationFiles(const Settings& settings, bool discard,
+DestinationFiles::DestinationFiles(const Settings& settings, bool discard, uint32_t extent_bytes,
                                    const std::vector<catalog::File>& files)
-    : settings_(settings), discard_(discard) {
+    : settings_(settings), discard_(discard), extent_bytes_(extent_bytes) {
   for (const catalog::File& file : files) {
     catalog_.add(file);
     places_.push_back({});

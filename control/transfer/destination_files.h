@@ -44,12 +44,13 @@ class DestinationFiles {
     bool verify = false;
   };
 
-  // `files`: from the journal, or none yet.
-  DestinationFiles(const Settings& settings, bool discard, const std::vector<catalog::File>& files);
+  // `extent_bytes`: as the session was cut. `files`: from the journal, or none yet.
+  DestinationFiles(const Settings& settings, bool discard, uint32_t extent_bytes,
+                   const std::vector<catalog::File>& files);
 
   // A part of the offer. True once it was the last one, and the whole of it is right: then prepare(). The
   // first time an error means that nothing may be sent; later the offer must be the same as before.
-  Result<bool> take_offer(const TransferOffer& part, const Wish* wish, uint32_t extent_bytes);
+  Result<bool> take_offer(const TransferOffer& part, const Wish* wish);
   // Creates the files, or reopens those that are not held; then opens the first objects.
   void prepare(Effects& out);
   // As prepare(), for flows of an earlier life of this control: descriptors come from the dataplane.
@@ -104,7 +105,7 @@ class DestinationFiles {
     bool done = false;
   };
 
-  Status check(const TransferOffer& offer, uint32_t extent_bytes) const;
+  Status check(const TransferOffer& offer) const;
   Status check_asked_for(const Wish& wish) const;
   Status check_same() const;
   Status check_file(const OfferedFile& file, bool is_last) const;
@@ -119,6 +120,7 @@ class DestinationFiles {
 
   const Settings& settings_;
   bool discard_ = false;
+  const uint32_t extent_bytes_;
   Phase<FilesPhase> phase_{FilesPhase::kIdle};
   TransferOffer offer_;  // of this attempt, as far as it has come
   catalog::Catalog catalog_;
@@ -127,7 +129,6 @@ class DestinationFiles {
   bool adopting_ = false;
   bool halted_ = false;
   Pending pending_;
-  uint32_t extent_bytes_ = 0;
 };
 
 }  // namespace sluice::transfer

@@ -37,7 +37,7 @@ class Files : public testing::Test {
   Files() { settings_.open_objects_max = 4; }
 
   void known(size_t count, bool discard = false) {
-    files_ = std::make_unique<DestinationFiles>(settings_, discard, known_files(count));
+    files_ = std::make_unique<DestinationFiles>(settings_, discard, kExtent, known_files(count));
   }
   // The only thing that is asked for now.
   template <typename E>
@@ -58,7 +58,7 @@ class Files : public testing::Test {
   Settings settings_;
   Effects out_;
   std::unique_ptr<DestinationFiles> files_ =
-      std::make_unique<DestinationFiles>(settings_, false, known_files(0));
+      std::make_unique<DestinationFiles>(settings_, false, kExtent, known_files(0));
 };
 
 TEST(FilesPhases, FromEachOnlyTheseFollow) {
@@ -85,7 +85,7 @@ TEST(FilesPhases, FromEachOnlyTheseFollow) {
 }
 
 TEST_F(Files, AreCreatedAllAtOnceAndThenOpenedOneAfterTheOther) {
-  ASSERT_TRUE(*files_->take_offer(offer_of(3), nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(offer_of(3), nullptr));
   files_->prepare(out_);
   EXPECT_EQ(files_->phase(), P::kCreating);
   EXPECT_EQ(asked<CreateFiles>().files.size(), 3U);
@@ -112,7 +112,7 @@ TEST_F(Files, OnlyWhatWasAskedForIsTaken) {
     const selection::Selection all;
     const DestinationFiles::Wish wish{
         .paths = paths, .selection = all, .destination = "in/", .into_directory = true};
-    const Result<bool> taken = files_->take_offer(offer, &wish, kExtent);
+    const Result<bool> taken = files_->take_offer(offer, &wish);
     return taken ? ErrorCode::kOk : taken.error().code;
   };
   const ErrorCode refused = ErrorCode::kIncompatible;
@@ -134,10 +134,10 @@ TEST_F(Files, OnlyWhatWasAskedForIsTaken) {
 }
 
 TEST_F(Files, ThoseThatAreDiscardedAreNowhere) {
-  files_ = std::make_unique<DestinationFiles>(settings_, true, known_files(0));
+  files_ = std::make_unique<DestinationFiles>(settings_, true, kExtent, known_files(0));
   TransferOffer offer = offer_of(1);
   offer.destination = kNullDestination;
-  ASSERT_TRUE(*files_->take_offer(offer, nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(offer, nullptr));
   files_->prepare(out_);
   EXPECT_EQ(asked<OpenObject>().flags, board::kObjectWrite | board::kObjectDiscard);
   EXPECT_TRUE(files_->held(ObjectId(0)));
@@ -148,7 +148,7 @@ TEST_F(Files, OnlySoManyAreOpenAtATimeAndEachMakesRoomForOne) {
   files_->recover(out_);
   (void)asked<RecoverFiles>();
   ASSERT_TRUE(files_->on(FilesRecovered{Indexed<ObjectId, Recovered>(10, Recovered::kHeld)}, out_));
-  ASSERT_TRUE(*files_->take_offer(offer_of(10), nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(offer_of(10), nullptr));
   files_->prepare(out_);
   uint32_t opened = 0;
   while (!files_->prepared()) {
@@ -179,7 +179,7 @@ TEST_F(Files, HolesAreWholeExtentsInOrderAndOfPlainFiles) {
       offer.files[0].members = members;
       offer.files[0].name.clear();
     }
-    const Result<bool> result = files_->take_offer(offer, nullptr, kExtent);
+    const Result<bool> result = files_->take_offer(offer, nullptr);
     return result ? ErrorCode::kOk : result.error().code;
   };
   constexpr uint64_t kSize = 10 * kExtent + 5;
@@ -207,14 +207,13 @@ TEST_F(Files, NobodyOffersMoreHolesThanThereMayBe) {
     return part;
   };
   constexpr uint32_t kParts = catalog::kHolesOfAllMax / catalog::kHolesMax;
-  for (uint32_t i = 0; i < kParts; ++i) ASSERT_TRUE(files_->take_offer(offered(i, true), nullptr, kExtent));
-  EXPECT_EQ(files_->take_offer(offered(kParts, false), nullptr, kExtent).error().code,
-            ErrorCode::kIncompatible);
+  for (uint32_t i = 0; i < kParts; ++i) ASSERT_TRUE(files_->take_offer(offered(i, true), nullptr));
+  EXPECT_EQ(files_->take_offer(offered(kParts, false), nullptr).error().code, ErrorCode::kIncompatible);
 }
 
 TEST_F(Files, ThatWereNotHeldAreOpenedAgainOrBeginAnew) {
   known(2);
-  ASSERT_TRUE(*files_->take_offer(offer_of(2), nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(offer_of(2), nullptr));
   files_->prepare(out_);
   EXPECT_EQ(asked<ReopenFile>().object, ObjectId(0));
   ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(0), .found = true}, out_));
@@ -245,7 +244,9 @@ TEST_F(Files, OfAnEarlierLifeAreFetchedFromTheDataplane) {
   ASSERT_TRUE(files_->on(ObjectFetched{.object = ObjectId(1), .found = false}, out_));
   (void)asked<ReopenFile>();
   ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(1), .found = true}, out_));
-  EXPECT_EQ(asked<OpenObject>().object, ObjectId(1));
+  const OpenObject open = asked<OpenObject>();
+  EXPECT_EQ(open.object, ObjectId(1));
+  EXPECT_EQ(open.extent_bytes, kExtent) << "no offer says how it was cut";
 }
 
 // The former control died before it closed them: their places are those of the fifth and the sixth.
@@ -287,7 +288,7 @@ TEST_F(Files, ThatBeginAnewAreNotWrittenByWhatAnEarlierLifeHadOpen) {
       << "with other flows";
   files_->attempt_over();
   (void)out_.drain();
-  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr));
   files_->prepare(out_);
   (void)asked<ReopenFile>();
   ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(0), .found = false}, out_));
@@ -301,19 +302,19 @@ TEST_F(Files, ThatAreDoneNeedNothing) {
   EXPECT_FALSE(files_->recovered());
   ASSERT_TRUE(files_->on(FilesRecovered{{Recovered::kNamed, Recovered::kHeld, Recovered::kNamed}}, out_));
   EXPECT_EQ(files_->catalog().file(catalog::FileId(0)).state, catalog::FileState::kDone);
-  ASSERT_TRUE(*files_->take_offer(offer_of(3), nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(offer_of(3), nullptr));
   files_->prepare(out_);
   EXPECT_EQ(asked<OpenObject>().object, ObjectId(1));
 }
 
 TEST_F(Files, AnErrorOfEachStepIsToldAndTheNextAttemptBeginsAnew) {
   const Error error{ErrorCode::kStorage, "bad"};
-  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr));
   files_->prepare(out_);
   EXPECT_EQ(files_->on(FilesCreated{error}, out_).error().code, ErrorCode::kStorage);
   files_->attempt_over();
   EXPECT_FALSE(files_->agreed());
-  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr));
   files_->prepare(out_);
   (void)out_.drain();
   ASSERT_TRUE(files_->on(FilesCreated{known_files(1)}, out_));
@@ -322,7 +323,7 @@ TEST_F(Files, AnErrorOfEachStepIsToldAndTheNextAttemptBeginsAnew) {
   files_->released();
   (void)out_.drain();
   for (const bool recreated : {false, true}) {
-    ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr, kExtent));
+    ASSERT_TRUE(*files_->take_offer(offer_of(1), nullptr));
     files_->prepare(out_);
     (void)asked<ReopenFile>();
     if (recreated) {
@@ -340,33 +341,32 @@ TEST_F(Files, AnErrorOfEachStepIsToldAndTheNextAttemptBeginsAnew) {
 
 TEST_F(Files, AreAgreedUponOnceAndOfferedAgainAsTheyWere) {
   known(2);
-  EXPECT_TRUE(files_->take_offer(offer_of(2), nullptr, kExtent));
+  EXPECT_TRUE(files_->take_offer(offer_of(2), nullptr));
   files_->attempt_over();
-  EXPECT_EQ(files_->take_offer(offer_of(3), nullptr, kExtent).error().code, ErrorCode::kIntegrity);
+  EXPECT_EQ(files_->take_offer(offer_of(3), nullptr).error().code, ErrorCode::kIntegrity);
   files_->attempt_over();
   TransferOffer part = offer_of(1);
   part.more = true;
-  EXPECT_FALSE(*files_->take_offer(part, nullptr, kExtent));
+  EXPECT_FALSE(*files_->take_offer(part, nullptr));
   files_->attempt_over();
-  EXPECT_TRUE(*files_->take_offer(offer_of(2), nullptr, kExtent))
-      << "parts of an attempt that is over are gone";
+  EXPECT_TRUE(*files_->take_offer(offer_of(2), nullptr)) << "parts of an attempt that is over are gone";
 }
 
 TEST_F(Files, AreAsManyAsATransferMayHaveAndNoMore) {
-  EXPECT_TRUE(*files_->take_offer(offer_of(catalog::kFilesMax), nullptr, kExtent));
+  EXPECT_TRUE(*files_->take_offer(offer_of(catalog::kFilesMax), nullptr));
   files_->attempt_over();
-  EXPECT_EQ(files_->take_offer(offer_of(catalog::kFilesMax + 1), nullptr, kExtent).error().code,
+  EXPECT_EQ(files_->take_offer(offer_of(catalog::kFilesMax + 1), nullptr).error().code,
             ErrorCode::kIncompatible);
 }
 
 TEST_F(Files, SeveralNeedADirectoryAndADestination) {
   TransferOffer offer = offer_of(2);
   offer.into_directory = false;
-  EXPECT_EQ(files_->take_offer(offer, nullptr, kExtent).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(files_->take_offer(offer, nullptr).error().code, ErrorCode::kUsage);
   files_->attempt_over();
   offer.into_directory = true;
   offer.destination.clear();
-  EXPECT_EQ(files_->take_offer(offer, nullptr, kExtent).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(files_->take_offer(offer, nullptr).error().code, ErrorCode::kUsage);
 }
 
 }  // namespace

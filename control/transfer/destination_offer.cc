@@ -33,9 +33,7 @@ bool good_holes(const OfferedFile& file, uint32_t extent_bytes) {
 
 }  // namespace
 
-Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish* wish,
-                                          uint32_t extent_bytes) {
-  extent_bytes_ = extent_bytes;
+Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish* wish) {
   if (phase_ == FilesPhase::kIdle) {
     offer_ = {.destination = part.destination,
               .into_directory = part.into_directory,
@@ -60,7 +58,7 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
     offer_.verify = wish->verify;
     if (Status status = check_asked_for(*wish); !status) return status.error();
   }
-  if (Status status = check(offer_, extent_bytes); !status) return status.error();
+  if (Status status = check(offer_); !status) return status.error();
   if (agreed()) {
     if (Status status = check_same(); !status) return status.error();
     // Should an unfinished file be gone, it is made with these.
@@ -70,7 +68,7 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
   return true;
 }
 
-Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes) const {
+Status DestinationFiles::check(const TransferOffer& offer) const {
   const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
   if (offer.files.empty()) return bad("the peer offers no file");
   if (offer.destination.empty()) return Error{ErrorCode::kUsage, "no destination given"};
@@ -87,7 +85,7 @@ Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes
       return bad(fmt::format("the peer's offer of file {} is wrong", i));
     }
     if (Status status = check_file(file, i + 1 == offer.files.size()); !status) return status;
-    if (!good_holes(file, extent_bytes) || (holes += file.holes.size()) > catalog::kHolesOfAllMax)
+    if (!good_holes(file, extent_bytes_) || (holes += file.holes.size()) > catalog::kHolesOfAllMax)
       return bad(fmt::format("the peer offers {} with holes that cannot be", base::printable(file.name)));
     if (of_tree(file) && !offer.into_directory)
       return Error{ErrorCode::kUsage, fmt::format("{}: a tree needs a directory", offer.destination)};
@@ -95,11 +93,11 @@ Status DestinationFiles::check(const TransferOffer& offer, uint32_t extent_bytes
       return bad(fmt::format("the peer offers two files with the name \"{}\"", file.name));
     }
   }
-  if (total / extent_bytes > kExtentsMax) {
+  if (total / extent_bytes_ > kExtentsMax) {
     return Error{
         ErrorCode::kResources,
         fmt::format("{} bytes in extents of {} are too many for one session: raise dataplane.extent_bytes",
-                    total, extent_bytes)};
+                    total, extent_bytes_)};
   }
   return {};
 }

@@ -27,10 +27,10 @@ class Packs : public testing::Test {
  protected:
   Result<bool> take(const TransferOffer& offer, const std::vector<std::string>& paths = {},
                     const selection::Selection& selection = {}) {
-    files_ = std::make_unique<DestinationFiles>(settings_, false, std::vector<catalog::File>());
+    files_ = std::make_unique<DestinationFiles>(settings_, false, kExtent, std::vector<catalog::File>());
     const DestinationFiles::Wish wish{
         .paths = paths, .selection = selection, .destination = "in/", .into_directory = true};
-    return files_->take_offer(offer, paths.empty() ? nullptr : &wish, kExtent);
+    return files_->take_offer(offer, paths.empty() ? nullptr : &wish);
   }
   ErrorCode code(const TransferOffer& offer, const std::vector<std::string>& paths = {},
                  const selection::Selection& selection = {}) {
@@ -187,14 +187,14 @@ TEST_F(Packs, AnotherPackThanTheSessionBeganWithIsRefused) {
   ASSERT_TRUE(files_->on(FilesCreated{std::get<CreateFiles>(effects.at(0)).files}, out_));
   EXPECT_EQ(open_all(), 4U);
   files_->attempt_over();
-  EXPECT_TRUE(*files_->take_offer(tree(), nullptr, kExtent));
+  EXPECT_TRUE(*files_->take_offer(tree(), nullptr));
   files_->attempt_over();
   for (const std::function<void(OfferedFile&)>& change : std::vector<std::function<void(OfferedFile&)>>{
            [](OfferedFile& file) { file.members = 4; }, [](OfferedFile& file) { file.size_bytes = 101; },
            [](OfferedFile& file) { file = {.number = 1, .name = "x", .size_bytes = 100}; }}) {
     TransferOffer other = tree();
     change(other.files[1]);
-    EXPECT_EQ(files_->take_offer(other, nullptr, kExtent).error().code, ErrorCode::kIntegrity);
+    EXPECT_EQ(files_->take_offer(other, nullptr).error().code, ErrorCode::kIntegrity);
     files_->attempt_over();
   }
 }
@@ -233,12 +233,12 @@ TEST_F(Packs, OneWhoseMemoryIsGoneBeginsAnew) {
   std::vector<catalog::File> known = std::get<CreateFiles>(effects.at(0)).files;
   known[0].state = catalog::FileState::kDone;
   known[1].state = catalog::FileState::kFinishing;
-  files_ = std::make_unique<DestinationFiles>(settings_, false, known);
+  files_ = std::make_unique<DestinationFiles>(settings_, false, kExtent, known);
   files_->recover(out_);
   (void)out_.drain();
   ASSERT_TRUE(files_->on(
       FilesRecovered{{Recovered::kNamed, Recovered::kAway, Recovered::kHeld, Recovered::kAway}}, out_));
-  ASSERT_TRUE(*files_->take_offer(tree(), nullptr, kExtent));
+  ASSERT_TRUE(*files_->take_offer(tree(), nullptr));
   files_->prepare(out_);
   for (const ObjectId object : {ObjectId(1), ObjectId(3)}) {
     EXPECT_EQ(asked<ReopenFile>(), std::vector{object});

@@ -339,8 +339,7 @@ Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effect
                                         .overwrite = job.request->options.overwrite,
                                         .verify = job.request->options.verify});
   }
-  const Result<bool> whole =
-      job.destination()->files().take_offer(offer, wish ? &*wish : nullptr, job.terms->extent_bytes);
+  const Result<bool> whole = job.destination()->files().take_offer(offer, wish ? &*wish : nullptr);
   if (!whole) return whole.error();
   if (!*whole) return {};
   enter(P::kFiles, now_ns);
