@@ -79,6 +79,7 @@ int run(const std::vector<std::string>& arguments, Environment& environment) {
   add_run_command(app, context);
   add_session_commands(app, context);
   add_receipt_command(app, context);
+  add_bench_command(app, context);
   add_names_commands(app, context);
   add_node_commands(app, context);
   add_doctor_command(app, context);

@@ -46,6 +46,7 @@ struct Context {
   void print(const Json& object, const std::string& text) const;
 };
 
+void add_bench_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
 void add_node_commands(CLI::App& app, Context& context);
 void add_transfer_commands(CLI::App& app, Context& context);
