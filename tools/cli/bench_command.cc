@@ -336,17 +336,7 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
   command.add_option("-b,--bitrate,--rate", transfer.rate, "Limit in bit/s, such as 10G")->type_name("RATE");
   command.add_option("-l,--length,--chunk-bytes", transfer.chunk_bytes, "Payload of one datagram")
       ->type_name("N");
-  command.add_option("--mode", transfer.mode, "How the rate is found (docs/RATE.md)")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"adaptive", "fixed", "cubic"}));
-  command.add_option("--crc", transfer.crc, "Kind of checksum")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
-  command.add_option("--protection", transfer.protection, "What data are under; no less than the node's own")
-      ->type_name("P")
-      ->check(CLI::IsMember({"aes-128-gcm", "aes-256-gcm", "crc"}));
-  auto* ip4 = command.add_flag("-4,--ipv4", transfer.ip4, "Send the data over IPv4");
-  command.add_flag("-6,--ipv6", transfer.ip6, "Send the data over IPv6")->excludes(ip4);
+  add_data_flags(command, transfer);
 }
 
 }  // namespace

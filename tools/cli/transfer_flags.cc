@@ -53,13 +53,24 @@ void add_rules(CLI::App& command, TransferFlags& flags) {
 
 }  // namespace
 
+void add_data_flags(CLI::App& command, TransferFlags& flags) {
+  command.add_option("--mode", flags.mode, "How the rate is found (docs/RATE.md)")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"adaptive", "fixed", "cubic"}));
+  command.add_option("--crc", flags.crc, "Kind of checksum; none only into null:")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
+  command.add_option("--protection", flags.protection, "What data are under; no less than the node's own")
+      ->type_name("P")
+      ->check(CLI::IsMember({"aes-128-gcm", "aes-256-gcm", "crc"}));
+  auto* ip4 = command.add_flag("-4,--ipv4", flags.ip4, "Send the data over IPv4");
+  command.add_flag("-6,--ipv6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
+}
+
 void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--lanes", flags.lanes, "UDP flows side by side")->type_name("N");
   command.add_option("--rate", flags.rate, "Limit of the session in bit/s, such as 10G or 800M")
       ->type_name("RATE");
-  command.add_option("--mode", flags.mode, "How the rate is found (docs/RATE.md)")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"adaptive", "fixed", "cubic"}));
   command.add_option("--min-rate", flags.min_rate, "Fail if it is slower than this for a minute")
       ->type_name("RATE");
   command
@@ -77,12 +88,6 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
                   "Percentage of datagrams that the path loses, however little is sent")
       ->type_name("PERCENT")
       ->check(CLI::Range(0.0, 95.0));
-  command.add_option("--crc", flags.crc, "Kind of checksum; none only into null:")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
-  command.add_option("--protection", flags.protection, "What data are under; no less than the node's own")
-      ->type_name("P")
-      ->check(CLI::IsMember({"aes-128-gcm", "aes-256-gcm", "crc"}));
   command
       .add_option("--chunk-bytes", flags.chunk_bytes,
                   "Payload of one datagram; auto: whatever brings most under the path's loss")
@@ -99,8 +104,7 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_flag("--checksum", flags.checksum,
                    "With --sync: files are the same if what they hold is; all are read, at both nodes");
   command.add_flag("--literal", flags.literal, "Wildcards in what is fetched mean themselves");
-  auto* ip4 = command.add_flag("-4,--ipv4", flags.ip4, "Send the data over IPv4");
-  command.add_flag("-6,--ipv6", flags.ip6, "Send the data over IPv6")->excludes(ip4);
+  add_data_flags(command, flags);
 }
 
 namespace {

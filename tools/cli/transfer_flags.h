@@ -50,6 +50,8 @@ struct TransferFlags {
   bool quiet = false;
 };
 
+// How data go, whatever they are: --mode, --crc, --protection, -4, -6.
+void add_data_flags(CLI::App& command, TransferFlags& flags);
 // All but `paths`, `detach` and `quiet`.
 void add_flags(CLI::App& command, TransferFlags& flags);
 
