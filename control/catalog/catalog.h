@@ -60,6 +60,14 @@ enum class FileKind : uint8_t {
 };
 inline constexpr uint8_t kFileKinds = 3;
 
+// How far the list of a transfer's files had come with a file: data may move while a tree is still read.
+enum class ListState : uint8_t {
+  kWhole,    // it was whole before anything moved
+  kGrowing,  // more may follow
+  kEnded,    // it grew while data moved; this is the last
+};
+inline constexpr uint8_t kListStates = 3;
+
 // What a pack has besides.
 struct Pack {
   uint32_t members = 0;
@@ -86,6 +94,7 @@ struct File {
   bool suspect = false;
   bool verify = false;  // destination: read again, too, because an operator asked for that
   FileKind kind = FileKind::kFile;
+  ListState list = ListState::kWhole;
   Pack pack;
   Shortfall missing;  // of its names, at the destination
   // Runs of zeros that take no room on the disk, in order. Source: as they were when it was opened, at first
@@ -115,7 +124,7 @@ bool good_holes(const std::vector<base::Range>& holes, uint64_t size_bytes, uint
 
 class Catalog {
  public:
-  // The file becomes an object of its own.
+  // The file becomes an object of its own. Its `list` is that of the catalog from then on.
   FileId add(File file);
 
   size_t file_count() const { return files_.size(); }
@@ -125,7 +134,7 @@ class Catalog {
   bool packed(ObjectId object) const { return files_of(object).front().packed(); }
   // At a time, where a transfer without packs may have so many.
   uint32_t open_at_most(uint32_t objects) const {
-    return has_packs_ ? std::min(objects, kOpenWithPacksMax) : objects;
+    return has_packs_ || grew() ? std::min(objects, kOpenWithPacksMax) : objects;
   }
   uint64_t names() const { return names_; }  // files, and what is in packs
   uint32_t objects_failed() const {
@@ -133,7 +142,14 @@ class Catalog {
     return static_cast<uint32_t>(std::count_if(files_.begin(), files_.end(), failed));
   }
   // Where there is more than one name, one that fails does not end the transfer.
-  bool may_fail_in_part() const { return names_ > 1; }
+  bool may_fail_in_part() const { return names_ > 1 || grew(); }
+  // The list of files: that of the last of them tells. What follows from its having grown holds for ever.
+  ListState list() const { return files_.empty() ? ListState::kWhole : (files_.end() - 1)->list; }
+  bool growing() const { return list() == ListState::kGrowing; }
+  bool grew() const { return list() != ListState::kWhole; }
+  void set_list(ListState state) {
+    if (!files_.empty()) (files_.end() - 1)->list = state;
+  }
   const Object& object(ObjectId object) const { return objects_[object]; }
   const File& file(FileId file) const { return files_[file]; }
   File& file(FileId file) { return files_[file]; }

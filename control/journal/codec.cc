@@ -35,6 +35,7 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_reach(static_cast<uint32_t>(from.reach));
   to->set_chunk_auto(from.chunk_auto);
   to->set_protection(static_cast<uint32_t>(from.protection));
+  to->set_growing_offer(from.growing_offer);
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {
@@ -109,6 +110,7 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   to.chunk_auto = from.chunk_auto();
   to.reach = static_cast<board::Reach>(from.reach());
   to.protection = static_cast<wire::Protection>(from.protection());
+  to.growing_offer = from.growing_offer();
   return to;
 }
 
@@ -269,6 +271,7 @@ std::string encode(const catalog::File& file) {
   to.set_suspect(file.suspect);
   to.set_verify(file.verify);
   to.set_kind(static_cast<uint32_t>(file.kind));
+  to.set_list_state(static_cast<uint32_t>(file.list));
   to.set_members(file.pack.members);
   if (file.pack.list) to.set_list(*file.pack.list);
   to.set_failed(file.missing.failed);
@@ -319,7 +322,7 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
 std::optional<catalog::File> decode_file(const std::string& bytes) {
   FileRecord from;
   if (!from.ParseFromString(bytes) || !FileRecord::State_IsValid(from.state())) return std::nullopt;
-  if (from.kind() >= catalog::kFileKinds) return std::nullopt;
+  if (from.kind() >= catalog::kFileKinds || from.list_state() >= catalog::kListStates) return std::nullopt;
   catalog::Pack pack{.members = from.members(), .list = nullptr};
   catalog::Shortfall missing{
       .failed = from.failed(), .left_out = from.left_out(), .names = peer::failures_of(from)};
@@ -342,6 +345,7 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .suspect = from.suspect(),
                        .verify = from.verify(),
                        .kind = static_cast<catalog::FileKind>(from.kind()),
+                       .list = static_cast<catalog::ListState>(from.list_state()),
                        .pack = std::move(pack),
                        .missing = std::move(missing),
                        .holes = peer::ranges_of(from.holes())};

@@ -13,7 +13,7 @@ namespace sluice::fields {
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::FailedName> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<18> {};
+template <> struct Count<catalog::File> : Fields<19> {};
 template <> struct Count<base::Range> : Fields<2> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<catalog::Pack> : Fields<2> {};
@@ -21,7 +21,7 @@ template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
 template <> struct Count<selection::Selection> : Fields<2> {};
-template <> struct Count<transfer::Agreement> : Fields<17> {};
+template <> struct Count<transfer::Agreement> : Fields<18> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
 template <> struct Count<transfer::Options> : Fields<14> {};
@@ -54,7 +54,8 @@ inline transfer::Agreement sample_agreement() {
           .expected_loss_ppm = 20'000,
           .chunk_reason = rate::SizeReason::kPath,
           .chunk_auto = true,
-          .protection = wire::Protection::kAes256Gcm};
+          .protection = wire::Protection::kAes256Gcm,
+          .growing_offer = true};
 }
 
 inline transfer::Request sample_request() {
@@ -137,6 +138,7 @@ inline catalog::File sample_file(const std::string& name) {
           .suspect = true,
           .verify = true,
           .kind = catalog::FileKind::kLastPack,
+          .list = catalog::ListState::kEnded,
           .pack = {.members = 1000, .list = std::make_shared<const std::string>("\xff\0list", 6)},
           .missing = {.failed = 7,
                       .left_out = 5,

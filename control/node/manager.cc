@@ -62,6 +62,28 @@ uint64_t bytes_of(const runtime::OpenSources& sources) {
   return bytes;
 }
 
+// What is to have a deadline is judged by its size: then all of it is looked for first.
+asio::awaitable<Result<runtime::OpenSources>> open_sources(std::shared_ptr<runtime::Services> services,
+                                                           const Wishes& wishes, transfer::Options options) {
+  auto exports = std::make_shared<const exports::Exports>(services->exports.for_peer(wishes.peer));
+  if (options.deadline_unix_ns != 0) {
+    auto open = [exports, paths = wishes.sources, selection = wishes.selection] {
+      return runtime::open_sources(*exports, paths, selection);
+    };
+    co_return co_await services->lists_pool.wait_for(std::move(open));
+  }
+  const auto list = std::make_shared<runtime::ListReader>(
+      services->io, services->lists_pool,
+      runtime::ListReader::What{
+          .exports = exports, .paths = wishes.sources, .selection = wishes.selection, .known = {}});
+  Result<runtime::ListReader::Part> part = co_await runtime::ListReader::next_of(services->io, list);
+  if (!part) co_return part.error();
+  if (part->ended) co_return std::move(part->found);
+  part->found.files.back().list = catalog::ListState::kGrowing;
+  part->found.rest = list;
+  co_return std::move(part->found);
+}
+
 Status check_wishes(transfer::Role role, const Wishes& wishes) {
   const bool sends = role == transfer::Role::kSource;
   if (wishes.destination.empty())
@@ -152,10 +174,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
     wishes.sources.front() += '/';
   runtime::OpenSources sources;
   if (role == transfer::Role::kSource) {
-    auto open = [services, peer = wishes.peer, paths = wishes.sources, selection = wishes.selection] {
-      return runtime::open_sources(services->exports.for_peer(peer), paths, selection);
-    };
-    Result<runtime::OpenSources> opened = co_await services->pool.wait_for(std::move(open));
+    Result<runtime::OpenSources> opened = co_await open_sources(services, wishes, *options);
     if (!opened) co_return opened.error();
     sources = std::move(*opened);
   }
@@ -165,7 +184,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
                             .source_paths = std::move(wishes.sources),
                             .selection = std::move(wishes.selection),
                             .destination = std::move(wishes.destination),
-                            .source_bytes = bytes_of(sources)};
+                            .source_bytes = sources.rest ? 0 : bytes_of(sources)};
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
   const Task task = begin_now(role, std::move(wishes.peer), std::move(request), std::move(sources));
   // Whoever was told its id finds it after the death of anything.

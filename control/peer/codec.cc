@@ -57,6 +57,7 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   to->set_rate_mode(static_cast<RateMode>(m.rate_mode));
   to->set_expected_loss_ppm(m.expected_loss_ppm);
   to->set_learn_address(m.learn_address);
+  to->set_growing_offer(m.growing_offer);
   to->set_protection(static_cast<Protection>(m.protection));
 }
 
@@ -73,6 +74,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
   to->set_data_ip(m.data_ip);
   for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
   to->set_learns_address(m.learns_address);
+  to->set_growing_offer(m.growing_offer);
   to->set_protection(static_cast<Protection>(m.protection));
 }
 
@@ -100,6 +102,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
   to->set_overwrite(m.overwrite);
   to->set_verify(m.verify);
   to->set_more(m.more);
+  to->set_growing(m.growing);
 }
 
 void put(const transfer::TransferReady& m, PeerMessage* wire) {
@@ -107,6 +110,8 @@ void put(const transfer::TransferReady& m, PeerMessage* wire) {
   for (const uint64_t id : m.flow_ids) to->add_flow_ids(id);
   for (const uint32_t credit : m.credit_extents) to->add_credit_extents(credit);
   for (const std::string& path : m.final_paths) to->add_final_paths(path);
+  to->set_objects(m.objects);
+  to->set_growing(m.growing);
 }
 
 void put(const transfer::ObjectState& m, PeerMessage* wire) {
@@ -204,7 +209,8 @@ transfer::Specification take(const Specification& m) {
           .rate_mode = static_cast<rate::Mode>(std::min(static_cast<uint32_t>(m.rate_mode()), 255U)),
           .expected_loss_ppm = m.expected_loss_ppm(),
           .learn_address = m.learn_address(),
-          .protection = static_cast<uint32_t>(m.protection())};
+          .protection = static_cast<uint32_t>(m.protection()),
+          .growing_offer = m.growing_offer()};
 }
 
 transfer::SpecificationSet take(const SpecificationSet& m) {
@@ -219,7 +225,8 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
           .data_ip = m.data_ip(),
           .udp_ports = list_of(m.udp_ports()),
           .learns_address = m.learns_address(),
-          .protection = static_cast<uint32_t>(m.protection())};
+          .protection = static_cast<uint32_t>(m.protection()),
+          .growing_offer = m.growing_offer()};
 }
 
 transfer::TransferRequest take(const TransferRequest& m) {
@@ -231,7 +238,8 @@ transfer::TransferOffer take(const TransferOffer& m) {
                                 .into_directory = m.destination_is_directory(),
                                 .overwrite = m.overwrite(),
                                 .verify = m.verify(),
-                                .more = m.more()};
+                                .more = m.more(),
+                                .growing = m.growing()};
   for (const File& file : m.files()) {
     offer.files.push_back(
         {.number = file.object(),
@@ -250,7 +258,9 @@ transfer::TransferOffer take(const TransferOffer& m) {
 transfer::TransferReady take(const TransferReady& m) {
   return {.flow_ids = list_of(m.flow_ids()),
           .credit_extents = list_of(m.credit_extents()),
-          .final_paths = list_of(m.final_paths())};
+          .final_paths = list_of(m.final_paths()),
+          .objects = m.objects(),
+          .growing = m.growing()};
 }
 
 transfer::ObjectState take(const ObjectState& m) {

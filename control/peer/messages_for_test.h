@@ -32,10 +32,10 @@ template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
-template <> struct Count<transfer::Specification> : Fields<20> {};
-template <> struct Count<transfer::SpecificationSet> : Fields<12> {};
-template <> struct Count<transfer::TransferOffer> : Fields<6> {};
-template <> struct Count<transfer::TransferReady> : Fields<3> {};
+template <> struct Count<transfer::Specification> : Fields<21> {};
+template <> struct Count<transfer::SpecificationSet> : Fields<13> {};
+template <> struct Count<transfer::TransferOffer> : Fields<7> {};
+template <> struct Count<transfer::TransferReady> : Fields<5> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
 // clang-format on
 
@@ -88,7 +88,8 @@ inline std::vector<Message> sample_messages() {
                     .rate_mode = rate::Mode::kCubic,
                     .expected_loss_ppm = 10'000,
                     .learn_address = true,
-                    .protection = 2},
+                    .protection = 2,
+                    .growing_offer = true},
       SpecificationSet{.lanes = 2,
                        .chunk_bytes = 8192,
                        .chunk_reason = rate::SizeReason::kPath,
@@ -100,7 +101,8 @@ inline std::vector<Message> sample_messages() {
                        .data_ip = ip6,
                        .udp_ports = {47002, 47003},
                        .learns_address = true,
-                       .protection = 1},
+                       .protection = 1,
+                       .growing_offer = true},
       TransferRequest{
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*\xff"}, {.include = true, .pattern = "b/"}},
@@ -117,9 +119,13 @@ inline std::vector<Message> sample_messages() {
                     .into_directory = true,
                     .overwrite = true,
                     .verify = true,
-                    .more = true},
-      TransferReady{
-          .flow_ids = {5, 1ULL << 63}, .credit_extents = {16, 2}, .final_paths = {"/incoming/a", "/b"}},
+                    .more = true,
+                    .growing = true},
+      TransferReady{.flow_ids = {5, 1ULL << 63},
+                    .credit_extents = {16, 2},
+                    .final_paths = {"/incoming/a", "/b"},
+                    .objects = 4096,
+                    .growing = true},
       ObjectState{.object = ObjectId(3), .held = ranges, .done = true, .digest = ~0ULL, .end = true},
       PartitionSent{.object = ObjectId(~0U), .range = ranges[0], .lane = LaneId(15)},
       PartitionDone{.object = ObjectId(1), .ranges = ranges},

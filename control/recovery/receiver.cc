@@ -12,13 +12,15 @@ constexpr uint64_t kPlanNs = 20'000'000;  // NEED and syncs are thought about so
 
 Receiver::Receiver(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options)
     : options_(options), lanes_(lanes) {
-  for (const Layout& layout : objects) {
-    Object object;
-    object.layout = layout;
-    object.written = ExtentMap(layout);
-    object.ledger = ExtentLedger(layout);
-    unfinished_.push_back(objects_.push_back(std::move(object)));
-  }
+  for (const Layout& layout : objects) add(layout);
+}
+
+void Receiver::add(const Layout& layout) {
+  Object object;
+  object.layout = layout;
+  object.written = ExtentMap(layout);
+  object.ledger = ExtentLedger(layout);
+  unfinished_.push_back(objects_.push_back(std::move(object)));
 }
 
 void Receiver::finish_restore() {

@@ -78,6 +78,7 @@ class Receiver {
 
   Receiver(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options);
 
+  void add(const Layout& layout);  // one more, behind the others
   // Rows of the journal, before the first attempt; finish_restore() after the last.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
   void finish_restore();

@@ -15,21 +15,30 @@ constexpr uint64_t kStuckNs = 200'000'000;  // Of a lane that stands still so lo
 }  // namespace
 
 Sender::Sender(const Indexed<ObjectId, Layout>& objects, uint32_t lanes, const Options& options) {
-  for (const Layout& layout : objects) {
-    Object object;
-    object.layout = layout;
-    object.ledger = ExtentLedger(layout);
-    object.given = object.at_peer = ExtentMap(layout);
-    bytes_total_ += layout.size_bytes;
-    objects_.push_back(std::move(object));
-  }
+  for (const Layout& layout : objects) add(layout);
   start_attempt(lanes, options, 0);
+}
+
+void Sender::add(const Layout& layout) {
+  Object object;
+  object.layout = layout;
+  object.ledger = ExtentLedger(layout);
+  object.given = object.at_peer = object.unknown = ExtentMap(layout);
+  bytes_total_ += layout.size_bytes;
+  objects_.push_back(std::move(object));
+}
+
+// What needs no lane, an empty file or one of zeros, is reported at once.
+void Sender::peer_knows(size_t objects) {
+  const size_t before = std::exchange(known_, std::clamp(objects, known_, objects_.size()));
+  for (size_t i = before; i < known_; ++i) finish_or_report(ObjectId(static_cast<uint32_t>(i)));
 }
 
 void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns) {
   now_ns_ = now_ns;
   options_ = options;
   may_give_ = adopted_ = false;
+  known_ = objects_.size();
   actions_ = {};  // of an attempt that is over
   lanes_.assign(lanes, {});
   part_bytes_ = options.partition_bytes;
@@ -102,7 +111,7 @@ void Sender::finish_or_report(ObjectId id) {
     ++done_;
     ++steps_;
     actions_.done.push_back(id);
-  } else if (may_give_ && !object.digest_reported && !object.withdrawn) {
+  } else if (may_give_ && id.value() < known_ && !object.digest_reported && !object.withdrawn) {
     object.digest_reported = true;
     actions_.digests.push_back(id);
   }

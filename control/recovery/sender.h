@@ -60,6 +60,12 @@ class Sender {
   void expect_zeros(ObjectId object, const std::vector<Range>& ranges) {
     for (const Range& range : ranges) objects_[object].ledger.add_zeros(range);
   }
+  // One more, behind the others. The peer does not know it before peer_knows().
+  void add(const Layout& layout);
+  // So many objects; at the beginning of an attempt it knows all of them. Of others it is told nothing.
+  void peer_knows(size_t objects);
+  size_t known() const { return known_; }
+  bool all_known_done() const { return done_ >= known_; }
   // New flows, to a peer that has not said yet what it holds: nothing is sent before peer_said_all().
   void start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns);
   // Flows that a former control began go on: what their workers say that they have (kQueued, kHeld). Comes
@@ -174,6 +180,7 @@ class Sender {
   uint64_t bytes_held_ = 0;
   ObjectId cursor_;
   std::deque<Unknown> unknown_;
+  size_t known_ = 0;  // to the peer
   size_t done_ = 0;
   uint64_t steps_ = 0;
   bool may_give_ = false;  // the peer has said what it has

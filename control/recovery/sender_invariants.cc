@@ -18,6 +18,7 @@ void Sender::check_invariants() const {
   for (const LaneWork& work : lanes_) check_lane(work);
   DCHECK(held == bytes_held_, "the bytes at the peer are those of all objects");
   DCHECK(done == done_, "as many objects are done as are counted");
+  DCHECK(known_ <= objects_.size(), "the peer knows nothing that there is not");
   uint64_t unknown = 0;
   for (const Object& object : objects_) unknown += object.unknown.set_extents();
   for (const Unknown& run : unknown_) {

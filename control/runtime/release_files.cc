@@ -34,6 +34,7 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
     const auto& all = transfer_.job().catalog()->files();
     files.assign(all.begin(), all.end());
   }
+  list_.reset();
   reserved_.clear();
   for (const catalog::File& file : files) {
     if (effect.keep && !file.packed() && !file.path.empty() && file.state != catalog::FileState::kDone)

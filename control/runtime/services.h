@@ -22,6 +22,7 @@ namespace sluice::runtime {
 
 transfer::Settings settings_of(const config::Node& node);
 
+inline constexpr uint32_t kListThreads = 4;   // a list that takes long holds up no sync, and no other session
 inline constexpr uint32_t kNamesThreads = 8;  // one for each question that is answered at a time
 
 struct Services {
@@ -47,6 +48,7 @@ struct Services {
   const std::shared_ptr<control::BoardClient> board;
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
+  control::Pool lists_pool{io, kListThreads};
   std::string trust_problems;  // of files in trusted/, as they were told last; on the loop
   control::Pool names_pool{io,
                            kNamesThreads};  // what peers ask about names: may take long, and waits for nobody

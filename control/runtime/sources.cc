@@ -53,29 +53,30 @@ Status check_last(const catalog::File& last) {
 // What is sent, in the order in which it travels, while it is looked for.
 class Gathering final : public SourceVisitor {
  public:
-  Gathering(const exports::Exports& exports, const selection::Choice& choice)
-      : exports_(exports), choice_(choice) {}
+  // `sink`: of parts; nothing: all at once.
+  Gathering(const exports::Exports& exports, const selection::Choice& choice, tree::KnownNames known,
+            SourceSink* sink)
+      : exports_(exports),
+        choice_(choice),
+        handed_(known.packs() + known.large()),
+        packer_({}, std::move(known)),
+        sink_(sink) {}
 
   Result<OpenSources> finish() {
-    OpenSources all;
-    for (catalog::File& pack : packer_.take_packs()) {
-      all.files.push_back(std::move(pack));
-      all.open.push_back(nullptr);
-    }
-    std::move(sources_.files.begin(), sources_.files.end(), std::back_inserter(all.files));
-    std::move(sources_.open.begin(), sources_.open.end(), std::back_inserter(all.open));
+    OpenSources all = part(packer_.take_packs());
     if (packer_.has_last()) {
       all.files.push_back(packer_.take_last());
       all.open.push_back(nullptr);
       if (Status status = check_last(all.files.back()); !status) return status.error();
     }
-    if (all.files.size() > catalog::kFilesMax) return too_many(all.files.size());
-    if (all.files.empty()) return nothing_to_send(choice_);
+    if (handed_ + all.files.size() > catalog::kFilesMax) return too_many(handed_ + all.files.size());
+    if (handed_ + all.files.size() == 0) return nothing_to_send(choice_);
     return all;
   }
 
   Status generated(const std::string& path, uint64_t bytes) override {
     catalog::File file{.name = fmt::format("memory-{}", bytes), .shown = path};
+    if (packer_.knows(file.name)) return {};
     file.size_bytes = bytes;
     file.mtime_ns = control::unix_ns();
     sources_.files.push_back(std::move(file));
@@ -84,6 +85,7 @@ class Gathering final : public SourceVisitor {
   }
 
   Status file(const std::string& path, exports::SourceFile opened) override {
+    if (packer_.knows(opened.name)) return {};
     sources_.files.push_back(file_of(path, opened));
     sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(opened)));
     return {};
@@ -93,11 +95,43 @@ class Gathering final : public SourceVisitor {
     packer_.begin_tree(path, tree.path, tree.name);
     const Status walked = exports::walk_tree(tree, choice_, [this](catalog::Entry entry) -> Status {
       packer_.add(std::move(entry));
-      if (packer_.large_count() + sources_.files.size() > catalog::kFilesMax)
-        return too_many(packer_.large_count() + sources_.files.size());
-      return {};
+      if (const size_t files = handed_ + packer_.large_count() + sources_.files.size();
+          files > catalog::kFilesMax)
+        return too_many(files);
+      return sink_ == nullptr ? Status() : hand_over();
     });
     if (!walked) return walked;
+    open_large();
+    return {};
+  }
+
+ private:
+  // Enough to be worth a word to the peer and a row of the journal.
+  static constexpr size_t kLargePerPart = 64;
+
+  Status hand_over() {
+    if (Status status = sink_->go_on(); !status) return status;
+    if (packer_.closed_count() == 0 && packer_.large_count() < kLargePerPart) return {};
+    open_large();
+    OpenSources found = part(packer_.take_closed());
+    handed_ += found.files.size();
+    return sink_->take(std::move(found));
+  }
+
+  // Packs come first: their many names are written while the large files' bytes are on their way.
+  OpenSources part(std::vector<catalog::File> packs) {
+    OpenSources found;
+    for (catalog::File& pack : packs) {
+      found.files.push_back(std::move(pack));
+      found.open.push_back(nullptr);
+    }
+    std::move(sources_.files.begin(), sources_.files.end(), std::back_inserter(found.files));
+    std::move(sources_.open.begin(), sources_.open.end(), std::back_inserter(found.open));
+    sources_ = {};
+    return found;
+  }
+
+  void open_large() {
     for (tree::Packer::Large& large : packer_.take_large()) {
       Result<exports::SourceFile> opened = exports_.open_source(large.file.path);
       if (!opened) {
@@ -112,14 +146,14 @@ class Gathering final : public SourceVisitor {
       sources_.files.push_back(std::move(file));
       sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
     }
-    return {};
   }
 
- private:
   const exports::Exports& exports_;
   const selection::Choice& choice_;
+  size_t handed_ = 0;       // files, to the sink, or known
   tree::Packer packer_;
   OpenSources sources_;
+  SourceSink* const sink_;
 };
 
 // At the destination two of one name would be one file.
@@ -194,9 +228,22 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
                                  const selection::Selection& selection) {
   const Result<selection::Choice> choice = selection::Choice::make(selection);
   if (!choice) return choice.error();
-  Gathering gathering(exports, *choice);
+  Gathering gathering(exports, *choice, {}, nullptr);
   if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
   return gathering.finish();
+}
+
+Status read_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
+                    const selection::Selection& selection, const std::vector<catalog::File>& known,
+                    SourceSink& sink) {
+  const Result<selection::Choice> choice = selection::Choice::make(selection);
+  if (!choice) return choice.error();
+  Result<tree::KnownNames> names = tree::KnownNames::of(known);
+  if (!names) return names.error();
+  Gathering gathering(exports, *choice, std::move(*names), &sink);
+  if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status;
+  Result<OpenSources> rest = gathering.finish();
+  return rest ? sink.take(std::move(*rest)) : Status(rest.error());
 }
 
 ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources) {

@@ -29,15 +29,28 @@ Status visit_sources(const exports::Exports& exports, const std::vector<std::str
                      const selection::Choice& choice, SourceVisitor& visitor);
 Error nothing_to_send(const selection::Choice& choice);
 
+class ListReader;
 struct OpenSources {
   std::vector<catalog::File> files;
   std::vector<std::shared_ptr<exports::SourceFile>> open;  // one for each; nothing where bytes are generated
+  std::shared_ptr<ListReader> rest;  // there may be more (list_reader.h)
 };
 
 // Opens and checks every source, and what the selection leaves of it; blocking. The first error names its
 // source.
 Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                                  const selection::Selection& selection);
+
+// The same in parts, as they are found; without what is `known` already. An error of the sink ends it.
+class SourceSink {
+ public:
+  virtual ~SourceSink() = default;
+  virtual Status go_on() = 0;  // asked at each name
+  virtual Status take(OpenSources part) = 0;
+};
+Status read_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
+                    const selection::Selection& selection, const std::vector<catalog::File>& known,
+                    SourceSink& sink);
 
 struct ReopenedSources {
   std::vector<std::shared_ptr<exports::SourceFile>> open;

@@ -3,6 +3,7 @@
 #include "control/runtime/transfer_files.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "control/exports/read_back.h"
 #include "dataplane/base/generated.h"
@@ -26,6 +27,7 @@ TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<E
       queue_(std::move(queue)),
       transfer_(transfer),
       exports_(std::make_shared<exports::Exports>(services_->exports.for_peer(transfer.peer()))),
+      list_(std::move(sources.rest)),
       sources_(std::move(sources.open)) {}
 
 void TransferFiles::post(transfer::Event event) const { post_to(queue_, std::move(event)); }
@@ -48,27 +50,52 @@ TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
 // ---- a source ----------------------------------------------------------------------------------
 
 void TransferFiles::perform(const transfer::OpenSources& effect) {
-  services_->pool.run([exports = exports_, paths = effect.paths,
-                       selection = effect.selection] { return open_sources(*exports, paths, selection); },
-                      [self = shared_from_this()](Result<OpenSources> opened) {
-                        if (!opened) return self->post(transfer::SourcesOpened{opened.error()});
-                        self->sources_ = std::move(opened->open);
-                        self->post(transfer::SourcesOpened{std::move(opened->files)});
-                      });
+  list_ = std::make_shared<ListReader>(
+      services_->io, services_->lists_pool,
+      ListReader::What{
+          .exports = exports_, .paths = effect.paths, .selection = effect.selection, .known = {}});
+  list_->next([self = shared_from_this()](Result<ListReader::Part> part) {
+    if (!part || part->ended) self->list_.reset();
+    if (!part) return self->post(transfer::SourcesOpened{part.error()});
+    self->sources_ = std::move(part->found.open);
+    if (!part->ended) part->found.files.back().list = catalog::ListState::kGrowing;
+    self->post(transfer::SourcesOpened{std::move(part->found.files)});
+  });
+}
+
+void TransferFiles::perform(const transfer::ReadList& effect) {
+  const auto& known = transfer_.job().catalog()->files();
+  if (!list_) {
+    list_ = std::make_shared<ListReader>(services_->io, services_->lists_pool,
+                                         ListReader::What{.exports = exports_,
+                                                          .paths = effect.paths,
+                                                          .selection = effect.selection,
+                                                          .known = {known.begin(), known.end()}});
+  }
+  list_->next([self = shared_from_this(), tag = effect.tag](Result<ListReader::Part> part) {
+    if (!part || part->ended) self->list_.reset();
+    if (!part) return self->post(transfer::ListRead{.tag = tag, .files = part.error()});
+    // Behind those that the catalog has, where they will stand in it as well.
+    self->sources_.resize(self->transfer_.job().catalog()->file_count());
+    std::move(part->found.open.begin(), part->found.open.end(), std::back_inserter(self->sources_));
+    self->post(
+        transfer::ListRead{.tag = tag, .files = std::move(part->found.files), .ended = part->ended});
+  });
 }
 
 void TransferFiles::perform(const transfer::ReopenSources&) {
   OpenSources known;
   const auto& files = transfer_.job().catalog()->files();
   known.files.assign(files.begin(), files.end());
-  sources_.resize(files.size());
-  known.open = sources_;
+  sources_.resize(std::max(sources_.size(), files.size()));
+  known.open.assign(sources_.begin(), sources_.begin() + static_cast<ptrdiff_t>(files.size()));
   services_->pool.run(
       [exports = exports_, known = std::move(known)]() mutable {
         return reopen_sources(*exports, std::move(known));
       },
       [self = shared_from_this()](ReopenedSources reopened) {
-        self->sources_ = std::move(reopened.open);
+        self->sources_.resize(std::max(self->sources_.size(), reopened.open.size()));
+        std::move(reopened.open.begin(), reopened.open.end(), self->sources_.begin());
         self->post(transfer::SourcesReopened{std::move(reopened.failed)});
       });
 }

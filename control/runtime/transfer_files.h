@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "control/runtime/events.h"
+#include "control/runtime/list_reader.h"
 #include "control/runtime/packs.h"
 #include "control/runtime/services.h"
 #include "control/runtime/sources.h"
@@ -43,6 +44,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
 
   // Of a source
   void perform(const transfer::OpenSources& effect);
+  void perform(const transfer::ReadList& effect);
   void perform(const transfer::ReopenSources& effect);
   void perform(const transfer::CheckSource& effect);
   void perform(const transfer::ReadExtent& effect);
@@ -88,6 +90,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   const std::weak_ptr<EventQueue> queue_;
   const transfer::Transfer& transfer_;
   const std::shared_ptr<const exports::Exports> exports_;  // as the peer may use them; blocking, any thread
+  std::shared_ptr<ListReader> list_;                           // of a source, until it has ended
   std::vector<std::shared_ptr<exports::SourceFile>> sources_;  // by object, as the next
   std::vector<Destination> destinations_;
   std::vector<std::shared_ptr<UniqueFd>> fetched_;

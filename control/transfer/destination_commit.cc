@@ -168,12 +168,9 @@ bool DestinationEnd::waits_for_others(ObjectId object) const {
 
 Status DestinationEnd::on(const FilesCreated& event, Effects& out) {
   Status status = files_.on(event, out);
-  if (!status || receiver_) return status;
-  make_receiver();
-  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
-    put_holes(ObjectId(i));
-    if (catalog().files_of(ObjectId(i)).front().failed()) receiver_->failed(ObjectId(i));
-  }
+  if (!status) return status;
+  const ObjectId first = receive_new();
+  if (files_.growth() == GrowthPhase::kCreating) note_growth(first, out);
   return {};
 }
 
@@ -242,6 +239,7 @@ Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
 Status DestinationEnd::on(const JournalWritten& event, Effects& out) {
   if (event.entry == Entry::kAnew) return files_.on(event, out);
   pending_.answered();
+  if (event.entry == Entry::kGrown) return growth_noted(event.status, out);
   if (event.entry == Entry::kNoted) return {};
   if (event.entry == Entry::kFailed) {
     --failed_unsaid_;

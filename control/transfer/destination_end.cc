@@ -65,13 +65,15 @@ void DestinationEnd::make_receiver() {
 
 void DestinationEnd::prepare(Effects& out) {
   files_.prepare(out);
-  if (files_.agreed() && !receiver_) make_receiver();
+  if (files_.agreed()) (void)receive_new();
 }
 
 TransferReady DestinationEnd::ready(std::vector<uint64_t> flow_ids,
                                     std::vector<uint32_t> credit_extents) const {
   TransferReady ready{.flow_ids = std::move(flow_ids), .credit_extents = std::move(credit_extents)};
   for (const catalog::File& file : catalog().files()) ready.final_paths.push_back(file.shown);
+  ready.objects = static_cast<uint32_t>(catalog().object_count());
+  ready.growing = catalog().growing();
   return ready;
 }
 
@@ -136,6 +138,7 @@ void DestinationEnd::attempt_over() {
   last_due_.reset();
   failing_.clear();
   stream_ = nullptr;
+  offers_.clear();
   files_.attempt_over();
 }
 
@@ -264,6 +267,7 @@ std::string DestinationEnd::waiting_for(const control::FlowFigures& before, cons
   if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
   if (receiver_ && receiver_->claimed_bytes() != 0 && now.bytes == before.bytes)
     return "disk (reading again what had arrived)";
+  if (waits_for_list()) return catalog().growing() ? "the peer's list of files" : "creating files";
   if (bytes_done() == catalog().bytes_total()) return "";
   if (std::string wait = control::neighbour_wait(now, now_ns); !wait.empty()) return wait;
   if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,6 +39,21 @@ class DestinationEnd {
   void prepare(Effects& out);  // the offer is agreed upon: files, then objects
   TransferReady ready(std::vector<uint64_t> flow_ids, std::vector<uint32_t> credit_extents) const;
   void start_attempt(ControlStream& stream, size_t lanes, uint64_t now_ns);
+  // ---- a list that is growing (destination_list.cc) ----
+  Status hear_offer(const TransferOffer& part);  // while data moves: it waits for its turn
+  bool offers_wait() const {
+    return !offers_.empty() && files_.growth() == GrowthPhase::kNone && !files_.halted();
+  }
+  Status take_offers(const DestinationFiles::Wish* wish, Effects& out);
+  void answer_offer(Effects& out);  // once its files are there
+  void on_new_stream() {            // what has not been answered is offered again
+    offers_.clear();
+    files_.drop_parts();
+  }
+  bool waits_for_list() const {
+    const bool grows = catalog().growing() || files_.growth() != GrowthPhase::kNone;
+    return receiver_ && grows && receiver_->all_done();
+  }
   // Flows of an earlier life of this control: their workers are asked what they have.
   void adopt_work(ControlStream& stream, std::span<const board::FlowSlot* const> lanes, uint64_t now_ns,
                   Effects& out);
@@ -67,7 +83,10 @@ class DestinationEnd {
   Status on(const JournalWritten& event, Effects& out);
 
   // ---- what it knows ----
-  bool complete() const { return receiver_ && receiver_->all_done() && failed_unsaid_ == 0; }
+  bool complete() const {
+    const bool whole = !catalog().growing() && files_.growth() == GrowthPhase::kNone;
+    return receiver_ && whole && receiver_->all_done() && failed_unsaid_ == 0;
+  }
   // A file that had its name before a restart, and is not found there any more.
   const std::optional<Error>& lost() const { return lost_; }
   bool peer_ended() const { return peer_ended_; }
@@ -87,6 +106,10 @@ class DestinationEnd {
  private:
   void make_receiver();
   void put_holes(ObjectId object);
+  ObjectId receive_new();  // from this one on
+  void note_growth(ObjectId first, Effects& out);
+  Status growth_noted(const Status& written, Effects& out);
+  void say_ready(Effects& out) const;
   Status follow_receiver(Effects& out);
   void begin_sync(ObjectId object, Effects& out);
   Status commit(ObjectId object, CommitEvent event, const Status& status, Effects& out);
@@ -130,6 +153,7 @@ class DestinationEnd {
   std::map<ObjectId, uint64_t> read_crcs_;  // of files that are read back before they get their names
   std::optional<ObjectId> last_due_;        // the last pack, complete before the others were done
   std::set<ObjectId> lost_objects_;
+  std::deque<TransferOffer> offers_;  // parts of those that were made while another was taken
   struct Failing {
     std::vector<catalog::FailedName> names;
     bool dropping = false;  // its unfinished file is being removed

@@ -35,7 +35,7 @@ bool allowed(FilesPhase from, FilesPhase to) {
     case P::kOffer:
       return to == P::kCreating || to == P::kReopening || to == P::kOpening || to == P::kReady;
     case P::kCreating:
-      return to == P::kOpening || to == P::kReady;
+      return to == P::kReopening || to == P::kOpening || to == P::kReady;
     case P::kFetching:
       return to == P::kReopening || to == P::kFetching || to == P::kOpening || to == P::kReady;
     case P::kReopening:
@@ -52,6 +52,13 @@ bool allowed(FilesPhase from, FilesPhase to) {
       return false;
   }
   return false;
+}
+
+bool allowed(GrowthPhase from, GrowthPhase to) {
+  using G = GrowthPhase;
+  if (to == G::kNone) return true;  // an attempt may end at any point
+  if (to == G::kCreating) return from == G::kNone;
+  return to == G::kNoting ? from == G::kNone || from == G::kCreating : from == G::kNoting;
 }
 
 DestinationFiles::DestinationFiles(const Settings& settings, bool discard, uint32_t extent_bytes,
@@ -84,12 +91,35 @@ Status DestinationFiles::on(const FilesRecovered& event, Effects& /*out*/) {
 void DestinationFiles::prepare(Effects& out) {
   halted_ = adopting_ = false;
   at_ = ObjectId(0);
-  if (agreed()) return walk(out);
-  std::vector<catalog::File> files;
-  for (const OfferedFile& offered : offer_.files) files.push_back(file_of(offered, offer_));
+  std::vector<catalog::File> files = new_files();
+  if (files.empty()) {
+    end_list();
+    return walk(out);
+  }
   phase_.change(FilesPhase::kCreating);
+  create(std::move(files), out);
+}
+
+// Of the offer, what is not in the catalog.
+std::vector<catalog::File> DestinationFiles::new_files() const {
+  std::vector<catalog::File> files;
+  for (const OfferedFile& offered : offer_.files) {
+    if (offered.number < catalog_.file_count()) continue;
+    files.push_back(file_of(offered, offer_));
+    if (offer_.growing || catalog_.grew()) files.back().list = catalog::ListState::kGrowing;
+  }
+  if (!files.empty() && !offer_.growing && catalog_.grew()) files.back().list = catalog::ListState::kEnded;
+  return files;
+}
+
+// The peer has said so, without another file.
+void DestinationFiles::end_list() {
+  if (!offer_.growing && catalog_.growing()) catalog_.set_list(catalog::ListState::kEnded);
+}
+
+void DestinationFiles::create(std::vector<catalog::File> files, Effects& out) {
   if (discard_) return created(files, out);
-  const bool in_part = files.size() > 1 || files.front().names() > 1;
+  const bool in_part = files.size() > 1 || files.front().names() > 1 || offer_.growing || catalog_.grew();
   pending_.ask(CreateFiles{.destination = offer_.destination,
                            .into_directory = offer_.into_directory,
                            .in_part = in_part,
@@ -146,7 +176,45 @@ void DestinationFiles::created(const std::vector<catalog::File>& files, Effects&
     catalog_.add(file);
     places_.push_back({.held = !discard_ && !file.failed(), .done = file.failed()});
   }
-  walk(out);
+  if (growth_ == GrowthPhase::kNone) walk(out);
+}
+
+// ---- more of them, while data moves --------------------------------------------------------------
+
+bool DestinationFiles::grow(Effects& out) {
+  std::vector<catalog::File> files = new_files();
+  if (files.empty()) {
+    if (!offer_.growing && catalog_.growing()) return end_list(), true;
+    return false;
+  }
+  growth_.change(GrowthPhase::kCreating);
+  create(std::move(files), out);
+  return true;
+}
+
+// One before them may still be open, since nothing waited for its place.
+void DestinationFiles::open_grown(ObjectId first, Effects& out) {
+  growth_.change(GrowthPhase::kOpening);
+  for (ObjectId object = first; object < places_.end_id(); ++object) {
+    const Place& place = places_[object];
+    if (place.done || place.open || place.opening || catalog_.object(object).size_bytes == 0) continue;
+    if (turn(object)) {
+      open(object, out);
+      continue;
+    }
+    const ObjectId before(object.value() - window());
+    const bool closing = catalog_.packed(before) || catalog_.files_of(before).front().failed();
+    if (places_[before].done && places_[before].open && !closing) close(before, out);
+  }
+}
+
+bool DestinationFiles::grown() const {
+  if (growth_ != GrowthPhase::kOpening) return false;
+  for (ObjectId object(first_offered()); object < places_.end_id(); ++object) {
+    const Place& place = places_[object];
+    if (turn(object) && !place.done && !place.open && catalog_.object(object).size_bytes != 0) return false;
+  }
+  return true;
 }
 
 Status DestinationFiles::on(const ObjectFetched& event, Effects& out) {
@@ -307,6 +375,8 @@ void DestinationFiles::open_in_place_of(ObjectId object, Effects& out) {
 void DestinationFiles::attempt_over() {
   pending_.check_none();
   phase_.change(FilesPhase::kIdle);
+  growth_.change(GrowthPhase::kNone);
+  offering_ = false;
   for (Place& place : places_) place.open = place.opening = place.fetched = false;
 }
 

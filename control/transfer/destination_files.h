@@ -32,6 +32,15 @@ enum class FilesPhase : uint8_t {
 };
 bool allowed(FilesPhase from, FilesPhase to);
 
+// An offer while data moves: what is being waited for.
+enum class GrowthPhase : uint8_t {
+  kNone,
+  kCreating,  // its files
+  kNoting,    // the journal is told
+  kOpening,   // those whose turn has come, at the dataplane
+};
+bool allowed(GrowthPhase from, GrowthPhase to);
+
 class DestinationFiles {
  public:
   // What an operator of this node wants, and where: it overrides what the peer says.
@@ -51,6 +60,18 @@ class DestinationFiles {
   // A part of the offer. True once it was the last one, and the whole of it is right: then prepare(). The
   // first time an error means that nothing may be sent; later the offer must be the same as before.
   Result<bool> take_offer(const TransferOffer& part, const Wish* wish);
+  // ---- a list that is growing ----
+  // While data moves, in the same way: then grow(). What comes meanwhile has to wait.
+  Result<bool> take_more(const TransferOffer& part, const Wish* wish);
+  void drop_parts() { offering_ = false; }  // the stream with the rest of them is gone
+  // Creates what is new of the offer. False: all of it is known.
+  bool grow(Effects& out);
+  void growth_noting() { growth_.change(GrowthPhase::kNoting); }
+  void open_grown(ObjectId first, Effects& out);  // those whose turn has come
+  bool grown() const;                             // they are open
+  void growth_answered() { growth_.change(GrowthPhase::kNone); }
+  GrowthPhase growth() const { return growth_; }
+  uint32_t first_offered() const;  // file of the last offer
   // Creates the files, or reopens those that are not held; then opens the first objects.
   void prepare(Effects& out);
   // As prepare(), for flows of an earlier life of this control: descriptors come from the dataplane.
@@ -105,7 +126,12 @@ class DestinationFiles {
     bool done = false;
   };
 
+  Result<bool> add_part(const TransferOffer& part, const Wish* wish);
+  std::vector<catalog::File> new_files() const;
+  void create(std::vector<catalog::File> files, Effects& out);
+  void end_list();
   Status check(const TransferOffer& offer) const;
+  Status check_place(const TransferOffer& offer) const;
   Status check_asked_for(const Wish& wish) const;
   Status check_same() const;
   Status check_file(const OfferedFile& file, bool is_last) const;
@@ -122,7 +148,9 @@ class DestinationFiles {
   bool discard_ = false;
   const uint32_t extent_bytes_;
   Phase<FilesPhase> phase_{FilesPhase::kIdle};
-  TransferOffer offer_;  // of this attempt, as far as it has come
+  TransferOffer offer_;  // the last one, as far as it has come
+  bool offering_ = false;  // parts of it are still to come
+  Phase<GrowthPhase> growth_{GrowthPhase::kNone};
   catalog::Catalog catalog_;
   Indexed<ObjectId, Place> places_;
   ObjectId at_;  // the file that is being prepared

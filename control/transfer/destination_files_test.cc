@@ -67,7 +67,7 @@ TEST(FilesPhases, FromEachOnlyTheseFollow) {
       {P::kIdle, {P::kOffer, P::kRecovering, P::kFetching, P::kReopening, P::kReady}},
       {P::kOffer, {P::kCreating, P::kReopening, P::kOpening, P::kReady}},
       {P::kRecovering, {}},
-      {P::kCreating, {P::kOpening, P::kReady}},
+      {P::kCreating, {P::kReopening, P::kOpening, P::kReady}},
       {P::kFetching, prepared},
       {P::kReopening, prepared},
       {P::kRecreating, {P::kNoting}},

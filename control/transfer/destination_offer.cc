@@ -34,12 +34,21 @@ bool good_holes(const OfferedFile& file, uint32_t extent_bytes) {
 }  // namespace
 
 Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish* wish) {
-  if (phase_ == FilesPhase::kIdle) {
+  if (phase_ == FilesPhase::kIdle) phase_.change(FilesPhase::kOffer);
+  return add_part(part, wish);
+}
+
+Result<bool> DestinationFiles::take_more(const TransferOffer& part, const Wish* wish) {
+  return add_part(part, wish);
+}
+
+Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* wish) {
+  if (!std::exchange(offering_, true)) {
     offer_ = {.destination = part.destination,
               .into_directory = part.into_directory,
               .overwrite = part.overwrite,
-              .verify = part.verify};
-    phase_.change(FilesPhase::kOffer);
+              .verify = part.verify,
+              .growing = part.growing};
   }
   if (part.more && part.files.empty()) {
     return Error{ErrorCode::kIncompatible, "the peer sends a part of an offer without a file"};
@@ -50,10 +59,12 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
   }
   offer_.files.insert(offer_.files.end(), part.files.begin(), part.files.end());
   if (part.more) return false;
+  offering_ = false;
   if (wish != nullptr) {  // what the operator here asked for, not what the peer says
     offer_.destination = wish->destination;
     offer_.into_directory = wish->into_directory || AskedNames(wish->paths).any() ||
-                            std::any_of(offer_.files.begin(), offer_.files.end(), of_tree);
+                            std::any_of(offer_.files.begin(), offer_.files.end(), of_tree) ||
+                            offer_.growing || catalog_.grew();
     offer_.overwrite = wish->overwrite;
     offer_.verify = wish->verify;
     if (Status status = check_asked_for(*wish); !status) return status.error();
@@ -62,27 +73,55 @@ Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish*
   if (agreed()) {
     if (Status status = check_same(); !status) return status.error();
     // Should an unfinished file be gone, it is made with these.
-    for (OfferedFile& file : offer_.files)
-      catalog_.file(catalog::FileId(file.number)).holes = std::move(file.holes);
+    for (const OfferedFile& file : offer_.files)
+      if (file.number < catalog_.file_count())
+        catalog_.file(catalog::FileId(file.number)).holes = file.holes;
   }
   return true;
 }
 
-Status DestinationFiles::check(const TransferOffer& offer) const {
+// Where the offer begins in the list; without files it only ends it.
+uint32_t DestinationFiles::first_offered() const {
+  return offer_.files.empty() ? static_cast<uint32_t>(catalog_.file_count()) : offer_.files.front().number;
+}
+
+Status DestinationFiles::check_place(const TransferOffer& offer) const {
   const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
-  if (offer.files.empty()) return bad("the peer offers no file");
+  const bool moves = phase_ == FilesPhase::kReady;
+  if (offer.files.empty() && (!moves || offer.growing)) return bad("the peer offers no file");
+  if (first_offered() > (moves ? catalog_.file_count() : 0))
+    return bad(fmt::format("the peer's offer begins with file {}", first_offered()));
+  if (first_offered() + offer.files.size() > catalog::kFilesMax)
+    return bad(fmt::format("the peer offers more than {} files", catalog::kFilesMax));
+  if (first_offered() != 0 && !offer.files.empty() &&
+      catalog_.file(catalog::FileId(first_offered() - 1)).kind == catalog::FileKind::kLastPack)
+    return bad("the peer offers something behind the last pack of a tree");
   if (offer.destination.empty()) return Error{ErrorCode::kUsage, "no destination given"};
-  if (offer.files.size() > 1 && !offer.into_directory) {
+  if ((first_offered() + offer.files.size() > 1 || offer.growing) && !offer.into_directory) {
     return Error{ErrorCode::kUsage, fmt::format("{}: several files need a directory", offer.destination)};
   }
+  return {};
+}
+
+// With what is known of the files before it.
+Status DestinationFiles::check(const TransferOffer& offer) const {
+  const auto bad = [](std::string what) { return Error{ErrorCode::kIncompatible, std::move(what)}; };
+  if (Status status = check_place(offer); !status) return status;
+  const uint32_t first = first_offered();
   uint64_t total = 0;
   size_t holes = 0;
   std::set<std::string_view> names;
+  for (uint32_t i = 0; i < first; ++i) {
+    const catalog::File& file = catalog_.file(catalog::FileId(i));
+    total += file.size_bytes;
+    holes += file.holes.size();
+    if (!file.packed()) names.insert(file.name);
+  }
   for (size_t i = 0; i < offer.files.size(); ++i) {
     const OfferedFile& file = offer.files[i];
-    if (file.number != i || file.size_bytes > catalog::kFileBytesMax ||
+    if (file.number != first + i || file.size_bytes > catalog::kFileBytesMax ||
         (total += file.size_bytes) > kBytesTotalMax) {
-      return bad(fmt::format("the peer's offer of file {} is wrong", i));
+      return bad(fmt::format("the peer's offer of file {} is wrong", first + i));
     }
     if (Status status = check_file(file, i + 1 == offer.files.size()); !status) return status;
     if (!good_holes(file, extent_bytes_) || (holes += file.holes.size()) > catalog::kHolesOfAllMax)
@@ -129,7 +168,7 @@ Status DestinationFiles::check_asked_for(const Wish& wish) const {
   if (!choice) return choice.error();
   // What is in packs is checked when they are unpacked.
   const AskedNames asked(paths, std::move(*choice));
-  if (asked.any() || !wish.selection.everything() ||
+  if (asked.any() || !wish.selection.everything() || offer_.growing || catalog_.grew() ||
       std::any_of(offer_.files.begin(), offer_.files.end(), of_tree)) {
     for (const OfferedFile& file : offer_.files) {
       if (file.kind != catalog::FileKind::kFile || asked.include(file.name, false)) continue;
@@ -155,17 +194,24 @@ Status DestinationFiles::check_asked_for(const Wish& wish) const {
 }
 
 Status DestinationFiles::check_same() const {
-  bool same = offer_.files.size() == catalog_.file_count();
-  for (uint32_t i = 0; same && i < offer_.files.size(); ++i) {
+  const size_t count = first_offered() + offer_.files.size();
+  if (!catalog_.growing() && (count > catalog_.file_count() || offer_.growing)) {
+    return Error{ErrorCode::kIntegrity,
+                 "the peer offers more files than it had, when it said that these were all: begin another "
+                 "session"};
+  }
+  bool same = count >= catalog_.file_count();
+  for (size_t i = 0; same && i < offer_.files.size(); ++i) {
     const OfferedFile& offered = offer_.files[i];
-    const catalog::File& known = catalog_.file(catalog::FileId(i));
+    if (offered.number >= catalog_.file_count()) break;
+    const catalog::File& known = catalog_.file(catalog::FileId(offered.number));
     same = offered.name == known.name && offered.size_bytes == known.size_bytes &&
            offered.kind == known.kind && offered.members == known.pack.members &&
            (offered.mtime_ns == known.mtime_ns || discard_);
   }
   if (same) return {};
   return Error{ErrorCode::kIntegrity,
-               "the peer offers other files than this session began with: nothing was stored, begin another"};
+               "the peer offers other files than it did before: nothing more is stored, begin another session"};
 }
 
 }  // namespace sluice::transfer

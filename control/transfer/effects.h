@@ -115,7 +115,15 @@ struct FetchObject {  // the descriptor that the dataplane holds, for ReopenFile
 
 // ---- files of a source -------------------------------------------------------------------------
 
+// What may take long may come in parts: then the last of the files says that the list is growing.
 struct OpenSources {  // -> SourcesOpened
+  std::vector<std::string> paths;
+  selection::Selection selection;
+};
+// More of a list that is growing -> ListRead, however long that takes, also when the attempt is over, and not after
+// ReleaseFiles. If nothing of it is under way: all that is not in the catalog.
+struct ReadList {
+  uint32_t tag = 0;
   std::vector<std::string> paths;
   selection::Selection selection;
 };
@@ -174,6 +182,7 @@ struct ReleaseFiles {  // of either role: lets go of every descriptor -> FilesRe
 enum class Entry : uint8_t {
   kRequest,    // an operator asked for it
   kAgreed,     // files were agreed upon: from here it can go on after anything
+  kGrown,      // so many files more
   kFlows,      // which flows are open, or that none is
   kHeld,       // paused, or continued
   kCancelled,  // an operator wants it to end: the attempt is still to be closed
@@ -222,7 +231,7 @@ struct Over {  // nothing more comes of this transfer
 using Effect = std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
                             ReserveBuffers, ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate,
                             SettleLane, DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject,
-                            OpenSources, ReopenSources, CheckSource, ReadExtent, CreateFiles, RecoverFiles,
+                            OpenSources, ReadList, ReopenSources, CheckSource, ReadExtent, CreateFiles, RecoverFiles,
                             ReopenFile, RecreateFile, SyncObject, FinishObject, ReadBackObject, NameObject,
                             DropFile, ReleaseFiles, WriteJournal, AskPlace, TakePlace, LeavePlace, Log, Over>;
 

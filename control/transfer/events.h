@@ -113,6 +113,12 @@ struct ObjectFetched {
 struct SourcesOpened {
   Result<std::vector<catalog::File>> files;
 };
+// Answers ReadList, with its tag: what was found since, and whether that was all.
+struct ListRead {
+  uint32_t tag = 0;
+  Result<std::vector<catalog::File>> files;
+  bool ended = false;
+};
 struct SourcesReopened {  // which are not the files that are known, and why; kIntegrity: another file now
   std::vector<std::pair<ObjectId, Error>> failed;
 };
@@ -194,7 +200,7 @@ using Event = std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked,
                            PeerCalled, PeerInquires, CallLost, Received, StreamEnded, BoardAttached,
                            BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent, EventsDrained,
                            FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened,
-                           SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered,
+                           ListRead, SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered,
                            FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack,
                            ObjectNamed, FileDropped, FilesReleased, JournalWritten, PlaceTold, TimerDue>;
 

@@ -21,7 +21,7 @@ void Handshake::end() {
   pending_.check_none();
   phase_.change(P::kIdle);
   (void)take_inbox();
-  agreed_ = settling_ = halted_ = contacted_ = false;
+  agreed_ = settling_ = halted_ = contacted_ = peer_forgot_ = false;
 }
 
 bool Handshake::queued() const {
@@ -123,6 +123,11 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
   if (hello.ended) {
     settle(now_ns, out);
     return {};
+  }
+  peer_forgot_ = job.began && job.destination() != nullptr && job.catalog()->grew() && !hello.known;
+  if (peer_forgot_) {
+    return Error{ErrorCode::kStalled,
+                 fmt::format("{} does not know the list of files: beginning anew", around_.peer_name)};
   }
   Options options = job.request->options;
   Abilities able = abilities(now_ns);
@@ -305,6 +310,7 @@ void Handshake::find_sources(const std::vector<std::string>& paths, const select
                              uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
   enter(P::kSources, now_ns);
+  job.asked = {.paths = paths, .selection = selection};
   if (job.source() == nullptr && job.sources) {
     job.end.emplace<SourceEnd>(
         SourceEnd::make(around_.settings, *job.terms, *std::exchange(job.sources, std::nullopt)));
@@ -322,6 +328,20 @@ Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& o
   return {};
 }
 
+// A peer that takes no offer that grows gets the whole list at once.
+Status Handshake::list_whole(Effects& out) {
+  Job& job = around_.job;
+  if (job.began) {
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("the session began while its list of files was read, which {} does not "
+                             "understand any more: run the version there that it began with, or begin another",
+                             around_.peer_name)};
+  }
+  job.source()->take_found();
+  if (job.source()->list() == ListPhase::kIdle) job.read_list(out);
+  return {};
+}
+
 void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
   Job& job = around_.job;
   if (job.destination() == nullptr) job.end.emplace<DestinationEnd>(around_.settings, *job.terms);
@@ -330,15 +350,9 @@ void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
 
 Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
-  std::optional<DestinationFiles::Wish> wish;
-  if (job.initiator) {
-    wish.emplace(DestinationFiles::Wish{.paths = job.request->source_paths,
-                                        .selection = job.request->selection,
-                                        .destination = job.request->destination,
-                                        .into_directory = job.request->into_directory(),
-                                        .overwrite = job.request->options.overwrite,
-                                        .verify = job.request->options.verify});
-  }
+  if (offer.growing && !around_.agreement.growing_offer)
+    return Error{ErrorCode::kIncompatible, "the peer makes an offer that grows, which was not agreed upon"};
+  const std::optional<DestinationFiles::Wish> wish = job.wish();
   const Result<bool> whole = job.destination()->files().take_offer(offer, wish ? &*wish : nullptr);
   if (!whole) return whole.error();
   if (!*whole) return {};
@@ -361,6 +375,10 @@ Status Handshake::go_on(uint64_t now_ns, Effects& out) {
     if (settling_) {
       start(now_ns, out);
       return {};
+    }
+    if (!around_.agreement.growing_offer && job.source()->catalog().growing()) {
+      const Status status = list_whole(out);
+      if (!status || job.source()->catalog().growing()) return status;
     }
     enter(P::kReadBuffers, now_ns);
     pending_.ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kTx}, out);

@@ -57,6 +57,8 @@ class Handshake {
   bool settled() const { return phase_ == HandshakePhase::kSettled; }
   bool settling() const { return settling_; }
   bool contacted() const { return contacted_; }  // the peer has said hello
+  // The source never came to know what was agreed upon: no data was sent, and its list will be another.
+  bool peer_forgot() const { return peer_forgot_; }
   bool queued() const;                           // for something of this node
   std::string waiting_for() const;
   uint64_t due_ns() const;
@@ -83,6 +85,7 @@ class Handshake {
   Status reserved(uint64_t now_ns, Effects& out);  // flows, and credit where that comes first
   void find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
                     uint64_t now_ns, Effects& out);
+  Status list_whole(Effects& out);
   void settle(uint64_t now_ns, Effects& out);
   void start(uint64_t now_ns, Effects& out);
   void await_offer(uint64_t now_ns, Effects& out);
@@ -99,6 +102,7 @@ class Handshake {
   uint64_t entered_ns_ = 0;  // the phase
   Pending pending_;
   bool contacted_ = false;
+  bool peer_forgot_ = false;
   bool agreed_ = false;
   bool settling_ = false;  // towards kSettled
   bool halted_ = false;

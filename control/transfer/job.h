@@ -22,6 +22,8 @@ struct Job {
   std::optional<Request> request;                     // initiator
   std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
   std::optional<Agreement> terms;                     // the first one: how what is there was cut and checked
+  OpenSources asked;                                                  // of a source: what it is to send
+  uint32_t list_tag = 0;                                              // of the last ReadList
   uint64_t limit_bps = 0;                             // of its rate, by an operator of this node; 0: none
   bool began = false;                                 // files are agreed upon: it can go on after anything
   std::variant<std::monostate, SourceEnd, DestinationEnd> end;
@@ -32,6 +34,25 @@ struct Job {
   const DestinationEnd* destination() const { return std::get_if<DestinationEnd>(&end); }
   bool has_end() const { return !std::holds_alternative<std::monostate>(end); }
 
+  void read_list(Effects& out) {
+    source()->reading_list();
+    out.add(ReadList{.tag = ++list_tag, .paths = asked.paths, .selection = asked.selection});
+  }
+  // Nothing is left to do but to wait for files that are not known yet.
+  bool waits_for_list() const {
+    return source() != nullptr ? source()->waits_for_list()
+                               : destination() != nullptr && destination()->waits_for_list();
+  }
+  // What an operator of this node wants, who asked a peer for it.
+  std::optional<DestinationFiles::Wish> wish() const {
+    if (!initiator) return std::nullopt;
+    return DestinationFiles::Wish{.paths = request->source_paths,
+                                  .selection = request->selection,
+                                  .destination = request->destination,
+                                  .into_directory = request->into_directory(),
+                                  .overwrite = request->options.overwrite,
+                                  .verify = request->options.verify};
+  }
   bool complete() const {
     return source() != nullptr ? source()->complete() : destination() != nullptr && destination()->complete();
   }

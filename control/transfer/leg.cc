@@ -123,6 +123,11 @@ void Leg::forgotten(uint64_t now_ns, Effects& out) {
 
 void Leg::adopt(uint64_t now_ns, Effects& out) {
   enter(P::kAdopting, now_ns);
+  // What the peer had heard of the list, or had not, only a handshake tells.
+  if (job_.source() != nullptr && job_.catalog()->grew()) {
+    return stop({ErrorCode::kStalled, "its list of files grew while data moved: opening new flows"},
+                LastWord::kNone, now_ns, out);
+  }
   out.log(LogLevel::kInfo, fmt::format("going on with {} open flow(s)", lanes_.size()));
   if (!lanes_.all_open()) {
     return stop({ErrorCode::kStalled, "a former sluice-control closed the flows: opening new ones"},
@@ -243,6 +248,8 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
     if (phase_ != P::kMoving) return;
   }
   if (const std::optional<Error> lost = job_.lost()) return stop(*lost, LastWord::kFailure, now_ns, out);
+  keep_list(now_ns, out);
+  if (phase_ != P::kMoving) return;
   if (job_.complete()) {
     watch_.bottleneck().conclude(job_, lanes_, now_ns);
     enter(P::kFarewell, now_ns);
@@ -266,6 +273,23 @@ void Leg::keep_moving(uint64_t now_ns, Effects& out) {
                                         settings_.stall_timeout_ns / kSecondNs, settings_.node_name,
                                         watch_.waiting_for().empty() ? "the peer" : watch_.waiting_for())},
       LastWord::kFailure, now_ns, out);
+}
+
+// A list of files that is still read.
+void Leg::keep_list(uint64_t now_ns, Effects& out) {
+  if (DestinationEnd* const destination = job_.destination()) {
+    destination->answer_offer(out);
+    if (!destination->offers_wait()) return;
+    const std::optional<DestinationFiles::Wish> wish = job_.wish();
+    return judge(destination->take_offers(wish ? &*wish : nullptr, out), now_ns, out);
+  }
+  SourceEnd* const source = job_.source();
+  if (source == nullptr) return;
+  source->note_found(out);
+  if (source->wants_list()) job_.read_list(out);
+  if (!source->wants_offer()) return;
+  for (TransferOffer& part : source->offer_more(job_.initiator ? &*job_.request : nullptr))
+    stream_.say(std::move(part), out);
 }
 
 // The destination has said its last word before; now the source says its own. If it was called, nobody will
@@ -370,6 +394,7 @@ void Leg::attempt_over(uint64_t now_ns) {
                     .place = attempt_.peer_paused ? attempt_.peer_paused->place : 0,
                     .places = attempt_.peer_paused ? attempt_.peer_paused->places : 0,
                     .peer_ended = attempt_.peer_ended,
+                    .peer_forgot = handshake_.peer_forgot(),
                     .contacted = handshake_.contacted() || attempt_.peer_paused,
                     .board_lost = attempt_.board_lost};
   flows_changed_ = !attempt_.detached;

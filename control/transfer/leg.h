@@ -45,6 +45,7 @@ struct AttemptEnd {
   uint32_t place = 0;        // because it is full: the place in its queue
   uint32_t places = 0;       // of so many
   bool peer_ended = false;   // there the transfer has ended so: nothing else will come of it
+  bool peer_forgot = false;  // what is here of it is worth nothing
   bool contacted = false;    // the peer has said hello
   bool board_lost = false;
 };
@@ -164,6 +165,7 @@ class Leg {
   void start_moving(uint64_t now_ns);
   void keep_moving(uint64_t now_ns, Effects& out);
   void keep_stream(uint64_t now_ns, Effects& out);
+  void keep_list(uint64_t now_ns, Effects& out);
   void take_call(uint64_t now_ns, Effects& out);
   void hear(const Message& message, uint64_t now_ns, Effects& out);
   void deliver(const Message& message, uint64_t now_ns, Effects& out);

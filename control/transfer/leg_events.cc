@@ -102,6 +102,7 @@ void Leg::stream_renewed(uint64_t now_ns, Effects& out) {
                                        static_cast<double>(now_ns - stream_.down_since_ns()) * 1e-9));
   stream_.greeted();
   if (job_.source() != nullptr) job_.source()->on_new_stream();
+  if (job_.destination() != nullptr) job_.destination()->on_new_stream();
   // An extent that the source's worker has seen completed must stand in the states: its event comes before.
   if (job_.destination() != nullptr) out.add(DrainEvents{id_});
 }
@@ -162,6 +163,9 @@ void Leg::hear(const Message& message, uint64_t now_ns, Effects& out) {
 void Leg::deliver(const Message& message, uint64_t now_ns, Effects& out) {
   if (SourceEnd* const source = job_.source()) {
     judge(source->on_message(message, out), now_ns, out);
+  } else if (const auto* offer = std::get_if<TransferOffer>(&message);
+             offer != nullptr && job_.destination() != nullptr) {
+    judge(job_.destination()->hear_offer(*offer), now_ns, out);
   } else if (DestinationEnd* const destination = job_.destination()) {
     judge(destination->on_message(message, now_ns, out), now_ns, out);
   }

@@ -67,6 +67,7 @@ struct Specification {
   uint32_t expected_loss_ppm = 0;
   bool learn_address = false;  // the initiator's, from its datagrams
   uint32_t protection = 0;     // wire::Protection: the least that it wants
+  bool growing_offer = false;  // an offer may grow while data moves
 };
 
 struct SpecificationSet {
@@ -82,6 +83,7 @@ struct SpecificationSet {
   std::vector<uint32_t> udp_ports;
   bool learns_address = false;
   uint32_t protection = 0;  // wire::Protection: the stricter of both
+  bool growing_offer = false;
 };
 
 struct TransferRequest {
@@ -100,7 +102,8 @@ struct OfferedFile {
   std::vector<recovery::Range> holes;  // of whole extents, in order: zeros that need not be sent
 };
 
-// An offer may come in several messages; all but the last say that there is more.
+// An offer may come in several messages; all but the last say that there is more. One that grows is followed by
+// others while data moves: each begins with the first file that the destination has not answered for.
 struct TransferOffer {
   std::vector<OfferedFile> files;
   std::string destination;
@@ -108,12 +111,16 @@ struct TransferOffer {
   bool overwrite = false;
   bool verify = false;
   bool more = false;
+  bool growing = false;
 };
 
+// The answer to an offer; to one that is made while data moves without flows.
 struct TransferReady {
   std::vector<uint64_t> flow_ids;
   std::vector<uint32_t> credit_extents;
-  std::vector<std::string> final_paths;
+  std::vector<std::string> final_paths;  // of the files of that offer
+  uint32_t objects = 0;                  // that it knows now
+  bool growing = false;                  // it has not heard the end of their list
 };
 
 struct ObjectState {

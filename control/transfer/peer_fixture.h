@@ -79,6 +79,8 @@ class HonestPeer {
   bool known = false;                                      // files were agreed upon
   bool forgot = false;                                     // its journal is lost
   bool packs = false;          // a tree: the first is a pack, the last the last pack
+  size_t grows = 0;            // as a source: so many files at first, then one at a time; 0: all
+  bool bare_end = false;       // and that there is no more without one
   catalog::Shortfall missing;  // of the first, at either node
   catalog::Failure failure = catalog::Failure::kOther;
 
@@ -103,10 +105,9 @@ class HonestPeer {
     } else if (std::holds_alternative<TransferRequest>(message)) {
       return {offer()};
     } else if (const auto* offered = std::get_if<TransferOffer>(&message)) {
-      if (!offered->more) return ready();
+      return hear_offer(*offered);
     } else if (const auto* is_ready = std::get_if<TransferReady>(&message)) {
-      known = true;
-      flow_ids_ = is_ready->flow_ids;
+      return hear_ready(*is_ready);
     } else {
       return hear_of_data(message);
     }
@@ -121,7 +122,7 @@ class HonestPeer {
   // What a source says once everything has left.
   std::vector<Message> all_was_sent() const {
     std::vector<Message> words;
-    for (ObjectId object; object < content_.end_id(); ++object) {
+    for (ObjectId object; object < end_known(); ++object) {
       if (content_.sizes[object.value()] != 0)
         words.emplace_back(PartitionSent{.object = object, .range = content_.all(object)});
       words.emplace_back(FileDigest{
@@ -129,9 +130,10 @@ class HonestPeer {
     }
     return words;
   }
-  TransferOffer offer() const {
-    TransferOffer offer{.destination = "in/", .into_directory = true};
-    for (uint32_t i = 0; i < content_.sizes.size(); ++i) {
+  // All that it has listed, of these on.
+  TransferOffer offer(size_t from = 0) const {
+    TransferOffer offer{.destination = "in/", .into_directory = true, .growing = growing()};
+    for (auto i = static_cast<uint32_t>(from); i < listed(); ++i) {
       offer.files.push_back(
           {.number = i, .name = "f" + std::to_string(i), .size_bytes = content_.sizes[i], .mode = 0644});
       if (!packs || kind_in_tree(i, content_.sizes.size()) == catalog::FileKind::kFile) continue;
@@ -148,6 +150,53 @@ class HonestPeer {
   const std::vector<uint64_t>& flow_ids() const { return flow_ids_; }
 
  private:
+  size_t listed() const {
+    return grows == 0 ? content_.sizes.size() : std::min(std::max(grows, listed_), content_.sizes.size());
+  }
+  bool growing() const {
+    return role_ == Role::kSource ? grows != 0 && !list_ended_ : peer_grows_;
+  }
+  ObjectId end_known() const {
+    return role_ == Role::kSource && grows != 0 ? ObjectId(static_cast<uint32_t>(answered_)) : content_.end_id();
+  }
+
+  // Of the list that the transfer reads.
+  std::vector<Message> hear_offer(const TransferOffer& offer) {
+    if (!offer.files.empty()) heard_ = offer.files.back().number + 1;
+    peer_grows_ = offer.growing;
+    if (offer.more) return {};
+    if (!ready_) return ready();
+    std::vector<Message> answer{
+        TransferReady{.final_paths = std::vector<std::string>(offer.files.size(), "there"),
+                      .objects = static_cast<uint32_t>(heard_),
+                      .growing = offer.growing}};
+    if (all_ended()) answer.emplace_back(session_done());
+    return answer;
+  }
+
+  // One more file, or the end of the list, as soon as what was offered is answered for.
+  std::vector<Message> hear_ready(const TransferReady& ready) {
+    known = true;
+    if (!ready.flow_ids.empty()) flow_ids_ = ready.flow_ids;
+    if (grows == 0) return {};
+    if (ready.flow_ids.empty()) {
+      for (size_t i = answered_; i < ready.objects; ++i) {
+        const ObjectId object(static_cast<uint32_t>(i));
+        wanted_.push_back({object, content_.all(object)});
+        asked_ = true;
+      }
+    }
+    answered_ = ready.objects;
+    if (!ready.growing) return {};
+    if (listed() == content_.sizes.size()) {
+      list_ended_ = true;
+    } else {
+      listed_ = listed() + 1;
+      list_ended_ = !bare_end && listed_ == content_.sizes.size();
+    }
+    return {offer(answered_)};
+  }
+
   static Abilities abilities() { return {.port = dataplane_at(2).port}; }
   static std::vector<uint16_t> ports(uint32_t lanes) {
     std::vector<uint16_t> ports;
@@ -174,12 +223,14 @@ class HonestPeer {
     }
     if (!renewed) {  // of this attempt nothing was asked for yet
       wanted_.clear();
-      asked_ = false;
+      asked_ = ready_ = false;
       if (!known) done_.clear();
     }
     if (!initiator_) answer.emplace_back(hello(renewed));
     if (renewed && role_ == Role::kDestination) {
       tell_states(answer);
+    } else if (renewed && grows != 0 && answered_ < listed() + (list_ended_ ? 1 : 0)) {
+      answer.emplace_back(offer(answered_));
     } else if (!renewed && initiator_) {
       answer.emplace_back(specification());
     }
@@ -187,12 +238,14 @@ class HonestPeer {
   }
 
   std::vector<Message> ready() {
-    known = true;
+    known = ready_ = true;
     flow_ids_.clear();
     TransferReady ready{.credit_extents = std::vector<uint32_t>(lanes_, 4)};
     for (uint32_t i = 0; i < lanes_; ++i) flow_ids_.push_back((1ULL << 63) + i + 1);
     ready.flow_ids = flow_ids_;
-    for (ObjectId object; object < content_.end_id(); ++object) ready.final_paths.emplace_back("there");
+    for (size_t i = 0; i < heard_; ++i) ready.final_paths.emplace_back("there");
+    ready.objects = static_cast<uint32_t>(heard_);
+    ready.growing = peer_grows_;
     std::vector<Message> answer{ready};
     tell_states(answer);
     return answer;
@@ -211,7 +264,9 @@ class HonestPeer {
     answer.emplace_back(ObjectState{.end = true});
     if (all_ended()) answer.emplace_back(session_done());
   }
-  bool all_ended() const { return done_.size() + failed_.size() == content_.sizes.size(); }
+  bool all_ended() const {
+    return !growing() && done_.size() + failed_.size() == content_.sizes.size();
+  }
 
   std::vector<Message> hear_of_data(const Message& message) {
     std::vector<Message> answer;
@@ -247,7 +302,7 @@ class HonestPeer {
   SessionDone session_done() const { return {.files = content_.sizes.size()}; }
 
   void want_the_rest() {
-    for (ObjectId object; object < content_.end_id(); ++object) {
+    for (ObjectId object; object < end_known(); ++object) {
       recovery::ExtentMap held(content_.layout(object));
       for (const recovery::Range& range : holds[object]) {
         for (uint64_t at = range.offset; at < range.end(); at += kExtent) held.set(held.extent_at(at));
@@ -269,6 +324,12 @@ class HonestPeer {
   std::vector<Wanted> wanted_;
   bool asked_ = false;
   bool leaves_ = false;
+  size_t listed_ = 0;  // as a source whose list grows, and
+  size_t answered_ = 0;
+  bool list_ended_ = false;
+  bool ready_ = false;  // as a destination, in this attempt
+  size_t heard_ = 0;    // of the list of the transfer
+  bool peer_grows_ = false;
   std::map<ObjectId, uint64_t> done_;  // a destination's
   std::set<ObjectId> failed_;
 };

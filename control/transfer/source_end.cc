@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "control/catalog/asked_names.h"
 #include "control/rate/lane_shares.h"
@@ -41,14 +42,14 @@ SourceEnd::SourceEnd(const Settings& settings, const Agreement& agreement,
       sender_(layouts_of(files, agreement), agreement.lanes, options_of(agreement)) {}
 
 // Should they be holes no more when the digests are said, the file has changed, and that is found as ever.
-void SourceEnd::note_holes() {
+void SourceEnd::note_holes(ObjectId from) {
   size_t left = catalog::kHolesOfAllMax;
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     std::vector<recovery::Range>& holes = files_.catalog().files_of(ObjectId(i)).front().holes;
     holes = catalog::whole_extents(holes, catalog().object(ObjectId(i)).size_bytes, extent_bytes_);
     holes.resize(std::min(holes.size(), left));
     left -= holes.size();
-    sender_.expect_zeros(ObjectId(i), holes);
+    if (i >= from.value()) sender_.expect_zeros(ObjectId(i), holes);
   }
 }
 
@@ -67,24 +68,29 @@ Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& 
   for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
     if (end.catalog().files_of(ObjectId(i)).front().failed()) end.sender_.failed(ObjectId(i));
   }
-  if (!agreement.discard) end.note_holes();  // what the journal says of them comes first
+  end.list_.holes = !agreement.discard;
+  if (end.list_.holes) end.note_holes();  // what the journal says of them comes first
+  if (end.catalog().growing()) end.list_.phase.change(ListPhase::kIdle);
+  if (end.catalog().list() == catalog::ListState::kEnded) end.list_.phase.change(ListPhase::kOffering);
   return end;
 }
 
 SourceEnd SourceEnd::make(const Settings& settings, const Agreement& agreement,
                           const std::vector<catalog::File>& files) {
   SourceEnd end(settings, agreement, files);
-  if (!agreement.discard) end.note_holes();
+  end.list_.holes = !agreement.discard;
+  if (end.list_.holes) end.note_holes();
+  if (end.catalog().growing()) end.list_.phase.change(ListPhase::kIdle);
   return end;
 }
 
 // ---- an attempt --------------------------------------------------------------------------------
 
-std::vector<TransferOffer> SourceEnd::offer(const Request* request) const {
+std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from) const {
   std::vector<TransferOffer> parts(1);
-  uint32_t number = 0;
+  auto number = static_cast<uint32_t>(from);
   size_t holes = 0;  // in this part
-  for (const catalog::File& file : catalog().files()) {
+  for (const catalog::File& file : std::span(catalog().files().begin(), catalog().files().end()).subspan(from)) {
     holes += file.holes.size();
     if (parts.back().files.size() == kFilesPerOffer || holes > catalog::kHolesMax) {
       parts.back().more = true;
@@ -103,7 +109,8 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request) const {
   for (TransferOffer& part : parts) {
     if (request != nullptr) part.destination = request->destination;
     // "DIR/" means what is in it, and that goes into a directory, be it one file.
-    part.into_directory = catalog().file_count() > 1 || catalog().has_packs() ||
+    part.growing = catalog().growing();
+    part.into_directory = catalog().file_count() > 1 || catalog().has_packs() || catalog().grew() ||
                           part.destination.ends_with('/') ||
                           (request != nullptr && catalog::AskedNames(request->source_paths).any());
     part.overwrite = request != nullptr && request->options.overwrite;
@@ -126,6 +133,8 @@ Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
   for (uint32_t i = 0; i < ready.final_paths.size() && i < catalog().file_count(); ++i) {
     files_.catalog().file(catalog::FileId(i)).peer_path = ready.final_paths[i];
   }
+  if (list_.phase == ListPhase::kOffering)
+    list_.phase.change(catalog().growing() ? ListPhase::kIdle : ListPhase::kEnded);
   return {};
 }
 
@@ -134,7 +143,7 @@ void SourceEnd::begin(const std::string& peer_name, ControlStream& stream, const
   stream_ = &stream;
   journalling_ = false;
   peer_ended_ = false;
-  agreed_bps_ = agreement.rate_bps;
+  caps_.agreed_bps = agreement.rate_bps;
   on_new_stream();
   rate::Terms terms = agreement.rate_terms();
   terms.cap_bps = rate_cap_bps();
@@ -175,6 +184,7 @@ void SourceEnd::attempt_over() {
   rate_.reset();
   files_.attempt_over();
   stream_ = nullptr;
+  if (list_.phase == ListPhase::kOffered) list_.phase.change(ListPhase::kOffering);
 }
 
 // ---- what follows -------------------------------------------------------------------------------
@@ -264,25 +274,26 @@ Status SourceEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
 }
 
 uint64_t SourceEnd::rate_cap_bps() const {
-  uint64_t cap_bps = agreed_bps_;
-  if (limit_bps_ != 0) cap_bps = std::min(cap_bps, limit_bps_);
-  if (peer_limit_bps_ != 0) cap_bps = std::min(cap_bps, peer_limit_bps_);
+  uint64_t cap_bps = caps_.agreed_bps;
+  if (caps_.own_bps != 0) cap_bps = std::min(cap_bps, caps_.own_bps);
+  if (caps_.peer_bps != 0) cap_bps = std::min(cap_bps, caps_.peer_bps);
   return cap_bps;
 }
 
 verdict::LimitOf SourceEnd::cap_of() const {
   const uint64_t cap_bps = rate_cap_bps();
-  if (cap_bps == agreed_bps_) return verdict::LimitOf::kAgreed;
-  return cap_bps == limit_bps_ ? verdict::LimitOf::kOperator : verdict::LimitOf::kPeer;
+  if (cap_bps == caps_.agreed_bps) return verdict::LimitOf::kAgreed;
+  return cap_bps == caps_.own_bps ? verdict::LimitOf::kOperator : verdict::LimitOf::kPeer;
 }
 
 void SourceEnd::limit_rate(uint64_t limit_bps) {
-  if (std::exchange(limit_bps_, limit_bps) == limit_bps) return;
+  if (std::exchange(caps_.own_bps, limit_bps) == limit_bps) return;
   if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
 }
 
 void SourceEnd::on_new_stream() {
-  peer_limit_bps_ = 0;
+  if (list_.phase == ListPhase::kOffered) list_.phase.change(ListPhase::kOffering);
+  caps_.peer_bps = 0;
   if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
 }
 
@@ -333,6 +344,7 @@ void SourceEnd::journal_extents(Effects& out) {
 
 Status SourceEnd::on(const JournalWritten& event, Effects& /*out*/) {
   pending_.answered();
+  if (event.entry == Entry::kGrown) return found_noted(event.status);
   journalling_ = false;
   return event.status;
 }
@@ -366,6 +378,7 @@ std::string SourceEnd::waiting_for(const control::FlowFigures& before, const con
   if (rereading_) return "source disk (reading again what the journal does not know)";
   const std::string wait = control::sender_wait(before, now, interval_ns, now_ns);
   if (!wait.empty()) return wait;
+  if (waits_for_list()) return catalog().growing() ? "the list of files" : "peer's files";
   return all_sent() ? "peer's disk (sync)" : "";
 }
 

@@ -24,6 +24,18 @@
 
 namespace sluice::transfer {
 
+// The list of a source's files, which may still be read while data move (source_list.cc).
+enum class ListPhase : uint8_t {
+  kIdle,      // it is growing, and the peer knows what is in the catalog
+  kReading,   // for more: however many attempts that takes
+  kFound,     // more was found, of which the journal must know before the peer does
+  kNoting,    // it is told
+  kOffering,  // the catalog has more than the peer is known to know
+  kOffered,   // it was told on this stream
+  kEnded,     // and the peer knows all of it
+};
+bool allowed(ListPhase from, ListPhase to);
+
 class SourceEnd {
  public:
   // Extent size and CRC kind are those of the first agreement, for ever.
@@ -36,8 +48,24 @@ class SourceEnd {
   const SourceFiles& files() const { return files_; }
 
   // ---- an attempt ----
-  std::vector<TransferOffer> offer(const Request* request) const;  // in parts
+  // In parts, from this file on.
+  std::vector<TransferOffer> offer(const Request* request, size_t from = 0) const;
   Status take_ready(const TransferReady& ready, size_t lanes);
+  // ---- a list that is growing ----
+  ListPhase list() const { return list_.phase; }
+  bool wants_list() const { return list_.phase == ListPhase::kIdle && may_grow(); }
+  void reading_list() { list_.phase.change(ListPhase::kReading); }
+  // What was found goes into the journal, then into the catalog.
+  void note_found(Effects& out);
+  bool wants_offer() const {
+    return list_.phase == ListPhase::kOffering && may_grow() && stream_->up();
+  }
+  std::vector<TransferOffer> offer_more(const Request* request);
+  // Before the first offer, to a peer that is to have the whole list at once: straight into the catalog.
+  void take_found();
+  bool waits_for_list() const {  // nothing else is left to do
+    return list_.phase != ListPhase::kEnded && sender_.all_known_done();
+  }
   void start_attempt(const std::string& peer_name, ControlStream& stream, const Agreement& agreement,
                      size_t lanes, uint64_t now_ns, Effects& out);
   // Flows of an earlier life of this control: their workers are asked what they still have. `tag` tells their
@@ -48,6 +76,7 @@ class SourceEnd {
   // A limit of the destination that still holds is said again.
   void on_new_stream();
   void halt() { files_.halt(); }
+  void released();  // every descriptor, and the list that was read
   std::vector<recovery::Block> take_rows(ObjectId object) { return sender_.take_changed(object); }
   void settle(Effects& out) { journal_extents(out); }
   void attempt_over();
@@ -59,12 +88,13 @@ class SourceEnd {
   Status on(const ObjectOpened& event, Effects& out);
   Status on(const ObjectClosed& event, Effects& out);
   Status on(const SourcesReopened& event, Effects& out);
+  Status on(const ListRead& event);
   Status on(const SourceChecked& event, Effects& out);
   Status on(const ExtentRead& event, Effects& out);
   Status on(const JournalWritten& event, Effects& out);
 
   // ---- what it knows ----
-  bool complete() const { return sender_.all_done(); }
+  bool complete() const { return list_.phase == ListPhase::kEnded && sender_.all_done(); }
   bool peer_ended() const { return peer_ended_; }
   uint32_t pending() const { return files_.pending() + pending_.count(); }
   const catalog::Catalog& catalog() const { return files_.catalog(); }
@@ -89,7 +119,12 @@ class SourceEnd {
 
  private:
   SourceEnd(const Settings& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
-  void note_holes();
+  void note_holes(ObjectId from = ObjectId());
+  void trim_holes(std::vector<catalog::File>* files) const;
+  bool may_grow() const { return stream_ != nullptr && !lane_rates_.empty() && !files_.halted(); }
+  void add(const std::vector<catalog::File>& files);
+  Status found_noted(const Status& written);
+  Status more_ready(const TransferReady& ready, Effects& out);
   Status check(const Message& message) const;
   Status check_object(const Message& message, ObjectId object) const;
   void note_failures(const FileDone& done);
@@ -128,9 +163,17 @@ class SourceEnd {
   recovery::Sender sender_;
   SourceRecheck recheck_;
   std::unique_ptr<rate::Share> rate_;
-  uint64_t agreed_bps_ = 0;
-  uint64_t limit_bps_ = 0;                // that an operator of this node set since; 0: none
-  uint64_t peer_limit_bps_ = 0;           // that one of the destination set; 0: none
+  struct Caps {
+    uint64_t agreed_bps = 0;
+    uint64_t own_bps = 0;                 // that an operator of this node set since; 0: none
+    uint64_t peer_bps = 0;                // that one of the destination set; 0: none
+  } caps_;
+  struct List {
+    Phase<ListPhase> phase{ListPhase::kEnded};
+    std::vector<catalog::File> found;  // kFound, kNoting
+    bool found_end = false;
+    bool holes = true;  // they need not be sent
+  } list_;
   PathWatch path_;                        // does it carry the chunks?
   Indexed<LaneId, uint64_t> lane_rates_;  // as they were set
   uint64_t held_at_start_ = 0;            // by the peer, before these flows

@@ -43,14 +43,16 @@ Status SourceEnd::check(const Message& message) const {
     return Error{ErrorCode::kIncompatible, "the peer calls the only name of a session failed"};
   }
   if (std::holds_alternative<RateLimit>(message)) return {};
+  if (std::holds_alternative<TransferReady>(message) && catalog().grew()) return {};
   if (!std::holds_alternative<SessionDone>(message)) {
     return Error{ErrorCode::kIncompatible,
                  fmt::format("the peer sent {} to a source", message_name(message))};
   }
-  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
-    if (sender_.peer_digest(ObjectId(i)) || sender_.done(ObjectId(i))) continue;
+  bool done = !catalog().growing();
+  for (uint32_t i = 0; done && i < catalog().object_count(); ++i)
+    done = sender_.peer_digest(ObjectId(i)) || sender_.done(ObjectId(i));
+  if (!done)
     return Error{ErrorCode::kIncompatible, "the destination ended the session before its files were done"};
-  }
   return {};
 }
 
@@ -72,11 +74,14 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
     if (Status status = check_withdrawn(done->object); !status) return status;
   } else if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
     return on(*failed, out);
+  } else if (const auto* ready = std::get_if<TransferReady>(&message)) {
+    return more_ready(*ready, out);
   } else if (const auto* limit = std::get_if<RateLimit>(&message)) {
-    peer_limit_bps_ = limit->rate_bps;
+    caps_.peer_bps = limit->rate_bps;
     if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
   } else {
     peer_ended_ = true;  // SessionDone
+    list_.phase.change(ListPhase::kEnded);  // or it would not have
   }
   return follow_sender(out);
 }

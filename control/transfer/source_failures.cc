@@ -34,6 +34,7 @@ Status SourceEnd::found_changed(ObjectId object, Effects& out) {
 }
 
 void SourceEnd::say_failed(ObjectId object, Effects& out) const {
+  if (object.value() >= sender_.known()) return;  // it is said when the peer has heard of the object
   say(ObjectFailed{.object = object, .names = catalog().files_of(object).front().missing.names}, out);
 }
 

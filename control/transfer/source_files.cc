@@ -90,7 +90,7 @@ void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Eff
       ++next_;
       continue;
     }
-    if (!due(*sender)) return;
+    if (next_.value() >= sender->known() || !due(*sender)) return;
     if (open_[next_]) {
       sender->object_opened(next_++);
       continue;

@@ -30,6 +30,11 @@ class SourceFiles {
  public:
   SourceFiles(const Settings& settings, const std::vector<catalog::File>& files);
 
+  // One more, behind the others; it is open.
+  void add(const catalog::File& file) {
+    catalog_.add(file);
+    open_.push_back(false);
+  }
   // What is not open is opened; then prepared(), or an error.
   void reopen(Effects& out);
   // Also asks which objects an earlier life of this control has open at the dataplane.

@@ -89,6 +89,7 @@ struct Agreement {
   rate::SizeReason chunk_reason = rate::SizeReason::kAgreed;
   bool chunk_auto = false;  // the source measures which size brings most
   wire::Protection protection = wire::Protection::kCrc;
+  bool growing_offer = false;  // both understand one
 
   bool ip4() const { return peer_ip[10] == 0xFF && peer_ip[11] == 0xFF; }
   rate::Terms rate_terms() const {

@@ -183,6 +183,12 @@ void Transfer::on(const FilesRecovered& event, uint64_t now_ns) {
   recovered(now_ns);
 }
 
+// What was asked for before the files were let go of is found again by whoever asks next.
+void Transfer::on(const ListRead& event, uint64_t now_ns) {
+  if (event.tag != job_.list_tag || job_.source() == nullptr) return;
+  if (const Status status = job_.source()->on(event); !status) fail_attempt(status.error(), now_ns);
+}
+
 void Transfer::recovered(uint64_t now_ns) {
   if (cancelled_) return end_with(error_, now_ns);
   if (job_.has_end() && job_.complete()) {

@@ -106,6 +106,7 @@ class Transfer {
   void on(const JournalWritten& event, uint64_t now_ns);
   void on(const FilesRecovered& event, uint64_t now_ns);
   void on(const FilesReleased& event, uint64_t now_ns);
+  void on(const ListRead& event, uint64_t now_ns);
   void on(const PlaceTold& event, uint64_t now_ns);
   void recovered(uint64_t now_ns);
   void fail_attempt(const Error& error, uint64_t now_ns);

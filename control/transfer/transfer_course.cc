@@ -88,7 +88,8 @@ void Transfer::follow_legs(uint64_t now_ns) {
 // or was told to wait for, does not count.
 void Transfer::watch_rate(const Leg& leg, uint64_t now_ns) {
   const uint64_t least_bps = job_.request ? job_.request->options.min_rate_bps : 0;
-  if (least_bps == 0 || !leg.moving() || job_.complete()) return void(least_ = {});
+  if (least_bps == 0 || !leg.moving() || job_.complete() || job_.waits_for_list())
+    return void(least_ = {});
   const uint64_t bytes = job_.bytes_done(leg.lanes().figures());
   if (least_.since_ns == 0) return void(least_ = {.since_ns = now_ns, .bytes = bytes});
   if (now_ns - least_.since_ns < kLeastRateNs) return;
@@ -128,10 +129,11 @@ void Transfer::forget() {
 
 void Transfer::on(const FilesReleased&, uint64_t now_ns) {
   const Release what = std::exchange(release_, Release::kNone);
+  ++job_.list_tag;  // nothing more is read of a list
   Batch batch;
   if (what == Release::kLeave) return over();
   if (what == Release::kPause) {
-    if (job_.source() != nullptr) job_.source()->files().released();
+    if (job_.source() != nullptr) job_.source()->released();
     if (job_.destination() != nullptr) job_.destination()->files().released();
     return;
   }
@@ -177,12 +179,12 @@ void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
     const bool again = legs_.front()->call_waits() || end.peer_paused ||
                        (fell && job_.initiator && (contacted_ || end.board_lost));
     if (!again) return end_with(error, now_ns);
-    if (job_.has_end()) {
-      phase_.change(P::kForgetting);
-      rest_ = Rest{.error = error, .end = end, .name = {}};
-      return forget();
-    }
-    return rest(error, end, now_ns);
+    if (!job_.has_end()) return rest(error, end, now_ns);
+  }
+  if (!job_.began || (end.peer_forgot && !paused_)) {
+    phase_.change(P::kForgetting);
+    rest_ = Rest{.error = error, .end = end, .name = {}};
+    return forget();
   }
   follow_remedy(error, end, now_ns);
 }

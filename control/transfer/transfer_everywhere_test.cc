@@ -161,8 +161,16 @@ std::vector<Message> every_message() {
       TransferOffer{.files = {{.number = 0, .name = "../x"}}, .destination = "in/"},
       TransferOffer{.files = {{.number = 0, .name = "x", .size_bytes = UINT64_MAX}}, .destination = "in/"},
       TransferOffer{.more = true},
+      TransferOffer{.destination = "in/", .into_directory = true},
+      TransferOffer{.destination = "in/", .into_directory = true, .growing = true},
+      TransferOffer{.files = {{.number = 1, .name = "other", .size_bytes = 5}},
+                    .destination = "in/",
+                    .into_directory = true,
+                    .growing = true},
       many,
       TransferReady{},
+      TransferReady{.objects = UINT32_MAX, .growing = true},
+      TransferReady{.final_paths = std::vector<std::string>(9), .objects = 1},
       TransferReady{.flow_ids = {0}, .credit_extents = {0}},
       TransferReady{.flow_ids = {1}, .credit_extents = {1}, .final_paths = std::vector<std::string>(9)},
       ObjectState{.object = kNoObject, .held = {kNoRange}},
@@ -324,12 +332,15 @@ void happens_at(const Scene& scene, const Beginning& beginning, const Happening&
 }
 
 void happens_everywhere(const std::vector<Happening>& happenings, const std::vector<Beginning>& beginnings,
-                        std::vector<uint64_t> sizes = {3 * kExtent, 100, 0}, bool packs = false) {
+                        std::vector<uint64_t> sizes = {3 * kExtent, 100, 0}, bool packs = false,
+                        size_t grows = 0, bool bare_end = false) {
   auto* const before = std::signal(SIGABRT, name_case);
   for (const Scene& each : every_scene()) {
     Scene scene = hurried(each, sizes);
     scene.suspect = !scene.initiator;  // as a source it reads all of it again
     scene.packs = packs;
+    scene.grows = grows;
+    scene.bare_end = bare_end;
     for (const Beginning& beginning : beginnings) {
       World whole(scene);
       beginning.prepare(whole);
@@ -358,6 +369,28 @@ TEST(AtEachPoint, OfATreeTheSameMayBe) {
   std::vector<Happening> happenings = what_operators_do();
   for (Happening& each : what_becomes_of_machines()) happenings.push_back(std::move(each));
   happens_everywhere(happenings, beginnings(), {3 * kExtent, 100, 200}, true);
+}
+TEST(AtEachPoint, WhileAListGrowsTheSameMayBe) {
+  std::vector<Happening> happenings = what_operators_do();
+  for (Happening& each : what_becomes_of_machines()) happenings.push_back(std::move(each));
+  for (Happening& each : what_callers_do()) happenings.push_back(std::move(each));
+  std::vector<Beginning> all = beginnings();
+  // It was killed while it read, created, noted, or waited for an answer.
+  const auto killed = [&all](const std::string& name, auto stop) {
+    all.push_back({"killed while " + name, [stop](World& world) {
+                     stop(world);
+                     move_no_data(world);
+                     world.restart(false, Recovered::kAway);
+                   }});
+  };
+  killed("reading", [](World& world) { world.hold<ReadList>(1); });
+  killed("creating", [](World& world) { world.hold<CreateFiles>(1); });
+  killed("noting", [](World& world) { world.hold(Entry::kGrown); });
+  happens_everywhere(happenings, all, {3 * kExtent, 0, 200}, false, 1);
+  happens_everywhere(happenings, {all.front(), all.back()}, {3 * kExtent, 100, 200}, true, 1, true);
+}
+TEST(AtEachPoint, WhileAListGrowsThePeerMaySayAnything) {
+  happens_everywhere(what_peers_say(), {beginnings().front()}, {3 * kExtent, 100}, false, 1);
 }
 TEST(AtEachPoint, ThePeerMayCall) { happens_everywhere(what_callers_do()); }
 TEST(AtEachPoint, ThePeerMaySayAnything) { happens_everywhere(what_peers_say(), {beginnings().front()}); }

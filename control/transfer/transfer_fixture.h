@@ -36,6 +36,9 @@ struct Scene {
   bool opened = false;   // the caller has opened the sources already
   bool suspect = false;  // somebody has them open for writing
   bool packs = false;    // a tree: the first is a pack, the last the last pack
+  // The list grows while data moves: so many files at first, then one at a time. 0: it is whole.
+  size_t grows = 0;
+  bool bare_end = false;  // that it has ended is found without another file
   Settings settings = {.node_name = "here"};
 };
 
@@ -182,6 +185,8 @@ class World {
   void forget_what_was_heard();
   static FlowEvent flow_event(board::EventKind kind, LaneId lane, const board::Event& about = {});
   std::vector<catalog::File> source_files() const;
+  std::vector<catalog::File> first_files();
+  ListRead read_list(const ReadList& effect);
   bool is_pack(ObjectId object) const {
     return transfer_->job().catalog()->files_of(object).front().packed();
   }
@@ -190,6 +195,7 @@ class World {
   bool spins_ = false;  // that was said once
   std::optional<ClaimFlows> claim_;
   std::set<ObjectId> in_memory_;  // packs of a destination
+  std::optional<size_t> listed_;  // files of a list that is read
   bool stream_ = false;
   bool calls_ = false;  // the peer's call waits
   bool stepping_ = false;

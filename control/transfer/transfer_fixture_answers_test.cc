@@ -62,7 +62,11 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
   const auto or_error = [&](auto value) {
     return status ? Result<decltype(value)>(std::move(value)) : Result<decltype(value)>(status.error());
   };
-  if (std::holds_alternative<OpenSources>(effect)) return SourcesOpened{or_error(source_files())};
+  if (std::holds_alternative<OpenSources>(effect)) return SourcesOpened{or_error(first_files())};
+  if (const auto* more = std::get_if<ReadList>(&effect)) {
+    if (!status) listed_.reset();
+    return status ? read_list(*more) : ListRead{.tag = more->tag, .files = status.error()};
+  }
   if (std::holds_alternative<ReopenSources>(effect)) {
     SourcesReopened reopened;
     if (!status) reopened.failed.emplace_back(ObjectId(0), status.error());
@@ -82,7 +86,7 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
   }
   if (const auto* create = std::get_if<CreateFiles>(&effect)) {
     std::vector<catalog::File> files = create->files;
-    uint64_t inode = 100;
+    uint64_t inode = 100 + (transfer_->job().has_end() ? transfer_->job().catalog()->file_count() : 0);
     for (catalog::File& file : files) {
       file.path = file.shown = create->destination + file.name;
       file.identity.inode = inode++;
@@ -129,6 +133,7 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
   }
   if (std::holds_alternative<ReleaseFiles>(effect)) {
     in_memory_.clear();
+    listed_.reset();
     return FilesReleased{};
   }
   return std::nullopt;
@@ -202,6 +207,25 @@ void World::arrive() {
     }
   }
   say(peer.all_was_sent());
+}
+
+std::vector<catalog::File> World::first_files() {
+  std::vector<catalog::File> files = source_files();
+  if (scene.grows == 0) return files;
+  files.resize(scene.grows);
+  files.back().list = catalog::ListState::kGrowing;
+  listed_ = scene.grows;
+  return files;
+}
+
+// A control that has not read of it knows from its catalog what it has.
+ListRead World::read_list(const ReadList& effect) {
+  const std::vector<catalog::File> files = source_files();
+  if (!listed_) listed_ = transfer_->job().catalog()->file_count();
+  ListRead read{.tag = effect.tag, .files = std::vector<catalog::File>()};
+  if (*listed_ < files.size()) read.files->push_back(files[(*listed_)++]);
+  read.ended = *listed_ == files.size() && (!scene.bare_end || read.files->empty());
+  return read;
 }
 
 std::vector<catalog::File> World::source_files() const {

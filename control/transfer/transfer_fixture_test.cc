@@ -71,12 +71,14 @@ World::World(Scene its_scene)
            Content{scene.sizes}),
       content{scene.sizes} {
   peer.packs = scene.packs;
+  peer.grows = scene.grows;
+  peer.bare_end = scene.bare_end;
   if (!scene.initiator) {
     transfer_ = std::make_unique<Transfer>(scene.settings, kId, "there", 1, now_ns);
     return;
   }
   std::optional<std::vector<catalog::File>> sources;
-  if (scene.opened) sources = source_files();
+  if (scene.opened) sources = first_files();
   transfer_ = std::make_unique<Transfer>(scene.settings, kId, "there", scene.role, request_of(scene),
                                          std::move(sources), 1, now_ns);
 }
@@ -180,6 +182,7 @@ void World::restart(bool adopt, Recovered found) {
   claim_.reset();
   if (!adopt) slots_.clear();
   in_memory_.clear();
+  listed_.reset();
   adopts_ = adopt;
   recovered = found;
   transfer_ = std::make_unique<Transfer>(scene.settings, journal, std::nullopt, now_ns);

@@ -20,10 +20,9 @@ bool Watch::look(const Job& job, const control::FlowFigures& figures, uint64_t n
   before_ = figures;
   looked_ns_ = now_ns;
   const uint64_t mark = figures.bytes + figures.bytes_done + job.steps();
-  if (mark == mark_) return false;
-  mark_ = mark;
-  moved_ns_ = now_ns;
-  return true;
+  const bool moved = std::exchange(mark_, mark) != mark;
+  if (moved || job.waits_for_list()) moved_ns_ = now_ns;
+  return moved;
 }
 
 }  // namespace sluice::transfer

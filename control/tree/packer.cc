@@ -30,6 +30,11 @@ std::string shortened(std::string path) {
 
 }  // namespace
 
+Packer::Packer(PackerLimits limits, KnownNames known)
+    : limits_(limits), known_(std::move(known)), packs_made_(known_.packs()), large_made_(known_.large()) {
+  for (size_t i = 0; i < packs_made_ / kGrowAfter + large_made_ / kGrowAfter; ++i) grow();
+}
+
 void Packer::begin_tree(std::string path, std::string shown, std::string prefix) {
   close_pack();  // a pack is of one tree, whose files it is filled from
   tree_ = {std::move(path), std::move(shown), std::move(prefix)};
@@ -56,12 +61,13 @@ void Packer::add(Entry entry) {
     entry.size_bytes = 0;
     entry.target.clear();
     if (entry.kind != EntryKind::kDirectory) entry.kind = EntryKind::kFile;
-  } else if (entry.kind == EntryKind::kHardLink) {
-    return links_.push_back(std::move(entry));
-  } else if (entry.kind == EntryKind::kDirectory) {
-    return directories_.push_back(std::move(entry));
-  } else if (entry.size_bytes > limits_.large_bytes) {
-    if (large_.size() % kGrowAfter == kGrowAfter - 1) grow();
+  }
+  const bool good = entry.failure == Failure::kNone;
+  if (good && entry.kind == EntryKind::kDirectory) return directories_.push_back(std::move(entry));
+  if (known_.take(entry.path)) return;
+  if (good && entry.kind == EntryKind::kHardLink) return links_.push_back(std::move(entry));
+  if (entry.size_bytes > limits_.large_bytes) {
+    if (large_made_++ % kGrowAfter == kGrowAfter - 1) grow();
     catalog::File file{.name = entry.path,
                        .shown = tree_.shown + "/" + base::printable(in_tree),
                        .path = tree_.path + "/" + in_tree,
@@ -99,12 +105,14 @@ void Packer::grow() {
 void Packer::close_pack() {
   if (open_.empty()) return;
   packs_.push_back(pack_of(open_, catalog::FileKind::kPack));
-  if (packs_.size() % kGrowAfter == kGrowAfter - 1) grow();
+  if (++packs_made_ % kGrowAfter == kGrowAfter - 1) grow();
   open_.clear();
   open_bytes_ = kPackHeadBytes;
 }
 
 std::vector<Packer::Large> Packer::take_large() { return std::exchange(large_, {}); }
+
+std::vector<catalog::File> Packer::take_closed() { return std::exchange(packs_, {}); }
 
 std::vector<catalog::File> Packer::take_packs() {
   close_pack();

@@ -5,7 +5,7 @@
 // that they concern is there.
 //
 // With the number of packs and of large files both limits grow, so that whatever a tree holds fits into a
-// session.
+// session. Packs that are closed, and large files, may be taken while more is added; the last pack comes last.
 //
 // Pure. A pack's list is kept as bytes, some sixty for each name.
 // SPDX-License-Identifier: Apache-2.0
@@ -13,9 +13,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/catalog/catalog.h"
+#include "control/tree/known_names.h"
 #include "control/tree/pack.h"
 #include "dataplane/base/error.h"
 
@@ -29,12 +31,14 @@ struct PackerLimits {
 
 class Packer {
  public:
-  explicit Packer(PackerLimits limits = {}) : limits_(limits) {}
+  // `known` was taken from another one, and is left out.
+  explicit Packer(PackerLimits limits = {}, KnownNames known = {});
 
   // Of all that follow: `path` by which the directory is opened again, `shown` for people, `prefix` under
   // which its names arrive; empty: as they are.
   void begin_tree(std::string path, std::string shown, std::string prefix);
   void add(catalog::Entry entry);
+  bool knows(std::string_view name) { return known_.take(name); }  // and not a second time
 
   struct Large {
     catalog::File file;
@@ -42,10 +46,12 @@ class Packer {
   };
   // Files that become objects of their own. What cannot be opened is given back to add(), with its failure.
   std::vector<Large> take_large();
+  std::vector<catalog::File> take_closed();  // packs
   // The packs but the last one, then the last one: nothing is added behind them.
   std::vector<catalog::File> take_packs();
   catalog::File take_last();
   size_t large_count() const { return large_.size(); }
+  size_t closed_count() const { return packs_.size(); }
   bool has_last() const { return !links_.empty() || !directories_.empty(); }
 
  private:
@@ -60,6 +66,9 @@ class Packer {
   void grow();
 
   PackerLimits limits_;
+  KnownNames known_;
+  size_t packs_made_ = 0;
+  size_t large_made_ = 0;
   Tree tree_;
   std::vector<catalog::Entry> open_;  // the pack that is being filled
   uint64_t open_bytes_ = kPackHeadBytes;

@@ -32,6 +32,7 @@ constexpr BreakName kBreaks[] = {
     {Break::kNoRenewal, "no-renewal"},
     {Break::kLostPause, "lost-pause"},
     {Break::kNoInquiry, "no-inquiry"},
+    {Break::kLostGrowth, "lost-growth"},
     {Break::kTrustJournal, "trust-journal"},
 };
 
@@ -342,13 +343,12 @@ Plan make_plan(uint64_t seed) {
 }
 
 std::string Plan::text() const {
-  std::string out = fmt::format("seed {}\nfiles {} packs {}\n", seed, fmt::join(sizes, " "), packs);
-  out += fmt::format("extent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
-                     extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
+  std::string out = fmt::format("seed {}\nfiles {} packs {} ", seed, fmt::join(sizes, " "), packs);
+  out += fmt::format("growing {} list_ns {}\nextent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
+                     growing, list_ns, extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(
-      "tx_extents {} rx_extents {} credit {} crc {} protection {} {} epochs of 2^{} udp_checksum {} direct "
-      "{} "
-      "rate_bps {} {} expected_loss_ppm {}\n",
+      "tx_extents {} rx_extents {} credit {} crc {} protection {} {} epochs of 2^{} udp_checksum {} "
+      "direct {} rate_bps {} {} expected_loss_ppm {}\n",
       tx_extents, rx_extents, credit, crc_kind_name(crc), wire::protection_name(protection[0]),
       wire::protection_name(protection[1]), key_epoch_bits, udp_checksum, direct, rate_bps,
       rate::mode_name(rate_mode), expected_loss_ppm);

@@ -56,6 +56,7 @@ enum class Break : uint8_t {
   kTrustJournal,        // what the journal says of unfinished files is not read after an interruption
   kLostPause,           // a pause is acknowledged, and the journal never hears of it
   kNoInquiry,           // whoever was called never asks whether the session is still known
+  kLostGrowth,          // files are offered that the source's journal never heard of
 };
 Break break_named(const std::string& name, bool* known);
 std::vector<std::string> break_names();
@@ -110,6 +111,8 @@ struct Plan {
   std::array<wire::Protection, 2> protection{};  // the least that each node wants
   uint32_t key_epoch_bits = 12;
   bool holes = false;  // in files at the source
+  bool growing = false;     // the list of files is read while data moves
+  uint64_t list_ns = 0;     // a part of it takes at most so long
   bool packs = false;  // some files are packs: in memory at the destination, until they get their names
   bool udp_checksum = false;
   bool direct = true;
@@ -183,7 +186,7 @@ void choose_protection(Plan* plan);
 // Which single files fail.
 void choose_failures(Plan* plan);
 std::string troubles_text(const Plan& plan);
-// Which files are packs.
+// Which files are packs, and whether they are found while data moves.
 void choose_packs(Plan* plan);
 catalog::FileKind kind_of(const Plan& plan, uint32_t object);
 

@@ -9,6 +9,8 @@ namespace sluice::sim {
 void choose_packs(Plan* plan) {
   Random random(plan->seed, 11);
   plan->packs = random.chance(333'333);
+  plan->growing = plan->sizes.size() > 1 && random.chance(500'000);
+  plan->list_ns = random.scale(100'000, 400'000'000);
 }
 
 catalog::FileKind kind_of(const Plan& plan, uint32_t object) {

@@ -129,12 +129,12 @@ Totals in_processes(uint32_t jobs, const std::function<Totals(uint32_t job)>& wo
 int summary(const char* what, const Totals& t, double seconds, bool want_failure) {
   fmt::print(
       "reached: {} attempts, {} objects resumed, {} adoptions, {} renewals, {} pauses, {} queued, {} "
-      "partings, {} "
+      "partings, {} grown lists, {} "
       "inquiries, {} freezes, {} narrowed, {} objects failed, {} needs, {} rereads, {} syncs ({} failed), {} "
       "read back; traces "
       "{:016x}\n",
       t.reached.attempts, t.reached.resumed, t.reached.adoptions, t.reached.renewals, t.reached.pauses,
-      t.reached.queued, t.reached.partings, t.reached.inquiries, t.reached.freezes, t.reached.narrowed,
+      t.reached.queued, t.reached.partings, t.reached.growths, t.reached.inquiries, t.reached.freezes, t.reached.narrowed,
       t.reached.objects_failed, t.reached.needs, t.reached.rereads, t.reached.syncs, t.reached.failed_syncs,
       t.reached.read_backs, t.hash);
   fmt::print(

@@ -81,6 +81,7 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
 
   bool directory_synced_ = false;
   bool sources_open_ = false;
+  std::optional<size_t> listed_;  // files of a list that is read
   uint32_t holding_ = 0;  // writes under way of a pause, or of its end
 
   void run();
@@ -129,8 +130,10 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
     });
   }
 
-  // Files, the journal (session_files.cc)
+  // Files (session_sources.cc), the journal (session_files.cc)
+  catalog::File source_file(const std::string& path, uint32_t number) const;
   void perform(const transfer::OpenSources& e);
+  void perform(const transfer::ReadList& e);
   void perform(const transfer::ReopenSources& e);
   void perform(const transfer::CheckSource& e);
   void perform(const transfer::ReadExtent& e);

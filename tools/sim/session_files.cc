@@ -10,27 +10,9 @@ namespace {
 
 constexpr uint64_t kFileNs = 50'000;  // opening, creating, asking what there is
 
-// In one of so many seeds somebody has the sources open for writing, in another they get other rights
-// meanwhile.
-constexpr uint64_t kSuspects = 8;
-constexpr size_t kBlockBytes = 4096;
-
 Error bad_disk() { return {ErrorCode::kStorage, "the disk failed"}; }
 
 std::string temporary_of(const std::string& path) { return "." + path + ".part"; }
-
-// As a file system tells them that keeps no block of zeros.
-std::vector<base::Range> holes_of(const std::vector<uint8_t>& bytes) {
-  std::vector<base::Range> holes;
-  for (size_t at = 0; at < bytes.size(); at += kBlockBytes) {
-    const auto begin = bytes.begin() + static_cast<ptrdiff_t>(at);
-    const auto end = begin + static_cast<ptrdiff_t>(std::min(kBlockBytes, bytes.size() - at));
-    if (std::any_of(begin, end, [](uint8_t byte) { return byte != 0; })) continue;
-    if (holes.empty() || holes.back().end() != at) holes.push_back({.offset = at, .length = 0});
-    holes.back().length += static_cast<uint64_t>(end - begin);
-  }
-  return holes;
-}
 
 }  // namespace
 
@@ -48,53 +30,6 @@ bool Session::holds(uint64_t inode) const {
 }
 
 // ---- a source ------------------------------------------------------------------------------------
-
-void Session::perform(const transfer::OpenSources& e) {
-  std::vector<catalog::File> files;
-  for (const std::string& path : e.paths) {
-    const catalog::FileKind kind = kind_of(host_.plan, static_cast<uint32_t>(files.size()));
-    const bool packed = kind != catalog::FileKind::kFile;
-    const uint64_t number = host_.files.find(path);
-    const FileSystem::Inode& inode = *host_.files.inode(number);
-    files.push_back({.name = packed ? std::string() : path,
-                     .shown = path,
-                     .path = path,
-                     .size_bytes = inode.now.size(),
-                     .mtime_ns = static_cast<int64_t>(inode.version),
-                     .ctime_ns = 1,
-                     .identity = {.inode = number},
-                     .suspect = !packed && host_.plan.seed % kSuspects == 1,
-                     .kind = kind,
-                     .pack = {.members = packed ? 1U : 0U},
-                     .holes = packed ? std::vector<base::Range>() : holes_of(inode.now)});
-  }
-  sources_open_ = true;
-  answer(transfer::SourcesOpened{std::move(files)}, kFileNs);
-}
-
-void Session::perform(const transfer::ReopenSources&) {
-  transfer::SourcesReopened reopened;
-  ObjectId object;
-  for (const catalog::File& file : transfer_->job().catalog()->files()) {
-    const ObjectId its = object++;
-    const FileSystem::Inode* const inode = host_.files.inode(host_.files.find(file.path));
-    if (sources_open_ || (inode != nullptr && static_cast<int64_t>(inode->version) == file.mtime_ns))
-      continue;
-    reopened.failed.emplace_back(its, Error{ErrorCode::kIntegrity, "the source changed"});
-  }
-  sources_open_ = true;
-  answer(reopened, kFileNs);
-}
-
-void Session::perform(const transfer::CheckSource& e) {
-  transfer::SourceChecked checked{.object = e.object, .otherwise = e.otherwise};
-  const catalog::File& file = transfer_->job().catalog()->files_of(e.object).front();
-  if (static_cast<int64_t>(host_.files.inode(file.identity.inode)->version) != file.mtime_ns) {
-    checked.status = Error{ErrorCode::kIntegrity, "the source changed"};
-  }
-  checked.ctime_ns = host_.plan.seed % kSuspects == 2 ? 2 : 1;
-  answer(checked, kFileNs);
-}
 
 void Session::perform(const transfer::ReadExtent& e) {
   if (broken(Break::kNoReread)) return;
@@ -144,8 +79,11 @@ void Session::perform(const transfer::CreateFiles& e) {
       kFileNs, Host::IfKilled::kFate, [] {},
       [this, e] {
         std::vector<catalog::File> files = e.files;
-        for (uint32_t i = 0; i < files.size(); ++i) {
-          catalog::File& file = files[i];
+        const auto* const known = transfer_->job().catalog();
+        const auto first = known == nullptr ? 0U : static_cast<uint32_t>(known->object_count());
+        for (uint32_t n = 0; n < files.size(); ++n) {
+          catalog::File& file = files[n];
+          const uint32_t i = first + n;
           file.shown = file.path = file.packed() ? Oracle::final_name(i) : file.name;
           const Result<catalog::FileIdentity> identity = create(file);
           if (identity) {
@@ -321,6 +259,7 @@ void Session::perform(const transfer::DropFile& e) {
 
 void Session::perform(const transfer::ReleaseFiles& e) {
   sources_open_ = false;
+  listed_.reset();
   fetched_.clear();
   if (host_.node == kDestination && !e.keep && transfer_->job().catalog() != nullptr) {
     for (const catalog::File& file : transfer_->job().catalog()->files()) {
@@ -339,6 +278,7 @@ void Session::perform(const transfer::WriteJournal& e) {
                         e.batch.record->state != transfer::RecordState::kSucceeded;
   if (e.entry == transfer::Entry::kHeld) ++holding_;
   if (e.entry == transfer::Entry::kAware) ++host_.trace.reached.partings;
+  if (e.entry == transfer::Entry::kGrown) ++host_.trace.reached.growths;
   const auto then = [this, written, gives_up] {
     host_.point();
     // An operator is told once the journal has all that was asked of it.
@@ -352,6 +292,8 @@ void Session::perform(const transfer::WriteJournal& e) {
     return later(
         kFileNs, Host::IfKilled::kFate, [] {}, then);
   }
+  if (broken(Break::kLostGrowth) && e.entry == transfer::Entry::kGrown && host_.node == kSource)
+    return answer(written, kFileNs);
   Transaction transaction{.session = transfer_->id(), .batch = e.batch};
   if (broken(Break::kReportBeforeCommit) && e.entry == transfer::Entry::kExtents) {
     host_.commit(std::move(transaction), e.durability, [] {});

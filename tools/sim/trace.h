@@ -32,6 +32,7 @@ struct Reached {
   uint64_t queued = 0;          // attempts that waited for a place of their node
   uint64_t narrowed = 0;        // attempts whose chunks are those that the path carries
   uint64_t objects_failed = 0;  // that a source was told of
+  uint64_t growths = 0;         // of a list, while data moved, at either node
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -50,6 +51,7 @@ struct Reached {
     queued += o.queued;
     narrowed += o.narrowed;
     objects_failed += o.objects_failed;
+    growths += o.growths;
   }
 };
 

@@ -143,7 +143,7 @@ void World::check_lag() {
   // What is durable is known here by what it told the source.
   const uint64_t now_ns = scheduler_.now_ns();
   if (now_ns < streams_->disturbed_ns() || now_ns - streams_->disturbed_ns() < 500'000'000) return;
-  const uint64_t commits = 4 * plan_.sizes.size() + 2;
+  const uint64_t commits = (plan_.growing ? 5 : 4) * plan_.sizes.size() + 3;
   const uint64_t wait_ns = plan_.sync_lag_ns + 25'000'000 + 4 * plan_.tick_ns +
                            3 * (d.sync_ns + d.sync_jitter_ns) + 2 * commits * d.commit_ns;
   const auto in_that_time =

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/list_reader.h"
+
+#include <asio/post.hpp>
+#include <atomic>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "control/async/notify.h"
+
+namespace sluice::runtime {
+
+struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListReader::State> {
+  explicit State(asio::io_context& context) : io(context) {}
+
+  Status go_on() override {
+    if (!stopped.load(std::memory_order_relaxed)) return {};
+    return Error{ErrorCode::kCancelled, "nobody wants the list of files any more"};
+  }
+
+  Status take(OpenSources part) override {
+    {
+      const std::scoped_lock lock(mutex);
+      std::move(part.files.begin(), part.files.end(), std::back_inserter(found.files));
+      std::move(part.open.begin(), part.open.end(), std::back_inserter(found.open));
+    }
+    asio::post(io, [self = shared_from_this()] { tell(self); });
+    return {};
+  }
+
+  asio::io_context& io;
+  std::atomic<bool> stopped = false;
+  std::mutex mutex;
+  OpenSources found;                           // under the mutex
+  std::optional<Status> ended;                 // on the loop, as the next
+  std::function<void(Result<Part>)> then;
+};
+
+ListReader::ListReader(asio::io_context& io, control::Pool& pool, What what)
+    : state_(std::make_shared<State>(io)) {
+  pool.run(
+      [state = state_, what = std::move(what)] {
+        return read_sources(*what.exports, what.paths, what.selection, what.known, *state);
+      },
+      [state = state_](Status status) {
+        state->ended = std::move(status);
+        tell(state);
+      });
+}
+
+ListReader::~ListReader() {
+  state_->stopped = true;
+  state_->then = nullptr;
+}
+
+void ListReader::next(std::function<void(Result<Part>)> then) {
+  state_->then = std::move(then);
+  // Not from within the question.
+  asio::post(state_->io, [state = state_] { tell(state); });
+}
+
+void ListReader::tell(const std::shared_ptr<State>& state) {
+  if (!state->then) return;
+  Part part{.found = {}, .ended = state->ended.has_value()};
+  if (state->ended && !*state->ended) return std::exchange(state->then, nullptr)(state->ended->error());
+  {
+    const std::scoped_lock lock(state->mutex);
+    if (state->found.files.empty() && !part.ended) return;
+    part.found = std::exchange(state->found, {});
+  }
+  std::exchange(state->then, nullptr)(std::move(part));
+}
+
+asio::awaitable<Result<ListReader::Part>> ListReader::next_of(asio::io_context& io,
+                                                              std::shared_ptr<ListReader> reader) {
+  struct Answer {
+    explicit Answer(asio::io_context& context) : come(context) {}
+    control::Notify come;
+    std::optional<Result<Part>> part;
+  };
+  const auto answer = std::make_shared<Answer>(io);
+  reader->next([answer](Result<Part> part) {
+    answer->part.emplace(std::move(part));
+    answer->come.notify();
+  });
+  while (!answer->part) co_await answer->come.wait();
+  co_return std::move(*answer->part);
+}
+
+}  // namespace sluice::runtime

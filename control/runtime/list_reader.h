@@ -1,0 +1,46 @@
+// The list of what a source sends, read on a thread of its own kind while data moves already.
+//
+// On the loop's thread. Whoever lets go of it ends the reading.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/async/pool.h"
+#include "control/runtime/sources.h"
+
+namespace sluice::runtime {
+
+class ListReader {
+ public:
+  struct What {
+    std::shared_ptr<const exports::Exports> exports;
+    std::vector<std::string> paths;
+    selection::Selection selection;
+    std::vector<catalog::File> known;  // is left out
+  };
+  ListReader(asio::io_context& io, control::Pool& pool, What what);
+  ~ListReader();
+  ListReader(const ListReader&) = delete;
+  ListReader& operator=(const ListReader&) = delete;
+
+  struct Part {
+    OpenSources found;
+    bool ended = false;
+  };
+  // What was found since it was asked last, once there is something, or it has ended. One question at a time; no
+  // answer comes when this object is gone.
+  void next(std::function<void(Result<Part>)> then);
+  // The same for a coroutine.
+  static asio::awaitable<Result<Part>> next_of(asio::io_context& io, std::shared_ptr<ListReader> reader);
+
+ private:
+  struct State;
+  static void tell(const std::shared_ptr<State>& state);
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace sluice::runtime
