@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "control/exports/beneath.h"
 #include "control/exports/read_back.h"
@@ -133,7 +134,10 @@ void TransferFiles::perform(const transfer::CreateFiles& effect) {
   services_->pool.run([exports = exports_, effect] { return create_files(*exports, effect); },
                       [self = shared_from_this()](Result<Created> created) {
                         if (!created) return self->post(transfer::FilesCreated{created.error()});
-                        self->destinations_ = std::move(created->open);
+                        // Behind those that there are: a list may grow.
+                        self->destinations_.resize(self->transfer_.job().catalog()->object_count());
+                        std::move(created->open.begin(), created->open.end(),
+                                  std::back_inserter(self->destinations_));
                         self->post(transfer::FilesCreated{std::move(created->files)});
                       });
 }

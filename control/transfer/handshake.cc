@@ -124,7 +124,7 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
     settle(now_ns, out);
     return {};
   }
-  peer_forgot_ = job.began && job.destination() != nullptr && job.catalog()->grew() && !hello.known;
+  peer_forgot_ = job.began && job.destination() != nullptr && job.terms->growing_offer && !hello.known;
   if (peer_forgot_) {
     return Error{ErrorCode::kStalled,
                  fmt::format("{} does not know the list of files: beginning anew", around_.peer_name)};

@@ -63,6 +63,6 @@ def forget_tree(path):
 
 def same(one, other):
     left, right = state_of(one), state_of(other)
-    assert left.keys() == right.keys()
+    assert left.keys() == right.keys(), sorted(set(left) ^ set(right))[:20]
     differ = {path: (left[path], right[path]) for path in left if left[path] != right[path]}
     assert not differ, {path: (a[:3], b[:3]) for path, (a, b) in list(differ.items())[:3]}
