@@ -33,8 +33,8 @@ struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListRe
   asio::io_context& io;
   std::atomic<bool> stopped = false;
   std::mutex mutex;
-  OpenSources found;                           // under the mutex
-  std::optional<Status> ended;                 // on the loop, as the next
+  OpenSources found;            // under the mutex
+  std::optional<Status> ended;  // on the loop, as the next
   std::function<void(Result<Part>)> then;
 };
 

@@ -31,8 +31,8 @@ class ListReader {
     OpenSources found;
     bool ended = false;
   };
-  // What was found since it was asked last, once there is something, or it has ended. One question at a time; no
-  // answer comes when this object is gone.
+  // What was found since it was asked last, once there is something, or it has ended. One question at a time;
+  // no answer comes when this object is gone.
   void next(std::function<void(Result<Part>)> then);
   // The same for a coroutine.
   static asio::awaitable<Result<Part>> next_of(asio::io_context& io, std::shared_ptr<ListReader> reader);

@@ -150,7 +150,7 @@ class Gathering final : public SourceVisitor {
 
   const exports::Exports& exports_;
   const selection::Choice& choice_;
-  size_t handed_ = 0;       // files, to the sink, or known
+  size_t handed_ = 0;  // files, to the sink, or known
   tree::Packer packer_;
   OpenSources sources_;
   SourceSink* const sink_;

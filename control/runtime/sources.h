@@ -33,7 +33,7 @@ class ListReader;
 struct OpenSources {
   std::vector<catalog::File> files;
   std::vector<std::shared_ptr<exports::SourceFile>> open;  // one for each; nothing where bytes are generated
-  std::shared_ptr<ListReader> rest;  // there may be more (list_reader.h)
+  std::shared_ptr<ListReader> rest;                        // there may be more (list_reader.h)
 };
 
 // Opens and checks every source, and what the selection leaves of it; blocking. The first error names its

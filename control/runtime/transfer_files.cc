@@ -78,8 +78,7 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
     // Behind those that the catalog has, where they will stand in it as well.
     self->sources_.resize(self->transfer_.job().catalog()->file_count());
     std::move(part->found.open.begin(), part->found.open.end(), std::back_inserter(self->sources_));
-    self->post(
-        transfer::ListRead{.tag = tag, .files = std::move(part->found.files), .ended = part->ended});
+    self->post(transfer::ListRead{.tag = tag, .files = std::move(part->found.files), .ended = part->ended});
   });
 }
 

@@ -90,7 +90,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   const std::weak_ptr<EventQueue> queue_;
   const transfer::Transfer& transfer_;
   const std::shared_ptr<const exports::Exports> exports_;  // as the peer may use them; blocking, any thread
-  std::shared_ptr<ListReader> list_;                           // of a source, until it has ended
+  std::shared_ptr<ListReader> list_;                       // of a source, until it has ended
   std::vector<std::shared_ptr<exports::SourceFile>> sources_;  // by object, as the next
   std::vector<Destination> destinations_;
   std::vector<std::shared_ptr<UniqueFd>> fetched_;

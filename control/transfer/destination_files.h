@@ -148,7 +148,7 @@ class DestinationFiles {
   bool discard_ = false;
   const uint32_t extent_bytes_;
   Phase<FilesPhase> phase_{FilesPhase::kIdle};
-  TransferOffer offer_;  // the last one, as far as it has come
+  TransferOffer offer_;    // the last one, as far as it has come
   bool offering_ = false;  // parts of it are still to come
   Phase<GrowthPhase> growth_{GrowthPhase::kNone};
   catalog::Catalog catalog_;

@@ -1,6 +1,5 @@
-// A receiving end whose source still reads the list of its files: what is offered while data moves is created,
-// noted and answered for before anything of it moves.
-// SPDX-License-Identifier: Apache-2.0
+// A receiving end whose source still reads the list of its files: what is offered while data moves is
+// created, noted and answered for before anything of it moves. SPDX-License-Identifier: Apache-2.0
 #include "control/transfer/destination_end.h"
 #include "control/transfer/range_messages.h"
 
@@ -14,7 +13,8 @@ constexpr size_t kPartsWaitingMax = 64;
 
 Status DestinationEnd::hear_offer(const TransferOffer& part) {
   if (!catalog().grew())
-    return Error{ErrorCode::kIncompatible, "the peer makes an offer while data moves, of a list that was whole"};
+    return Error{ErrorCode::kIncompatible,
+                 "the peer makes an offer while data moves, of a list that was whole"};
   if (offers_.size() == kPartsWaitingMax)
     return Error{ErrorCode::kIncompatible, "the peer makes offers before those before them are answered"};
   offers_.push_back(part);

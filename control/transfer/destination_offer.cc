@@ -74,8 +74,7 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
     if (Status status = check_same(); !status) return status.error();
     // Should an unfinished file be gone, it is made with these.
     for (const OfferedFile& file : offer_.files)
-      if (file.number < catalog_.file_count())
-        catalog_.file(catalog::FileId(file.number)).holes = file.holes;
+      if (file.number < catalog_.file_count()) catalog_.file(catalog::FileId(file.number)).holes = file.holes;
   }
   return true;
 }
@@ -210,8 +209,9 @@ Status DestinationFiles::check_same() const {
            (offered.mtime_ns == known.mtime_ns || discard_);
   }
   if (same) return {};
-  return Error{ErrorCode::kIntegrity,
-               "the peer offers other files than it did before: nothing more is stored, begin another session"};
+  return Error{
+      ErrorCode::kIntegrity,
+      "the peer offers other files than it did before: nothing more is stored, begin another session"};
 }
 
 }  // namespace sluice::transfer

@@ -120,8 +120,8 @@ struct OpenSources {  // -> SourcesOpened
   std::vector<std::string> paths;
   selection::Selection selection;
 };
-// More of a list that is growing -> ListRead, however long that takes, also when the attempt is over, and not after
-// ReleaseFiles. If nothing of it is under way: all that is not in the catalog.
+// More of a list that is growing -> ListRead, however long that takes, also when the attempt is over, and not
+// after ReleaseFiles. If nothing of it is under way: all that is not in the catalog.
 struct ReadList {
   uint32_t tag = 0;
   std::vector<std::string> paths;
@@ -228,12 +228,13 @@ struct Log {
 struct Over {  // nothing more comes of this transfer
 };
 
-using Effect = std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
-                            ReserveBuffers, ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate,
-                            SettleLane, DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject,
-                            OpenSources, ReadList, ReopenSources, CheckSource, ReadExtent, CreateFiles, RecoverFiles,
-                            ReopenFile, RecreateFile, SyncObject, FinishObject, ReadBackObject, NameObject,
-                            DropFile, ReleaseFiles, WriteJournal, AskPlace, TakePlace, LeavePlace, Log, Over>;
+using Effect =
+    std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
+                 ReserveBuffers, ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate, SettleLane,
+                 DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject, OpenSources, ReadList,
+                 ReopenSources, CheckSource, ReadExtent, CreateFiles, RecoverFiles, ReopenFile, RecreateFile,
+                 SyncObject, FinishObject, ReadBackObject, NameObject, DropFile, ReleaseFiles, WriteJournal,
+                 AskPlace, TakePlace, LeavePlace, Log, Over>;
 
 // Where the parts of a transfer put what they want done.
 class Effects {

@@ -292,7 +292,8 @@ TEST(Growing, ASourceThatForgotItsListBeginsAnew) {
   EXPECT_EQ(world.count(Entry::kForgotten), 1U);
 }
 
-// Objects are taken modulo the places that a dataplane has: those that come later wait for the place of one before.
+// Objects are taken modulo the places that a dataplane has: those that come later wait for the place of one
+// before.
 TEST(Growing, APlaceAtTheDataplaneIsUsedOnceAtATime) {
   for (const Scene& each : every_scene()) {
     SCOPED_TRACE(name_of(each));

@@ -332,10 +332,11 @@ Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& o
 Status Handshake::list_whole(Effects& out) {
   Job& job = around_.job;
   if (job.began) {
-    return Error{ErrorCode::kIncompatible,
-                 fmt::format("the session began while its list of files was read, which {} does not "
-                             "understand any more: run the version there that it began with, or begin another",
-                             around_.peer_name)};
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("the session began while its list of files was read, which {} does not "
+                    "understand any more: run the version there that it began with, or begin another",
+                    around_.peer_name)};
   }
   job.source()->take_found();
   if (job.source()->list() == ListPhase::kIdle) job.read_list(out);

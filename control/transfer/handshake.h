@@ -59,7 +59,7 @@ class Handshake {
   bool contacted() const { return contacted_; }  // the peer has said hello
   // The source never came to know what was agreed upon: no data was sent, and its list will be another.
   bool peer_forgot() const { return peer_forgot_; }
-  bool queued() const;                           // for something of this node
+  bool queued() const;  // for something of this node
   std::string waiting_for() const;
   uint64_t due_ns() const;
   // Effects that were asked for and are not answered.

@@ -22,8 +22,8 @@ struct Job {
   std::optional<Request> request;                     // initiator
   std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
   std::optional<Agreement> terms;                     // the first one: how what is there was cut and checked
-  OpenSources asked;                                                  // of a source: what it is to send
-  uint32_t list_tag = 0;                                              // of the last ReadList
+  OpenSources asked;                                  // of a source: what it is to send
+  uint32_t list_tag = 0;                              // of the last ReadList
   uint64_t limit_bps = 0;                             // of its rate, by an operator of this node; 0: none
   bool began = false;                                 // files are agreed upon: it can go on after anything
   std::variant<std::monostate, SourceEnd, DestinationEnd> end;

@@ -102,8 +102,8 @@ struct OfferedFile {
   std::vector<recovery::Range> holes;  // of whole extents, in order: zeros that need not be sent
 };
 
-// An offer may come in several messages; all but the last say that there is more. One that grows is followed by
-// others while data moves: each begins with the first file that the destination has not answered for.
+// An offer may come in several messages; all but the last say that there is more. One that grows is followed
+// by others while data moves: each begins with the first file that the destination has not answered for.
 struct TransferOffer {
   std::vector<OfferedFile> files;
   std::string destination;

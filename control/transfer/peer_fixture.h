@@ -153,11 +153,10 @@ class HonestPeer {
   size_t listed() const {
     return grows == 0 ? content_.sizes.size() : std::min(std::max(grows, listed_), content_.sizes.size());
   }
-  bool growing() const {
-    return role_ == Role::kSource ? grows != 0 && !list_ended_ : peer_grows_;
-  }
+  bool growing() const { return role_ == Role::kSource ? grows != 0 && !list_ended_ : peer_grows_; }
   ObjectId end_known() const {
-    return role_ == Role::kSource && grows != 0 ? ObjectId(static_cast<uint32_t>(answered_)) : content_.end_id();
+    return role_ == Role::kSource && grows != 0 ? ObjectId(static_cast<uint32_t>(answered_))
+                                                : content_.end_id();
   }
 
   // Of the list that the transfer reads.
@@ -264,9 +263,7 @@ class HonestPeer {
     answer.emplace_back(ObjectState{.end = true});
     if (all_ended()) answer.emplace_back(session_done());
   }
-  bool all_ended() const {
-    return !growing() && done_.size() + failed_.size() == content_.sizes.size();
-  }
+  bool all_ended() const { return !growing() && done_.size() + failed_.size() == content_.sizes.size(); }
 
   std::vector<Message> hear_of_data(const Message& message) {
     std::vector<Message> answer;

@@ -90,7 +90,8 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from)
   std::vector<TransferOffer> parts(1);
   auto number = static_cast<uint32_t>(from);
   size_t holes = 0;  // in this part
-  for (const catalog::File& file : std::span(catalog().files().begin(), catalog().files().end()).subspan(from)) {
+  for (const catalog::File& file :
+       std::span(catalog().files().begin(), catalog().files().end()).subspan(from)) {
     holes += file.holes.size();
     if (parts.back().files.size() == kFilesPerOffer || holes > catalog::kHolesMax) {
       parts.back().more = true;

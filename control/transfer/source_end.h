@@ -57,9 +57,7 @@ class SourceEnd {
   void reading_list() { list_.phase.change(ListPhase::kReading); }
   // What was found goes into the journal, then into the catalog.
   void note_found(Effects& out);
-  bool wants_offer() const {
-    return list_.phase == ListPhase::kOffering && may_grow() && stream_->up();
-  }
+  bool wants_offer() const { return list_.phase == ListPhase::kOffering && may_grow() && stream_->up(); }
   std::vector<TransferOffer> offer_more(const Request* request);
   // Before the first offer, to a peer that is to have the whole list at once: straight into the catalog.
   void take_found();
@@ -165,8 +163,8 @@ class SourceEnd {
   std::unique_ptr<rate::Share> rate_;
   struct Caps {
     uint64_t agreed_bps = 0;
-    uint64_t own_bps = 0;                 // that an operator of this node set since; 0: none
-    uint64_t peer_bps = 0;                // that one of the destination set; 0: none
+    uint64_t own_bps = 0;   // that an operator of this node set since; 0: none
+    uint64_t peer_bps = 0;  // that one of the destination set; 0: none
   } caps_;
   struct List {
     Phase<ListPhase> phase{ListPhase::kEnded};

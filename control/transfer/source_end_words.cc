@@ -80,7 +80,7 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
     caps_.peer_bps = limit->rate_bps;
     if (rate_ != nullptr) rate_->set_cap(rate_cap_bps());
   } else {
-    peer_ended_ = true;  // SessionDone
+    peer_ended_ = true;                     // SessionDone
     list_.phase.change(ListPhase::kEnded);  // or it would not have
   }
   return follow_sender(out);

@@ -1,5 +1,5 @@
-// A sending end whose list of files is still read: what is found goes into the journal, into the catalog and to
-// the peer, in this order. Nothing of a file moves before the peer has answered for it.
+// A sending end whose list of files is still read: what is found goes into the journal, into the catalog and
+// to the peer, in this order. Nothing of a file moves before the peer has answered for it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -88,8 +88,7 @@ void Transfer::follow_legs(uint64_t now_ns) {
 // or was told to wait for, does not count.
 void Transfer::watch_rate(const Leg& leg, uint64_t now_ns) {
   const uint64_t least_bps = job_.request ? job_.request->options.min_rate_bps : 0;
-  if (least_bps == 0 || !leg.moving() || job_.complete() || job_.waits_for_list())
-    return void(least_ = {});
+  if (least_bps == 0 || !leg.moving() || job_.complete() || job_.waits_for_list()) return void(least_ = {});
   const uint64_t bytes = job_.bytes_done(leg.lanes().figures());
   if (least_.since_ns == 0) return void(least_ = {.since_ns = now_ns, .bytes = bytes});
   if (now_ns - least_.since_ns < kLeastRateNs) return;

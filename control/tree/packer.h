@@ -5,7 +5,8 @@
 // that they concern is there.
 //
 // With the number of packs and of large files both limits grow, so that whatever a tree holds fits into a
-// session. Packs that are closed, and large files, may be taken while more is added; the last pack comes last.
+// session. Packs that are closed, and large files, may be taken while more is added; the last pack comes
+// last.
 //
 // Pure. A pack's list is kept as bytes, some sixty for each name.
 // SPDX-License-Identifier: Apache-2.0

@@ -344,8 +344,9 @@ Plan make_plan(uint64_t seed) {
 
 std::string Plan::text() const {
   std::string out = fmt::format("seed {}\nfiles {} packs {} ", seed, fmt::join(sizes, " "), packs);
-  out += fmt::format("growing {} list_ns {}\nextent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
-                     growing, list_ns, extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
+  out += fmt::format(
+      "growing {} list_ns {}\nextent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
+      growing, list_ns, extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(
       "tx_extents {} rx_extents {} credit {} crc {} protection {} {} epochs of 2^{} udp_checksum {} "
       "direct {} rate_bps {} {} expected_loss_ppm {}\n",

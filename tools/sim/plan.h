@@ -110,10 +110,10 @@ struct Plan {
   wire::CrcKind crc = wire::CrcKind::kCrc64Ecma;
   std::array<wire::Protection, 2> protection{};  // the least that each node wants
   uint32_t key_epoch_bits = 12;
-  bool holes = false;  // in files at the source
-  bool growing = false;     // the list of files is read while data moves
-  uint64_t list_ns = 0;     // a part of it takes at most so long
-  bool packs = false;  // some files are packs: in memory at the destination, until they get their names
+  bool holes = false;    // in files at the source
+  bool growing = false;  // the list of files is read while data moves
+  uint64_t list_ns = 0;  // a part of it takes at most so long
+  bool packs = false;    // some files are packs: in memory at the destination, until they get their names
   bool udp_checksum = false;
   bool direct = true;
   uint64_t rate_bps = 1'000'000'000;

@@ -82,7 +82,7 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   bool directory_synced_ = false;
   bool sources_open_ = false;
   std::optional<size_t> listed_;  // files of a list that is read
-  uint32_t holding_ = 0;  // writes under way of a pause, or of its end
+  uint32_t holding_ = 0;          // writes under way of a pause, or of its end
 
   void run();
   void arm();
