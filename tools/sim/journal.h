@@ -61,6 +61,7 @@ class Journal {
     saved.blocks.resize(std::max(saved.blocks.size(), saved.files.size()));
     for (const ObjectId object : batch.restart) saved.blocks[object].clear();
     for (const transfer::BlockRows& rows : batch.blocks) {
+      if (!saved.blocks.contains(rows.object)) saved.blocks.resize(rows.object.value() + 1);
       for (const recovery::Block& block : rows.blocks) put(&saved.blocks[rows.object], block);
     }
     if (batch.drop_files) saved.blocks.clear();
