@@ -134,6 +134,7 @@ class UpgradeTest : public JournalTest {
     file.verify = false;
     file.kind = catalog::FileKind::kFile;
     file.pack = {};
+    file.list = {};
     file.missing = {};
     file.holes = {};
     return file;
@@ -168,6 +169,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.legs[0].agreement->reach = board::Reach::kAgreed;
   record.request->options.min_rate_bps = record.limit_bps = 0;
   record.request->options.chunk_auto = record.legs[0].agreement->chunk_auto = false;
+  record.legs[0].agreement->growing_offer = false;
   record.request->options.protection = record.legs[0].agreement->protection = wire::Protection::kCrc;
   record.request->options.deadline_unix_ns = 0;
   record.request->options.deadline_policy = deadline::Policy::kRefuse;
@@ -231,6 +233,7 @@ TEST_F(UpgradeTest, ASessionOfTheOtherNodeComesOver) {
   record.legs[0].agreement->reach = board::Reach::kAgreed;
   record.legs[0].agreement->chunk_auto = false;
   record.legs[0].agreement->protection = wire::Protection::kCrc;
+  record.legs[0].agreement->growing_offer = false;
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   // Nothing was agreed upon: it has a peer, and nothing else.
   record = {.id = "b", .role = Role::kSource, .started_unix_ns = 6};
