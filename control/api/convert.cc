@@ -171,6 +171,7 @@ api::Session to_api(const transfer::View& view) {
   for (const transfer::FileView& file : view.files) add_file(file, &session);
   add_names(view.names, session.mutable_names());
   session.set_bytes_total(view.bytes_total);
+  session.set_listing(view.names.listing);
   add_summary(view.summary, &session);
   put(view.bottleneck.now, session.mutable_bottleneck());
   for (const verdict::Verdict& cause : view.bottleneck.causes) put(cause, session.add_causes());

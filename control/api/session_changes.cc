@@ -120,6 +120,7 @@ void SessionChanges::add(const char* event, const api::Session& session,
   one.set_peer(session.peer());
   one.set_bytes_done(session.bytes_done());
   one.set_bytes_total(session.bytes_total());
+  one.set_listing(session.listing());
   one.set_waiting_for(session.waiting_for());
   if (session.has_rate_bps()) one.set_rate_bps(session.rate_bps());
   one.set_rate_limit_bps(session.rate_limit_bps());

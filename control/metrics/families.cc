@@ -148,6 +148,7 @@ void add_session(Families& out, const transfer::View& view) {
   if (view.error && view.state == transfer::ViewState::kPaused)
     out.count(Metric::session_held, 1, {id, std::string(error_code_name(view.error->code))});
   out.count(Metric::session_size_bytes, view.bytes_total, {id});
+  out.count(Metric::session_listing, view.names.listing ? 1 : 0, {id});
   out.count(Metric::session_done_bytes, view.summary.bytes_done, {id});
   add_counts(out, id, counts_of(view.summary));
   if (view.summary.rtt_ns != 0) out.add(Metric::session_rtt_seconds, seconds(view.summary.rtt_ns), {id});

@@ -106,6 +106,7 @@ TEST(Families, TellStateConditionAndDeadlineOfASession) {
   Scrape scrape;
   transfer::View& view = add_session(scrape, "1f").view;
   view.bytes_total = 100;
+  view.names.listing = true;
   view.summary.bytes_done = 40;
   view.summary.rtt_ns = 20'000'000;
   view.rate_limit_bps = 8'000;
@@ -114,6 +115,7 @@ TEST(Families, TellStateConditionAndDeadlineOfASession) {
   view.deadline = transfer::DeadlineView{.deadline_unix_ns = 1'800'000'000'000'000'000, .chance = 0.25};
   const auto families = scrape.take();
   EXPECT_EQ(value(families, "sluice_session_info", {"1f", "beta", "send", "adaptive"}), 1);
+  EXPECT_EQ(value(families, "sluice_session_listing", {"1f"}), 1);
   EXPECT_EQ(value(families, "sluice_session_state", {"1f", "transferring"}), 1);
   EXPECT_EQ(value(families, "sluice_session_state", {"1f", "paused"}), 0);
   EXPECT_EQ(value(families, "sluice_session_rate_condition", {"1f", "yielding"}), 1);

@@ -11,7 +11,6 @@
 #include <random>
 
 #include "control/audit/lines.h"
-#include "control/selection/choice.h"
 
 namespace sluice::node {
 namespace {
@@ -60,38 +59,6 @@ uint64_t bytes_of(const runtime::OpenSources& sources) {
   uint64_t bytes = 0;
   for (const catalog::File& file : sources.files) bytes += file.size_bytes;
   return bytes;
-}
-
-// What is to have a deadline is judged by its size: then all of it is looked for first.
-asio::awaitable<Result<runtime::OpenSources>> open_sources(std::shared_ptr<runtime::Services> services,
-                                                           const Wishes& wishes, transfer::Options options) {
-  auto exports = std::make_shared<const exports::Exports>(services->exports.for_peer(wishes.peer));
-  if (options.deadline_unix_ns != 0) {
-    auto open = [exports, paths = wishes.sources, selection = wishes.selection] {
-      return runtime::open_sources(*exports, paths, selection);
-    };
-    co_return co_await services->lists_pool.wait_for(std::move(open));
-  }
-  const auto list = std::make_shared<runtime::ListReader>(
-      services->io, services->lists_pool,
-      runtime::ListReader::What{
-          .exports = exports, .paths = wishes.sources, .selection = wishes.selection, .known = {}});
-  Result<runtime::ListReader::Part> part = co_await runtime::ListReader::next_of(services->io, list);
-  if (!part) co_return part.error();
-  if (part->ended) co_return std::move(part->found);
-  part->found.files.back().list = catalog::ListState::kGrowing;
-  part->found.rest = list;
-  co_return std::move(part->found);
-}
-
-Status check_wishes(transfer::Role role, const Wishes& wishes) {
-  const bool sends = role == transfer::Role::kSource;
-  if (wishes.destination.empty())
-    return Error{ErrorCode::kUsage, sends ? "no destination: use NODE:PATH or NODE:null:"
-                                          : "no destination: name a path, or null:"};
-  if (!sends && wishes.sources.empty())
-    return Error{ErrorCode::kUsage, "no source given: name at least one file of the peer"};
-  return selection::check_selection(wishes.selection, wishes.sources.size());
 }
 
 }  // namespace
@@ -174,7 +141,15 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
     wishes.sources.front() += '/';
   runtime::OpenSources sources;
   if (role == transfer::Role::kSource) {
-    Result<runtime::OpenSources> opened = co_await open_sources(services, wishes, *options);
+    runtime::ListReader::What what{
+        .exports = std::make_shared<const exports::Exports>(services->exports.for_peer(wishes.peer)),
+        .paths = wishes.sources,
+        .selection = wishes.selection,
+        .known = {}};
+    // What is to have a deadline is judged by its size: then all of it is looked for first.
+    const bool whole = options->deadline_unix_ns != 0;
+    Result<runtime::OpenSources> opened =
+        co_await runtime::begin_list(services->io, services->lists_pool, std::move(what), whole);
     if (!opened) co_return opened.error();
     sources = std::move(*opened);
   }

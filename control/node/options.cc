@@ -99,4 +99,14 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   return result;
 }
 
+Status check_wishes(transfer::Role role, const Wishes& wishes) {
+  const bool sends = role == transfer::Role::kSource;
+  if (wishes.destination.empty())
+    return Error{ErrorCode::kUsage, sends ? "no destination: use NODE:PATH or NODE:null:"
+                                          : "no destination: name a path, or null:"};
+  if (!sends && wishes.sources.empty())
+    return Error{ErrorCode::kUsage, "no source given: name at least one file of the peer"};
+  return selection::check_selection(wishes.selection, wishes.sources.size());
+}
+
 }  // namespace sluice::node

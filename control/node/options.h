@@ -37,6 +37,8 @@ struct Wishes {
 
 inline constexpr uint32_t kChunkBytesDefault = 8192;
 
+// kUsage: what is missing for a session at all.
+Status check_wishes(transfer::Role role, const Wishes& wishes);
 // kUsage names the option, what was found and what is allowed.
 Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node& node);
 

@@ -206,14 +206,21 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
 
 // ---- the steps of the commit -------------------------------------------------------------------
 
+// What is discarded has no file, nor has a pack. Of all else nothing may count as stored or named that is not
+// open here.
+Status TransferFiles::without_file(ObjectId object) const {
+  if (transfer_.job().terms->discard || file(object).packed()) return {};
+  return Error{ErrorCode::kInternal,
+               fmt::format("{}: the file is not open, so nothing of it was stored or named: keep the log of "
+                           "sluice-control, and report this",
+                           file(object).shown)};
+}
+
 template <typename Answer>
 void TransferFiles::run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work) {
-  const Destination file = destination(object);
+  const Destination open = destination(object);
   services_->pool.run(
-      [file, work = std::move(work)] {
-        // What is discarded has no file.
-        return file ? work(*file) : Status();
-      },
+      [open, without = without_file(object), work = std::move(work)] { return open ? work(*open) : without; },
       [self = shared_from_this(), object](Status status) {
         self->post(Answer{.object = object, .status = std::move(status)});
       });
@@ -232,15 +239,16 @@ void TransferFiles::perform(const transfer::FinishObject& effect) {
 
 void TransferFiles::perform(const transfer::NameObject& effect) {
   if (file(effect.object).packed()) return name_pack(effect.object);
-  Destination file = destination(effect.object);
-  services_->pool.run([file] { return file ? file->commit() : Status(); },
-                      [self = shared_from_this(), effect](Status status) {
-                        const Destination& named = self->destination(effect.object);
-                        const bool given = status || (named && named->has_name());
-                        if (status) self->let_go(effect.object);
-                        self->post(transfer::ObjectNamed{
-                            .object = effect.object, .status = std::move(status), .given = given});
-                      });
+  Destination open = destination(effect.object);
+  services_->pool.run(
+      [open, without = without_file(effect.object)] { return open ? open->commit() : without; },
+      [self = shared_from_this(), effect](Status status) {
+        const Destination& named = self->destination(effect.object);
+        const bool given = status || (named && named->has_name());
+        if (status) self->let_go(effect.object);
+        self->post(
+            transfer::ObjectNamed{.object = effect.object, .status = std::move(status), .given = given});
+      });
 }
 
 void TransferFiles::perform(const transfer::DropFile& effect) {

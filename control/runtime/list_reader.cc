@@ -21,13 +21,15 @@ struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListRe
   }
 
   Status take(OpenSources part) override {
-    {
-      const std::scoped_lock lock(mutex);
-      std::move(part.files.begin(), part.files.end(), std::back_inserter(found.files));
-      std::move(part.open.begin(), part.open.end(), std::back_inserter(found.open));
-    }
+    add(std::move(part));
     asio::post(io, [self = shared_from_this()] { tell(self); });
     return {};
+  }
+
+  void add(OpenSources part) {
+    const std::scoped_lock lock(mutex);
+    std::move(part.files.begin(), part.files.end(), std::back_inserter(found.files));
+    std::move(part.open.begin(), part.open.end(), std::back_inserter(found.open));
   }
 
   asio::io_context& io;
@@ -42,10 +44,12 @@ ListReader::ListReader(asio::io_context& io, control::Pool& pool, What what)
     : state_(std::make_shared<State>(io)) {
   pool.run(
       [state = state_, what = std::move(what)] {
-        return read_sources(*what.exports, what.paths, what.selection, what.known, *state);
+        return open_sources(*what.exports, what.paths, what.selection, state.get(), what.known);
       },
-      [state = state_](Status status) {
-        state->ended = std::move(status);
+      // The rest comes with the word that it is the rest: a list of one part never grows.
+      [state = state_](Result<OpenSources> rest) {
+        state->ended = rest ? Status() : Status(rest.error());
+        if (rest) state->add(std::move(*rest));
         tell(state);
       });
 }
@@ -73,20 +77,31 @@ void ListReader::tell(const std::shared_ptr<State>& state) {
   std::exchange(state->then, nullptr)(std::move(part));
 }
 
-asio::awaitable<Result<ListReader::Part>> ListReader::next_of(asio::io_context& io,
-                                                              std::shared_ptr<ListReader> reader) {
+asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::Pool& pool,
+                                                ListReader::What what, bool whole) {
   struct Answer {
     explicit Answer(asio::io_context& context) : come(context) {}
     control::Notify come;
-    std::optional<Result<Part>> part;
+    std::optional<Result<ListReader::Part>> part;
   };
+  if (whole) {
+    auto open = [what = std::move(what)] { return open_sources(*what.exports, what.paths, what.selection); };
+    co_return co_await pool.wait_for(std::move(open));
+  }
+  const auto list = std::make_shared<ListReader>(io, pool, std::move(what));
   const auto answer = std::make_shared<Answer>(io);
-  reader->next([answer](Result<Part> part) {
+  list->next([answer](Result<ListReader::Part> part) {
     answer->part.emplace(std::move(part));
     answer->come.notify();
   });
   while (!answer->part) co_await answer->come.wait();
-  co_return std::move(*answer->part);
+  if (!*answer->part) co_return answer->part->error();
+  ListReader::Part& part = **answer->part;
+  if (!part.ended) {
+    part.found.files.back().list = catalog::ListState::kGrowing;
+    part.found.rest = list;
+  }
+  co_return std::move(part.found);
 }
 
 }  // namespace sluice::runtime

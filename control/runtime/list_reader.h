@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <asio/awaitable.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,13 +35,16 @@ class ListReader {
   // What was found since it was asked last, once there is something, or it has ended. One question at a time;
   // no answer comes when this object is gone.
   void next(std::function<void(Result<Part>)> then);
-  // The same for a coroutine.
-  static asio::awaitable<Result<Part>> next_of(asio::io_context& io, std::shared_ptr<ListReader> reader);
 
  private:
   struct State;
   static void tell(const std::shared_ptr<State>& state);
   const std::shared_ptr<State> state_;
 };
+
+// What an operator wants to be sent, as far as it is found before there is something to begin with; `rest`
+// has more. `whole`: all of it, however long that takes.
+asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::Pool& pool,
+                                                ListReader::What what, bool whole);
 
 }  // namespace sluice::runtime

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <utility>
+#include <variant>
 
 #include "control/async/clock.h"
 #include "control/exports/holes.h"
@@ -171,30 +172,37 @@ class Names {
   std::map<std::string, std::string> known_;
 };
 
-Status visit(const exports::Exports& exports, const std::string& path, const selection::Choice& choice,
-             Names& names, SourceVisitor& visitor) {
+// What a path leads to, before anything in it is looked at: bytes that are generated, a directory, a file.
+using Found = std::variant<uint64_t, exports::SourceTree, exports::SourceFile>;
+
+// Nothing: the rules leave it out.
+Result<std::optional<Found>> find(const exports::Exports& exports, const std::string& path,
+                                  const selection::Choice& choice, Names& names) {
   const Result<std::optional<uint64_t>> generated_bytes = parse_memory_source(path);
   if (!generated_bytes) return generated_bytes.error();
   if (generated_bytes->has_value() && choice.names() == nullptr)
-    return visitor.generated(path, **generated_bytes);
-  // Names arrive as they are listed, without that of the directory: as of "DIR/".
-  if (choice.names() != nullptr && !path.ends_with('/'))
-    return visit(exports, path + "/", choice, names, visitor);
-  const Result<std::optional<exports::SourceTree>> tree = exports.open_tree(path);
+    return std::optional<Found>(**generated_bytes);
+  Result<std::optional<exports::SourceTree>> tree = exports.open_tree(path);
   if (!tree) return tree.error();
   if (tree->has_value()) {
-    if (!choice.filter().takes((*tree)->name, true)) return {};
-    if (Status status = names.note((*tree)->name, (*tree)->path); !status) return status;
-    return visitor.tree(path, **tree);
+    if (!choice.filter().takes((*tree)->name, true)) return std::optional<Found>();
+    if (Status status = names.note((*tree)->name, (*tree)->path); !status) return status.error();
+    return std::optional<Found>(std::move(**tree));
   }
   if (choice.names() != nullptr)
     return usage(base::printable(path) + ": is no directory, and a list of names is of one");
-  if (!choice.filter().takes(catalog::last_name(path), false)) return {};
+  if (!choice.filter().takes(catalog::last_name(path), false)) return std::optional<Found>();
   Result<exports::SourceFile> opened = exports.open_source(path);
   if (!opened) return opened.error();
   if (opened->size > catalog::kFileBytesMax) return usage(opened->path + ": larger than 1 EiB");
-  if (Status status = names.note(opened->name, opened->path); !status) return status;
-  return visitor.file(path, std::move(*opened));
+  if (Status status = names.note(opened->name, opened->path); !status) return status.error();
+  return std::optional<Found>(std::move(*opened));
+}
+
+Status visit(const std::string& path, Found found, SourceVisitor& visitor) {
+  if (const auto* const bytes = std::get_if<uint64_t>(&found)) return visitor.generated(path, *bytes);
+  if (const auto* const tree = std::get_if<exports::SourceTree>(&found)) return visitor.tree(path, *tree);
+  return visitor.file(path, std::get<exports::SourceFile>(std::move(found)));
 }
 
 }  // namespace
@@ -212,9 +220,18 @@ Status visit_sources(const exports::Exports& exports, const std::vector<std::str
   if (paths.empty()) return usage("no source given: name at least one file");
   if (paths.size() > catalog::kFilesMax)
     return usage(fmt::format("{} sources: a session takes at most {}", paths.size(), catalog::kFilesMax));
+  // All of them first: whoever names one that is not there learns it before a tree is walked, and sent.
   Names names;
-  for (const std::string& path : paths) {
-    if (Status status = visit(exports, path, choice, names, visitor); !status) return status;
+  std::vector<std::pair<std::string, Found>> all;
+  for (std::string path : paths) {
+    // Names arrive as they are listed, without that of the directory: as of "DIR/".
+    if (choice.names() != nullptr && !path.ends_with('/')) path += '/';
+    Result<std::optional<Found>> found = find(exports, path, choice, names);
+    if (!found) return found.error();
+    if (found->has_value()) all.emplace_back(std::move(path), std::move(**found));
+  }
+  for (auto& [path, found] : all) {
+    if (Status status = visit(path, std::move(found), visitor); !status) return status;
   }
   return {};
 }
@@ -225,25 +242,15 @@ Error nothing_to_send(const selection::Choice& choice) {
 }
 
 Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
-                                 const selection::Selection& selection) {
-  const Result<selection::Choice> choice = selection::Choice::make(selection);
-  if (!choice) return choice.error();
-  Gathering gathering(exports, *choice, {}, nullptr);
-  if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
-  return gathering.finish();
-}
-
-Status read_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
-                    const selection::Selection& selection, const std::vector<catalog::File>& known,
-                    SourceSink& sink) {
+                                 const selection::Selection& selection, SourceSink* sink,
+                                 const std::vector<catalog::File>& known) {
   const Result<selection::Choice> choice = selection::Choice::make(selection);
   if (!choice) return choice.error();
   Result<tree::KnownNames> names = tree::KnownNames::of(known);
   if (!names) return names.error();
-  Gathering gathering(exports, *choice, std::move(*names), &sink);
-  if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status;
-  Result<OpenSources> rest = gathering.finish();
-  return rest ? sink.take(std::move(*rest)) : Status(rest.error());
+  Gathering gathering(exports, *choice, std::move(*names), sink);
+  if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
+  return gathering.finish();
 }
 
 ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources) {

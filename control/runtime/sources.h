@@ -36,21 +36,19 @@ struct OpenSources {
   std::shared_ptr<ListReader> rest;                        // there may be more (list_reader.h)
 };
 
-// Opens and checks every source, and what the selection leaves of it; blocking. The first error names its
-// source.
-Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
-                                 const selection::Selection& selection);
-
-// The same in parts, as they are found; without what is `known` already. An error of the sink ends it.
+// Takes what is found while more is looked for. An error ends that.
 class SourceSink {
  public:
   virtual ~SourceSink() = default;
   virtual Status go_on() = 0;  // asked at each name
   virtual Status take(OpenSources part) = 0;
 };
-Status read_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
-                    const selection::Selection& selection, const std::vector<catalog::File>& known,
-                    SourceSink& sink);
+
+// Opens and checks every source, and what the selection leaves of it; blocking. The first error names its
+// source. With a sink what is returned is the rest of it. What is `known` is left out.
+Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
+                                 const selection::Selection& selection, SourceSink* sink = nullptr,
+                                 const std::vector<catalog::File>& known = {});
 
 struct ReopenedSources {
   std::vector<std::shared_ptr<exports::SourceFile>> open;

@@ -54,7 +54,9 @@ void TransferFiles::perform(const transfer::OpenSources& effect) {
       services_->io, services_->lists_pool,
       ListReader::What{
           .exports = exports_, .paths = effect.paths, .selection = effect.selection, .known = {}});
-  list_->next([self = shared_from_this()](Result<ListReader::Part> part) {
+  list_->next([weak = weak_from_this()](Result<ListReader::Part> part) {
+    const auto self = weak.lock();
+    if (!self) return;
     if (!part || part->ended) self->list_.reset();
     if (!part) return self->post(transfer::SourcesOpened{part.error()});
     self->sources_ = std::move(part->found.open);
@@ -72,7 +74,9 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
                                                           .selection = effect.selection,
                                                           .known = {known.begin(), known.end()}});
   }
-  list_->next([self = shared_from_this(), tag = effect.tag](Result<ListReader::Part> part) {
+  list_->next([weak = weak_from_this(), tag = effect.tag](Result<ListReader::Part> part) {
+    const auto self = weak.lock();
+    if (!self) return;
     if (!part || part->ended) self->list_.reset();
     if (!part) return self->post(transfer::ListRead{.tag = tag, .files = part.error()});
     // Behind those that the catalog has, where they will stand in it as well.

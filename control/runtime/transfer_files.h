@@ -82,6 +82,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
     std::shared_ptr<PackMemory> memory;
     std::shared_ptr<exports::Unpacker> unpacker;  // once it is complete
   };
+  Status without_file(ObjectId object) const;  // what work on a file comes to that is not open
   // Answers with what `work` finds of the object's unfinished file.
   template <typename Answer>
   void run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work);

@@ -1,5 +1,6 @@
 // A receiving end whose source still reads the list of its files: what is offered while data moves is
-// created, noted and answered for before anything of it moves. SPDX-License-Identifier: Apache-2.0
+// created, noted and answered for before anything of it moves.
+// SPDX-License-Identifier: Apache-2.0
 #include "control/transfer/destination_end.h"
 #include "control/transfer/range_messages.h"
 

@@ -201,6 +201,7 @@ View Transfer::overview(uint64_t now_ns) const {
   view.role = job_.role;
   view.peer = leg.peer_name();
   view.bytes_total = job_.bytes_total();
+  view.names.listing = job_.has_end() && job_.catalog()->growing();
   view.summary = summary(leg.lanes().all_figures(), now_ns);
   add_causes(view.summary, &view);
   if (leg.phase() == LegPhase::kMoving) view.bottleneck.now = leg.watch().bottleneck().now();
@@ -258,6 +259,7 @@ View view_of(const Saved& saved) {
       one.digest_source = one.digest_destination = control::digest_hex(leg.agreement->crc_kind, file.digest);
     }
     view.bytes_total += file.size_bytes;
+    view.names.listing = file.list == catalog::ListState::kGrowing;
     view.files.push_back(std::move(one));
   }
   view.summary = record.summary;

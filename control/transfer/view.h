@@ -64,6 +64,7 @@ struct NamesView {
   uint64_t failed = 0;
   uint64_t left_out = 0;                      // devices, pipes, sockets
   std::vector<catalog::FailedName> failures;  // some of both, at most kFailuresShown
+  bool listing = false;  // the list is not complete: all totals are of what was found so far
 };
 
 // In the queue of this node.

@@ -60,16 +60,16 @@ Facts facts(const api::Session& session) {
   Facts facts;
   std::vector<std::string>& out = facts.parts;
   if (!session.waiting_for().empty()) out.push_back("waiting: " + printable(session.waiting_for()));
-  out.push_back(format_percent(done_fraction(session)));
+  if (!session.listing()) out.push_back(format_percent(done_fraction(session)));
   if (session.state() != api::Session::TRANSFERRING) out.push_back(state_name(session.state()));
-  out.push_back(format_bytes(session.bytes_done()) + " of " + format_bytes(session.bytes_total()));
+  out.push_back(bytes_text(session));
   if (session.has_rate_bps()) {
     out.push_back(format_rate(session.rate_bps()));
   } else if (session.state() == api::Session::TRANSFERRING) {
     out.emplace_back("starting");
   }
   const auto eta = eta_s(session);
-  out.push_back("ETA " + (eta ? format_duration(*eta) : "-"));
+  if (!session.listing()) out.push_back("ETA " + (eta ? format_duration(*eta) : "-"));
   facts.before_bar = out.size();
   if (const std::string deadline = deadline_text(session); !deadline.empty()) out.push_back(deadline);
   out.push_back("loss " + format_percent(loss_fraction(session)));
@@ -100,6 +100,13 @@ std::string state_name(api::Session::State state) {
   return name;
 }
 
+std::string bytes_text(const api::Session& session) {
+  return fmt::format("{} of {}{}", format_bytes(session.bytes_done()), format_bytes(session.bytes_total()),
+                     so_far(session));
+}
+
+std::string_view so_far(const api::Session& session) { return session.listing() ? " so far" : ""; }
+
 // Sources, until the node knows what is in them.
 uint64_t names_total(const api::Session& session) {
   return std::max<uint64_t>(session.names().total(), static_cast<uint64_t>(session.files_size()));
@@ -108,7 +115,7 @@ uint64_t names_total(const api::Session& session) {
 std::string session_subject(const api::Session& session) {
   if (session.files_size() == 1 && session.names().total() <= 1)
     return printable(last_component(session.files(0).source()));
-  return fmt::format("{} files ({} done)", names_total(session), session.names().done());
+  return fmt::format("{} files{} ({} done)", names_total(session), so_far(session), session.names().done());
 }
 
 double loss_fraction(const api::Session& session) {
@@ -117,6 +124,7 @@ double loss_fraction(const api::Session& session) {
 }
 
 std::optional<double> eta_s(const api::Session& session) {
+  if (session.listing()) return std::nullopt;
   if (session.bytes_done() >= session.bytes_total()) return 0;
   const double rate_bps = session.rate_bps() > 0 ? session.rate_bps() : session.goodput_bps();
   if (rate_bps <= 0 || session.state() != api::Session::TRANSFERRING) return std::nullopt;
@@ -138,7 +146,7 @@ std::string deadline_text(const api::Session& session) {
 std::string progress_line(const api::Session& session, size_t width) {
   const std::string name = session_subject(session);
   size_t name_columns = std::min(display_width(name), kNameColumnsMax);
-  size_t bar_columns = kBarColumnsMax;
+  size_t bar_columns = session.listing() ? 0 : kBarColumnsMax;
   auto [parts, before_bar] = facts(session);
   const auto needed = [&, &parts = parts] {
     size_t sum = name_columns + (bar_columns == 0 ? 0 : 2 + bar_columns);

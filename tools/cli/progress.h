@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "control/proto/api.pb.h"
 
@@ -13,14 +14,18 @@ namespace sluice::cli {
 bool session_ended(const api::Session& session);
 // "transferring", "succeeded", ...
 std::string state_name(api::Session::State state);
-// Name of the only file, or "3 files (1 done)".
 // Of an id that people are shown, at least.
 inline constexpr size_t kShortIdBytes = 8;
 
+// " so far" while the list of files is read: totals grow, and nobody knows a percentage or an end.
+std::string_view so_far(const api::Session& session);
+// "450 MiB of 1.00 GiB", and so_far()
+std::string bytes_text(const api::Session& session);
+// Name of the only file, or "3 files (1 done)".
 std::string session_subject(const api::Session& session);
 // Chunks reported lost, of all that were sent.
 double loss_fraction(const api::Session& session);
-// Seconds until the end at the present rate; nullopt while there is no rate.
+// Seconds until the end at the present rate; nullopt while there is no rate, or nobody knows how much it is.
 std::optional<double> eta_s(const api::Session& session);
 
 // "deadline 18:00:00, chance 93 %", "late by 0:12", ...; empty: it has none.
@@ -31,10 +36,10 @@ std::string deadline_text(const api::Session& session);
 std::string progress_line(const api::Session& session, size_t width);
 // The same for a log, of any length, without a bar.
 std::string progress_text(const api::Session& session);
-// What an operator reads after success: bytes, seconds, goodput, retransmits; then a line a file with the
-// digests of both sides. Ends with a newline.
 // What held it, and for how much of the time; empty when nothing did, or nobody can say.
 std::string bottleneck_text(const api::Bottleneck& bottleneck);
+// What an operator reads after success: bytes, seconds, goodput, retransmits; then a line a file with the
+// digests of both sides. Ends with a newline.
 std::string summary_text(const api::Session& session);
 
 // Says when a line is due: on a terminal at most 10 a second, otherwise one at every change of state or of

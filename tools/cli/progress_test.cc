@@ -88,6 +88,23 @@ TEST(ProgressLine, SeveralFilesAreCounted) {
   EXPECT_EQ(session_subject(session), "3 files (1 done)");
 }
 
+// Nobody knows how much of it there is: a percentage would go back.
+TEST(ProgressLine, SaysSoFarWhileTheListOfFilesIsRead) {
+  api::Session session = running();
+  session.set_listing(true);
+  session.add_files();
+  for (const std::string& line : {progress_line(session, 200), progress_text(session)}) {
+    EXPECT_TRUE(has(line, "450 MiB of 1000 MiB so far")) << line;
+    EXPECT_TRUE(has(line, "2 files so far (0 done)")) << line;
+    EXPECT_FALSE(has(line, "45 %")) << line;
+    EXPECT_FALSE(has(line, "ETA")) << line;
+    EXPECT_FALSE(has(line, "[=")) << line;
+  }
+  EXPECT_FALSE(eta_s(session));
+  session.set_bytes_done(session.bytes_total());
+  EXPECT_FALSE(eta_s(session)) << "all that was found is not all";
+}
+
 TEST(ProgressLine, FileNamesCannotSteerTheTerminal) {
   api::Session session = running();
   session.mutable_files(0)->set_source("/data/\x1b[2J\r\n");

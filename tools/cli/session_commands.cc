@@ -51,11 +51,11 @@ size_t id_bytes(const api::ListSessionsReply& reply) {
 
 std::string row(const api::Session& session, size_t id_bytes, int64_t unix_now_ns) {
   std::string line = fmt::format(
-      "{}  {}  {:>7}  {:<12}  {:<13}  {:<12}  {:>9} of {:>9}  {}",
+      "{}  {}  {:>7}  {:<12}  {:<13}  {:<12}  {:>9} of {:>9}{}  {}",
       printable(session.id().substr(0, id_bytes)), format_when(session.started_unix_ns(), unix_now_ns),
       format_duration(session.elapsed_s()), state_name(session.state()), printable(session.direction()),
       printable(session.peer()), format_bytes(session.bytes_done()), format_bytes(session.bytes_total()),
-      session_subject(session));
+      so_far(session), session_subject(session));
   if (const std::string deadline = deadline_text(session); !deadline.empty()) line += "  " + deadline;
   const std::string& more = session.error().empty() ? session.waiting_for() : session.error();
   if (!more.empty()) line += "  " + printable(more);
@@ -89,7 +89,7 @@ std::string details(const api::Session& s) {
     add("error", fmt::format("{} ({}, {})", printable(s.error()), s.error_name(), s.error_code()));
   add("direction", printable(s.direction()));
   add("peer", printable(s.peer()));
-  add("bytes", fmt::format("{} of {}", s.bytes_done(), s.bytes_total()));
+  add("bytes", fmt::format("{} of {}{}", s.bytes_done(), s.bytes_total(), so_far(s)));
   add("rate", s.has_rate_bps() ? format_rate(s.rate_bps()) : "");
   add("goodput", s.data_elapsed_s() > 0 ? format_rate(s.goodput_bps()) : "");
   add("rate limit", s.rate_limit_bps() == 0 ? "" : format_rate(static_cast<double>(s.rate_limit_bps())));
@@ -124,8 +124,8 @@ std::string details(const api::Session& s) {
       printable(s.protection()) + (s.protection() == "crc" ? ": neither encrypted nor authenticated" : ""));
   add("wire", printable(s.wire()));
   if (s.names().total() > 0)
-    add("names", fmt::format("{}, {} done, {} failed, {} left out", s.names().total(), s.names().done(),
-                             s.names().failed(), s.names().left_out()));
+    add("names", fmt::format("{}{}, {} done, {} failed, {} left out", s.names().total(), so_far(s),
+                             s.names().done(), s.names().failed(), s.names().left_out()));
   for (const api::MissingName& name : s.names().missing())
     add("missing", printable(name.path()) + ": " + name.reason());
   for (const api::FileProgress& file : s.files()) {

@@ -343,10 +343,10 @@ Plan make_plan(uint64_t seed) {
 }
 
 std::string Plan::text() const {
-  std::string out = fmt::format("seed {}\nfiles {} packs {} ", seed, fmt::join(sizes, " "), packs);
-  out += fmt::format(
-      "growing {} list_ns {}\nextent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
-      growing, list_ns, extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
+  std::string out = fmt::format("seed {}\nfiles {} packs {} growing {} list_ns {}\n", seed,
+                                fmt::join(sizes, " "), packs, growing, list_ns);
+  out += fmt::format("extent_bytes {} chunk_bytes {} partition_bytes {} lanes {} workers {} {}\n",
+                     extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(
       "tx_extents {} rx_extents {} credit {} crc {} protection {} {} epochs of 2^{} udp_checksum {} "
       "direct {} rate_bps {} {} expected_loss_ppm {}\n",
@@ -375,7 +375,6 @@ std::string Plan::text() const {
   if (nat) out += fmt::format("nat before the initiator, forgets at {} ns\n", fmt::join(nat_forgets_ns, " "));
   out += fmt::format("stream latency_ns {} jitter_ns {} cuts {} notice_ns {}\n", stream_latency_ns,
                      stream_jitter_ns, fmt::join(cuts, " "), cut_notice_ns);
-  out += fmt::format("stalls {}/1e6 of {} ns\n", stall_per_million, stall_ns);
   for (const Crash& c : crashes) {
     out += fmt::format("crash {} of node {} at {} ns for {} ns\n", crash_name(c.kind), c.node, c.time_ns,
                        c.down_ns);

@@ -31,7 +31,7 @@ void choose_failures(Plan* plan) {
 }
 
 std::string troubles_text(const Plan& plan) {
-  std::string out;
+  std::string out = fmt::format("stalls {}/1e6 of {} ns\n", plan.stall_per_million, plan.stall_ns);
   for (const Trouble& t : plan.troubles) {
     out +=
         fmt::format("file {} {} at {} ns, error {}\n", t.object, trouble_name(t.trouble), t.time_ns, t.error);

@@ -1,0 +1,123 @@
+// What a handshake agrees about the files: found, offered, created and noted at both ends.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "control/transfer/handshake.h"
+
+namespace sluice::transfer {
+
+using P = HandshakePhase;
+
+// Those of the session, if it has any; else those that were opened for it; else what the paths name.
+void Handshake::find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
+                             uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  enter(P::kSources, now_ns);
+  job.asked = {.paths = paths, .selection = selection};
+  if (job.source() == nullptr && job.sources) {
+    job.end.emplace<SourceEnd>(
+        SourceEnd::make(around_.settings, *job.terms, *std::exchange(job.sources, std::nullopt)));
+  }
+  if (job.source() != nullptr) return job.source()->files().reopen(out);
+  pending_.ask(OpenSources{.paths = paths, .selection = selection}, out);
+}
+
+Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& out) {
+  pending_.answered();
+  if (!event.files) return event.files.error();
+  Job& job = around_.job;
+  job.end.emplace<SourceEnd>(SourceEnd::make(around_.settings, *job.terms, *event.files));
+  if (!halted_) job.source()->files().reopen(out);
+  return {};
+}
+
+// A peer that takes no offer that grows gets the whole list at once.
+Status Handshake::list_whole(Effects& out) {
+  Job& job = around_.job;
+  if (job.began) {
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("the session began while its list of files was read, which {} does not "
+                    "understand any more: run the version there that it began with, or begin another",
+                    around_.peer_name)};
+  }
+  job.source()->take_found();
+  if (job.source()->list() == ListPhase::kIdle) job.read_list(out);
+  return {};
+}
+
+void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
+  Job& job = around_.job;
+  if (job.destination() == nullptr) job.end.emplace<DestinationEnd>(around_.settings, *job.terms);
+  enter(P::kOffer, now_ns);
+}
+
+Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  if (offer.growing && !around_.agreement.growing_offer)
+    return Error{ErrorCode::kIncompatible, "the peer makes an offer that grows, which was not agreed upon"};
+  const std::optional<DestinationFiles::Wish> wish = job.wish();
+  const Result<bool> whole = job.destination()->files().take_offer(offer, wish ? &*wish : nullptr);
+  if (!whole) return whole.error();
+  if (!*whole) return {};
+  enter(P::kFiles, now_ns);
+  job.destination()->prepare(out);
+  return {};
+}
+
+void Handshake::journal_agreed(uint64_t now_ns, Effects& out) {
+  if (phase_ != P::kJournal || halted_) return;
+  Job& job = around_.job;
+  if (job.role == Role::kDestination) around_.lanes.invent_names();
+  enter(P::kOpening, now_ns);
+  around_.lanes.open(around_.agreement, job.role, out);
+}
+
+Status Handshake::go_on(uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  if (phase_ == P::kSources && job.source() != nullptr && job.source()->files().prepared()) {
+    if (settling_) {
+      start(now_ns, out);
+      return {};
+    }
+    if (!around_.agreement.growing_offer && job.source()->catalog().growing()) {
+      const Status status = list_whole(out);
+      if (!status || job.source()->catalog().growing()) return status;
+    }
+    enter(P::kReadBuffers, now_ns);
+    pending_.ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kTx}, out);
+  }
+  if (phase_ == P::kFiles && job.destination()->files().prepared()) {
+    agreed_ = true;
+    enter(P::kJournal, now_ns);
+  }
+  if (phase_ == P::kOpening) {
+    if (Status status = around_.lanes.refused(); !status) return status;
+    if (around_.lanes.all_open()) start(now_ns, out);
+  }
+  if (now_ns < due_ns()) return {};
+  if (phase_ == P::kOpening) {
+    return Error{ErrorCode::kDaemonNotRunning, "the dataplane did not open a flow (no answer): see its log"};
+  }
+  return Error{ErrorCode::kStalled,
+               fmt::format("{} did not send {} within {} s", around_.peer_name, handshake_wait(phase_).name,
+                           around_.settings.stall_timeout_ns / kSecondNs)};
+}
+
+void Handshake::start(uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  enter(settling_ ? P::kSettled : P::kDone, now_ns);
+  if (SourceEnd* const source = job.source()) {
+    source->start_attempt(around_.peer_name, around_.stream, around_.agreement, around_.lanes.size(), now_ns,
+                          out);
+  } else if (DestinationEnd* const destination = job.destination()) {
+    destination->start_attempt(around_.stream, around_.lanes.size(), now_ns);
+    if (settling_) return;
+    around_.stream.send(destination->ready(around_.lanes.flow_ids(), around_.lanes.credit_extents()), out);
+    destination->send_states(out);
+  }
+}
+
+}  // namespace sluice::transfer
