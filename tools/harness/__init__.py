@@ -4,6 +4,7 @@
 # an ExitStack, so that one way out (normal, exception, SIGINT, SIGTERM) gives all of it back.
 # SPDX-License-Identifier: Apache-2.0
 from .hugepages import Hugepages
+from .middle import MiddleWire
 from .nat import NatWire, nat_missing
 from .node import Node
 from .pair import Pair
@@ -16,6 +17,7 @@ __all__ = [
     "HarnessError",
     "Hugepages",
     "MemifWire",
+    "MiddleWire",
     "NatWire",
     "Node",
     "Pair",

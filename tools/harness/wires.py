@@ -234,6 +234,7 @@ class VethWire(Wire):
         self.rate = rate
         self._lose = lose
         self._middle_mtu = middle_mtu
+        self._has_middle = bool(lose or middle_mtu)
         self._sockets = set(sockets)
         self._kernel_addresses = [[f"10.77.0.{side + 1}/24", f"fd77::{side + 1}/64"] if side in self._sockets else
                                   list(kernel_addresses) * side for side in (0, 1)]  # fmt: skip
@@ -251,12 +252,11 @@ class VethWire(Wire):
         return self
 
     def _make(self):
-        bridged = self._lose or self._middle_mtu
-        for namespace in [*self._namespaces, *([self._bridge] if bridged else [])]:
+        for namespace in [*self._namespaces, *([self._bridge] if self._has_middle else [])]:
             run(["ip", "netns", "add", namespace])
             self._made.append(namespace)
-        if bridged:
-            self._make_bridge()
+        if self._has_middle:
+            self._make_middle()
         else:
             self._make_veth(self._namespaces[0], self._namespaces[1], "data0")
         for side, namespace in enumerate(self._namespaces):
@@ -272,7 +272,7 @@ class VethWire(Wire):
         run(["ip", "-n", namespace, "link", "add", "data0", "mtu", self.mtu, "type", "veth",
              "peer", "name", other_name, "mtu", self.mtu, "netns", other])  # fmt: skip
 
-    def _make_bridge(self):
+    def _make_middle(self):
         middle = self._bridge
         # A link that is narrow stands between two bridges: neither node's own interface meets it.
         bridges = ["br0", "br1"] if self._middle_mtu else ["br0", "br0"]
@@ -304,7 +304,7 @@ class VethWire(Wire):
             run(["ip", "-n", self._bridge, "link", "set", f"inner{side}", "mtu", mtu])
 
     def _raise(self, namespace, device, addresses):
-        if not device.startswith("br") and (len(self._sockets) < 2 or self._middle_mtu):
+        if not device.startswith("br") and (len(self._sockets) < 2 or self._has_middle):
             # A veth passes partial checksums and super-frames, which no real wire carries.
             run([*self._enter(namespace), "ethtool", "-K", device, "tx", "off", "gso", "off", "tso", "off",
                  "gro", "off"])  # fmt: skip

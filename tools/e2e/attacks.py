@@ -1,0 +1,190 @@
+# Attacks on two nodes and a transfer that is under way: how they are made (scapy) and what they must come to. Whoever
+# attacks knows what the wire shows (harness.MiddleWire), and nothing of the nodes.
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import dataclasses
+import typing
+
+from harness import wait_until
+from harness.middle import DATA, PROBE, STATUS
+from harness.system import same_bytes
+from scapy.fields import ByteField, IntField, LongField, StrFixedLenField, X3BytesField, XLongField
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+from transfers import MIB, ended_session, finish, forget, make_file, start_slow, still_serving
+
+A, B = 0, 1  # sides; B gets data and probes, A statuses
+AHEAD = 5000  # numbers that no datagram of the transfer has while an attack lasts
+RATE = "16M"
+SIZE = 160 * MIB  # more than is sent while the attacks of a group last
+
+
+class Sluice(Packet):
+    """docs/WIRE.md, 1.1."""
+
+    fields_desc = [
+        ByteField("version", 2), ByteField("type", 0), ByteField("flags", 0), ByteField("header_bytes", 72),
+        ByteField("key_epoch", 0), X3BytesField("credit_wanted", 0), XLongField("flow_id", 0), LongField("tx_seq", 0),
+        LongField("send_time", 0), LongField("offset", 0), IntField("object", 0), IntField("length", 0),
+        IntField("done_seen", 0), IntField("statuses_heard", 0), StrFixedLenField("seal", bytes(16), 16),
+    ]  # fmt: skip
+
+
+def parsed(frame):
+    packet = Ether(frame)
+    datagram = bytes(packet[UDP].payload)
+    packet[UDP].remove_payload()
+    return packet / Sluice(datagram)
+
+
+def righted(packet):
+    """Lengths and checksums below the Sluice header are computed anew when the packet is built."""
+    for layer, fields in ((IP, ("len", "chksum", "ihl")), (IPv6, ("plen",)), (UDP, ("len", "chksum"))):
+        if layer in packet:
+            for field in fields:
+                packet[layer].delfieldval(field)
+    return packet
+
+
+def altered(packet, payload=None, **fields):
+    """The datagram with other fields of its Sluice header; all below is right."""
+    packet = righted(packet.copy())
+    for name, value in fields.items():
+        setattr(packet[Sluice], name, value)
+    if payload is not None:
+        packet[Sluice].remove_payload()
+        packet = packet / payload
+    return packet
+
+
+def with_datagram(packet, datagram):
+    """The same addresses and ports, and these bytes for a UDP payload."""
+    packet = righted(packet.copy())
+    packet[UDP].remove_payload()
+    return packet / bytes(datagram)
+
+
+def below(packet, layer, **fields):
+    """The datagram with other fields of a lower layer, given after all others were computed."""
+    packet = Ether(bytes(righted(packet.copy())))
+    for name, value in fields.items():
+        setattr(packet[layer], name, value)
+    return packet
+
+
+@dataclasses.dataclass
+class Attack:
+    """`make(siege)`: the frames, of scapy or bytes. Each of them raises one of `counters` at the node of side `to`,
+    and no frame raises a counter of drops that is not among them. With no counters: nobody counts it (the kernel
+    below the node has it), and nothing else happens either."""
+
+    name: str
+    counters: typing.Any
+    make: typing.Callable
+    to: int = B
+    copies: int = 4
+
+    def __post_init__(self):
+        self.counters = self.counters.split()
+
+
+def named(attacks):
+    """For pytest.mark.parametrize."""
+    names = [attack.name for attack in attacks]
+    assert len(set(names)) == len(names), "each attack has a name of its own"
+    return {"argnames": "attack", "argvalues": attacks, "ids": names}
+
+
+def suspicious(counters):
+    """What no honest datagram raises on a path that loses nothing."""
+    return {name: value for name, value in counters.items()
+            if name.startswith(("rx_drop_", "rx_false_", "rx_far_", "rx_window_", "neighbour_", "bad_", "disk_err"))}  # fmt: skip
+
+
+class Siege:
+    """Two nodes with somebody in their middle, and a slow transfer of theirs from a to b."""
+
+    def __init__(self, pair, *options):
+        self.pair, self.wire = pair, pair.wire
+        self.wire.forget_frames()
+        self.source = make_file(pair.a, SIZE)
+        self._process, self.session = start_slow(pair.a, "send", self.source, "b:data/", *options, rate=RATE)
+        self.port_base = int(self.status()[UDP].dport) & ~0xFF
+
+    # ---- what the wire shows --------------------------------------------------------------------
+
+    def data(self, ahead=0):
+        """The last data that went by; ahead: under a number that none has had yet."""
+        packet = self._wait(A, DATA)
+        return altered(packet, tx_seq=packet[Sluice].tx_seq + ahead) if ahead else packet
+
+    def status(self, ahead=0):
+        packet = self._wait(B, STATUS)
+        return altered(packet, tx_seq=packet[Sluice].tx_seq + ahead) if ahead else packet
+
+    def probe(self, ahead=0):
+        """One of the true ones is seen only where the sender waits; without it the form of one."""
+        packet = altered(self.data(), b"", type=2, flags=0, object=0, length=0)
+        return altered(packet, offset=ahead)
+
+    def _wait(self, side, kind):
+        wait_until(lambda: self.wire.seen(side, kind), 20, f"a {kind} datagram of side {side} goes by")
+        return parsed(self.wire.last(side, kind))
+
+    # ---- attacks ------------------------------------------------------------------------------------
+
+    def strike(self, attack):
+        """Sends it, and returns once it is counted; nothing else must have happened."""
+        frames = [bytes(frame) for frame in attack.make(self)] * attack.copies
+        with self.counted(attack.to, attack.counters, len(frames)):
+            for frame in frames:
+                self.wire.inject(attack.to, frame)
+
+    @contextlib.contextmanager
+    def counted(self, side, counters, times):
+        """What is sent inside raises these counters, together by so much, and no other that is of drops."""
+        node = self.pair.nodes[side]
+        before = [suspicious(each.counters()) for each in self.pair.nodes], node.counters()
+        yield
+        wait_until(lambda: self._risen(node, before[1], counters) >= (times() if callable(times) else times), 20,
+                   f"{' or '.join(counters)} of node {node.name} rises by {times}") if counters else None  # fmt: skip
+        self.goes_on()
+        after = [suspicious(each.counters()) for each in self.pair.nodes]
+        risen = {(number, name): value - before[0][number][name] for number in (A, B)
+                 for name, value in after[number].items() if value > before[0][number][name]}  # fmt: skip
+        others = {key: count for key, count in risen.items() if key[0] != side or key[1] not in counters}
+        assert not others, f"risen besides {counters} of side {side}: {others}"
+
+    @staticmethod
+    def _risen(node, before, counters):
+        now = node.counters()
+        return sum(now[name] - before[name] for name in counters)
+
+    def goes_on(self):
+        """The transfer is under way on its first flows, at both nodes."""
+        for node in self.pair.nodes:
+            _, session, _ = node.json("session", "show", self.session)
+            assert (session["state"], session["attempts"]) == ("transferring", 1), session
+
+    def end(self):
+        """The rest goes as fast as it can: the file arrives identical, and both nodes still serve."""
+        self.wire.tamper = None
+        self.goes_on()
+        self.pair.a.must("session", "limit", self.session, "--rate", "none")
+        session = ended_session(self.pair.a, self.session)
+        assert (session["state"], session["attempts"]) == ("succeeded", 1), session
+        target = self.pair.b.export() / self.source.name
+        assert same_bytes(self.source, target)
+        assert finish(self._process).returncode == 0
+        forget(self.source, target)
+        still_serving(self.pair)
+        return session
+
+
+@contextlib.contextmanager
+def besieged(pair, *options):
+    siege = Siege(pair, *options)
+    yield siege
+    siege.end()
