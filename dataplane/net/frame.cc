@@ -92,6 +92,8 @@ Parse parse_udp(std::span<const uint8_t> frame, UdpFrame* out) {
     if (ip[6] != kProtocolUdp) return Parse::kOther;
     std::memcpy(out->source.bytes, &ip[8], 16);
     std::memcpy(out->destination.bytes, &ip[24], 16);
+    // Else a flow of IPv4 could be reached past all that IPv4 is checked for.
+    if (out->source.is_ip4() || out->destination.is_ip4()) return Parse::kMalformed;
     udp = ip.subspan(kIp6Bytes, length);
   } else {
     return Parse::kOther;

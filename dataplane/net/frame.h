@@ -26,7 +26,7 @@ uint32_t chunk_bytes_that_fit(uint32_t frame_bytes, size_t ip_header_bytes);
 enum class Parse : uint8_t {
   kUdp,        // fields of UdpFrame are set
   kOther,      // not IP/UDP: perhaps ARP, ND, ICMP
-  kMalformed,  // lengths or IPv4 header checksum wrong, options
+  kMalformed,  // lengths or IPv4 header checksum wrong, options, IPv4 addresses in IPv6
   kFragment,   // of IPv4, or UDP that may have been put together of some: without DF
 };
 
