@@ -113,6 +113,16 @@ class Siege:
         self._process, self.session = start_slow(pair.a, "send", self.source, "b:data/", *options, rate=RATE)
         self.limit(SLOW)
         self.wire.forget_frames()  # of earlier flows
+        self._links = [bytes(self.data())[6:12], bytes(self.status())[6:12]]
+        self.tamper = None  # as of MiddleWire
+        self.wire.tamper = self._switch
+
+    def _switch(self, side, frame):
+        """Answers to a stranger do not get to the other node."""
+        if not frame[0] & 1 and frame[:6] not in self._links:
+            return []
+        tamper = self.tamper
+        return [frame] if tamper is None else tamper(side, frame)
 
     # ---- what the wire shows --------------------------------------------------------------------
 
@@ -183,9 +193,12 @@ class Siege:
             _, session, _ = node.json("session", "show", self.session)
             assert (session["state"], session["attempts"]) == ("transferring", 1), session
 
+    def bytes_done(self):
+        return self.pair.b.json("session", "show", self.session)[1]["bytes_done"]
+
     def end(self):
         """The rest goes as fast as it can: the file arrives identical, and both nodes still serve."""
-        self.wire.tamper = None
+        self.tamper = None
         self.goes_on()
         self.limit("none")
         session = ended_session(self.pair.a, self.session)

@@ -6,6 +6,7 @@ import selectors
 import socket
 import threading
 
+from .system import run
 from .wires import VethWire, inside_namespace
 
 _ETH_P_ALL = 3
@@ -57,6 +58,11 @@ class MiddleWire(VethWire):
         self._stop = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
+
+    def _raise(self, namespace, device, addresses):
+        if not addresses:  # the kernel would speak of its groups, and somebody listens here
+            run([*self._enter(namespace), "sysctl", "-q", f"net.ipv6.conf.{device}.disable_ipv6=1"])
+        super()._raise(namespace, device, addresses)
 
     @staticmethod
     def _open(device):
