@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "dataplane/core/wire.h"
@@ -132,6 +133,19 @@ TEST(NetIp4, RefusesFragmentsAndWhatMayHaveBeenSome) {
     bad[24] = static_cast<uint8_t>(((more & 0xFFFF) + (more >> 16)) >> 8);
     bad[25] = static_cast<uint8_t>((more & 0xFFFF) + (more >> 16));
     EXPECT_EQ(parse_udp(bad, &udp), (field & 0x3FFF) == 0 ? Parse::kOther : Parse::kFragment) << field;
+  }
+}
+
+// Else a flow of IPv4 could be reached past all that IPv4 is checked for.
+TEST(NetIp6, RefusesAddressesOfIp4) {
+  for (const bool as_source : {true, false}) {
+    FrameTemplate t(ip6(1), 47000, ip6(2), 47001);
+    std::vector<uint8_t> frame(t.bytes() + 80);
+    t.write(frame.data(), 80);
+    UdpFrame udp;
+    ASSERT_EQ(parse_udp(frame, &udp), Parse::kUdp);
+    std::memcpy(&frame[kEthernetBytes + (as_source ? 8 : 24)], ip4(1).bytes, 16);
+    EXPECT_EQ(parse_udp(frame, &udp), Parse::kMalformed) << as_source;
   }
 }
 

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import typing
 
+import pytest
 from harness import HarnessError, wait_until
 from harness.middle import DATA, PROBE, STATUS
 from harness.system import same_bytes
@@ -94,6 +95,11 @@ def named(attacks):
     names = [attack.name for attack in attacks]
     assert len(set(names)) == len(names), "each attack has a name of its own"
     return {"argnames": "attack", "argvalues": attacks, "ids": names}
+
+
+def over(kind):
+    """For a test of the fixture `siege`, which lasts for all tests of one kind and ends before the next one begins."""
+    return pytest.mark.parametrize("siege", [kind], indirect=True, scope="module")
 
 
 def is_suspicious(counter):

@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from attacks import AHEAD, A, Attack, Sluice, altered, below, besieged, named, with_datagram
+from attacks import AHEAD, A, Attack, Sluice, altered, below, besieged, named, over, with_datagram
 from harness import MiddleWire, veth_missing
 from harness.middle import DATA, PROBE, STATUS
 from scapy.layers.inet import UDP
@@ -16,7 +16,6 @@ import peer
 _reason = veth_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 
-CRC = {"transfer": {"protection": "crc"}}
 EPOCH = 1 << 23
 
 
@@ -204,7 +203,7 @@ UNDER_CRC = [
     Attack("the first data again", "rx_chunks", lambda s: [s.wire.first(0, DATA)]),
     Attack("a number far ahead", "rx_drop_far_tx_seq", lambda s: [forged_chunk(s, tx_seq=1 << 40)], copies=1),
     Attack("a number without end", "rx_drop_far_tx_seq", lambda s: [forged_chunk(s, tx_seq=(1 << 64) - 1)], copies=1),
-    Attack("a number of which an epoch is said", "rx_drop_crc",
+    Attack("a number of which an epoch is said", "rx_drop_bad_key_epoch",
            lambda s: [forged_chunk(s, key_epoch=1)]),
     Attack("a place beyond the file", "rx_drop_out_of_range",
            lambda s: [under_crc(s.data(), offset=offset) for offset in (1 << 40, 1 << 63, (1 << 64) - 8192)]),
@@ -230,22 +229,19 @@ def ended_before(pair):
 
 
 @pytest.fixture(scope="module")
-def enciphered(make_pair):
-    with besieged(ended_before(make_pair(wire=MiddleWire(), bytes_needed=1 << 30))) as siege:
-        yield siege
+def siege(make_pair, request):
+    settings = {"transfer": {"protection": request.param}}
+    with besieged(ended_before(make_pair(wire=MiddleWire(), bytes_needed=1 << 30, settings=settings))) as one:
+        yield one
 
 
 @pytest.mark.parametrize(**named(FORM + SEALED + ENCIPHERED))
-def test_under_a_cipher(enciphered, attack):
-    enciphered.strike(attack)
-
-
-@pytest.fixture(scope="module")
-def under_a_crc(make_pair):
-    with besieged(ended_before(make_pair(wire=MiddleWire(), bytes_needed=1 << 30, settings=CRC))) as siege:
-        yield siege
+@over("aes-128-gcm")
+def test_under_a_cipher(siege, attack):
+    siege.strike(attack)
 
 
 @pytest.mark.parametrize(**named(FORM + SEALED + UNDER_CRC))
-def test_under_a_crc(under_a_crc, attack):
-    under_a_crc.strike(attack)
+@over("crc")
+def test_under_a_crc(siege, attack):
+    siege.strike(attack)

@@ -2,7 +2,7 @@
 # runs.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from attacks import AHEAD, Attack, altered, below, besieged, named, righted
+from attacks import AHEAD, Attack, altered, below, besieged, named, over, righted
 from harness import MiddleWire, veth_missing
 from scapy.layers.inet import IP, TCP, UDP, IPOption, fragment
 from scapy.layers.inet6 import (
@@ -203,7 +203,8 @@ IPV6 = [
            lambda s: each(data(s), IPv6, nh=[1, 4, 6, 41, 50, 59, 132, 135, 136, 253, 255])),
     Attack("IPv6 from its own address", "rx_drop_unknown_flow", lambda s: [moved(data(s), IPv6, src="fd77::2")]),
     Attack("IPv6 from loopback, nobody and a group", "rx_drop_unknown_flow",
-           lambda s: [moved(data(s), IPv6, src=source) for source in ("::1", "::", "ff02::1", "fe80::1", "::ffff:10.77.0.1")]),
+           lambda s: [moved(data(s), IPv6, src=source) for source in ("::1", "::", "ff02::1", "fe80::1")]),
+    Attack("IPv6 from an address of IPv4", "rx_drop_malformed_ip", lambda s: [moved(data(s), IPv6, src="::ffff:10.77.0.1")]),
     Attack("IPv6 to another host and a group", "rx_drop_not_ours",
            lambda s: [moved(data(s), IPv6, dst=target) for target in ("fd77::9", "fd77::1", "ff02::1", "ff02::1:ff00:2", "::1")]),
 ]  # fmt: skip
@@ -215,22 +216,18 @@ def pair(make_pair):
 
 
 @pytest.fixture(scope="module")
-def over_ipv4(pair):
-    with besieged(pair, "-4") as siege:
-        yield siege
+def siege(pair, request):
+    with besieged(pair, request.param) as one:
+        yield one
 
 
 @pytest.mark.parametrize(**named(ETHERNET + UDP_ALIKE + IPV4))
-def test_over_ipv4(over_ipv4, attack):
-    over_ipv4.strike(attack)
-
-
-@pytest.fixture(scope="module")
-def over_ipv6(pair):
-    with besieged(pair, "-6") as siege:
-        yield siege
+@over("-4")
+def test_over_ipv4(siege, attack):
+    siege.strike(attack)
 
 
 @pytest.mark.parametrize(**named(ETHERNET + UDP_ALIKE + IPV6))
-def test_over_ipv6(over_ipv6, attack):
-    over_ipv6.strike(attack)
+@over("-6")
+def test_over_ipv6(siege, attack):
+    siege.strike(attack)

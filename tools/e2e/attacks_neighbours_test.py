@@ -6,7 +6,7 @@ import re
 import struct
 
 import pytest
-from attacks import A, Attack, below, besieged, named
+from attacks import A, Attack, below, besieged, named, over
 from harness import MiddleWire, veth_missing, wait_until
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import (
@@ -194,25 +194,21 @@ def pair(make_pair):
 
 
 @pytest.fixture(scope="module")
-def over_ipv4(pair):
-    with besieged(pair, "-4") as siege:
-        yield siege
+def siege(pair, request):
+    with besieged(pair, request.param) as one:
+        yield one
 
 
 @pytest.mark.parametrize(**named(ARP_ATTACKS + ICMP_ATTACKS))
-def test_over_ipv4(over_ipv4, attack):
-    over_ipv4.strike(attack)
-
-
-@pytest.fixture(scope="module")
-def over_ipv6(pair):
-    with besieged(pair, "-6") as siege:
-        yield siege
+@over("-4")
+def test_over_ipv4(siege, attack):
+    siege.strike(attack)
 
 
 @pytest.mark.parametrize(**named(ND_ATTACKS))
-def test_over_ipv6(over_ipv6, attack):
-    over_ipv6.strike(attack)
+@over("-6")
+def test_over_ipv6(siege, attack):
+    siege.strike(attack)
 
 
 def neighbours(siege):
@@ -228,9 +224,9 @@ def resident_kib(daemon):
     return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
 
 
-def test_more_neighbours_than_a_table_holds(over_ipv6):
+@over("-6")
+def test_more_neighbours_than_a_table_holds(siege):
     """It is bounded, and the neighbour that is in use keeps its place."""
-    siege = over_ipv6
     node = siege.pair.a
     memory_kib = resident_kib(node.dataplane)
     with siege.counted(A, ["rx_control_frames"], 1 << 12):  # the ring before the node may be too small for all
