@@ -245,3 +245,10 @@ def test_under_a_cipher(siege, attack):
 @over("crc")
 def test_under_a_crc(siege, attack):
     siege.strike(attack)
+
+
+@pytest.mark.parametrize("counter", ["rx_drop_replayed", "rx_drop_bad_version"])
+@over("crc")
+def test_what_is_counted_under_another_name_is_noticed(siege, counter):
+    with pytest.raises(AssertionError, match="rx_drop_bad_type"):
+        siege.strike(Attack("", counter, lambda s: each_field(s.data(), "type", 3) + each_field(s.data(), "version", 1)))

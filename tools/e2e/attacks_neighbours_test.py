@@ -1,6 +1,7 @@
 # Attacks by ARP, neighbour discovery and ICMP, and floods, while a transfer runs: nobody is led away from his peer,
 # nobody's path or memory changes.
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import pathlib
 import re
 import struct
@@ -188,15 +189,21 @@ ND_ATTACKS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def pair(make_pair):
-    return make_pair(wire=MiddleWire(), bytes_needed=1 << 30)
+# Nodes on ordinary sockets, whose kernel believes some of it.
+SOCKETS = [dataclasses.replace(each, counters="socket_errors", rises=0) for each in ICMP_ATTACKS]
 
 
 @pytest.fixture(scope="module")
-def siege(pair, request):
-    with besieged(pair, request.param) as one:
+def siege(make_pair, request):
+    family, *sockets = request.param.split()
+    with besieged(make_pair(wire=MiddleWire(sockets=(0, 1) if sockets else ()), bytes_needed=1 << 30), family) as one:
         yield one
+
+
+@pytest.mark.parametrize(**named(SOCKETS))
+@over("-4 sockets")
+def test_over_sockets(siege, attack):
+    siege.strike(attack)
 
 
 @pytest.mark.parametrize(**named(ARP_ATTACKS + ICMP_ATTACKS))
