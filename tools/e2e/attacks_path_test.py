@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import collections
 import dataclasses
+import itertools
 import typing
 
 import pytest
@@ -27,6 +28,7 @@ class Tampering:
     rises: typing.Optional[int] = None  # all of them together, where that is not once each
     count: int = 20
     lost: tuple = ()
+    group: int = 0  # of eight times so many frames, so many are meant: where more is lost, much is sent unasked
 
     def __post_init__(self):
         self.side = B if self.kind == STATUS else A
@@ -34,11 +36,16 @@ class Tampering:
 
 def in_path(siege, tampering):
     """Does it, and returns once it is done and counted."""
-    change, done = tampering.make(), []
+    change, done, passed = tampering.make(), [], itertools.count()
+
+    def meant(side, kind):
+        if side != tampering.side or kind != tampering.kind or len(done) == tampering.count:
+            return False
+        return not tampering.group or next(passed) % (8 * tampering.group) < tampering.group
 
     def tamper(side, frame):
         kind = kind_of(frame)
-        if side == tampering.side and kind == tampering.kind and len(done) < tampering.count:
+        if meant(side, kind):
             done.append(kind)
             return change(frame)
         return [] if kind in tampering.lost else [frame]
@@ -195,14 +202,18 @@ FIELDS = [
     ("payload, first bit", 72, 0x80, "rx_drop_forged"), ("payload, last bit", -1, 1, "rx_drop_forged"),
 ]  # fmt: skip
 
-ALTERED_DATA = [Tampering(f"data: {name} turned", DATA, turned(at, bit), counter) for name, at, bit, counter in FIELDS] + [
-    Tampering("data: cut", DATA, shortened(5, False), "rx_drop_malformed_ip"),
-    Tampering("data: cut, with lengths that fit", DATA, shortened(5, True), "rx_drop_bad_length"),
-    Tampering("data: cut to nothing", DATA, always(lambda frame: [frame[:14]]), "rx_drop_malformed_ip"),
-    Tampering("data: payloads swapped", DATA, in_groups(2, swapped_payloads), "rx_drop_forged"),
-    Tampering("data: seals swapped", DATA, in_groups(2, swapped_seals), "rx_drop_forged"),
-    Tampering("data: from elsewhere", DATA, always(from_elsewhere), "rx_drop_unknown_flow"),
-    Tampering("data: to another port", DATA, always(to_another_port), "rx_drop_unknown_flow"),
+def altered(name, make, counters, group=1):
+    return Tampering(f"data: {name}", DATA, make, counters, count=10, group=group)
+
+
+ALTERED_DATA = [altered(f"{name} turned", turned(at, bit), counter) for name, at, bit, counter in FIELDS] + [
+    altered("cut", shortened(5, False), "rx_drop_malformed_ip"),
+    altered("cut, with lengths that fit", shortened(5, True), "rx_drop_bad_length"),
+    altered("cut to nothing", always(lambda frame: [frame[:14]]), "rx_drop_malformed_ip"),
+    altered("payloads swapped", in_groups(2, swapped_payloads), "rx_drop_forged", group=2),
+    altered("seals swapped", in_groups(2, swapped_seals), "rx_drop_forged", group=2),
+    altered("from elsewhere", always(from_elsewhere), "rx_drop_unknown_flow"),
+    altered("to another port", always(to_another_port), "rx_drop_unknown_flow"),
 ]  # fmt: skip
 
 UNUSED = {"flag of a retransmission", "flag of a repair", "wanted credit", "offset", "offset, first bit", "object",
