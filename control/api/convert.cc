@@ -139,7 +139,7 @@ void add_size(const rate::SizePoint& point, api::Session* session) {
 template <typename Request>
 node::Wishes wishes_of_any(const Request& request) {
   const api::TransferOptions& options = request.options();
-  return {
+  node::Wishes wishes{
       .peer = request.peer(),
       .sources = {request.sources().begin(), request.sources().end()},
       .destination = request.destination(),
@@ -159,6 +159,9 @@ node::Wishes wishes_of_any(const Request& request) {
       .deadline_unix_ns = options.deadline_unix_ns(),
       .deadline_policy = options.deadline_policy(),
       .selection = selection::selection_of(options)};
+  wishes.selection.keep = {
+      .owner = options.owner(), .group = options.group(), .numeric_ids = options.numeric_ids()};
+  return wishes;
 }
 
 }  // namespace

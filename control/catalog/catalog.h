@@ -100,6 +100,8 @@ struct File {
   // Runs of zeros that take no room on the disk, in order. Source: as they were when it was opened, at first
   // of any bytes, then of whole extents. Destination: whole extents that the source offered as such.
   std::vector<base::Range> holes;
+  Keep keep;              // destination: what was agreed to be kept of it, or of what is in it
+  Attributes attributes;  // of kFile
 
   bool packed() const { return kind != FileKind::kFile; }
   bool failed() const { return state == FileState::kFailed; }
@@ -142,6 +144,8 @@ class Catalog {
     return static_cast<uint32_t>(std::count_if(files_.begin(), files_.end(), failed));
   }
   // Where there is more than one name, one that fails does not end the transfer.
+  // What is kept of each of them.
+  Keep keep() const { return files_.empty() ? Keep() : files_.begin()->keep; }
   bool may_fail_in_part() const { return names_ > 1 || grew(); }
   // The list of files: that of the last of them tells. What follows from its having grown holds for ever.
   ListState list() const { return files_.empty() ? ListState::kWhole : (files_.end() - 1)->list; }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "control/catalog/attributes.h"
+
 namespace sluice::catalog {
 
 enum class EntryKind : uint8_t {
@@ -48,7 +50,8 @@ struct Entry {
   std::string target;    // of links
   uint64_t digest = 0;   // CRC-64 of a file's bytes
   Failure failure = Failure::kNone;
-  int64_t ctime_ns = 0;  // at the source, which tells by it what has changed; does not travel
+  Attributes attributes;  // of hard links none: they are those of the file
+  int64_t ctime_ns = 0;   // at the source, which tells by it what has changed; does not travel
 };
 
 // A name that did not arrive.

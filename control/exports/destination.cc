@@ -13,6 +13,7 @@
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
 #include "control/exports/file_state.h"
+#include "control/exports/owners.h"
 #include "control/exports/reserved.h"
 #include "control/exports/room.h"
 #include "control/exports/temporary.h"
@@ -149,6 +150,10 @@ Status DestinationFile::finish() {
   State& s = *state_;
   const int fd = s.fd.get();
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(s.spec.mtime_ns)};
+  if (const int reason = Accounts().give(fd, s.spec.attributes); reason != 0)
+    return Error{ErrorCode::kStorage,
+                 s.path + ": cannot be given its owner or group: " + std::strerror(reason) +
+                     "; let sluice-control do it (CAP_CHOWN, CAP_FOWNER), or leave out --owner and --group"};
   if (::ftruncate(fd, static_cast<off_t>(s.spec.size)) != 0 || ::fchmod(fd, s.spec.mode & 0777) != 0 ||
       ::futimens(fd, times) != 0 || ::fsync(fd) != 0)
     return storage_error(s.path, errno);
@@ -239,9 +244,28 @@ Result<Exports::Location> Exports::locate_writable(std::string_view path) const 
   return location;
 }
 
+// Whoever may choose owners can have a file belong to root.
+Status Exports::check_keep(const Location& location, const catalog::Keep& keep) {
+  if (!keep.anything()) return {};
+  if (!location.root->config.owners)
+    return Error{
+        ErrorCode::kOutsideExports,
+        location.absolute + ": export " + location.root->config.name +
+            " lets no peer choose owners and groups (--owner, --group): set owners = \"yes\" for it in "
+            "node.toml there, or leave them out"};
+  if (keep.owner && !may_give_away())
+    return Error{
+        ErrorCode::kConfiguration,
+        location.absolute +
+            ": sluice-control may not give files to other users: run it as root or with CAP_CHOWN and "
+            "CAP_FOWNER, or leave out --owner"};
+  return {};
+}
+
 Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec) const {
   const auto location = locate_writable(spec.path);
   if (!location) return location.error();
+  if (Status status = check_keep(*location, spec.keep); !status) return status.error();
   const int root_fd = location->root->fd->get();
   const auto place = place_of(root_fd, location->relative, location->absolute, spec);
   if (!place) return place.error();

@@ -50,6 +50,12 @@ Exports Exports::for_peer(std::string_view peer) const {
   return result;
 }
 
+Exports Exports::for_operator() const {
+  Exports result = *this;
+  for (Root& root : result.roots_) root.config.owners = true;
+  return result;
+}
+
 Result<Exports::Location> Exports::locate(std::string_view path) const {
   const std::string shown = printable(path);
   auto parts = components(path);
@@ -151,6 +157,8 @@ Result<SourceFile> Exports::open_regular(const Location& location) {
   file.name = last_component(location.relative);
   file.size = state->size_bytes;
   file.mode = state->mode & 0777;
+  file.uid = state->uid;
+  file.gid = state->gid;
   file.mtime_ns = state->mtime_ns;
   file.ctime_ns = state->ctime_ns;
   file.may_be_changing = may_be_changing(file.fd.get(), *state);

@@ -32,6 +32,8 @@ struct SourceFile {
   std::string name;  // last component
   uint64_t size = 0;
   uint32_t mode = 0;  // permission bits
+  uint32_t uid = 0;
+  uint32_t gid = 0;
   int64_t mtime_ns = 0;
   int64_t ctime_ns = 0;
   bool may_be_changing = false;  // its times may not tell (file_state.h)
@@ -48,6 +50,8 @@ struct DestinationSpec {
   bool overwrite = false;
   uint32_t alignment = 4096;       // the preallocated size is rounded up to this
   std::vector<base::Range> holes;  // in order: what of it takes no room
+  catalog::Keep keep;
+  catalog::Attributes attributes;
 };
 
 // A file on its way: data goes to a temporary name beside the final one. Unless `commit` succeeded or `keep`
@@ -69,7 +73,7 @@ class DestinationFile {
   // fdatasync, and once the directory, so that the file is found after a loss of power. An error means:
   // nothing since the last good one is durable.
   Status sync();
-  // Truncates to size, sets mode and mtime, fsyncs.
+  // Truncates to size, sets owner and group if they are kept, then mode and mtime, fsyncs.
   Status finish();
   // After finish: renames (RENAME_NOREPLACE unless overwriting), fsyncs the directory. After an error it may
   // be called again: what was done then is not done twice. kStorage, before anything has a name: the path
@@ -102,6 +106,9 @@ class Exports {
   // there without any right, so that nobody comes to an inner export by way of an outer one. Cheap; shares
   // the descriptors and what is reserved.
   Exports for_peer(std::string_view peer) const;
+  // The same as an operator of this node may use it, who asked for what comes: owners and groups are his
+  // wish.
+  Exports for_operator() const;
 
   // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
   // here, kStorage when another directory than at the start stands under the export's path. What is not
@@ -121,8 +128,10 @@ class Exports {
   Result<std::optional<DestinationFile>> reopen_destination(const DestinationSpec& spec,
                                                             const catalog::FileIdentity& identity,
                                                             UniqueFd fd) const;
-  // The directory into which a tree comes. kStorage when there is none.
-  Result<DestinationTree> open_destination_tree(std::string_view path) const;
+  // The directory into which a tree comes. kStorage when there is none; otherwise as for a file.
+  // kOutsideExports: `keep` is not the peer's to choose there; kConfiguration: this process may not give
+  // files away.
+  Result<DestinationTree> open_destination_tree(std::string_view path, const catalog::Keep& keep = {}) const;
   // `relative` beneath it, made where it is missing; its path.
   Result<std::string> make_directories_for(std::string_view destination, const std::string& relative) const;
   Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
@@ -156,6 +165,7 @@ class Exports {
   Result<Location> locate(std::string_view path) const;
   Result<Location> locate_readable(std::string_view path) const;
   Result<Location> locate_writable(std::string_view path) const;
+  static Status check_keep(const Location& location, const catalog::Keep& keep);
   Result<Location> locate_listable(std::string_view path, Asker asker, bool digests) const;
   Result<Location> locate_managed(std::string_view path) const;
   void list_roots(Listing& listing) const;
@@ -173,7 +183,8 @@ class Exports {
     std::string relative;
   };
   // The exports within it, and whether they may be read, or written.
-  std::vector<Nested> nested(const Location& location, bool config::Export::*right) const;
+  std::vector<Nested> nested(const Location& location, bool config::Export::*right,
+                             const catalog::Keep& keep = {}) const;
   Result<Named> open_named(const std::string& name_path) const;
   std::vector<Root> roots_;
   std::shared_ptr<Reserved> reserved_;

@@ -44,6 +44,8 @@ std::optional<FileState> state_of(int fd) {
       .identity = {.device = ::makedev(info.stx_dev_major, info.stx_dev_minor), .inode = info.stx_ino},
       .size_bytes = info.stx_size,
       .mode = info.stx_mode,
+      .uid = info.stx_uid,
+      .gid = info.stx_gid,
       .mtime_ns = ns_of(info.stx_mtime),
       .ctime_ns = ns_of(info.stx_ctime)};
   if ((info.stx_mask & STATX_BTIME) != 0) state.identity.birth_ns = ns_of(info.stx_btime);

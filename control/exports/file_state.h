@@ -13,6 +13,8 @@ struct FileState {
   catalog::FileIdentity identity;
   uint64_t size_bytes = 0;
   uint32_t mode = 0;  // with the kind of file
+  uint32_t uid = 0;
+  uint32_t gid = 0;
   int64_t mtime_ns = 0;
   int64_t ctime_ns = 0;
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "control/exports/beneath.h"
+#include "control/exports/owners.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "dataplane/base/path.h"
@@ -88,7 +89,8 @@ class TreeWalk {
     return take_({.path = path,
                   .kind = EntryKind::kDirectory,
                   .mode = info.stx_mode & 07777U,
-                  .mtime_ns = ns_of(info.stx_mtime)});
+                  .mtime_ns = ns_of(info.stx_mtime),
+                  .attributes = accounts_.attributes(info.stx_uid, info.stx_gid, choice_.keep())});
   }
 
   // A name in a directory.
@@ -224,6 +226,7 @@ class TreeWalk {
     entry.mode = info.stx_mode & 07777U;
     entry.mtime_ns = ns_of(info.stx_mtime);
     entry.ctime_ns = ns_of(info.stx_ctime);
+    entry.attributes = accounts_.attributes(info.stx_uid, info.stx_gid, choice_.keep());
     if (S_ISREG(info.stx_mode)) {
       entry.size_bytes = info.stx_size;
       if (info.stx_nlink > 1) note_links(info, &entry);
@@ -250,11 +253,13 @@ class TreeWalk {
     entry->kind = EntryKind::kHardLink;
     entry->target = first->second;
     entry->size_bytes = 0;
+    entry->attributes = {};
   }
 
   const SourceTree& tree_;
   const selection::Choice& choice_;
   const TakeEntry& take_;
+  Accounts accounts_;
   std::map<std::pair<uint64_t, uint64_t>, std::string> linked_;
 };
 

@@ -27,7 +27,9 @@ Result<std::optional<SourceTree>> Exports::open_tree(std::string_view path) cons
                                               .nested = nested(*location, &config::Export::read)});
 }
 
-std::vector<Nested> Exports::nested(const Location& location, bool config::Export::*right) const {
+// What a peer may not choose owners in, it may not write to with them.
+std::vector<Nested> Exports::nested(const Location& location, bool config::Export::*right,
+                                    const catalog::Keep& keep) const {
   const auto parts_of = [](const Root& root) {
     return components(root.config.path.string()).value_or(std::vector<std::string>());
   };
@@ -38,20 +40,23 @@ std::vector<Nested> Exports::nested(const Location& location, bool config::Expor
   for (const Root& root : roots_) {
     const std::vector<std::string> parts = parts_of(root);
     if (parts.size() <= at.size() || !std::equal(at.begin(), at.end(), parts.begin())) continue;
-    found.push_back({.path = join(parts, at.size(), parts.size()), .allowed = root.config.*right});
+    found.push_back({.path = join(parts, at.size(), parts.size()),
+                     .allowed = root.config.*right && (root.config.owners || !keep.anything())});
   }
   return found;
 }
 
-Result<DestinationTree> Exports::open_destination_tree(std::string_view path) const {
+Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
+                                                       const catalog::Keep& keep) const {
   const auto location = locate_writable(path);
   if (!location) return location.error();
+  if (Status status = check_keep(*location, keep); !status) return status.error();
   DestinationTree tree{
       .fd = open_beneath(location->root->fd->get(), location->relative, O_RDONLY | O_DIRECTORY),
       .path = location->root->config.path,
       .root_path = location->root->config.path,
       .relative = location->relative,
-      .nested = nested(*location, &config::Export::write)};
+      .nested = nested(*location, &config::Export::write, keep)};
   if (location->relative != ".") tree.path += "/" + location->relative;
   if (tree.fd) return tree;
   if (errno == ENOENT)

@@ -102,17 +102,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   Result<tree::Index> index = tree::read_index(pack);
   if (!index) return index.error();
   index_ = std::move(*index);
-  for (const Entry& entry : index_.entries) {
-    const bool linked = entry.kind == EntryKind::kHardLink;
-    // What did not arrive is only told of, maybe by another name than its own.
-    const bool wanted =
-        asked == nullptr ||
-        (entry.failure != Failure::kNone ? asked->include(entry.path)
-                                         : asked->include(entry.path, entry.kind == EntryKind::kDirectory));
-    if (wanted && (asked == nullptr || !linked || asked->include(entry.target, false))) continue;
-    return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) +
-                                               ", which was not asked for: nothing of its pack is stored"};
-  }
+  if (Status status = check_wanted(asked); !status) return status;
   missing_ = {};
   settled_.assign(index_.entries.size(), false);
   remove_staging(tree_.fd.get(), staging_);
@@ -141,6 +131,26 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   return {};
 }
 
+// Nothing but what was asked for, and agreed upon.
+Status Unpacker::check_wanted(const catalog::AskedNames* asked) const {
+  for (const Entry& entry : index_.entries) {
+    const std::string_view wrong = catalog::attributes_problem(entry.attributes, options_.keep);
+    if (!wrong.empty())
+      return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) + " with " +
+                                                 std::string(wrong) + ": nothing of its pack is stored"};
+    const bool linked = entry.kind == EntryKind::kHardLink;
+    // What did not arrive is only told of, maybe by another name than its own.
+    const bool wanted =
+        asked == nullptr ||
+        (entry.failure != Failure::kNone ? asked->include(entry.path)
+                                         : asked->include(entry.path, entry.kind == EntryKind::kDirectory));
+    if (wanted && (asked == nullptr || !linked || asked->include(entry.target, false))) continue;
+    return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) +
+                                               ", which was not asked for: nothing of its pack is stored"};
+  }
+  return {};
+}
+
 // What no peer may do here, whatever rights this process has.
 Unpacker::Failure Unpacker::refusal(const Entry& entry) const {
   const bool linked = entry.kind == EntryKind::kHardLink;
@@ -157,6 +167,8 @@ Result<Failure> Unpacker::stage_file(const Entry& entry, const std::string& name
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (entry.kind == EntryKind::kSymlink) {
     if (::symlinkat(entry.target.c_str(), at, name.c_str()) != 0) return told(entry.path, errno);
+    if (const int reason = accounts_.give(at, entry.attributes, name.c_str()); reason != 0)
+      return told(entry.path, reason);
     if (::utimensat(at, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
     return Failure::kNone;
   }
@@ -165,8 +177,10 @@ Result<Failure> Unpacker::stage_file(const Entry& entry, const std::string& name
   const UniqueFd fd(::openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   // Until it was read back it can be read.
   const mode_t mode = options_.verify ? 0600 : entry.mode & 0777;
-  if (!fd || !write_all(fd.get(), bytes) || ::fchmod(fd.get(), mode) != 0 || ::futimens(fd.get(), times) != 0)
-    return told(entry.path, errno);
+  if (!fd || !write_all(fd.get(), bytes)) return told(entry.path, errno);
+  if (const int reason = accounts_.give(fd.get(), entry.attributes); reason != 0)
+    return told(entry.path, reason);
+  if (::fchmod(fd.get(), mode) != 0 || ::futimens(fd.get(), times) != 0) return told(entry.path, errno);
   return Failure::kNone;
 }
 
@@ -276,7 +290,8 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
   const Result<uint64_t> crc = control::read_crc(fd.get(), kKind, 0, entry.size_bytes);
   if (!crc || *crc != entry.digest) return Failure::kExists;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
-  const bool set = ::fchmod(fd.get(), entry.mode & 0777) == 0 && ::futimens(fd.get(), times) == 0;
+  const bool set = accounts_.give(fd.get(), entry.attributes) == 0 &&
+                   ::fchmod(fd.get(), entry.mode & 0777) == 0 && ::futimens(fd.get(), times) == 0;
   return set ? Failure::kNone : Failure::kForbidden;
 }
 
@@ -301,6 +316,8 @@ Result<Failure> Unpacker::set_attributes(const Entry& entry) {
   if (const int reason = make_directories(tree_.fd.get(), entry.path, &fd); reason != 0)
     return told(entry.path, reason);
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
+  if (const int reason = accounts_.give(fd.get(), entry.attributes); reason != 0)
+    return told(entry.path, reason);
   if (::fchmod(fd.get(), entry.mode & 0777) != 0 || ::futimens(fd.get(), times) != 0)
     return told(entry.path, errno);
   return Failure::kNone;

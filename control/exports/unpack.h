@@ -23,6 +23,7 @@
 #include "control/catalog/asked_names.h"
 #include "control/catalog/catalog.h"
 #include "control/exports/nested.h"
+#include "control/exports/owners.h"
 #include "control/tree/pack.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
@@ -43,6 +44,7 @@ class Unpacker {
   struct Options {
     bool overwrite = false;
     bool verify = false;  // each file is read back from the disk before it gets its name
+    catalog::Keep keep;
   };
 
   // `staging`: the name of the hidden directory, the same for this pack after a restart.
@@ -76,6 +78,7 @@ class Unpacker {
   Result<Failure> place(const Entry& entry, const std::string& staged);
   Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged);
   Status read_back();
+  Status check_wanted(const catalog::AskedNames* asked) const;
   // The directory of `path`, made if it is missing; an errno if there is none.
   int open_parent(const std::string& path, int* reason);
 
@@ -83,6 +86,7 @@ class Unpacker {
   const std::string staging_;
   const Options options_;
   UniqueFd staging_fd_;
+  Accounts accounts_;
   tree::Index index_;
   std::vector<bool> settled_;  // has its name, or failed
   Parent parent_;              // of the last name: those of a directory come together

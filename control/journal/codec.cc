@@ -181,6 +181,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.destination = from.destination();
   to.source_bytes = from.source_bytes();
   to.selection = selection::selection_of(from);
+  to.selection.keep = selection::Keep::of(from.keep());
   if (!selection::check_selection(to.selection, to.source_paths.size())) return std::nullopt;
   return to;
 }
@@ -239,6 +240,7 @@ std::string encode(const transfer::Request& request) {
   Request to;
   for (const std::string& path : request.source_paths) to.add_source_paths(path);
   selection::put_selection(request.selection, &to);
+  to.set_keep(request.selection.keep.bits());
   to.set_destination(request.destination);
   to.set_lanes(request.options.lanes);
   to.set_rate_bps(request.options.rate_bps);
@@ -286,6 +288,8 @@ std::string encode(const catalog::File& file) {
   to.set_left_out(file.missing.left_out);
   peer::set_failures(file.missing.names, &to);
   peer::set_ranges(to.mutable_holes(), file.holes);
+  to.set_keep(file.keep.bits());
+  catalog::put_attributes(file.attributes, &to);
   return to.SerializeAsString();
 }
 
@@ -357,7 +361,9 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .list = static_cast<catalog::ListState>(from.list_state()),
                        .pack = std::move(pack),
                        .missing = std::move(missing),
-                       .holes = peer::ranges_of(from.holes())};
+                       .holes = peer::ranges_of(from.holes()),
+                       .keep = selection::Keep::of(from.keep()),
+                       .attributes = catalog::attributes_of(from)};
 }
 
 }  // namespace sluice::journal

@@ -137,6 +137,8 @@ class UpgradeTest : public JournalTest {
     file.list = {};
     file.missing = {};
     file.holes = {};
+    file.keep = {};
+    file.attributes = {};
     return file;
   }
   static void expect_files(const transfer::Saved& saved) {

@@ -13,14 +13,16 @@ namespace sluice::fields {
 // clang-format off
 template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::FailedName> : Fields<2> {};
-template <> struct Count<catalog::File> : Fields<19> {};
+template <> struct Count<catalog::File> : Fields<21> {};
+template <> struct Count<catalog::Attributes> : Fields<4> {};
+template <> struct Count<selection::Keep> : Fields<3> {};
 template <> struct Count<base::Range> : Fields<2> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<catalog::Pack> : Fields<2> {};
 template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
-template <> struct Count<selection::Selection> : Fields<2> {};
+template <> struct Count<selection::Selection> : Fields<3> {};
 template <> struct Count<transfer::Agreement> : Fields<18> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
@@ -76,7 +78,8 @@ inline transfer::Request sample_request() {
                       .protection = wire::Protection::kAes256Gcm},
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*.h5"}, {.include = true, .pattern = "*/"}},
-                        .names = {"run 42", "run 43/"}},
+                        .names = {"run 42", "run 43/"},
+                        .keep = {.owner = true, .group = true, .numeric_ids = true}},
           .destination = "incoming/",
           .source_bytes = 1ULL << 50};
 }
@@ -146,7 +149,13 @@ inline catalog::File sample_file(const std::string& name) {
                       .left_out = 5,
                       .names = {{.path = "a/\xff", .failure = catalog::Failure::kExists},
                                 {.path = "b", .failure = catalog::Failure::kSpecial}}},
-          .holes = {{.offset = 1ULL << 40, .length = 1ULL << 50}, {.offset = ~0ULL, .length = 7}}};
+          .holes = {{.offset = 1ULL << 40, .length = 1ULL << 50}, {.offset = ~0ULL, .length = 7}},
+          .keep = {.owner = true, .group = true, .numeric_ids = true},
+          .attributes = {.uid = 1000,
+                         .gid = ~1U,
+                         .user = "anna",
+                         .group = "st\xff"
+                                  "aff"}};
 }
 
 }  // namespace sluice::journal

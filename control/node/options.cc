@@ -114,6 +114,8 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
                                           : "no destination: name a path, or null:"};
   if (!sends && wishes.sources.empty())
     return Error{ErrorCode::kUsage, "no source given: name at least one file of the peer"};
+  if (wishes.selection.keep.numeric_ids && !wishes.selection.keep.anything())
+    return usage("numeric ids of what? Ask for the owner or the group as well (--owner, --group)");
   return selection::check_selection(wishes.selection, wishes.sources.size());
 }
 

@@ -82,6 +82,7 @@ void put(const transfer::TransferRequest& m, PeerMessage* wire) {
   TransferRequest* to = wire->mutable_transfer_request();
   for (const std::string& path : m.source_paths) to->add_source_paths(path);
   selection::put_selection(m.selection, to);
+  to->set_keep(m.selection.keep.bits());
 }
 
 void put(const transfer::TransferOffer& m, PeerMessage* wire) {
@@ -96,6 +97,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
     one->set_kind(static_cast<File::Kind>(file.kind));
     one->set_members(file.members);
     set_ranges(one->mutable_holes(), file.holes);
+    catalog::put_attributes(file.attributes, one);
   }
   to->set_destination(m.destination);
   to->set_destination_is_directory(m.into_directory);
@@ -103,6 +105,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
   to->set_verify(m.verify);
   to->set_more(m.more);
   to->set_growing(m.growing);
+  to->set_keep(m.keep);
 }
 
 void put(const transfer::TransferReady& m, PeerMessage* wire) {
@@ -112,6 +115,7 @@ void put(const transfer::TransferReady& m, PeerMessage* wire) {
   for (const std::string& path : m.final_paths) to->add_final_paths(path);
   to->set_objects(m.objects);
   to->set_growing(m.growing);
+  to->set_keep(m.keep);
 }
 
 void put(const transfer::ObjectState& m, PeerMessage* wire) {
@@ -230,7 +234,10 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
 }
 
 transfer::TransferRequest take(const TransferRequest& m) {
-  return {.source_paths = list_of(m.source_paths()), .selection = selection::selection_of(m)};
+  transfer::TransferRequest request{.source_paths = list_of(m.source_paths()),
+                                    .selection = selection::selection_of(m)};
+  request.selection.keep = selection::Keep::of(m.keep());  // the offer says which of them are known here
+  return request;
 }
 
 transfer::TransferOffer take(const TransferOffer& m) {
@@ -239,7 +246,8 @@ transfer::TransferOffer take(const TransferOffer& m) {
                                 .overwrite = m.overwrite(),
                                 .verify = m.verify(),
                                 .more = m.more(),
-                                .growing = m.growing()};
+                                .growing = m.growing(),
+                                .keep = m.keep()};
   for (const File& file : m.files()) {
     offer.files.push_back(
         {.number = file.object(),
@@ -250,7 +258,8 @@ transfer::TransferOffer take(const TransferOffer& m) {
          // A kind that is not known stays one.
          .kind = static_cast<catalog::FileKind>(std::min(static_cast<uint32_t>(file.kind()), 255U)),
          .members = file.members(),
-         .holes = ranges_of(file.holes())});
+         .holes = ranges_of(file.holes()),
+         .attributes = catalog::attributes_of(file)});
   }
   return offer;
 }
@@ -260,7 +269,8 @@ transfer::TransferReady take(const TransferReady& m) {
           .credit_extents = list_of(m.credit_extents()),
           .final_paths = list_of(m.final_paths()),
           .objects = m.objects(),
-          .growing = m.growing()};
+          .growing = m.growing(),
+          .keep = m.keep()};
 }
 
 transfer::ObjectState take(const ObjectState& m) {

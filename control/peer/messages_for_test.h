@@ -15,7 +15,9 @@ template <> struct Count<catalog::FailedName> : Fields<2> {};
 template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Range> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
-template <> struct Count<selection::Selection> : Fields<2> {};
+template <> struct Count<catalog::Attributes> : Fields<4> {};
+template <> struct Count<selection::Keep> : Fields<3> {};
+template <> struct Count<selection::Selection> : Fields<3> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<3> {};
 template <> struct Count<transfer::Failure> : Fields<2> {};
@@ -26,7 +28,7 @@ template <> struct Count<transfer::Hello> : Fields<9> {};
 template <> struct Count<transfer::Need> : Fields<3> {};
 template <> struct Count<transfer::ObjectFailed> : Fields<2> {};
 template <> struct Count<transfer::ObjectState> : Fields<5> {};
-template <> struct Count<transfer::OfferedFile> : Fields<8> {};
+template <> struct Count<transfer::OfferedFile> : Fields<9> {};
 template <> struct Count<transfer::PartitionDone> : Fields<2> {};
 template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
@@ -34,8 +36,8 @@ template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
 template <> struct Count<transfer::Specification> : Fields<21> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<13> {};
-template <> struct Count<transfer::TransferOffer> : Fields<7> {};
-template <> struct Count<transfer::TransferReady> : Fields<5> {};
+template <> struct Count<transfer::TransferOffer> : Fields<8> {};
+template <> struct Count<transfer::TransferReady> : Fields<6> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
 // clang-format on
 
@@ -106,7 +108,8 @@ inline std::vector<Message> sample_messages() {
       TransferRequest{
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*\xff"}, {.include = true, .pattern = "b/"}},
-                        .names = {"c\xff", "d/"}}},
+                        .names = {"c\xff", "d/"},
+                        .keep = {.owner = true, .group = true, .numeric_ids = true}}},
       TransferOffer{.files = {{.number = 4095,
                                .name = "\xe6\x95\xb0",
                                .size_bytes = 1ULL << 59,
@@ -114,18 +117,21 @@ inline std::vector<Message> sample_messages() {
                                .mtime_ns = -9,
                                .kind = catalog::FileKind::kLastPack,
                                .members = 77,
-                               .holes = ranges}},
+                               .holes = ranges,
+                               .attributes = {.uid = 1, .gid = ~1U, .user = "a\xff", .group = "b"}}},
                     .destination = "incoming/",
                     .into_directory = true,
                     .overwrite = true,
                     .verify = true,
                     .more = true,
-                    .growing = true},
+                    .growing = true,
+                    .keep = 7},
       TransferReady{.flow_ids = {5, 1ULL << 63},
                     .credit_extents = {16, 2},
                     .final_paths = {"/incoming/a", "/b"},
                     .objects = 4096,
-                    .growing = true},
+                    .growing = true,
+                    .keep = 7},
       ObjectState{.object = ObjectId(3), .held = ranges, .done = true, .digest = ~0ULL, .end = true},
       PartitionSent{.object = ObjectId(~0U), .range = ranges[0], .lane = LaneId(15)},
       PartitionDone{.object = ObjectId(1), .ranges = ranges},

@@ -43,7 +43,8 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
   const bool packed = std::any_of(created.files.begin(), created.files.end(),
                                   [](const catalog::File& file) { return file.packed(); });
   if (wanted.in_part || packed) {
-    const Result<exports::DestinationTree> tree = exports.open_destination_tree(wanted.destination);
+    const Result<exports::DestinationTree> tree =
+        exports.open_destination_tree(wanted.destination, wanted.files.front().keep);
     if (!tree) return tree.error();
     path = tree->path;
   }
@@ -113,7 +114,9 @@ exports::DestinationSpec spec_of(const catalog::File& file) {
           .mode = file.mode & 07777,
           .mtime_ns = file.mtime_ns,
           .overwrite = file.overwrite,
-          .holes = file.holes};
+          .holes = file.holes,
+          .keep = file.keep,
+          .attributes = file.attributes};
 }
 
 TransferFiles::Destination& TransferFiles::destination(ObjectId object) {

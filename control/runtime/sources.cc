@@ -10,6 +10,7 @@
 
 #include "control/async/clock.h"
 #include "control/exports/holes.h"
+#include "control/exports/owners.h"
 #include "control/selection/choice.h"
 #include "control/transfer/terms.h"
 #include "control/tree/packer.h"
@@ -20,7 +21,8 @@ namespace {
 
 Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
 
-catalog::File file_of(const std::string& path, const exports::SourceFile& opened) {
+catalog::File file_of(const std::string& path, const exports::SourceFile& opened, const catalog::Keep& keep,
+                      exports::Accounts& accounts) {
   return {.name = opened.name,
           .shown = opened.path,
           .path = path,
@@ -31,7 +33,9 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .ctime_ns = opened.ctime_ns,
           .identity = opened.identity,
           .suspect = opened.may_be_changing,
-          .holes = exports::holes_of(opened.fd.get(), opened.size)};
+          .holes = exports::holes_of(opened.fd.get(), opened.size),
+          .keep = keep,
+          .attributes = accounts.attributes(opened.uid, opened.gid, keep)};
 }
 
 // One error for all that a session cannot take.
@@ -67,6 +71,7 @@ class Gathering final : public SourceVisitor {
     OpenSources all = part(packer_.take_packs());
     if (packer_.has_last()) {
       all.files.push_back(packer_.take_last());
+      all.files.back().keep = choice_.keep();
       all.open.push_back(nullptr);
       if (Status status = check_last(all.files.back()); !status) return status.error();
     }
@@ -79,6 +84,7 @@ class Gathering final : public SourceVisitor {
     catalog::File file{.name = fmt::format("memory-{}", bytes), .shown = path};
     if (packer_.knows(file.name)) return {};
     file.size_bytes = bytes;
+    file.keep = choice_.keep();
     file.mtime_ns = control::unix_ns();
     sources_.files.push_back(std::move(file));
     sources_.open.push_back(nullptr);
@@ -87,7 +93,7 @@ class Gathering final : public SourceVisitor {
 
   Status file(const std::string& path, exports::SourceFile opened) override {
     if (packer_.knows(opened.name)) return {};
-    sources_.files.push_back(file_of(path, opened));
+    sources_.files.push_back(file_of(path, opened, choice_.keep(), accounts_));
     sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(opened)));
     return {};
   }
@@ -123,6 +129,7 @@ class Gathering final : public SourceVisitor {
   OpenSources part(std::vector<catalog::File> packs) {
     OpenSources found;
     for (catalog::File& pack : packs) {
+      pack.keep = choice_.keep();
       found.files.push_back(std::move(pack));
       found.open.push_back(nullptr);
     }
@@ -142,7 +149,7 @@ class Gathering final : public SourceVisitor {
         packer_.add(std::move(large.entry));
         continue;
       }
-      catalog::File file = file_of(large.file.path, *opened);
+      catalog::File file = file_of(large.file.path, *opened, choice_.keep(), accounts_);
       file.name = std::move(large.file.name);
       sources_.files.push_back(std::move(file));
       sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
@@ -154,6 +161,7 @@ class Gathering final : public SourceVisitor {
   size_t handed_ = 0;  // files, to the sink, or known
   tree::Packer packer_;
   OpenSources sources_;
+  exports::Accounts accounts_;
   SourceSink* const sink_;
 };
 

@@ -19,6 +19,11 @@ uint64_t crc_of_generated(wire::CrcKind kind, uint64_t length) {
   return crc::compute(kind, 0, extent.data(), extent.size());
 }
 
+exports::Exports exports_for(const transfer::Transfer& transfer, const exports::Exports& all) {
+  exports::Exports open = all.for_peer(transfer.peer());
+  return transfer.job().initiator ? open.for_operator() : open;
+}
+
 }  // namespace
 
 TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
@@ -26,7 +31,7 @@ TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<E
     : services_(std::move(services)),
       queue_(std::move(queue)),
       transfer_(transfer),
-      exports_(std::make_shared<exports::Exports>(services_->exports.for_peer(transfer.peer()))),
+      exports_(std::make_shared<exports::Exports>(exports_for(transfer, services_->exports))),
       list_(std::move(sources.rest)),
       sources_(std::move(sources.open)) {}
 

@@ -16,6 +16,7 @@ Result<Choice> Choice::make(const Selection& selection) {
   Choice choice;
   choice.filter_ = std::move(*filter);
   if (!selection.names.empty()) choice.names_.emplace(selection.names);
+  choice.keep_ = selection.keep;
   choice.everything_ = selection.everything();
   return choice;
 }

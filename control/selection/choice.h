@@ -27,6 +27,7 @@ class Choice {
   // Nothing: all that the filter takes.
   const NameList* names() const { return names_ ? &*names_ : nullptr; }
   bool everything() const { return everything_; }
+  const Keep& keep() const { return keep_; }
   // Whether a walk comes to it. Directories that lead to a listed name are made, whatever the rules say.
   bool reaches(std::string_view path, bool is_directory) const;
   // Of a list: it is wanted for itself.
@@ -36,6 +37,7 @@ class Choice {
   Filter filter_;
   std::optional<NameList> names_;
   bool everything_ = true;
+  Keep keep_;
 };
 
 }  // namespace sluice::selection

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "control/selection/keep.h"
+
 namespace sluice::selection {
 
 struct Rule {
@@ -21,6 +23,8 @@ struct Selection {
 
   std::vector<std::string> names;  // of the one source, which is a directory; none: all of it. name_list.h
 
+  Keep keep;  // of each name that is taken
+
   bool everything() const { return rules.empty() && names.empty(); }
 };
 
@@ -32,7 +36,7 @@ std::vector<Rule> rules_of(const auto& message) {
   return rules;
 }
 Selection selection_of(const auto& message) {
-  return {.rules = rules_of(message), .names = {message.names().begin(), message.names().end()}};
+  return {.rules = rules_of(message), .names = {message.names().begin(), message.names().end()}, .keep = {}};
 }
 void put_rule(const Rule& rule, auto* to) {
   auto* const one = to->add_rules();

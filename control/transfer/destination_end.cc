@@ -74,6 +74,7 @@ TransferReady DestinationEnd::ready(std::vector<uint64_t> flow_ids,
   for (const catalog::File& file : catalog().files()) ready.final_paths.push_back(file.shown);
   ready.objects = static_cast<uint32_t>(catalog().object_count());
   ready.growing = catalog().growing();
+  ready.keep = catalog().keep().bits();
   return ready;
 }
 

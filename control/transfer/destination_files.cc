@@ -20,7 +20,9 @@ catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
           .verify = offer.verify,
           .kind = offered.kind,
           .pack = {.members = offered.members},
-          .holes = offered.holes};
+          .holes = offered.holes,
+          .keep = selection::Keep::of(offer.keep),
+          .attributes = offered.attributes};
 }
 
 }  // namespace

@@ -103,6 +103,33 @@ TEST_F(Files, AreCreatedAllAtOnceAndThenOpenedOneAfterTheOther) {
   EXPECT_EQ(files_->pending(), 0U);
 }
 
+// Before anything of them is stored.
+TEST_F(Files, OwnersThatWereNotAgreedUponAreRefused) {
+  const auto offered = [this](uint32_t keep, const catalog::Attributes& attributes,
+                              const selection::Keep& wanted, bool asked_here) {
+    known(0);
+    TransferOffer offer = offer_of(1);
+    offer.files[0].name = "a";
+    offer.files[0].attributes = attributes;
+    offer.keep = keep;
+    const std::vector<std::string> paths{"data/a"};
+    const selection::Selection selection{.rules = {}, .names = {}, .keep = wanted};
+    const DestinationFiles::Wish wish{.paths = paths, .selection = selection, .destination = "in/f"};
+    const Result<bool> taken = files_->take_offer(offer, asked_here ? &wish : nullptr);
+    return taken ? ErrorCode::kOk : taken.error().code;
+  };
+  const ErrorCode refused = ErrorCode::kIncompatible;
+  const catalog::Attributes owned{.uid = 5, .gid = {}, .user = "a", .group = {}};
+  EXPECT_EQ(offered(selection::Keep::kOwner, owned, {}, false), ErrorCode::kOk);
+  EXPECT_EQ(files_->phase(), P::kOffer);
+  EXPECT_EQ(offered(0, owned, {}, false), refused);
+  EXPECT_EQ(offered(selection::Keep::kGroup, owned, {}, false), refused);
+  EXPECT_EQ(offered(selection::Keep::kKnown + 1, {}, {}, false), refused) << "what is not known here";
+  EXPECT_EQ(offered(selection::Keep::kOwner, owned, {.owner = true}, true), ErrorCode::kOk);
+  EXPECT_EQ(offered(selection::Keep::kOwner, owned, {}, true), refused) << "not asked for here";
+  EXPECT_EQ(offered(0, {}, {.owner = true}, true), refused) << "a peer that is too old";
+}
+
 // Otherwise a peer would choose what is written here, as servers of scp could (CVE-2019-6111).
 TEST_F(Files, OnlyWhatWasAskedForIsTaken) {
   const auto offered = [this](const std::vector<std::string>& paths, const std::vector<std::string>& names) {

@@ -92,7 +92,8 @@ void DestinationEnd::answer_offer(Effects& out) {
 
 void DestinationEnd::say_ready(Effects& out) const {
   TransferReady ready{.objects = static_cast<uint32_t>(catalog().object_count()),
-                      .growing = catalog().growing()};
+                      .growing = catalog().growing(),
+                      .keep = catalog().keep().bits()};
   for (uint32_t i = files_.first_offered(); i < catalog().file_count(); ++i)
     ready.final_paths.push_back(catalog().file(catalog::FileId(i)).shown);
   say(std::move(ready), out);

@@ -7,6 +7,7 @@
 
 #include "control/catalog/asked_names.h"
 #include "control/transfer/destination_files.h"
+#include "control/transfer/kept.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::transfer {
@@ -31,6 +32,11 @@ bool good_holes(const OfferedFile& file, uint32_t extent_bytes) {
          (file.holes.empty() || file.kind == catalog::FileKind::kFile);
 }
 
+std::string_view kept_problem(const OfferedFile& file, const TransferOffer& offer) {
+  if (file.kind != catalog::FileKind::kFile) return file.attributes.empty() ? "" : "an owner of a pack";
+  return catalog::attributes_problem(file.attributes, selection::Keep::of(offer.keep));
+}
+
 }  // namespace
 
 Result<bool> DestinationFiles::take_offer(const TransferOffer& part, const Wish* wish) {
@@ -48,8 +54,14 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
               .into_directory = part.into_directory,
               .overwrite = part.overwrite,
               .verify = part.verify,
-              .growing = part.growing};
+              .growing = part.growing,
+              .keep = part.keep};
   }
+  if (part.keep != offer_.keep || (part.keep & ~selection::Keep::kKnown) != 0)
+    return Error{
+        ErrorCode::kIncompatible,
+        "the peer's offer keeps more of each name than is known here, or not the same of all: run one "
+        "version on both nodes"};
   if (part.more && part.files.empty()) {
     return Error{ErrorCode::kIncompatible, "the peer sends a part of an offer without a file"};
   }
@@ -67,6 +79,7 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
                             offer_.growing || catalog_.grew();
     offer_.overwrite = wish->overwrite;
     offer_.verify = wish->verify;
+    if (Status status = check_kept(offer_.keep, wish->selection.keep); !status) return status.error();
     if (Status status = check_asked_for(*wish); !status) return status.error();
   }
   if (Status status = check(offer_); !status) return status.error();
@@ -95,6 +108,9 @@ Status DestinationFiles::check_place(const TransferOffer& offer) const {
   if (first_offered() != 0 && !offer.files.empty() &&
       catalog_.file(catalog::FileId(first_offered() - 1)).kind == catalog::FileKind::kLastPack)
     return bad("the peer offers something behind the last pack of a tree");
+  if (catalog_.file_count() != 0 && offer.keep != catalog_.keep().bits())
+    return bad(
+        "the peer's offer keeps something else of each name than it did before: begin another session");
   if (offer.destination.empty()) return Error{ErrorCode::kUsage, "no destination given"};
   if ((first_offered() + offer.files.size() > 1 || offer.growing) && !offer.into_directory) {
     return Error{ErrorCode::kUsage, fmt::format("{}: several files need a directory", offer.destination)};
@@ -123,6 +139,8 @@ Status DestinationFiles::check(const TransferOffer& offer) const {
       return bad(fmt::format("the peer's offer of file {} is wrong", first + i));
     }
     if (Status status = check_file(file, i + 1 == offer.files.size()); !status) return status;
+    if (const std::string_view wrong = kept_problem(file, offer); !wrong.empty())
+      return bad(fmt::format("the peer offers {} with {}", base::printable(file.name), wrong));
     if (!good_holes(file, extent_bytes_) || (holes += file.holes.size()) > catalog::kHolesOfAllMax)
       return bad(fmt::format("the peer offers {} with holes that cannot be", base::printable(file.name)));
     if (of_tree(file) && !offer.into_directory)

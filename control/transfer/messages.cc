@@ -65,6 +65,9 @@ Status admit_one(TransferOffer& m) {
   if (status) status = check_text("destination", m.destination, kPathBytesMax);
   for (size_t i = 0; status && i < m.files.size(); ++i) {
     status = check_text("name", m.files[i].name, kPathBytesMax);
+    const catalog::Attributes& kept = m.files[i].attributes;
+    if (status) status = check_text("name of an owner", kept.user, catalog::kAccountBytesMax);
+    if (status) status = check_text("name of a group", kept.group, catalog::kAccountBytesMax);
   }
   size_t holes = 0;
   for (const OfferedFile& file : m.files) holes += file.holes.size();
@@ -133,7 +136,8 @@ size_t more_bytes(const TransferReady& m) { return text_bytes(m.final_paths); }
 size_t more_bytes(const TransferOffer& m) {
   size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);
   for (const OfferedFile& file : m.files)
-    bytes += file.name.size() + file.holes.size() * sizeof(recovery::Range);
+    bytes += file.name.size() + file.holes.size() * sizeof(recovery::Range) + file.attributes.user.size() +
+             file.attributes.group.size();
   return bytes;
 }
 size_t names_bytes(const std::vector<catalog::FailedName>& names) {

@@ -100,6 +100,7 @@ struct OfferedFile {
   catalog::FileKind kind = catalog::FileKind::kFile;
   uint32_t members = 0;                // of a pack
   std::vector<recovery::Range> holes;  // of whole extents, in order: zeros that need not be sent
+  catalog::Attributes attributes;
 };
 
 // An offer may come in several messages; all but the last say that there is more. One that grows is followed
@@ -112,6 +113,7 @@ struct TransferOffer {
   bool verify = false;
   bool more = false;
   bool growing = false;
+  uint32_t keep = 0;  // selection::Keep, as bits: a later version knows more of them
 };
 
 // The answer to an offer; to one that is made while data moves without flows.
@@ -121,6 +123,7 @@ struct TransferReady {
   std::vector<std::string> final_paths;  // of the files of that offer
   uint32_t objects = 0;                  // that it knows now
   bool growing = false;                  // it has not heard the end of their list
+  uint32_t keep = 0;                     // as it was offered
 };
 
 struct ObjectState {

@@ -9,6 +9,7 @@
 
 #include "control/catalog/asked_names.h"
 #include "control/rate/lane_shares.h"
+#include "control/transfer/kept.h"
 
 namespace sluice::transfer {
 namespace {
@@ -105,12 +106,14 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from)
                                   .mtime_ns = file.mtime_ns,
                                   .kind = file.kind,
                                   .members = file.pack.members,
-                                  .holes = file.holes});
+                                  .holes = file.holes,
+                                  .attributes = file.attributes});
   }
   for (TransferOffer& part : parts) {
     if (request != nullptr) part.destination = request->destination;
     // "DIR/" means what is in it, and that goes into a directory, be it one file.
     part.growing = catalog().growing();
+    part.keep = catalog().keep().bits();
     part.into_directory = catalog().file_count() > 1 || catalog().has_packs() || catalog().grew() ||
                           part.destination.ends_with('/') ||
                           (request != nullptr && catalog::AskedNames(request->source_paths).any());
@@ -124,6 +127,7 @@ Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
   if (ready.flow_ids.size() != lanes || ready.credit_extents.size() != lanes) {
     return Error{ErrorCode::kIncompatible, "the peer is ready with another number of flows than agreed"};
   }
+  if (Status status = check_kept(ready.keep, catalog().keep()); !status) return status;
   if (std::count(ready.flow_ids.begin(), ready.flow_ids.end(), 0U) != 0) {
     return Error{ErrorCode::kIncompatible, "the peer gave a flow no id"};
   }

@@ -27,6 +27,8 @@ using google::protobuf::io::CodedInputStream;
 constexpr uint64_t kMagic = 0x534c5549'43455031;  // "SLUICEP1"
 // Of one entry beside its path and target: tags, lengths and numbers, each as long as it can become.
 constexpr uint64_t kEntryBytesMax = 72;
+// And of its owner and group, where these are kept, beside their names.
+constexpr uint64_t kAttributesBytesMax = 24;
 // And with them, whatever a later version adds.
 constexpr uint32_t kEntryBytesRead = 16U << 10;
 
@@ -41,6 +43,7 @@ void put(const Entry& from, peer::PackEntry* to) {
   to->set_target(from.target);
   to->set_digest(from.digest);
   to->set_failure(static_cast<uint32_t>(from.failure));
+  catalog::put_attributes(from.attributes, to);
 }
 
 Entry take(const peer::PackEntry& from) {
@@ -52,7 +55,8 @@ Entry take(const peer::PackEntry& from) {
           .mtime_ns = from.mtime_ns(),
           .target = from.target(),
           .digest = from.digest(),
-          .failure = catalog::failure_of(from.failure())};
+          .failure = catalog::failure_of(from.failure()),
+          .attributes = catalog::attributes_of(from)};
 }
 
 // What an honest source can have written.
@@ -99,7 +103,9 @@ bool take_entries(std::span<const uint8_t> bytes, std::vector<Entry>* entries) {
 }  // namespace
 
 uint64_t bytes_in_pack(const Entry& entry) {
-  return kEntryBytesMax + entry.path.size() + entry.target.size() + entry.size_bytes;
+  const catalog::Attributes& kept = entry.attributes;
+  const uint64_t kept_bytes = kept.empty() ? 0 : kAttributesBytesMax + kept.user.size() + kept.group.size();
+  return kEntryBytesMax + entry.path.size() + entry.target.size() + kept_bytes + entry.size_bytes;
 }
 
 PackLayout layout_of(std::span<const Entry> entries) {

@@ -60,6 +60,7 @@ void Packer::add(Entry entry) {
   if (entry.failure != Failure::kNone) {
     entry.size_bytes = 0;
     entry.target.clear();
+    entry.attributes = {};
     if (entry.kind != EntryKind::kDirectory) entry.kind = EntryKind::kFile;
   }
   const bool good = entry.failure == Failure::kNone;

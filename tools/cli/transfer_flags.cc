@@ -104,6 +104,10 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_flag(
       "--verify", flags.verify,
       "The destination reads each file back from its disk and compares it before it gets its name");
+  command.add_flag("--owner", flags.owner, "Keep whose each name is; the destination must run as root");
+  command.add_flag("--group", flags.group, "Keep the group of each name");
+  command.add_flag("--numeric-ids", flags.numeric_ids,
+                   "With --owner and --group: by their numbers, not by their names");
   add_rules(command, flags);
   command.add_flag("-n,--dry-run", flags.dry_run, "Only print what would be sent, and what would be missing");
   command.add_flag("--sync", flags.sync,
@@ -163,6 +167,9 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   options.set_protection(flags.protection);
   options.set_overwrite(flags.overwrite);
   options.set_verify(flags.verify);
+  options.set_owner(flags.owner);
+  options.set_group(flags.group);
+  options.set_numeric_ids(flags.numeric_ids);
   if (flags.ip4) options.set_ip("4");
   if (flags.ip6) options.set_ip("6");
   if (!flags.rate.empty()) {

@@ -39,6 +39,9 @@ struct TransferFlags {
   std::vector<selection::Rule> rules;  // as they were given
   bool overwrite = false;
   bool verify = false;
+  bool owner = false;
+  bool group = false;
+  bool numeric_ids = false;
   std::string files_from;
   bool from0 = false;
   bool dry_run = false;

@@ -10,8 +10,8 @@ from .system import HarnessError, wait_until
 _READY_DEADLINE_S = 60
 
 
-def toml(sections, exports, peers_of):
-    """node.toml of nested dicts; values are strings, booleans, integers or lists of them. peers_of: by export."""
+def toml(sections, exports, peers_of, owners_of):
+    """node.toml of nested dicts; values are strings, booleans, integers or lists of them. *_of: by export."""
     lines = []
     for section, keys in sections.items():
         lines.append(f"[{section}]")
@@ -21,6 +21,8 @@ def toml(sections, exports, peers_of):
         lines += ["[[export]]", f'name = "{name}"', f"path = {json.dumps(str(path))}", f'mode = "{mode}"']
         if name in peers_of:
             lines.append(f"peers = {json.dumps(peers_of[name])}")
+        if name in owners_of:
+            lines.append(f'owners = "{owners_of[name]}"')
         lines.append("")
     return "\n".join(lines)
 
@@ -36,6 +38,7 @@ class Node:
         self.settings = {"node": {"name": name}, "control": {"listen": self.address}}
         self.exports = {}
         self.export_peers = {}
+        self.export_owners = {}
         for section, keys in (settings or {}).items():
             self.settings.setdefault(section, {}).update(keys)
         logs = self.directory.parent
@@ -70,7 +73,8 @@ class Node:
         self.write_configuration()
 
     def write_configuration(self):
-        (self.directory / "node.toml").write_text(toml(self.settings, self.exports, self.export_peers))
+        text = toml(self.settings, self.exports, self.export_peers, self.export_owners)
+        (self.directory / "node.toml").write_text(text)
 
     def trust(self, other, name=None, address=None):
         self.must("node", "trust", name or other.name, other.certificate, "--address", address or other.address)

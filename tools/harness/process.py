@@ -12,7 +12,7 @@ class Daemon:
     def __init__(self, name, command, log_file):
         self.name = name
         self.log_file = log_file
-        self._command = [str(word) for word in command]
+        self.command = [str(word) for word in command]
         self._process = None
 
     def start(self):
@@ -22,7 +22,7 @@ class Daemon:
         # own: an interrupt from the terminal reaches the harness, which stops things in order.
         with open(self.log_file, "ab") as log:
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "TERM", "--", *self._command],
+                ["setpriv", "--pdeathsig", "TERM", "--", *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -4,7 +4,7 @@ import base64
 import collections
 import ctypes
 import hashlib
-import importlib.util
+import importlib
 import os
 import pathlib
 import select
@@ -12,6 +12,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -23,13 +24,15 @@ INCOMPATIBLE = 15
 
 def _messages():
     """The classes of peer.proto, as protoc makes them."""
-    folder = pathlib.Path(__file__).resolve().parents[2] / "control/proto"
+    root = pathlib.Path(__file__).resolve().parents[2]
+    files = ["control/proto/list.proto", "control/proto/peer.proto"]
     with tempfile.TemporaryDirectory() as made:
-        subprocess.run(["protoc", f"-I{folder}", f"--python_out={made}", "peer.proto"], check=True)
-        spec = importlib.util.spec_from_file_location("peer_pb2", f"{made}/peer_pb2.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        subprocess.run(["protoc", f"-I{root}", f"--python_out={made}", *files], check=True)
+        sys.path.insert(0, made)
+        try:
+            return importlib.import_module("control.proto.peer_pb2")
+        finally:
+            sys.path.remove(made)
 
 
 pb = _messages()

@@ -282,6 +282,7 @@ class Reader {
       if (!text) continue;
       if (key->name == "name") item.name = *text;
       if (key->name == "path") item.path = normal(*text);
+      if (key->name == "owners") item.owners = *text == "yes";
       if (key->name == "mode") {
         item.read = text->find('r') != std::string::npos;
         item.write = text->find('w') != std::string::npos;

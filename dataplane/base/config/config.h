@@ -33,6 +33,7 @@ struct Export {
   bool read = true;            // mode: any of "r", "w", "m"
   bool write = false;
   bool manage = false;                           // names beneath it may be made, moved and removed
+  bool owners = false;                           // who writes to it may choose owners and groups
   std::optional<std::vector<ExportPeer>> peers;  // nothing: every trusted peer
 
   std::string mode() const;

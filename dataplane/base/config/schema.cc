@@ -351,6 +351,13 @@ const Key kKeys[] = {
          "What peers may do beneath it: be sent files and lists of names (`r`); send files (`w`); manage "
          "it (`m`), that is to make directories, and to move and remove names."},
     {.section = "export",
+     .name = "owners",
+     .type = ValueType::kChoice,
+     .choices = "no yes",
+     .meaning =
+         "May peers that send files to it (`w`) say whose these are (`--owner`, `--group`)? Files may then "
+         "belong to any user, `root` as well."},
+    {.section = "export",
      .name = "peers",
      .type = ValueType::kPeers,
      .allowed = "names of peers, each as `NAME` or `NAME:MODE`",

@@ -106,7 +106,8 @@ std::string reference_markdown() {
       "| --- | --- | --- | --- | --- | --- |\n";
   for (const Key& key : schema()) {
     std::string value = "`" + toml_value(key, defaults) + "`";
-    if (key.section == "export") value = key.name == "peers" ? "every trusted peer" : "`\"r\"`";
+    if (key.section == "export")
+      value = key.name == "peers" ? "every trusted peer" : key.name == "owners" ? "`\"no\"`" : "`\"r\"`";
     out += "| `" + section_header(key.section) + "` | `" + std::string(key.name) + "` | " + type_name(key) +
            " | " + (key.required ? "required" : value) + " | " + allowed_values(key) + " | " +
            std::string(key.meaning) + " |\n";

@@ -30,6 +30,9 @@ class Options:
     crc: str = ""  # "crc64", "crc32c", "none"
     overwrite: bool = False
     verify: bool = False  # the destination reads each file back before it gets its name
+    owner: bool = False  # kept of each name, as rsync's -o, -g and --numeric-ids
+    group: bool = False
+    numeric_ids: bool = False
     ip: str = ""  # "4", "6"
     chunk_bytes: int = 0
     chunk_auto: bool = False

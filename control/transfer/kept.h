@@ -1,0 +1,24 @@
+// Do both nodes keep the same of each name? One that is older than such a wish does not answer it.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "control/selection/keep.h"
+#include "dataplane/base/error.h"
+
+namespace sluice::transfer {
+
+// `said`: the bits of the peer's answer or offer.
+inline Status check_kept(uint32_t said, const selection::Keep& wanted) {
+  if (said == wanted.bits()) return {};
+  if (wanted.anything() && (said & wanted.bits()) != wanted.bits())
+    return Error{
+        ErrorCode::kIncompatible,
+        "the peer does not keep owners and groups as it was asked to (--owner, --group, --numeric-ids): "
+        "upgrade it, or leave them out"};
+  return Error{ErrorCode::kIncompatible,
+               "the peer keeps more of each name than it was asked to: run one version on both nodes"};
+}
+
+}  // namespace sluice::transfer
