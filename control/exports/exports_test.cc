@@ -140,9 +140,9 @@ TEST_P(ExportsTest, WhatIsNotOpenToAPeerIsNotThere) {
 
 TEST_P(ExportsTest, QuotasOfAPathAreThoseOfItsExportAndOfThoseWithin) {
   const auto only = [](uint64_t bytes) { return std::vector<config::Quota>{{.session_bytes = bytes}}; };
-  auto opened = Exports::open(
-      {{.name = "data", .path = root_ / "data", .read = true, .write = true, .quotas = only(1)},
-       {.name = "inner", .path = root_ / "data/sub", .read = true, .quotas = only(2)}});
+  auto opened =
+      Exports::open({{.name = "data", .path = root_ / "data", .read = true, .write = true, .quotas = only(1)},
+                     {.name = "inner", .path = root_ / "data/sub", .read = true, .quotas = only(2)}});
   ASSERT_TRUE(opened) << opened.error().message;
   const Exports beta = opened->for_peer("beta");
   const auto found = [&](std::string_view path) {

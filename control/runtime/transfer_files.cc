@@ -77,7 +77,8 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
                                                           .selection = effect.selection,
                                                           .known = {known.begin(), known.end()}});
   }
-  list_->next([weak = weak_from_this(), tag = effect.tag, paths = effect.paths](Result<ListReader::Part> part) {
+  list_->next([weak = weak_from_this(), tag = effect.tag,
+               paths = effect.paths](Result<ListReader::Part> part) {
     const auto self = weak.lock();
     if (!self) return;
     part = self->admitted(paths, std::move(part));

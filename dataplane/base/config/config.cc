@@ -167,7 +167,8 @@ class Reader {
     const toml::array* array = value.as_array();
     if (array == nullptr || !(array->empty() || array->is_homogeneous<toml::table>()))
       return fail(line, "quota must be a repeated section: write [[export.quota]] with two brackets");
-    if (array->size() > kQuotasMax) return fail(line, "more than 1024 [[export.quota]] sections of an export");
+    if (array->size() > kQuotasMax)
+      return fail(line, "more than 1024 [[export.quota]] sections of an export");
     for (const toml::node& element : *array) {
       Quota quota;
       for (const auto& [name, one] : *element.as_table()) read_quota_key(name, one, &quota);

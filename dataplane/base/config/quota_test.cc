@@ -13,7 +13,10 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 TEST(Quotas, OfAnExport) {
   const auto quotas = [](const std::string& more) {
-    return std::string("[node]\nname = \"alpha\"\n[[export]]\nname = \"drop\"\npath = \"/srv/drop\"\nmode = \"w\"\n") + more;
+    return std::string(
+               "[node]\nname = \"alpha\"\n[[export]]\nname = \"drop\"\npath = \"/srv/drop\"\nmode = "
+               "\"w\"\n") +
+           more;
   };
   const auto problem = [&](const std::string& more) {
     const auto node = parse_text(quotas(more));

@@ -40,8 +40,9 @@ const Key kExportKeys[] = {
     {.section = "export.quota",
      .name = "peer",
      .allowed = "name of a peer",
-     .meaning = "Whose sessions it limits, those that this peer begins. The one that names a peer counts alone; "
-                "one without this key is for every peer that has none of its own.",
+     .meaning =
+         "Whose sessions it limits, those that this peer begins. The one that names a peer counts alone; "
+         "one without this key is for every peer that has none of its own.",
      .text_problem = name_problem},
     {.section = "export.quota",
      .name = "session_bytes",
