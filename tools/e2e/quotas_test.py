@@ -56,7 +56,8 @@ def nodes(namespace):
         base = Path(folder)
         a, b, c = (_make(base, number, name, namespace) for number, name in enumerate("abc", start=1))
         b.add_export("drop", base / "drop", quotas=_quota(session_bytes="10MiB", session_files=NAMES))
-        b.add_export("inner", base / "drop" / "inner", quotas=_quota(session_bytes="1MiB"))
+        b.add_export("outer", base / "outer")
+        b.add_export("inner", base / "outer" / "inner", quotas=_quota(session_bytes="1MiB"))
         b.add_export("one", base / "one", quotas=_quota(sessions_max=1))
         b.add_export("slow", base / "slow", quotas=[{"rate": RATE}, {"peer": "c", "session_files": 1}])
         b.add_export("grows", base / "grows", quotas=_quota(session_files=GROWN))
@@ -101,7 +102,7 @@ def test_a_session_of_too_many_bytes_is_refused_before_anything_is_stored(nodes,
     assert not (nodes.b.export("drop") / source.name).exists()
     lines = wait_until(lambda: audited(nodes.b, "session_ended", "quota"), 30, "the audit log has it")
     assert lines[0]["peer"] == "a" and "session_bytes" in lines[0]["error"]
-    series = f'sluice_sessions_ended_total{{outcome="quota"}} 1'
+    series = 'sluice_sessions_ended_total{outcome="quota"} 1'
     wait_until(lambda: series in metrics(nodes.b), 30, f"{series} is told")
     forget(source)
     for node, size in ((nodes.a, LIMIT), (nodes.c, LIMIT + 1)):
@@ -156,11 +157,11 @@ def test_the_operator_of_the_node_is_not_bound(nodes, clean):
 
 def test_a_tree_does_not_come_to_an_inner_export_past_its_quota(nodes, clean):
     source = make_file(nodes.a, 2 * MIB)
-    refused(nodes.a.sluice("send", source, "b:drop/inner/"), QUOTA, "export inner", "session_bytes = 1MiB")
+    refused(nodes.a.sluice("send", source, "b:outer/inner/"), QUOTA, "export inner", "session_bytes = 1MiB")
     tree = nodes.a.export() / "outer" / "inner"
     tree.mkdir(parents=True)
     source.rename(tree / "large")
-    refused(nodes.a.sluice("send", f"{tree.parent}/", "b:drop/"), QUOTA, "export inner")
+    refused(nodes.a.sluice("send", f"{tree.parent}/", "b:outer/"), QUOTA, "export inner")
     assert list(nodes.b.export("inner").iterdir()) == []
     forget_tree(tree.parent)
 
