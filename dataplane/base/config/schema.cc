@@ -1,5 +1,6 @@
 // The table of keys but those of exports; see schema.h. Order here is the order in the reference and in the
-// template. SPDX-License-Identifier: Apache-2.0
+// template.
+// SPDX-License-Identifier: Apache-2.0
 #include "dataplane/base/config/schema.h"
 
 #include <iterator>
