@@ -166,7 +166,7 @@ std::string TransferTask::caller() const {
 }
 
 void TransferTask::perform(const transfer::AskPlace& effect) {
-  services_->places.ask(transfer_->id(), caller(), effect.ticket, weak_from_this());
+  services_->places.ask(transfer_->id(), caller(), effect, weak_from_this());
 }
 
 void TransferTask::perform(const transfer::TakePlace&) { services_->places.take(transfer_->id(), caller()); }

@@ -27,6 +27,7 @@ struct Job {
   uint32_t list_tag = 0;                              // of the last ReadList
   uint64_t limit_bps = 0;                             // of its rate, by an operator of this node; 0: none
   uint64_t ceiling_bps = 0;                           // of its rate, by a quota of this node; 0: none
+  int32_t priority = 0;                               // in this node's queue; of what a peer began: 0
   bool began = false;                                 // files are agreed upon: it can go on after anything
   std::variant<std::monostate, SourceEnd, DestinationEnd> end;
 

@@ -225,6 +225,7 @@ View Transfer::overview(uint64_t now_ns) const {
   }
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();
+  view.queue.priority = job_.priority;
   view.error = error_ && phase_ >= TransferPhase::kEnding ? error_ : held_;
   view.deadline = deadline_view(now_ns);
   for (uint32_t i = 0; job_.has_end() && i < job_.catalog()->object_count(); ++i) {
@@ -274,6 +275,7 @@ View view_of(const Saved& saved) {
     view.rate_mode = rate::mode_name(leg.agreement->mode);
   }
   view.started_unix_ns = record.started_unix_ns;
+  view.queue.priority = record.priority;
   view.error = record.error;
   const bool succeeded = record.state == RecordState::kSucceeded;
   if (succeeded) note_shortfall(&view);
