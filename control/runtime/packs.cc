@@ -157,9 +157,12 @@ Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& ex
                                                       const catalog::AskedNames* asked) {
   Result<exports::DestinationTree> tree = exports.open_destination_tree(pack.path, pack.keep);
   if (!tree) return tree.error();
-  auto unpacker = std::make_shared<exports::Unpacker>(
-      std::move(*tree), staging,
-      exports::Unpacker::Options{.overwrite = pack.overwrite, .verify = pack.verify, .keep = pack.keep});
+  auto unpacker =
+      std::make_shared<exports::Unpacker>(std::move(*tree), staging,
+                                          exports::Unpacker::Options{.overwrite = pack.overwrite,
+                                                                     .verify = pack.verify,
+                                                                     .keep = pack.keep,
+                                                                     .names_max = pack.pack.members});
   if (Status status = unpacker->stage(memory.bytes(), asked); !status) return status.error();
   return unpacker;
 }

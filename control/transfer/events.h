@@ -23,6 +23,9 @@ struct ContinueAsked {};
 struct LimitAsked {        // from now on, whatever was agreed upon
   uint64_t limit_bps = 0;  // 0: as agreed upon
 };
+struct CeilingTold {      // by a quota of this node: no operator's limit raises it
+  uint64_t rate_bps = 0;  // 0: there is none
+};
 struct PriorityAsked {   // of those that wait for a place at this node, the higher goes first
   int32_t priority = 0;  // -kPriorityMax to kPriorityMax
 };
@@ -200,12 +203,12 @@ struct PlaceTold {  // answers AskPlace: at once, and once more when its turn ha
 struct TimerDue {};
 
 using Event =
-    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked, PriorityAsked, Detach, CallEnded,
-                 PeerCalled, PeerInquires, CallLost, Received, StreamEnded, BoardAttached, BoardLost,
-                 FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent, EventsDrained, FlowsReleased, Tick,
-                 ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened, ListRead, SourcesReopened,
-                 SourceChecked, ExtentRead, FilesCreated, FilesRecovered, FileReopened, FileRecreated,
-                 ObjectSynced, ObjectFinished, ObjectReadBack, ObjectNamed, FileDropped, FilesReleased,
-                 JournalWritten, PlaceTold, TimerDue>;
+    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked, CeilingTold, PriorityAsked, Detach,
+                 CallEnded, PeerCalled, PeerInquires, CallLost, Received, StreamEnded, BoardAttached,
+                 BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent, EventsDrained,
+                 FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened, ListRead,
+                 SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered, FileReopened,
+                 FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack, ObjectNamed, FileDropped,
+                 FilesReleased, JournalWritten, PlaceTold, TimerDue>;
 
 }  // namespace sluice::transfer

@@ -323,6 +323,8 @@ void Transfer::on(const LimitAsked& event, uint64_t now_ns) {
   write_record(Entry::kLimited, Durability::kPower, now_ns);
 }
 
+void Transfer::on(const CeilingTold& event, uint64_t) { job_.ceiling_bps = event.rate_bps; }
+
 void Transfer::on(const Detach&, uint64_t now_ns) {
   detached_ = true;
   for (auto& leg : legs_) leg->detach(now_ns);

@@ -103,6 +103,7 @@ class Transfer {
   void on(const PauseAsked& event, uint64_t now_ns);
   void on(const ContinueAsked& event, uint64_t now_ns);
   void on(const LimitAsked& event, uint64_t now_ns);
+  void on(const CeilingTold& event, uint64_t now_ns);
   void on(const PriorityAsked& event, uint64_t now_ns);
   void on(const Detach& event, uint64_t now_ns);
   void on(const JournalWritten& event, uint64_t now_ns);

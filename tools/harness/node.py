@@ -10,7 +10,7 @@ from .system import HarnessError, wait_until
 _READY_DEADLINE_S = 60
 
 
-def toml(sections, exports, peers_of, owners_of):
+def toml(sections, exports, peers_of, quotas_of, owners_of):
     """node.toml of nested dicts; values are strings, booleans, integers or lists of them. *_of: by export."""
     lines = []
     for section, keys in sections.items():
@@ -23,6 +23,8 @@ def toml(sections, exports, peers_of, owners_of):
             lines.append(f"peers = {json.dumps(peers_of[name])}")
         if name in owners_of:
             lines.append(f'owners = "{owners_of[name]}"')
+        for quota in quotas_of.get(name, []):
+            lines += ["[[export.quota]]", *(f"{key} = {json.dumps(value)}" for key, value in quota.items())]
         lines.append("")
     return "\n".join(lines)
 
@@ -38,6 +40,7 @@ class Node:
         self.settings = {"node": {"name": name}, "control": {"listen": self.address}}
         self.exports = {}
         self.export_peers = {}
+        self.export_quotas = {}
         self.export_owners = {}
         for section, keys in (settings or {}).items():
             self.settings.setdefault(section, {}).update(keys)
@@ -53,12 +56,13 @@ class Node:
             logs / f"{name}-control.log",
         )
 
-    def add_export(self, name, path, mode="rw", peers=None):
-        """peers: all that may use it, as of [[export]] peers."""
+    def add_export(self, name, path, mode="rw", peers=None, quotas=()):
+        """peers: all that may use it, as of [[export]] peers; quotas: the keys of each [[export.quota]]."""
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)
         self.exports[name] = (pathlib.Path(path), mode)
         if peers is not None:
             self.export_peers[name] = peers
+        self.export_quotas[name] = list(quotas)
         return pathlib.Path(path)
 
     def export(self, name="data"):
@@ -73,7 +77,7 @@ class Node:
         self.write_configuration()
 
     def write_configuration(self):
-        text = toml(self.settings, self.exports, self.export_peers, self.export_owners)
+        text = toml(self.settings, self.exports, self.export_peers, self.export_quotas, self.export_owners)
         (self.directory / "node.toml").write_text(text)
 
     def trust(self, other, name=None, address=None):
