@@ -40,6 +40,7 @@
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/local_socket.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
@@ -75,6 +76,25 @@ Result<UniqueFd> lock_node(const fs::path& run_dir) {
     return cannot("write", path, errno);
   }
   return lock;
+}
+
+// A journal that stayed where it was would be forgotten without a word, and its sessions with it.
+Status check_state(const config::Node& node) {
+  if (node.state_dir.empty()) return {};
+  const std::string where = "[control] state_dir = \"" + node.state_dir + "\": ";
+  std::error_code error;
+  if (!fs::is_directory(node.state(), error))
+    return Error{ErrorCode::kConfiguration,
+                 where +
+                     "no such directory; make it, for the user of this daemon alone: "
+                     "install -d -m 700 " +
+                     node.state_dir};
+  const fs::path before = node.directory / node.journal().filename();
+  if (fs::exists(before, error) && !fs::exists(node.journal(), error) && !error)
+    return Error{ErrorCode::kConfiguration,
+                 where + "the journal of this node stands in " + node.directory.string() +
+                     " and would be forgotten; move it: mv " + before.string() + "* " + node.state_dir};
+  return {};
 }
 
 std::string doing(const node::Manager& manager) {
@@ -162,6 +182,7 @@ Status serve(const daemon::Options& options) {
   auto exports = exports::Exports::open(node->exports);
   if (!exports) return exports.error();
 
+  if (auto usable = check_state(*node); !usable) return usable.error();
   auto journal = journal::Journal::open(node->journal());
   if (!journal) return journal.error();
 
@@ -179,6 +200,9 @@ Status serve(const daemon::Options& options) {
   NodeNames names(manager);
   auto server = start_server(io, sessions, names, node->control_socket());
   if (!server) return server.error();
+  if (auto shared = base::share_socket(node->control_socket(), node->control_group, "[control] group");
+      !shared)
+    return shared.error();
   {
     Heartbeat heartbeat(io, service, manager);
     Shutdown shutdown(io, manager, **server);

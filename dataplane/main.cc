@@ -18,6 +18,7 @@
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
 #include "dataplane/base/generated.h"
+#include "dataplane/base/local_socket.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 #include "dataplane/dpdk/port.h"
@@ -165,6 +166,8 @@ int serve(const config::Node& node, daemon::Service& service) {
   auto server = lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, *keys, epochs,
                                            port.sends_any_memory());
   if (!server) return fail(server.error());
+  if (auto s = base::share_socket(node.dataplane_socket(), node.dataplane_group, "[dataplane] group"); !s)
+    return fail(s.error());
 
   std::atomic<bool> stop{false};
   lane::WorkerShared shared{.port = port,
