@@ -29,6 +29,7 @@ grpc::StatusCode grpc_code(ErrorCode code) {
       return grpc::StatusCode::ALREADY_EXISTS;
     case ErrorCode::kNoSpace:
     case ErrorCode::kResources:
+    case ErrorCode::kQuota:
       return grpc::StatusCode::RESOURCE_EXHAUSTED;
     case ErrorCode::kIntegrity:
       return grpc::StatusCode::DATA_LOSS;

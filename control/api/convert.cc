@@ -155,6 +155,7 @@ node::Wishes wishes_of_any(const Request& request) {
       .mode = options.mode(),
       .expected_loss = options.has_expected_loss() ? std::optional(options.expected_loss()) : std::nullopt,
       .min_rate_bps = options.min_rate_bps(),
+      .priority = options.priority(),
       .deadline_unix_ns = options.deadline_unix_ns(),
       .deadline_policy = options.deadline_policy(),
       .selection = selection::selection_of(options)};
@@ -189,6 +190,7 @@ api::Session to_api(const transfer::View& view) {
   if (view.rate_condition) session.set_rate_state(std::string(rate::condition_name(*view.rate_condition)));
   session.set_started_unix_ns(view.started_unix_ns);
   session.set_waiting_for(view.waiting_for);
+  session.set_priority(view.queue.priority);
   session.set_queue_place(view.queue.place);
   session.set_queue_length(view.queue.length);
   if (view.deadline) add_deadline(*view.deadline, &session);

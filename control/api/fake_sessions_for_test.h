@@ -83,6 +83,12 @@ class FakeSessions final : public SessionManager {
     found->second.set_rate_limit_bps(rate_bps == 0 ? 10'000'000'000 : rate_bps);
     co_return found->second;
   }
+  asio::awaitable<Result<api::Session>> prioritize(std::string id, int32_t priority) override {
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) co_return unknown(id);
+    found->second.set_priority(priority);
+    co_return found->second;
+  }
   asio::awaitable<Result<Verification>> verification(std::string id) override {
     if (auto session = show(id); !session) co_return session.error();
     co_return Verification([verdicts = verdicts](const VerifyReport& report) {

@@ -133,6 +133,11 @@ asio::awaitable<Result<api::Session>> NodeSessions::limit(std::string id, uint64
   co_return answer(view);
 }
 
+asio::awaitable<Result<api::Session>> NodeSessions::prioritize(std::string id, int32_t priority) {
+  const Result<transfer::View> view = co_await manager_.prioritize(std::move(id), priority);
+  co_return answer(view);
+}
+
 asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id) {
   Result<std::vector<node::VerifyFile>> files = co_await manager_.verification(std::move(id));
   if (!files) co_return files.error();

@@ -30,6 +30,7 @@ class NodeSessions final : public SessionManager {
   asio::awaitable<Result<api::Session>> pause(std::string id) override;
   asio::awaitable<Result<api::Session>> go_on(std::string id) override;
   asio::awaitable<Result<api::Session>> limit(std::string id, uint64_t rate_bps) override;
+  asio::awaitable<Result<api::Session>> prioritize(std::string id, int32_t priority) override;
   asio::awaitable<Result<Verification>> verification(std::string id) override;
   void when_ended(std::function<void()> news) override { manager_.when_ended(std::move(news)); }
   asio::awaitable<Result<api::NodeReply>> node() override;

@@ -148,6 +148,12 @@ class Service final : public api::Control::Service {
     return reply_with(context, reply, bridge_.await_io(sessions_.limit(request->id(), request->rate_bps())));
   }
 
+  grpc::Status PrioritizeSession(grpc::ServerContext* context, const api::PriorityRequest* request,
+                                 api::Session* reply) override {
+    return reply_with(context, reply,
+                      bridge_.await_io(sessions_.prioritize(request->id(), request->priority())));
+  }
+
   // On gRPC's own thread: a file may take hours.
   grpc::Status VerifySession(grpc::ServerContext* context, const api::SessionRef* request,
                              grpc::ServerWriter<api::VerifyProgress>* writer) override {

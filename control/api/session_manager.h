@@ -39,6 +39,7 @@ class SessionManager {
   virtual asio::awaitable<Result<api::Session>> pause(std::string id) = 0;
   virtual asio::awaitable<Result<api::Session>> go_on(std::string id) = 0;
   virtual asio::awaitable<Result<api::Session>> limit(std::string id, uint64_t rate_bps) = 0;
+  virtual asio::awaitable<Result<api::Session>> prioritize(std::string id, int32_t priority) = 0;
   virtual asio::awaitable<Result<Verification>> verification(std::string id) = 0;
   virtual void when_ended(std::function<void()> news) = 0;
   virtual asio::awaitable<Result<api::NodeReply>> node() = 0;

@@ -94,6 +94,12 @@ struct Pulse;
 // peers may write.
 enum class Asker : uint8_t { kPeer, kOperator };
 
+// What the sessions of a peer may take beneath an export.
+struct QuotaOf {
+  std::string export_name;
+  config::Quota quota;
+};
+
 class Exports {
  public:
   // Opens the roots. An export whose root is missing is a configuration error that names it.
@@ -125,6 +131,9 @@ class Exports {
   Result<DestinationTree> open_destination_tree(std::string_view path) const;
   // `relative` beneath it, made where it is missing; its path.
   Result<std::string> make_directories_for(std::string_view destination, const std::string& relative) const;
+  // Of the export in which the path lies, and of those within it that are open: a tree may come into them,
+  // too. Nothing where the path leads into none.
+  std::vector<QuotaOf> quotas(std::string_view path) const;
   Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
@@ -172,7 +181,12 @@ class Exports {
     std::string root_path;
     std::string relative;
   };
-  // The exports within it, and whether they may be read, or written.
+  struct Within {  // an export within a directory, and where
+    const Root* root = nullptr;
+    std::string path;
+  };
+  std::vector<Within> within(const Location& location) const;
+  // The same, and whether they may be read, or written.
   std::vector<Nested> nested(const Location& location, bool config::Export::*right) const;
   Result<Named> open_named(const std::string& name_path) const;
   std::vector<Root> roots_;

@@ -138,5 +138,25 @@ TEST_P(ExportsTest, WhatIsNotOpenToAPeerIsNotThere) {
   EXPECT_TRUE(beta.open_source("data/file"));
 }
 
+TEST_P(ExportsTest, QuotasOfAPathAreThoseOfItsExportAndOfThoseWithin) {
+  const auto only = [](uint64_t bytes) { return std::vector<config::Quota>{{.session_bytes = bytes}}; };
+  auto opened =
+      Exports::open({{.name = "data", .path = root_ / "data", .read = true, .write = true, .quotas = only(1)},
+                     {.name = "inner", .path = root_ / "data/sub", .read = true, .quotas = only(2)}});
+  ASSERT_TRUE(opened) << opened.error().message;
+  const Exports beta = opened->for_peer("beta");
+  const auto found = [&](std::string_view path) {
+    std::string text;
+    for (const QuotaOf& each : beta.quotas(path))
+      text += each.export_name + "=" + std::to_string(each.quota.session_bytes) + " ";
+    return text;
+  };
+  EXPECT_EQ(found("data/"), "data=1 inner=2 ") << "a tree that is put there may come into the inner one";
+  EXPECT_EQ(found("data/file"), "data=1 ");
+  EXPECT_EQ(found(path("data/sub/new")), "inner=2 ");
+  EXPECT_EQ(found("data/su"), "data=1 ");
+  EXPECT_EQ(found("data/../x") + found("memory:1G") + found("/etc"), "");
+}
+
 }  // namespace
 }  // namespace sluice::exports

@@ -27,18 +27,39 @@ Result<std::optional<SourceTree>> Exports::open_tree(std::string_view path) cons
                                               .nested = nested(*location, &config::Export::read)});
 }
 
-std::vector<Nested> Exports::nested(const Location& location, bool config::Export::*right) const {
+std::vector<Exports::Within> Exports::within(const Location& location) const {
   const auto parts_of = [](const Root& root) {
     return components(root.config.path.string()).value_or(std::vector<std::string>());
   };
   std::vector<std::string> at = parts_of(*location.root);
   const auto beneath = components(location.relative);
   if (beneath) at.insert(at.end(), beneath->begin(), beneath->end());
-  std::vector<Nested> found;
+  std::vector<Within> found;
   for (const Root& root : roots_) {
     const std::vector<std::string> parts = parts_of(root);
     if (parts.size() <= at.size() || !std::equal(at.begin(), at.end(), parts.begin())) continue;
-    found.push_back({.path = join(parts, at.size(), parts.size()), .allowed = root.config.*right});
+    found.push_back({.root = &root, .path = join(parts, at.size(), parts.size())});
+  }
+  return found;
+}
+
+std::vector<Nested> Exports::nested(const Location& location, bool config::Export::*right) const {
+  std::vector<Nested> found;
+  for (Within& each : within(location))
+    found.push_back({.path = std::move(each.path), .allowed = each.root->config.*right});
+  return found;
+}
+
+std::vector<QuotaOf> Exports::quotas(std::string_view path) const {
+  std::vector<QuotaOf> found;
+  const auto location = locate(path);
+  if (!location) return found;
+  const auto add = [&](const Root& root) {
+    found.push_back({.export_name = root.config.name, .quota = root.config.quota_of(peer_)});
+  };
+  add(*location->root);
+  for (const Within& each : within(*location)) {
+    if (each.root->open) add(*each.root);
   }
   return found;
 }

@@ -102,6 +102,12 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   Result<tree::Index> index = tree::read_index(pack);
   if (!index) return index.error();
   index_ = std::move(*index);
+  if (index_.entries.size() > options_.names_max)
+    return Error{ErrorCode::kIncompatible, "the peer sends " + std::to_string(index_.entries.size()) +
+                                               " names in a pack of which it "
+                                               "offered " +
+                                               std::to_string(options_.names_max) +
+                                               ": nothing of its pack is stored"};
   for (const Entry& entry : index_.entries) {
     const bool linked = entry.kind == EntryKind::kHardLink;
     // What did not arrive is only told of, maybe by another name than its own.

@@ -42,7 +42,8 @@ class Unpacker {
  public:
   struct Options {
     bool overwrite = false;
-    bool verify = false;  // each file is read back from the disk before it gets its name
+    bool verify = false;              // each file is read back from the disk before it gets its name
+    uint64_t names_max = UINT64_MAX;  // that were offered, and judged by
   };
 
   // `staging`: the name of the hidden directory, the same for this pack after a restart.
@@ -51,8 +52,8 @@ class Unpacker {
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
-  // kIncompatible: it is no pack, or has names that were not asked for. kNoSpace, kStorage. `pack` is as long
-  // as its object.
+  // kIncompatible: it is no pack, or has names that were not asked for, or more than offered. kNoSpace,
+  // kStorage. `pack` is as long as its object.
   Status stage(std::span<const uint8_t> pack, const catalog::AskedNames* asked = nullptr);
   // After stage(). After an error it may be called again. kStorage: the tree's path leads elsewhere now.
   Status commit();

@@ -73,6 +73,17 @@ TEST_P(UnpackHostileTest, NamesThatAreKeptForFilesUnderWayAreNotGiven) {
   EXPECT_EQ(text("t/c"), "c");
 }
 
+TEST_P(UnpackHostileTest, MoreNamesThanWereOfferedAreNotStored) {
+  Content content;
+  content.add_file("t/a", "a").add_file("t/b", "b");
+  const Status status = unpacker({.names_max = 1})->stage(content.pack());
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kIncompatible);
+  EXPECT_NE(status.error().message.find("2 names in a pack of which it offered 1"), std::string::npos);
+  EXPECT_FALSE(there("t"));
+  EXPECT_TRUE(unpacker({.names_max = 2})->stage(content.pack()));
+}
+
 TEST_P(UnpackHostileTest, OnlyWhatWasAskedForIsStored) {
   fs::create_directory(root_ / "data/private");
   write(root_ / "data/private/key", "key");

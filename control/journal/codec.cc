@@ -151,6 +151,11 @@ Leg only_leg_of(const SessionRecord& record) {
   return leg;
 }
 
+// Of a record or a request.
+int32_t priority_of(const auto& from) {
+  return std::clamp(from.priority(), -transfer::kPriorityMax, transfer::kPriorityMax);
+}
+
 std::optional<transfer::Request> request_of(const Request& from) {
   if (from.crc_kind() > kCrcKindMax || from.family() > kFamilyMax || from.protection() > kProtectionMax)
     return std::nullopt;
@@ -165,6 +170,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.family = static_cast<transfer::IpFamily>(from.family());
   to.options.chunk_bytes = from.chunk_bytes();
   to.options.chunk_auto = from.chunk_auto();
+  to.options.priority = priority_of(from);
   to.options.mode = static_cast<rate::Mode>(from.rate_mode());
   to.options.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
   to.options.min_rate_bps = from.min_rate_bps();
@@ -222,6 +228,7 @@ std::string encode(const transfer::Record& record) {
   to.set_started_unix_ns(record.started_unix_ns);
   to.set_files_left(record.files_left);
   to.set_limit_bps(record.limit_bps);
+  to.set_priority(record.priority);
   to.set_deadline_verdict(static_cast<uint32_t>(record.deadline_verdict));
   for (const transfer::LegRecord& leg : record.legs) put(leg, to.add_legs());
   put(record.summary, to.mutable_summary());
@@ -241,6 +248,7 @@ std::string encode(const transfer::Request& request) {
   to.set_family(static_cast<uint32_t>(request.options.family));
   to.set_chunk_bytes(request.options.chunk_bytes);
   to.set_chunk_auto(request.options.chunk_auto);
+  to.set_priority(request.options.priority);
   to.set_rate_mode(static_cast<uint32_t>(request.options.mode));
   to.set_expected_loss_ppm(request.options.expected_loss_ppm);
   to.set_min_rate_bps(request.options.min_rate_bps);
@@ -300,6 +308,7 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
   to.started_unix_ns = from.started_unix_ns();
   to.files_left = from.files_left();
   to.limit_bps = from.limit_bps();
+  to.priority = priority_of(from);
   if (from.deadline_verdict() > kVerdictMax) return std::nullopt;
   to.deadline_verdict = static_cast<transfer::DeadlineVerdict>(from.deadline_verdict());
   if (from.legs_size() == 0) *from.add_legs() = only_leg_of(from);

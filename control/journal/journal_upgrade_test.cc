@@ -168,6 +168,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.legs[0].agreement->chunk_reason = rate::SizeReason::kAgreed;
   record.legs[0].agreement->reach = board::Reach::kAgreed;
   record.request->options.min_rate_bps = record.limit_bps = 0;
+  record.request->options.priority = record.priority = 0;
   record.request->options.chunk_auto = record.legs[0].agreement->chunk_auto = false;
   record.legs[0].agreement->growing_offer = false;
   record.request->options.protection = record.legs[0].agreement->protection = wire::Protection::kCrc;

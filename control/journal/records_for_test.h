@@ -24,8 +24,8 @@ template <> struct Count<selection::Selection> : Fields<2> {};
 template <> struct Count<transfer::Agreement> : Fields<18> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<14> {};
-template <> struct Count<transfer::Record> : Fields<12> {};
+template <> struct Count<transfer::Options> : Fields<15> {};
+template <> struct Count<transfer::Record> : Fields<13> {};
 template <> struct Count<transfer::Request> : Fields<5> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<16> {};
@@ -70,6 +70,7 @@ inline transfer::Request sample_request() {
                       .mode = rate::Mode::kFixed,
                       .expected_loss_ppm = 30'000,
                       .min_rate_bps = 1'000'000,
+                      .priority = 7,
                       .deadline_unix_ns = 1LL << 60,
                       .deadline_policy = deadline::Policy::kStop,
                       .protection = wire::Protection::kAes256Gcm},
@@ -119,6 +120,7 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
           .legs = {leg, leg},
           .summary = sample_summary(),
           .limit_bps = 1ULL << 39,
+          .priority = -5,
           .deadline_verdict = transfer::DeadlineVerdict::kDoubtful};
 }
 

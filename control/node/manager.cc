@@ -92,8 +92,7 @@ void Manager::stop() {
   stopping_ = true;
   listener_.reset();
   names_desk_->stop();
-  const std::vector<Task> tasks = tasks_;
-  for (const Task& task : tasks) task->post(transfer::Detach{});
+  for (const Task& task : std::vector<Task>(tasks_)) task->post(transfer::Detach{});
   if (tasks_.empty()) services_->board->stop();
 }
 
@@ -354,6 +353,14 @@ asio::awaitable<Result<transfer::View>> Manager::limit(std::string id, uint64_t 
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_limit(); !status) co_return status.error();
   co_return co_await tell(*task, transfer::LimitAsked{limit_bps});
+}
+
+asio::awaitable<Result<transfer::View>> Manager::prioritize(std::string id, int32_t priority) {
+  if (const Status status = check_priority(priority); !status) co_return status.error();
+  const Result<Task> task = find_active(id);
+  if (!task) co_return task.error();
+  if (const Status status = (*task)->transfer().may_prioritize(); !status) co_return status.error();
+  co_return co_await tell(*task, transfer::PriorityAsked{priority});
 }
 
 // ---- what is said about the node ---------------------------------------------------------------

@@ -80,6 +80,7 @@ class Manager {
   asio::awaitable<Result<transfer::View>> pause(std::string id);
   asio::awaitable<Result<transfer::View>> go_on(std::string id);
   asio::awaitable<Result<transfer::View>> limit(std::string id, uint64_t limit_bps);  // 0: as agreed upon
+  asio::awaitable<Result<transfer::View>> prioritize(std::string id, int32_t priority);
   // What `sluice verify` reads back; verify() is for a thread of the caller's own.
   asio::awaitable<Result<std::vector<VerifyFile>>> verification(std::string id);
   // A question about names, to a peer.

@@ -83,6 +83,8 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   if (result.min_rate_bps > result.rate_bps)
     return usage(
         fmt::format("min_rate = {} bit/s: above the limit of {}", result.min_rate_bps, result.rate_bps));
+  if (const Status status = check_priority(wishes.priority); !status) return status.error();
+  result.priority = wishes.priority;
   if (wishes.deadline_unix_ns < 0)
     return usage(fmt::format("deadline = {} ns: give a time after 1970", wishes.deadline_unix_ns));
   result.deadline_unix_ns = wishes.deadline_unix_ns;
@@ -97,6 +99,12 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   result.overwrite = wishes.overwrite;
   result.verify = wishes.verify;
   return result;
+}
+
+Status check_priority(int32_t priority) {
+  if (priority >= -transfer::kPriorityMax && priority <= transfer::kPriorityMax) return {};
+  return usage(fmt::format("priority = {}: -{} to {} are possible", priority, transfer::kPriorityMax,
+                           transfer::kPriorityMax));
 }
 
 Status check_wishes(transfer::Role role, const Wishes& wishes) {

@@ -30,6 +30,7 @@ struct Wishes {
   std::string mode;         // "adaptive", "fixed", "cubic"
   std::optional<double> expected_loss;
   uint64_t min_rate_bps = 0;
+  int32_t priority = 0;
   int64_t deadline_unix_ns = 0;
   std::string deadline_policy;  // "refuse", "warn", "stop"
   selection::Selection selection;
@@ -39,6 +40,8 @@ inline constexpr uint32_t kChunkBytesDefault = 8192;
 
 // kUsage: what is missing for a session at all.
 Status check_wishes(transfer::Role role, const Wishes& wishes);
+// kUsage: out of what is possible.
+Status check_priority(int32_t priority);
 // kUsage names the option, what was found and what is allowed.
 Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node& node);
 

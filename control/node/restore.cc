@@ -51,15 +51,15 @@ Status Manager::restore() {
   return {};
 }
 
-// Those whose turn had come before come first, then those who waited, each in the order in which they were
-// asked for. Who was called waits for its caller.
+// Those whose turn had come before come first, then those who waited, each by priority and in the order in
+// which they were asked for. Who was called waits for its caller.
 void Manager::expect(const std::vector<transfer::Record>& records) {
   for (const bool had_begun : {true, false}) {
     for (const transfer::Record& record : records) {
       last_start_ns_ = std::max(last_start_ns_, record.started_unix_ns);
       const bool began = record.legs.front().agreement.has_value();
       if (record.initiator && began == had_begun && record.state == transfer::RecordState::kActive)
-        services_->places.expect(record.id, std::string());
+        services_->places.expect(record.id, record.priority);
     }
   }
 }

@@ -131,6 +131,8 @@ void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
 }
 
 void TransferFiles::perform(const transfer::CreateFiles& effect) {
+  if (const Status status = admit({effect.destination}, effect.files); !status)
+    return post(transfer::FilesCreated{status.error()});
   services_->pool.run([exports = exports_, effect] { return create_files(*exports, effect); },
                       [self = shared_from_this()](Result<Created> created) {
                         if (!created) return self->post(transfer::FilesCreated{created.error()});

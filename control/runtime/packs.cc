@@ -159,7 +159,8 @@ Result<std::shared_ptr<exports::Unpacker>> stage_pack(const exports::Exports& ex
   if (!tree) return tree.error();
   auto unpacker = std::make_shared<exports::Unpacker>(
       std::move(*tree), staging,
-      exports::Unpacker::Options{.overwrite = pack.overwrite, .verify = pack.verify});
+      exports::Unpacker::Options{
+          .overwrite = pack.overwrite, .verify = pack.verify, .names_max = pack.pack.members});
   if (Status status = unpacker->stage(memory.bytes(), asked); !status) return status.error();
   return unpacker;
 }

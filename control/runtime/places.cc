@@ -5,11 +5,11 @@
 
 namespace sluice::runtime {
 
-void Places::ask(const std::string& id, const std::string& caller, uint32_t ticket,
+void Places::ask(const std::string& id, const std::string& caller, const transfer::AskPlace& wish,
                  std::weak_ptr<EventQueue> who) {
-  askers_[id] = {.ticket = ticket, .who = std::move(who)};
+  askers_[id] = {.ticket = wish.ticket, .who = std::move(who)};
   const bool ran = queue_.runs(id);
-  queue_.ask(id, caller);
+  queue_.ask(id, caller, wish.priority);
   admit();
   if (ran || !queue_.runs(id)) tell(id);  // whoever was admitted has been told
 }

@@ -20,9 +20,10 @@ class Places {
   Places(asio::io_context& io, uint32_t sessions_max, uint32_t per_peer)
       : io_(io), queue_(sessions_max, per_peer) {}
 
-  // Of a former control, in the order in which they come: SessionQueue::expect.
-  void expect(const std::string& id, const std::string& caller) { queue_.expect(id, caller); }
-  void ask(const std::string& id, const std::string& caller, uint32_t ticket, std::weak_ptr<EventQueue> who);
+  // Of a former control and begun here, in the order in which they come: SessionQueue::expect.
+  void expect(const std::string& id, int32_t priority) { queue_.expect(id, std::string(), priority); }
+  void ask(const std::string& id, const std::string& caller, const transfer::AskPlace& wish,
+           std::weak_ptr<EventQueue> who);
   void take(const std::string& id, const std::string& caller);
   void leave(const std::string& id);
   void step_aside(const std::string& id);

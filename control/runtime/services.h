@@ -15,6 +15,7 @@
 #include "control/journal/journal.h"
 #include "control/peer/frame_memory.h"
 #include "control/runtime/places.h"
+#include "control/runtime/quotas.h"
 #include "control/transfer/terms.h"
 #include "dataplane/base/config/config.h"
 
@@ -46,6 +47,7 @@ struct Services {
   const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();
   const std::shared_ptr<control::TurnMeter> turns = std::make_shared<control::TurnMeter>();
   const std::shared_ptr<control::BoardClient> board;
+  Quotas quotas{node.name};
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
   control::Pool lists_pool{io, kListThreads};

@@ -50,13 +50,16 @@ TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
 // ---- a source ----------------------------------------------------------------------------------
 
 void TransferFiles::perform(const transfer::OpenSources& effect) {
+  if (const Status status = admit(effect.paths, {}); !status)
+    return post(transfer::SourcesOpened{status.error()});
   list_ = std::make_shared<ListReader>(
       services_->io, services_->lists_pool,
       ListReader::What{
           .exports = exports_, .paths = effect.paths, .selection = effect.selection, .known = {}});
-  list_->next([weak = weak_from_this()](Result<ListReader::Part> part) {
+  list_->next([weak = weak_from_this(), paths = effect.paths](Result<ListReader::Part> part) {
     const auto self = weak.lock();
     if (!self) return;
+    part = self->admitted(paths, std::move(part));
     if (!part || part->ended) self->list_.reset();
     if (!part) return self->post(transfer::SourcesOpened{part.error()});
     self->sources_ = std::move(part->found.open);
@@ -74,9 +77,11 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
                                                           .selection = effect.selection,
                                                           .known = {known.begin(), known.end()}});
   }
-  list_->next([weak = weak_from_this(), tag = effect.tag](Result<ListReader::Part> part) {
+  list_->next([weak = weak_from_this(), tag = effect.tag,
+               paths = effect.paths](Result<ListReader::Part> part) {
     const auto self = weak.lock();
     if (!self) return;
+    part = self->admitted(paths, std::move(part));
     if (!part || part->ended) self->list_.reset();
     if (!part) return self->post(transfer::ListRead{.tag = tag, .files = part.error()});
     // Behind those that the catalog has, where they will stand in it as well.

@@ -29,6 +29,9 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<EventQueue> queue,
                 const transfer::Transfer& transfer, OpenSources sources);
 
+  // Of a session that a former control left: it counts in its exports as before (quota_checks.cc).
+  void rejoin();
+
   // What the dataplane is given of an object; -1: there is no file. `owner` keeps the descriptor open.
   struct Descriptor {
     int fd = -1;
@@ -82,6 +85,10 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
     std::shared_ptr<PackMemory> memory;
     std::shared_ptr<exports::Unpacker> unpacker;  // once it is complete
   };
+  std::vector<exports::QuotaOf> quotas_of(const std::vector<std::string>& paths) const;
+  // May it take this beneath what these paths lead to, with all that it has?
+  Status admit(const std::vector<std::string>& paths, const std::vector<catalog::File>& more);
+  Result<ListReader::Part> admitted(const std::vector<std::string>& paths, Result<ListReader::Part> part);
   Status without_file(ObjectId object) const;  // what work on a file comes to that is not open
   // Answers with what `work` finds of the object's unfinished file.
   template <typename Answer>

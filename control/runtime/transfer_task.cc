@@ -48,6 +48,7 @@ void TransferTask::start() {
   }
   // What a former control left is claimed with the first step, before the board is heard of.
   post(transfer::Begin{});
+  files_->rejoin();
   for (const Leg& leg : legs_) {
     if (!over_) leg.flows->join();
   }
@@ -72,7 +73,10 @@ void TransferTask::run() {
   while (!events_.empty() && !over_) {
     const transfer::Event event = std::move(events_.front());
     events_.pop_front();
-    for (const transfer::Effect& effect : transfer_->step(event, control::monotonic_ns())) dispatch(effect);
+    const std::vector<transfer::Effect> effects = transfer_->step(event, control::monotonic_ns());
+    // Before its peer hears of that, who may begin the next.
+    if (transfer_->job().complete() || transfer_->ended()) services_->quotas.leave(transfer_->id());
+    for (const transfer::Effect& effect : effects) dispatch(effect);
   }
   stepping_ = false;
   arm();
@@ -162,7 +166,7 @@ std::string TransferTask::caller() const {
 }
 
 void TransferTask::perform(const transfer::AskPlace& effect) {
-  services_->places.ask(transfer_->id(), caller(), effect.ticket, weak_from_this());
+  services_->places.ask(transfer_->id(), caller(), effect, weak_from_this());
 }
 
 void TransferTask::perform(const transfer::TakePlace&) { services_->places.take(transfer_->id(), caller()); }

@@ -29,6 +29,7 @@ TEST(Remedy, OfEachErrorIsTimeAnOperatorOrNone) {
       {ErrorCode::kIncompatible, Remedy::kNone},
   };
   EXPECT_EQ(remedies.size(), static_cast<size_t>(ErrorCode::kResources));
+  EXPECT_EQ(remedy_of(ErrorCode::kQuota), Remedy::kNone) << "unfinished files are not kept for it";
   for (const auto& [code, remedy] : remedies) EXPECT_EQ(remedy_of(code), remedy) << error_code_name(code);
 }
 

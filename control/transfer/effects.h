@@ -187,6 +187,7 @@ enum class Entry : uint8_t {
   kHeld,       // paused, or continued
   kCancelled,  // an operator wants it to end: the attempt is still to be closed
   kLimited,    // its rate, by an operator
+  kPriority,   // by an operator, too
   kJudged,     // whether its deadline can be kept
   kForgotten,  // nothing of the files was moved: the next attempt begins with a handshake
   kAnew,       // one file begins anew
@@ -212,6 +213,7 @@ struct WriteJournal {  // -> JournalWritten
 
 struct AskPlace {  // to be one of those that run -> PlaceTold at once, and again when it is its turn
   uint32_t ticket = 0;
+  int32_t priority = 0;  // the higher goes first
 };
 struct TakePlace {};     // it runs already: its flows are open
 struct LeavePlace {      // it runs no more, or does not want to

@@ -23,6 +23,12 @@ struct ContinueAsked {};
 struct LimitAsked {        // from now on, whatever was agreed upon
   uint64_t limit_bps = 0;  // 0: as agreed upon
 };
+struct CeilingTold {      // by a quota of this node: no operator's limit raises it
+  uint64_t rate_bps = 0;  // 0: there is none
+};
+struct PriorityAsked {   // of those that wait for a place at this node, the higher goes first
+  int32_t priority = 0;  // -kPriorityMax to kPriorityMax
+};
 struct Detach {};  // this control stops: flows, unfinished files and journal stay for the next one
 
 // ---- the control stream ------------------------------------------------------------------------
@@ -196,12 +202,13 @@ struct PlaceTold {  // answers AskPlace: at once, and once more when its turn ha
 // The time has come that Transfer::due_ns() named.
 struct TimerDue {};
 
-using Event = std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked, Detach, CallEnded,
-                           PeerCalled, PeerInquires, CallLost, Received, StreamEnded, BoardAttached,
-                           BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent, EventsDrained,
-                           FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened,
-                           ListRead, SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered,
-                           FileReopened, FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack,
-                           ObjectNamed, FileDropped, FilesReleased, JournalWritten, PlaceTold, TimerDue>;
+using Event =
+    std::variant<Begin, Cancel, PauseAsked, ContinueAsked, LimitAsked, CeilingTold, PriorityAsked, Detach,
+                 CallEnded, PeerCalled, PeerInquires, CallLost, Received, StreamEnded, BoardAttached,
+                 BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent, EventsDrained,
+                 FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened, ListRead,
+                 SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered, FileReopened,
+                 FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack, ObjectNamed, FileDropped,
+                 FilesReleased, JournalWritten, PlaceTold, TimerDue>;
 
 }  // namespace sluice::transfer

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,8 @@ struct Job {
   OpenSources asked;                                  // of a source: what it is to send
   uint32_t list_tag = 0;                              // of the last ReadList
   uint64_t limit_bps = 0;                             // of its rate, by an operator of this node; 0: none
+  uint64_t ceiling_bps = 0;                           // of its rate, by a quota of this node; 0: none
+  int32_t priority = 0;                               // in this node's queue; of what a peer began: 0
   bool began = false;                                 // files are agreed upon: it can go on after anything
   std::variant<std::monostate, SourceEnd, DestinationEnd> end;
 
@@ -34,6 +37,11 @@ struct Job {
   const DestinationEnd* destination() const { return std::get_if<DestinationEnd>(&end); }
   bool has_end() const { return !std::holds_alternative<std::monostate>(end); }
 
+  // By this node; 0: as agreed upon.
+  uint64_t rate_limit_bps() const {
+    if (limit_bps == 0 || ceiling_bps == 0) return std::max(limit_bps, ceiling_bps);
+    return std::min(limit_bps, ceiling_bps);
+  }
   void read_list(Effects& out) {
     source()->reading_list();
     out.add(ReadList{.tag = ++list_tag, .paths = asked.paths, .selection = asked.selection});

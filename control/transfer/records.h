@@ -86,6 +86,7 @@ struct Record {
   std::vector<LegRecord> legs;
   Summary summary;
   uint64_t limit_bps = 0;  // that an operator of this node set; 0: none
+  int32_t priority = 0;    // in the node's queue
   DeadlineVerdict deadline_verdict = DeadlineVerdict::kNone;
 };
 

@@ -9,14 +9,31 @@ std::deque<SessionQueue::Waiting>::iterator SessionQueue::find(const std::string
   return std::find_if(queue_.begin(), queue_.end(), [&id](const Waiting& each) { return each.id == id; });
 }
 
-void SessionQueue::expect(const std::string& id, const std::string& caller) {
-  if (runs(id) || find(id) != queue_.end()) return;
-  queue_.push_back({.id = id, .session = {.caller = caller, .number = next_number_++}});
+// Before the first that comes later than it.
+std::deque<SessionQueue::Waiting>::iterator SessionQueue::place_for(const Session& session) {
+  return std::find_if(queue_.begin(), queue_.end(), [&session](const Waiting& each) {
+    return std::pair(-int64_t{each.session.priority}, each.session.number) >
+           std::pair(-int64_t{session.priority}, session.number);
+  });
 }
 
-void SessionQueue::ask(const std::string& id, const std::string& caller) {
-  expect(id, caller);
-  if (const auto at = find(id); at != queue_.end()) at->asked = true;
+void SessionQueue::expect(const std::string& id, const std::string& caller, int32_t priority) {
+  if (runs(id) || find(id) != queue_.end()) return;
+  const Session session{.caller = caller, .number = next_number_++, .priority = priority};
+  queue_.insert(place_for(session), {.id = id, .session = session});
+}
+
+void SessionQueue::ask(const std::string& id, const std::string& caller, int32_t priority) {
+  expect(id, caller, priority);
+  auto at = find(id);
+  if (at == queue_.end()) return;
+  if (at->session.priority != priority) {
+    Waiting moved = std::move(*at);
+    queue_.erase(at);
+    moved.session.priority = priority;
+    at = queue_.insert(place_for(moved.session), std::move(moved));
+  }
+  at->asked = true;
 }
 
 void SessionQueue::run(const std::string& id, const std::string& caller) {
@@ -28,10 +45,7 @@ void SessionQueue::step_aside(const std::string& id) {
   if (const auto at = find(id); at != queue_.end()) at->asked = false;
   const auto runs = running_.extract(id);
   if (runs.empty()) return;
-  const auto later = std::find_if(queue_.begin(), queue_.end(), [&](const Waiting& each) {
-    return each.session.number > runs.mapped().number;
-  });
-  queue_.insert(later, {.id = id, .session = runs.mapped()});
+  queue_.insert(place_for(runs.mapped()), {.id = id, .session = runs.mapped()});
 }
 
 void SessionQueue::leave(const std::string& id) {

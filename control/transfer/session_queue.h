@@ -1,11 +1,13 @@
-// Which sessions of a node run, and which wait for their turn: first come, first served.
+// Which sessions of a node run, and which wait for their turn: the higher priority first, then first come,
+// first served.
 //
 // Pure. So many run at a time as the node may have (sessions_max), and of those that one peer began its share
 // (sessions_per_peer). Nobody holds anything while it waits, and neither those that this node began nor those
 // that others began ever have all places: the last one is kept for the other kind. So two nodes that are full
 // of sessions with each other never wait for each other: each still takes in one that the other began.
 //
-// `caller` is the peer that began a session; empty: this node did.
+// `caller` is the peer that began a session; empty: this node did. What peers began has priority 0: nobody
+// else puts a session before those of this node's operators.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,9 +28,10 @@ class SessionQueue {
 
   // A session that a former control left will ask: it comes before whoever asks meanwhile, and holds up
   // nobody until it does.
-  void expect(const std::string& id, const std::string& caller);
-  // It wants to run: it waits at the end, unless it is known already.
-  void ask(const std::string& id, const std::string& caller);
+  void expect(const std::string& id, const std::string& caller, int32_t priority = 0);
+  // It wants to run: it waits behind those of its priority, unless it is known already. With another priority
+  // than before it moves.
+  void ask(const std::string& id, const std::string& caller, int32_t priority = 0);
   // It runs, whoever waits: its flows are open.
   void run(const std::string& id, const std::string& caller);
   // It runs no more, or does not want to.
@@ -48,6 +51,7 @@ class SessionQueue {
   struct Session {
     std::string caller;
     uint64_t number = 0;  // in the order in which they came
+    int32_t priority = 0;
   };
   struct Waiting {
     std::string id;
@@ -56,10 +60,11 @@ class SessionQueue {
   };
   bool has_room(const std::string& caller) const;
   std::deque<Waiting>::iterator find(const std::string& id);
+  std::deque<Waiting>::iterator place_for(const Session& session);
 
   const uint32_t places_;
   const uint32_t per_peer_;
-  std::deque<Waiting> queue_;  // by their numbers
+  std::deque<Waiting> queue_;  // by their priorities, then by their numbers
   std::map<std::string, Session> running_;
   uint64_t next_number_ = 0;
   std::map<std::string, uint32_t> numbers_;  // of those who have asked, by admit()

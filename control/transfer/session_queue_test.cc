@@ -79,6 +79,41 @@ TEST(SessionQueue, WhoAsksAgainKeepsItsPlaceAndWhoLeavesLosesIt) {
   EXPECT_EQ(queue.waiting(), 2U) << "who runs does not wait";
 }
 
+TEST(SessionQueue, TheHigherPriorityGoesFirstAndAmongEqualsWhoCameFirst) {
+  SessionQueue queue(2, 16);
+  queue.ask("runs", kOwn);
+  EXPECT_EQ(queue.admit(), Ids{"runs"});
+  queue.ask("a", kOwn, -1);
+  queue.ask("b", kOwn);
+  queue.ask("c", kOwn, 5);
+  queue.ask("d", kOwn);
+  queue.ask("e", kOwn, 5);
+  EXPECT_TRUE(queue.admit().empty()) << "who runs is never put out for it";
+  for (uint32_t i = 0; const char* id : {"c", "e", "b", "d", "a"}) EXPECT_EQ(queue.place(id), ++i) << id;
+  queue.ask("d", kOwn, 5);
+  queue.admit();
+  EXPECT_EQ(queue.place("d"), 2U) << "it came before e";
+  queue.ask("c", kOwn, -2);
+  queue.admit();
+  EXPECT_EQ(queue.place("c"), 5U);
+  queue.leave("runs");
+  EXPECT_EQ(queue.admit(), Ids{"d"});
+  queue.step_aside("d");
+  EXPECT_EQ(queue.admit(), Ids{"e"});
+  queue.ask("d", kOwn, 5);
+  queue.admit();
+  EXPECT_EQ(queue.place("d"), 1U) << "with its priority, and as it came";
+}
+
+TEST(SessionQueue, OfAFormerControlPrioritiesHoldToo) {
+  SessionQueue queue(2, 16);
+  queue.expect("a", kOwn, 0);
+  queue.expect("b", kOwn, 1);
+  queue.ask("a", kOwn, 0);
+  queue.ask("b", kOwn, 1);
+  EXPECT_EQ(queue.admit(), Ids{"b"});
+}
+
 TEST(SessionQueue, OfAFormerControlIsKeptInItsOrderAndHoldsUpNobody) {
   SessionQueue queue(2, 16);
   for (const char* id : {"a", "b", "c"}) queue.expect(id, kOwn);

@@ -37,6 +37,8 @@ using LegId = Number<struct LegTag, uint32_t>;
 enum class Role : uint8_t { kUnknown, kSource, kDestination };  // unknown: the caller has not said yet
 enum class IpFamily : uint8_t { kAny, kIp4, kIp6 };
 
+inline constexpr int32_t kPriorityMax = 100;  // and the least is its negative
+
 // What an operator chose, with the node's defaults filled in.
 struct Options {
   uint32_t lanes = 1;
@@ -50,6 +52,7 @@ struct Options {
   rate::Mode mode = rate::Mode::kAdaptive;
   uint32_t expected_loss_ppm = 0;  // of the path, whatever is sent
   uint64_t min_rate_bps = 0;       // slower than this for a while, it fails; 0: it never does
+  int32_t priority = 0;            // in the queue of this node, to begin with; the higher goes first
   int64_t deadline_unix_ns = 0;    // when all is to be done; 0: there is none
   deadline::Policy deadline_policy = deadline::Policy::kRefuse;
   wire::Protection protection =

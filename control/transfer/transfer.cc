@@ -57,6 +57,7 @@ Transfer::Transfer(const Settings& settings, std::string id, std::string peer, R
   job_.initiator = true;
   job_.role = role;
   job_.request = std::move(request);
+  job_.priority = job_.request->options.priority;
   job_.sources = std::move(sources);
   going_.pace.set_deadline(job_.request->options.deadline_unix_ns, job_.request->options.deadline_policy);
 }
@@ -233,6 +234,7 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
       return;
     case Entry::kHeld:
     case Entry::kLimited:
+    case Entry::kPriority:
     case Entry::kJudged:
     case Entry::kCancelled:
       if (!status) out_.log(LogLevel::kError, status.error().message);
@@ -320,6 +322,8 @@ void Transfer::on(const LimitAsked& event, uint64_t now_ns) {
   job_.limit_bps = event.limit_bps;
   write_record(Entry::kLimited, Durability::kPower, now_ns);
 }
+
+void Transfer::on(const CeilingTold& event, uint64_t) { job_.ceiling_bps = event.rate_bps; }
 
 void Transfer::on(const Detach&, uint64_t now_ns) {
   detached_ = true;

@@ -73,6 +73,7 @@ class Transfer {
   Status may_pause() const;
   Status may_continue() const;
   Status may_limit() const;
+  Status may_prioritize() const;
   bool pausing() const { return paused_; }
 
   View view(uint64_t now_ns) const;
@@ -102,6 +103,8 @@ class Transfer {
   void on(const PauseAsked& event, uint64_t now_ns);
   void on(const ContinueAsked& event, uint64_t now_ns);
   void on(const LimitAsked& event, uint64_t now_ns);
+  void on(const CeilingTold& event, uint64_t now_ns);
+  void on(const PriorityAsked& event, uint64_t now_ns);
   void on(const Detach& event, uint64_t now_ns);
   void on(const JournalWritten& event, uint64_t now_ns);
   void on(const FilesRecovered& event, uint64_t now_ns);

@@ -31,6 +31,7 @@ struct Scene {
   bool discard = false;
   bool verify = false;
   uint64_t min_rate_bps = 0;
+  int32_t priority = 0;
   double deadline_s = 0;  // from its start; 0: none
   deadline::Policy deadline_policy = deadline::Policy::kRefuse;
   bool opened = false;   // the caller has opened the sources already
@@ -136,6 +137,7 @@ class World {
   bool over = false;
   uint32_t place = 0;          // in the queue of this node; 0: there is room
   uint32_t ticket = 0;         // of the last wish for one
+  int32_t priority_asked = 0;  // with it
   bool reachable = true;       // calls are taken
   bool data = true;            // bytes move
   bool workers_answer = true;  // questions to workers

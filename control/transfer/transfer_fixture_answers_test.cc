@@ -40,6 +40,7 @@ std::optional<Event> World::answer_of_board(const Effect& effect, const Status& 
     return flow_event(board::EventKind::kFlowClosed, close->lane);
   } else if (const auto* ask = std::get_if<AskPlace>(&effect)) {
     ticket = ask->ticket;
+    priority_asked = ask->priority;
     return PlaceTold{.ticket = ask->ticket, .place = place, .places = place};
   } else if (std::holds_alternative<DrainEvents>(effect)) {
     return EventsDrained{kLeg};

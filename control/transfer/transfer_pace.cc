@@ -41,7 +41,7 @@ Pace::Sight Transfer::sight(uint64_t now_ns) const {
     cap_bps = job_.request->options.rate_bps;
     chunk_bytes = job_.request->options.chunk_bytes;
   }
-  if (job_.limit_bps != 0) cap_bps = std::min(cap_bps, job_.limit_bps);
+  if (job_.rate_limit_bps() != 0) cap_bps = std::min(cap_bps, job_.rate_limit_bps());
   if (job_.source() != nullptr && job_.source()->rate() != nullptr)
     cap_bps = std::min(cap_bps, job_.source()->rate()->cap_bps());
   const uint64_t done = std::max(shown_.bytes_done, job_.bytes_done(figures));

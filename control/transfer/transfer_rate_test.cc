@@ -30,6 +30,27 @@ TEST(Limit, OfASourceHoldsAtOnceAndUntilItIsTakenAway) {
   EXPECT_GT(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
 }
 
+TEST(Limit, NoOperatorRaisesTheCeilingOfAQuota) {
+  for (const Scene& scene : {source(), destination()}) {
+    const auto world = moving(scene);
+    world->post(CeilingTold{kLimit});
+    world->pass(10 * kMillisecondNs);
+    EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+    if (scene.role == Role::kSource) {
+      EXPECT_LE(rate_of(*world), kLimit);
+    } else {
+      EXPECT_EQ(world->said<RateLimit>().back().rate_bps, kLimit) << "to its source";
+    }
+    world->post(LimitAsked{2 * kLimit});
+    world->pass(10 * kMillisecondNs);
+    EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
+    world->post(LimitAsked{kLimit / 2});
+    world->pass(10 * kMillisecondNs);
+    EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, kLimit / 2);
+    EXPECT_EQ(world->journal.record.limit_bps, kLimit / 2) << "the ceiling is the configuration's";
+  }
+}
+
 TEST(Limit, SurvivesARestart) {
   for (const Scene& scene : {source(), destination()}) {
     const auto world = moving(scene);

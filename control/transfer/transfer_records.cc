@@ -47,6 +47,7 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
   job_.role = record.role;
   job_.request = record.request;
   job_.limit_bps = record.limit_bps;
+  job_.priority = record.priority;
   if (job_.request)
     going_.pace.set_deadline(job_.request->options.deadline_unix_ns, job_.request->options.deadline_policy);
   going_.pace.restore(record.deadline_verdict);
@@ -112,6 +113,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.started_unix_ns = times_.started_unix_ns;
   record.files_left = files_left_;
   record.limit_bps = job_.limit_bps;
+  record.priority = job_.priority;
   record.deadline_verdict = going_.pace.verdict();
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));

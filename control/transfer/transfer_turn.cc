@@ -64,7 +64,21 @@ void Transfer::on(const PlaceTold& event, uint64_t now_ns) {
 
 void Transfer::ask_for_place() {
   turn_.place = Place::kAsked;
-  out_.add(AskPlace{.ticket = turn_.ticket});
+  out_.add(AskPlace{.ticket = turn_.ticket, .priority = job_.priority});
+}
+
+Status Transfer::may_prioritize() const {
+  if (Status status = may_limit(); !status) return status;
+  if (job_.initiator) return {};
+  return Error{ErrorCode::kUsage, fmt::format("session {} was begun at node {}: give it a priority there",
+                                              job_.id, legs_.front()->peer_name())};
+}
+
+void Transfer::on(const PriorityAsked& event, uint64_t now_ns) {
+  if (!may_prioritize()) return;
+  job_.priority = event.priority;
+  write_record(Entry::kPriority, Durability::kPower, now_ns);
+  if (turn_.place == Place::kAsked || turn_.place == Place::kWaiting) ask_for_place();  // it may move
 }
 
 void Transfer::take_place() {

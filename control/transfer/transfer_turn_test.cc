@@ -43,6 +43,34 @@ TEST(Turn, NothingIsTakenBeforeIt) {
   }
 }
 
+TEST(Turn, IsAskedForWithThePriorityWhichMayChangeAndSurvives) {
+  Scene scene = source();
+  scene.priority = 5;
+  const auto world = queued(scene);
+  EXPECT_EQ(world->priority_asked, 5);
+  world->post(PriorityAsked{-4});
+  EXPECT_EQ(world->count<AskPlace>(), 2U) << "it may move";
+  EXPECT_EQ(world->priority_asked, -4);
+  EXPECT_EQ(world->journal.record.priority, -4);
+  EXPECT_EQ(world->transfer().view(world->now_ns).queue.priority, -4);
+  world->restart(true);
+  world->pass(kSecondNs);
+  EXPECT_EQ(world->priority_asked, -4);
+  its_turn(*world);
+  const size_t asked = world->count<AskPlace>();
+  world->post(PriorityAsked{3});
+  EXPECT_EQ(world->count<AskPlace>(), asked) << "it is over, or runs: there is nothing to ask for";
+}
+
+TEST(Turn, OfWhatAPeerBeganHasNoPriorityHere) {
+  const auto world = queued(called(destination()));
+  EXPECT_EQ(world->priority_asked, 0);
+  EXPECT_FALSE(world->transfer().may_prioritize());
+  world->post(PriorityAsked{9});
+  EXPECT_EQ(world->priority_asked, 0);
+  EXPECT_EQ(world->count(Entry::kPriority), 0U);
+}
+
 TEST(Turn, OfACalledSessionIsToldToEachCallAndTheFirstForWhichThereIsRoomIsTaken) {
   for (const Role role : {Role::kSource, Role::kDestination}) {
     const auto world = queued(called({.role = role}));

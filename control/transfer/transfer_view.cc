@@ -217,7 +217,7 @@ View Transfer::overview(uint64_t now_ns) const {
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
   if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
   view.rate_limit_bps = leg.agreement().rate_bps;
-  if (job_.limit_bps != 0) view.rate_limit_bps = std::min(view.rate_limit_bps, job_.limit_bps);
+  if (job_.rate_limit_bps() != 0) view.rate_limit_bps = std::min(view.rate_limit_bps, job_.rate_limit_bps());
   if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
   if (job_.source() != nullptr && job_.source()->rate() != nullptr && leg.moving()) {
     view.rate_limit_bps = job_.source()->rate()->cap_bps();
@@ -225,6 +225,7 @@ View Transfer::overview(uint64_t now_ns) const {
   }
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();
+  view.queue.priority = job_.priority;
   view.error = error_ && phase_ >= TransferPhase::kEnding ? error_ : held_;
   view.deadline = deadline_view(now_ns);
   for (uint32_t i = 0; job_.has_end() && i < job_.catalog()->object_count(); ++i) {
@@ -274,6 +275,7 @@ View view_of(const Saved& saved) {
     view.rate_mode = rate::mode_name(leg.agreement->mode);
   }
   view.started_unix_ns = record.started_unix_ns;
+  view.queue.priority = record.priority;
   view.error = record.error;
   const bool succeeded = record.state == RecordState::kSucceeded;
   if (succeeded) note_shortfall(&view);

@@ -71,6 +71,7 @@ struct NamesView {
 struct QueueView {
   uint32_t place = 0;   // 1 is the next; 0: it does not wait there
   uint32_t length = 0;  // how many wait there
+  int32_t priority = 0;
 };
 
 struct BottleneckView {

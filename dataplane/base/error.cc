@@ -49,6 +49,8 @@ std::string_view error_code_name(ErrorCode code) {
       return "late";
     case ErrorCode::kPartial:
       return "partial";
+    case ErrorCode::kQuota:
+      return "quota";
   }
   return "unknown";
 }

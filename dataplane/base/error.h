@@ -34,13 +34,14 @@ enum class ErrorCode : uint8_t {
   kStalled = 14,           // no progress within the configured time
   kIncompatible = 15,      // the nodes share no protocol version, CRC kind or chunk size
   kStorage = 16,           // a read, write or sync failed on a disk
-  kResources = 17,         // a quota or table is full: sessions, lanes, extents
+  kResources = 17,         // a table is full: sessions, lanes, extents
   kTooSlow = 18,           // slower than the least rate that was asked for
   kDeadline = 19,          // the deadline cannot be kept, or is over: the session was refused, or has ended
   kLate = 20,              // every byte has arrived, after the deadline
   kPartial = 21,           // of a tree, some names did not arrive; all others did
+  kQuota = 22,             // more than a quota lets the peer's sessions take beneath an export
 };
-inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kPartial;
+inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kQuota;
 
 // Short lower-case name, e.g. "destination_exists"; stable, used in --json and the API.
 std::string_view error_code_name(ErrorCode code);

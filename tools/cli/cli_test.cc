@@ -124,6 +124,22 @@ TEST_F(CliTest, TheRateOfASessionIsLimited) {
   expect_one_line_error(sluice({"session", "limit", "s9", "--rate", "1G"}), ErrorCode::kUsage);
 }
 
+TEST_F(CliTest, APriorityIsGivenAndChanged) {
+  sessions_are(api::Session::QUEUED);
+  sluice({"send", "a", "b:x", "--detach", "--priority", "-7"});
+  control_.on_io([&] { EXPECT_EQ(control_.sessions.last_send->options().priority(), -7); });
+  sluice({"get", "b:x", "y", "--detach", "--priority", "100"});
+  control_.on_io([&] { EXPECT_EQ(control_.sessions.last_get->options().priority(), 100); });
+  EXPECT_EQ(sluice({"session", "priority", "s1", "-3"}).out, "session s1 has priority -3\n");
+  EXPECT_EQ(sluice({"session", "show", "s1", "--json"}).json()["priority"], -3);
+  EXPECT_NE(sluice({"session", "show", "s1"}).out.find("priority      -3\n"), std::string::npos);
+  for (const char* wrong : {"101", "-101", "high"}) {
+    expect_one_line_error(sluice({"session", "priority", "s1", wrong}), ErrorCode::kUsage);
+    expect_one_line_error(sluice({"send", "a", "b:x", "--priority", wrong}), ErrorCode::kUsage);
+  }
+  expect_one_line_error(sluice({"session", "priority", "s9", "1"}), ErrorCode::kUsage);
+}
+
 TEST_F(CliTest, ASessionHeldByAnErrorEndsTheCommandThatFollowsIt) {
   sessions_are(api::Session::PAUSED);
   control_.on_io([&] {

@@ -185,6 +185,13 @@ Result<api::Session> Client::limit(const std::string& id, uint64_t rate_bps) {
   return call(*stub_, &api::Control::Stub::LimitSession, request);
 }
 
+Result<api::Session> Client::prioritize(const std::string& id, int32_t priority) {
+  api::PriorityRequest request;
+  request.set_id(id);
+  request.set_priority(priority);
+  return call(*stub_, &api::Control::Stub::PrioritizeSession, request);
+}
+
 Result<api::Session> Client::go_on(const std::string& id) {
   return call(*stub_, &api::Control::Stub::ContinueSession, reference(id));
 }

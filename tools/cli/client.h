@@ -35,6 +35,7 @@ class Client {
   Result<api::Session> pause(const std::string& id);
   Result<api::Session> limit(const std::string& id, uint64_t rate_bps);  // 0: as agreed upon
   Result<api::Session> go_on(const std::string& id);
+  Result<api::Session> prioritize(const std::string& id, int32_t priority);
   // Calls `on_progress` with every message about a file.
   Status verify(const std::string& id, const std::function<void(const api::VerifyProgress&)>& on_progress);
   Result<api::CountersReply> counters();

@@ -56,6 +56,7 @@ Json session_fields(const api::Session& s) {
               {"elapsed_s", s.elapsed_s()},
               {"data_elapsed_s", s.data_elapsed_s()},
               {"waiting_for", s.waiting_for()},
+              {"priority", s.priority()},
               {"queue_place", s.queue_place()},
               {"queue_length", s.queue_length()},
               {"error_code", s.error_code()},

@@ -1,4 +1,4 @@
-// sluice session list|show|wait|pause|continue|cancel|limit, sluice verify, sluice counters.
+// sluice session list|show|wait|pause|continue|cancel|limit|priority, sluice verify, sluice counters.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -16,6 +16,7 @@
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/target.h"
+#include "tools/cli/transfer_flags.h"
 #include "tools/cli/when.h"
 
 namespace sluice::cli {
@@ -29,6 +30,7 @@ constexpr size_t kPlotRows = 8;
 
 struct SessionFlags {
   std::string rate;
+  int32_t priority = 0;
   std::string id;
   std::optional<double> timeout_s;
   int timeout_exit_code = kTimeoutExitCode;
@@ -100,6 +102,7 @@ std::string details(const api::Session& s) {
     for (const std::string& line : s.bottleneck().evidence()) add("", printable(line));
   }
   if (s.causes_size() > 1) add("over its time", causes_text(s));
+  add("priority", s.priority() == 0 ? "" : std::to_string(s.priority()));
   add("deadline", deadline_text(s));
   if (s.expected_end_unix_ns() != 0)
     add("expected end", format_when(s.expected_end_unix_ns(), s.started_unix_ns()));
@@ -213,6 +216,16 @@ Result<int> limit(const Context& context, const SessionFlags& flags) {
   return 0;
 }
 
+Result<int> prioritize(const Context& context, const SessionFlags& flags) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const auto session = (*client)->prioritize(flags.id, flags.priority);
+  if (!session) return session.error();
+  context.print(session_json(*session),
+                fmt::format("session {} has priority {}\n", printable(flags.id), session->priority()));
+  return 0;
+}
+
 Result<int> verify(const Context& context, const SessionFlags& flags) {
   auto client = Client::connect(context.node_directory());
   if (!client) return client.error();
@@ -265,7 +278,8 @@ Result<int> counters(const Context& context) {
 
 void add_session_commands(CLI::App& app, Context& context) {
   CLI::App* session = app.add_subcommand(
-      "session", "Sessions of the node: list, show, watch, events, wait, pause, continue, cancel, limit");
+      "session",
+      "Sessions of the node: list, show, watch, events, wait, pause, continue, cancel, limit, priority");
   session->require_subcommand(1);
   session->add_subcommand("list", "List the sessions, the newest last")->callback([&context] {
     context.action = [&context] { return list(context); };
@@ -293,6 +307,12 @@ void add_session_commands(CLI::App& app, Context& context) {
   limiting->add_option("--rate", limit_flags->rate, "In bit/s, such as 2G; none takes the limit away")
       ->required()
       ->type_name("RATE");
+  const auto [ranking, rank_flags] =
+      add("priority", "Set where a session stands among those that wait for their turn", prioritize);
+  ranking->add_option("priority", rank_flags->priority, "-100 to 100: the higher goes first")
+      ->required()
+      ->type_name("N")
+      ->check(priority_range());
   const auto [waiting, flags] =
       add("wait", "Wait for the end of a session; its result is the exit status", wait);
   waiting->add_option("--timeout", flags->timeout_s, "Leave after so many seconds")

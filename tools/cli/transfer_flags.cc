@@ -53,6 +53,9 @@ void add_rules(CLI::App& command, TransferFlags& flags) {
 
 }  // namespace
 
+// The node refuses what is beyond, too.
+CLI::Validator priority_range() { return CLI::Range(-100, 100); }
+
 void add_data_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--mode", flags.mode, "How the rate is found (docs/RATE.md)")
       ->type_name("MODE")
@@ -83,6 +86,11 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
                   "refuse what cannot be kept (the default), only warn, or refuse and stop when it is over")
       ->type_name("POLICY")
       ->check(CLI::IsMember({"refuse", "warn", "stop"}));
+  command
+      .add_option("--priority", flags.priority,
+                  "Among sessions that wait for their turn the higher goes first (0)")
+      ->type_name("N")
+      ->check(priority_range());
   command
       .add_option("--expect-loss", flags.expected_loss_percent,
                   "Percentage of datagrams that the path loses, however little is sent")
@@ -163,6 +171,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
     options.set_rate_bps(*rate_bps);
   }
   options.set_mode(flags.mode);
+  options.set_priority(flags.priority);
   if (flags.expected_loss_percent) options.set_expected_loss(*flags.expected_loss_percent / 100);
   if (!flags.min_rate.empty()) {
     const auto rate_bps = rate_option("--min-rate", flags.min_rate);

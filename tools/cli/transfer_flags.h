@@ -18,6 +18,7 @@
 
 namespace CLI {
 class App;
+class Validator;
 }  // namespace CLI
 
 namespace sluice::cli {
@@ -28,6 +29,7 @@ struct TransferFlags {
   std::string rate;
   std::string mode;
   std::string min_rate;
+  int32_t priority = 0;
   std::string deadline;
   std::string deadline_policy;
   std::optional<double> expected_loss_percent;
@@ -50,6 +52,8 @@ struct TransferFlags {
   bool quiet = false;
 };
 
+// What a priority may be.
+CLI::Validator priority_range();
 // How data go, whatever they are: --mode, --crc, --protection, -4, -6.
 void add_data_flags(CLI::App& command, TransferFlags& flags);
 // All but `paths`, `detach` and `quiet`.

@@ -3,7 +3,7 @@
 import pytest
 from harness import wait_until
 from harness.system import same_bytes
-from transfers import (ENDED, MIB, RESOURCES, begin, ended_session, forget, make_file, names, refused,
+from transfers import (ENDED, MIB, RESOURCES, USAGE, begin, ended_session, forget, make_file, names, refused,
                        still_serving, wait_state)  # fmt: skip
 
 SESSIONS_MAX = 2
@@ -64,6 +64,24 @@ def test_what_is_too_much_waits_in_its_order_and_is_shown(pair):
     pair.a.must("session", "cancel", sessions[0])
     wait_state(pair.a, sessions[1], "transferring")
     wait_until(lambda: queue_of(pair.a) == sessions[2:], 30, "the others have moved up")
+
+
+def test_a_higher_priority_goes_first_may_be_changed_and_survives_a_restart(pair):
+    first = fill(pair.a, pair.b, 3)
+    wait_until(lambda: queue_of(pair.a) == first[1:], 30, "two wait")
+    urgent = begin(pair.a, "send", f"memory:{64 * MIB}", f"{pair.b.name}:null:", *SLOW, "--priority", "10")
+    wait_until(lambda: queue_of(pair.a) == [urgent, *first[1:]], 30, "it goes first")
+    assert states(pair.a, first[0])[0]["state"] == "transferring", "who runs is not put out"
+    assert pair.a.must("session", "priority", first[2], "20").stdout == f"session {first[2]} has priority 20\n"
+    wait_until(lambda: queue_of(pair.a) == [first[2], urgent, first[1]], 30, "another goes first")
+    pair.a.control.kill()
+    pair.a.start_control()
+    wait_until(lambda: queue_of(pair.a) == [first[2], urgent, first[1]], 30, "the order is as before")
+    assert states(pair.a, first[2])[0]["priority"] == 20
+    refused(pair.b.sluice("session", "priority", first[0], "1"), USAGE, "node a")
+    refused(pair.a.sluice("session", "priority", first[1], "101"), USAGE, "101")
+    pair.a.must("session", "cancel", first[0])
+    wait_state(pair.a, first[2], "transferring")
 
 
 def test_who_waits_can_be_cancelled_paused_and_continued(pair):

@@ -10,8 +10,8 @@ from .system import HarnessError, wait_until
 _READY_DEADLINE_S = 60
 
 
-def toml(sections, exports, peers_of):
-    """node.toml of nested dicts; values are strings, booleans, integers or lists of them. peers_of: by export."""
+def toml(sections, exports, peers_of, quotas_of):
+    """node.toml of nested dicts; values are strings, booleans, integers or lists of them. peers_of, quotas_of: by export."""
     lines = []
     for section, keys in sections.items():
         lines.append(f"[{section}]")
@@ -21,6 +21,8 @@ def toml(sections, exports, peers_of):
         lines += ["[[export]]", f'name = "{name}"', f"path = {json.dumps(str(path))}", f'mode = "{mode}"']
         if name in peers_of:
             lines.append(f"peers = {json.dumps(peers_of[name])}")
+        for quota in quotas_of.get(name, []):
+            lines += ["[[export.quota]]", *(f"{key} = {json.dumps(value)}" for key, value in quota.items())]
         lines.append("")
     return "\n".join(lines)
 
@@ -36,6 +38,7 @@ class Node:
         self.settings = {"node": {"name": name}, "control": {"listen": self.address}}
         self.exports = {}
         self.export_peers = {}
+        self.export_quotas = {}
         for section, keys in (settings or {}).items():
             self.settings.setdefault(section, {}).update(keys)
         logs = self.directory.parent
@@ -50,12 +53,13 @@ class Node:
             logs / f"{name}-control.log",
         )
 
-    def add_export(self, name, path, mode="rw", peers=None):
-        """peers: all that may use it, as of [[export]] peers."""
+    def add_export(self, name, path, mode="rw", peers=None, quotas=()):
+        """peers: all that may use it, as of [[export]] peers; quotas: the keys of each [[export.quota]]."""
         pathlib.Path(path).mkdir(parents=True, exist_ok=True)
         self.exports[name] = (pathlib.Path(path), mode)
         if peers is not None:
             self.export_peers[name] = peers
+        self.export_quotas[name] = list(quotas)
         return pathlib.Path(path)
 
     def export(self, name="data"):
@@ -70,7 +74,7 @@ class Node:
         self.write_configuration()
 
     def write_configuration(self):
-        (self.directory / "node.toml").write_text(toml(self.settings, self.exports, self.export_peers))
+        (self.directory / "node.toml").write_text(toml(self.settings, self.exports, self.export_peers, self.export_quotas))
 
     def trust(self, other, name=None, address=None):
         self.must("node", "trust", name or other.name, other.certificate, "--address", address or other.address)

@@ -27,6 +27,18 @@ struct ExportPeer {
   bool operator==(const ExportPeer&) const = default;
 };
 
+// What the sessions that a peer begins may take beneath an export. 0: no limit.
+struct Quota {
+  std::string peer;            // empty: every peer that has none of its own
+  uint64_t session_bytes = 0;  // of one session
+  uint64_t session_files = 0;  // likewise
+  uint64_t sessions_max = 0;   // of one peer, that have not ended
+  uint64_t rate_bps = 0;       // key `rate`: of one session
+
+  bool limits() const { return (session_bytes | session_files | sessions_max | rate_bps) != 0; }
+  bool operator==(const Quota&) const = default;
+};
+
 struct Export {
   std::string name;            // [a-z0-9_-]+
   std::filesystem::path path;  // absolute
@@ -34,12 +46,17 @@ struct Export {
   bool write = false;
   bool manage = false;                           // names beneath it may be made, moved and removed
   std::optional<std::vector<ExportPeer>> peers;  // nothing: every trusted peer
+  std::vector<Quota> quotas;                     // [[export.quota]]
 
   std::string mode() const;
   // "beta, gamma:r"; empty: every trusted peer.
   std::string peers_text() const;
   // What is wrong with the list; empty: nothing is.
   std::string peers_problem() const;
+  // What is wrong with the quotas; empty: nothing is.
+  std::string quotas_problem() const;
+  // The one that names the peer counts alone; where none does, the one for every peer.
+  Quota quota_of(std::string_view peer) const;
   // With the rights that this peer has, none if it is not among those that may use it.
   Export for_peer(std::string_view peer) const;
 };

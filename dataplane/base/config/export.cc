@@ -1,4 +1,4 @@
-// Which peers may do what beneath an export.
+// Which peers may do what beneath an export, and how much of it.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -40,6 +40,28 @@ std::string Export::peers_problem() const {
              "\" of the export; give the export this mode, and each peer its own";
   }
   return "";
+}
+
+std::string Export::quotas_problem() const {
+  for (const Quota& quota : quotas) {
+    const std::string whose = quota.peer.empty() ? "every peer" : "peer " + quota.peer;
+    if (std::ranges::count(quotas, quota.peer, &Quota::peer) > 1)
+      return "there are two for " + whose + "; keep one";
+    if (!quota.limits()) return "that for " + whose + " limits nothing; add a key, or remove the section";
+    if (quota.peer.empty() || !peers) continue;
+    if (std::ranges::find(*peers, quota.peer, &ExportPeer::name) == peers->end())
+      return whose + " may not use the export; add it to peers, or remove the section";
+  }
+  return "";
+}
+
+Quota Export::quota_of(std::string_view peer) const {
+  Quota for_all;
+  for (const Quota& quota : quotas) {
+    if (quota.peer == peer) return quota;
+    if (quota.peer.empty()) for_all = quota;
+  }
+  return for_all;
 }
 
 Export Export::for_peer(std::string_view peer) const {

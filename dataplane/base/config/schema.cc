@@ -1,6 +1,9 @@
-// The table of keys; see schema.h. Order here is the order in the reference and in the template.
+// The table of keys but those of exports; see schema.h. Order here is the order in the reference and in the
+// template.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/base/config/schema.h"
+
+#include <iterator>
 
 #include "dataplane/base/config/problems.h"
 #include "dataplane/core/wire.h"
@@ -349,37 +352,18 @@ const Key kKeys[] = {
      .allowed = "64..4096, a power of two",
      .meaning = "Transmit ring of a queue.",
      .number_problem = power_of_two_problem},
-
-    {.section = "export",
-     .name = "name",
-     .allowed = "`[a-z0-9][a-z0-9_-]{0,62}`",
-     .meaning = "Name of the export: peers may write `NAME/path` instead of the absolute path.",
-     .text_problem = name_problem,
-     .required = true},
-    {.section = "export",
-     .name = "path",
-     .allowed = "absolute path of a directory",
-     .meaning = "Root of the export; nothing outside it is ever opened.",
-     .text_problem = path_problem,
-     .required = true},
-    {.section = "export",
-     .name = "mode",
-     .type = ValueType::kChoice,
-     .choices = "r w rw rm wm rwm",
-     .meaning =
-         "What peers may do beneath it: be sent files and lists of names (`r`); send files (`w`); manage "
-         "it (`m`), that is to make directories, and to move and remove names."},
-    {.section = "export",
-     .name = "peers",
-     .type = ValueType::kPeers,
-     .allowed = "names of peers, each as `NAME` or `NAME:MODE`",
-     .meaning = "Which peers may use it, in sessions that either side asks for; one with a `MODE` of its own "
-                "no more "
-                "than that. To all others it is as if it were not there. `[]`: to none."},
 };
 
 }  // namespace
 
-std::span<const Key> schema() { return kKeys; }
+std::span<const Key> schema() {
+  static const std::vector<Key> keys = [] {
+    std::vector<Key> all(std::begin(kKeys), std::end(kKeys));
+    const std::span<const Key> more = export_keys();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
+  return keys;
+}
 
 }  // namespace sluice::config

@@ -18,10 +18,10 @@ namespace sluice::config {
 enum class ValueType : uint8_t { kText, kChoice, kInteger, kSize, kRate, kCores, kPeers };
 
 using Field = std::variant<std::monostate, std::string Node::*, uint16_t Node::*, uint32_t Node::*,
-                           uint64_t Node::*, std::vector<int> Node::*>;
+                           uint64_t Node::*, std::vector<int> Node::*, uint64_t Quota::*>;
 
 struct Key {
-  std::string_view section;  // "export" is an array of tables, read by hand
+  std::string_view section;  // "export" and "export.quota" are arrays of tables, read by hand
   std::string_view name;
   ValueType type = ValueType::kText;
   Field field;
@@ -39,6 +39,18 @@ struct Key {
 };
 
 std::span<const Key> schema();
+std::span<const Key> export_keys();  // the last of them
+// "[port] mtu", "[[export]] path"; "[port]", "[[export.quota]]".
+std::string in_section(std::string_view section, std::string_view key);
+std::string section_header(std::string_view section);
+bool is_of_exports(std::string_view section);
+
+// By their names: null, false where there is none. schema_lookup.cc
+const Key* find_key(std::string_view section, std::string_view name);
+bool section_known(std::string_view name);  // of those that stand by themselves
+// The known ones that were probably meant; a key in another section counts as a little further away.
+std::string nearest_key(std::string_view section, std::string_view name);
+std::string nearest_section(std::string_view name);
 
 // The value of a key as it is written in TOML, e.g. "\"10G\"", "4", "[2, 3]".
 std::string toml_value(const Key& key, const Node& node);

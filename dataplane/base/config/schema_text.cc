@@ -53,6 +53,16 @@ uint32_t first_code_point(std::string_view text, size_t* bytes) {
 
 }  // namespace
 
+bool is_of_exports(std::string_view section) { return section == "export" || section == "export.quota"; }
+
+std::string section_header(std::string_view section) {
+  return (is_of_exports(section) ? "[[" : "[") + std::string(section) + (is_of_exports(section) ? "]]" : "]");
+}
+
+std::string in_section(std::string_view section, std::string_view key) {
+  return section_header(section) + " " + std::string(key);
+}
+
 std::string format_rate(uint64_t rate_bps) {
   const Unit units[] = {{1'000'000'000'000, "T"}, {1'000'000'000, "G"}, {1'000'000, "M"}, {1'000, "K"}};
   return format_with(rate_bps, units);

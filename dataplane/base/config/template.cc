@@ -5,10 +5,6 @@
 namespace sluice::config {
 namespace {
 
-std::string section_header(std::string_view section) {
-  return section == "export" ? "[[export]]" : "[" + std::string(section) + "]";
-}
-
 std::string type_name(const Key& key) {
   switch (key.type) {
     case ValueType::kText:
@@ -91,13 +87,19 @@ std::string exports_text(const std::vector<Export>& exports) {
       "# (\"rwm\") peers may manage them: make directories, move and remove. Nothing outside them is ever\n"
       "# opened. With peers = [\"beta\", \"gamma:r\"] only these may, gamma no more than read. Repeat the "
       "section\n"
-      "# for each.\n";
+      "# for each. [[export.quota]] below one limits what peers begin there: session_bytes, session_files,\n"
+      "# sessions_max, rate; of one peer with peer = \"NAME\".\n";
   if (exports.empty()) out += "#\n# [[export]]\n# name = \"data\"\n# path = \"/srv/data\"\n# mode = \"rw\"\n";
   for (const Export& item : exports) {
     out += "\n[[export]]\nname = " + toml_string(item.name) + "\npath = " + toml_string(item.path.string()) +
            "\nmode = " + toml_string(item.mode()) + "\n";
   }
   return out;
+}
+
+std::string export_default(const Key& key) {
+  if (key.section == "export") return key.name == "peers" ? "every trusted peer" : "`\"r\"`";
+  return key.name == "peer" ? "every peer" : "no limit";
 }
 
 }  // namespace
@@ -109,7 +111,7 @@ std::string reference_markdown() {
       "| --- | --- | --- | --- | --- | --- |\n";
   for (const Key& key : schema()) {
     std::string value = "`" + toml_value(key, defaults) + "`";
-    if (key.section == "export") value = key.name == "peers" ? "every trusted peer" : "`\"r\"`";
+    if (is_of_exports(key.section)) value = export_default(key);
     out += "| `" + section_header(key.section) + "` | `" + std::string(key.name) + "` | " + type_name(key) +
            " | " + (key.required ? "required" : value) + " | " + allowed_values(key) + " | " +
            std::string(key.meaning) + " |\n";
@@ -126,7 +128,7 @@ std::string make_template(const TemplateOptions& options) {
       "# 1024); rates in bit/s: 10G, 800M (K = 1000). Both daemons read this file when they start.\n";
   std::string_view section;
   for (const Key& key : schema()) {
-    if (key.section == "export") break;
+    if (is_of_exports(key.section)) break;
     if (key.section != section) {
       section = key.section;
       out += "\n# " + std::string(section_meaning(section)) + "\n" + section_header(section) + "\n";

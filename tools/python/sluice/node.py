@@ -38,6 +38,7 @@ class Options:
     min_rate_bps: int = 0
     deadline_unix_ns: int = 0
     deadline_policy: str = ""  # "refuse", "warn", "stop"
+    priority: int = 0  # -100 to 100: of those that wait for their turn the higher goes first
     rules: Sequence[Union[str, bytes]] = ()  # "+ PATTERN" and "- PATTERN", as of --filter
     names: Sequence[Union[str, bytes]] = ()  # of the one source, a directory: as --files-from lists them
 
@@ -109,6 +110,11 @@ class Session:
     def limit(self, rate_bps: int) -> api.Session:
         """The most that it may send from now on, in bit/s; 0: no own limit."""
         return self._node.call("LimitSession", api.LimitRequest(id=self.id, rate_bps=rate_bps), api.Session)
+
+    def prioritize(self, priority: int) -> api.Session:
+        """Where it stands among those that wait for their turn: -100 to 100, the higher goes first."""
+        request = api.PriorityRequest(id=self.id, priority=priority)
+        return self._node.call("PrioritizeSession", request, api.Session)
 
     def verify(self) -> Iterator[api.VerifyProgress]:
         """Reads its files at this node back; the last message of each file has `done`, and `good` or a `problem`."""

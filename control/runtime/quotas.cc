@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/quotas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dataplane/base/config/schema.h"
+
+namespace sluice::runtime {
+
+uint64_t Quotas::count(const std::string& session, const std::string& peer,
+                       const std::string& in_export) const {
+  return static_cast<uint64_t>(std::ranges::count_if(sessions_, [&](const auto& each) {
+    return each.first != session && each.second.peer == peer && each.second.exports.contains(in_export);
+  }));
+}
+
+Error Quotas::over(const exports::QuotaOf& of, const std::string& peer, const std::string& what) const {
+  return {ErrorCode::kQuota,
+          fmt::format("export {}: quota of peer {}: {}, or have [[export.quota]] raised in node.toml of "
+                      "node {}",
+                      of.export_name, peer, what, node_name_)};
+}
+
+Status Quotas::admit(const std::string& session, const std::string& peer,
+                     const std::vector<exports::QuotaOf>& of, const Taken& taken) {
+  for (const exports::QuotaOf& each : of) {
+    const config::Quota& quota = each.quota;
+    const uint64_t others = quota.sessions_max == 0 ? 0 : count(session, peer, each.export_name);
+    if (quota.sessions_max != 0 && others >= quota.sessions_max)
+      return over(each, peer,
+                  fmt::format("sessions_max = {}, and {} of its sessions have not ended there: wait for one, "
+                              "cancel one",
+                              quota.sessions_max, others));
+    if (quota.session_bytes != 0 && taken.bytes > quota.session_bytes)
+      return over(each, peer,
+                  fmt::format("session_bytes = {}, and the list of this session has come to {} bytes: take "
+                              "less at a time",
+                              config::format_size(quota.session_bytes), taken.bytes));
+    if (quota.session_files != 0 && taken.files > quota.session_files)
+      return over(each, peer,
+                  fmt::format("session_files = {}, and the list of this session has come to {} names: take "
+                              "less at a time",
+                              quota.session_files, taken.files));
+  }
+  enter(session, peer, of);
+  return {};
+}
+
+void Quotas::enter(const std::string& session, const std::string& peer,
+                   const std::vector<exports::QuotaOf>& of) {
+  Session& one = sessions_[session];
+  one.peer = peer;
+  for (const exports::QuotaOf& each : of) one.exports.insert(each.export_name);
+}
+
+uint64_t ceiling_bps(const std::vector<exports::QuotaOf>& of) {
+  uint64_t least_bps = 0;
+  for (const exports::QuotaOf& each : of) {
+    const uint64_t rate_bps = each.quota.rate_bps;
+    if (rate_bps != 0) least_bps = least_bps == 0 ? rate_bps : std::min(least_bps, rate_bps);
+  }
+  return least_bps;
+}
+
+}  // namespace sluice::runtime
