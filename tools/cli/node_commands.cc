@@ -182,7 +182,9 @@ Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
               {"device", view.config.device},
               {"address4", view.config.address4},
               {"address6", view.config.address6},
-              {"neighbours", view.config.neighbours}};
+              {"neighbours", view.config.neighbours},
+              {"memory", view.config.memory},
+              {"memory_mib", view.config.memory_mib}};
   out["exports"] = std::move(exports);
   out["peers"] = std::move(peers);
   out["live"] = live ? live_json(*live) : Json(nullptr);
