@@ -12,9 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -36,7 +38,9 @@
 #include "control/node/manager.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
+#include "dataplane/base/daemon/service.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/local_socket.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
@@ -74,6 +78,69 @@ Result<UniqueFd> lock_node(const fs::path& run_dir) {
   return lock;
 }
 
+// A journal that stayed where it was would be forgotten without a word, and its sessions with it.
+Status check_state(const config::Node& node) {
+  if (node.state_dir.empty()) return {};
+  const std::string where = "[control] state_dir = \"" + node.state_dir + "\": ";
+  std::error_code error;
+  if (!fs::is_directory(node.state(), error))
+    return Error{ErrorCode::kConfiguration,
+                 where +
+                     "no such directory; make it, for the user of this daemon alone: "
+                     "install -d -m 700 " +
+                     node.state_dir};
+  const fs::path before = node.directory / node.journal().filename();
+  if (fs::exists(before, error) && !fs::exists(node.journal(), error) && !error)
+    return Error{ErrorCode::kConfiguration,
+                 where + "the journal of this node stands in " + node.directory.string() +
+                     " and would be forgotten; move it: mv " + before.string() + "* " + node.state_dir};
+  return {};
+}
+
+std::string doing(const node::Manager& manager) {
+  const metrics::NodeFigures figures = manager.figures();
+  const size_t sessions = figures.sessions.size();
+  return std::to_string(sessions) + (sessions == 1 ? " session" : " sessions") +
+         (figures.dataplane ? "" : "; no dataplane: they wait for it");
+}
+
+// Tells the service manager from the loop itself what control does, and that the loop turns.
+class Heartbeat {
+ public:
+  Heartbeat(asio::io_context& io, daemon::Service& service, const node::Manager& manager)
+      : timer_(io), service_(service), manager_(manager) {}
+  void begin() {
+    // The first turn of the loop: before it no call of an operator and no peer would be answered.
+    asio::post(timer_.get_executor(), [this] {
+      if (stopped_) return;
+      service_.ready(doing(manager_));
+      if (service_.is_told()) beat();
+    });
+  }
+  void stop() {
+    stopped_ = true;
+    timer_.cancel();
+    service_.stopping();
+  }
+
+ private:
+  void beat() {
+    service_.alive(static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+    service_.status(doing(manager_));
+    constexpr std::chrono::nanoseconds kStatusInterval = std::chrono::seconds(5);
+    const auto alive = service_.alive_interval();
+    timer_.expires_after(alive.count() == 0 ? kStatusInterval : std::min(kStatusInterval, alive));
+    timer_.async_wait([this](std::error_code error) {
+      if (!error && !stopped_) beat();
+    });
+  }
+
+  asio::steady_timer timer_;
+  daemon::Service& service_;
+  const node::Manager& manager_;
+  bool stopped_ = false;
+};
+
 // Ends everything in its order: no more calls of the operator, then the sessions, then the loop, which
 // returns by itself once nothing is left to do.
 class Shutdown {
@@ -105,6 +172,7 @@ Status serve(const daemon::Options& options) {
   auto node = config::load(options.node);
   if (!node) return node.error();
   daemon::start_log("sluice-control", options.log_level_or(node->log_level));
+  auto service = daemon::Service::from_environment();
   // gRPC reports as errors what start_server explains better.
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
   const auto lock = lock_node(node->run_dir());
@@ -114,6 +182,7 @@ Status serve(const daemon::Options& options) {
   auto exports = exports::Exports::open(node->exports);
   if (!exports) return exports.error();
 
+  if (auto usable = check_state(*node); !usable) return usable.error();
   auto journal = journal::Journal::open(node->journal());
   if (!journal) return journal.error();
 
@@ -131,17 +200,23 @@ Status serve(const daemon::Options& options) {
   NodeNames names(manager);
   auto server = start_server(io, sessions, names, node->control_socket());
   if (!server) return server.error();
+  if (auto shared = base::share_socket(node->control_socket(), node->control_group, "[control] group");
+      !shared)
+    return shared.error();
   {
+    Heartbeat heartbeat(io, service, manager);
     Shutdown shutdown(io, manager, **server);
     signals.async_wait([&](std::error_code error, int signal) {
       if (error) return;
       if (exporter) exporter->stop_waiting();
       spdlog::info("signal {}: stopping", signal);
       signals.clear();  // the next one kills
+      heartbeat.stop();
       shutdown.begin();
     });
     spdlog::info("node {} serves {}, {}", node->name, node->control_socket().string(),
                  node->calls_only() ? "and only calls its peers" : "peers at " + node->listen);
+    heartbeat.begin();
     io.run();
   }
   spdlog::info("stopped");

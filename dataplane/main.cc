@@ -16,13 +16,16 @@
 
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
+#include "dataplane/base/daemon/service.h"
 #include "dataplane/base/generated.h"
+#include "dataplane/base/local_socket.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/dpdk/privileges.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/worker.h"
+#include "dataplane/lane/worker_watch.h"
 #include "dataplane/udp/port.h"
 #include "storage/ring.h"
 
@@ -91,8 +94,9 @@ std::vector<int> helper_cpus(net::Port& port, uint32_t workers) {
   return cpus;
 }
 
-// Until a signal ends it.
-void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port, int signals) {
+// Until a signal ends it. The service manager hears that all is well only while every worker turns.
+void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port, int signals,
+          lane::WorkerWatch workers, daemon::Service& service) {
   uint64_t next_maintain_ns = 0;
   for (;;) {
     server.serve(kServeTimeoutMs, signals);
@@ -100,6 +104,7 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
     if (read(signals, &signal_info, sizeof signal_info) > 0) return;
     const uint64_t now_ns = lane::monotonic_ns();
     memory.board().dataplane_alive_ns.store(now_ns, std::memory_order_release);
+    if (workers.all_turned()) service.alive(now_ns);
     if (now_ns >= next_maintain_ns) {
       port.maintain();
       next_maintain_ns = now_ns + kMaintainIntervalNs;
@@ -134,7 +139,7 @@ Result<std::unique_ptr<net::Port>> open_port(const config::Node& node,
   return std::unique_ptr<net::Port>(std::move(*port));
 }
 
-int serve(const config::Node& node) {
+int serve(const config::Node& node, daemon::Service& service) {
   const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int signals = signal_fd();
   // What an unprivileged start may register with io_uring; best effort.
@@ -161,6 +166,8 @@ int serve(const config::Node& node) {
   auto server = lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, *keys, epochs,
                                            port.sends_any_memory());
   if (!server) return fail(server.error());
+  if (auto s = base::share_socket(node.dataplane_socket(), node.dataplane_group, "[dataplane] group"); !s)
+    return fail(s.error());
 
   std::atomic<bool> stop{false};
   lane::WorkerShared shared{.port = port,
@@ -196,8 +203,10 @@ int serve(const config::Node& node) {
     spdlog::info("serving device {} with {} worker(s), {} byte frames, {}, CRC by {}", info.device,
                  info.workers, info.frame_bytes_max, info.hugepages ? "hugepages" : "no hugepages",
                  crc::variant());
-    tend(*server, *memory, port, signals);
+    service.ready("serves device " + std::string(info.device));
+    tend(*server, *memory, port, signals, lane::WorkerWatch(epochs), service);
     spdlog::info("ending");
+    service.stopping();
     stop = true;
   }
   port.join();
@@ -216,5 +225,6 @@ int main(int argc, char** argv) {
   auto node = sluice::config::load((*options)->node);
   if (!node) return sluice::fail(node.error());
   sluice::daemon::start_log("sluice-dataplane", (*options)->log_level_or(node->log_level));
-  return sluice::serve(*node);
+  auto service = sluice::daemon::Service::from_environment();
+  return sluice::serve(*node, service);
 }

@@ -83,6 +83,7 @@ int run(const std::vector<std::string>& arguments, Environment& environment) {
   add_names_commands(app, context);
   add_node_commands(app, context);
   add_doctor_command(app, context);
+  add_completion_command(app, context);
   app.footer("'sluice help COMMAND' tells of one command.");
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

@@ -47,6 +47,7 @@ struct Context {
 };
 
 void add_bench_command(CLI::App& app, Context& context);
+void add_completion_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
 void add_node_commands(CLI::App& app, Context& context);
 void add_transfer_commands(CLI::App& app, Context& context);

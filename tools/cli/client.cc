@@ -92,7 +92,8 @@ api::SessionRef reference(const std::string& id) {
 Error cannot_connect(const std::filesystem::path& directory, const std::filesystem::path& socket, int error) {
   if (error == EACCES || error == EPERM) {
     return {ErrorCode::kConfiguration,
-            "no permission for " + socket.string() + "; run as the user that runs sluice-control"};
+            "no permission for " + socket.string() +
+                "; run as the user that runs sluice-control, or as a member of [control] group"};
   }
   if (error == ENOENT || error == ECONNREFUSED) {
     return {ErrorCode::kDaemonNotRunning, "sluice-control is not running for " + directory.string() +

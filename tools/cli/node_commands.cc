@@ -23,6 +23,7 @@ struct InitFlags {
   std::string directory;
   std::vector<std::string> exports;
   std::string rate;
+  bool service = false;
   config::TemplateOptions options;
 };
 
@@ -61,6 +62,12 @@ Result<int> init(const Context& context, const InitFlags& flags) {
     const auto rate_bps = rate_option("--rate", flags.rate);
     if (!rate_bps) return rate_bps.error();
     options.rate_bps = *rate_bps;
+  }
+  if (flags.service) {
+    // As the units of the package run the daemons.
+    options.state_dir = "/var/lib/sluice";
+    options.control_group = "sluice";
+    options.dataplane_group = "sluice-dataplane";
   }
   if (auto made = create_node(directory, options); !made) return made.error();
   const auto self = identity::load(directory);
@@ -175,7 +182,9 @@ Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
               {"device", view.config.device},
               {"address4", view.config.address4},
               {"address6", view.config.address6},
-              {"neighbours", view.config.neighbours}};
+              {"neighbours", view.config.neighbours},
+              {"memory", view.config.memory},
+              {"memory_mib", view.config.memory_mib}};
   out["exports"] = std::move(exports);
   out["peers"] = std::move(peers);
   out["live"] = live ? live_json(*live) : Json(nullptr);
@@ -281,6 +290,8 @@ void add_init(CLI::App& node, Context& context) {
       ->add_option("--export", flags->exports, "Directory that may be read, written or both; repeat for each")
       ->type_name("NAME=PATH[:r|w|rw|rm|wm|rwm]")
       ->allow_extra_args(false);
+  command->add_flag("--service", flags->service,
+                    "For the services of the package: their groups and directories");
   command->callback([&context, flags, command] {
     const bool counted = command->get_option("--workers")->count() > 0;
     if (!counted && !flags->options.cores.empty()) {

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from harness import wait_until
 from transfers import MIB, USAGE, begin, last_session, temporary_files, wait_state
-from trees import forget_tree, make_tree, same, state_of
+from trees import forget_tree, make_tree, names_beneath, same, state_of
 
 PARTIAL = 21
 
@@ -235,8 +235,8 @@ def test_control_that_starts_again_goes_on_with_the_same_selection(pair, tmp_pat
         pair.a.must("get", "b:data/tree", f"{pair.a.export()}/", *options)
     arrived = target.export() / "tree"
     for _ in range(2):
-        known = len(state_of(arrived)) if arrived.exists() else 0
-        wait_until(lambda known=known: arrived.exists() and len(state_of(arrived)) > known, 60, "more names")
+        known = names_beneath(arrived)
+        wait_until(lambda known=known: names_beneath(arrived) > known, 60, "more names")
         pair.nodes[side].control.kill()
         pair.nodes[side].start_control()
     wait_until(lambda: last_session(pair.a)["state"] == "succeeded", 120, "the end of the session")

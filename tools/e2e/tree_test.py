@@ -7,7 +7,7 @@ import stat
 import pytest
 from harness import wait_until
 from transfers import last_session, temporary_files
-from trees import forget_tree, make_tree, same, state_of
+from trees import forget_tree, make_tree, names_beneath, same, state_of
 
 PARTIAL = 21
 
@@ -142,8 +142,8 @@ def test_whatever_ends_in_the_middle_the_tree_is_whole_at_the_end(pair, kill, si
     pair.a.must("send", root, "b:data/", "--rate", "200M", "--detach")
     target = pair.b.export() / "tree"
     for _ in range(2):
-        known = len(state_of(target)) if target.exists() else 0
-        wait_until(lambda known=known: target.exists() and len(state_of(target)) > known, 60, "more names")
+        known = names_beneath(target)
+        wait_until(lambda known=known: names_beneath(target) > known, 60, "more names")
         kill(pair.nodes[side])
     wait_until(lambda: last_session(pair.a)["state"] == "succeeded", 120, "the end of the session")
     same(root, target)

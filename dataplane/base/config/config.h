@@ -76,6 +76,8 @@ struct Node {
   std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port", "none"
   std::string metrics_listen = "none";  // "host:port", "[v6]:port", "none"
   std::string log_level = "info";
+  std::string state_dir;              // of journal and audit log; empty: the node's directory
+  std::string control_group;          // key `group`: may open control_socket(); empty: its owner alone
   uint32_t sessions_max = 32;         // that run at a time
   uint32_t sessions_per_peer = 16;    // of these, that one peer began
   uint32_t queue_max = 256;           // that wait for their turn, or for anything else, besides
@@ -108,6 +110,7 @@ struct Node {
   uint64_t port_rate_bps = 100'000'000'000;  // key `rate`: no session may exceed it
 
   // [dataplane]
+  std::string dataplane_group;  // key `group`: may open dataplane_socket(); empty: its owner alone
   std::string memory = "auto";  // "auto", "hugepages", "no-huge"
   uint32_t memory_mib = 256;
   uint32_t workers = 1;
@@ -126,8 +129,11 @@ struct Node {
   std::filesystem::path run_dir() const { return directory / "run"; }
   std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
   std::filesystem::path dataplane_socket() const { return run_dir() / "dataplane.sock"; }
-  std::filesystem::path journal() const { return directory / "journal.sqlite"; }
-  std::filesystem::path audit_log() const { return directory / "audit.ndjson"; }
+  std::filesystem::path state() const {
+    return state_dir.empty() ? directory : std::filesystem::path(state_dir);
+  }
+  std::filesystem::path journal() const { return state() / "journal.sqlite"; }
+  std::filesystem::path audit_log() const { return state() / "audit.ndjson"; }
   std::filesystem::path identity_dir() const { return directory / "identity"; }
   std::filesystem::path trusted_dir() const { return directory / "trusted"; }
 };
@@ -167,6 +173,9 @@ std::string reference_markdown();
 struct TemplateOptions {
   std::string name;
   std::string listen;
+  std::string state_dir;
+  std::string control_group;
+  std::string dataplane_group;
   std::string device;  // empty: the default
   std::string address4;
   std::string address6;

@@ -106,6 +106,26 @@ TEST(Config, AnExportMayBeOpenToSomePeersOnly) {
   EXPECT_TRUE(contains(problem_of(exports(R"(peers = ["beta:rwm"])")), "is more than mode = \"rw\""));
 }
 
+TEST(Config, TheStateMayLieElsewhere) {
+  EXPECT_EQ(parse_text(kName)->journal(), "/srv/node/journal.sqlite");
+  EXPECT_EQ(parse_text(kName)->audit_log(), "/srv/node/audit.ndjson");
+  const auto node = parse_text(with_name("[control]\nstate_dir = \"/var/lib/sluice\"\ngroup = \"sluice\"\n"));
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->journal(), "/var/lib/sluice/journal.sqlite");
+  EXPECT_EQ(node->audit_log(), "/var/lib/sluice/audit.ndjson");
+  EXPECT_EQ(node->control_socket(), "/srv/node/run/control.sock");
+  EXPECT_EQ(node->control_group, "sluice");
+  EXPECT_EQ(node->dataplane_group, "");
+  EXPECT_TRUE(
+      contains(problem_of(with_name("[control]\nstate_dir = \"state\"\n")), "must be an absolute path"));
+  EXPECT_EQ(parse_text(with_name("[dataplane]\ngroup = \"X.Y@z\"\n"))->dataplane_group, "X.Y@z");
+  for (const std::string group : {"a b", "a:b", "../a", "a\\n"}) {
+    EXPECT_TRUE(
+        contains(problem_of(with_name("[dataplane]\ngroup = \"" + group + "\"\n")), "name of a group"))
+        << group;
+  }
+}
+
 TEST(Config, AnUnknownKeyNamesFileLineAndTheNearestKey) {
   EXPECT_EQ(problem_of("[node]\nname = \"a\"\n[transfer]\nlane = 2\n"),
             "node.toml:4: unknown key \"lane\" in [transfer]; the nearest known one is [transfer] lanes");

@@ -89,6 +89,18 @@ std::string_view path_problem(std::string_view text) {
   return "";
 }
 
+std::string_view state_dir_problem(std::string_view text) { return text.empty() ? "" : path_problem(text); }
+
+// What directories of users call a group is wider than what groupadd makes.
+std::string_view group_problem(std::string_view text) {
+  constexpr size_t kBytesMax = 255;
+  const bool good =
+      text.size() <= kBytesMax && std::ranges::all_of(text, [](char c) {
+        return (c > ' ' && c < 0x7F && c != ':' && c != '/') || static_cast<unsigned char>(c) >= 0x80;
+      });
+  return good ? "" : "must be the name of a group, without blanks, ':' and '/', or empty";
+}
+
 std::string_view chunk_problem(uint64_t bytes) {
   return bytes == 0 || (bytes >= wire::kChunkBytesMin && bytes % wire::kChunkBytesStep == 0)
              ? ""

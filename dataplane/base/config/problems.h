@@ -17,6 +17,8 @@ std::string_view gateway6_problem(std::string_view text);
 std::string_view neighbours_problem(std::string_view text);
 std::string_view device_problem(std::string_view text);
 std::string_view path_problem(std::string_view text);
+std::string_view state_dir_problem(std::string_view text);
+std::string_view group_problem(std::string_view text);
 std::string_view chunk_problem(uint64_t bytes);
 std::string_view power_of_two_problem(uint64_t value);
 std::string_view extents_problem(uint64_t value);

@@ -61,6 +61,9 @@ Node node_from(const TemplateOptions& options) {
   Node node;
   node.name = options.name;
   if (!options.listen.empty()) node.listen = options.listen;
+  node.state_dir = options.state_dir;
+  node.control_group = options.control_group;
+  node.dataplane_group = options.dataplane_group;
   if (!options.device.empty()) node.device = options.device;
   node.address4 = options.address4;
   node.address6 = options.address6;

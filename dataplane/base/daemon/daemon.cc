@@ -4,12 +4,15 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <utility>
 
+#include "dataplane/base/daemon/journal_sink.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::daemon {
@@ -59,10 +62,16 @@ Result<std::optional<Options>> parse(const std::string& program, const std::stri
 }
 
 void start_log(const std::string& program, const std::string& level) {
-  auto logger = spdlog::stderr_logger_mt(program);
-  auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<PrintableMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %*");
-  logger->set_formatter(std::move(formatter));
+  const char* const stream = std::getenv("JOURNAL_STREAM");
+  std::shared_ptr<spdlog::logger> logger;
+  if (is_journal_stream(stream != nullptr ? stream : "", STDERR_FILENO)) {
+    logger = std::make_shared<spdlog::logger>(program, std::make_shared<JournalSink>(program));
+  } else {
+    logger = spdlog::stderr_logger_mt(program);
+    auto formatter = std::make_unique<spdlog::pattern_formatter>();
+    formatter->add_flag<PrintableMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %*");
+    logger->set_formatter(std::move(formatter));
+  }
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));

@@ -26,7 +26,8 @@ struct Options {
 Result<std::optional<Options>> parse(const std::string& program, const std::string& about, int argc,
                                      const char* const* argv);
 
-// From now on spdlog writes to the standard error: time, level, message, one line each, whatever is in it.
+// From now on spdlog writes to the standard error: time, level, message, one line each, whatever is in it; or
+// to systemd's journal, where the standard error is its own (journal_sink.h).
 void start_log(const std::string& program, const std::string& level);
 
 }  // namespace sluice::daemon
