@@ -236,6 +236,18 @@ def check_documents(root, files):
                 yield f"{name}:{_line(text, position)}: names {path}, which is not there"
 
 
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+
+
+def check_merges(root, files):
+    """No mark of a merge that nobody finished, also where no compiler would see it."""
+    for name in files:
+        if name.endswith(".md") or _is_source(name):
+            text = _read(root, name)
+            for match in _CONFLICT.finditer(text):
+                yield f"{name}:{_line(text, match.start())}: the mark of a merge; keep what is right of both sides"
+
+
 _TESTS = re.compile(r"`([\w./]+_test\.(?:cc|py))`((?:,? `\w+`)+)")
 
 
@@ -303,7 +315,7 @@ def _exists(path, known):
     return path in known
 
 
-RULES = (check_includes, check_sizes, check_members, check_licence, check_documents, check_named_tests)
+RULES = (check_includes, check_sizes, check_members, check_licence, check_documents, check_named_tests, check_merges)
 
 
 def check(root, files):

@@ -249,3 +249,9 @@ def test_comments_name_no_missing_path(tree):
         "control/board/a.h:3: names shared/design/notes.md, which is not there",
         "docs/WIRE.md:1: names shared/seeds/1, which is not there",
     ]
+
+
+def test_no_merge_is_left_half_done(tree):
+    marked = "a\n" + "<" * 7 + " HEAD\nb\n=======\nc\n" + ">" * 7 + " main\n"
+    problems = tree(house_rules.check_merges, **{"CHANGELOG.md": marked, "docs/D.md": "Title\n=======\n<<<\n"})
+    assert [each.split(": ")[0] for each in problems] == ["CHANGELOG.md:2", "CHANGELOG.md:6"]
