@@ -4,7 +4,6 @@ import base64
 import collections
 import ctypes
 import hashlib
-import importlib
 import os
 import pathlib
 import select
@@ -12,9 +11,11 @@ import socket
 import ssl
 import struct
 import subprocess
-import sys
 import tempfile
 import time
+import types
+
+from google.protobuf import descriptor_pb2, message_factory
 
 MAX_MESSAGE_BYTES = 16 << 20
 SILENCE_S, HEARTBEAT_S, STEP_S = 15, 1, 5
@@ -23,16 +24,16 @@ INCOMPATIBLE = 15
 
 
 def _messages():
-    """The classes of peer.proto, as protoc makes them."""
+    """The messages of peer.proto and the values of its enumerations, by their names."""
     root = pathlib.Path(__file__).resolve().parents[2]
-    files = ["control/proto/list.proto", "control/proto/peer.proto"]
-    with tempfile.TemporaryDirectory() as made:
-        subprocess.run(["protoc", f"-I{root}", f"--python_out={made}", *files], check=True)
-        sys.path.insert(0, made)
-        try:
-            return importlib.import_module("control.proto.peer_pb2")
-        finally:
-            sys.path.remove(made)
+    with tempfile.NamedTemporaryFile() as made:
+        # Described, not made into modules: they would be named `control`, as this one is to tools/peer/main.py.
+        subprocess.run(["protoc", f"-I{root}", "--include_imports", f"--descriptor_set_out={made.name}",
+                        "control/proto/peer.proto"], check=True)  # fmt: skip
+        files = descriptor_pb2.FileDescriptorSet.FromString(made.read()).file
+    named = {name.rpartition(".")[2]: each for name, each in message_factory.GetMessages(files).items()}
+    named.update((value.name, value.number) for file in files for enum in file.enum_type for value in enum.value)
+    return types.SimpleNamespace(**named)
 
 
 pb = _messages()
