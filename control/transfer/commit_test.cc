@@ -12,29 +12,30 @@
 namespace sluice::transfer {
 namespace {
 
-using P = CommitPhase;
 using E = CommitEvent;
 using A = CommitAction;
 
-constexpr P kPhases[] = {P::kReceiving,   P::kSyncing,   P::kSuspecting, P::kJournalling, P::kFinishing,
-                         P::kReadingBack, P::kRecording, P::kNaming,     P::kNoting,      P::kNamed};
+constexpr CommitPhase kPhases[] = {
+    CommitPhase::kReceiving, CommitPhase::kSyncing,     CommitPhase::kSuspecting, CommitPhase::kJournalling,
+    CommitPhase::kFinishing, CommitPhase::kReadingBack, CommitPhase::kRecording,  CommitPhase::kNaming,
+    CommitPhase::kNoting,    CommitPhase::kNamed};
 constexpr E kEvents[] = {E::kSyncDue, E::kFinishDue, E::kGood, E::kGoodReadBack, E::kBad};
 
 // One way into each phase.
-const std::map<P, std::vector<E>> kWays = {
-    {P::kReceiving, {}},
-    {P::kSyncing, {E::kSyncDue}},
-    {P::kSuspecting, {E::kSyncDue, E::kBad}},
-    {P::kJournalling, {E::kSyncDue, E::kGood}},
-    {P::kFinishing, {E::kFinishDue}},
-    {P::kReadingBack, {E::kFinishDue, E::kGoodReadBack}},
-    {P::kRecording, {E::kFinishDue, E::kGood}},
-    {P::kNaming, {E::kFinishDue, E::kGood, E::kGood}},
-    {P::kNoting, {E::kFinishDue, E::kGood, E::kGood, E::kGood}},
-    {P::kNamed, {E::kFinishDue, E::kGood, E::kGood, E::kGood, E::kGood}},
+const std::map<CommitPhase, std::vector<E>> kWays = {
+    {CommitPhase::kReceiving, {}},
+    {CommitPhase::kSyncing, {E::kSyncDue}},
+    {CommitPhase::kSuspecting, {E::kSyncDue, E::kBad}},
+    {CommitPhase::kJournalling, {E::kSyncDue, E::kGood}},
+    {CommitPhase::kFinishing, {E::kFinishDue}},
+    {CommitPhase::kReadingBack, {E::kFinishDue, E::kGoodReadBack}},
+    {CommitPhase::kRecording, {E::kFinishDue, E::kGood}},
+    {CommitPhase::kNaming, {E::kFinishDue, E::kGood, E::kGood}},
+    {CommitPhase::kNoting, {E::kFinishDue, E::kGood, E::kGood, E::kGood}},
+    {CommitPhase::kNamed, {E::kFinishDue, E::kGood, E::kGood, E::kGood, E::kGood}},
 };
 
-Commit in(P phase) {
+Commit in(CommitPhase phase) {
   Commit commit;
   for (const E event : kWays.at(phase)) (void)commit.step(event);
   EXPECT_EQ(commit.phase(), phase);
@@ -42,30 +43,30 @@ Commit in(P phase) {
 }
 
 struct Expected {
-  P phase;
+  CommitPhase phase;
   A action;
 };
 // What docs/ARCHITECTURE.md says of durability, written down once more. What is not here is a defect.
-const std::map<std::pair<P, E>, Expected> kExpected = {
-    {{P::kReceiving, E::kSyncDue}, {P::kSyncing, A::kSync}},
-    {{P::kReceiving, E::kFinishDue}, {P::kFinishing, A::kFinish}},
-    {{P::kSyncing, E::kGood}, {P::kJournalling, A::kJournal}},
-    {{P::kSyncing, E::kBad}, {P::kSuspecting, A::kNoteSuspect}},
-    {{P::kSuspecting, E::kGood}, {P::kReceiving, A::kForget}},
-    {{P::kSuspecting, E::kBad}, {P::kReceiving, A::kForget}},
-    {{P::kJournalling, E::kGood}, {P::kReceiving, A::kReport}},
-    {{P::kJournalling, E::kBad}, {P::kReceiving, A::kTakeBack}},
-    {{P::kFinishing, E::kGood}, {P::kRecording, A::kRecord}},
-    {{P::kFinishing, E::kGoodReadBack}, {P::kReadingBack, A::kReadBack}},
-    {{P::kFinishing, E::kBad}, {P::kSuspecting, A::kNoteSuspect}},
-    {{P::kReadingBack, E::kGood}, {P::kRecording, A::kRecord}},
-    {{P::kReadingBack, E::kBad}, {P::kReceiving, A::kFail}},
-    {{P::kRecording, E::kGood}, {P::kNaming, A::kName}},
-    {{P::kRecording, E::kBad}, {P::kReceiving, A::kFail}},
-    {{P::kNaming, E::kGood}, {P::kNoting, A::kNote}},
-    {{P::kNaming, E::kBad}, {P::kReceiving, A::kFail}},
-    {{P::kNoting, E::kGood}, {P::kNamed, A::kTell}},
-    {{P::kNoting, E::kBad}, {P::kNamed, A::kTell}},
+const std::map<std::pair<CommitPhase, E>, Expected> kExpected = {
+    {{CommitPhase::kReceiving, E::kSyncDue}, {CommitPhase::kSyncing, A::kSync}},
+    {{CommitPhase::kReceiving, E::kFinishDue}, {CommitPhase::kFinishing, A::kFinish}},
+    {{CommitPhase::kSyncing, E::kGood}, {CommitPhase::kJournalling, A::kJournal}},
+    {{CommitPhase::kSyncing, E::kBad}, {CommitPhase::kSuspecting, A::kNoteSuspect}},
+    {{CommitPhase::kSuspecting, E::kGood}, {CommitPhase::kReceiving, A::kForget}},
+    {{CommitPhase::kSuspecting, E::kBad}, {CommitPhase::kReceiving, A::kForget}},
+    {{CommitPhase::kJournalling, E::kGood}, {CommitPhase::kReceiving, A::kReport}},
+    {{CommitPhase::kJournalling, E::kBad}, {CommitPhase::kReceiving, A::kTakeBack}},
+    {{CommitPhase::kFinishing, E::kGood}, {CommitPhase::kRecording, A::kRecord}},
+    {{CommitPhase::kFinishing, E::kGoodReadBack}, {CommitPhase::kReadingBack, A::kReadBack}},
+    {{CommitPhase::kFinishing, E::kBad}, {CommitPhase::kSuspecting, A::kNoteSuspect}},
+    {{CommitPhase::kReadingBack, E::kGood}, {CommitPhase::kRecording, A::kRecord}},
+    {{CommitPhase::kReadingBack, E::kBad}, {CommitPhase::kReceiving, A::kFail}},
+    {{CommitPhase::kRecording, E::kGood}, {CommitPhase::kNaming, A::kName}},
+    {{CommitPhase::kRecording, E::kBad}, {CommitPhase::kReceiving, A::kFail}},
+    {{CommitPhase::kNaming, E::kGood}, {CommitPhase::kNoting, A::kNote}},
+    {{CommitPhase::kNaming, E::kBad}, {CommitPhase::kReceiving, A::kFail}},
+    {{CommitPhase::kNoting, E::kGood}, {CommitPhase::kNamed, A::kTell}},
+    {{CommitPhase::kNoting, E::kBad}, {CommitPhase::kNamed, A::kTell}},
 };
 
 TEST(Commit, EachPhaseGoesOnAsExpectedAfterEachEventThatItHas) {
@@ -80,7 +81,7 @@ TEST(Commit, EachPhaseGoesOnAsExpectedAfterEachEventThatItHas) {
 TEST(CommitDeathTest, AnEventThatAPhaseDoesNotHaveEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "fast");
   size_t defects = 0;
-  for (const P phase : kPhases) {
+  for (const CommitPhase phase : kPhases) {
     for (const E event : kEvents) {
       if (kExpected.contains({phase, event})) continue;
       Commit commit = in(phase);
@@ -93,27 +94,28 @@ TEST(CommitDeathTest, AnEventThatAPhaseDoesNotHaveEndsTheProcess) {
 
 // Every pair of phases: which may follow which, whatever happens.
 TEST(Commit, FromEachPhaseOnlyTheseAreReachedInOneStep) {
-  const std::map<P, std::set<P>> next = {
-      {P::kReceiving, {P::kSyncing, P::kFinishing}},
-      {P::kSyncing, {P::kJournalling, P::kSuspecting}},
-      {P::kSuspecting, {P::kReceiving}},
-      {P::kJournalling, {P::kReceiving}},
-      {P::kFinishing, {P::kRecording, P::kReadingBack, P::kSuspecting}},
-      {P::kReadingBack, {P::kRecording, P::kReceiving}},
-      {P::kRecording, {P::kNaming, P::kReceiving}},
-      {P::kNaming, {P::kNoting, P::kReceiving}},
-      {P::kNoting, {P::kNamed}},
-      {P::kNamed, {}},
+  const std::map<CommitPhase, std::set<CommitPhase>> next = {
+      {CommitPhase::kReceiving, {CommitPhase::kSyncing, CommitPhase::kFinishing}},
+      {CommitPhase::kSyncing, {CommitPhase::kJournalling, CommitPhase::kSuspecting}},
+      {CommitPhase::kSuspecting, {CommitPhase::kReceiving}},
+      {CommitPhase::kJournalling, {CommitPhase::kReceiving}},
+      {CommitPhase::kFinishing,
+       {CommitPhase::kRecording, CommitPhase::kReadingBack, CommitPhase::kSuspecting}},
+      {CommitPhase::kReadingBack, {CommitPhase::kRecording, CommitPhase::kReceiving}},
+      {CommitPhase::kRecording, {CommitPhase::kNaming, CommitPhase::kReceiving}},
+      {CommitPhase::kNaming, {CommitPhase::kNoting, CommitPhase::kReceiving}},
+      {CommitPhase::kNoting, {CommitPhase::kNamed}},
+      {CommitPhase::kNamed, {}},
   };
-  for (const P from : kPhases) {
-    std::set<P> reached;
+  for (const CommitPhase from : kPhases) {
+    std::set<CommitPhase> reached;
     for (const E event : kEvents) {
       if (!kExpected.contains({from, event})) continue;
       Commit commit = in(from);
       (void)commit.step(event);
       reached.insert(commit.phase());
     }
-    for (const P to : kPhases) {
+    for (const CommitPhase to : kPhases) {
       EXPECT_EQ(reached.contains(to), next.at(from).contains(to))
           << "from " << static_cast<int>(from) << " to " << static_cast<int>(to);
     }
@@ -130,7 +132,7 @@ TEST(Commit, TheOrderIsSyncJournalReportAndFinishRecordNameNoteTell) {
   }
   EXPECT_EQ(actions, (std::vector<A>{A::kSync, A::kJournal, A::kReport, A::kFinish, A::kRecord, A::kName,
                                      A::kNote, A::kTell}));
-  EXPECT_EQ(commit.phase(), P::kNamed);
+  EXPECT_EQ(commit.phase(), CommitPhase::kNamed);
 }
 
 TEST(Commit, ADiskThatFailedIsReadBackBeforeTheNameIsRecorded) {
@@ -145,8 +147,8 @@ TEST(Commit, ADiskThatFailedIsReadBackBeforeTheNameIsRecorded) {
 }
 
 TEST(Commit, IsIdleOnlyWhereNothingIsUnderWay) {
-  for (const P phase : kPhases) {
-    EXPECT_EQ(in(phase).idle(), phase == P::kReceiving || phase == P::kNamed);
+  for (const CommitPhase phase : kPhases) {
+    EXPECT_EQ(in(phase).idle(), phase == CommitPhase::kReceiving || phase == CommitPhase::kNamed);
   }
 }
 
@@ -155,9 +157,9 @@ TEST(Commit, AfterEachErrorItBeginsAnewOrIsNamed) {
     if (at.second != E::kBad) continue;
     Commit commit = in(at.first);
     (void)commit.step(E::kBad);
-    if (commit.phase() == P::kSuspecting) (void)commit.step(E::kBad);
+    if (commit.phase() == CommitPhase::kSuspecting) (void)commit.step(E::kBad);
     EXPECT_TRUE(commit.idle());
-    if (commit.phase() == P::kNamed) continue;
+    if (commit.phase() == CommitPhase::kNamed) continue;
     EXPECT_EQ(commit.step(E::kFinishDue), A::kFinish);
   }
 }
@@ -165,7 +167,7 @@ TEST(Commit, AfterEachErrorItBeginsAnewOrIsNamed) {
 TEST(Commit, WhatIsFoundUnderItsNameIsNamed) {
   Commit commit;
   commit.found_named();
-  EXPECT_EQ(commit.phase(), P::kNamed);
+  EXPECT_EQ(commit.phase(), CommitPhase::kNamed);
   EXPECT_TRUE(commit.idle());
 }
 

@@ -6,7 +6,6 @@
 namespace sluice::transfer {
 namespace {
 
-using P = StreamPhase;
 constexpr uint64_t kNow = 1'000 * 1'000'000'000ULL;
 
 // A stream that this node called, and what it asked for since.
@@ -30,11 +29,12 @@ struct Called {
 };
 
 TEST(StreamPhases, AStreamIsGreetedBeforeItIsUpAndCalledOnlyWhenThereIsNone) {
-  for (const P from : {P::kDown, P::kCalling, P::kGreeting, P::kUp}) {
-    EXPECT_TRUE(allowed(from, P::kDown));
-    EXPECT_TRUE(allowed(from, P::kGreeting)) << "a peer may call at any time";
-    EXPECT_EQ(allowed(from, P::kCalling), from == P::kDown);
-    EXPECT_EQ(allowed(from, P::kUp), from == P::kGreeting);
+  for (const StreamPhase from :
+       {StreamPhase::kDown, StreamPhase::kCalling, StreamPhase::kGreeting, StreamPhase::kUp}) {
+    EXPECT_TRUE(allowed(from, StreamPhase::kDown));
+    EXPECT_TRUE(allowed(from, StreamPhase::kGreeting)) << "a peer may call at any time";
+    EXPECT_EQ(allowed(from, StreamPhase::kCalling), from == StreamPhase::kDown);
+    EXPECT_EQ(allowed(from, StreamPhase::kUp), from == StreamPhase::kGreeting);
   }
 }
 
@@ -71,10 +71,10 @@ TEST(ControlStream, ACallThatIsTakenAfterItWasHungUpIsNobodys) {
   Effects out;
   stream.call(out);
   stream.hang_up(kNow, out);
-  EXPECT_EQ(stream.phase(), P::kDown);
+  EXPECT_EQ(stream.phase(), StreamPhase::kDown);
   EXPECT_TRUE(stream.call_pending()) << "its answer is still to come";
   stream.call_ended(true, kNow + 1);
-  EXPECT_EQ(stream.phase(), P::kDown);
+  EXPECT_EQ(stream.phase(), StreamPhase::kDown);
   EXPECT_FALSE(stream.call_pending());
 }
 
@@ -133,7 +133,7 @@ TEST(ControlStream, ThePeersCallTakesThePlaceOfWhateverWas) {
   Called called;
   called.stream.take(kNow + 50, called.out);
   EXPECT_EQ(called.count<TakeCall>(), 1U);
-  EXPECT_EQ(called.stream.phase(), P::kGreeting);
+  EXPECT_EQ(called.stream.phase(), StreamPhase::kGreeting);
   EXPECT_TRUE(called.stream.open());
   EXPECT_FALSE(called.stream.up());
 }

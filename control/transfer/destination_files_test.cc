@@ -11,7 +11,6 @@
 namespace sluice::transfer {
 namespace {
 
-using P = FilesPhase;
 constexpr uint32_t kExtent = 65536;
 
 std::vector<catalog::File> known_files(size_t count) {
@@ -62,6 +61,7 @@ class Files : public testing::Test {
 };
 
 TEST(FilesPhases, FromEachOnlyTheseFollow) {
+  using P = FilesPhase;
   const std::set<P> prepared{P::kReopening, P::kFetching, P::kOpening, P::kReady};
   std::map<P, std::set<P>> next = {
       {P::kIdle, {P::kOffer, P::kRecovering, P::kFetching, P::kReopening, P::kReady}},
@@ -87,11 +87,11 @@ TEST(FilesPhases, FromEachOnlyTheseFollow) {
 TEST_F(Files, AreCreatedAllAtOnceAndThenOpenedOneAfterTheOther) {
   ASSERT_TRUE(*files_->take_offer(offer_of(3), nullptr));
   files_->prepare(out_);
-  EXPECT_EQ(files_->phase(), P::kCreating);
+  EXPECT_EQ(files_->phase(), FilesPhase::kCreating);
   EXPECT_EQ(asked<CreateFiles>().files.size(), 3U);
   ASSERT_TRUE(files_->on(FilesCreated{known_files(3)}, out_));
   for (uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(files_->phase(), P::kOpening);
+    EXPECT_EQ(files_->phase(), FilesPhase::kOpening);
     EXPECT_EQ(files_->pending(), 1U);
     const OpenObject open = asked<OpenObject>();
     EXPECT_EQ(open.object, ObjectId(i));
@@ -121,7 +121,7 @@ TEST_F(Files, OwnersThatWereNotAgreedUponAreRefused) {
   const ErrorCode refused = ErrorCode::kIncompatible;
   const catalog::Attributes owned{.uid = 5, .gid = {}, .user = "a", .group = {}};
   EXPECT_EQ(offered(selection::Keep::kOwner, owned, {}, false), ErrorCode::kOk);
-  EXPECT_EQ(files_->phase(), P::kOffer);
+  EXPECT_EQ(files_->phase(), FilesPhase::kOffer);
   EXPECT_EQ(offered(0, owned, {}, false), refused);
   EXPECT_EQ(offered(selection::Keep::kGroup, owned, {}, false), refused);
   EXPECT_EQ(offered(selection::Keep::kKnown + 1, {}, {}, false), refused) << "what is not known here";
@@ -256,7 +256,7 @@ TEST_F(Files, ThatWereNotHeldAreOpenedAgainOrBeginAnew) {
   EXPECT_EQ(note.batch.restart, std::vector<ObjectId>{ObjectId(1)});
   EXPECT_EQ(note.batch.files.front().record.identity.inode, 55U);
   ASSERT_TRUE(files_->on(JournalWritten{.entry = Entry::kAnew, .object = ObjectId(1)}, out_));
-  EXPECT_EQ(files_->phase(), P::kOpening);
+  EXPECT_EQ(files_->phase(), FilesPhase::kOpening);
 }
 
 TEST_F(Files, OfAnEarlierLifeAreFetchedFromTheDataplane) {
@@ -362,7 +362,7 @@ TEST_F(Files, AnErrorOfEachStepIsToldAndTheNextAttemptBeginsAnew) {
     files_->attempt_over();
     (void)out_.drain();
   }
-  EXPECT_EQ(files_->phase(), P::kIdle);
+  EXPECT_EQ(files_->phase(), FilesPhase::kIdle);
   EXPECT_EQ(files_->pending(), 0U);
 }
 

@@ -9,8 +9,6 @@
 namespace sluice::transfer::test {
 namespace {
 
-constexpr uint64_t kLong = 60 * kSecondNs;
-
 FlowEvent extent_failed(int reason) {
   return {.leg = LegId(0),
           .event = {.kind = board::EventKind::kExtentFailed, .value = static_cast<uint64_t>(reason)}};
@@ -43,7 +41,7 @@ TEST(AFileThatFails, AtItsSourceIsWithdrawn) {
     world.lose_board();  // what was given to its lanes is given anew
     world.attach();
     if (!scene.initiator) world.peer_calls();
-    world.pass(kLong);
+    world.pass(kLongNs);
     expect_first_failed(world, catalog::Failure::kUnreadable);
   }
 }
@@ -52,7 +50,7 @@ TEST(AFileThatFails, BecauseItChangesIsNamedSo) {
   World world(source());
   world.fail<CheckSource>(ErrorCode::kIntegrity);
   world.start();
-  world.pass(kLong);
+  world.pass(kLongNs);
   if (world.journal.files.front().failed()) expect_first_failed(world, catalog::Failure::kChanged);
   EXPECT_EQ(world.error(), ErrorCode::kPartial);
 }
@@ -63,7 +61,7 @@ TEST(AFileThatFails, AfterARestartOfItsSourceIsNotOpenedAnyMore) {
   world->fail<ReopenSources>(ErrorCode::kIntegrity);
   world->data = true;
   world->start();
-  world->pass(kLong);
+  world->pass(kLongNs);
   expect_first_failed(*world, catalog::Failure::kChanged);
 }
 
@@ -81,7 +79,7 @@ TEST(AFileThatFails, AtItsDestinationIsRemovedAndTold) {
       EXPECT_EQ(world.count(Entry::kFailed), 1U);
       EXPECT_EQ(world.said<ObjectFailed>().size(), 1U);
       world.data = true;
-      world.pass(kLong);
+      world.pass(kLongNs);
       expect_first_failed(world, failure);
     }
   }
@@ -99,7 +97,7 @@ TEST(AFileThatFails, IsToldOnlyOnceTheJournalKnowsIt) {
   world.pass(kSecondNs);
   EXPECT_TRUE(world.said<SessionDone>().empty()) << "not all that has ended was told";
   world.release();
-  world.pass(kLong);
+  world.pass(kLongNs);
   expect_first_failed(world, catalog::Failure::kUnwritable);
 }
 
@@ -117,7 +115,7 @@ TEST(AFileThatFails, IsJournalledOnlyOnceItIsGone) {
   EXPECT_EQ(world.count(Entry::kFailed), 0U);
   EXPECT_TRUE(world.said<SessionDone>().empty());
   world.release();
-  world.pass(kLong);
+  world.pass(kLongNs);
   expect_first_failed(world, catalog::Failure::kUnwritable);
 }
 
@@ -147,7 +145,7 @@ TEST(AFileThatFails, IsAskedForAgainOnEachStreamWhoseStatesDoNotCallItFailed) {
   world.data = true;
   world.lose_board();
   world.attach();
-  world.pass(kLong);
+  world.pass(kLongNs);
   EXPECT_EQ(world.said<ObjectFailed>().size(), 2U) << "the states have called it failed";
   expect_first_failed(world, catalog::Failure::kUnreadable);
 }
@@ -161,7 +159,7 @@ TEST(AFileThatFails, StaysSoAfterARestartOfItsDestination) {
   world.restart(false);
   world.data = true;
   world.start();
-  world.pass(kLong);
+  world.pass(kLongNs);
   EXPECT_GE(world.said<ObjectFailed>().size(), 2U) << "the states say it again";
   expect_first_failed(world, catalog::Failure::kUnwritable);
 }
@@ -170,7 +168,7 @@ TEST(AFileThatFails, WhereItsNameIsTakenMeanwhile) {
   World world(destination());
   world.fail<NameObject>(ErrorCode::kDestinationExists);
   world.start();
-  world.pass(kLong);
+  world.pass(kLongNs);
   EXPECT_EQ(world.error(), ErrorCode::kPartial);
   EXPECT_EQ(world.count<DropFile>(), 1U);
   EXPECT_EQ(world.said<FileDone>().size(), world.scene.sizes.size() - 1);
@@ -185,7 +183,7 @@ TEST(AFileThatFails, AsItsSourceSays) {
   world.hear(word);
   EXPECT_EQ(world.said<ObjectFailed>().size(), 1U) << "once";
   world.data = true;
-  world.pass(kLong);
+  world.pass(kLongNs);
   expect_first_failed(world, catalog::Failure::kVanished);
 }
 

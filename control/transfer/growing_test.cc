@@ -9,14 +9,12 @@
 namespace sluice::transfer::test {
 namespace {
 
-constexpr uint64_t kLong = 10 * kSecondNs;
-
 Scene growing(Scene scene) {
   scene.grows = 1;
   return scene;
 }
-Scene source() { return growing({.role = Role::kSource}); }
-Scene destination() { return growing({.role = Role::kDestination}); }
+Scene growing_source() { return growing({.role = Role::kSource}); }
+Scene growing_destination() { return growing({.role = Role::kDestination}); }
 
 void expect_success(World& world) {
   EXPECT_TRUE(world.over);
@@ -70,7 +68,7 @@ TEST(Growing, SucceedsInEitherRoleCallingOrCalled) {
 
 // The point of it all.
 TEST(Growing, TheFirstBytesAreDoneWhileTheListIsRead) {
-  World world(source());
+  World world(growing_source());
   world.hold<ReadList>();
   world.start();
   EXPECT_TRUE(world.transfer().job().source()->done(ObjectId(0)));
@@ -80,7 +78,7 @@ TEST(Growing, TheFirstBytesAreDoneWhileTheListIsRead) {
   world.release();
   expect_success(world);
 
-  World receives(destination());
+  World receives(growing_destination());
   receives.peer.bare_end = true;
   receives.twist = [said = 0](Message& message) mutable {
     if (std::holds_alternative<TransferOffer>(message) && ++said == 2) message = Heartbeat{};
@@ -96,13 +94,13 @@ TEST(Growing, TheFirstBytesAreDoneWhileTheListIsRead) {
 }
 
 TEST(Growing, TheJournalKnowsBeforeThePeer) {
-  World world(source());
+  World world(growing_source());
   world.hold(Entry::kGrown);
   world.start();
   for (const TransferOffer& offer : world.said<TransferOffer>()) EXPECT_EQ(offer.files.front().number, 0U);
   world.release();
   expect_success(world);
-  World receives(destination());
+  World receives(growing_destination());
   receives.hold(Entry::kGrown);
   receives.start();
   EXPECT_EQ(receives.said<TransferReady>().size(), 1U);
@@ -134,7 +132,7 @@ TEST(Growing, TheJournalGrowsByWhatIsNew) {
 }
 
 TEST(Growing, NothingOfAFileIsSentOrSaidBeforeThePeerAnswersForIt) {
-  World world(source());
+  World world(growing_source());
   size_t ready = 0;
   world.twist = [&](Message& message) {
     if (std::holds_alternative<TransferReady>(message) && ++ready == 2) message = Heartbeat{};
@@ -155,7 +153,7 @@ TEST(Growing, NothingOfAFileIsSentOrSaidBeforeThePeerAnswersForIt) {
 
 TEST(Growing, APeerThatDoesNotUnderstandItGetsTheWholeListAtOnce) {
   for (const bool initiator : {true, false}) {
-    Scene scene = source();
+    Scene scene = growing_source();
     scene.initiator = initiator;
     World world(scene);
     if (initiator) {
@@ -178,7 +176,7 @@ TEST(Growing, APeerThatDoesNotUnderstandItGetsTheWholeListAtOnce) {
 }
 
 TEST(Growing, ASessionWithADeadlineHasTheWholeListAtOnce) {
-  Scene scene = source();
+  Scene scene = growing_source();
   scene.deadline_s = 100'000;
   World world(scene);
   world.start();
@@ -188,7 +186,7 @@ TEST(Growing, ASessionWithADeadlineHasTheWholeListAtOnce) {
 
 TEST(Growing, AnOfferThatDoesNotContinueTheOneBeforeIsRefused) {
   const auto error_after = [](auto change) {
-    World world(destination());
+    World world(growing_destination());
     size_t offers = 0;
     world.twist = [&](Message& message) {
       auto* const offer = std::get_if<TransferOffer>(&message);
@@ -207,7 +205,7 @@ TEST(Growing, AnOfferThatDoesNotContinueTheOneBeforeIsRefused) {
 }
 
 TEST(Growing, MoreThanWhatWasCalledAllIsRefused) {
-  World world(destination());
+  World world(growing_destination());
   world.data = false;
   world.start();
   world.hear(TransferOffer{.files = {{.number = 3, .name = "late", .size_bytes = 5}},
@@ -224,7 +222,7 @@ TEST(Growing, MoreThanWhatWasCalledAllIsRefused) {
 }
 
 TEST(Growing, ADestinationThatEndsBeforeTheListDoesIsRefused) {
-  World world(source());
+  World world(growing_source());
   world.hold<ReadList>();
   world.start();
   world.hear(SessionDone{});
@@ -237,7 +235,7 @@ TEST(Growing, WhatCannotBeListedEndsTheSession) {
     World world(growing(each));
     world.fail<ReadList>(ErrorCode::kSourceUnreadable, 1);
     world.start();
-    world.pass(kLong);
+    world.pass(kLongNs);
     EXPECT_EQ(world.error(), ErrorCode::kSourceUnreadable);
     EXPECT_TRUE(world.over);
   }
@@ -246,7 +244,7 @@ TEST(Growing, WhatCannotBeListedEndsTheSession) {
 TEST(Growing, ARestartedSourceReadsOnlyWhatItHasNotNoted) {
   for (const bool adopt : {true, false}) {
     for (const Entry entry : {Entry::kGrown, Entry::kEnded}) {
-      World world(source());
+      World world(growing_source());
       if (entry == Entry::kGrown) world.hold(entry, 1);
       if (entry != Entry::kGrown) world.hold<ReadList>(1);
       world.start();
@@ -261,7 +259,7 @@ TEST(Growing, ARestartedSourceReadsOnlyWhatItHasNotNoted) {
 }
 
 TEST(Growing, APauseForgetsWhatWasReadAndNotNoted) {
-  World world(source());
+  World world(growing_source());
   world.hold<ReadList>();
   world.start();
   world.post(PauseAsked{});
@@ -277,7 +275,7 @@ TEST(Growing, APauseForgetsWhatWasReadAndNotNoted) {
 
 // It was killed before it had noted what it offered at first: what it lists now begins otherwise.
 TEST(Growing, ASourceThatForgotItsListBeginsAnew) {
-  World world(destination());
+  World world(growing_destination());
   world.data = false;
   world.start();
   ASSERT_TRUE(world.scene.initiator);
@@ -287,7 +285,7 @@ TEST(Growing, ASourceThatForgotItsListBeginsAnew) {
   world.lose_board();
   world.attach();
   world.data = true;
-  world.pass(kLong);
+  world.pass(kLongNs);
   expect_success(world);
   EXPECT_EQ(world.count(Entry::kForgotten), 1U);
 }

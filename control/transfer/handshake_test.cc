@@ -9,11 +9,10 @@
 namespace sluice::transfer::test {
 namespace {
 
-using P = HandshakePhase;
-
 // ---- the tables ------------------------------------------------------------------------------------------
 
 TEST(HandshakePhases, FromEachOnlyTheseFollow) {
+  using P = HandshakePhase;
   const std::map<P, std::set<P>> next = {
       {P::kIdle, {P::kFlows, P::kSpecification, P::kSources, P::kSettled}},
       {P::kFlows, {P::kCredit, P::kCalling, P::kRequest}},
@@ -42,38 +41,50 @@ TEST(HandshakePhases, FromEachOnlyTheseFollow) {
 }
 
 TEST(HandshakePhases, EachHasItsOwnRowOfWaits) {
-  for (int phase = 0; phase <= static_cast<int>(P::kSettled); ++phase) {
-    EXPECT_EQ(handshake_wait(static_cast<P>(phase)).phase, static_cast<P>(phase));
+  for (int phase = 0; phase <= static_cast<int>(HandshakePhase::kSettled); ++phase) {
+    EXPECT_EQ(handshake_wait(static_cast<HandshakePhase>(phase)).phase, static_cast<HandshakePhase>(phase));
   }
 }
 
 // ---- the way ---------------------------------------------------------------------------------------------
 
 // Where each answer is held back in turn, the phases stand one after the other.
-std::vector<P> way_of(const Scene& scene) {
-  std::vector<P> way;
+std::vector<HandshakePhase> way_of(const Scene& scene) {
+  std::vector<HandshakePhase> way;
   World whole(scene);
   whole.start();
   for (size_t n = 0; n < whole.answers; ++n) {
     World world(scene);
     world.hold_answer(n);
     world.start();
-    const P phase = world.handshake_phase();
-    if (!way.empty() && (way.back() == phase || phase == P::kIdle)) continue;
+    const HandshakePhase phase = world.handshake_phase();
+    if (!way.empty() && (way.back() == phase || phase == HandshakePhase::kIdle)) continue;
     way.push_back(phase);
   }
   return way;
 }
 
 TEST(Handshake, EachRoleTakesFlowsThenCreditThenReadBuffersAndTellsTheJournalBeforeItOpensFlows) {
-  EXPECT_EQ(way_of(source()), (std::vector<P>{P::kIdle, P::kFlows, P::kCalling, P::kSources, P::kReadBuffers,
-                                              P::kJournal, P::kOpening, P::kDone}));
-  EXPECT_EQ(way_of(called(source())), (std::vector<P>{P::kIdle, P::kFlows, P::kSources, P::kReadBuffers,
-                                                      P::kJournal, P::kOpening, P::kDone}));
-  EXPECT_EQ(way_of(destination()), (std::vector<P>{P::kIdle, P::kFlows, P::kCredit, P::kCalling, P::kFiles,
-                                                   P::kJournal, P::kOpening, P::kDone}));
-  EXPECT_EQ(way_of(called(destination())),
-            (std::vector<P>{P::kIdle, P::kFlows, P::kCredit, P::kFiles, P::kJournal, P::kOpening, P::kDone}));
+  EXPECT_EQ(way_of(source()),
+            (std::vector<HandshakePhase>{HandshakePhase::kIdle, HandshakePhase::kFlows,
+                                         HandshakePhase::kCalling, HandshakePhase::kSources,
+                                         HandshakePhase::kReadBuffers, HandshakePhase::kJournal,
+                                         HandshakePhase::kOpening, HandshakePhase::kDone}));
+  EXPECT_EQ(
+      way_of(called(source())),
+      (std::vector<HandshakePhase>{HandshakePhase::kIdle, HandshakePhase::kFlows, HandshakePhase::kSources,
+                                   HandshakePhase::kReadBuffers, HandshakePhase::kJournal,
+                                   HandshakePhase::kOpening, HandshakePhase::kDone}));
+  EXPECT_EQ(
+      way_of(destination()),
+      (std::vector<HandshakePhase>{HandshakePhase::kIdle, HandshakePhase::kFlows, HandshakePhase::kCredit,
+                                   HandshakePhase::kCalling, HandshakePhase::kFiles, HandshakePhase::kJournal,
+                                   HandshakePhase::kOpening, HandshakePhase::kDone}));
+  EXPECT_EQ(
+      way_of(called(destination())),
+      (std::vector<HandshakePhase>{HandshakePhase::kIdle, HandshakePhase::kFlows, HandshakePhase::kCredit,
+                                   HandshakePhase::kFiles, HandshakePhase::kJournal, HandshakePhase::kOpening,
+                                   HandshakePhase::kDone}));
 }
 
 TEST(Handshake, FilesThatTheCallerHasOpenedAreNotOpenedAgain) {
@@ -143,7 +154,7 @@ std::unique_ptr<World> offered(size_t files, size_t part) {
   world->mute = {"TransferOffer"};
   world->data = false;
   world->start();
-  EXPECT_EQ(world->handshake_phase(), P::kOffer);
+  EXPECT_EQ(world->handshake_phase(), HandshakePhase::kOffer);
   for (size_t at = 0; at < files && !world->over; at += part) {
     TransferOffer offer{.destination = "in/", .into_directory = true, .more = at + part < files};
     for (size_t i = at; i < std::min(files, at + part); ++i) {
@@ -262,7 +273,7 @@ TEST(Handshake, APeerThatSaysTheWrongThingIsNamedWithIt) {
   World world(source());
   world.mute = {"SpecificationSet"};
   world.start();
-  ASSERT_EQ(world.handshake_phase(), P::kAnswer);
+  ASSERT_EQ(world.handshake_phase(), HandshakePhase::kAnswer);
   world.hear(TransferReady{});
   EXPECT_EQ(world.error(), ErrorCode::kIncompatible);
   EXPECT_NE(world.transfer().error()->message.find("TransferReady where SpecificationSet"),
@@ -301,11 +312,11 @@ TEST(Handshake, APeerThatDoesNotAnswerIsWaitedForNoLongerThanTheStallTimeout) {
   struct Case {
     Scene scene;
     std::string muted;
-    P phase;
+    HandshakePhase phase;
   };
-  for (const Case& each :
-       {Case{source(), "Hello", P::kHello}, Case{called(source()), "Specification", P::kSpecification},
-        Case{called(source()), "TransferRequest", P::kRequest}}) {
+  for (const Case& each : {Case{source(), "Hello", HandshakePhase::kHello},
+                           Case{called(source()), "Specification", HandshakePhase::kSpecification},
+                           Case{called(source()), "TransferRequest", HandshakePhase::kRequest}}) {
     World world(each.scene);
     world.mute = {each.muted};
     world.scene.settings.stall_timeout_ns = 5 * kSecondNs;
@@ -326,7 +337,7 @@ TEST(Handshake, APeerThatWaitsForItsBuffersIsWaitedForAsLongAsItBeats) {
     world.pass(kSecondNs);
     world.hear(Heartbeat{});
   }
-  EXPECT_EQ(world.handshake_phase(), P::kAnswer);
+  EXPECT_EQ(world.handshake_phase(), HandshakePhase::kAnswer);
   world.pass(ControlStream::kSilenceNs + 2 * kSecondNs);
   EXPECT_TRUE(world.phases.contains(TransferPhase::kResting));
 }

@@ -7,8 +7,6 @@
 namespace sluice::transfer::test {
 namespace {
 
-using P = TransferPhase;
-
 std::vector<Scene> those_that_are_called() { return {called(source()), called(destination())}; }
 
 Hello ended() {
@@ -35,7 +33,7 @@ TEST(Inquiry, APeerThatKnowsTheSessionIsWaitedFor) {
     EXPECT_EQ(world->count<Call>(), 1U);
     EXPECT_TRUE(world->said<Hello>().back().inquires);
     EXPECT_FALSE(world->stream_open());
-    EXPECT_EQ(world->phase(), P::kResting);
+    EXPECT_EQ(world->phase(), TransferPhase::kResting);
     world->data = true;
     world->peer_calls();
     world->pass(kSecondNs);
@@ -139,7 +137,7 @@ TEST(Inquiry, IsMadeWhileItIsPausedHereToo) {
   const auto world = moving(called(destination()));
   world->post(PauseAsked{});
   world->pass(Leg::kInquireNs);
-  EXPECT_EQ(world->phase(), P::kPaused);
+  EXPECT_EQ(world->phase(), TransferPhase::kPaused);
   EXPECT_EQ(world->count<Call>(), 1U);
   world->peer.forgot = true;
   world->pass(2 * Leg::kInquireNs);
@@ -184,7 +182,7 @@ TEST(Inquiry, ThatIsNotAnsweredIsRepeatedAndChangesNothing) {
     const auto world = asking(called(destination()));
     answers[i](*world);
     world->pass(ControlStream::kGreetingNs + 2 * kSecondNs);
-    EXPECT_EQ(world->phase(), P::kResting);
+    EXPECT_EQ(world->phase(), TransferPhase::kResting);
     EXPECT_EQ(world->leg_phase(), LegPhase::kIdle);
     EXPECT_FALSE(world->stream_open());
     world->mute.clear();
@@ -238,7 +236,7 @@ TEST(Inquiry, GivesWayToWhateverHappens) {
         if (world->over) continue;
         world->attach();
         world->data = true;
-        if (world->phase() == P::kPaused) world->post(ContinueAsked{});
+        if (world->phase() == TransferPhase::kPaused) world->post(ContinueAsked{});
         world->pass(kSecondNs);
         if (!world->over) world->peer_calls();
         world->pass(kSecondNs);
@@ -264,7 +262,7 @@ TEST(Inquiry, OfThePeerDoesNotContinueWhatIsPausedAndDisturbsNothing) {
   const auto paused = moving(source());
   paused->post(PauseAsked{});
   paused->post(PeerInquires{});
-  EXPECT_EQ(paused->phase(), P::kPaused);
+  EXPECT_EQ(paused->phase(), TransferPhase::kPaused);
   const auto moves = moving(source());
   moves->post(PeerInquires{});
   EXPECT_EQ(moves->leg_phase(), LegPhase::kMoving);

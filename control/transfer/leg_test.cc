@@ -9,25 +9,24 @@
 namespace sluice::transfer::test {
 namespace {
 
-using P = LegPhase;
-
 // ---- phases ----------------------------------------------------------------------------------------------
 
 TEST(LegPhases, FromEachOnlyTheseFollow) {
-  const std::map<P, std::set<P>> next = {
-      {P::kIdle, {P::kDataplane, P::kParting, P::kInquiring}},
-      {P::kDataplane, {P::kPeer, P::kHandshake, P::kAdopting, P::kClosing}},
-      {P::kPeer, {P::kForgetting, P::kHandshake, P::kClosing}},
-      {P::kForgetting, {P::kPeer, P::kClosing}},
-      {P::kHandshake, {P::kMoving, P::kClosing}},
-      {P::kAdopting, {P::kMoving, P::kClosing}},
-      {P::kMoving, {P::kFarewell, P::kClosing}},
-      {P::kFarewell, {P::kClosing}},
-      {P::kClosing, {P::kSettling, P::kIdle}},  // idle: this control stops
-      {P::kSettling, {P::kReleasing}},
-      {P::kReleasing, {P::kIdle}},
-      {P::kParting, {P::kIdle}},
-      {P::kInquiring, {P::kIdle}},
+  const std::map<LegPhase, std::set<LegPhase>> next = {
+      {LegPhase::kIdle, {LegPhase::kDataplane, LegPhase::kParting, LegPhase::kInquiring}},
+      {LegPhase::kDataplane,
+       {LegPhase::kPeer, LegPhase::kHandshake, LegPhase::kAdopting, LegPhase::kClosing}},
+      {LegPhase::kPeer, {LegPhase::kForgetting, LegPhase::kHandshake, LegPhase::kClosing}},
+      {LegPhase::kForgetting, {LegPhase::kPeer, LegPhase::kClosing}},
+      {LegPhase::kHandshake, {LegPhase::kMoving, LegPhase::kClosing}},
+      {LegPhase::kAdopting, {LegPhase::kMoving, LegPhase::kClosing}},
+      {LegPhase::kMoving, {LegPhase::kFarewell, LegPhase::kClosing}},
+      {LegPhase::kFarewell, {LegPhase::kClosing}},
+      {LegPhase::kClosing, {LegPhase::kSettling, LegPhase::kIdle}},  // idle: this control stops
+      {LegPhase::kSettling, {LegPhase::kReleasing}},
+      {LegPhase::kReleasing, {LegPhase::kIdle}},
+      {LegPhase::kParting, {LegPhase::kIdle}},
+      {LegPhase::kInquiring, {LegPhase::kIdle}},
   };
   for (const auto& [from, expected] : next) {
     for (const auto& [to, unused] : next) {
@@ -38,7 +37,7 @@ TEST(LegPhases, FromEachOnlyTheseFollow) {
 }
 
 TEST(LegPhases, EachIsReached) {
-  std::set<P> reached;
+  std::set<LegPhase> reached;
   const auto add = [&](const World& world) {
     reached.insert(world.leg_phases.begin(), world.leg_phases.end());
   };
@@ -89,8 +88,8 @@ TEST(LegPhases, EachIsReached) {
   const auto asks = resting(called(source()));
   asks->pass(Leg::kInquireNs);
   add(*asks);
-  for (int phase = 0; phase <= static_cast<int>(P::kInquiring); ++phase) {
-    EXPECT_TRUE(reached.contains(static_cast<P>(phase))) << phase;
+  for (int phase = 0; phase <= static_cast<int>(LegPhase::kInquiring); ++phase) {
+    EXPECT_TRUE(reached.contains(static_cast<LegPhase>(phase))) << phase;
   }
 }
 
@@ -101,10 +100,10 @@ TEST(LegStream, ThatIsLostIsOpenedAgainWhileDataMoves) {
     SCOPED_TRACE(name_of(scene));
     const auto world = moving(scene);
     world->lose_stream();
-    EXPECT_EQ(world->leg_phase(), P::kMoving);
+    EXPECT_EQ(world->leg_phase(), LegPhase::kMoving);
     world->pass(kSecondNs);
     if (!scene.initiator) world->peer_calls(true);
-    EXPECT_EQ(world->leg_phase(), P::kMoving);
+    EXPECT_EQ(world->leg_phase(), LegPhase::kMoving);
     EXPECT_TRUE(world->leg().stream().up());
     EXPECT_EQ(world->said<Hello>().back().flow_ids, world->peer.flow_ids());
     EXPECT_EQ(world->count<OpenFlow>(), 1U);
@@ -136,7 +135,7 @@ TEST(LegStream, APeerWithOtherFlowsIsBegunAnewWith) {
   const auto calls = moving(called(source()));
   calls->peer_calls(false);
   EXPECT_EQ(calls->count<OpenFlow>(), 2U) << "what is called follows the caller";
-  EXPECT_EQ(calls->leg_phase(), P::kMoving);
+  EXPECT_EQ(calls->leg_phase(), LegPhase::kMoving);
 }
 
 TEST(LegStream, ANewOneOfAnotherSessionIsAnError) {
@@ -179,7 +178,7 @@ TEST(Leg, ThatStandsStillForTheStallTimeoutEndsItsAttempt) {
       world->hear(Heartbeat{});
       world->pass(kSecondNs);
     }
-    EXPECT_EQ(world->leg_phase(), P::kMoving);
+    EXPECT_EQ(world->leg_phase(), LegPhase::kMoving);
     world->hear(Heartbeat{});
     world->pass(2 * kSecondNs);
     EXPECT_TRUE(world->phases.contains(TransferPhase::kResting));
@@ -192,7 +191,7 @@ TEST(Leg, APeerThatDoesNotCallEndsTheAttempt) {
   world->restart(false);  // its flows are gone, which it learns in an attempt
   world->post(Begin{});
   world->attach();
-  EXPECT_EQ(world->leg_phase(), P::kPeer);
+  EXPECT_EQ(world->leg_phase(), LegPhase::kPeer);
   world->pass(world->scene.settings.stall_timeout_ns + kSecondNs);
   EXPECT_EQ(world->phase(), TransferPhase::kResting);
 }
@@ -202,7 +201,7 @@ TEST(Leg, FlowsThatDoNotCloseAreWaitedForWithinABound) {
   world->hold<CloseFlow>();
   world->post(PauseAsked{});
   world->pass(Leg::kCloseTimeoutNs - kMillisecondNs);
-  EXPECT_EQ(world->leg_phase(), P::kClosing);
+  EXPECT_EQ(world->leg_phase(), LegPhase::kClosing);
   world->pass(2 * kMillisecondNs);
   EXPECT_EQ(world->phase(), TransferPhase::kPaused);
 }
@@ -213,7 +212,7 @@ TEST(Leg, ThatClosesIsNotDueAgainAndAgainWhileASyncTakesItsTime) {
   world.start();
   world.post(Cancel{});
   world.pass(60 * kSecondNs);  // fails where it is
-  EXPECT_EQ(world.leg_phase(), P::kClosing);
+  EXPECT_EQ(world.leg_phase(), LegPhase::kClosing);
   EXPECT_EQ(world.transfer().due_ns(), UINT64_MAX);
   world.release();
   world.pass(kSecondNs);
@@ -236,7 +235,7 @@ TEST(Leg, AnAgreementThatIsNotedTooLateOpensNoFlow) {
     world.hold<ReleaseFlows>();
     world.start();
     world.lose_stream();
-    ASSERT_EQ(world.leg_phase(), P::kReleasing);
+    ASSERT_EQ(world.leg_phase(), LegPhase::kReleasing);
     world.release_one_after_the_other();
     EXPECT_EQ(world.count<OpenFlow>(), 0U);
     EXPECT_EQ(world.phase(), TransferPhase::kResting);
@@ -266,7 +265,7 @@ std::unique_ptr<World> forgetting() {
   world->peer.known = false;
   world->hold<ReleaseFiles>();
   world->peer_calls();
-  EXPECT_EQ(world->leg_phase(), P::kForgetting);
+  EXPECT_EQ(world->leg_phase(), LegPhase::kForgetting);
   return world;
 }
 
@@ -282,7 +281,7 @@ TEST(LegForgets, WhatItsPeerNeverCameToKnow) {
 TEST(LegForgets, AndIsNotOverBeforeThat) {
   const auto cancelled = forgetting();
   cancelled->post(Cancel{});
-  EXPECT_NE(cancelled->leg_phase(), P::kIdle);
+  EXPECT_NE(cancelled->leg_phase(), LegPhase::kIdle);
   cancelled->release_one_after_the_other();
   cancelled->pass(kSecondNs);
   EXPECT_TRUE(cancelled->over);

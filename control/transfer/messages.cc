@@ -15,8 +15,6 @@ namespace {
 
 constexpr size_t kNodeTextBytesMax = 100;  // of a node's name, or its software's
 
-Error incompatible(std::string message) { return {ErrorCode::kIncompatible, std::move(message)}; }
-
 // Names what is too long by its beginning.
 Status check_text(std::string_view what, const std::string& text, size_t bytes_max) {
   if (text.size() <= bytes_max) return {};
@@ -162,6 +160,8 @@ size_t more_bytes(const M&) {
 }
 
 }  // namespace
+
+Error incompatible(std::string message) { return {ErrorCode::kIncompatible, std::move(message)}; }
 
 std::string_view message_name(const Message& message) {
   constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {

@@ -206,6 +206,8 @@ std::string_view message_name(const Message& message);
 // The one gate of what a peer says. Names, paths and lists that are longer than docs/WIRE.md allows, and
 // ranges that no object can have, are kIncompatible. Texts that are only shown become printable and are cut.
 Status admit(Message* message);
+// What cannot be agreed with the peer, or it must not say.
+Error incompatible(std::string message);
 // About how much memory it takes.
 size_t memory_bytes(const Message& message);
 

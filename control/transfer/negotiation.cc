@@ -16,8 +16,6 @@ namespace {
 constexpr uint32_t kExtentBytesMin = 64U << 10;
 constexpr size_t kSessionIdDigits = 32;
 
-Error incompatible(std::string message) { return {ErrorCode::kIncompatible, std::move(message)}; }
-
 std::string ip4_bytes(const board::PortInfo& port) {
   const auto* ip = reinterpret_cast<const char*>(port.ip4);
   return std::all_of(ip, ip + 16, [](char c) { return c == 0; }) ? "" : std::string(ip + 12, 4);

@@ -188,8 +188,6 @@ TEST(Tree, ASourceThatHeardOnlyThatItIsDoneHearsTheRestAfterwards) {
 
 // ---- packs that are not what was sent ----------------------------------------------------------
 
-constexpr uint64_t kLong = 60 * kSecondNs;
-
 FlowEvent sent_with(uint64_t crc) {
   return {.leg = LegId(0),
           .event = {.kind = board::EventKind::kExtentSent, .object = 0, .length = kExtent, .digest = crc}};
@@ -222,7 +220,7 @@ TEST(Tree, APackThatIsReadAsAnotherIsWithdrawnWithItsNames) {
   world.data = true;
   world.lose_board();
   world.attach();
-  world.pass(kLong);
+  world.pass(kLongNs);
   expect_pack_failed(world, 2);
   EXPECT_EQ(world.transfer().view(world.now_ns).names.failures[0].path, "t/a");
 }
@@ -234,7 +232,7 @@ TEST(Tree, APackWithAnotherDigestFailsAndNothingOfItIsUnpacked) {
       digest->digest ^= 1;
   };
   world.start();
-  world.pass(kLong);
+  world.pass(kLongNs);
   expect_pack_failed(world, 0);
   EXPECT_EQ(times_finished(world, kPack), 0U);
   EXPECT_EQ(times_finished(world, kLast), 1U);
@@ -252,7 +250,7 @@ TEST(Tree, WhatAFailedPackHeldItsSourceKnows) {
   world.data = true;
   world.lose_board();
   world.attach();
-  world.pass(kLong);
+  world.pass(kLongNs);
   expect_pack_failed(world, 2);
 }
 

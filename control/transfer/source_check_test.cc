@@ -9,7 +9,6 @@
 namespace sluice::transfer::test {
 namespace {
 
-constexpr uint64_t kLong = 30 * kSecondNs;
 constexpr size_t kExtents = 80 + 2;  // of the fixture's files
 constexpr size_t kBlock = recovery::kBlockExtents;
 
@@ -17,11 +16,6 @@ Scene suspect_source() {
   Scene scene = source();
   scene.suspect = true;
   return scene;
-}
-
-bool logged(const World& world, std::string_view text) {
-  return std::any_of(world.logs.begin(), world.logs.end(),
-                     [text](const std::string& line) { return line.find(text) != std::string::npos; });
 }
 
 TEST(ASource, ThatWasLeftAloneIsReadOnce) {
@@ -35,20 +29,20 @@ TEST(ASource, ThatSomethingHappenedToIsReadAgainAndSentIfItIsTheSame) {
   World world(source());
   world.source_ctime_ns = 2;  // another link, other rights, or a write whose mtime was put back
   world.start();
-  world.pass(kLong);
+  world.pass(kLongNs);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
   EXPECT_EQ(world.count<ReadExtent>(), kExtents);
-  EXPECT_TRUE(logged(world, "f0: something happened to it (its ctime changed)"));
-  EXPECT_TRUE(logged(world, "f0: holds what was sent"));
+  EXPECT_TRUE(world.logged("f0: something happened to it (its ctime changed)"));
+  EXPECT_TRUE(world.logged("f0: holds what was sent"));
 }
 
 TEST(ASource, ThatSomebodyMayWriteIsReadAgain) {
   World world(suspect_source());
   world.start();
-  world.pass(kLong);
+  world.pass(kLongNs);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
   EXPECT_EQ(world.count<ReadExtent>(), kExtents);
-  EXPECT_TRUE(logged(world, "f0: somebody has it open for writing"));
+  EXPECT_TRUE(world.logged("f0: somebody has it open for writing"));
 }
 
 TEST(ASource, OfBeforeCtimesWereKeptIsTakenByItsOtherTimes) {
@@ -66,7 +60,7 @@ TEST(ASource, ThatHoldsOtherBytesThanWereSentIsAnErrorAndItsDigestIsNotSaid) {
     if (!suspect) world.source_ctime_ns = 2;
     world.source_change = 1;
     world.start();
-    world.pass(kLong);
+    world.pass(kLongNs);
     EXPECT_EQ(world.state(), ViewState::kFailed);
     EXPECT_EQ(world.error(), ErrorCode::kIntegrity);
     EXPECT_EQ(world.count<ReadExtent>(), kBlock) << "and not to its end";
@@ -87,7 +81,7 @@ TEST(ASource, IsReadOnWhereItWasWhenAnAttemptEnds) {
   world.lose_board();
   world.release();
   world.attach();
-  world.pass(kLong);
+  world.pass(kLongNs);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
   EXPECT_EQ(world.count<ReadExtent>(), kExtents);
 }
@@ -99,7 +93,7 @@ TEST(ASource, ThatCannotBeReadAgainWaitsForAnOperator) {
   EXPECT_EQ(world.phase(), TransferPhase::kPaused);
   EXPECT_EQ(world.error(), ErrorCode::kStorage);
   world.post(ContinueAsked{});
-  world.pass(kLong);
+  world.pass(kLongNs);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
   EXPECT_EQ(world.count<ReadExtent>(), kExtents - 2 + 1);
 }

@@ -8,7 +8,6 @@
 namespace sluice::transfer {
 namespace {
 
-using P = SourcesPhase;
 constexpr uint32_t kExtent = 65536;
 
 // Files of one extent each. Four may be open at a time, two before their turn.
@@ -68,11 +67,14 @@ class Sources : public testing::Test {
 };
 
 TEST(SourcesPhases, FromEachOnlyTheseFollow) {
-  for (const P from : {P::kClosed, P::kReopening, P::kFetching, P::kReady}) {
-    EXPECT_TRUE(allowed(from, P::kClosed));
-    EXPECT_EQ(allowed(from, P::kReopening), from == P::kClosed);
-    EXPECT_EQ(allowed(from, P::kFetching), from == P::kReopening || from == P::kFetching);
-    EXPECT_EQ(allowed(from, P::kReady), from == P::kReopening || from == P::kFetching);
+  for (const SourcesPhase from :
+       {SourcesPhase::kClosed, SourcesPhase::kReopening, SourcesPhase::kFetching, SourcesPhase::kReady}) {
+    EXPECT_TRUE(allowed(from, SourcesPhase::kClosed));
+    EXPECT_EQ(allowed(from, SourcesPhase::kReopening), from == SourcesPhase::kClosed);
+    EXPECT_EQ(allowed(from, SourcesPhase::kFetching),
+              from == SourcesPhase::kReopening || from == SourcesPhase::kFetching);
+    EXPECT_EQ(allowed(from, SourcesPhase::kReady),
+              from == SourcesPhase::kReopening || from == SourcesPhase::kFetching);
   }
 }
 

@@ -9,17 +9,15 @@
 namespace sluice::transfer::test {
 namespace {
 
-using P = TransferPhase;
-
 // ---- the end, and who knows of it ----
 
 TEST(Parting, APeerThatDoesNotKnowOfTheEndIsToldUntilItSaysThatItDoes) {
   const auto world = resting(source());
   world->post(Cancel{});
-  EXPECT_EQ(world->phase(), P::kParting);
+  EXPECT_EQ(world->phase(), TransferPhase::kParting);
   EXPECT_TRUE(world->journal.record.legs.front().peer_unaware);
   world->pass(20 * kSecondNs);
-  EXPECT_EQ(world->phase(), P::kParting);
+  EXPECT_EQ(world->phase(), TransferPhase::kParting);
   world->reachable = true;
   world->pass(6 * kSecondNs);
   EXPECT_TRUE(world->over);
@@ -40,7 +38,7 @@ TEST(Parting, HasABound) {
 TEST(Parting, GoesOnAfterARestart) {
   const auto world = resting(source());
   world->post(Cancel{});
-  ASSERT_EQ(world->phase(), P::kParting);
+  ASSERT_EQ(world->phase(), TransferPhase::kParting);
   world->restart(false);
   world->reachable = true;
   world->start();
@@ -91,7 +89,7 @@ TEST(Ending, OfThePeerIsTheEndHere) {
 TEST(Ending, AFailureIsFinalOnlyBehindTheWordThatItHasEnded) {
   const auto world = moving(source());
   world->hear(Failure{.code = static_cast<uint32_t>(ErrorCode::kStalled), .message = "no progress"});
-  EXPECT_EQ(world->phase(), P::kResting) << "it will be well later";
+  EXPECT_EQ(world->phase(), TransferPhase::kResting) << "it will be well later";
   world->data = true;
   world->pass(kSecondNs);
   EXPECT_EQ(world->state(), ViewState::kSucceeded);
@@ -126,7 +124,7 @@ TEST(Restart, GoesOnInEachStateOfTheRecord) {
     paused->post(PauseAsked{});
     paused->restart(false);
     paused->start();
-    EXPECT_EQ(paused->phase(), P::kPaused);
+    EXPECT_EQ(paused->phase(), TransferPhase::kPaused);
     paused->data = true;
     paused->post(ContinueAsked{});
     if (!scene.initiator) paused->peer_calls();
@@ -139,7 +137,7 @@ TEST(Restart, WhatCannotGoOnEnds) {
   Saved saved = world->journal;
   Transfer transfer(world->scene.settings, saved, Error{ErrorCode::kConfiguration, "no such export"}, 5);
   (void)transfer.step(Begin{}, 5);
-  EXPECT_EQ(transfer.phase(), P::kEnding);
+  EXPECT_EQ(transfer.phase(), TransferPhase::kEnding);
   EXPECT_EQ(transfer.error()->code, ErrorCode::kConfiguration);
 }
 
@@ -165,7 +163,7 @@ TEST(Restart, ARecordThatMakesNoSenseIsDamaged) {
     damages[i](saved);
     Transfer transfer(world->scene.settings, saved, std::nullopt, 5);
     (void)transfer.step(Begin{}, 5);
-    EXPECT_EQ(transfer.phase(), P::kEnding) << i;
+    EXPECT_EQ(transfer.phase(), TransferPhase::kEnding) << i;
     ASSERT_TRUE(transfer.error().has_value()) << i;
     EXPECT_EQ(transfer.error()->code, ErrorCode::kStorage) << i;
   }
@@ -185,7 +183,7 @@ TEST(Restart, FilesThatAreLeftOfNoFilesAreNotLookedFor) {
     damage(saved);
     Transfer transfer(world->scene.settings, saved, std::nullopt, 5);
     (void)transfer.step(Begin{}, 5);
-    EXPECT_NE(transfer.phase(), P::kRecovering);
+    EXPECT_NE(transfer.phase(), TransferPhase::kRecovering);
     EXPECT_TRUE(transfer.ended());
   }
 }

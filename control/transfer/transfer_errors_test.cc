@@ -7,8 +7,6 @@
 namespace sluice::transfer::test {
 namespace {
 
-constexpr uint64_t kLong = 30 * kSecondNs;
-
 // With the errors of each kind: those that time, an operator, or nobody remedies.
 constexpr ErrorCode kTimes[] = {ErrorCode::kPeerUnreachable, ErrorCode::kDaemonNotRunning,
                                 ErrorCode::kStalled, ErrorCode::kResources};
@@ -92,7 +90,7 @@ void follows_the_remedy(const Scene& scene) {
     const auto world = failing<E>(scene, code);
     EXPECT_EQ(world->phase(), TransferPhase::kResting) << error_code_name(code);
     if (!scene.initiator) world->peer_calls();
-    world->pass(kLong);
+    world->pass(kLongNs);
     EXPECT_EQ(world->state(), ViewState::kSucceeded) << "time has healed it";
   }
   for (const ErrorCode code : kOperators) {
@@ -104,7 +102,7 @@ void follows_the_remedy(const Scene& scene) {
     EXPECT_FALSE(world->over);
     if (scene.initiator) world->post(ContinueAsked{});
     if (!scene.initiator) world->peer_calls();
-    world->pass(kLong);
+    world->pass(kLongNs);
     EXPECT_EQ(world->state(), ViewState::kSucceeded) << "somebody has remedied it";
     EXPECT_EQ(world->error(), std::nullopt);
   }
@@ -235,7 +233,7 @@ TEST(ErrorOfDurability, TheJournalMustTakeExtentsAndTheEndOfAFile) {
     EXPECT_EQ(world.error(), ErrorCode::kStorage);
     EXPECT_EQ(world.said<SessionDone>().size(), 0U);
     world.post(ContinueAsked{});
-    world.pass(kLong);
+    world.pass(kLongNs);
     EXPECT_EQ(world.state(), ViewState::kSucceeded);
   }
 }
@@ -384,7 +382,7 @@ TEST(AnyAnswer, MayBeAnErrorAndTheTransferComesToRestOrEnds) {
           << static_cast<int>(world.phase());
       if (world.phase() == TransferPhase::kPaused) world.post(ContinueAsked{});
       if (!world.over && !scene.initiator) world.peer_calls();
-      world.pass(kLong);
+      world.pass(kLongNs);
       EXPECT_TRUE(world.over);
     }
   }

@@ -13,11 +13,6 @@ constexpr uint64_t kBrought = 3U << 20;
 
 uint64_t bytes_done(World& world) { return world.transfer().view(world.now_ns).summary.bytes_done; }
 
-bool logged(const World& world, const std::string& words) {
-  return std::any_of(world.logs.begin(), world.logs.end(),
-                     [&](const std::string& line) { return line.find(words) != std::string::npos; });
-}
-
 // A source whose flow says that so much is at the destination, which has synced none of it yet.
 std::unique_ptr<World> brought() {
   auto world = moving(source());
@@ -36,7 +31,7 @@ TEST(BytesDone, DoesNotGoDownInAPauseNorAfterIt) {
   world->post(ContinueAsked{});
   EXPECT_EQ(world->leg_phase(), LegPhase::kMoving);
   EXPECT_EQ(bytes_done(*world), kBrought);
-  EXPECT_FALSE(logged(*world, "are lost"));
+  EXPECT_FALSE(world->logged("are lost"));
 }
 
 TEST(BytesDone, GoesDownWhereBytesWereLostAndTheLogSaysSo) {
@@ -45,7 +40,7 @@ TEST(BytesDone, GoesDownWhereBytesWereLostAndTheLogSaysSo) {
   world->peer.holds[ObjectId(0)] = {{.offset = 0, .length = kBrought - kExtent}};
   world->post(ContinueAsked{});
   EXPECT_EQ(bytes_done(*world), kBrought - kExtent);
-  EXPECT_TRUE(logged(*world, std::to_string(kExtent) + " bytes that had been written are lost"));
+  EXPECT_TRUE(world->logged(std::to_string(kExtent) + " bytes that had been written are lost"));
 }
 
 TEST(BytesDone, CountsWhatTheFlowsBroughtOnceWhenTheStreamIsRenewed) {

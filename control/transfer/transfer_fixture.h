@@ -22,6 +22,10 @@
 
 namespace sluice::transfer::test {
 
+constexpr LegId kLeg(0);
+// In which all that a test has begun comes to its end.
+constexpr uint64_t kLongNs = 60 * kSecondNs;
+
 struct Scene {
   Role role = Role::kSource;
   bool initiator = true;
@@ -122,6 +126,7 @@ class World {
     }
     return words;
   }
+  bool logged(std::string_view words) const;
   bool stream_open() const { return stream_; }
   bool flows_open() const { return !slots_.empty(); }
   board::FlowSlot& flow() { return *slots_.front(); }

@@ -9,11 +9,7 @@
 #include "control/transfer/transfer_fixture.h"
 
 namespace sluice::transfer::test {
-namespace {
-
-constexpr LegId kLeg(0);
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<Event> World::answer_of_board(const Effect& effect, const Status& status) {
   if (const auto* claim = std::get_if<ClaimFlows>(&effect)) {

@@ -13,7 +13,6 @@ namespace {
 
 constexpr uint64_t kTickNs = 20 * kMillisecondNs;
 constexpr size_t kStepsMax = 100'000;  // at one time: more would never end
-constexpr LegId kLeg(0);
 
 std::string destination_of(const Scene& scene) {
   return scene.discard ? std::string(kNullDestination) : "in/";
@@ -324,6 +323,11 @@ void World::forget_what_was_heard() {
   std::erase_if(events_, [](const Event& event) {
     return std::holds_alternative<Received>(event) || std::holds_alternative<StreamEnded>(event);
   });
+}
+
+bool World::logged(std::string_view words) const {
+  return std::any_of(logs.begin(), logs.end(),
+                     [words](const std::string& line) { return line.find(words) != std::string::npos; });
 }
 
 std::optional<ErrorCode> World::error() const {

@@ -9,34 +9,32 @@
 namespace sluice::transfer::test {
 namespace {
 
-using P = TransferPhase;
-
 // ---- phases ----------------------------------------------------------------------------------------------
 
 TEST(TransferPhases, NothingFollowsTheEnd) {
-  for (int to = 0; to < static_cast<int>(P::kOver); ++to) {
-    EXPECT_FALSE(allowed(P::kOver, static_cast<P>(to))) << to;
+  for (int to = 0; to < static_cast<int>(TransferPhase::kOver); ++to) {
+    EXPECT_FALSE(allowed(TransferPhase::kOver, static_cast<TransferPhase>(to))) << to;
   }
 }
 
 TEST(TransferPhases, NoneIsSkippedOnTheWayOut) {
-  EXPECT_FALSE(allowed(P::kActive, P::kReleasing)) << "the journal is told first";
-  EXPECT_FALSE(allowed(P::kEnding, P::kOver)) << "files are let go of first";
-  EXPECT_FALSE(allowed(P::kEnding, P::kParting));
-  EXPECT_FALSE(allowed(P::kEnding, P::kLeaving));
-  EXPECT_FALSE(allowed(P::kNoting, P::kResting));
-  EXPECT_FALSE(allowed(P::kReleasing, P::kActive));
-  EXPECT_TRUE(allowed(P::kLeaving, P::kOver));
-  for (int from = 0; from <= static_cast<int>(P::kOver); ++from) {
-    EXPECT_FALSE(allowed(static_cast<P>(from), P::kNew)) << from;
-    const bool before_the_end = from < static_cast<int>(P::kEnding);
-    EXPECT_EQ(allowed(static_cast<P>(from), P::kEnding), before_the_end) << from;
-    EXPECT_EQ(allowed(static_cast<P>(from), P::kLeaving), before_the_end) << from;
+  EXPECT_FALSE(allowed(TransferPhase::kActive, TransferPhase::kReleasing)) << "the journal is told first";
+  EXPECT_FALSE(allowed(TransferPhase::kEnding, TransferPhase::kOver)) << "files are let go of first";
+  EXPECT_FALSE(allowed(TransferPhase::kEnding, TransferPhase::kParting));
+  EXPECT_FALSE(allowed(TransferPhase::kEnding, TransferPhase::kLeaving));
+  EXPECT_FALSE(allowed(TransferPhase::kNoting, TransferPhase::kResting));
+  EXPECT_FALSE(allowed(TransferPhase::kReleasing, TransferPhase::kActive));
+  EXPECT_TRUE(allowed(TransferPhase::kLeaving, TransferPhase::kOver));
+  for (int from = 0; from <= static_cast<int>(TransferPhase::kOver); ++from) {
+    EXPECT_FALSE(allowed(static_cast<TransferPhase>(from), TransferPhase::kNew)) << from;
+    const bool before_the_end = from < static_cast<int>(TransferPhase::kEnding);
+    EXPECT_EQ(allowed(static_cast<TransferPhase>(from), TransferPhase::kEnding), before_the_end) << from;
+    EXPECT_EQ(allowed(static_cast<TransferPhase>(from), TransferPhase::kLeaving), before_the_end) << from;
   }
 }
 
 TEST(TransferPhases, EachIsReached) {
-  std::set<P> reached;
+  std::set<TransferPhase> reached;
   const auto add = [&](const World& world) { reached.insert(world.phases.begin(), world.phases.end()); };
   World fails(destination());
   for (const Entry entry : {Entry::kRequest, Entry::kEnded, Entry::kCleaned, Entry::kAware})
@@ -79,8 +77,9 @@ TEST(TransferPhases, EachIsReached) {
   forgets.start();
   forgets.lose_stream();
   add(forgets);
-  for (int phase = static_cast<int>(P::kNoting); phase <= static_cast<int>(P::kOver); ++phase) {
-    EXPECT_TRUE(reached.contains(static_cast<P>(phase))) << phase;
+  for (int phase = static_cast<int>(TransferPhase::kNoting); phase <= static_cast<int>(TransferPhase::kOver);
+       ++phase) {
+    EXPECT_TRUE(reached.contains(static_cast<TransferPhase>(phase))) << phase;
   }
 }
 
@@ -91,14 +90,14 @@ TEST(Pause, EndsTheAttemptTellsThePeerAndWaits) {
     SCOPED_TRACE(name_of(scene));
     const auto world = moving(scene);
     world->post(PauseAsked{});
-    EXPECT_EQ(world->phase(), P::kPaused);
+    EXPECT_EQ(world->phase(), TransferPhase::kPaused);
     EXPECT_EQ(world->journal.record.state, RecordState::kPaused);
     EXPECT_TRUE(world->journal.record.legs.front().flows.empty());
     EXPECT_EQ(world->said<Pause>().size(), 1U);
     EXPECT_FALSE(world->flows_open());
     EXPECT_EQ(world->error(), std::nullopt) << "an operator wanted it so";
     world->pass(2 * 86400 * kSecondNs);
-    EXPECT_EQ(world->phase(), P::kPaused) << "until somebody continues it";
+    EXPECT_EQ(world->phase(), TransferPhase::kPaused) << "until somebody continues it";
     world->data = true;
     world->post(ContinueAsked{});
     if (!scene.initiator) world->peer_calls();
@@ -111,7 +110,7 @@ TEST(Pause, IsInTheJournalBeforeTheAttemptIsOver) {
   const auto world = moving(source());
   world->hold<CloseFlow>();
   world->post(PauseAsked{});
-  EXPECT_EQ(world->phase(), P::kActive);
+  EXPECT_EQ(world->phase(), TransferPhase::kActive);
   EXPECT_EQ(world->journal.record.state, RecordState::kPaused);
 }
 
@@ -155,13 +154,13 @@ TEST(Pause, ACallIsAnsweredWithIt) {
   world->peer_calls();
   ASSERT_EQ(world->refused.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<transfer::Pause>(world->refused.front()));
-  EXPECT_EQ(world->phase(), P::kPaused);
+  EXPECT_EQ(world->phase(), TransferPhase::kPaused);
 }
 
 TEST(Pause, OfThePeerIsARestThatIsNoSilence) {
   const auto world = moving(source());
   world->hear(transfer::Pause{.node = "there"});
-  EXPECT_EQ(world->phase(), P::kResting);
+  EXPECT_EQ(world->phase(), TransferPhase::kResting);
   EXPECT_EQ(world->transfer().view(world->now_ns).waiting_for, "node there (paused by its operator)");
 }
 
@@ -191,7 +190,7 @@ TEST(Cancel, IsInTheJournalBeforeTheAttemptIsOverAndSurvivesTheDeathOfThisContro
       const auto world = moving(scene);
       world->hold<CloseFlow>();
       world->post(Cancel{});
-      EXPECT_EQ(world->phase(), P::kActive);
+      EXPECT_EQ(world->phase(), TransferPhase::kActive);
       EXPECT_EQ(world->journal.record.state, RecordState::kCancelled);
       world->data = true;
       const Record& record = world->journal.record;
@@ -265,7 +264,7 @@ TEST(Detach, WaitsForTheJournalWithoutHurry) {
   world.on_effect = [&](const Effect& effect) {
     const auto* const write = std::get_if<WriteJournal>(&effect);
     if (write == nullptr || write->entry != Entry::kEnded) return;
-    EXPECT_EQ(world.phase(), P::kEnding);
+    EXPECT_EQ(world.phase(), TransferPhase::kEnding);
     EXPECT_TRUE(world.stream_open());
     due_ns = world.transfer().due_ns();
   };
@@ -296,9 +295,9 @@ TEST(Rest, ACallerGivesUpAfterTheResumeTimeoutAndIsPaused) {
   scene.settings.resume_timeout_ns = 100 * kSecondNs;
   const auto world = resting(scene);
   world->pass(90 * kSecondNs);
-  EXPECT_EQ(world->phase(), P::kResting);
+  EXPECT_EQ(world->phase(), TransferPhase::kResting);
   world->pass(20 * kSecondNs);
-  EXPECT_EQ(world->phase(), P::kPaused);
+  EXPECT_EQ(world->phase(), TransferPhase::kPaused);
   EXPECT_EQ(world->error(), ErrorCode::kPeerUnreachable);
   EXPECT_EQ(world->journal.record.state, RecordState::kPaused);
 }
@@ -308,7 +307,7 @@ TEST(Rest, WhoeverWasCalledKeepsWhatHasArrivedForSoLongAndNoLonger) {
   scene.settings.keep_ns = 1000 * kSecondNs;
   const auto world = resting(scene);
   world->pass(900 * kSecondNs);
-  EXPECT_EQ(world->phase(), P::kResting);
+  EXPECT_EQ(world->phase(), TransferPhase::kResting);
   world->pass(200 * kSecondNs);
   EXPECT_TRUE(world->over);
   EXPECT_EQ(world->error(), ErrorCode::kPeerUnreachable);
@@ -318,9 +317,9 @@ TEST(Rest, WhoeverWasCalledKeepsWhatHasArrivedForSoLongAndNoLonger) {
 TEST(Rest, WaitsForTheOwnDataplane) {
   const auto world = moving(source());
   world->lose_board();
-  EXPECT_EQ(world->phase(), P::kResting);
+  EXPECT_EQ(world->phase(), TransferPhase::kResting);
   world->pass(60 * kSecondNs);
-  EXPECT_EQ(world->phase(), P::kResting);
+  EXPECT_EQ(world->phase(), TransferPhase::kResting);
   EXPECT_EQ(world->transfer().view(world->now_ns).waiting_for, "sluice-dataplane of this node");
   world->data = true;
   world->attach();

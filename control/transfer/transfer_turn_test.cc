@@ -9,14 +9,12 @@
 namespace sluice::transfer::test {
 namespace {
 
-using P = TransferPhase;
-
 // A node that is full: nobody gets a place before its_turn().
 std::unique_ptr<World> queued(const Scene& scene, uint32_t place = 3) {
   auto world = std::make_unique<World>(scene);
   world->place = place;
   world->start();
-  EXPECT_EQ(world->phase(), P::kQueued);
+  EXPECT_EQ(world->phase(), TransferPhase::kQueued);
   return world;
 }
 
@@ -34,7 +32,7 @@ TEST(Turn, NothingIsTakenBeforeIt) {
     ASSERT_EQ(view.files.size(), 3U) << "what was asked for";
     EXPECT_EQ(view.files[1].source, "f1");
     world->pass(7 * 86400 * kSecondNs);
-    EXPECT_EQ(world->phase(), P::kQueued) << "however long that takes";
+    EXPECT_EQ(world->phase(), TransferPhase::kQueued) << "however long that takes";
     EXPECT_EQ(world->count<ReserveFlows>() + world->count<Call>(), 0U);
     EXPECT_EQ(world->count<AskPlace>(), 1U);
     its_turn(*world);
@@ -83,7 +81,7 @@ TEST(Turn, OfACalledSessionIsToldToEachCallAndTheFirstForWhichThereIsRoomIsTaken
     ASSERT_EQ(world->refused.size(), 2U);
     EXPECT_EQ(std::get<Pause>(world->refused.back()).place, 2U);
     its_turn(*world);
-    EXPECT_EQ(world->phase(), P::kQueued) << "nobody calls just now";
+    EXPECT_EQ(world->phase(), TransferPhase::kQueued) << "nobody calls just now";
     world->pass(2 * kSecondNs);
     world->peer_calls();
     EXPECT_EQ(world->state(), ViewState::kSucceeded);
@@ -95,7 +93,7 @@ TEST(Turn, PassesByACallerThatDoesNotComeAndIsForgottenLater) {
   const auto late = queued(called(destination()));
   its_turn(*late);
   late->pass(11 * kSecondNs);
-  EXPECT_EQ(late->phase(), P::kQueued);
+  EXPECT_EQ(late->phase(), TransferPhase::kQueued);
   EXPECT_EQ(late->state(), ViewState::kWaiting);
   EXPECT_EQ(late->count<LeavePlace>(), 1U) << "others may run meanwhile";
   late->pass(40 * kSecondNs);
@@ -112,9 +110,9 @@ TEST(Turn, PassesByACallerThatDoesNotComeAndIsForgottenLater) {
   begun->attach();
   begun->place = 1;
   begun->peer_calls();
-  EXPECT_EQ(begun->phase(), P::kQueued);
+  EXPECT_EQ(begun->phase(), TransferPhase::kQueued);
   begun->pass(11 * kSecondNs);
-  EXPECT_EQ(begun->phase(), P::kResting) << "where it asks whether it is still known";
+  EXPECT_EQ(begun->phase(), TransferPhase::kResting) << "where it asks whether it is still known";
   begun->data = true;
   begun->place = 0;
   begun->peer_calls();
@@ -129,7 +127,7 @@ TEST(Turn, OfThePeerIsAWaitWithANameThatHoldsNothingHere) {
   ASSERT_EQ(other.handshake_phase(), HandshakePhase::kHello);
   other.mute.clear();
   other.hear(Pause{.node = "there", .place = 4, .places = 9});
-  EXPECT_EQ(other.phase(), P::kResting) << "though nothing was agreed upon yet";
+  EXPECT_EQ(other.phase(), TransferPhase::kResting) << "though nothing was agreed upon yet";
   EXPECT_EQ(other.state(), ViewState::kWaiting);
   EXPECT_EQ(other.transfer().view(other.now_ns).waiting_for, "node there: its turn, 4th of 9");
   EXPECT_EQ(other.count<LeavePlace>(), 1U);
@@ -151,11 +149,11 @@ TEST(Turn, IsNotAWaitAfterWhichItIsPaused) {
   const auto world = resting(scene);
   world->place = 1;
   world->pass(6 * kSecondNs);
-  ASSERT_EQ(world->phase(), P::kQueued);
+  ASSERT_EQ(world->phase(), TransferPhase::kQueued);
   world->pass(100 * kSecondNs);
   its_turn(*world);
   world->pass(kSecondNs);
-  EXPECT_NE(world->phase(), P::kPaused);
+  EXPECT_NE(world->phase(), TransferPhase::kPaused);
 }
 
 TEST(Turn, IsGivenUpByWhoeverRestsIsPausedOrEnds) {
@@ -174,15 +172,15 @@ TEST(Turn, APauseLosesItAndIsThereAfterARestart) {
   EXPECT_TRUE(world->transfer().may_pause());
   const uint32_t before = world->ticket;
   world->post(PauseAsked{});
-  EXPECT_EQ(world->phase(), P::kPaused);
+  EXPECT_EQ(world->phase(), TransferPhase::kPaused);
   EXPECT_EQ(world->journal.record.state, RecordState::kPaused);
   world->post(PlaceTold{.ticket = before});
-  EXPECT_EQ(world->phase(), P::kPaused) << "an answer to a wish that was given up";
+  EXPECT_EQ(world->phase(), TransferPhase::kPaused) << "an answer to a wish that was given up";
   world->restart(false);
   world->start();
-  EXPECT_EQ(world->phase(), P::kPaused);
+  EXPECT_EQ(world->phase(), TransferPhase::kPaused);
   world->post(ContinueAsked{});
-  EXPECT_EQ(world->phase(), P::kQueued);
+  EXPECT_EQ(world->phase(), TransferPhase::kQueued);
   EXPECT_EQ(world->count<AskPlace>(), 2U);
   world->post(PlaceTold{.ticket = before + 1});
   its_turn(*world);
@@ -193,7 +191,7 @@ TEST(Turn, IsWaitedForAgainAfterARestart) {
   const auto world = queued(source());
   world->restart(false);
   world->start();
-  EXPECT_EQ(world->phase(), P::kQueued);
+  EXPECT_EQ(world->phase(), TransferPhase::kQueued);
   its_turn(*world);
   EXPECT_EQ(world->state(), ViewState::kSucceeded);
 }

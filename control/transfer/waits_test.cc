@@ -8,10 +8,8 @@
 namespace sluice::transfer::test {
 namespace {
 
-using P = TransferPhase;
-
 struct Seen {
-  std::set<P> phases;
+  std::set<TransferPhase> phases;
   std::set<LegPhase> legs;
   std::set<HandshakePhase> handshakes;
 };
@@ -19,8 +17,9 @@ struct Seen {
 void look(World& world, Seen& seen) {
   if (world.over) return;
   seen.phases.insert(world.phase());
-  if (world.phase() == P::kActive) seen.legs.insert(world.leg_phase());
-  if (world.phase() == P::kResting || world.phase() == P::kPaused || world.phase() == P::kParting)
+  if (world.phase() == TransferPhase::kActive) seen.legs.insert(world.leg_phase());
+  if (world.phase() == TransferPhase::kResting || world.phase() == TransferPhase::kPaused ||
+      world.phase() == TransferPhase::kParting)
     seen.legs.insert(world.leg_phase());
   if (world.leg_phase() == LegPhase::kHandshake) seen.handshakes.insert(world.handshake_phase());
   const View view = world.transfer().view(world.now_ns);
@@ -28,10 +27,11 @@ void look(World& world, Seen& seen) {
                             std::to_string(static_cast<int>(world.leg_phase())) + ", handshake " +
                             std::to_string(static_cast<int>(world.handshake_phase()));
   const bool own = world.held() != 0;
-  const bool operators = world.phase() == P::kPaused;
+  const bool operators = world.phase() == TransferPhase::kPaused;
   EXPECT_TRUE(own || operators || world.transfer().due_ns() != UINT64_MAX) << "no limit in " << where;
   const bool ended = world.transfer().ended();
-  const bool waits = !ended && view.state != ViewState::kTransferring && world.phase() != P::kLeaving;
+  const bool waits =
+      !ended && view.state != ViewState::kTransferring && world.phase() != TransferPhase::kLeaving;
   EXPECT_TRUE(!waits || !view.waiting_for.empty()) << "no name in " << where;
 }
 
@@ -78,7 +78,9 @@ TEST(Waits, ForThisNodeAreNamed) {
     Seen seen;
     for (const auto& course : {whole, fails, restarts, pauses, forgets})
       look_while_this_node_is_slow(scene, course, seen);
-    for (const P phase : {P::kActive, P::kEnding, P::kReleasing}) EXPECT_TRUE(seen.phases.contains(phase));
+    for (const TransferPhase phase :
+         {TransferPhase::kActive, TransferPhase::kEnding, TransferPhase::kReleasing})
+      EXPECT_TRUE(seen.phases.contains(phase));
     for (const LegPhase phase : {LegPhase::kHandshake, LegPhase::kMoving, LegPhase::kClosing,
                                  LegPhase::kReleasing, LegPhase::kAdopting}) {
       EXPECT_TRUE(seen.legs.contains(phase)) << static_cast<int>(phase);
@@ -102,7 +104,7 @@ TEST(Waits, ForThePeerHaveALimitAndAName) {
         world.pass(kSecondNs);
       }
     }
-    EXPECT_TRUE(seen.phases.contains(P::kActive));
+    EXPECT_TRUE(seen.phases.contains(TransferPhase::kActive));
     EXPECT_GE(seen.handshakes.size(), 2U);
   }
 }
@@ -133,9 +135,10 @@ TEST(Waits, BetweenAttemptsAndAfterTheEndHaveALimitAndAName) {
       look(asks, seen);
       EXPECT_TRUE(seen.legs.contains(LegPhase::kInquiring));
     } else {
-      EXPECT_TRUE(seen.phases.contains(P::kParting));
+      EXPECT_TRUE(seen.phases.contains(TransferPhase::kParting));
     }
-    EXPECT_TRUE(seen.phases.contains(P::kResting) && seen.phases.contains(P::kPaused));
+    EXPECT_TRUE(seen.phases.contains(TransferPhase::kResting) &&
+                seen.phases.contains(TransferPhase::kPaused));
   }
 }
 
@@ -154,11 +157,11 @@ TEST(Waits, ForTheOwnDataplaneAfterARestartHaveALimitAndAName) {
       EXPECT_EQ(world->transfer().view(world->now_ns).waiting_for, "sluice-dataplane of this node");
       world->pass(kSecondNs);
     }
-    EXPECT_EQ(world->phase(), P::kResting);
+    EXPECT_EQ(world->phase(), TransferPhase::kResting);
     EXPECT_EQ(world->count<DropClaim>(), 1U);
     world->reachable = false;
     world->pass(300 * kSecondNs);
-    EXPECT_TRUE(scene.initiator ? world->phase() == P::kPaused : world->over);
+    EXPECT_TRUE(scene.initiator ? world->phase() == TransferPhase::kPaused : world->over);
   }
 }
 

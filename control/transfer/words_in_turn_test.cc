@@ -9,7 +9,6 @@
 namespace sluice::transfer::test {
 namespace {
 
-using P = HandshakePhase;
 using Names = std::set<std::string_view>;
 
 // One of each kind; Heartbeat, Failure and Pause are taken anywhere.
@@ -31,21 +30,21 @@ std::vector<Message> words() {
 
 // Where the handshake stands still: before this message of the peer, or before this answer.
 struct Halt {
-  P phase;
+  HandshakePhase phase;
   std::function<void(World&)> hold;
   Names due;    // handled now
   Names later;  // waits, and is right when its turn comes
 };
 
-Halt before(P phase, const char* message) {
+Halt before(HandshakePhase phase, const char* message) {
   return {phase, [message](World& world) { world.mute = {message, "ObjectState"}; }, {message}, {}};
 }
 template <typename E>
-Halt answering(P phase, Names later = {}) {
+Halt answering(HandshakePhase phase, Names later = {}) {
   return {phase, [](World& world) { world.hold<E>(); }, {}, std::move(later)};
 }
 Halt journalling(Names later) {
-  return {P::kJournal, [](World& world) { world.hold(Entry::kAgreed); }, {}, std::move(later)};
+  return {HandshakePhase::kJournal, [](World& world) { world.hold(Entry::kAgreed); }, {}, std::move(later)};
 }
 
 const Names kOfDestination = {"ObjectState", "PartitionDone", "Need", "FileDone"};
@@ -55,25 +54,25 @@ std::vector<Halt> halts_of(const Scene& scene) {
   const bool source = scene.role == Role::kSource;
   std::vector<Halt> halts;
   if (scene.initiator) {
-    halts.push_back(before(P::kHello, "Hello"));
-    halts.push_back(before(P::kAnswer, "SpecificationSet"));
+    halts.push_back(before(HandshakePhase::kHello, "Hello"));
+    halts.push_back(before(HandshakePhase::kAnswer, "SpecificationSet"));
   } else {
-    halts.push_back(before(P::kSpecification, "Specification"));
-    halts.push_back(answering<ReserveFlows>(P::kFlows));
+    halts.push_back(before(HandshakePhase::kSpecification, "Specification"));
+    halts.push_back(answering<ReserveFlows>(HandshakePhase::kFlows));
   }
   if (source) {
-    if (!scene.initiator) halts.push_back(before(P::kRequest, "TransferRequest"));
-    halts.push_back(answering<OpenSources>(P::kSources));
-    halts.push_back(answering<ReserveBuffers>(P::kReadBuffers));
-    halts.push_back(before(P::kReady, "TransferReady"));
+    if (!scene.initiator) halts.push_back(before(HandshakePhase::kRequest, "TransferRequest"));
+    halts.push_back(answering<OpenSources>(HandshakePhase::kSources));
+    halts.push_back(answering<ReserveBuffers>(HandshakePhase::kReadBuffers));
+    halts.push_back(before(HandshakePhase::kReady, "TransferReady"));
     halts.push_back(journalling(kOfDestination));
-    halts.push_back(answering<OpenFlow>(P::kOpening, kOfDestination));
+    halts.push_back(answering<OpenFlow>(HandshakePhase::kOpening, kOfDestination));
   } else {
-    if (!scene.initiator) halts.push_back(answering<ReserveBuffers>(P::kCredit));
-    halts.push_back(before(P::kOffer, "TransferOffer"));
-    halts.push_back(answering<CreateFiles>(P::kFiles, kOfSource));
+    if (!scene.initiator) halts.push_back(answering<ReserveBuffers>(HandshakePhase::kCredit));
+    halts.push_back(before(HandshakePhase::kOffer, "TransferOffer"));
+    halts.push_back(answering<CreateFiles>(HandshakePhase::kFiles, kOfSource));
     halts.push_back(journalling(kOfSource));
-    halts.push_back(answering<OpenFlow>(P::kOpening, kOfSource));
+    halts.push_back(answering<OpenFlow>(HandshakePhase::kOpening, kOfSource));
   }
   return halts;
 }
