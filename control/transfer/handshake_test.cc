@@ -65,26 +65,15 @@ std::vector<HandshakePhase> way_of(const Scene& scene) {
 }
 
 TEST(Handshake, EachRoleTakesFlowsThenCreditThenReadBuffersAndTellsTheJournalBeforeItOpensFlows) {
-  EXPECT_EQ(way_of(source()),
-            (std::vector<HandshakePhase>{HandshakePhase::kIdle, HandshakePhase::kFlows,
-                                         HandshakePhase::kCalling, HandshakePhase::kSources,
-                                         HandshakePhase::kReadBuffers, HandshakePhase::kJournal,
-                                         HandshakePhase::kOpening, HandshakePhase::kDone}));
-  EXPECT_EQ(
-      way_of(called(source())),
-      (std::vector<HandshakePhase>{HandshakePhase::kIdle, HandshakePhase::kFlows, HandshakePhase::kSources,
-                                   HandshakePhase::kReadBuffers, HandshakePhase::kJournal,
-                                   HandshakePhase::kOpening, HandshakePhase::kDone}));
-  EXPECT_EQ(
-      way_of(destination()),
-      (std::vector<HandshakePhase>{HandshakePhase::kIdle, HandshakePhase::kFlows, HandshakePhase::kCredit,
-                                   HandshakePhase::kCalling, HandshakePhase::kFiles, HandshakePhase::kJournal,
-                                   HandshakePhase::kOpening, HandshakePhase::kDone}));
-  EXPECT_EQ(
-      way_of(called(destination())),
-      (std::vector<HandshakePhase>{HandshakePhase::kIdle, HandshakePhase::kFlows, HandshakePhase::kCredit,
-                                   HandshakePhase::kFiles, HandshakePhase::kJournal, HandshakePhase::kOpening,
-                                   HandshakePhase::kDone}));
+  using P = HandshakePhase;
+  EXPECT_EQ(way_of(source()), (std::vector<P>{P::kIdle, P::kFlows, P::kCalling, P::kSources, P::kReadBuffers,
+                                              P::kJournal, P::kOpening, P::kDone}));
+  EXPECT_EQ(way_of(called(source())), (std::vector<P>{P::kIdle, P::kFlows, P::kSources, P::kReadBuffers,
+                                                      P::kJournal, P::kOpening, P::kDone}));
+  EXPECT_EQ(way_of(destination()), (std::vector<P>{P::kIdle, P::kFlows, P::kCredit, P::kCalling, P::kFiles,
+                                                   P::kJournal, P::kOpening, P::kDone}));
+  EXPECT_EQ(way_of(called(destination())),
+            (std::vector<P>{P::kIdle, P::kFlows, P::kCredit, P::kFiles, P::kJournal, P::kOpening, P::kDone}));
 }
 
 TEST(Handshake, FilesThatTheCallerHasOpenedAreNotOpenedAgain) {
