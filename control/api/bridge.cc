@@ -34,6 +34,7 @@ grpc::StatusCode grpc_code(ErrorCode code) {
     case ErrorCode::kIntegrity:
       return grpc::StatusCode::DATA_LOSS;
     case ErrorCode::kPartial:
+    case ErrorCode::kAttributes:
       return grpc::StatusCode::ABORTED;
     case ErrorCode::kCancelled:
       return grpc::StatusCode::CANCELLED;

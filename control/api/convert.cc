@@ -159,8 +159,12 @@ node::Wishes wishes_of_any(const Request& request) {
       .deadline_unix_ns = options.deadline_unix_ns(),
       .deadline_policy = options.deadline_policy(),
       .selection = selection::selection_of(options)};
-  wishes.selection.keep = {
-      .owner = options.owner(), .group = options.group(), .numeric_ids = options.numeric_ids()};
+  wishes.selection.keep = {.owner = options.owner(),
+                           .group = options.group(),
+                           .numeric_ids = options.numeric_ids(),
+                           .xattrs = options.xattrs(),
+                           .acls = options.acls(),
+                           .top = options.top()};
   return wishes;
 }
 

@@ -22,6 +22,10 @@ constexpr std::string_view kFailureTexts[] = {
     "failed",
     "did not fit into the destination's file system; free some space",
     "was to be sent together with small files that changed, or were damaged, meanwhile; send it again",
+    "has more extended attributes, or longer ACLs, than are kept of a name (64 KiB, and 16 MiB of all large "
+    "files)",
+    "has extended attributes or an ACL that the destination's file system does not take",
+    "has the name of another one there, whose file system takes letters of either case for the same",
 };
 static_assert(std::size(kFailureTexts) == kFailures);
 

@@ -20,6 +20,8 @@ enum class EntryKind : uint8_t {
   kHardLink,   // `target` is the path of another file of the same session
 };
 inline constexpr uint8_t kEntryKinds = 4;
+// The path of the directory itself that a tree comes into, where its mode and time are kept.
+inline constexpr std::string_view kTop = ".";
 
 // Why a name did not arrive; the others of its tree do. docs/WIRE.md 2.7 lists the numbers.
 enum class Failure : uint8_t {
@@ -34,10 +36,13 @@ enum class Failure : uint8_t {
   kUnwritable,  // the destination's file system said no
   kDamaged,     // its bytes are not those that its source summed
   kOther,
-  kNoSpace,  // the destination's file system is full
-  kInPack,   // it is as it was, and others of its pack are not
+  kNoSpace,             // the destination's file system is full
+  kInPack,              // it is as it was, and others of its pack are not
+  kAttributesTooLarge,  // its extended attributes and ACLs are more than is kept of a name
+  kAttributesRefused,   // the destination's file system does not take them
+  kOtherLetters,        // one that differs in the case of letters alone has that name at the destination
 };
-inline constexpr uint8_t kFailures = 13;
+inline constexpr uint8_t kFailures = 16;
 std::string_view failure_text(Failure failure);  // for people
 Failure failure_of(uint32_t number);             // kOther: a later version's
 

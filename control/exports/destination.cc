@@ -13,11 +13,13 @@
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
 #include "control/exports/file_state.h"
+#include "control/exports/letters.h"
 #include "control/exports/owners.h"
 #include "control/exports/reserved.h"
 #include "control/exports/room.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
+#include "control/exports/xattrs.h"
 #include "dataplane/base/path.h"
 
 namespace sluice::exports {
@@ -36,6 +38,10 @@ Status check_final_name(int directory_fd, const std::string& name, const std::st
     return Error{ErrorCode::kDestinationExists,
                  path + ": exists and is no regular file, which is never replaced; choose another name"};
   if (!overwrite) return Error{ErrorCode::kDestinationExists, path + ": exists; replace it with --overwrite"};
+  if (folds_case(directory_fd, name) && has_other_letters(directory_fd, name))
+    return Error{ErrorCode::kDestinationExists, path +
+                                                    ": exists, written with other letters, which are the "
+                                                    "same to this file system; choose another name"};
   return {};
 }
 
@@ -127,6 +133,8 @@ Status DestinationFile::State::rename_to_final() const {
   if (!still_named(at, temporary, fd.get()))
     return Error{ErrorCode::kStorage,
                  path + ": its temporary file was removed or replaced by somebody; this file begins anew"};
+  if (Status status = check_final_name(at, name, path, spec.overwrite); !status && spec.overwrite)
+    return status;
   if (rename_between(at, temporary, at, name, spec.overwrite)) return {};
   if (errno == EEXIST)
     return Error{ErrorCode::kDestinationExists,
@@ -150,7 +158,15 @@ Status DestinationFile::finish() {
   State& s = *state_;
   const int fd = s.fd.get();
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(s.spec.mtime_ns)};
-  if (const int reason = Accounts().give(fd, s.spec.attributes); reason != 0)
+  Accounts accounts;
+  if (const Refused refused = give_kept(fd, false, s.spec.attributes, s.spec.keep, accounts);
+      refused.reason != 0)
+    return concerns_disk(fd, refused.reason)
+               ? storage_error(s.path, refused.reason)
+               : Error{ErrorCode::kAttributes,
+                       s.path + ": cannot be given " + refused.what + ": " + std::strerror(refused.reason) +
+                           "; send it to another file system, or leave out --xattrs and --acls"};
+  if (const int reason = accounts.give(fd, s.spec.attributes); reason != 0)
     return Error{ErrorCode::kStorage,
                  s.path + ": cannot be given its owner or group: " + std::strerror(reason) +
                      "; let sluice-control do it (CAP_CHOWN, CAP_FOWNER), or leave out --owner and --group"};
@@ -242,24 +258,6 @@ Result<Exports::Location> Exports::locate_writable(std::string_view path) const 
                                                  " may only be read; set mode = \"rw\" in node.toml"};
   if (Status status = check_in_place(*location->root); !status) return status.error();
   return location;
-}
-
-// Whoever may choose owners can have a file belong to root.
-Status Exports::check_keep(const Location& location, const catalog::Keep& keep) {
-  if (!keep.anything()) return {};
-  if (!location.root->config.owners)
-    return Error{
-        ErrorCode::kOutsideExports,
-        location.absolute + ": export " + location.root->config.name +
-            " lets no peer choose owners and groups (--owner, --group): set owners = \"yes\" for it in "
-            "node.toml there, or leave them out"};
-  if (keep.owner && !may_give_away())
-    return Error{
-        ErrorCode::kConfiguration,
-        location.absolute +
-            ": sluice-control may not give files to other users: run it as root or with CAP_CHOWN and "
-            "CAP_FOWNER, or leave out --owner"};
-  return {};
 }
 
 Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec) const {

@@ -52,7 +52,8 @@ Exports Exports::for_peer(std::string_view peer) const {
 
 Exports Exports::for_operator() const {
   Exports result = *this;
-  for (Root& root : result.roots_) root.config.owners = true;
+  for (Root& root : result.roots_) root.config.owners = root.config.acls = true;
+  result.of_operator_ = true;
   return result;
 }
 

@@ -112,8 +112,8 @@ class Exports {
   // there without any right, so that nobody comes to an inner export by way of an outer one. Cheap; shares
   // the descriptors and what is reserved.
   Exports for_peer(std::string_view peer) const;
-  // The same as an operator of this node may use it, who asked for what comes: owners and groups are his
-  // wish.
+  // The same as an operator of this node may use it, who asked for what comes: owners, groups and ACLs
+  // are his wish.
   Exports for_operator() const;
 
   // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
@@ -174,6 +174,7 @@ class Exports {
   Result<Location> locate(std::string_view path) const;
   Result<Location> locate_readable(std::string_view path) const;
   Result<Location> locate_writable(std::string_view path) const;
+  static bool permits(const config::Export& config, const catalog::Keep& keep);
   static Status check_keep(const Location& location, const catalog::Keep& keep);
   Result<Location> locate_listable(std::string_view path, Asker asker, bool digests) const;
   Result<Location> locate_managed(std::string_view path) const;
@@ -201,6 +202,7 @@ class Exports {
                              const catalog::Keep& keep = {}) const;
   Result<Named> open_named(const std::string& name_path) const;
   std::vector<Root> roots_;
+  bool of_operator_ = false;
   std::shared_ptr<Reserved> reserved_;
   std::string peer_;  // of for_peer()
 };

@@ -26,12 +26,13 @@ class Accounts {
   // To an open file; with `name`, to what has it in that directory, which may be a link. 0, or an errno.
   int give(int fd, const catalog::Attributes& attributes, const char* name = nullptr);
 
- private:
+  // Empty: it has none. And back, where the name is known here.
   const std::string& user_name(uint32_t uid);
   const std::string& group_name(uint32_t gid);
   uint32_t user(const std::string& name, uint32_t otherwise);
   uint32_t group(const std::string& name, uint32_t otherwise);
 
+ private:
   std::map<uint32_t, std::string> user_names_;
   std::map<uint32_t, std::string> group_names_;
   std::map<std::string, std::optional<uint32_t>> users_;

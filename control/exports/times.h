@@ -29,4 +29,12 @@ inline timespec timespec_of(int64_t ns) {
   return {.tv_sec = ns / kSecondNs - 1, .tv_nsec = rest_ns + kSecondNs};
 }
 
+// A file system may keep less of it: whole seconds, or, as NTFS, hundreds of nanoseconds.
+inline bool same_time(const timespec& kept, const timespec& wanted) {
+  for (long step = 1; step <= 1'000'000'000; step *= 10) {
+    if (kept.tv_nsec == wanted.tv_nsec - wanted.tv_nsec % step) return kept.tv_sec == wanted.tv_sec;
+  }
+  return false;
+}
+
 }  // namespace sluice::exports

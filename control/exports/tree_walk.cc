@@ -16,6 +16,7 @@
 #include "control/exports/owners.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
+#include "control/exports/xattrs.h"
 #include "dataplane/base/path.h"
 
 namespace sluice::exports {
@@ -56,6 +57,7 @@ class TreeWalk {
     if (!fd) return lost(path, errno);
     std::optional<std::vector<std::string>> names = names_in(fd.get());
     if (!names) return lost(path, errno);
+    Entry own = itself(path, info, fd.get());
     std::vector<std::string> directories;
     for (const std::string& name : *names) {
       bool is_directory = false;
@@ -68,7 +70,7 @@ class TreeWalk {
     for (const std::string& each : directories) {
       if (Status status = directory(each); !status) return status;
     }
-    return itself(path, info);
+    return take_itself(std::move(own));
   }
 
   // 0 and errno otherwise.
@@ -83,14 +85,20 @@ class TreeWalk {
     return fd;
   }
 
-  Status itself(const std::string& path, const struct statx& info) {
-    // The destination keeps its own attributes.
-    if (path.empty() && tree_.name.empty()) return {};
-    return take_({.path = path,
-                  .kind = EntryKind::kDirectory,
-                  .mode = info.stx_mode & 07777U,
-                  .mtime_ns = ns_of(info.stx_mtime),
-                  .attributes = accounts_.attributes(info.stx_uid, info.stx_gid, choice_.keep())});
+  // What is told of a directory when all in it was, and it is not open any more.
+  Entry itself(const std::string& path, const struct statx& info, int fd) {
+    Entry entry{.path = path,
+                .kind = EntryKind::kDirectory,
+                .mode = info.stx_mode & 07777U,
+                .mtime_ns = ns_of(info.stx_mtime),
+                .attributes = accounts_.attributes(info.stx_uid, info.stx_gid, choice_.keep())};
+    entry.failure = read_kept(fd, true, choice_.keep(), accounts_, &entry.attributes);
+    return entry;
+  }
+  Status take_itself(Entry entry) {
+    // Otherwise the destination keeps its own attributes.
+    if (entry.path.empty() && tree_.name.empty() && !choice_.keep().top) return {};
+    return take_(std::move(entry));
   }
 
   // A name in a directory.
@@ -116,6 +124,7 @@ class TreeWalk {
     struct statx info {};
     UniqueFd fd = open(part.path, &info);
     if (!fd) return nothing_of(part, errno);
+    Entry own = itself(part.path, info, fd.get());
     std::vector<Part> deeper;
     std::set<std::string, std::less<>> seen;
     for (size_t at = 0; at < part.names.size();) {
@@ -139,9 +148,10 @@ class TreeWalk {
       if (Status status = listed(each); !status) return status;
       part.anything = part.anything || each.anything;
     }
-    if (!part.itself && !part.anything) return {};
+    const bool is_top = part.path.empty() && choice_.keep().top;
+    if (!part.itself && !part.anything && !is_top) return {};
     part.anything = true;
-    return itself(part.path, info);
+    return take_itself(std::move(own));
   }
 
   static std::string_view beneath(const Part& part, std::string_view name) {
@@ -230,6 +240,7 @@ class TreeWalk {
     if (S_ISREG(info.stx_mode)) {
       entry.size_bytes = info.stx_size;
       if (info.stx_nlink > 1) note_links(info, &entry);
+      if (entry.kind == EntryKind::kFile) entry.failure = kept_of(fd, name, &entry.attributes);
     } else if (S_ISLNK(info.stx_mode)) {
       entry.kind = EntryKind::kSymlink;
       std::string target(kPathBytesMax, '\0');
@@ -243,6 +254,15 @@ class TreeWalk {
       entry.failure = Failure::kSpecial;
     }
     return take_(std::move(entry));
+  }
+
+  // What is another file by now is found out when it is read.
+  Failure kept_of(int fd, const std::string& name, catalog::Attributes* attributes) {
+    if (!choice_.keep().extended()) return Failure::kNone;
+    const UniqueFd file(
+        ::openat(fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (!file) return read_failure(errno);
+    return read_kept(file.get(), false, choice_.keep(), accounts_, attributes);
   }
 
   // The first name of a file carries its bytes, the others are links to it.

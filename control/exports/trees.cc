@@ -8,6 +8,7 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
+#include "control/exports/owners.h"
 #include "control/exports/temporary.h"
 #include "dataplane/base/path.h"
 
@@ -43,14 +44,37 @@ std::vector<Exports::Within> Exports::within(const Location& location) const {
   return found;
 }
 
-// What a peer may not choose owners in, it may not write to with them.
+// Whoever may choose owners can have a file belong to root; ACLs give others what this operator gave to none.
+bool Exports::permits(const config::Export& config, const catalog::Keep& keep) {
+  return (config.owners || !(keep.owner || keep.group)) && (config.acls || !keep.acls);
+}
+
+Status Exports::check_keep(const Location& location, const catalog::Keep& keep) {
+  const config::Export& config = location.root->config;
+  if (!permits(config, keep)) {
+    const bool owners = !config.owners && (keep.owner || keep.group);
+    return Error{
+        ErrorCode::kOutsideExports,
+        location.absolute + ": export " + config.name + " lets no peer choose " +
+            (owners ? "owners and groups (--owner, --group): set owners" : "ACLs (--acls): set acls") +
+            " = \"yes\" for it in node.toml there, or leave them out"};
+  }
+  if (keep.owner && !may_give_away())
+    return Error{
+        ErrorCode::kConfiguration,
+        location.absolute +
+            ": sluice-control may not give files to other users: run it as root or with CAP_CHOWN and "
+            "CAP_FOWNER, or leave out --owner"};
+  return {};
+}
+
+// What a peer may not choose owners or ACLs in, it may not write to with them.
 std::vector<Nested> Exports::nested(const Location& location, bool config::Export::*right,
                                     const catalog::Keep& keep) const {
   std::vector<Nested> found;
   for (Within& each : within(location)) {
     const config::Export& config = each.root->config;
-    found.push_back(
-        {.path = std::move(each.path), .allowed = config.*right && (config.owners || !keep.anything())});
+    found.push_back({.path = std::move(each.path), .allowed = config.*right && permits(config, keep)});
   }
   return found;
 }
@@ -79,7 +103,8 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
       .path = location->root->config.path,
       .root_path = location->root->config.path,
       .relative = location->relative,
-      .nested = nested(*location, &config::Export::write, keep)};
+      .nested = nested(*location, &config::Export::write, keep),
+      .keeps_own = location->relative == "." && !of_operator_};
   if (location->relative != ".") tree.path += "/" + location->relative;
   if (tree.fd) return tree;
   if (errno == ENOENT)

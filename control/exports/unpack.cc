@@ -10,9 +10,11 @@
 #include <cstring>
 
 #include "control/exports/beneath.h"
+#include "control/exports/letters.h"
 #include "control/exports/read_back.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
+#include "control/exports/xattrs.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::exports {
@@ -61,11 +63,6 @@ Result<Failure> told(const std::string& path, int reason) {
   return failure_of_errno(reason);
 }
 
-// A file system may keep whole seconds only.
-bool same_time(const timespec& kept, const timespec& wanted) {
-  return kept.tv_sec == wanted.tv_sec && (kept.tv_nsec == wanted.tv_nsec || kept.tv_nsec == 0);
-}
-
 bool write_all(int fd, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
@@ -77,6 +74,13 @@ bool write_all(int fd, std::span<const uint8_t> bytes) {
 }
 
 constexpr auto kKind = wire::CrcKind::kCrc64Ecma;
+
+catalog::Bearer bearer_of(const Entry& entry) {
+  const bool linked = entry.kind == EntryKind::kSymlink || entry.kind == EntryKind::kHardLink;
+  return linked                                ? catalog::Bearer::kLink
+         : entry.kind == EntryKind::kDirectory ? catalog::Bearer::kDirectory
+                                               : catalog::Bearer::kFile;
+}
 
 }  // namespace
 
@@ -140,10 +144,18 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
 // Nothing but what was asked for, and agreed upon.
 Status Unpacker::check_wanted(const catalog::AskedNames* asked) const {
   for (const Entry& entry : index_.entries) {
-    const std::string_view wrong = catalog::attributes_problem(entry.attributes, options_.keep);
+    const std::string_view wrong =
+        catalog::attributes_problem(entry.attributes, options_.keep, bearer_of(entry));
     if (!wrong.empty())
       return Error{ErrorCode::kIncompatible, "the peer sends " + printable(entry.path) + " with " +
                                                  std::string(wrong) + ": nothing of its pack is stored"};
+    if (entry.path == catalog::kTop) {
+      if (options_.keep.top) continue;
+      return Error{
+          ErrorCode::kIncompatible,
+          "the peer sends mode and time of the destination itself, which was not agreed upon: nothing of "
+          "its pack is stored"};
+    }
     const bool linked = entry.kind == EntryKind::kHardLink;
     // What did not arrive is only told of, maybe by another name than its own.
     const bool wanted =
@@ -184,10 +196,21 @@ Result<Failure> Unpacker::stage_file(const Entry& entry, const std::string& name
   // Until it was read back it can be read.
   const mode_t mode = options_.verify ? 0600 : entry.mode & 0777;
   if (!fd || !write_all(fd.get(), bytes)) return told(entry.path, errno);
-  if (const int reason = accounts_.give(fd.get(), entry.attributes); reason != 0)
-    return told(entry.path, reason);
+  if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
+    return given;
   if (::fchmod(fd.get(), mode) != 0 || ::futimens(fd.get(), times) != 0) return told(entry.path, errno);
   return Failure::kNone;
+}
+
+// The owner last: who gives a file away may not write to it any more.
+Result<Failure> Unpacker::give_attributes(int fd, const Entry& entry) {
+  const bool is_directory = entry.kind == EntryKind::kDirectory;
+  const Refused refused = give_kept(fd, is_directory, entry.attributes, options_.keep, accounts_);
+  if (refused.reason != 0)
+    return concerns_disk(fd, refused.reason) ? Result<Failure>(disk_error(entry.path, refused.reason))
+                                             : Failure::kAttributesRefused;
+  const int reason = accounts_.give(fd, entry.attributes);
+  return reason == 0 ? Failure::kNone : told(entry.path, reason);
 }
 
 Status Unpacker::read_back() {
@@ -213,7 +236,7 @@ Status Unpacker::read_back() {
 int Unpacker::open_parent(const std::string& path, int* reason) {
   const std::string directory = parent_of(path);
   if (parent_.fd && parent_.path == directory) return parent_.fd.get();
-  parent_ = {.path = directory, .fd = {}};
+  parent_ = {.path = directory, .fd = {}, .given = {}, .names = {}};
   parent_.fd = open_beneath(tree_.fd.get(), directory, O_RDONLY | O_DIRECTORY);
   if (!parent_.fd && errno == ENOENT) {
     errno = make_directories(tree_.fd.get(), directory, &parent_.fd);
@@ -231,17 +254,27 @@ Status Unpacker::commit() {
                      ": its path leads elsewhere since the session began: a directory was "
                      "renamed or replaced, or something mounted over it; put it back, then "
                      "continue the session"};
+  folds_case_ = folds_case(tree_.fd.get(), staging_);
+  keeps_case_ = folds_case_ && keeps_case(staging_fd_.get());
+  const auto of_top = [this](size_t i) { return index_.entries[i].path == catalog::kTop; };
+  if (Status status = give_names([&](size_t i) { return !of_top(i); }); !status) return status;
+  parent_ = {};
+  remove_staging(tree_.fd.get(), staging_);
+  // That was the last name that came or went in it.
+  if (Status status = give_names(of_top); !status) return status;
+  if (::syncfs(tree_.fd.get()) != 0) return disk_error(tree_.path, errno);
+  staging_fd_.reset();
+  return {};
+}
+
+Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
   for (size_t i = 0; i < index_.entries.size(); ++i) {
-    if (settled_[i]) continue;
+    if (settled_[i] || !which(i)) continue;
     const Result<Failure> given = give_name(i);
     if (!given) return given.error();
     if (*given != Failure::kNone) missing_.note(index_.entries[i].path, *given);
     settled_[i] = true;
   }
-  parent_ = {};
-  remove_staging(tree_.fd.get(), staging_);
-  if (::syncfs(tree_.fd.get()) != 0) return disk_error(tree_.path, errno);
-  staging_fd_.reset();
   return {};
 }
 
@@ -262,6 +295,7 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   if (parent < 0) return told(entry.path, reason);
   const std::string name = last_component(entry.path);
   const int from = staging_fd_.get();
+  if (folds_case_ && is_another_name(name)) return Failure::kOtherLetters;
   if (options_.overwrite) {
     // A file or a link is replaced, whatever else stands there is not.
     struct stat info {};
@@ -269,9 +303,27 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
         !S_ISLNK(info.st_mode))
       return Failure::kExists;
   }
-  if (rename_between(from, staged, parent, name, options_.overwrite)) return Failure::kNone;
+  if (rename_between(from, staged, parent, name, options_.overwrite)) {
+    if (parent_.names) parent_.names->insert(name);
+    if (folds_case_) parent_.given.emplace(folded(name), name);
+    return Failure::kNone;
+  }
   if (errno == EEXIST && !options_.overwrite) return same_as(entry, parent, name, staged);
   return told(entry.path, errno);
+}
+
+// Of "A" and "a" only one has a name there, and the other one must not replace it.
+bool Unpacker::is_another_name(const std::string& name) {
+  const auto given = parent_.given.find(folded(name));
+  if (given != parent_.given.end()) return given->second != name;
+  const int parent = parent_.fd.get();
+  struct stat info {};
+  if (!keeps_case_ || ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (!parent_.names) {
+    const auto names = names_in(parent).value_or(std::vector<std::string>());
+    parent_.names.emplace(names.begin(), names.end());
+  }
+  return !parent_.names->contains(name);
 }
 
 // A crash may have come after the name was given. Only bytes that were read say that it is the same file.
@@ -296,8 +348,10 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
   const Result<uint64_t> crc = control::read_crc(fd.get(), kKind, 0, entry.size_bytes);
   if (!crc || *crc != entry.digest) return Failure::kExists;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
-  const bool set = accounts_.give(fd.get(), entry.attributes) == 0 &&
-                   ::fchmod(fd.get(), entry.mode & 0777) == 0 && ::futimens(fd.get(), times) == 0;
+  const Result<Failure> given = give_attributes(fd.get(), entry);
+  if (given && *given == Failure::kAttributesRefused) return *given;
+  const bool set = given && *given == Failure::kNone && ::fchmod(fd.get(), entry.mode & 0777) == 0 &&
+                   ::futimens(fd.get(), times) == 0;
   return set ? Failure::kNone : Failure::kForbidden;
 }
 
@@ -317,13 +371,21 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
 }
 
 Result<Failure> Unpacker::set_attributes(const Entry& entry) {
+  int ignored = 0;
+  const bool is_top = entry.path == catalog::kTop;
+  if (is_top && tree_.keeps_own) return Failure::kNone;
+  if (folds_case_ && !is_top && open_parent(entry.path, &ignored) >= 0 &&
+      is_another_name(last_component(entry.path)))
+    return Failure::kOtherLetters;
   parent_ = {};
   UniqueFd fd;
-  if (const int reason = make_directories(tree_.fd.get(), entry.path, &fd); reason != 0)
+  if (is_top) fd = open_beneath(tree_.fd.get(), ".", O_RDONLY | O_DIRECTORY);
+  if (is_top && !fd) return told(entry.path, errno);
+  if (const int reason = is_top ? 0 : make_directories(tree_.fd.get(), entry.path, &fd); reason != 0)
     return told(entry.path, reason);
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
-  if (const int reason = accounts_.give(fd.get(), entry.attributes); reason != 0)
-    return told(entry.path, reason);
+  if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
+    return given;
   if (::fchmod(fd.get(), entry.mode & 0777) != 0 || ::futimens(fd.get(), times) != 0)
     return told(entry.path, errno);
   return Failure::kNone;

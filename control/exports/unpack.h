@@ -14,6 +14,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -37,6 +39,7 @@ struct DestinationTree {
   std::string root_path;       // of the export
   std::string relative;        // beneath it
   std::vector<Nested> nested;  // which of them may be written
+  bool keeps_own = false;      // mode and time of itself, whatever a peer wants
 };
 
 class Unpacker {
@@ -69,16 +72,21 @@ class Unpacker {
   struct Parent {
     std::string path;
     UniqueFd fd;
+    std::map<std::string, std::string> given;  // where case is folded: folded names, and as they are
+    std::optional<std::set<std::string, std::less<>>> names;  // where case is folded, and they were looked at
   };
 
   Failure refusal(const Entry& entry) const;
   Result<Failure> stage_file(const Entry& entry, const std::string& name, std::span<const uint8_t> bytes);
+  Status give_names(const std::function<bool(size_t)>& which);  // by their numbers
   Result<Failure> give_name(size_t number);
   Result<Failure> link_to_target(const Entry& entry, const std::string& name);
   Result<Failure> set_attributes(const Entry& entry);
+  bool is_another_name(const std::string& name);  // in the directory parent_
   Result<Failure> place(const Entry& entry, const std::string& staged);
   Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged);
   Status read_back();
+  Result<Failure> give_attributes(int fd, const Entry& entry);  // but mode and times
   Status check_wanted(const catalog::AskedNames* asked) const;
   // The directory of `path`, made if it is missing; an errno if there is none.
   int open_parent(const std::string& path, int* reason);
@@ -89,6 +97,8 @@ class Unpacker {
   UniqueFd staging_fd_;
   Accounts accounts_;
   tree::Index index_;
+  bool folds_case_ = false;
+  bool keeps_case_ = false;
   std::vector<bool> settled_;  // has its name, or failed
   Parent parent_;              // of the last name: those of a directory come together
   catalog::Shortfall missing_;

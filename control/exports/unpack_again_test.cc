@@ -181,6 +181,33 @@ TEST_P(UnpackAgainTest, AHardLinkTakesThePlaceOfAnotherFileOnlyWhenOverwriting) 
   EXPECT_EQ(text("t/h"), "first");
 }
 
+TEST_P(UnpackAgainTest, TheDirectoryItselfGetsThemOnlyWhereThatWasAgreedUponAndNotTheRootOfAnExport) {
+  Content content;
+  content.add_file("a", "a");
+  content.add(directory(".", 0710));
+  const auto into = [this, &content](const Exports& exports, const char* where, bool agreed) {
+    Result<DestinationTree> tree = exports.open_destination_tree(path(where));
+    EXPECT_TRUE(tree);
+    Unpacker one(std::move(*tree), kStaging, {.overwrite = true, .keep = {.top = agreed}});
+    const Status status = one.stage(content.pack());
+    if (!status) return status.error().code;
+    EXPECT_TRUE(one.commit());
+    EXPECT_EQ(one.missing().failed, 0U);
+    return ErrorCode::kOk;
+  };
+  const mode_t before = mode("");
+  EXPECT_EQ(into(exports_, "data/sub", false), ErrorCode::kIncompatible);
+  EXPECT_FALSE(there("sub/a"));
+  EXPECT_EQ(into(exports_, "data/sub", true), ErrorCode::kOk);
+  EXPECT_EQ(mode("sub"), 0710U);
+  EXPECT_EQ(mtime_ns("sub"), 1'000'000'001);
+  EXPECT_EQ(into(exports_, "data", true), ErrorCode::kOk);
+  EXPECT_TRUE(there("a"));
+  EXPECT_EQ(mode(""), before);
+  EXPECT_EQ(into(exports_.for_operator(), "data", true), ErrorCode::kOk);
+  EXPECT_EQ(mode(""), 0710U) << "his own wish";
+}
+
 TEST_P(UnpackAgainTest, TwoNamesThatAreOneAreOne) {
   Content content;
   content.add_file("t/a", "first").add_file("t/a", "first").add_file("t/a", "other").add_file("t/a/b", "b");

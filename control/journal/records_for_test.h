@@ -14,8 +14,10 @@ namespace sluice::fields {
 template <> struct Count<Error> : Fields<2> {};
 template <> struct Count<catalog::FailedName> : Fields<2> {};
 template <> struct Count<catalog::File> : Fields<21> {};
-template <> struct Count<catalog::Attributes> : Fields<4> {};
-template <> struct Count<selection::Keep> : Fields<3> {};
+template <> struct Count<catalog::AclEntry> : Fields<4> {};
+template <> struct Count<catalog::Attributes> : Fields<7> {};
+template <> struct Count<catalog::Xattr> : Fields<2> {};
+template <> struct Count<selection::Keep> : Fields<6> {};
 template <> struct Count<base::Range> : Fields<2> {};
 template <> struct Count<catalog::FileIdentity> : Fields<4> {};
 template <> struct Count<catalog::Pack> : Fields<2> {};
@@ -79,7 +81,12 @@ inline transfer::Request sample_request() {
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*.h5"}, {.include = true, .pattern = "*/"}},
                         .names = {"run 42", "run 43/"},
-                        .keep = {.owner = true, .group = true, .numeric_ids = true}},
+                        .keep = {.owner = true,
+                                 .group = true,
+                                 .numeric_ids = true,
+                                 .xattrs = true,
+                                 .acls = true,
+                                 .top = true}},
           .destination = "incoming/",
           .source_bytes = 1ULL << 50};
 }
@@ -128,34 +135,39 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
 }
 
 inline catalog::File sample_file(const std::string& name) {
-  return {.name = name,
-          .shown = "/export/" + name,
-          .path = std::string("/export/\0\xff", 10) + name,
-          .peer_path = "/incoming/" + name,
-          .size_bytes = 1ULL << 59,
-          .mode = 0600,
-          .mtime_ns = -5,
-          .ctime_ns = -7,
-          .identity = {.device = ~0ULL, .inode = 1ULL << 63, .generation = ~0U, .birth_ns = -9},
-          .digest = 0xFEDCBA9876543210,
-          .state = catalog::FileState::kDone,
-          .overwrite = true,
-          .suspect = true,
-          .verify = true,
-          .kind = catalog::FileKind::kLastPack,
-          .list = catalog::ListState::kEnded,
-          .pack = {.members = 1000, .list = std::make_shared<const std::string>("\xff\0list", 6)},
-          .missing = {.failed = 7,
-                      .left_out = 5,
-                      .names = {{.path = "a/\xff", .failure = catalog::Failure::kExists},
-                                {.path = "b", .failure = catalog::Failure::kSpecial}}},
-          .holes = {{.offset = 1ULL << 40, .length = 1ULL << 50}, {.offset = ~0ULL, .length = 7}},
-          .keep = {.owner = true, .group = true, .numeric_ids = true},
-          .attributes = {.uid = 1000,
-                         .gid = ~1U,
-                         .user = "anna",
-                         .group = "st\xff"
-                                  "aff"}};
+  return {
+      .name = name,
+      .shown = "/export/" + name,
+      .path = std::string("/export/\0\xff", 10) + name,
+      .peer_path = "/incoming/" + name,
+      .size_bytes = 1ULL << 59,
+      .mode = 0600,
+      .mtime_ns = -5,
+      .ctime_ns = -7,
+      .identity = {.device = ~0ULL, .inode = 1ULL << 63, .generation = ~0U, .birth_ns = -9},
+      .digest = 0xFEDCBA9876543210,
+      .state = catalog::FileState::kDone,
+      .overwrite = true,
+      .suspect = true,
+      .verify = true,
+      .kind = catalog::FileKind::kLastPack,
+      .list = catalog::ListState::kEnded,
+      .pack = {.members = 1000, .list = std::make_shared<const std::string>("\xff\0list", 6)},
+      .missing = {.failed = 7,
+                  .left_out = 5,
+                  .names = {{.path = "a/\xff", .failure = catalog::Failure::kExists},
+                            {.path = "b", .failure = catalog::Failure::kSpecial}}},
+      .holes = {{.offset = 1ULL << 40, .length = 1ULL << 50}, {.offset = ~0ULL, .length = 7}},
+      .keep = {.owner = true, .group = true, .numeric_ids = true, .xattrs = true, .acls = true, .top = true},
+      .attributes = {.uid = 1000,
+                     .gid = ~1U,
+                     .user = "anna",
+                     .group = "st\xff"
+                              "aff",
+                     .xattrs = {{.name = "user.a\xff", .value = std::string("v\0", 2)}},
+                     .acl = {{.tag = 1, .perm = 7, .id = 9, .name = "c"},
+                             {.tag = 2, .perm = 5, .id = ~1U, .name = "\xff"}},
+                     .default_acl = {{.tag = 32, .perm = 1, .id = 3, .name = "d"}}}};
 }
 
 }  // namespace sluice::journal

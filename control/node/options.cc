@@ -114,8 +114,9 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
                                           : "no destination: name a path, or null:"};
   if (!sends && wishes.sources.empty())
     return Error{ErrorCode::kUsage, "no source given: name at least one file of the peer"};
-  if (wishes.selection.keep.numeric_ids && !wishes.selection.keep.anything())
-    return usage("numeric ids of what? Ask for the owner or the group as well (--owner, --group)");
+  if (wishes.selection.keep.numeric_ids && !wishes.selection.keep.names_accounts())
+    return usage(
+        "numeric ids of what? Ask for the owner, the group or ACLs as well (--owner, --group, --acls)");
   return selection::check_selection(wishes.selection, wishes.sources.size());
 }
 

@@ -15,8 +15,10 @@ template <> struct Count<catalog::FailedName> : Fields<2> {};
 template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Range> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
-template <> struct Count<catalog::Attributes> : Fields<4> {};
-template <> struct Count<selection::Keep> : Fields<3> {};
+template <> struct Count<catalog::AclEntry> : Fields<4> {};
+template <> struct Count<catalog::Attributes> : Fields<7> {};
+template <> struct Count<catalog::Xattr> : Fields<2> {};
+template <> struct Count<selection::Keep> : Fields<6> {};
 template <> struct Count<selection::Selection> : Fields<3> {};
 template <> struct Count<transfer::FileDigest> : Fields<3> {};
 template <> struct Count<transfer::FileDone> : Fields<3> {};
@@ -109,29 +111,42 @@ inline std::vector<Message> sample_messages() {
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*\xff"}, {.include = true, .pattern = "b/"}},
                         .names = {"c\xff", "d/"},
-                        .keep = {.owner = true, .group = true, .numeric_ids = true}}},
-      TransferOffer{.files = {{.number = 4095,
-                               .name = "\xe6\x95\xb0",
-                               .size_bytes = 1ULL << 59,
-                               .mode = 0640,
-                               .mtime_ns = -9,
-                               .kind = catalog::FileKind::kLastPack,
-                               .members = 77,
-                               .holes = ranges,
-                               .attributes = {.uid = 1, .gid = ~1U, .user = "a\xff", .group = "b"}}},
-                    .destination = "incoming/",
-                    .into_directory = true,
-                    .overwrite = true,
-                    .verify = true,
-                    .more = true,
-                    .growing = true,
-                    .keep = 7},
+                        .keep = {.owner = true,
+                                 .group = true,
+                                 .numeric_ids = true,
+                                 .xattrs = true,
+                                 .acls = true,
+                                 .top = true}}},
+      TransferOffer{
+          .files = {{.number = 4095,
+                     .name = "\xe6\x95\xb0",
+                     .size_bytes = 1ULL << 59,
+                     .mode = 0640,
+                     .mtime_ns = -9,
+                     .kind = catalog::FileKind::kLastPack,
+                     .members = 77,
+                     .holes = ranges,
+                     .attributes = {.uid = 1,
+                                    .gid = ~1U,
+                                    .user = "a\xff",
+                                    .group = "b",
+                                    .xattrs = {{.name = "user.a\xff", .value = std::string("v\0", 2)}},
+                                    .acl = {{.tag = 1, .perm = 7, .id = 9, .name = "c"},
+                                            {.tag = 2, .perm = 5, .id = ~1U, .name = "\xff"}},
+                                    .default_acl = {{.tag = 32, .perm = 1, .id = 3, .name = "d"}}}}},
+          .destination = "incoming/",
+          .into_directory = true,
+          .overwrite = true,
+          .verify = true,
+          .more = true,
+          .growing = true,
+          .keep = 63},
       TransferReady{.flow_ids = {5, 1ULL << 63},
                     .credit_extents = {16, 2},
                     .final_paths = {"/incoming/a", "/b"},
                     .objects = 4096,
                     .growing = true,
-                    .keep = 7},
+                    .keep = 63},
       ObjectState{.object = ObjectId(3), .held = ranges, .done = true, .digest = ~0ULL, .end = true},
       PartitionSent{.object = ObjectId(~0U), .range = ranges[0], .lane = LaneId(15)},
       PartitionDone{.object = ObjectId(1), .ranges = ranges},

@@ -11,6 +11,7 @@
 #include "control/async/clock.h"
 #include "control/exports/holes.h"
 #include "control/exports/owners.h"
+#include "control/exports/xattrs.h"
 #include "control/selection/choice.h"
 #include "control/transfer/terms.h"
 #include "control/tree/packer.h"
@@ -21,6 +22,7 @@ namespace {
 
 Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }
 
+// Its extended attributes and ACLs are read by kept_of().
 catalog::File file_of(const std::string& path, const exports::SourceFile& opened, const catalog::Keep& keep,
                       exports::Accounts& accounts) {
   return {.name = opened.name,
@@ -36,6 +38,12 @@ catalog::File file_of(const std::string& path, const exports::SourceFile& opened
           .holes = exports::holes_of(opened.fd.get(), opened.size),
           .keep = keep,
           .attributes = accounts.attributes(opened.uid, opened.gid, keep)};
+}
+
+size_t kept_bytes(const std::vector<catalog::File>& files) {
+  size_t bytes = 0;
+  for (const catalog::File& file : files) bytes += file.attributes.kept_bytes();
+  return bytes;
 }
 
 // One error for all that a session cannot take.
@@ -60,10 +68,11 @@ class Gathering final : public SourceVisitor {
  public:
   // `sink`: of parts; nothing: all at once.
   Gathering(const exports::Exports& exports, const selection::Choice& choice, tree::KnownNames known,
-            SourceSink* sink)
+            size_t kept_bytes, SourceSink* sink)
       : exports_(exports),
         choice_(choice),
         handed_(known.packs() + known.large()),
+        kept_bytes_(kept_bytes),
         packer_({}, std::move(known)),
         sink_(sink) {}
 
@@ -93,7 +102,14 @@ class Gathering final : public SourceVisitor {
 
   Status file(const std::string& path, exports::SourceFile opened) override {
     if (packer_.knows(opened.name)) return {};
-    sources_.files.push_back(file_of(path, opened, choice_.keep(), accounts_));
+    catalog::File file = file_of(path, opened, choice_.keep(), accounts_);
+    if (const catalog::Failure failure = kept_of(opened, &file.attributes);
+        failure != catalog::Failure::kNone)
+      return Error{failure == catalog::Failure::kAttributesTooLarge ? ErrorCode::kAttributes
+                                                                    : ErrorCode::kSourceUnreadable,
+                   opened.path + ": " + std::string(catalog::failure_text(failure)) +
+                       ": of its extended attributes or ACL; mend them, or leave out --xattrs and --acls"};
+    sources_.files.push_back(std::move(file));
     sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(opened)));
     return {};
   }
@@ -113,6 +129,17 @@ class Gathering final : public SourceVisitor {
   }
 
  private:
+  // Added to what is there already. Each of these files is told to the peer by itself.
+  catalog::Failure kept_of(const exports::SourceFile& file, catalog::Attributes* attributes) {
+    const catalog::Failure failure =
+        exports::read_kept(file.fd.get(), false, choice_.keep(), accounts_, attributes);
+    if (failure != catalog::Failure::kNone) return failure;
+    if (kept_bytes_ + attributes->kept_bytes() > catalog::kKeptBytesOfAllMax)
+      return catalog::Failure::kAttributesTooLarge;
+    kept_bytes_ += attributes->kept_bytes();
+    return catalog::Failure::kNone;
+  }
+
   // Enough to be worth a word to the peer and a row of the journal.
   static constexpr size_t kLargePerPart = 64;
 
@@ -151,6 +178,12 @@ class Gathering final : public SourceVisitor {
       }
       catalog::File file = file_of(large.file.path, *opened, choice_.keep(), accounts_);
       file.name = std::move(large.file.name);
+      if (const catalog::Failure failure = kept_of(*opened, &file.attributes);
+          failure != catalog::Failure::kNone) {
+        large.entry.failure = failure;
+        packer_.add(std::move(large.entry));
+        continue;
+      }
       sources_.files.push_back(std::move(file));
       sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
     }
@@ -159,6 +192,7 @@ class Gathering final : public SourceVisitor {
   const exports::Exports& exports_;
   const selection::Choice& choice_;
   size_t handed_ = 0;  // files, to the sink, or known
+  size_t kept_bytes_ = 0;
   tree::Packer packer_;
   OpenSources sources_;
   exports::Accounts accounts_;
@@ -256,7 +290,7 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
   if (!choice) return choice.error();
   Result<tree::KnownNames> names = tree::KnownNames::of(known);
   if (!names) return names.error();
-  Gathering gathering(exports, *choice, std::move(*names), sink);
+  Gathering gathering(exports, *choice, std::move(*names), kept_bytes(known), sink);
   if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
   return gathering.finish();
 }

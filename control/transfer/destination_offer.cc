@@ -34,7 +34,8 @@ bool good_holes(const OfferedFile& file, uint32_t extent_bytes) {
 
 std::string_view kept_problem(const OfferedFile& file, const TransferOffer& offer) {
   if (file.kind != catalog::FileKind::kFile) return file.attributes.empty() ? "" : "an owner of a pack";
-  return catalog::attributes_problem(file.attributes, selection::Keep::of(offer.keep));
+  return catalog::attributes_problem(file.attributes, selection::Keep::of(offer.keep),
+                                     catalog::Bearer::kFile);
 }
 
 }  // namespace
@@ -125,11 +126,13 @@ Status DestinationFiles::check(const TransferOffer& offer) const {
   const uint32_t first = first_offered();
   uint64_t total = 0;
   size_t holes = 0;
+  size_t kept_bytes = 0;
   std::set<std::string_view> names;
   for (uint32_t i = 0; i < first; ++i) {
     const catalog::File& file = catalog_.file(catalog::FileId(i));
     total += file.size_bytes;
     holes += file.holes.size();
+    kept_bytes += file.attributes.kept_bytes();
     if (!file.packed()) names.insert(file.name);
   }
   for (size_t i = 0; i < offer.files.size(); ++i) {
@@ -141,12 +144,14 @@ Status DestinationFiles::check(const TransferOffer& offer) const {
     if (Status status = check_file(file, i + 1 == offer.files.size()); !status) return status;
     if (const std::string_view wrong = kept_problem(file, offer); !wrong.empty())
       return bad(fmt::format("the peer offers {} with {}", base::printable(file.name), wrong));
+    if ((kept_bytes += file.attributes.kept_bytes()) > catalog::kKeptBytesOfAllMax)
+      return bad("the peer offers more extended attributes and ACLs than a session may have");
     if (!good_holes(file, extent_bytes_) || (holes += file.holes.size()) > catalog::kHolesOfAllMax)
       return bad(fmt::format("the peer offers {} with holes that cannot be", base::printable(file.name)));
     if (of_tree(file) && !offer.into_directory)
       return Error{ErrorCode::kUsage, fmt::format("{}: a tree needs a directory", offer.destination)};
     if (file.kind == catalog::FileKind::kFile && !names.insert(file.name).second && !discard_) {
-      return bad(fmt::format("the peer offers two files with the name \"{}\"", file.name));
+      return bad(fmt::format("the peer offers two files with the name \"{}\"", base::printable(file.name)));
     }
   }
   if (total / extent_bytes_ > kExtentsMax) {

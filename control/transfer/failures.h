@@ -18,6 +18,7 @@ inline bool concerns_one_file(ErrorCode code) {
     case ErrorCode::kNoSpace:
     case ErrorCode::kIntegrity:
     case ErrorCode::kStorage:
+    case ErrorCode::kAttributes:
       return true;
     default:
       return false;
@@ -39,6 +40,8 @@ inline catalog::Failure failure_at_destination(ErrorCode code) {
       return catalog::Failure::kForbidden;
     case ErrorCode::kIntegrity:
       return catalog::Failure::kDamaged;
+    case ErrorCode::kAttributes:
+      return catalog::Failure::kAttributesRefused;
     default:
       return catalog::Failure::kUnwritable;
   }

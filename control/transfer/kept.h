@@ -13,10 +13,10 @@ namespace sluice::transfer {
 inline Status check_kept(uint32_t said, const selection::Keep& wanted) {
   if (said == wanted.bits()) return {};
   if (wanted.anything() && (said & wanted.bits()) != wanted.bits())
-    return Error{
-        ErrorCode::kIncompatible,
-        "the peer does not keep owners and groups as it was asked to (--owner, --group, --numeric-ids): "
-        "upgrade it, or leave them out"};
+    return Error{ErrorCode::kIncompatible,
+                 "the peer does not keep what it was asked to of each name (--owner, --group, --numeric-ids, "
+                 "--xattrs, "
+                 "--acls): upgrade it, or leave them out"};
   return Error{ErrorCode::kIncompatible,
                "the peer keeps more of each name than it was asked to: run one version on both nodes"};
 }

@@ -66,6 +66,10 @@ Status admit_one(TransferOffer& m) {
     const catalog::Attributes& kept = m.files[i].attributes;
     if (status) status = check_text("name of an owner", kept.user, catalog::kAccountBytesMax);
     if (status) status = check_text("name of a group", kept.group, catalog::kAccountBytesMax);
+    if (status && kept.kept_bytes() > catalog::kKeptBytesMax)
+      status = incompatible(fmt::format(
+          "the peer sent {} bytes of extended attributes and ACLs of {}: at most {}", kept.kept_bytes(),
+          base::printable(m.files[i].name, kNodeTextBytesMax), catalog::kKeptBytesMax));
   }
   size_t holes = 0;
   for (const OfferedFile& file : m.files) holes += file.holes.size();
@@ -135,7 +139,7 @@ size_t more_bytes(const TransferOffer& m) {
   size_t bytes = m.destination.size() + m.files.size() * sizeof(OfferedFile);
   for (const OfferedFile& file : m.files)
     bytes += file.name.size() + file.holes.size() * sizeof(recovery::Range) + file.attributes.user.size() +
-             file.attributes.group.size();
+             file.attributes.group.size() + 4 * file.attributes.kept_bytes();
   return bytes;
 }
 size_t names_bytes(const std::vector<catalog::FailedName>& names) {

@@ -31,6 +31,8 @@ using base::kNameBytesMax;                     // of a file
 using base::kPathBytesMax;                     // of a source, or a destination
 inline constexpr size_t kTextBytesMax = 1000;  // of a sentence for people
 inline constexpr size_t kFilesPerOffer = 1024;
+inline constexpr size_t kKeptBytesPerOffer =
+    4U << 20;  // extended attributes and ACLs; of one file they are less
 
 struct Hello {
   uint32_t version_min = 0;

@@ -90,14 +90,17 @@ SourceEnd SourceEnd::make(const Settings& settings, const Agreement& agreement,
 std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from) const {
   std::vector<TransferOffer> parts(1);
   auto number = static_cast<uint32_t>(from);
-  size_t holes = 0;  // in this part
+  size_t holes = 0, kept_bytes = 0;  // in this part
   for (const catalog::File& file :
        std::span(catalog().files().begin(), catalog().files().end()).subspan(from)) {
     holes += file.holes.size();
-    if (parts.back().files.size() == kFilesPerOffer || holes > catalog::kHolesMax) {
+    kept_bytes += file.attributes.kept_bytes();
+    if (parts.back().files.size() == kFilesPerOffer || holes > catalog::kHolesMax ||
+        kept_bytes > kKeptBytesPerOffer) {
       parts.back().more = true;
       parts.emplace_back();
       holes = file.holes.size();
+      kept_bytes = file.attributes.kept_bytes();
     }
     parts.back().files.push_back({.number = number++,
                                   .name = file.name,

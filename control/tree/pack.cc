@@ -27,10 +27,13 @@ using google::protobuf::io::CodedInputStream;
 constexpr uint64_t kMagic = 0x534c5549'43455031;  // "SLUICEP1"
 // Of one entry beside its path and target: tags, lengths and numbers, each as long as it can become.
 constexpr uint64_t kEntryBytesMax = 72;
-// And of its owner and group, where these are kept, beside their names.
-constexpr uint64_t kAttributesBytesMax = 24;
+// And of its owner and group, where these are kept, beside their names; of an extended attribute beside its
+// name and its value; of an entry of an ACL beside its name.
+constexpr uint64_t kAttributesBytesMax = 32;
+constexpr uint64_t kXattrBytesMax = 16;
+constexpr uint64_t kAclEntryBytesMax = 24;
 // And with them, whatever a later version adds.
-constexpr uint32_t kEntryBytesRead = 16U << 10;
+constexpr uint32_t kEntryBytesRead = (16U << 10) + 2 * catalog::kKeptBytesMax;
 
 Error wrong(std::string what) { return {ErrorCode::kIncompatible, "a pack of files " + std::move(what)}; }
 
@@ -61,7 +64,9 @@ Entry take(const peer::PackEntry& from) {
 
 // What an honest source can have written.
 Status check(const Entry& entry) {
-  if (!good_path(entry.path)) return wrong(fmt::format("has the path \"{}\"", base::printable(entry.path)));
+  const bool is_top = entry.path == catalog::kTop && entry.kind == EntryKind::kDirectory;
+  if (!is_top && !good_path(entry.path))
+    return wrong(fmt::format("has the path \"{}\"", base::printable(entry.path)));
   if (static_cast<uint8_t>(entry.kind) >= catalog::kEntryKinds)
     return wrong(fmt::format("has {} of a kind that is not known here", base::printable(entry.path)));
   if (entry.kind != EntryKind::kFile && entry.size_bytes != 0)
@@ -82,6 +87,7 @@ bool take_entries(std::span<const uint8_t> bytes, std::vector<Entry>* entries) {
                                                            WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
   CodedInputStream in(bytes.data(), static_cast<int>(bytes.size()));
   peer::PackEntry entry;
+  size_t kept = 0;
   while (const uint32_t tag = in.ReadTag()) {
     if (tag != kEntriesTag) {
       if (!WireFormatLite::SkipField(&in, tag)) return false;
@@ -96,16 +102,35 @@ bool take_entries(std::span<const uint8_t> bytes, std::vector<Entry>* entries) {
       return false;
     in.PopLimit(limit);
     entries->push_back(take(entry));
+    kept += kept_count(entries->back().attributes);
+    if (kept > kKeptMax) return false;
   }
   return in.ConsumedEntireMessage() && in.CurrentPosition() == static_cast<int>(bytes.size());
 }
 
+uint64_t acl_bytes(const catalog::Acl& acl) {
+  uint64_t bytes = 0;
+  for (const catalog::AclEntry& each : acl) bytes += kAclEntryBytesMax + each.name.size();
+  return bytes;
+}
+uint64_t kept_bytes(const catalog::Attributes& kept) {
+  if (kept.empty()) return 0;
+  uint64_t bytes = kAttributesBytesMax + kept.user.size() + kept.group.size() + acl_bytes(kept.acl) +
+                   acl_bytes(kept.default_acl);
+  for (const catalog::Xattr& each : kept.xattrs)
+    bytes += kXattrBytesMax + each.name.size() + each.value.size();
+  return bytes;
+}
+
 }  // namespace
 
+size_t kept_count(const catalog::Attributes& attributes) {
+  return attributes.xattrs.size() + attributes.acl.size() + attributes.default_acl.size();
+}
+
 uint64_t bytes_in_pack(const Entry& entry) {
-  const catalog::Attributes& kept = entry.attributes;
-  const uint64_t kept_bytes = kept.empty() ? 0 : kAttributesBytesMax + kept.user.size() + kept.group.size();
-  return kEntryBytesMax + entry.path.size() + entry.target.size() + kept_bytes + entry.size_bytes;
+  return kEntryBytesMax + entry.path.size() + entry.target.size() + kept_bytes(entry.attributes) +
+         entry.size_bytes;
 }
 
 PackLayout layout_of(std::span<const Entry> entries) {

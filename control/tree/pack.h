@@ -23,6 +23,7 @@ using catalog::Entry;
 using catalog::kPackBytesMax;
 using catalog::kPackHeadBytes;
 inline constexpr uint32_t kEntriesMax = 1U << 20;  // of one pack
+inline constexpr uint32_t kKeptMax = 1U << 22;     // extended attributes, and entries of ACLs, of one pack
 
 // Where everything lies, from the list alone.
 struct PackLayout {
@@ -32,6 +33,8 @@ struct PackLayout {
 PackLayout layout_of(std::span<const Entry> entries);
 // What one more entry makes a pack larger.
 uint64_t bytes_in_pack(const Entry& entry);
+// What kKeptMax bounds.
+size_t kept_count(const catalog::Attributes& attributes);
 
 // Writes head and index to the front of `pack`, of layout_of(entries).size_bytes. Files' bytes are already
 // behind data_at, each where those before it end, also where one has a failure.

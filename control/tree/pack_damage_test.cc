@@ -163,6 +163,19 @@ TEST(PackDamage, MoreNamesThanThereMayBeAreRefusedBeforeTheyTakeMemory) {
   EXPECT_FALSE(read_index(pack_of_index(index + std::string("\x0a\x00", 2))));
 }
 
+TEST(PackDamage, MoreEntriesOfACLsThanThereMayBeAreRefused) {
+  constexpr uint32_t kOfOne = 1U << 16;
+  peer::PackIndex index;
+  for (uint32_t count = 0; count < kKeptMax; count += kOfOne) {
+    peer::PackEntry* const entry = index.add_entries();
+    entry->set_path("a");
+    for (uint32_t i = 0; i < kOfOne; ++i) entry->mutable_attributes()->add_acl();
+  }
+  EXPECT_TRUE(read_index(pack_of_index(index.SerializeAsString())));
+  index.mutable_entries(0)->mutable_attributes()->add_xattrs();
+  EXPECT_FALSE(read_index(pack_of_index(index.SerializeAsString())));
+}
+
 TEST(PackDamage, WhatALaterVersionAddsIsPassedOver) {
   peer::PackEntry entry;
   entry.set_path("a");
@@ -181,8 +194,8 @@ TEST(PackDamage, AnEntryThatIsLongerThanAnyCanBeIsRefused) {
   const std::string later =
       "\x0a\x01"
       "a" +
-      std::string("\xfa\x06\x80\x80\x02", 5) + std::string(32768, 'x');
-  const std::string index = std::string("\x0a\x88\x80\x02", 4) + later;
+      std::string("\xfa\x06\x80\x80\x10", 5) + std::string(262144, 'x');
+  const std::string index = std::string("\x0a\x88\x80\x10", 4) + later;
   EXPECT_FALSE(read_index(pack_of_index(index)));
 }
 

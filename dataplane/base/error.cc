@@ -51,6 +51,8 @@ std::string_view error_code_name(ErrorCode code) {
       return "partial";
     case ErrorCode::kQuota:
       return "quota";
+    case ErrorCode::kAttributes:
+      return "attributes";
   }
   return "unknown";
 }

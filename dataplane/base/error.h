@@ -40,8 +40,9 @@ enum class ErrorCode : uint8_t {
   kLate = 20,              // every byte has arrived, after the deadline
   kPartial = 21,           // of a tree, some names did not arrive; all others did
   kQuota = 22,             // more than a quota lets the peer's sessions take beneath an export
+  kAttributes = 23,        // extended attributes or an ACL are too much, or are not taken there
 };
-inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kQuota;
+inline constexpr ErrorCode kErrorCodeLast = ErrorCode::kAttributes;
 
 // Short lower-case name, e.g. "destination_exists"; stable, used in --json and the API.
 std::string_view error_code_name(ErrorCode code);

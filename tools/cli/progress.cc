@@ -78,7 +78,8 @@ Facts facts(const api::Session& session) {
 }
 
 std::string digest_text(const api::FileProgress& file, const std::string& crc) {
-  if (file.digest_source().empty() && file.digest_destination().empty()) return "no digest";
+  if (file.digest_source().empty() && file.digest_destination().empty())
+    return file.done() ? "no digest" : "did not arrive";
   const std::string source = file.digest_source().empty() ? "-" : file.digest_source();
   const std::string destination = file.digest_destination().empty() ? "-" : file.digest_destination();
   return fmt::format("{} source {} destination {} {}", crc, source, destination,

@@ -2,8 +2,10 @@
 #include "tools/cli/sync.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <utility>
 #include <variant>
@@ -48,8 +50,13 @@ struct Sides {
     std::visit(
         [&](auto& one) {
           one.mutable_options()->set_overwrite(true);
+          one.mutable_options()->set_top(true);
           if (names == nullptr) return;
           one.mutable_options()->clear_rules();  // the comparison has judged by them
+          if (names->empty()) {                  // the directory itself, and nothing in it
+            api::Rule* const rule = one.mutable_options()->add_rules();
+            rule->set_pattern("*");
+          }
           for (const std::string& each : *names) one.mutable_options()->add_names(each);
           one.set_sources(0, joined(source, ""));
           one.set_destination(joined(destination, ""));
@@ -86,7 +93,7 @@ class Sync {
     if (Status status = check_right(); !status) return status.error();
     if (send_all()) {
       remove_extra();
-      send(plan_.lists_after_removal());
+      if (send(plan_.lists_after_removal())) send_top();
     }
     return outcome();
   }
@@ -176,6 +183,42 @@ class Sync {
     canceller_.ended(*id);
     if (!session) return fail(session.error());
     return note(*session);
+  }
+
+  // Mode and time of the directory itself, which what was made and removed in it has changed. What cannot be
+  // looked at stays as it is. The root of a peer's export is its operator's.
+  void send_top() {
+    if (exit_code_ != 0 || (!sides_.from_peer && sides_.destination.find('/') == std::string::npos)) return;
+    const std::optional<Top> own = own_top(sides_.from_peer ? sides_.destination : sides_.source);
+    const std::optional<Top> theirs = peers_top(sides_.from_peer ? sides_.source : sides_.destination);
+    if (!own || !theirs || *own == *theirs) return;
+    const SyncPlan::List nothing_in_it;
+    send_one(&nothing_in_it);
+  }
+
+  struct Top {
+    uint32_t mode = 0;
+    int64_t mtime_ns = 0;
+    bool operator==(const Top&) const = default;
+  };
+  static std::optional<Top> own_top(const std::string& path) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+    return Top{.mode = info.st_mode & 0777,
+               .mtime_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+  }
+  std::optional<Top> peers_top(const std::string& path) {
+    api::ListNamesRequest asked;
+    asked.set_peer(sides_.peer);
+    asked.set_path(path);
+    asked.set_itself(true);
+    std::optional<Top> found;
+    const Status status = client_->list_names(asked, [&found](const api::ListNamesReply& part) {
+      if (part.entries_size() != 0)
+        found = Top{.mode = part.entries(0).mode() & 0777, .mtime_ns = part.entries(0).mtime_ns()};
+      return true;
+    });
+    return status ? found : std::nullopt;
   }
 
   bool note(const api::Session& session) {

@@ -107,7 +107,9 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
   command.add_flag("--owner", flags.owner, "Keep whose each name is; the destination must run as root");
   command.add_flag("--group", flags.group, "Keep the group of each name");
   command.add_flag("--numeric-ids", flags.numeric_ids,
-                   "With --owner and --group: by their numbers, not by their names");
+                   "With --owner, --group and --acls: by their numbers, not by their names");
+  command.add_flag("--xattrs", flags.xattrs, "Keep the extended attributes of users (user.*) of each name");
+  command.add_flag("--acls", flags.acls, "Keep the POSIX ACLs of each name");
   add_rules(command, flags);
   command.add_flag("-n,--dry-run", flags.dry_run, "Only print what would be sent, and what would be missing");
   command.add_flag("--sync", flags.sync,
@@ -170,6 +172,8 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   options.set_owner(flags.owner);
   options.set_group(flags.group);
   options.set_numeric_ids(flags.numeric_ids);
+  options.set_xattrs(flags.xattrs);
+  options.set_acls(flags.acls);
   if (flags.ip4) options.set_ip("4");
   if (flags.ip6) options.set_ip("6");
   if (!flags.rate.empty()) {

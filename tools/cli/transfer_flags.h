@@ -42,6 +42,8 @@ struct TransferFlags {
   bool owner = false;
   bool group = false;
   bool numeric_ids = false;
+  bool xattrs = false;
+  bool acls = false;
   std::string files_from;
   bool from0 = false;
   bool dry_run = false;

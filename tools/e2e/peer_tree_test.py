@@ -1,10 +1,13 @@
 # A node and a stranger: directories, which travel in packs. docs/WIRE.md, 2.7.
 # SPDX-License-Identifier: Apache-2.0
+import os
+
 import pytest
 from harness import veth_missing
+from harness.system import is_root
 from stranger import called, met
 from transfers import last_session
-from trees import forget_tree, make_tree, same, state_of
+from trees import acl, forget_tree, kept, make_tree, same, state_of
 
 import peer
 from peer import packs, source
@@ -18,7 +21,7 @@ INCOMPATIBLE, PARTIAL = 15, 21
 
 @pytest.fixture(scope="module")
 def meeting():
-    with met() as one:
+    with met(chooses=True) as one:
         yield one
 
 
@@ -66,6 +69,49 @@ def test_peer_is_asked_for_a_tree(meeting, theirs):
     same(theirs, meeting.node.export() / "tree")
 
 
+def _dress(root):
+    """Owners, extended attributes and ACLs, which a peer that was written from WIRE 2.12 keeps as a node does."""
+    for number, path in enumerate(sorted(root.rglob("*"))):
+        os.chown(path, 4000 + number, 5000 + number, follow_symlinks=False)
+        if not path.is_symlink() and number % 3 == 0:
+            os.setxattr(path, "user.number", str(number).encode())
+            os.setxattr(path, "system.posix_acl_access", acl(6000 + number))
+        if path.is_dir() and not path.is_symlink():
+            os.setxattr(path, "system.posix_acl_default", acl(7000))
+    with open(root / "by itself", "wb") as file:
+        file.write(b"x" * (2 << 20))
+    os.setxattr(root / "by itself", "user.a", b"1")
+
+
+@pytest.mark.skipif(not is_root(), reason="only root gives files away")
+@pytest.mark.parametrize("by_number", [False, True])
+def test_peer_keeps_what_it_is_asked_to_keep(meeting, ours, by_number):
+    _dress(ours)
+    keep = 1 | 2 | 8 | 16 | (4 if by_number else 0)
+    flags = ["--owner", "--group", "--xattrs", "--acls", *(["--numeric-ids"] if by_number else [])]
+    there = meeting.folder / "tree"
+    with called(meeting, meeting.peer()) as session:
+        meeting.node.must("send", ours, "peer:data/", *flags)
+        assert session.result().ended
+    assert kept(there, owners=True) == kept(ours, owners=True)
+    forget_tree(ours)
+    meeting.peer().send(meeting.address, [there], "data/", is_directory=True, keep=keep)
+    assert kept(there, owners=True) == kept(ours, owners=True)
+    forget_tree(there)
+    meeting.peer().get(meeting.address, ["data/tree"], keep=keep)
+    assert kept(there, owners=True) == kept(ours, owners=True)
+
+
+@pytest.mark.parametrize("name", [b"trusted.a", b"security.capability", b"system.posix_acl_access", b"user."])
+def test_a_pack_with_attributes_of_the_system_is_refused_whole(meeting, theirs, monkeypatch, name):
+    entry = pb.PackEntry(path=b"tree/one", mode=0o644, attributes=pb.Attributes(xattrs=[pb.Xattr(name=name)]))
+    monkeypatch.setattr(packs, "tree", lambda _, keep=0: [(packs.LAST_PACK, 1, packs.pack([(entry, b"x")]))])
+    with pytest.raises(peer.Failed, match="extended attribute that cannot be") as refused:
+        meeting.peer().send(meeting.address, [theirs], "data/", is_directory=True, keep=8)
+    assert refused.value.code == INCOMPATIBLE
+    assert not (meeting.node.export() / "tree").exists()
+
+
 def test_what_the_peer_could_not_store_is_told(meeting, ours):
     (meeting.folder / "tree").mkdir()
     (meeting.folder / "tree" / "d2").write_bytes(b"in the way")
@@ -85,7 +131,7 @@ def entry(path, content=b"x", **fields):
 
 def lying(monkeypatch, kind, *entries, content=None):
     content = content or packs.pack(list(entries))
-    monkeypatch.setattr(packs, "tree", lambda _path: [(kind, max(1, len(entries)), content)])
+    monkeypatch.setattr(packs, "tree", lambda _path, _keep=0: [(kind, max(1, len(entries)), content)])
 
 
 LIES = {

@@ -50,10 +50,12 @@ class Meeting:
 
 
 @contextlib.contextmanager
-def met(mode="rw", **options):
-    """mode: of the node's export."""
+def met(mode="rw", chooses=False, **options):
+    """mode: of the node's export; chooses: the peer may, owners and ACLs."""
     with Pair(wire=VethWire(mtu=9000, kernel_addresses=["10.77.0.9/24", "fd77::9/64"]), **options) as half:
         half.a.add_export("data", half.a.export(), mode)
+        if chooses:
+            half.a.export_owners["data"] = half.a.export_acls["data"] = "yes"
         half.a.write_configuration()
         half.a.start()
         meeting = Meeting(half)

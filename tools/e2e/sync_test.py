@@ -10,60 +10,16 @@ import subprocess
 import pytest
 from harness import is_root, wait_until
 from harness.system import same_bytes
+from syncs import Way, exports, top_of
 from transfers import EXISTS, MIB, OUTSIDE, SOURCE, USAGE, last_session, refused, temporary_files
 from trees import forget_tree, make_tree, same, state_of
 
 PARTIAL = 21
 
 
-def _exports(pair):
-    for node in pair.nodes:
-        node.add_export("data", node.export(), "rwm")
-        node.add_export("plain", pair.base / f"{node.name}-plain", "rw")
-        node.add_export("dropbox", pair.base / f"{node.name}-dropbox", "w")
-        node.write_configuration()
-
-
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(prepare=_exports, bytes_needed=1 << 30)
-
-
-class Way:
-    """A tree at its source, and where it is to be the same."""
-
-    def __init__(self, pair, direction):
-        self.pair = pair
-        self.pushes = direction == "push"
-        source, destination = (pair.a, pair.b) if self.pushes else (pair.b, pair.a)
-        self.source = source.export() / "tree"
-        self.destination = destination.export() / "copies" / "tree"
-
-    def arguments(self, *options):
-        if self.pushes:
-            return ("send", "--sync", *options, self.source, "b:data/copies")
-        return ("get", "--sync", *options, "b:data/tree", self.destination.parent)
-
-    def sync(self, *options):
-        return self.pair.a.sluice(*self.arguments(*options))
-
-    def report(self, *options):
-        """Of one that ends well."""
-        code, report, err = self.pair.a.json(*self.arguments(*options))
-        assert code == 0, err
-        assert report["schema"] == "sluice.sync.v1"
-        return report
-
-    def settled(self, *options):
-        """Nothing is left to do, and no session is made to find that."""
-        before = len(self.pair.a.sessions())
-        report = self.report(*options)
-        assert report["sessions"] == [] and report["sent"] == report["removed"] == report["failed"] == 0, report
-        assert len(self.pair.a.sessions()) == before
-        return report
-
-    def same(self):
-        same(self.source, self.destination)
+    return make_pair(prepare=exports, bytes_needed=1 << 30)
 
 
 @pytest.fixture(params=["push", "pull"])
@@ -282,7 +238,8 @@ def test_what_comes_out_is_what_rsync_makes_of_it(way, seed):
     for name in draw.sample(["d4", "d5", "d6"], 1):
         shutil.rmtree(way.source / name)
     # rsync takes two times of directories within one second for the same.
-    for i, directory in enumerate(path for path in way.source.rglob("*") if path.is_dir() and not path.is_symlink()):
+    beneath = (path for path in way.source.rglob("*") if path.is_dir() and not path.is_symlink())
+    for i, directory in enumerate([way.source, *beneath]):
         os.utime(directory, ns=(1, draw.randrange(10**18) + i))
     for root in (way.destination, mirror):
         (root / "d1" / "stale").mkdir()
@@ -290,6 +247,7 @@ def test_what_comes_out_is_what_rsync_makes_of_it(way, seed):
     subprocess.run(["rsync", "-a", "--delete", f"{way.source}/", f"{mirror}/"], check=True)
     way.report("--delete")
     same(mirror, way.destination)
+    assert top_of(mirror) == top_of(way.destination)
     way.settled("--delete")
 
 

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import stat
+import struct
 
 from transfers import MIB, forget
 
@@ -71,3 +72,23 @@ def same(one, other):
     assert left.keys() == right.keys(), sorted(set(left) ^ set(right))[:20]
     differ = {path: (left[path], right[path]) for path in left if left[path] != right[path]}
     assert not differ, {path: (a[:3], b[:3]) for path, (a, b) in list(differ.items())[:3]}
+
+
+def acl(user, perm=4):
+    """The bytes of one that lets a user do more than the others."""
+    none = 0xFFFFFFFF
+    entries = [(1, 7, none), (2, perm, user), (4, 5, none), (8, 1, 4), (16, 5, none), (32, 0, none)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+def kept(root, owners=False):
+    """What `state_of` tells, and with each name its extended attributes of users and its ACLs."""
+    found = {}
+    for path, state in [*state_of(root).items(), (b".", None)]:
+        whole = os.path.join(os.fsencode(root), path)
+        names = os.listxattr(whole, follow_symlinks=False)
+        wanted = [name for name in sorted(names) if name.startswith(("user.", "system.posix_acl"))]
+        info = os.lstat(whole)
+        found[path] = (state, {name: os.getxattr(whole, name, follow_symlinks=False) for name in wanted},
+                       (info.st_uid, info.st_gid) if owners else None)  # fmt: skip
+    return found

@@ -10,7 +10,7 @@ from .system import HarnessError, wait_until
 _READY_DEADLINE_S = 60
 
 
-def toml(sections, exports, peers_of, quotas_of, owners_of):
+def toml(sections, exports, peers_of, quotas_of, words_of):
     """node.toml of nested dicts; values are strings, booleans, integers or lists of them. *_of: by export."""
     lines = []
     for section, keys in sections.items():
@@ -21,8 +21,7 @@ def toml(sections, exports, peers_of, quotas_of, owners_of):
         lines += ["[[export]]", f'name = "{name}"', f"path = {json.dumps(str(path))}", f'mode = "{mode}"']
         if name in peers_of:
             lines.append(f"peers = {json.dumps(peers_of[name])}")
-        if name in owners_of:
-            lines.append(f'owners = "{owners_of[name]}"')
+        lines += [f'{key} = "{words[name]}"' for key, words in words_of.items() if name in words]
         for quota in quotas_of.get(name, []):
             lines += ["[[export.quota]]", *(f"{key} = {json.dumps(value)}" for key, value in quota.items())]
         lines.append("")
@@ -42,6 +41,7 @@ class Node:
         self.export_peers = {}
         self.export_quotas = {}
         self.export_owners = {}
+        self.export_acls = {}
         for section, keys in (settings or {}).items():
             self.settings.setdefault(section, {}).update(keys)
         logs = self.directory.parent
@@ -77,7 +77,8 @@ class Node:
         self.write_configuration()
 
     def write_configuration(self):
-        text = toml(self.settings, self.exports, self.export_peers, self.export_quotas, self.export_owners)
+        words = {"owners": self.export_owners, "acls": self.export_acls}
+        text = toml(self.settings, self.exports, self.export_peers, self.export_quotas, words)
         (self.directory / "node.toml").write_text(text)
 
     def trust(self, other, name=None, address=None):

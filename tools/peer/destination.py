@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 
-from . import packs, wire
+from . import kept, packs, wire
 from .control import pb
 from .session import MAX_RANGES, Lane, Session, fold, ranges_of
 
@@ -18,7 +18,7 @@ class Incoming:
     """One file: its temporary name, and the CRC of each extent that is written."""
 
     def __init__(self, offered, folder, final):
-        self.size, self.mode, self.mtime_ns = offered.size, offered.mode, offered.mtime_ns
+        self.size, self.mode, self.mtime_ns, self.attributes = offered.size, offered.mode, offered.mtime_ns, offered.attributes
         self.name, self.final, self.kind, self.members = os.fsdecode(offered.path), final, offered.kind, offered.members
         folder.mkdir(parents=True, exist_ok=True)
         self.temporary = folder / f".{final.name}.{secrets.token_hex(4)}"
@@ -139,11 +139,11 @@ class ReceivingLane(Lane):
 class Destination(Session):
     role = 2
 
-    def __init__(self, node, session_id, initiator, paths=(), rules=(), names=()):
+    def __init__(self, node, session_id, initiator, paths=(), rules=(), names=(), keep=0):
         """rules: pairs, whether to include and a pattern; names: of the one directory. 2.8."""
         super().__init__(node, session_id, initiator)
         self.files = []
-        self._request = {"source_paths": list(paths), "names": list(names),
+        self._request = {"source_paths": list(paths), "names": list(names), "keep": keep,
                          "rules": [{"include": include, "pattern": pattern} for include, pattern in rules]}  # fmt: skip
         self._last_data_ns = self._last_need_ns = 0
         self._said_done_ns = 0
@@ -176,11 +176,12 @@ class Destination(Session):
             except OSError as error:
                 self.stream.fail(16, str(error))
             self._overwrite = first.overwrite
+        self._keep = kept.agree(self.stream, first.keep, self._request["keep"] if self.initiator else None)
         self.known = True
         flow_ids = [secrets.randbits(63) + 1 for _ in range(self.terms.lanes)]
         self.make_lanes(flow_ids, ReceivingLane)
         self.stream.send("transfer_ready", flow_ids=flow_ids, credit_extents=[CREDIT] * len(flow_ids),
-                         final_paths=[str(file.final) for file in self.files])  # fmt: skip
+                         final_paths=[str(file.final) for file in self.files], keep=self._keep)  # fmt: skip
 
     def begin(self, goes_on):
         self._said_done_ns = 0
@@ -336,8 +337,7 @@ class Destination(Session):
         if file.kind:
             return self._unpack(number, file, digest)
         if not file.given:
-            os.fchmod(file.fd, file.mode)
-            os.utime(file.fd, ns=(file.mtime_ns, file.mtime_ns))
+            kept.finish(file, self._keep)
             os.fsync(file.fd)
             os.close(file.fd)
             os.rename(file.temporary, file.final)
@@ -359,7 +359,7 @@ class Destination(Session):
 
     def _unpack(self, number, file, digest):
         try:
-            became = packs.unpack(os.pread(file.fd, file.size, 0), file.final, self._overwrite)
+            became = packs.unpack(os.pread(file.fd, file.size, 0), file.final, self._overwrite, self._keep)
         except packs.Wrong as wrong:
             self.stream.fail(15, str(wrong))
         file.discard()

@@ -1,11 +1,12 @@
 # Packs: many small files as one object. docs/WIRE.md, 2.7.
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import os
 import secrets
 import stat
 import struct
 
-from . import wire
+from . import kept, wire
 from .control import pb
 
 MAGIC = b"SLUICEP1"
@@ -13,6 +14,8 @@ HEAD = struct.Struct(">8sQQ")
 FILE, PACK, LAST_PACK = range(3)  # of an offer
 REGULAR, DIRECTORY, SYMLINK, HARD_LINK = range(4)  # of an entry
 VANISHED, FORBIDDEN, CHANGED, UNREADABLE, SPECIAL, NAME, EXISTS, UNWRITABLE, DAMAGED, OTHER = range(1, 11)
+REFUSED = 14  # extended attributes, or an ACL
+TOP = b"."
 TOLD = 100
 
 
@@ -42,7 +45,7 @@ def pack(entries):
     return HEAD.pack(MAGIC, len(index), data_at) + index + b"".join(content for _, content in entries)
 
 
-def tree(folder):
+def tree(folder, keep=0):
     """A directory as (kind, names, bytes) of its objects: here one pack for all files, and the last one."""
     files, links, directories, first = [], [], [], {}
     folder, name = os.fsencode(os.path.abspath(folder)), os.fsencode(os.path.basename(os.path.abspath(folder)))
@@ -58,22 +61,25 @@ def tree(folder):
             elif not stat.S_ISREG(info.st_mode):
                 entry.failure = SPECIAL
                 files.append((entry, b""))
+                continue
             elif first.setdefault((info.st_dev, info.st_ino), entry.path) != entry.path:
                 entry.kind, entry.target = HARD_LINK, first[info.st_dev, info.st_ino]
                 links.append((entry, b""))
             else:
                 with open(path, "rb") as file:
                     files.append((entry, file.read()))
+            if keep and entry.kind != HARD_LINK:
+                entry.attributes.CopyFrom(kept.of(path, keep) or pb.Attributes())
         info = os.stat(place)
         inner = os.path.relpath(place, folder)
         path = name if inner == b"." else os.path.join(name, inner)
         directories.append((pb.PackEntry(path=path, kind=DIRECTORY, mode=info.st_mode & 0o777,
-                                         mtime_ns=info.st_mtime_ns), b""))  # fmt: skip
+                                         mtime_ns=info.st_mtime_ns, attributes=kept.of(place, keep)), b""))  # fmt: skip
     last = links + directories
     return ([(PACK, len(files), pack(files))] if files else []) + [(LAST_PACK, len(last), pack(last))]
 
 
-def read(content):
+def read(content, keep=0):
     """The entries and their bytes, or Wrong."""
     if len(content) < HEAD.size:
         raise Wrong("a pack that is none")
@@ -83,8 +89,11 @@ def read(content):
     index = pb.PackIndex.FromString(content[HEAD.size : HEAD.size + index_bytes])
     found = []
     for entry in index.entries:
-        if not good_path(entry.path) or entry.kind > HARD_LINK or (entry.kind != REGULAR and entry.size):
+        is_top = entry.path == TOP and entry.kind == DIRECTORY and keep & kept.TOP
+        if (not good_path(entry.path) and not is_top) or entry.kind > HARD_LINK or (entry.kind != REGULAR and entry.size):
             raise Wrong("a pack with an entry that none can have")
+        if kept.wrong(entry.attributes, keep, entry.kind in (SYMLINK, HARD_LINK), entry.kind == DIRECTORY):
+            raise Wrong("a pack with attributes that none can have")
         if entry.kind == HARD_LINK and not good_path(entry.target):
             raise Wrong("a pack with a link that leads outside")
         if at + entry.size > len(content):
@@ -122,12 +131,13 @@ def safe_parent(folder, path):
     return place
 
 
-def give(folder, entry, content, overwrite):
+def give(folder, entry, content, overwrite, keep=0):
     place = os.path.join(safe_parent(folder, entry.path), entry.path.rsplit(b"/", 1)[-1])
     if entry.kind == DIRECTORY:
         if os.path.islink(place) or (os.path.lexists(place) and not os.path.isdir(place)):
             raise FileExistsError(place)
         os.makedirs(place, 0o700, exist_ok=True)
+        kept.give(place, entry.attributes, keep)
         os.chmod(place, entry.mode & 0o777)
         os.utime(place, ns=(entry.mtime_ns, entry.mtime_ns))
         return
@@ -136,33 +146,36 @@ def give(folder, entry, content, overwrite):
     temporary = os.path.join(os.path.dirname(place), b"." + secrets.token_hex(8).encode())
     if entry.kind == SYMLINK:
         os.symlink(entry.target, temporary)
+        kept.give(temporary, entry.attributes, keep)
     elif entry.kind == HARD_LINK:
         os.link(os.path.join(folder, entry.target), temporary, follow_symlinks=False)
     else:
         with open(temporary, "xb") as file:
             file.write(content)
+            file.flush()
+            kept.give(temporary, entry.attributes, keep)
             os.fchmod(file.fileno(), entry.mode & 0o777)
     if entry.kind != HARD_LINK:
         os.utime(temporary, ns=(entry.mtime_ns, entry.mtime_ns), follow_symlinks=False)
     os.rename(temporary, place)
 
 
-def unpack(content, folder, overwrite=False):
+def unpack(content, folder, overwrite=False, keep=0):
     """Gives each file its name; syncs. What cannot be given is told."""
     done, folder = Unpacked(), os.fsencode(folder)
-    for entry, its in read(content):
+    for entry, its in read(content, keep):
         failure = entry.failure
         if not failure and entry.kind == REGULAR and its and wire.CRC64.of(its) != entry.digest:
             failure = DAMAGED
         if not failure:
             try:
-                give(folder, entry, its, overwrite)
+                give(folder, entry, its, overwrite, keep)
             except FileExistsError:
                 failure = EXISTS
-            except PermissionError:
+            except PermissionError:  # its owner, or what it is in
                 failure = FORBIDDEN
-            except OSError:
-                failure = UNWRITABLE
+            except OSError as error:
+                failure = REFUSED if error.errno == errno.EOPNOTSUPP else UNWRITABLE
         if failure:
             done.note(entry.path, failure)
     os.sync()

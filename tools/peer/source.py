@@ -5,7 +5,7 @@ import os
 import time
 import types
 
-from . import packs, wire
+from . import kept, packs, wire
 from .control import INCOMPATIBLE
 from .session import MAX_RANGES, Lane, Session, fold
 
@@ -79,10 +79,11 @@ class SendingLane(Lane):
 class Source(Session):
     role = 1
 
-    def __init__(self, node, session_id, initiator, paths=(), destination="", is_directory=False, overwrite=False):
+    def __init__(self, node, session_id, initiator, paths=(), destination="", is_directory=False, overwrite=False,
+                 keep=0):  # fmt: skip
         super().__init__(node, session_id, initiator)
-        self.files = self.opened(paths)
-        self._offer = {"destination": destination, "overwrite": overwrite,
+        self.files = self.opened(paths, keep)
+        self._offer = {"destination": destination, "overwrite": overwrite, "keep": keep,
                        "destination_is_directory": is_directory or len(self.files) > 1}  # fmt: skip
         self._partitions = collections.deque()
         self._may_send = False
@@ -91,13 +92,13 @@ class Source(Session):
         self.failed = {}  # number of a file -> names that the destination calls failed, and why
 
     @staticmethod
-    def opened(paths):
+    def opened(paths, keep=0):
         """A directory is a pack of its files, and the last pack."""
         whole = [path for path in paths if not os.path.isdir(path)]
         found = [Outgoing(path) for path in whole]
         for path in paths:
             if path not in whole:
-                found += [Outgoing(path, *each) for each in packs.tree(path)]
+                found += [Outgoing(path, *each) for each in packs.tree(path, keep)]
         return found
 
     def forget(self):
@@ -112,16 +113,19 @@ class Source(Session):
         if not self.initiator:
             _, request = self.stream.expect("transfer_request")
             self.check_selection(request)
+            self._offer["keep"] = kept.agree(self.stream, request.keep)
             if not self.files:
-                self.files = self.opened(self.node.named(self.stream, request.source_paths))
+                self.files = self.opened(self.node.named(self.stream, request.source_paths), request.keep)
         offers = [{"object": number, "path": b"" if file.kind else os.fsencode(os.path.basename(file.path)),
                    "size": file.size, "mode": file.stat.st_mode & 0o777, "mtime_ns": file.stat.st_mtime_ns,
-                   "kind": file.kind, "members": file.members, "holes": file.holes(self.terms.extent_bytes)}
+                   "kind": file.kind, "members": file.members, "holes": file.holes(self.terms.extent_bytes),
+                   "attributes": None if file.kind else kept.of(file.path, self._offer["keep"])}
                   for number, file in enumerate(self.files)]  # fmt: skip
         for at in range(0, len(offers), 64):
             more = at + 64 < len(offers)
             self.stream.send("transfer_offer", files=offers[at : at + 64], more=more, **self._offer)
         _, ready = self.stream.expect("transfer_ready", timeout_s=None)
+        kept.agree(self.stream, ready.keep, self._offer["keep"])
         if len(ready.flow_ids) != self.terms.lanes or len(ready.credit_extents) != self.terms.lanes \
                 or 0 in ready.flow_ids:  # fmt: skip
             self.stream.fail(INCOMPATIBLE, "not one flow for each lane")

@@ -46,6 +46,7 @@ struct Export {
   bool write = false;
   bool manage = false;                           // names beneath it may be made, moved and removed
   bool owners = false;                           // who writes to it may choose owners and groups
+  bool acls = false;                             // and POSIX ACLs
   std::optional<std::vector<ExportPeer>> peers;  // nothing: every trusted peer
   std::vector<Quota> quotas;                     // [[export.quota]]
 

@@ -37,6 +37,13 @@ const Key kExportKeys[] = {
          "May peers that send files to it (`w`) say whose these are (`--owner`, `--group`)? Files may then "
          "belong to any user, `root` as well."},
     {.section = "export",
+     .name = "acls",
+     .type = ValueType::kChoice,
+     .choices = "no yes",
+     .meaning = "May peers that send files to it (`w`) say who else may use these, by POSIX ACLs (`--acls`)? "
+                "That of "
+                "a directory counts for all that is made in it later, by whomever."},
+    {.section = "export",
      .name = "peers",
      .type = ValueType::kPeers,
      .allowed = "names of peers, each as `NAME` or `NAME:MODE`",

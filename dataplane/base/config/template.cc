@@ -99,7 +99,7 @@ std::string exports_text(const std::vector<Export>& exports) {
 
 std::string export_default(const Key& key) {
   if (key.section == "export")
-    return key.name == "peers" ? "every trusted peer" : key.name == "owners" ? "`\"no\"`" : "`\"r\"`";
+    return key.name == "peers" ? "every trusted peer" : key.choices == "no yes" ? "`\"no\"`" : "`\"r\"`";
   return key.name == "peer" ? "every peer" : "no limit";
 }
 

@@ -33,6 +33,8 @@ class Options:
     owner: bool = False  # kept of each name, as rsync's -o, -g and --numeric-ids
     group: bool = False
     numeric_ids: bool = False
+    xattrs: bool = False  # as rsync's -X, of user.*, and -A
+    acls: bool = False
     ip: str = ""  # "4", "6"
     chunk_bytes: int = 0
     chunk_auto: bool = False
