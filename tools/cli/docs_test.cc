@@ -74,6 +74,7 @@ TEST(OperatingDocument, NamesEveryOptionOfEveryCommand) {
                                              {"node", "distrust"},
                                              {"node", "show"},
                                              {"node", "reference"},
+                                             {"node", "topology"},
                                              {"node", "log-level"},
                                              {"completion"}}) {
     std::ostringstream out, err;

@@ -342,12 +342,13 @@ void add_distrust(CLI::App& node, Context& context) {
 
 void add_node_commands(CLI::App& app, Context& context) {
   CLI::App* node = app.add_subcommand(
-      "node", "The node itself: init, trust, distrust, show, log-level, reference");
+      "node", "The node itself: init, trust, distrust, show, topology, log-level, reference");
   node->require_subcommand(1);
   add_init(*node, context);
   add_trust(*node, context);
   add_distrust(*node, context);
   add_node_log_level(*node, context);
+  add_node_topology(*node, context);
   auto flags = std::make_shared<ShowFlags>();
   CLI::App* command = node->add_subcommand("show", "Show configuration, identity, peers and live status");
   command->add_flag("--certificate", flags->certificate, "Print the certificate, for a peer's operator");
