@@ -22,8 +22,10 @@ class SessionLogs {
   void begin(const std::string& id, board::LogLevel level) {
     logs_[id] = std::make_shared<control::SessionLog>(level);
   }
-  // Made, if there is none: of a session that a peer began, or a former control.
+  // Made, if there is none: of a session that a peer began, or a former control. One that had ended may be
+  // begun anew by its peer.
   std::shared_ptr<control::SessionLog> of(const std::string& id) {
+    std::erase(ended_, id);
     std::shared_ptr<control::SessionLog>& log = logs_[id];
     if (log == nullptr) log = std::make_shared<control::SessionLog>(board::LogLevel::kEvents);
     return log;
