@@ -41,6 +41,7 @@
 #include "dataplane/base/daemon/service.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/local_socket.h"
+#include "dataplane/base/log.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
@@ -171,7 +172,7 @@ class Shutdown {
 Status serve(const daemon::Options& options) {
   auto node = config::load(options.node);
   if (!node) return node.error();
-  daemon::start_log("sluice-control", options.log_level_or(node->log_level));
+  daemon::start_log("sluice-control", log::kOfControl, options.log_level_or(node->log_level));
   auto service = daemon::Service::from_environment();
   // gRPC reports as errors what start_server explains better.
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });

@@ -19,6 +19,7 @@
 #include "dataplane/base/daemon/service.h"
 #include "dataplane/base/generated.h"
 #include "dataplane/base/local_socket.h"
+#include "dataplane/base/log.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 #include "dataplane/dpdk/port.h"
@@ -166,6 +167,10 @@ int serve(const config::Node& node, daemon::Service& service) {
   auto server = lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, *keys, epochs,
                                            port.sends_any_memory());
   if (!server) return fail(server.error());
+  server->when_log_level([](std::optional<uint32_t> level) {
+    if (level) log::set_level(log::kDataplane, *level);
+    return log::level(log::kDataplane);
+  });
   if (auto s = base::share_socket(node.dataplane_socket(), node.dataplane_group, "[dataplane] group"); !s)
     return fail(s.error());
 
@@ -224,7 +229,8 @@ int main(int argc, char** argv) {
   if (!*options) return 0;
   auto node = sluice::config::load((*options)->node);
   if (!node) return sluice::fail(node.error());
-  sluice::daemon::start_log("sluice-dataplane", (*options)->log_level_or(node->log_level));
+  sluice::daemon::start_log("sluice-dataplane", std::array{sluice::log::kDataplane},
+                            (*options)->log_level_or(node->log_level));
   auto service = sluice::daemon::Service::from_environment();
   return sluice::serve(*node, service);
 }

@@ -106,6 +106,34 @@ class FakeSessions final : public SessionManager {
     found->second.set_error("cancelled by the operator");
     co_return found->second;
   }
+  Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const override {
+    if (!sessions.contains(request.id())) return unknown(request.id());
+    last_log = request;
+    LogPart part{.reply = {}, .next = {from.number + 1, true}, .ended = from.number >= log_parts.size()};
+    if (!part.ended) part.reply = log_parts[from.number];
+    part.reply.set_session(request.id());
+    part.reply.set_level("events");
+    part.more = from.number + 1 < log_parts.size() && !log_waits;
+    return part;
+  }
+  Result<std::string> set_log_level(const std::string& id, const std::string& level) override {
+    if (!sessions.contains(id)) return unknown(id);
+    log_level = level;
+    return id;
+  }
+  asio::awaitable<Result<api::ComponentLevels>> component_levels() override { co_return levels; }
+  asio::awaitable<Result<api::ComponentLevels>> set_component_level(api::ComponentLevel level) override {
+    for (api::ComponentLevel& each : *levels.mutable_levels()) {
+      if (level.component().empty() || each.component() == level.component()) each.set_level(level.level());
+    }
+    co_return levels;
+  }
+  asio::awaitable<Result<api::PeerAnswer>> about(std::string peer) override {
+    if (refusal) co_return *refusal;
+    if (!abouts.contains(peer))
+      co_return Error{ErrorCode::kConfiguration, "node " + peer + " is not trusted"};
+    co_return abouts[peer];
+  }
   void when_ended(std::function<void()> to_tell) override { news = std::move(to_tell); }
   asio::awaitable<Result<api::NodeReply>> node() override { co_return node_reply; }
   Result<api::CountersReply> counters() const override { return counters_reply; }
@@ -127,6 +155,12 @@ class FakeSessions final : public SessionManager {
   api::CountersReply counters_reply;
   std::vector<api::VerifyProgress> verdicts;
   api::PreviewReply preview_reply;
+  std::vector<api::LogReply> log_parts;
+  bool log_waits = false;  // for each further part
+  std::string log_level;
+  std::map<std::string, api::PeerAnswer> abouts;
+  api::ComponentLevels levels;
+  mutable std::optional<api::LogRequest> last_log;
   std::optional<Error> refusal;  // what send and get answer instead of a session
   api::Session prototype;        // state, bytes and error of new sessions
   std::optional<api::SendRequest> last_send;

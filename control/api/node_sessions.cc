@@ -182,6 +182,23 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   co_return reply;
 }
 
+asio::awaitable<Result<api::PeerAnswer>> NodeSessions::about(std::string peer) {
+  const Result<node::PeerAbout> about = co_await manager_.about(std::move(peer));
+  if (!about) co_return about.error();
+  api::PeerAnswer answer;
+  answer.set_software(about->state.software);
+  answer.set_clock_offset_ns(about->clock.offset_ns);
+  answer.set_clock_error_ns(about->clock.error_ns);
+  answer.set_round_trip_ns(about->clock.round_trip_ns);
+  for (const names::Space& space : about->state.spaces) {
+    api::PeerSpace* const one = answer.add_spaces();
+    one->set_name(space.name);
+    one->set_size_bytes(space.size_bytes);
+    one->set_free_bytes(space.free_bytes);
+  }
+  co_return answer;
+}
+
 Result<api::CountersReply> NodeSessions::counters() const {
   const Result<std::vector<node::CounterValue>> values = manager_.counters();
   if (!values) return values.error();

@@ -32,6 +32,12 @@ class NodeSessions final : public SessionManager {
   asio::awaitable<Result<api::Session>> limit(std::string id, uint64_t rate_bps) override;
   asio::awaitable<Result<api::Session>> prioritize(std::string id, int32_t priority) override;
   asio::awaitable<Result<Verification>> verification(std::string id) override;
+  // log_parts.cc
+  Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const override;
+  Result<std::string> set_log_level(const std::string& id, const std::string& level) override;
+  asio::awaitable<Result<api::ComponentLevels>> component_levels() override;
+  asio::awaitable<Result<api::ComponentLevels>> set_component_level(api::ComponentLevel level) override;
+  asio::awaitable<Result<api::PeerAnswer>> about(std::string peer) override;
   void when_ended(std::function<void()> news) override { manager_.when_ended(std::move(news)); }
   asio::awaitable<Result<api::NodeReply>> node() override;
   Result<api::CountersReply> counters() const override;

@@ -18,7 +18,9 @@
 #include <utility>
 
 #include "control/api/bridge.h"
+#include "control/api/logs_service.h"
 #include "control/api/names_service.h"
+#include "control/api/peers_service.h"
 #include "control/api/session_changes.h"
 #include "control/async/clock.h"
 #include "control/proto/api.grpc.pb.h"
@@ -286,7 +288,11 @@ class GrpcServer final : public Server {
  public:
   GrpcServer(asio::io_context& io, SessionManager& sessions, NamesManager& names,
              std::filesystem::path socket, milliseconds watch_interval)
-      : service_(io, sessions, watch_interval), names_(io, names), socket_(std::move(socket)) {}
+      : service_(io, sessions, watch_interval),
+        names_(io, names),
+        logs_(io, sessions, watch_interval),
+        peers_(io, sessions),
+        socket_(std::move(socket)) {}
   ~GrpcServer() override { stop(); }
 
   Status start() {
@@ -300,6 +306,8 @@ class GrpcServer final : public Server {
     builder.AddListeningPort(unix_uri(socket_), grpc::InsecureServerCredentials(), &bound);
     builder.RegisterService(&service_);
     builder.RegisterService(&names_);
+    builder.RegisterService(&logs_);
+    builder.RegisterService(&peers_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || bound == 0) {
       server_.reset();
@@ -317,6 +325,7 @@ class GrpcServer final : public Server {
     if (server_ == nullptr) return;
     service_.stop();
     names_.stop();
+    logs_.stop();
     server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
     server_->Wait();
     server_.reset();
@@ -326,6 +335,8 @@ class GrpcServer final : public Server {
  private:
   Service service_;
   NamesService names_;
+  LogsService logs_;
+  PeersService peers_;
   std::filesystem::path socket_;
   std::unique_ptr<grpc::Server> server_;
 };

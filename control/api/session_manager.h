@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "control/proto/api.pb.h"
+#include "control/proto/log.pb.h"
+#include "control/proto/peers.pb.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::control {
@@ -23,6 +25,18 @@ using Verification = std::function<void(const VerifyReport&)>;
 using PreviewReport = std::function<bool(const api::PreviewReply&)>;
 // Blocks; for a thread of the caller's own.
 using Preview = std::function<Status(const PreviewReport&)>;
+
+// How far a reader of a session's log has come.
+struct LogPlace {
+  uint64_t number = 0;
+  bool begun = false;  // what it misses from here on, it is told
+};
+struct LogPart {
+  api::LogReply reply;
+  LogPlace next;
+  bool more = false;   // there is, already
+  bool ended = false;  // the session has: nothing more comes
+};
 
 class SessionManager {
  public:
@@ -41,6 +55,13 @@ class SessionManager {
   virtual asio::awaitable<Result<api::Session>> limit(std::string id, uint64_t rate_bps) = 0;
   virtual asio::awaitable<Result<api::Session>> prioritize(std::string id, int32_t priority) = 0;
   virtual asio::awaitable<Result<Verification>> verification(std::string id) = 0;
+  virtual Result<LogPart> log(const api::LogRequest& request, const LogPlace& from) const = 0;
+  virtual Result<std::string> set_log_level(const std::string& id,
+                                            const std::string& level) = 0;  // -> whole id
+  virtual asio::awaitable<Result<api::ComponentLevels>> component_levels() = 0;
+  // The component empty: of all.
+  virtual asio::awaitable<Result<api::ComponentLevels>> set_component_level(api::ComponentLevel level) = 0;
+  virtual asio::awaitable<Result<api::PeerAnswer>> about(std::string peer) = 0;
   virtual void when_ended(std::function<void()> news) = 0;
   virtual asio::awaitable<Result<api::NodeReply>> node() = 0;
   // kDaemonNotRunning: there is no dataplane that counts.

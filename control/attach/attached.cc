@@ -32,6 +32,16 @@ asio::awaitable<Status> AttachedBoard::hand_over_keys(board::AttachRequest& requ
                                                     std::strerror(reply->status))};
 }
 
+asio::awaitable<Result<uint32_t>> AttachedBoard::log_level(std::optional<uint32_t> level) {
+  const board::AttachRequest request{.kind = board::AttachKind::kLogLevel,
+                                     .level = level.value_or(board::kLogLevelAsked)};
+  const Result<BoardLink::Reply> reply = co_await link_->request(request, -1);
+  if (!reply) co_return reply.error();
+  if (reply->status == 0 && reply->value < board::kLogLevels) co_return static_cast<uint32_t>(reply->value);
+  co_return Error{ErrorCode::kInternal, fmt::format("the dataplane did not take the level of its log: {}",
+                                                    std::strerror(reply->status))};
+}
+
 // ---- objects -----------------------------------------------------------------------------------
 
 asio::awaitable<Status> AttachedBoard::open_object(board::AttachRequest request, int fd, bool may_exist) {

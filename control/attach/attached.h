@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "control/attach/link.h"
 #include "control/board/board_flows.h"
@@ -29,6 +30,9 @@ class AttachedBoard : public std::enable_shared_from_this<AttachedBoard> {
   // Before open_flow of BoardFlows, with next_tag. The worker refuses a flow whose keys did not come.
   // The caller keeps `request` until then; its secret is wiped.
   asio::awaitable<Status> hand_over_keys(board::AttachRequest& request);
+
+  // Sets the level of the dataplane's log; nothing: only asks. The level then.
+  asio::awaitable<Result<uint32_t>> log_level(std::optional<uint32_t> level);
 
   // ---- objects ----
   asio::awaitable<Status> open_object(board::AttachRequest request, int fd, bool may_exist);

@@ -84,6 +84,7 @@ class FakeDataplane {
   }
 
   int status = 0;  // of the answers to come
+  uint64_t value = 0;
   bool with_fd = true;
   std::function<UniqueFd(const AttachRequest&)> fetched;  // what is open; nothing: it is not
   std::optional<AttachKind> end_at;                       // ends instead of answering
@@ -91,7 +92,7 @@ class FakeDataplane {
 
  private:
   void answer(AttachKind kind, int its_status, int fd) {
-    board::AttachReply reply{.kind = kind, .status = its_status};
+    board::AttachReply reply{.kind = kind, .status = its_status, .board_bytes = value};
     iovec part{&reply, sizeof reply};
     alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
     msghdr message{};
@@ -223,6 +224,18 @@ TEST_F(AttachedTest, ADataplaneThatEndsInsteadOfAnsweringIsLost) {
   EXPECT_EQ(open_object(0, true).error().code, ErrorCode::kDaemonNotRunning);
   EXPECT_EQ(run(board_->fetch_object(SessionSlotId(3), ObjectId(1))).error().code,
             ErrorCode::kDaemonNotRunning);
+}
+
+TEST_F(AttachedTest, ALevelOfTheLogThatThereIsNotIsNotBelieved) {
+  const auto ask = [this] { return run(board_->log_level(std::nullopt)); };
+  dataplane_.value = 3;
+  ASSERT_TRUE(ask());
+  EXPECT_EQ(*ask(), 3U);
+  EXPECT_EQ(dataplane_.requests[0].level, board::kLogLevelAsked);
+  dataplane_.value = board::kLogLevels;
+  EXPECT_FALSE(ask());
+  ASSERT_FALSE(run(board_->log_level(1)));
+  EXPECT_EQ(dataplane_.requests.back().level, 1U);
 }
 
 TEST_F(AttachedTest, FetchesADescriptorOrNothing) {

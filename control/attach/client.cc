@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/attach/client.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
+
+#include "dataplane/base/log.h"
 
 namespace sluice::control {
 namespace {
@@ -83,7 +83,7 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
       break;
     }
     if (!link) {
-      if (!told) spdlog::warn("{}; trying again until it does", link.error().message);
+      if (!told) log::of(log::kBoard)->warn("{}; trying again until it does", link.error().message);
       told = true;
       co_await wake_.wait_for(kRetryInterval);
       continue;
@@ -93,13 +93,14 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
     last_port_ = board->port();
     last_crc_variant_ = board->link().board().crc_variant();
     if (last_generation_ != 0 && last_generation_ != board->generation())
-      spdlog::info("the dataplane was restarted");
+      log::of(log::kBoard)->info("the dataplane was restarted");
     last_generation_ = board->generation();
     take_claims(*board);
     co_await close_leftovers(board);
     if (!board->lost()) {
       attached_ = board;
-      spdlog::info("attached to the dataplane: {}, {} worker(s)", last_port_.device, last_port_.workers);
+      log::of(log::kBoard)
+          ->info("attached to the dataplane: {}, {} worker(s)", last_port_.device, last_port_.workers);
       const std::vector<BoardUser*> users = users_;
       for (BoardUser* user : users) user->on_attached(*board);
       co_await poll();
@@ -109,7 +110,7 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
 }
 
 void BoardClient::lost() {
-  if (attached_ && !stopped_) spdlog::warn("the dataplane ended; its sessions wait for it");
+  if (attached_ && !stopped_) log::of(log::kBoard)->warn("the dataplane ended; its sessions wait for it");
   if (attached_) attached_->link().close();
   attached_.reset();
   ticking_.clear();
@@ -132,7 +133,7 @@ void BoardClient::take_claims(AttachedBoard& board) {
 asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard> board) {
   const bool had_control = board->board().control_alive_ns.load(std::memory_order_acquire) != 0;
   const uint32_t left = board->flows().close_leftovers();
-  if (left != 0) spdlog::info("closing {} flow(s) that a former sluice-control left", left);
+  if (left != 0) log::of(log::kBoard)->info("closing {} flow(s) that a former sluice-control left", left);
   const uint64_t deadline_ns = monotonic_ns() + kLeftoverTimeoutNs;
   while (board->flows().leftovers() != 0 && !stopped_ && !board->lost() && monotonic_ns() < deadline_ns) {
     board->flows().push_commands();
@@ -140,7 +141,7 @@ asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard
     co_await wake_.wait_for(kBusyTick);
   }
   if (const uint32_t stuck = board->flows().leftovers(); stuck != 0)
-    spdlog::warn("{} flow(s) of a former sluice-control did not close", stuck);
+    log::of(log::kBoard)->warn("{} flow(s) of a former sluice-control did not close", stuck);
   board->flows().forget_leftovers();
   if (had_control) co_await board->close_leftover_sessions();
 }
@@ -191,7 +192,8 @@ asio::awaitable<void> BoardClient::close_session(std::shared_ptr<AttachedBoard> 
 asio::awaitable<void> BoardClient::close_session_later(std::shared_ptr<BoardClient> /*self*/,
                                                        std::shared_ptr<AttachedBoard> board,
                                                        SessionSlotId session) {
-  spdlog::warn("session slot {} is still in use at the dataplane; closing it later", session.value());
+  log::of(log::kBoard)
+      ->warn("session slot {} is still in use at the dataplane; closing it later", session.value());
   while (!stopped_ && !board->lost()) {
     co_await wake_.wait_for(kCloseInterval);
     if (stopped_ || board->lost()) co_return;

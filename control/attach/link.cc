@@ -146,7 +146,8 @@ asio::awaitable<Result<BoardLink::Reply>> BoardLink::request(const board::Attach
   if (!answer || answer->reply.kind != request.kind) close();
   changed_.notify();
   if (!answer || answer->reply.kind != request.kind) co_return gone;
-  co_return Reply{.status = answer->reply.status, .fd = std::move(answer->fd)};
+  co_return Reply{
+      .status = answer->reply.status, .fd = std::move(answer->fd), .value = answer->reply.board_bytes};
 }
 
 void BoardLink::close() {

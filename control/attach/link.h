@@ -28,8 +28,9 @@ class BoardLink : public std::enable_shared_from_this<BoardLink> {
                                                                     std::filesystem::path socket);
 
   struct Reply {
-    int status = 0;  // 0 or errno
-    UniqueFd fd;     // of kHello and kFetchObject
+    int status = 0;      // 0 or errno
+    UniqueFd fd;         // of kHello and kFetchObject
+    uint64_t value = 0;  // of kLogLevel
   };
 
   BoardMap& board() { return *board_; }

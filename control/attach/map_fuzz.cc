@@ -1,5 +1,6 @@
 // A hostile dataplane's board, as control reads it: port data of any content are refused, or everything that
-// is shared out by them stays within them; figures of any content are summed and judged.
+// is shared out by them stays within them; figures of any content are summed and judged, notes of any content
+// taken.
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <set>
@@ -7,6 +8,7 @@
 #include "control/attach/map.h"
 #include "control/board/figures.h"
 #include "control/board/flow_table.h"
+#include "control/board/session_log.h"
 #include "dataplane/base/input_for_fuzz.h"
 
 namespace {
@@ -68,6 +70,28 @@ void share_out(const board::PortInfo& port, fuzz::Input& input) {
   }
 }
 
+// A ring of notes of any content, and any head and tail.
+void read_log(fuzz::Input& input) {
+  static const auto flow = std::make_unique<board::FlowSlot>();
+  auto* const words = reinterpret_cast<std::atomic<uint64_t>*>(&flow->log);
+  constexpr size_t kIndices = 128 / 8;  // head and tail
+  for (uint32_t n = input.below(16); n > 0; --n) {
+    const size_t at = input.flag() ? input.below(kIndices) : input.take<uint16_t>() % (sizeof flow->log / 8);
+    words[at] = input.edge();
+  }
+  flow->state.log_dropped = input.edge();
+  SessionLog log(board::LogLevel::kPackets);
+  const LogTime now{.monotonic_ns = input.edge(), .unix_ns = input.take<int64_t>() / 2};
+  log.look({{3, flow.get()}}, now);
+  fuzz::require(log.end() - log.begin() <= board::kLogSlots + 1, "no more than the ring holds");
+  for (uint64_t number = log.begin(); number < log.end(); ++number) {
+    const LogRecord& record = log.at(number);
+    fuzz::require(record.unix_ns <= now.unix_ns, "nothing was noted after now");
+    fuzz::require(record.dropped != 0 || log_kind_name(record.event.kind) != "unknown",
+                  "a kind that is known");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -93,6 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < sizeof state / 8; ++i) words[i] = input.edge();
   now.add(state);
   (void)sender_wait(before, now, input.edge(), input.edge());
+  read_log(input);
   RateMeter meter;
   while (!input.empty()) {
     meter.sample(input.edge(), input.edge());

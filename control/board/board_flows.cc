@@ -98,7 +98,9 @@ void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, Boa
   flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);
   flow_slot.control.settled_below.store(0, std::memory_order_release);
   flow_slot.control.credit_extents.store(config.credit_extents, std::memory_order_release);
+  flow_slot.control.log_level.store(static_cast<uint64_t>(config.log_level), std::memory_order_release);
   flow_slot.gaps.reset();
+  flow_slot.log.reset();
   flows_[slot.value()] = {.user = user, .open = true};
   command({.kind = board::CommandKind::kOpenFlow, .flow = slot.value(), .tag = flow_slot.config.tag});
 }

@@ -147,6 +147,9 @@ class Exports {
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
 
+  // Of the file systems beneath exports that may be written, where they tell.
+  std::vector<names::Space> spaces() const;
+
   // ---- names, for peers and operators (listing.cc, manage.cc) ----
   // kSourceUnreadable, kOutsideExports. The pulse outlives the Listing, and this object as well.
   Result<std::unique_ptr<Listing>> list(const names::List& asked, Pulse& pulse,

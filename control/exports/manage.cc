@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -236,6 +237,20 @@ Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, As
     return status.error();
   if (const Status status = sync_directory(at.get(), location->absolute); !status) return status.error();
   return remover.take_done();
+}
+
+std::vector<names::Space> Exports::spaces() const {
+  std::vector<names::Space> spaces;
+  for (const Root& root : roots_) {
+    struct statvfs info {};
+    if (!root.open || !root.config.write || spaces.size() == names::kSpacesMax ||
+        ::fstatvfs(root.fd->get(), &info) != 0)
+      continue;
+    spaces.push_back({.name = root.config.name,
+                      .size_bytes = uint64_t{info.f_blocks} * info.f_frsize,
+                      .free_bytes = uint64_t{info.f_bavail} * info.f_frsize});
+  }
+  return spaces;
 }
 
 }  // namespace sluice::exports

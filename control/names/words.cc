@@ -65,6 +65,7 @@ Status admit_one(Request& request) {
   }
   if (const auto* list = std::get_if<List>(&request)) return check_asked(list->path);
   if (const auto* made = std::get_if<MakeDirectory>(&request)) return check_asked(made->path);
+  if (std::holds_alternative<AboutNode>(request)) return {};
   return check_asked(std::get<Remove>(request).path);
 }
 
@@ -77,7 +78,19 @@ Status admit_one(Page& page) {
 
 Status admit_one(More&) { return {}; }
 
+Status admit_node(NodeState& node) {
+  if (node.spaces.size() > kSpacesMax)
+    return incompatible(fmt::format("the peer told of {} exports in one message: at most {} are allowed",
+                                    node.spaces.size(), kSpacesMax));
+  node.software = base::printable(node.software, kSoftwareBytesMax);
+  for (Space& space : node.spaces) space.name = base::printable(space.name, kNameBytesMax);
+  return {};
+}
+
 Status admit_one(Done& done) {
+  if (done.node) {
+    if (const Status status = admit_node(*done.node); !status) return status;
+  }
   if (done.problems.size() <= kProblemsMax) return admit_entries(done.problems);
   return incompatible(fmt::format("the peer sent {} problems in one message: at most {} are allowed",
                                   done.problems.size(), kProblemsMax));
@@ -100,6 +113,7 @@ std::string shown(const Request& request) {
   if (const auto* made = std::get_if<MakeDirectory>(&request)) return "mkdir of " + quoted(made->path);
   if (const auto* move = std::get_if<Move>(&request))
     return "mv of " + quoted(move->from) + " to " + quoted(move->to);
+  if (std::holds_alternative<AboutNode>(request)) return "a question about the node";
   return "rm of " + quoted(std::get<Remove>(request).path);
 }
 

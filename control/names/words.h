@@ -25,6 +25,8 @@ inline constexpr size_t kTextBytesMax = 1000;
 inline constexpr size_t kEntriesPerPage = 1024;
 inline constexpr size_t kPageBytes = 48U << 10;  // a page with as much takes no further entry
 inline constexpr size_t kProblemsMax = 100;
+inline constexpr size_t kSpacesMax = 64;
+inline constexpr size_t kSoftwareBytesMax = 100;
 inline constexpr uint64_t kPagesAhead = 8;              // that an asker lets be under way
 inline constexpr uint64_t kEntriesMax = 1'000'000'000;  // a list with more never ends
 
@@ -82,7 +84,10 @@ struct Remove {
   bool recursive = false;
 };
 
-using Request = std::variant<List, MakeDirectory, Move, Remove>;
+// The node itself.
+struct AboutNode {};
+
+using Request = std::variant<List, MakeDirectory, Move, Remove, AboutNode>;
 
 struct Page {
   std::vector<Entry> entries;
@@ -92,10 +97,24 @@ struct More {
   uint64_t pages = 0;
 };
 
+struct Space {
+  std::string name;  // of the export
+  uint64_t size_bytes = 0;
+  uint64_t free_bytes = 0;
+};
+
+struct NodeState {
+  std::string software;
+  int64_t asked_unix_ns = 0;  // by its clock: when it read the question, and when it answered
+  int64_t answered_unix_ns = 0;
+  std::vector<Space> spaces;  // beneath what the asker may write
+};
+
 struct Done {
   uint64_t entries = 0;
   uint64_t failed = 0;
   std::vector<Entry> problems;
+  std::optional<NodeState> node;  // of AboutNode
 };
 
 using Word = std::variant<Request, Page, More, Done>;

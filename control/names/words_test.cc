@@ -152,5 +152,20 @@ TEST(ListCheck, CreditGrowsWithWhatIsUsed) {
   EXPECT_EQ(list.granted(), 10U);
 }
 
+TEST(NamesWords, WhatANodeSaysOfItselfIsBoundedAndPrintable) {
+  Word word = Done{
+      .node = NodeState{.software = "sluice\n1" + std::string(200, 'x'), .spaces = {{.name = "da\x1bta"}}}};
+  ASSERT_TRUE(admit(&word));
+  const NodeState& node = *std::get<Done>(word).node;
+  EXPECT_LE(node.software.size(), kSoftwareBytesMax);
+  EXPECT_EQ(node.software.find('\n'), std::string::npos);
+  EXPECT_EQ(node.spaces[0].name, "da?ta");
+  Word many = Done{.node = NodeState{.spaces = std::vector<Space>(kSpacesMax + 1)}};
+  EXPECT_FALSE(admit(&many));
+  Word asked = Request(AboutNode{});
+  EXPECT_TRUE(admit(&asked));
+  EXPECT_EQ(shown(AboutNode{}), "a question about the node");
+}
+
 }  // namespace
 }  // namespace sluice::names

@@ -56,6 +56,20 @@ std::vector<transfer::View> Manager::overviews() const {
   return views;
 }
 
+Result<std::vector<CounterValue>> Manager::counters() const {
+  const auto board = services_->board->attached();
+  if (!board) return no_dataplane();
+  std::vector<CounterValue> values;
+  const board::CounterInfo* table = board::counter_table();
+  for (uint32_t i = 0; i < board::kCounters; ++i) {
+    values.push_back({.name = table[i].name,
+                      .unit = table[i].unit,
+                      .help = table[i].help,
+                      .value = board->counter(static_cast<board::Counter>(i))});
+  }
+  return values;
+}
+
 metrics::NodeFigures Manager::figures() const {
   const control::TurnMeter::Scope turn(*services_->turns, "metrics");
   const uint64_t now_ns = control::monotonic_ns();

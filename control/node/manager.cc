@@ -2,7 +2,6 @@
 #include "control/node/manager.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <random>
 
 #include "control/audit/lines.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::node {
 namespace {
@@ -160,7 +160,10 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
                             .destination = std::move(wishes.destination),
                             .source_bytes = sources.rest ? 0 : bytes_of(sources)};
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
-  const Task task = begin_now(role, std::move(wishes.peer), std::move(request), std::move(sources));
+  const board::LogLevel log_level =
+      control::log_level_of(wishes.log_level).value_or(board::LogLevel::kEvents);
+  const Task task =
+      begin_now(role, std::move(wishes.peer), std::move(request), std::move(sources), log_level);
   // Whoever was told its id finds it after the death of anything.
   const Status written = co_await task->journal_settled();
   if (!written) co_return written.error();
@@ -191,11 +194,13 @@ asio::awaitable<Result<std::shared_ptr<NamesAsker>>> Manager::ask(std::string pe
 }
 
 Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer::Request request,
-                                 runtime::OpenSources sources) {
+                                 runtime::OpenSources sources, board::LogLevel log_level) {
   const std::string id = new_session_id();
+  services_->logs.begin(id, log_level);
   const bool sends = role == transfer::Role::kSource;
-  spdlog::info("session {}: {} {} file(s) {} {}, asked for by an operator", id.substr(0, 8),
-               sends ? "send" : "get", request.source_paths.size(), sends ? "to" : "from", peer);
+  log::of(log::kSession)
+      ->info("session {}: {} {} file(s) {} {}, asked for by an operator", id.substr(0, 8),
+             sends ? "send" : "get", request.source_paths.size(), sends ? "to" : "from", peer);
   note(audit::session_begun(id, role, true, peer, control::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   if (services_->places.queue().waiting() != 0) sources = {};
@@ -381,20 +386,6 @@ asio::awaitable<Result<NodeInfo>> Manager::info() {
                 .longest_turn = services->turns->longest_name()};
   if (peers) info.peers = std::move(*peers);
   co_return info;
-}
-
-Result<std::vector<CounterValue>> Manager::counters() const {
-  const auto board = services_->board->attached();
-  if (!board) return no_dataplane();
-  std::vector<CounterValue> values;
-  const board::CounterInfo* table = board::counter_table();
-  for (uint32_t i = 0; i < board::kCounters; ++i) {
-    values.push_back({.name = table[i].name,
-                      .unit = table[i].unit,
-                      .help = table[i].help,
-                      .value = board->counter(static_cast<board::Counter>(i))});
-  }
-  return values;
 }
 
 }  // namespace sluice::node

@@ -39,6 +39,25 @@ struct NodeInfo {
   std::string longest_turn;      // what it did
 };
 
+// A session's network log as it is now; on the loop, within one turn.
+struct LogView {
+  std::string id;
+  int64_t started_unix_ns = 0;
+  bool ended = false;
+  const control::SessionLog* log = nullptr;
+};
+
+// Of the log of a part of the daemons (dataplane/base/log.h).
+struct ComponentLevel {
+  std::string component;
+  std::string level;  // empty: the dataplane is not there to say
+};
+
+struct PeerAbout {
+  names::NodeState state;
+  ClockOffset clock;
+};
+
 struct CounterValue {
   std::string name;
   std::string unit;
@@ -81,10 +100,17 @@ class Manager {
   asio::awaitable<Result<transfer::View>> go_on(std::string id);
   asio::awaitable<Result<transfer::View>> limit(std::string id, uint64_t limit_bps);  // 0: as agreed upon
   asio::awaitable<Result<transfer::View>> prioritize(std::string id, int32_t priority);
+  // log.cc: the network log
+  Result<LogView> log(const std::string& id) const;
+  Result<std::string> set_log_level(const std::string& id, const std::string& name);  // -> the whole id
+  // And of the daemons' own log: how much each component tells. A restart goes back to the configuration.
+  asio::awaitable<std::vector<ComponentLevel>> component_levels();
+  asio::awaitable<Status> set_component_level(std::string component, std::string level);  // "": of all
   // What `sluice verify` reads back; verify() is for a thread of the caller's own.
   asio::awaitable<Result<std::vector<VerifyFile>>> verification(std::string id);
   // A question about names, to a peer.
   asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request);
+  asio::awaitable<Result<PeerAbout>> about(std::string peer);  // about.cc
   const exports::Exports& exports() const { return services_->exports; }
   const audit::AuditLog& audit() const { return services_->audit; }
   // `news` is called whenever a transfer has ended; one listener.
@@ -102,7 +128,7 @@ class Manager {
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   Task begin_now(transfer::Role role, std::string peer, transfer::Request request,
-                 runtime::OpenSources sources);
+                 runtime::OpenSources sources, board::LogLevel log_level);
   Status check_deadline(transfer::Role role, const std::string& peer, const transfer::Request& request) const;
   int64_t next_start_ns();
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);

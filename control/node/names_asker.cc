@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 
+#include "control/async/clock.h"
 #include "control/runtime/leg_stream.h"
 #include "control/transfer/negotiation.h"
 
@@ -26,6 +28,20 @@ std::string no_session() {
 Error over() { return {ErrorCode::kCancelled, "nobody waits for the answer any more"}; }
 
 }  // namespace
+
+ClockOffset clock_offset(const names::NodeState& peer, int64_t asked_unix_ns, uint64_t waited_ns) {
+  // Differences modulo 2^64: what a peer says may be any number.
+  const auto since = [](int64_t from, int64_t to) {
+    return static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(from));
+  };
+  const int64_t held = since(peer.asked_unix_ns, peer.answered_unix_ns);
+  const uint64_t held_ns = held < 0 ? 0 : std::min(static_cast<uint64_t>(held), waited_ns);
+  const uint64_t round_trip_ns = waited_ns - held_ns;
+  const int64_t there = since(asked_unix_ns, peer.asked_unix_ns);
+  return {.offset_ns = since(static_cast<int64_t>(round_trip_ns / 2), there),
+          .error_ns = round_trip_ns / 2,
+          .round_trip_ns = round_trip_ns};
+}
 
 NamesAsker::NamesAsker(std::shared_ptr<NamesCall> call, const names::Request& request)
     : call_(std::move(call)) {
@@ -75,6 +91,8 @@ asio::awaitable<Status> NamesAsker::greet(const names::Request& request) {
          fmt::format(
              "{} is too old ({}): it answers no questions about names; bring both nodes to one version",
              call_->peer(), answer->software)});
+  asked_unix_ns_ = control::unix_ns();
+  asked_ns_ = control::monotonic_ns();
   call_->say(names::Word(request));
   co_return Status();
 }
@@ -91,7 +109,7 @@ Result<NamesAnswer> NamesAsker::take_page(names::Page page) {
   if (const Status status = list_->take(page); !status)
     return cut_off({status.error().code, call_->peer() + ": " + status.error().message});
   if (list_->used()) call_->say(names::Word(names::More{.pages = list_->granted()}));
-  return NamesAnswer{.page = std::move(page), .done = {}};
+  return NamesAnswer{.page = std::move(page), .done = {}, .clock = {}};
 }
 
 Result<NamesAnswer> NamesAsker::take(NamesCall::Said said) {
@@ -101,7 +119,10 @@ Result<NamesAnswer> NamesAsker::take(NamesCall::Said said) {
       const Status status = list_ ? list_->end(*done) : Status();
       if (!status) return cut_off({status.error().code, call_->peer() + ": " + status.error().message});
       call_->end(over());
-      return NamesAnswer{.page = {}, .done = std::move(*done)};
+      NamesAnswer answer{.page = {}, .done = std::move(*done), .clock = {}};
+      if (answer.done->node)
+        answer.clock = clock_offset(*answer.done->node, asked_unix_ns_, control::monotonic_ns() - asked_ns_);
+      return answer;
     }
   } else if (const auto* failure = std::get_if<transfer::Failure>(&std::get<transfer::Message>(said))) {
     const Error error = transfer::error_of(call_->peer(), *failure);

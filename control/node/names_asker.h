@@ -17,9 +17,20 @@
 
 namespace sluice::node {
 
+// Of a peer's clock: so much it is before ours, give or take. As NTP has it: the way there and the way back
+// of one question took the same, or differ by twice `error_ns` at most.
+struct ClockOffset {
+  int64_t offset_ns = 0;
+  uint64_t error_ns = 0;
+  uint64_t round_trip_ns = 0;  // without the time that the peer took
+};
+// Of what a peer says anything may come.
+ClockOffset clock_offset(const names::NodeState& peer, int64_t asked_unix_ns, uint64_t waited_ns);
+
 struct NamesAnswer {  // neither: nothing has come for a while; ask again
   std::optional<names::Page> page;
-  std::optional<names::Done> done;  // the last
+  std::optional<names::Done> done;   // the last
+  std::optional<ClockOffset> clock;  // of AboutNode
 };
 
 class NamesAsker {
@@ -44,6 +55,8 @@ class NamesAsker {
   Error cut_off(Error error);
 
   const std::shared_ptr<NamesCall> call_;
+  int64_t asked_unix_ns_ = 0;
+  uint64_t asked_ns_ = 0;                 // monotonic
   std::optional<names::ListCheck> list_;  // of a list
 };
 

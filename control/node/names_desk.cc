@@ -2,7 +2,6 @@
 #include "control/node/names_desk.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -10,6 +9,7 @@
 #include "control/async/clock.h"
 #include "control/audit/lines.h"
 #include "control/transfer/negotiation.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::node {
 namespace {
@@ -54,7 +54,7 @@ asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connect
     calls_.erase(call);
   }
   if (!status) {
-    spdlog::info("{}: {}: {}", call->peer(), asked, status.error().message);
+    log::of(log::kPeer)->info("{}: {}: {}", call->peer(), asked, status.error().message);
     call->say(transfer::failure_of(status.error()));
   }
   call->end(answered());
@@ -75,13 +75,15 @@ asio::awaitable<Status> NamesDesk::answer(CallPtr call, std::string* asked) {
   if (!said->has_value())
     co_return Error{ErrorCode::kStalled, fmt::format("no question came within {} s",
                                                      std::chrono::seconds(kRequestTimeout).count())};
+  const int64_t asked_unix_ns = control::unix_ns();
   auto* word = std::get_if<names::Word>(&**said);
   auto* request = word == nullptr ? nullptr : std::get_if<names::Request>(word);
   if (request == nullptr)
     co_return Error{ErrorCode::kIncompatible, "a question about names was due: the peer said something else"};
   *asked = names::shown(*request);
-  spdlog::debug("{}: {}", call->peer(), *asked);
+  log::of(log::kPeer)->debug("{}: {}", call->peer(), *asked);
   if (auto* wanted = std::get_if<names::List>(request)) co_return co_await list(call, std::move(*wanted));
+  if (std::holds_alternative<names::AboutNode>(*request)) co_return co_await about(call, asked_unix_ns);
   co_return co_await change(call, std::move(*request));
 }
 
@@ -161,6 +163,21 @@ asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
   co_return Status();
 }
 
+asio::awaitable<Status> NamesDesk::about(CallPtr call, int64_t asked_unix_ns) {
+  const auto work = std::make_shared<Work>();
+  work->services = services_;
+  auto look = [work, peer = call->peer()]() -> Result<std::vector<names::Space>> {
+    return work->services->exports.for_peer(peer).spaces();
+  };
+  Result<std::vector<names::Space>> spaces = co_await perform(call, work, std::move(look));
+  if (!spaces) co_return spaces.error();
+  call->say(names::Word(names::Done{.node = names::NodeState{.software = "sluice " SLUICE_VERSION,
+                                                             .asked_unix_ns = asked_unix_ns,
+                                                             .answered_unix_ns = control::unix_ns(),
+                                                             .spaces = std::move(*spaces)}}));
+  co_return Status();
+}
+
 asio::awaitable<Status> NamesDesk::change(CallPtr call, names::Request asked) {
   const auto work = std::make_shared<Work>();
   work->services = services_;
@@ -178,7 +195,8 @@ asio::awaitable<Status> NamesDesk::change(CallPtr call, names::Request asked) {
   };
   co_await services_->pool.wait_for(std::move(note));
   if (!done) co_return done.error();
-  spdlog::info("{}: {}: {} done, {} failed", call->peer(), names::shown(asked), done->entries, done->failed);
+  log::of(log::kPeer)
+      ->info("{}: {}: {} done, {} failed", call->peer(), names::shown(asked), done->entries, done->failed);
   call->say(names::Word(*done));
   co_return Status();
 }

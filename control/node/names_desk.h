@@ -47,6 +47,7 @@ class NamesDesk : public std::enable_shared_from_this<NamesDesk> {
   asio::awaitable<Status> answer(CallPtr call, std::string* asked);
   asio::awaitable<Status> list(CallPtr call, names::List asked);
   asio::awaitable<Status> change(CallPtr call, names::Request asked);
+  asio::awaitable<Status> about(CallPtr call, int64_t asked_unix_ns);
   asio::awaitable<Status> await_credit(CallPtr call, uint64_t sent, uint64_t* granted);
   // Runs on a thread while the call lives and the work goes on.
   template <typename Job>

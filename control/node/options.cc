@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "control/board/flow_table.h"
+#include "control/board/session_log.h"
 
 namespace sluice::node {
 namespace {
@@ -85,6 +86,8 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
         fmt::format("min_rate = {} bit/s: above the limit of {}", result.min_rate_bps, result.rate_bps));
   if (const Status status = check_priority(wishes.priority); !status) return status.error();
   result.priority = wishes.priority;
+  if (!wishes.log_level.empty() && !control::log_level_of(wishes.log_level))
+    return usage(control::wrong_log_level(wishes.log_level));
   if (wishes.deadline_unix_ns < 0)
     return usage(fmt::format("deadline = {} ns: give a time after 1970", wishes.deadline_unix_ns));
   result.deadline_unix_ns = wishes.deadline_unix_ns;

@@ -1,7 +1,6 @@
 // Connections of other nodes: to which transfer they belong, or why they are sent away.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <asio/steady_timer.hpp>
@@ -9,6 +8,7 @@
 #include "control/audit/lines.h"
 #include "control/node/manager.h"
 #include "control/peer/codec.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::node {
 namespace {
@@ -55,7 +55,7 @@ asio::awaitable<void> Manager::serve(std::shared_ptr<bool> alive,
 
 asio::awaitable<void> Manager::refuse(std::shared_ptr<peer::Connection> connection, Error error,
                                       std::string reason) {
-  spdlog::warn("{} is refused: {}", connection->peer().name, reason);
+  log::of(log::kPeer)->warn("{} is refused: {}", connection->peer().name, reason);
   std::vector<transfer::Message> words{transfer::failure_of(error)};
   return say(services_->io, std::move(connection), std::move(words));
 }
@@ -120,8 +120,9 @@ asio::awaitable<void> Manager::receive(std::shared_ptr<bool> alive,
     case transfer::Reception::kNothing:
       co_return co_await say(services->io, std::move(connection), transfer::nothing_answer(hello));
     case transfer::Reception::kUnknown:
-      spdlog::warn("{} asks for session {}, which is not known here: it ends there", peer,
-                   hello.session_id.substr(0, 8));
+      log::of(log::kPeer)
+          ->warn("{} asks for session {}, which is not known here: it ends there", peer,
+                 hello.session_id.substr(0, 8));
       co_return co_await say(services->io, std::move(connection), transfer::unknown_answer(hello));
     case transfer::Reception::kKnows:
       if (const Task task = active(hello.session_id)) task->post(transfer::PeerInquires{});
@@ -138,8 +139,8 @@ void Manager::take_call(const std::shared_ptr<peer::Connection>& connection, con
     const std::string& peer = connection->peer().name;
     // One that ended before it had begun is begun anew under its id, and takes the place of its former self.
     std::erase_if(ended_, [&hello](const transfer::View& view) { return view.id == hello.session_id; });
-    spdlog::info("{} ({}) opens session {}", peer, connection->remote_address(),
-                 hello.session_id.substr(0, 8));
+    log::of(log::kPeer)
+        ->info("{} ({}) opens session {}", peer, connection->remote_address(), hello.session_id.substr(0, 8));
     note(audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, control::unix_ns()));
     task = add(std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
                                                     control::unix_ns(), control::monotonic_ns()),

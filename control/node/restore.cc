@@ -2,9 +2,9 @@
 // verify` can compare.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "control/node/manager.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::node {
 namespace {
@@ -41,8 +41,9 @@ Status Manager::restore() {
     if (has_ended) remember(transfer::view_of(**saved));
     if (is_over(record)) continue;
     if (!has_ended) {
-      spdlog::info("session {} with {} is in the journal: going on", record.id.substr(0, 8),
-                   record.legs.front().peer);
+      log::of(log::kSession)
+          ->info("session {} with {} is in the journal: going on", record.id.substr(0, 8),
+                 record.legs.front().peer);
     }
     add(std::make_unique<transfer::Transfer>(services_->settings, **saved, std::nullopt,
                                              control::monotonic_ns(), control::unix_ns()),

@@ -5,7 +5,6 @@
 // be taken.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
@@ -18,6 +17,7 @@
 #include "control/peer/stream.h"
 #include "control/peer/stream_connection.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/log.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::peer {
@@ -34,7 +34,8 @@ class LogBudget {
   bool allow() {
     const auto now = std::chrono::steady_clock::now();
     if (now - since_ >= 10s) {
-      if (dropped_ > 0) spdlog::warn("{} further refused control connections were not logged", dropped_);
+      if (dropped_ > 0)
+        log::of(log::kPeer)->warn("{} further refused control connections were not logged", dropped_);
       since_ = now;
       used_ = 0;
       dropped_ = 0;
@@ -61,7 +62,7 @@ struct State {
   void let_go(std::optional<Callers::Id> id) {
     if (!id) return;
     if (const auto stream = streams[*id].lock()) {
-      if (log.allow()) spdlog::warn("too many connections: let {} go", stream->name());
+      if (log.allow()) log::of(log::kPeer)->warn("too many connections: let {} go", stream->name());
       stream->abort();
     }
     streams.erase(*id);
@@ -108,13 +109,14 @@ std::string address_group(const tcp::socket& socket) {
 void log_refusal(State& state, const Stream& stream, bool expired, const asio::error_code& failure) {
   if (!state.log.allow()) return;
   if (stream.check.refused) {
-    spdlog::warn("refused a stranger at {} with the key {}; to trust it: sluice node trust NAME CERT.pem",
-                 stream.remote(), stream.check.fingerprint);
+    log::of(log::kPeer)
+        ->warn("refused a stranger at {} with the key {}; to trust it: sluice node trust NAME CERT.pem",
+               stream.remote(), stream.check.fingerprint);
   } else if (refused_by_peer(failure)) {
-    spdlog::warn("{} does not trust this node", stream.remote());
+    log::of(log::kPeer)->warn("{} does not trust this node", stream.remote());
   } else {
-    spdlog::warn("no handshake with {}: {}", stream.remote(),
-                 expired ? "it took too long" : failure.message());
+    log::of(log::kPeer)
+        ->warn("no handshake with {}: {}", stream.remote(), expired ? "it took too long" : failure.message());
   }
 }
 
@@ -134,7 +136,7 @@ asio::awaitable<std::optional<identity::Peer>> judge(std::shared_ptr<State> stat
   std::optional<identity::Peer> peer;
   const Result<std::vector<identity::Peer>> trusted = co_await state->trusted();
   if (!trusted && state->log.allow())
-    spdlog::warn("cannot judge {}: {}", stream->remote(), trusted.error().message);
+    log::of(log::kPeer)->warn("cannot judge {}: {}", stream->remote(), trusted.error().message);
   stream->check.cannot_judge = !trusted;
   stream->check.accept = [&](const std::string& fingerprint) {
     peer = find(*trusted, fingerprint);
@@ -194,7 +196,8 @@ asio::awaitable<void> accept_loop(std::shared_ptr<State> state) {
       continue;
     }
     // Descriptors or memory are short, or the caller is gone again: neither is a reason to stop.
-    if (state->log.allow()) spdlog::warn("cannot accept a control connection: {}", failure.message());
+    if (state->log.allow())
+      log::of(log::kPeer)->warn("cannot accept a control connection: {}", failure.message());
     const bool shortage = identity::is_shortage(failure.value());
     if (shortage && state->spare) {
       state->spare.reset();

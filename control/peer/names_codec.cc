@@ -49,6 +49,8 @@ void put(const names::Remove& remove, NamesRequest* to) {
   to->mutable_remove()->set_recursive(remove.recursive);
 }
 
+void put(const names::AboutNode&, NamesRequest* to) { (void)to->mutable_about(); }
+
 void put(const names::Request& request, PeerMessage* wire) {
   std::visit([wire](const auto& one) { put(one, wire->mutable_names_request()); }, request);
 }
@@ -60,11 +62,24 @@ void put(const names::Page& page, PeerMessage* wire) {
 
 void put(const names::More& more, PeerMessage* wire) { wire->mutable_names_more()->set_pages(more.pages); }
 
+void put(const names::NodeState& node, NodeState* to) {
+  to->set_software(node.software);
+  to->set_asked_unix_ns(node.asked_unix_ns);
+  to->set_answered_unix_ns(node.answered_unix_ns);
+  for (const names::Space& space : node.spaces) {
+    ExportSpace* const one = to->add_spaces();
+    one->set_name(space.name);
+    one->set_size_bytes(space.size_bytes);
+    one->set_free_bytes(space.free_bytes);
+  }
+}
+
 void put(const names::Done& done, PeerMessage* wire) {
   NamesDone* to = wire->mutable_names_done();
   to->set_entries(done.entries);
   to->set_failed(done.failed);
   for (const names::Entry& entry : done.problems) put(entry, to->add_problems());
+  if (done.node) put(*done.node, to->mutable_node());
 }
 
 // ---- from the wire -------------------------------------------------------------------------------
@@ -98,6 +113,17 @@ std::vector<names::Entry> take(const EntryField& field) {
   return entries;
 }
 
+names::NodeState take(const NodeState& node) {
+  names::NodeState state{.software = node.software(),
+                         .asked_unix_ns = node.asked_unix_ns(),
+                         .answered_unix_ns = node.answered_unix_ns(),
+                         .spaces = {}};
+  for (const ExportSpace& space : node.spaces())
+    state.spaces.push_back(
+        {.name = space.name(), .size_bytes = space.size_bytes(), .free_bytes = space.free_bytes()});
+  return state;
+}
+
 std::optional<names::Word> take(const NamesRequest& request) {
   switch (request.ask_case()) {
     case NamesRequest::kList:
@@ -117,6 +143,8 @@ std::optional<names::Word> take(const NamesRequest& request) {
     case NamesRequest::kRemove:
       return names::Request(
           names::Remove{.path = request.remove().path(), .recursive = request.remove().recursive()});
+    case NamesRequest::kAbout:
+      return names::Request(names::AboutNode{});
     case NamesRequest::ASK_NOT_SET:
       return std::nullopt;
   }
@@ -142,7 +170,9 @@ std::optional<names::Word> word_from_wire(const PeerMessage& wire) {
     case PeerMessage::kNamesDone:
       return names::Done{.entries = wire.names_done().entries(),
                          .failed = wire.names_done().failed(),
-                         .problems = take(wire.names_done().problems())};
+                         .problems = take(wire.names_done().problems()),
+                         .node = wire.names_done().has_node() ? std::optional(take(wire.names_done().node()))
+                                                              : std::nullopt};
     default:
       return std::nullopt;
   }

@@ -28,19 +28,25 @@ names::Entry sample() {
 
 std::vector<names::Word> samples() {
   using names::Request;
-  return {Request(names::List{.path = "data/\xff*",
-                              .itself = true,
-                              .recursive = true,
-                              .glob = true,
-                              .unfinished = true,
-                              .pages = 8}),
-          Request(names::List{}),
-          Request(names::MakeDirectory{.path = "data/x", .parents = true}),
-          Request(names::Move{.from = "data/x", .to = "data/y", .replace = true}),
-          Request(names::Remove{.path = "data/x", .recursive = true}),
-          names::Page{.entries = {sample(), {}}},
-          names::More{.pages = 1ULL << 50},
-          names::Done{.entries = 3, .failed = 1ULL << 40, .problems = {sample()}}};
+  return {
+      Request(names::List{.path = "data/\xff*",
+                          .itself = true,
+                          .recursive = true,
+                          .glob = true,
+                          .unfinished = true,
+                          .pages = 8}),
+      Request(names::List{}),
+      Request(names::MakeDirectory{.path = "data/x", .parents = true}),
+      Request(names::Move{.from = "data/x", .to = "data/y", .replace = true}),
+      Request(names::Remove{.path = "data/x", .recursive = true}),
+      Request(names::AboutNode{}),
+      names::Done{.node = names::NodeState{.software = "sluice 1",
+                                           .asked_unix_ns = 1,
+                                           .answered_unix_ns = -2,
+                                           .spaces = {{.name = "data", .size_bytes = 3, .free_bytes = 2}}}},
+      names::Page{.entries = {sample(), {}}},
+      names::More{.pages = 1ULL << 50},
+      names::Done{.entries = 3, .failed = 1ULL << 40, .problems = {sample()}}};
 }
 
 TEST(NamesCodec, EveryWordComesBackAsItWas) {

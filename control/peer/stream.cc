@@ -2,7 +2,6 @@
 #include "control/peer/stream.h"
 
 #include <netinet/tcp.h>
-#include <spdlog/spdlog.h>
 
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
@@ -12,6 +11,7 @@
 #include <asio/write.hpp>
 
 #include "control/peer/connection.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::peer {
 namespace {
@@ -189,7 +189,7 @@ asio::awaitable<void> Stream::flush() {
 
 Error Stream::fail(const std::string& reason) {
   Error error = unreachable(reason);
-  spdlog::warn("{}", error.message);
+  log::of(log::kPeer)->warn("{}", error.message);
   close();
   return error;
 }

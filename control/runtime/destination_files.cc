@@ -1,7 +1,6 @@
 // The files of a destination: created, found again after a restart, synced, finished, named.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <iterator>
@@ -10,6 +9,7 @@
 #include "control/exports/read_back.h"
 #include "control/runtime/transfer_files.h"
 #include "control/transfer/failures.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::runtime {
 namespace {
@@ -37,7 +37,9 @@ Result<exports::DestinationFile> create_file(const exports::Exports& exports, co
 }
 
 // All files, or, in part, those that can be. Those made before an error are removed by their destructors.
-Result<Created> create_files(const exports::Exports& exports, const transfer::CreateFiles& wanted) {
+// `session`: for the log.
+Result<Created> create_files(const exports::Exports& exports, const transfer::CreateFiles& wanted,
+                             const std::string& session) {
   Created created{.open = {}, .files = wanted.files};
   std::string path;  // of the directory, where they are or may be several
   const bool packed = std::any_of(created.files.begin(), created.files.end(),
@@ -61,7 +63,7 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
       file.shown = exports::printable(path + "/" + file.name);
       file.note_failed({}, transfer::failure_at_destination(one.error().code));
       file.state = catalog::FileState::kFailed;
-      spdlog::warn("{}; all else goes on", one.error().message);
+      log::of(log::kSession)->warn("{}: {}; all else goes on", session, one.error().message);
       continue;
     }
     file.shown = one->final_path();
@@ -136,7 +138,8 @@ void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
 void TransferFiles::perform(const transfer::CreateFiles& effect) {
   if (const Status status = admit({effect.destination}, effect.files); !status)
     return post(transfer::FilesCreated{status.error()});
-  services_->pool.run([exports = exports_, effect] { return create_files(*exports, effect); },
+  services_->pool.run([exports = exports_, effect,
+                       session = transfer_.log_name()] { return create_files(*exports, effect, session); },
                       [self = shared_from_this()](Result<Created> created) {
                         if (!created) return self->post(transfer::FilesCreated{created.error()});
                         // Behind those that there are: a list may grow.

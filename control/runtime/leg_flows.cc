@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/leg_flows.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <random>
+
+#include "dataplane/base/log.h"
 
 namespace sluice::runtime {
 namespace {
@@ -31,7 +31,8 @@ LegFlows::LegFlows(std::shared_ptr<Services> services, std::weak_ptr<EventQueue>
       leg_(leg),
       session_id_(std::move(session_id)),
       stream_(stream),
-      files_(std::move(files)) {}
+      files_(std::move(files)),
+      log_(services_->logs.of(session_id_)) {}
 
 LegFlows::~LegFlows() {
   *self_ = nullptr;
@@ -50,6 +51,7 @@ void LegFlows::post(transfer::Event event) const { post_to(queue_, std::move(eve
 // ---- the board's words -------------------------------------------------------------------------
 
 void LegFlows::on_attached(control::AttachedBoard& board) {
+  adopt_log_level(board);
   const control::FlowTable& table = board.flows().table();
   post(transfer::BoardAttached{.dataplane = {.port = board.port(),
                                              .generation = board.generation(),
@@ -57,8 +59,18 @@ void LegFlows::on_attached(control::AttachedBoard& board) {
                                              .rx_lanes_max = table.lanes_max(board::Direction::kRx)}});
 }
 
+// Of flows that are gone on with, what an operator wanted of the former control stands on the board.
+void LegFlows::adopt_log_level(control::AttachedBoard& board) {
+  if (noting_.empty() || !flows_.contains(*noting_.begin())) return;
+  const board::FlowSlot& flow = board.flows().flow(flows_.slot(*noting_.begin()));
+  const uint64_t level = flow.control.log_level.load(std::memory_order_relaxed);
+  log_->set_level(
+      static_cast<board::LogLevel>(std::min(level, static_cast<uint64_t>(board::LogLevel::kPackets))));
+}
+
 void LegFlows::on_board_lost() {
   flows_.clear();
+  noting_.clear();
   opening_.clear();
   close_when_open_.clear();
   const Error gone{ErrorCode::kDaemonNotRunning, "sluice-dataplane of this node ended: start it"};
@@ -69,17 +81,33 @@ void LegFlows::on_board_lost() {
 
 void LegFlows::on_event(const board::Event& event, const board::FlowState& flow) {
   const std::optional<LaneId> lane = flows_.lane_of(FlowSlotId(event.flow));
+  if (lane && event.kind == board::EventKind::kFlowOpened && event.value == 0) noting_.insert(*lane);
+  if (lane && event.kind == board::EventKind::kFlowClosed) {
+    if (flows() != nullptr) look_at_log(*flows());
+    noting_.erase(*lane);
+  }
   if (lane) post(transfer::FlowEvent{.leg = leg_, .lane = *lane, .event = event, .state = &flow});
 }
 
 void LegFlows::on_tick(uint64_t) {
   control::BoardFlows* const board = flows();
   if (board == nullptr || flows_.size() == 0) return;
+  look_at_log(*board);
   std::vector<const board::FlowSlot*> lanes;
   for (uint32_t lane = 0; lane < flows_.size(); ++lane)
     lanes.push_back(&board->flow(flows_.slot(LaneId(lane))));
   const std::vector<const board::WorkerSlot*> workers = board->workers(flows_.grants());
   post(transfer::Tick{.leg = leg_, .lanes = lanes, .command_backlog = board->backlog(), .workers = workers});
+}
+
+// What the workers have noted since.
+void LegFlows::look_at_log(control::BoardFlows& board) {
+  std::vector<control::SessionLog::Lane> lanes;
+  for (const LaneId lane : noting_) {
+    if (flows_.contains(lane))
+      lanes.push_back({.number = lane.value(), .flow = &board.flow(flows_.slot(lane))});
+  }
+  log_->look(lanes, {.monotonic_ns = control::monotonic_ns(), .unix_ns = control::unix_ns()});
 }
 
 // ---- slots and buffers -------------------------------------------------------------------------
@@ -111,6 +139,7 @@ void LegFlows::on_claimed(bool adopted) {
     for (const transfer::FlowRecord& flow : claim_->record.flows)
       granted.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
     flows_.granted(granted);
+    for (LaneId lane; lane < LaneId(static_cast<uint32_t>(flows_.size())); ++lane) noting_.insert(lane);
   }
   claim_.reset();
   post(transfer::FlowsClaimed{
@@ -166,6 +195,7 @@ void LegFlows::perform(const transfer::ReleaseFlows& effect) {
   const std::optional<SessionSlotId> session = flows_.session();
   const std::vector<FlowSlotId> slots = flows_.shrink(0);
   flows_.clear();
+  noting_.clear();
   if (flows() == nullptr) return post(transfer::FlowsReleased{effect.leg});
   flows()->give_up(this);
   for (const FlowSlotId slot : slots) flows()->release_flow(slot);
@@ -189,6 +219,7 @@ void LegFlows::perform(const transfer::OpenFlow& effect) {
   board::FlowConfig config = effect.config;
   config.session = flows_.session()->value();
   config.status_interval_ns = kStatusIntervalNs;
+  config.log_level = log_->level();
   const FlowSlotId slot = flows_.slot(effect.lane);
   // Without a secret, as when the stream has just ended, the worker refuses the flow, and says so.
   const auto secret = stream_.flow_secret(session_id_, config.flow_id, effect.lane);
@@ -214,7 +245,10 @@ asio::awaitable<void> LegFlows::open_with_keys(std::shared_ptr<LegFlows*> self,
   Status handed = co_await board->hand_over_keys(*keys);
   LegFlows* const its = *self;
   if (its == nullptr || board->lost() || its->opening_.erase(lane) == 0) co_return;
-  if (!handed) spdlog::warn("{}", handed.error().message);  // the worker then refuses the flow
+  if (!handed)
+    log::of(log::kSession)
+        ->warn("session {}: {}", its->session_id_.substr(0, 8),
+               handed.error().message);  // the worker then refuses the flow
   const FlowSlotId slot(keys->flow);
   board->flows().open_flow(slot, config, its);
   its->services_->board->expect_answers();

@@ -60,6 +60,8 @@ class LegFlows final : public control::BoardUser {
   control::BoardFlows* flows() const;  // nothing while there is no dataplane
   void post(transfer::Event event) const;
   void granted(const control::FlowsGranted& granted);
+  void adopt_log_level(control::AttachedBoard& board);
+  void look_at_log(control::BoardFlows& board);
   // Coroutines outlive this object: they take what they need with them, or find nothing in `self`.
   static asio::awaitable<void> open_with_keys(std::shared_ptr<LegFlows*> self,
                                               std::shared_ptr<control::AttachedBoard> board, LaneId lane,
@@ -87,6 +89,8 @@ class LegFlows final : public control::BoardUser {
   const LegStream& stream_;
   const std::shared_ptr<TransferFiles> files_;
   control::FlowSet flows_;
+  const std::shared_ptr<control::SessionLog> log_;
+  std::set<LaneId> noting_;  // whose workers have opened them for us: other slots hold notes of others
   std::optional<transfer::ClaimFlows> claim_;
   bool asked_flows_ = false;
   bool asked_buffers_ = false;

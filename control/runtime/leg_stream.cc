@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/leg_stream.h"
 
-#include <spdlog/spdlog.h>
-
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <asio/steady_timer.hpp>
 
 #include "control/peer/codec.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::runtime {
 namespace {
@@ -94,7 +93,7 @@ bool LegStream::handle(const LinePtr& line, Result<peer::PeerMessage> received) 
   }
   std::optional<transfer::Message> message = peer::from_wire(*received);
   if (!message) {
-    spdlog::debug("{} said something that this version does not know", peer_name_);
+    log::of(log::kSession)->debug("{} said something that this version does not know", peer_name_);
     return true;
   }
   if (line->use == Use::kStream) {
@@ -162,7 +161,7 @@ void LegStream::perform(const transfer::Send& effect) {
   const Status sent = stream_->connection->send(peer::to_wire(effect.message));
   // The reader hears of it.
   if (!sent && sent.error().code == ErrorCode::kResources) {
-    spdlog::warn("{}", sent.error().message);
+    log::of(log::kSession)->warn("{}", sent.error().message);
     stream_->connection->close();
   }
 }

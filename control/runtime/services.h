@@ -16,6 +16,7 @@
 #include "control/peer/frame_memory.h"
 #include "control/runtime/places.h"
 #include "control/runtime/quotas.h"
+#include "control/runtime/session_logs.h"
 #include "control/transfer/terms.h"
 #include "dataplane/base/config/config.h"
 
@@ -48,6 +49,7 @@ struct Services {
   const std::shared_ptr<control::TurnMeter> turns = std::make_shared<control::TurnMeter>();
   const std::shared_ptr<control::BoardClient> board;
   Quotas quotas{node.name};
+  SessionLogs logs;
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
   control::Pool lists_pool{io, kListThreads};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/transfer_task.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <chrono>
+
+#include "dataplane/base/log.h"
 
 namespace sluice::runtime {
 
@@ -82,6 +82,7 @@ void TransferTask::run() {
   arm();
   if (over_ || transfer_->ended() != told_ended_) {
     told_ended_ = transfer_->ended();
+    if (told_ended_) services_->logs.ended(transfer_->id());
     changed_(*this);
   }
 }
@@ -201,7 +202,8 @@ std::vector<control::FlowGrant> TransferTask::lanes() const {
 void TransferTask::perform(const transfer::Log& effect) const {
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
                                                    spdlog::level::warn, spdlog::level::err};
-  spdlog::log(kLevels[static_cast<size_t>(effect.level)], "{}: {}", transfer_->log_name(), effect.text);
+  log::of(log::kSession)
+      ->log(kLevels[static_cast<size_t>(effect.level)], "{}: {}", transfer_->log_name(), effect.text);
 }
 
 }  // namespace sluice::runtime

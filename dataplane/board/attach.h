@@ -21,9 +21,12 @@ enum class AttachKind : uint32_t {
   kCloseSession = 4,  // closes every object of the session slot
   kFetchObject = 5,   // -> reply carries the descriptor that kOpenObject passed, and its size
   kFlowKeys = 6,  // the secret of a flow, before kOpenFlow is given on the board: it does not open without
+  kLogLevel = 7,  // of the daemon's own log, from now on: `level`; the reply says which it is then
 };
 
 inline constexpr size_t kFlowSecretBytes = 32;
+inline constexpr uint32_t kLogLevels = 7;               // from 0, trace, to 6, off (dataplane/base/log.h)
+inline constexpr uint32_t kLogLevelAsked = 0xFFFFFFFF;  // as `level`: only say which it is
 
 enum ObjectFlags : uint32_t {
   kObjectWrite = 1U << 0,     // a destination; otherwise a source
@@ -39,7 +42,7 @@ struct AttachRequest {
   uint32_t flags = 0;  // ObjectFlags
   uint64_t size = 0;   // bytes
   uint32_t extent_bytes = 0;
-  uint32_t reserved = 0;
+  uint32_t level = 0;  // kLogLevel
   // kFlowKeys. The secret is nowhere else: not on the board, not in a journal. Both sides wipe it after use.
   uint32_t flow = 0;        // flow slot
   uint32_t tag = 0;         // that the flow's config will have
@@ -51,14 +54,14 @@ struct AttachRequest {
 struct AttachReply {
   AttachKind kind{};
   int32_t status = 0;        // 0 or errno
-  uint64_t board_bytes = 0;  // kHello; kFetchObject: size of the object
+  uint64_t board_bytes = 0;  // kHello; kFetchObject: size of the object; kLogLevel: the level
 };
 
 // A daemon of another build may be at the other end.
 static_assert(SLUICE_BYTES(AttachRequest, 80) && SLUICE_AT(AttachRequest, kind, 0) &&
               SLUICE_AT(AttachRequest, session, 4) && SLUICE_AT(AttachRequest, object, 8) &&
               SLUICE_AT(AttachRequest, flags, 12) && SLUICE_AT(AttachRequest, size, 16) &&
-              SLUICE_AT(AttachRequest, extent_bytes, 24) && SLUICE_AT(AttachRequest, reserved, 28) &&
+              SLUICE_AT(AttachRequest, extent_bytes, 24) && SLUICE_AT(AttachRequest, level, 28) &&
               SLUICE_AT(AttachRequest, flow, 32) && SLUICE_AT(AttachRequest, tag, 36) &&
               SLUICE_AT(AttachRequest, protection, 40) && SLUICE_AT(AttachRequest, reserved_too, 44) &&
               SLUICE_AT(AttachRequest, secret, 48));

@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 15;
+inline constexpr uint32_t kVersion = 16;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -29,6 +29,7 @@ inline constexpr uint32_t kWindowBits = 1U << 20;  // received tx_seq remembered
 inline constexpr uint32_t kCommandSlots = 1024;
 inline constexpr uint32_t kEventSlots = 16384;
 inline constexpr uint32_t kGapSlots = 4096;
+inline constexpr uint32_t kLogSlots = 2048;  // of one flow
 // Of one answer to kQueryMissing or kQueryUnwritten; whoever wants more asks again. So few that the answers
 // to all commands of one look leave room for the events of a disk.
 inline constexpr uint32_t kMissingRunsMax = 256;
@@ -38,6 +39,8 @@ enum class Direction : uint8_t { kTx = 1, kRx = 2 };
 // Whether datagrams come from the addresses that were agreed upon, both ways; or one end is behind a NAT or a
 // firewall, sends first, keeps the way open, and the other end learns its address from what comes.
 enum class Reach : uint8_t { kAgreed = 0, kPeerOpens = 1, kWeOpen = 2 };
+// What a worker notes of a flow, each level what those before it do.
+enum class LogLevel : uint8_t { kOff = 0, kEvents = 1, kPackets = 2 };
 
 // ---- flow slots ------------------------------------------------------------------------------
 
@@ -61,7 +64,8 @@ struct FlowConfig {
   uint8_t udp_checksum = 0;           // 1: compute (offloaded where the device can), 0: send zero
   uint8_t expected_loss_percent = 0;  // tx: what the path loses whatever is sent, as declared; 0 to 95
   Reach reach = Reach::kAgreed;
-  uint8_t reserved[3] = {};
+  LogLevel log_level = LogLevel::kOff;  // first value of FlowControl.log_level
+  uint8_t reserved[2] = {};
   // One more than that of the flow that had the slot before. A control that died may have left commands and
   // answers of flows that are gone.
   uint32_t tag = 0;
@@ -74,6 +78,7 @@ struct FlowControl {
   std::atomic<uint64_t> settled_below;  // rx: tx_seq below this were received or reported lost
   // rx: window granted beyond the completed extents; never less than FlowConfig.credit_extents.
   std::atomic<uint64_t> credit_extents;
+  std::atomic<uint64_t> log_level;  // LogLevel; anything above the highest is that
 };
 
 // Written by the worker that owns the flow; read by control and tools. Monotonic unless said.
@@ -122,12 +127,40 @@ struct FlowState {
   // tx: of padded probes, what the newest status that tells of them says; levels. Bytes of padding << 32, how
   // many of that size came; 0: no more sizes.
   std::atomic<uint64_t> padded_came[kPaddedSizesMax];
+  std::atomic<uint64_t> log_dropped;  // tx, rx: what was to be noted and found the ring of notes full
 };
 
 // A run of lost tx_seq, composed by control's loss detector, carried by the worker in statuses.
 struct Gap {
   uint64_t first = 0;
   uint64_t count = 0;
+};
+
+// The network log (MCDTP, section 4.2.1): what happened to a flow, as its worker saw it.
+enum class LogKind : uint32_t {
+  kOpened = 1,          // value: tx the rate, rx the credit
+  kClosed = 2,          // the flow ends; what is on its way to or from the disk may still come
+  kGap = 3,             // tx_seq, value: so many numbers from there on were lost
+  kReport = 4,          // a status; tx_seq: received_end, value: credit, length: how many gaps it names
+  kRetransmission = 5,  // tx, because of a gap: tx_seq, object, offset, length
+  kRepair = 6,          // tx, because of a NEED: the same
+  kNeed = 7,            // object, offset, length; tx: the peer asks for them, rx: they were found missing
+  kRate = 8,            // tx; value: bit/s from now on, where that is 1/64 more or less than before
+  kCompletion = 9,      // object, offset, length of an extent; tx: the peer has it, rx: it is written
+  kFailure = 10,        // the same, value: errno; tx: not read, rx: not written
+  kSent = 11,           // kPackets, tx: first transmission: tx_seq, object, offset, length
+  kReceived = 12,       // kPackets, rx: accepted: the same
+};
+inline constexpr LogKind kLogKindLast = LogKind::kReceived;
+
+struct LogEvent {
+  uint64_t time_ns = 0;  // CLOCK_MONOTONIC, of the worker's turn
+  uint64_t tx_seq = 0;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  uint64_t value = 0;
+  uint32_t object = 0;
+  LogKind kind{};
 };
 
 struct alignas(64) FlowSlot {
@@ -138,6 +171,8 @@ struct alignas(64) FlowSlot {
   // rx: bit tx_seq % kWindowBits is set when that tx_seq was received; words ahead of the
   // highest are cleared by the worker as it advances. Valid for the last kWindowBits/2 numbers.
   alignas(64) std::atomic<uint64_t> window[kWindowBits / 64];  // worker
+  // Full, it keeps what is in it: what is new is counted in log_dropped.
+  alignas(64) SpscRing<LogEvent, kLogSlots> log;  // worker -> control
 };
 
 // ---- commands and events ---------------------------------------------------------------------
@@ -258,11 +293,12 @@ static_assert(SLUICE_BYTES(FlowConfig, 104) && SLUICE_AT(FlowConfig, flow_id, 0)
               SLUICE_AT(FlowConfig, local_ip, 56) && SLUICE_AT(FlowConfig, peer_ip, 72) &&
               SLUICE_AT(FlowConfig, direction, 88) && SLUICE_AT(FlowConfig, crc_kind, 89) &&
               SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, expected_loss_percent, 91) &&
-              SLUICE_AT(FlowConfig, reach, 92) && SLUICE_AT(FlowConfig, reserved, 93) &&
-              SLUICE_AT(FlowConfig, tag, 96));
-static_assert(SLUICE_BYTES(FlowControl, 24) && SLUICE_AT(FlowControl, rate_bps, 0) &&
-              SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16));
-static_assert(SLUICE_BYTES(FlowState, 448) && SLUICE_AT(FlowState, chunks, 0) &&
+              SLUICE_AT(FlowConfig, reach, 92) && SLUICE_AT(FlowConfig, log_level, 93) &&
+              SLUICE_AT(FlowConfig, reserved, 94) && SLUICE_AT(FlowConfig, tag, 96));
+static_assert(SLUICE_BYTES(FlowControl, 32) && SLUICE_AT(FlowControl, rate_bps, 0) &&
+              SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16) &&
+              SLUICE_AT(FlowControl, log_level, 24));
+static_assert(SLUICE_BYTES(FlowState, 456) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, bytes, 8) && SLUICE_AT(FlowState, retransmitted_chunks, 16) &&
               SLUICE_AT(FlowState, repaired_chunks, 24) && SLUICE_AT(FlowState, duplicate_chunks, 32) &&
               SLUICE_AT(FlowState, late_chunks, 40) && SLUICE_AT(FlowState, crc_errors, 48) &&
@@ -282,11 +318,16 @@ static_assert(SLUICE_BYTES(FlowState, 448) && SLUICE_AT(FlowState, chunks, 0) &&
               SLUICE_AT(FlowState, peer_no_room, 264) && SLUICE_AT(FlowState, peer_crc_errors, 272) &&
               SLUICE_AT(FlowState, peer_advice_bps, 280) && SLUICE_AT(FlowState, unreachable_since_ns, 288) &&
               SLUICE_AT(FlowState, next_hop, 296) && SLUICE_AT(FlowState, padded_probes, 312) &&
-              SLUICE_AT(FlowState, padded_came, 320));
+              SLUICE_AT(FlowState, padded_came, 320) && SLUICE_AT(FlowState, log_dropped, 448));
 static_assert(SLUICE_BYTES(Gap, 16) && SLUICE_AT(Gap, first, 0) && SLUICE_AT(Gap, count, 8));
-static_assert(SLUICE_BYTES(FlowSlot, 197376) && SLUICE_AT(FlowSlot, config, 0) &&
+static_assert(SLUICE_BYTES(FlowSlot, 295872) && SLUICE_AT(FlowSlot, config, 0) &&
               SLUICE_AT(FlowSlot, control, 128) && SLUICE_AT(FlowSlot, state, 192) &&
-              SLUICE_AT(FlowSlot, gaps, 640) && SLUICE_AT(FlowSlot, window, 66304));
+              SLUICE_AT(FlowSlot, gaps, 704) && SLUICE_AT(FlowSlot, window, 66368) &&
+              SLUICE_AT(FlowSlot, log, 197440));
+static_assert(SLUICE_BYTES(LogEvent, 48) && SLUICE_AT(LogEvent, time_ns, 0) &&
+              SLUICE_AT(LogEvent, tx_seq, 8) && SLUICE_AT(LogEvent, offset, 16) &&
+              SLUICE_AT(LogEvent, length, 24) && SLUICE_AT(LogEvent, value, 32) &&
+              SLUICE_AT(LogEvent, object, 40) && SLUICE_AT(LogEvent, kind, 44));
 static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE_AT(Command, flow, 4) &&
               SLUICE_AT(Command, object, 8) && SLUICE_AT(Command, tag, 12) &&
               SLUICE_AT(Command, offset, 16) && SLUICE_AT(Command, length, 24));
@@ -303,7 +344,7 @@ static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128));
-static_assert(SLUICE_BYTES(Board, 38383936) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+static_assert(SLUICE_BYTES(Board, 50991424) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 160) &&
               SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, control_alive_ns, 256) &&
@@ -311,6 +352,7 @@ static_assert(SLUICE_BYTES(Board, 38383936) && SLUICE_AT(Board, magic, 0) && SLU
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
 static_assert(sizeof(SpscRing<Event, kEventSlots>) == 786560);
+static_assert(sizeof(SpscRing<LogEvent, kLogSlots>) == 98432);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
 
 }  // namespace sluice::board

@@ -108,7 +108,7 @@ board::AttachRequest request(fuzz::Input& input) {
   r.flags = odd & 4 ? static_cast<uint32_t>(input.edge()) : input.below(16);
   r.size = input.edge();
   r.extent_bytes = odd & 8 ? static_cast<uint32_t>(input.edge()) : 65536U << input.below(5);
-  if (odd & 16) r.reserved = input.take<uint8_t>();
+  if (odd & 16) r.level = input.take<uint8_t>();
   if (odd & 32) r.kind = static_cast<AttachKind>(input.edge());
   if (odd & 64) {
     r.kind = AttachKind::kFlowKeys;
@@ -164,6 +164,12 @@ void check(const board::AttachRequest& r, const board::AttachReply& reply, size_
                           std::equal(secret.secret.begin(), secret.secret.end(), std::begin(r.secret)),
                       "as they were given");
       }
+      break;
+    }
+    case AttachKind::kLogLevel: {
+      const bool good = r.level < board::kLogLevels || r.level == board::kLogLevelAsked;
+      fuzz::require(reply.status == (good ? 0 : EINVAL), "takes a level of the log");
+      fuzz::require(reply.board_bytes < board::kLogLevels, "and says one");
       break;
     }
     default:

@@ -224,6 +224,15 @@ board::AttachReply AttachServer::answer(const board::AttachRequest& request, std
     case board::AttachKind::kFlowKeys:
       reply.status = take_keys(request);
       break;
+    case board::AttachKind::kLogLevel:
+      if (request.level < board::kLogLevels) {
+        reply.board_bytes = log_level_(request.level);
+      } else if (request.level == board::kLogLevelAsked) {
+        reply.board_bytes = log_level_(std::nullopt);
+      } else {
+        reply.status = EINVAL;
+      }
+      break;
     default:
       reply.status = ENOSYS;
   }
@@ -245,7 +254,7 @@ int AttachServer::open_object(const board::AttachRequest& r, UniqueFd fd) {
   const bool write = (r.flags & board::kObjectWrite) != 0;
   const bool stored = (r.flags & (board::kObjectDiscard | board::kObjectGenerate)) == 0;
   const bool power_of_two = (r.extent_bytes & (r.extent_bytes - 1)) == 0;
-  if (r.session >= board::kSessionsMax || (r.flags & ~kKnown) != 0 || r.reserved != 0 ||
+  if (r.session >= board::kSessionsMax || (r.flags & ~kKnown) != 0 || r.level != 0 ||
       stored != static_cast<bool>(fd) || !power_of_two || r.extent_bytes < 65536 ||
       r.extent_bytes > extent_bytes_max_ || r.size > kObjectBytesMax ||
       ((r.flags & board::kObjectDiscard) != 0 && !write) ||

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dataplane/base/error.h"
@@ -45,6 +47,10 @@ class AttachServer {
   AttachServer(AttachServer&&) = default;
   AttachServer& operator=(AttachServer&&) = delete;
 
+  // Sets the level of this daemon's log, or only says which it is.
+  using LogLevel = std::function<uint32_t(std::optional<uint32_t>)>;
+  void when_log_level(LogLevel level) { log_level_ = std::move(level); }
+
   // Waits up to `timeout_ms` for requests, or for `wake_fd` to become readable, and answers them.
   void serve(int timeout_ms, int wake_fd);
 
@@ -70,6 +76,7 @@ class AttachServer {
   KeyTable* keys_;
   const WorkerEpochs* epochs_;
   bool sends_any_memory_;
+  LogLevel log_level_ = [](std::optional<uint32_t>) { return board::kLogLevels - 1; };
 };
 
 }  // namespace sluice::lane

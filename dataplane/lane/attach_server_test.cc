@@ -149,6 +149,22 @@ TEST_F(Attach, RefusesKeysOfNoFlowOrNoCipher) {
   EXPECT_EQ(request(r, 0), EINVAL);
 }
 
+TEST_F(Attach, TheLevelOfTheLogIsSetAndTold) {
+  uint32_t level = 2;
+  int asked = 0;
+  server_.when_log_level([&](std::optional<uint32_t> wish) {
+    if (wish) level = *wish;
+    if (!wish) ++asked;
+    return level;
+  });
+  EXPECT_EQ(request({.kind = board::AttachKind::kLogLevel, .level = 1}, 0), 0);
+  EXPECT_EQ(level, 1U);
+  EXPECT_EQ(request({.kind = board::AttachKind::kLogLevel, .level = board::kLogLevelAsked}, 0), 0);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(request({.kind = board::AttachKind::kLogLevel, .level = board::kLogLevels}, 0), EINVAL);
+  EXPECT_EQ(level, 1U);
+}
+
 TEST_F(Attach, WhatControlWritesOverThePortsDataChangesNothing) {
   memory_.board().port.extent_bytes_max = 1U << 31;
   board::AttachRequest r = open_request(0, 1000, board::kObjectGenerate);

@@ -36,8 +36,9 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
   FlowChannel channel;
   const int error = channel.open(resources_, config, secret);
   if (error != 0) return error;
-  flows_[flow_slot] = std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot],
+  flows_[flow_slot] = std::make_unique<Flow>(resources_, flow_slot, config, resources_.board.flows[flow_slot],
                                              std::move(channel), static_cast<uint32_t>(extents_.size()));
+  flows_[flow_slot]->log.event({.value = config.credit_extents, .kind = board::LogKind::kOpened});
   flows_[flow_slot]->next_status_ns = now_ns;
   active_.push_back(flow_slot);
   return 0;
@@ -60,6 +61,7 @@ bool RxSide::close(uint32_t flow_slot, uint32_t tag) {
 void RxSide::settle_closed(uint32_t flow_slot) {
   if (!flows_[flow_slot]->open.empty()) return;
   const ColdScope cold;
+  flows_[flow_slot]->log.event({.kind = board::LogKind::kClosed});
   resources_.emit(
       {.kind = board::EventKind::kFlowClosed, .flow = flow_slot, .tag = flows_[flow_slot]->config.tag});
   flows_[flow_slot].reset();
@@ -71,9 +73,12 @@ void RxSide::query_missing(const board::Command& c) {
   uint64_t missing = 0;
   uint32_t events = 0;
   board::Event run{.kind = board::EventKind::kMissing, .flow = c.flow, .object = c.object, .tag = c.tag};
+  Flow* const flow = flows_[c.flow].get();
   const auto flush = [&] {
     if (run.length > 0) {
       resources_.emit(run);
+      if (flow != nullptr && c.kind == board::CommandKind::kQueryMissing)
+        flow->log.bytes(board::LogKind::kNeed, c.object, run.offset, run.length);
       ++events;
     }
     run.length = 0;
@@ -88,7 +93,6 @@ void RxSide::query_missing(const board::Command& c) {
     run.offset = offset;
     run.length = length;
   };
-  Flow* const flow = flows_[c.flow].get();
   Object* const object = flow == nullptr ? nullptr : resources_.objects.find(flow->config.session, c.object);
   if (object != nullptr && object->is(board::kObjectWrite) && c.offset < object->size) {
     const uint64_t end = c.length > object->size - c.offset ? object->size : c.offset + c.length;
@@ -199,6 +203,7 @@ void RxSide::take_gaps(Flow& flow) {
       continue;
     }
     add(flow.slot.state.gaps_reported, gap.count);
+    flow.log.event({.tx_seq = gap.first, .value = gap.count, .kind = board::LogKind::kGap});
     flow.gaps.must_push({.run = {gap.first, gap.count}});
     flow.next_status_ns = 0;
   }
@@ -252,6 +257,11 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
                             .length = static_cast<uint32_t>(written.bytes)};
   uint64_t ignored = 0;
   if (!flow.channel.send(header, {payload, written.bytes}, nullptr, 0, &ignored)) return;
+  if (flow.log.report_is_due(written.gaps > 0))
+    flow.log.event({.tx_seq = status.received_end,
+                    .length = written.gaps,
+                    .value = status.credit_extents,
+                    .kind = board::LogKind::kReport});
   ++flow.status_seq;
   flow.status_loss.sent(written.bytes);
   flow.done_log.listed(status, written.runs);

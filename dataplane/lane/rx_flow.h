@@ -17,6 +17,7 @@
 #include "dataplane/core/slot_list.h"
 #include "dataplane/core/status.h"
 #include "dataplane/core/status_loss.h"
+#include "dataplane/lane/flow_log.h"
 #include "dataplane/lane/rx_side.h"
 
 namespace sluice::lane {
@@ -27,11 +28,12 @@ inline constexpr uint64_t kIdleStatusNs = 10'000'000;
 inline constexpr uint32_t kOldInARow = 64;
 
 struct RxSide::Flow {
-  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel,
-       uint32_t extents)
+  Flow(const WorkerResources& resources, uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s,
+       FlowChannel&& open_channel, uint32_t extents)
       : index(slot_index),
         config(c),
         slot(s),
+        log(resources, s),
         channel(std::move(open_channel)),
         digest(channel.seal().data_kind(), c.chunk_bytes),
         window(s.window, board::kWindowBits),
@@ -74,6 +76,7 @@ struct RxSide::Flow {
   const uint32_t index;
   const board::FlowConfig config;
   board::FlowSlot& slot;
+  FlowLog log;
   FlowChannel channel;
   storage::ExtentDigest digest;
   SeqWindow window;

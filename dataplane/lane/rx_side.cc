@@ -167,6 +167,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   e->map.set(chunk);
   add(flow->slot.state.chunks, 1);
   add(flow->slot.state.bytes, h.length);
+  flow->log.packet(board::LogKind::kReceived, h);
   flow->next_status_ns =
       std::min(flow->next_status_ns, flow->last_status_ns + flow->config.status_interval_ns);
   if (e->map.complete()) complete(*e);
@@ -265,6 +266,7 @@ void RxSide::finished(Extent& e) {
   ++flow.released;
   add(flow.slot.state.bytes_done, e.length);
   add(flow.slot.state.extents_done, 1);
+  flow.log.bytes(board::LogKind::kCompletion, e.object->id, e.key.number * e.object->extent_bytes, e.length);
   resources_.emit({.kind = board::EventKind::kExtentWritten,
                    .flow = flow.index,
                    .object = e.object->id,
@@ -289,6 +291,11 @@ void RxSide::written(Extent& e, int error) {
   if (error == 0 && !e.flow->closing) return finished(e);
   if (error != 0) {
     resources_.count(Counter::disk_errors);
+    e.flow->log.event({.offset = e.key.number * e.object->extent_bytes,
+                       .length = e.length,
+                       .value = static_cast<uint64_t>(error),
+                       .object = e.object->id,
+                       .kind = board::LogKind::kFailure});
     resources_.emit({.kind = board::EventKind::kExtentFailed,
                      .flow = e.flow->index,
                      .object = e.object->id,

@@ -13,6 +13,7 @@
 #include "dataplane/core/round_trip.h"
 #include "dataplane/core/slot_list.h"
 #include "dataplane/core/status_order.h"
+#include "dataplane/lane/flow_log.h"
 #include "dataplane/lane/tx_side.h"
 
 namespace sluice::lane {
@@ -45,11 +46,12 @@ inline constexpr uint64_t kKeepOpenNs = 10'000'000'000;
 inline constexpr uint64_t kPeerKnowsNs = 1'000'000'000;
 
 struct TxSide::Flow {
-  Flow(uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s, FlowChannel&& open_channel,
-       uint32_t extents, uint64_t now_ns)
+  Flow(const WorkerResources& resources, uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s,
+       FlowChannel&& open_channel, uint32_t extents, uint64_t now_ns)
       : index(slot_index),
         config(c),
         slot(s),
+        log(resources, s),
         channel(std::move(open_channel)),
         digest(channel.seal().data_kind(), c.chunk_bytes),
         sent_ring(sent_remembered(c)),
@@ -66,6 +68,7 @@ struct TxSide::Flow {
   const uint32_t index;
   const board::FlowConfig config;
   board::FlowSlot& slot;
+  FlowLog log;
   FlowChannel channel;
   storage::ExtentDigest digest;
   Pacer pacer;

@@ -34,9 +34,12 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   flow.last_pump_ns = now_ns;
   if (!flow.channel.ready(now_ns, flow.slot.state)) return false;
   const uint64_t control_ns = resources_.board.control_alive_ns.load(std::memory_order_relaxed);
-  flow.pacer.set_rate(safe_rate_bps(flow.slot.control.rate_bps.load(std::memory_order_relaxed),
-                                    now_ns - std::min(now_ns, flow.last_peer_ns),
-                                    now_ns - std::min(now_ns, control_ns), flow.round_trip.smoothed_ns()));
+  const uint64_t rate_bps =
+      safe_rate_bps(flow.slot.control.rate_bps.load(std::memory_order_relaxed),
+                    now_ns - std::min(now_ns, flow.last_peer_ns), now_ns - std::min(now_ns, control_ns),
+                    flow.round_trip.smoothed_ns());
+  flow.pacer.set_rate(rate_bps);
+  flow.log.rate(rate_bps);
   bool busy = false;
   // Where datagrams leave in batches, one that is due takes those along that soon will be; and the next batch
   // begins where this one ends, even if the worker comes late by two.
@@ -122,6 +125,16 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
                             .statuses_heard = flow.statuses_heard};
   if (!flow.channel.send(header, {e.buffer->data + at, bytes}, e.buffer, leaves_ns, digest)) return false;
   flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
+  if (flags == 0) {
+    flow.log.packet(board::LogKind::kSent, header);
+  } else {
+    flow.log.event(
+        {.tx_seq = header.tx_seq,
+         .offset = header.offset,
+         .length = bytes,
+         .object = header.object,
+         .kind = flags == wire::kFlagRepair ? board::LogKind::kRepair : board::LogKind::kRetransmission});
+  }
   ++flow.tx_seq;
   flow.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
   return true;

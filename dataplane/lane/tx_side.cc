@@ -38,8 +38,9 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
   FlowChannel channel;
   const int error = channel.open(resources_, config, secret);
   if (error != 0) return error;
-  auto flow = std::make_unique<Flow>(flow_slot, config, resources_.board.flows[flow_slot], std::move(channel),
-                                     static_cast<uint32_t>(extents_.size()), now_ns);
+  auto flow = std::make_unique<Flow>(resources_, flow_slot, config, resources_.board.flows[flow_slot],
+                                     std::move(channel), static_cast<uint32_t>(extents_.size()), now_ns);
+  flow->log.event({.value = config.rate_bps, .kind = board::LogKind::kOpened});
   flow->credit = config.credit_extents;
   flows_.push_back(std::move(flow));
   return 0;
@@ -70,6 +71,7 @@ void TxSide::settle_closed() {
   for (size_t i = 0; i < flows_.size();) {
     if (flows_[i]->closing && flows_[i]->extents_held == 0) {
       const ColdScope cold;
+      flows_[i]->log.event({.kind = board::LogKind::kClosed});
       resources_.emit(
           {.kind = board::EventKind::kFlowClosed, .flow = flows_[i]->index, .tag = flows_[i]->config.tag});
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -91,7 +93,9 @@ bool TxSide::add_partition(const board::Command& c) {
 bool TxSide::add_repair(const board::Command& c) {
   Flow* flow = find(c.flow);
   if (flow == nullptr || flow->closing || c.length == 0 || c.offset + c.length < c.offset) return false;
-  return flow->repairs.push({c.object, c.offset, c.length});
+  if (!flow->repairs.push({c.object, c.offset, c.length})) return false;
+  flow->log.bytes(board::LogKind::kNeed, c.object, c.offset, c.length);
+  return true;
 }
 
 bool TxSide::add_padded(const board::Command& c) {
@@ -243,6 +247,11 @@ void TxSide::read_ended(uint32_t slot, int error) {
   change(&e.state, State::kReady);
   if (error != 0) {
     resources_.count(Counter::disk_errors);
+    e.flow->log.event({.offset = e.offset,
+                       .length = e.length,
+                       .value = static_cast<uint64_t>(error),
+                       .object = e.object->id,
+                       .kind = board::LogKind::kFailure});
     resources_.emit({.kind = board::EventKind::kExtentFailed,
                      .flow = e.flow->index,
                      .object = e.object->id,

@@ -67,6 +67,11 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
   flow.last_peer_ns = now_ns;
   set(flow.slot.state.last_peer_ns, now_ns);
   add(flow.slot.state.statuses, 1);
+  if (flow.log.report_is_due(status.gap_count > 0))
+    flow.log.event({.tx_seq = status.received_end,
+                    .length = status.gap_count,
+                    .value = status.credit_extents,
+                    .kind = board::LogKind::kReport});
   ++flow.statuses_heard;
   if (!flow.round_trip.echoed(status.echo_send_time_ns, status.echo_hold_ns, now_ns)) {
     resources_.count(Counter::rx_false_echo);
@@ -174,12 +179,16 @@ void TxSide::take_gaps(Flow& flow, const wire::Status& status) {
     if (gap.first + gap.count > flow.tx_seq) resources_.count(Counter::rx_false_gaps);
     const uint64_t end = std::min(gap.first + gap.count, flow.tx_seq);
     const uint64_t oldest = flow.tx_seq - std::min<uint64_t>(flow.tx_seq, flow.sent_ring.capacity());
+    uint64_t first = 0;
+    uint64_t count = 0;  // that no status before named
     for (uint64_t seq = std::max(gap.first, oldest); seq < end && !flow.retransmissions.full(); ++seq) {
       const SentChunk chunk = flow.sent_ring.take(seq);
       if (chunk.length == 0) continue;
       add(flow.slot.state.gaps_reported, 1);
       flow.retransmissions.must_push(chunk);
+      if (count++ == 0) first = seq;
     }
+    if (count > 0) flow.log.event({.tx_seq = first, .value = count, .kind = board::LogKind::kGap});
   }
 }
 
@@ -218,7 +227,9 @@ DoneEffect TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
     extents_[slot].listed_early = true;
     return DoneEffect::kMarked;
   }
-  add(flow.slot.state.bytes_done, extents_[slot].length);
+  const Extent& e = extents_[slot];
+  add(flow.slot.state.bytes_done, e.length);
+  flow.log.bytes(board::LogKind::kCompletion, e.object->id, e.offset, e.length);
   add(flow.slot.state.extents_done, 1);
   flow.probe_interval_ns = kProbeIntervalNsMin;
   retire(slot);

@@ -72,6 +72,7 @@ void Worker::run() {
 
 bool Worker::step(uint64_t now_ns) {
   const HotScope hot;
+  resources_.turn_ns = now_ns;
   datagrams_->keep_time(now_ns);
   count_disk_time(now_ns);
   bool busy = poll_datagrams(now_ns);

@@ -181,8 +181,14 @@ void open_flows(End& from, End& to, uint32_t chunk_bytes, wire::CrcKind kind, wi
   from.open_flow(kTxSlot, c, protection);
 }
 
+// What a control of both ends does at each tick.
+void take_log(End& end, uint32_t slot) {
+  board::LogEvent event;
+  while (end.board->flows[slot].log.pop(&event)) benchmark::DoNotOptimize(event);
+}
+
 // An iteration is an extent, from a generated object to one that is discarded.
-void lane_extent(benchmark::State& state) {
+void move_extents(benchmark::State& state, board::LogLevel log_level) {
   const auto chunk_bytes = static_cast<uint32_t>(state.range(0));
   const auto kind = static_cast<wire::CrcKind>(state.range(1));
   memif::SharedRegionForTest shared(1, 8, kBufferBytes);
@@ -191,6 +197,8 @@ void lane_extent(benchmark::State& state) {
   from.open_object(board::kObjectGenerate);
   to.open_object(board::kObjectWrite | board::kObjectDiscard);
   open_flows(from, to, chunk_bytes, kind, static_cast<wire::Protection>(state.range(2)));
+  from.board->flows[kTxSlot].control.log_level = static_cast<uint64_t>(log_level);
+  to.board->flows[kRxSlot].control.log_level = static_cast<uint64_t>(log_level);
   uint64_t now_ns = 1'000'000'000;
   uint64_t asked = 0;
   for (auto _ : state) {
@@ -207,16 +215,28 @@ void lane_extent(benchmark::State& state) {
       from.step(now_ns);
       to.step(now_ns);
     }
+    if (log_level == board::LogLevel::kOff) continue;
+    take_log(from, kTxSlot);
+    take_log(to, kRxSlot);
   }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations()) * (kExtentBytes / chunk_bytes));
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * kExtentBytes);
 }
+
+void lane_extent(benchmark::State& state) { move_extents(state, board::LogLevel::kOff); }
 BENCHMARK(lane_extent)
     ->ArgNames({"chunk_bytes", "kind", "protection"})
     ->Args({512, static_cast<int64_t>(wire::CrcKind::kNone), 0})
     ->Args({8192, static_cast<int64_t>(wire::CrcKind::kCrc64Ecma), 0})
     ->Args({8192, static_cast<int64_t>(wire::CrcKind::kCrc64Ecma), 1})
     ->Args({8192, static_cast<int64_t>(wire::CrcKind::kCrc64Ecma), 2});
+
+// The same, with the network log at each of its levels.
+void lane_log(benchmark::State& state) { move_extents(state, static_cast<board::LogLevel>(state.range(3))); }
+BENCHMARK(lane_log)
+    ->ArgNames({"chunk_bytes", "kind", "protection", "log"})
+    ->ArgsProduct({{512}, {static_cast<int64_t>(wire::CrcKind::kNone)}, {0}, {0, 1, 2}})
+    ->ArgsProduct({{8192}, {static_cast<int64_t>(wire::CrcKind::kCrc64Ecma)}, {0}, {0, 1, 2}});
 
 }  // namespace
 }  // namespace sluice

@@ -49,10 +49,13 @@ struct Context {
 void add_bench_command(CLI::App& app, Context& context);
 void add_completion_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
+void add_node_log_level(CLI::App& node, Context& context);  // node log-level
+void add_node_topology(CLI::App& node, Context& context);   // node topology
 void add_node_commands(CLI::App& app, Context& context);
 void add_transfer_commands(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_session_views(CLI::App& session, Context& context);  // session events, session watch
+void add_log_commands(CLI::App& session, Context& context);   // session log, session log-level
 void add_session_commands(CLI::App& app, Context& context);
 void add_names_commands(CLI::App& app, Context& context);
 void add_receipt_command(CLI::App& app, Context& context);

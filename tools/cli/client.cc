@@ -59,9 +59,8 @@ Error to_error(const grpc::Status& status, const grpc::ClientContext& context) {
   }
 }
 
-template <typename Reply, typename Request>
-Result<Reply> call(api::Control::Stub& stub,
-                   grpc::Status (api::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+template <typename Stub, typename Reply, typename Request>
+Result<Reply> call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                    const Request& request) {
   grpc::ClientContext context;
   context.set_deadline(after_s(kCallTimeoutSeconds));
@@ -138,7 +137,8 @@ Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& nod
   arguments.SetMaxSendMessageSize(-1);
   auto channel = grpc::CreateCustomInsecureChannelFromFd("sluice-control", socket.release(), arguments);
   if (kept_channels != nullptr) kept_channels->push_back(channel);
-  return std::unique_ptr<Client>(new Client(api::Control::NewStub(channel), api::Names::NewStub(channel)));
+  return std::unique_ptr<Client>(new Client(api::Control::NewStub(channel), api::Names::NewStub(channel),
+                                            api::Logs::NewStub(channel), api::Peers::NewStub(channel)));
 }
 
 Result<api::NodeReply> Client::node() { return call(*stub_, &api::Control::Stub::Node, api::NodeRequest()); }
@@ -254,6 +254,40 @@ Status Client::compare(const api::CompareRequest& request,
   if (!complete)
     return Error{ErrorCode::kInternal, "sluice-control ended the comparison before its end; see its log"};
   return {};
+}
+
+Status Client::read_log(const api::LogRequest& request,
+                        const std::function<bool(const api::LogReply&)>& on_part) {
+  grpc::ClientContext context;
+  auto reader = logs_->Read(&context, request);
+  api::LogReply part;
+  bool wanted = true;
+  while (wanted && reader->Read(&part)) wanted = on_part(part);
+  if (!wanted) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (!status.ok() && wanted) return to_error(status, context);
+  return {};
+}
+
+Result<api::PeerAnswer> Client::about(const std::string& peer) {
+  api::PeerRequest request;
+  request.set_peer(peer);
+  return call(*peers_, &api::Peers::Stub::About, request);
+}
+
+Result<api::ComponentLevels> Client::log_levels() {
+  return call(*logs_, &api::Logs::Stub::Levels, api::ComponentLevelsRequest());
+}
+
+Result<api::ComponentLevels> Client::set_component_level(const api::ComponentLevel& level) {
+  return call(*logs_, &api::Logs::Stub::SetLevel, level);
+}
+
+Result<api::SessionLogLevel> Client::set_log_level(const std::string& id, const std::string& level) {
+  api::SessionLogLevel request;
+  request.set_id(id);
+  request.set_level(level);
+  return call(*logs_, &api::Logs::Stub::SetSessionLevel, request);
 }
 
 Status Client::events(const std::string& id, const std::function<bool(const api::SessionEvent&)>& on_event) {

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "control/proto/api.grpc.pb.h"
+#include "control/proto/log.grpc.pb.h"
+#include "control/proto/peers.grpc.pb.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/transfer_flags.h"
 
@@ -40,6 +42,9 @@ class Client {
   Status verify(const std::string& id, const std::function<void(const api::VerifyProgress&)>& on_progress);
   Result<api::CountersReply> counters();
 
+  // The peer is called, and asked about itself.
+  Result<api::PeerAnswer> about(const std::string& peer);
+
   // Calls `on_part` with each part of the list until there are no more, or it returns false: then it ends
   // well.
   Status list_names(const api::ListNamesRequest& request,
@@ -52,6 +57,13 @@ class Client {
   Status compare(const api::CompareRequest& request,
                  const std::function<bool(const api::CompareReply&)>& on_part);
 
+  // Calls `on_part` with each part of a session's log until there are no more, or it returns false.
+  Status read_log(const api::LogRequest& request, const std::function<bool(const api::LogReply&)>& on_part);
+  Result<api::ComponentLevels> log_levels();
+  // Of all components, if it names none.
+  Result<api::ComponentLevels> set_component_level(const api::ComponentLevel& level);
+  Result<api::SessionLogLevel> set_log_level(const std::string& id, const std::string& level);
+
   // Calls `on_event` with each event, of one session until its end, of all until it returns false.
   Status events(const std::string& id, const std::function<bool(const api::SessionEvent&)>& on_event);
 
@@ -61,11 +73,14 @@ class Client {
                              const std::function<bool(const api::Session&)>& on_change);
 
  private:
-  Client(std::unique_ptr<api::Control::Stub> stub, std::unique_ptr<api::Names::Stub> names)
-      : stub_(std::move(stub)), names_(std::move(names)) {}
+  Client(std::unique_ptr<api::Control::Stub> stub, std::unique_ptr<api::Names::Stub> names,
+         std::unique_ptr<api::Logs::Stub> logs, std::unique_ptr<api::Peers::Stub> peers)
+      : stub_(std::move(stub)), names_(std::move(names)), logs_(std::move(logs)), peers_(std::move(peers)) {}
 
   std::unique_ptr<api::Control::Stub> stub_;
   std::unique_ptr<api::Names::Stub> names_;
+  std::unique_ptr<api::Logs::Stub> logs_;
+  std::unique_ptr<api::Peers::Stub> peers_;
 };
 
 }  // namespace sluice::cli

@@ -1,4 +1,4 @@
-// sluice doctor.
+// sluice doctor [NODE].
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
+#include "tools/cli/progress.h"
 #include "tools/doctor/checks.h"
 #include "tools/doctor/gather.h"
 
@@ -52,11 +53,99 @@ Json json_of(const std::vector<doctor::Finding>& findings) {
           {"checks", std::move(checks)}};
 }
 
-Result<int> examine(const Context& context) {
+// ---- a peer ------------------------------------------------------------------------------------
+
+constexpr int kQuestions = 3;                  // the shortest round trip tells the clock best
+constexpr uint64_t kProbeBytes = 32ULL << 20;  // from memory into nothing: neither node's disk has part in it
+constexpr uint64_t kProbeRateBps =
+    1'000'000'000;  // so that a path which carries it shows no loss of its own making
+constexpr double kProbeTimeoutS = 30;
+
+std::string remedy_of(ErrorCode code, const std::string& peer) {
+  switch (code) {
+    case ErrorCode::kPeerUnreachable:
+      return "start sluice-control there, let its port through the firewalls, or correct --address (sluice "
+             "node "
+             "trust)";
+    case ErrorCode::kPeerUntrusted:
+      return fmt::format(
+          "sluice node trust {} CERT.pem --replace, at both nodes (sluice node show --certificate)", peer);
+    case ErrorCode::kIncompatible:
+      return "bring both nodes to one version";
+    case ErrorCode::kDaemonNotRunning:
+      return "start sluice-control of this node";
+    default:
+      return fmt::format("sluice node trust {} CERT.pem --address HOST:PORT", peer);
+  }
+}
+
+// What a short transfer tells of the path. It is one like all others: the peer must trust this node for it.
+void probe_path(Client& client, doctor::PeerLook* look) {
+  api::SendRequest request;
+  request.set_peer(look->name);
+  request.add_sources(fmt::format("memory:{}", kProbeBytes));
+  request.set_destination("null:");
+  request.mutable_options()->set_rate_bps(kProbeRateBps);
+  const auto id = client.begin(request);
+  if (!id) {
+    look->path_problem = id.error().message;
+    return;
+  }
+  auto session =
+      client.watch(*id, kProbeTimeoutS, [](const api::Session& now) { return now.error_code() == 0; });
+  if (session && !session_ended(*session)) {
+    look->path_problem = !session->error().empty() ? session->error()
+                         : session->waiting_for().empty()
+                             ? fmt::format("not over within {} s", kProbeTimeoutS)
+                             : session->waiting_for();
+    (void)client.cancel(*id);
+    return;
+  }
+  if (!session || session->state() != api::Session::SUCCEEDED) {
+    look->path_problem = session ? session->error() : session.error().message;
+    return;
+  }
+  look->datagrams = session->chunks() + session->retransmits();
+  look->lost = session->lost();
+  look->no_room = session->no_room();
+  look->rtt_us = session->rtt_us();
+  look->goodput_bps = session->goodput_bps();
+  look->chunk_bytes = session->chunk_bytes();
+  look->narrow = session->chunk_reason() == "path";
+}
+
+doctor::PeerLook look_at_peer(const std::filesystem::path& directory, const std::string& peer) {
+  doctor::PeerLook look{.name = peer};
+  const auto client = Client::connect(directory);
+  const auto give_up = [&look](const Error& error) {
+    look.problem = error.message;
+    look.remedy = remedy_of(error.code, look.name);
+    return look;
+  };
+  if (!client) return give_up(client.error());
+  for (int n = 0; n < kQuestions; ++n) {
+    const auto answer = (*client)->about(peer);
+    if (!answer) return give_up(answer.error());
+    if (n > 0 && answer->clock_error_ns() >= look.clock_error_ns) continue;
+    look.software = answer->software();
+    look.clock_offset_ns = answer->clock_offset_ns();
+    look.clock_error_ns = answer->clock_error_ns();
+    look.round_trip_ns = answer->round_trip_ns();
+    look.spaces.clear();
+    for (const api::PeerSpace& space : answer->spaces())
+      look.spaces.push_back(
+          {.name = space.name(), .size_bytes = space.size_bytes(), .free_bytes = space.free_bytes()});
+  }
+  probe_path(**client, &look);
+  return look;
+}
+
+Result<int> examine(const Context& context, const std::string& peer) {
   const auto directory = context.existing_node_directory();
   if (!directory) return directory.error();
   doctor::Facts facts = doctor::gather(*directory);
   if (facts.node) facts.daemon = ask_daemon(*directory);
+  if (!peer.empty()) facts.peer_look = look_at_peer(*directory, peer);
   const std::vector<doctor::Finding> findings = doctor::check(facts);
   context.print(json_of(findings), text_of(findings));
   const bool failed = doctor::worst(findings) == doctor::Level::kFail;
@@ -66,8 +155,15 @@ Result<int> examine(const Context& context) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Context& context) {
-  app.add_subcommand("doctor", "Look at this node and its host: what is well, what is not, and what mends it")
-      ->callback([&context] { context.action = [&context] { return examine(context); }; });
+  auto peer = std::make_shared<std::string>();
+  CLI::App* const command =
+      app.add_subcommand("doctor",
+                         "Look at this node and its host, and at a peer: what is well, what is not, and what "
+                         "mends it");
+  command->add_option("node", *peer, "Peer to call and to send 32 MiB of memory into nothing to")
+      ->type_name("NODE");
+  command->callback(
+      [&context, peer] { context.action = [&context, peer] { return examine(context, *peer); }; });
 }
 
 }  // namespace sluice::cli

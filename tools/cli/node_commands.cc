@@ -12,6 +12,7 @@
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
+#include "tools/cli/log_format.h"
 #include "tools/cli/node_files.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/target.h"
@@ -134,11 +135,20 @@ Result<int> distrust(const Context& context, const std::string& name) {
   return 0;
 }
 
+struct Live {
+  api::NodeReply node;
+  api::ComponentLevels levels;
+};
+
 // What the running daemons say; an Error when there is none to ask.
-Result<api::NodeReply> live_status(const std::filesystem::path& directory) {
+Result<Live> live_status(const std::filesystem::path& directory) {
   auto client = Client::connect(directory);
   if (!client) return client.error();
-  return (*client)->node();
+  auto node = (*client)->node();
+  if (!node) return node.error();
+  auto levels = (*client)->log_levels();
+  if (!levels) return levels.error();
+  return Live{std::move(*node), std::move(*levels)};
 }
 
 struct NodeView {
@@ -157,7 +167,7 @@ Result<NodeView> view_of(const std::filesystem::path& directory) {
   return NodeView{std::move(*node), std::move(*self), std::move(*peers)};
 }
 
-Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
+Json view_json(const NodeView& view, const Result<Live>& live) {
   Json exports = Json::array();
   for (const config::Export& item : view.config.exports) {
     Json one = {{"name", item.name}, {"path", item.path.string()}, {"mode", item.mode()}, {"peers", nullptr}};
@@ -187,13 +197,15 @@ Json view_json(const NodeView& view, const Result<api::NodeReply>& live) {
               {"memory_mib", view.config.memory_mib}};
   out["exports"] = std::move(exports);
   out["peers"] = std::move(peers);
-  out["live"] = live ? live_json(*live) : Json(nullptr);
+  out["live"] = live ? live_json(live->node) : Json(nullptr);
+  if (live) out["live"]["log_levels"] = levels_json(live->levels);
   return out;
 }
 
-std::string live_text(const Result<api::NodeReply>& live) {
-  if (!live && live.error().code == ErrorCode::kDaemonNotRunning) return "control      not running\n";
-  if (!live) return "control      " + printable(live.error().message) + "\n";
+std::string live_text(const Result<Live>& answer) {
+  if (!answer && answer.error().code == ErrorCode::kDaemonNotRunning) return "control      not running\n";
+  if (!answer) return "control      " + printable(answer.error().message) + "\n";
+  const api::NodeReply* const live = &answer->node;
   const std::string reached =
       live->control_address() == "none" ? "only calls" : "listens on " + live->control_address();
   std::string text = fmt::format("control      running, version {}, {}\n", live->version(), reached);
@@ -204,6 +216,7 @@ std::string live_text(const Result<api::NodeReply>& live) {
     text += fmt::format("longest turn {:.1f} ms of its loop, by {}\n",
                         static_cast<double>(live->longest_turn_ns()) * 1e-6, printable(live->longest_turn()));
   }
+  if (answer->levels.levels_size() > 0) text += fmt::format("log levels   {}\n", levels_text(answer->levels));
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
   text += fmt::format("dataplane    attached: {}, {} worker{}, {}, frames up to {} bytes, CRC by {}\n",
                       printable(live->device()), live->workers(), live->workers() == 1 ? "" : "s",
@@ -212,7 +225,7 @@ std::string live_text(const Result<api::NodeReply>& live) {
   return text;
 }
 
-std::string view_text(const NodeView& view, const Result<api::NodeReply>& live) {
+std::string view_text(const NodeView& view, const Result<Live>& live) {
   std::string text;
   const auto add = [&text](std::string_view name, const std::string& value) {
     text += fmt::format("{:<12} {}\n", name, value.empty() ? "-" : value);
@@ -328,11 +341,14 @@ void add_distrust(CLI::App& node, Context& context) {
 }  // namespace
 
 void add_node_commands(CLI::App& app, Context& context) {
-  CLI::App* node = app.add_subcommand("node", "The node itself: init, trust, distrust, show, reference");
+  CLI::App* node = app.add_subcommand(
+      "node", "The node itself: init, trust, distrust, show, topology, log-level, reference");
   node->require_subcommand(1);
   add_init(*node, context);
   add_trust(*node, context);
   add_distrust(*node, context);
+  add_node_log_level(*node, context);
+  add_node_topology(*node, context);
   auto flags = std::make_shared<ShowFlags>();
   CLI::App* command = node->add_subcommand("show", "Show configuration, identity, peers and live status");
   command->add_flag("--certificate", flags->certificate, "Print the certificate, for a peer's operator");

@@ -279,7 +279,7 @@ Result<int> counters(const Context& context) {
 void add_session_commands(CLI::App& app, Context& context) {
   CLI::App* session = app.add_subcommand(
       "session",
-      "Sessions of the node: list, show, watch, events, wait, pause, continue, cancel, limit, priority");
+      "Sessions of the node: list, show, watch, events, log, wait, pause, continue, cancel, limit, priority");
   session->require_subcommand(1);
   session->add_subcommand("list", "List the sessions, the newest last")->callback([&context] {
     context.action = [&context] { return list(context); };
@@ -299,6 +299,7 @@ void add_session_commands(CLI::App& app, Context& context) {
   const auto [showing, show_flags] = add("show", "Show one session", show);
   showing->add_flag("--plot", show_flags->plot, "Draw its rate over the time in which data moved");
   add_session_views(*session, context);
+  add_log_commands(*session, context);
   add("pause", "Hold a session up, until 'continue'", ask<&Client::pause>);
   add("continue", "Let a session go on that was paused", ask<&Client::go_on>);
   add("cancel", "Cancel a session", ask<&Client::cancel>);

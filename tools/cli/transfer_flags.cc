@@ -56,6 +56,8 @@ void add_rules(CLI::App& command, TransferFlags& flags) {
 // The node refuses what is beyond, too.
 CLI::Validator priority_range() { return CLI::Range(-100, 100); }
 
+CLI::Validator log_levels() { return CLI::IsMember({"events", "packets", "off"}); }
+
 void add_data_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--mode", flags.mode, "How the rate is found (docs/RATE.md)")
       ->type_name("MODE")
@@ -91,6 +93,11 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
                   "Among sessions that wait for their turn the higher goes first (0)")
       ->type_name("N")
       ->check(priority_range());
+  command
+      .add_option("--log-level", flags.log_level,
+                  "What 'session log' has of it: events (the default), packets (each datagram), off")
+      ->type_name("LEVEL")
+      ->check(log_levels());
   command
       .add_option("--expect-loss", flags.expected_loss_percent,
                   "Percentage of datagrams that the path loses, however little is sent")
@@ -183,6 +190,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   }
   options.set_mode(flags.mode);
   options.set_priority(flags.priority);
+  options.set_log_level(flags.log_level);
   if (flags.expected_loss_percent) options.set_expected_loss(*flags.expected_loss_percent / 100);
   if (!flags.min_rate.empty()) {
     const auto rate_bps = rate_option("--min-rate", flags.min_rate);

@@ -30,6 +30,7 @@ struct TransferFlags {
   std::string mode;
   std::string min_rate;
   int32_t priority = 0;
+  std::string log_level;
   std::string deadline;
   std::string deadline_policy;
   std::optional<double> expected_loss_percent;
@@ -59,6 +60,8 @@ struct TransferFlags {
 
 // What a priority may be.
 CLI::Validator priority_range();
+// Of a session's network log.
+CLI::Validator log_levels();
 // How data go, whatever they are: --mode, --crc, --protection, -4, -6.
 void add_data_flags(CLI::App& command, TransferFlags& flags);
 // All but `paths`, `detach` and `quiet`.

@@ -5,29 +5,28 @@
 
 #include <algorithm>
 
+#include "tools/doctor/findings.h"
+
 namespace sluice::doctor {
 namespace {
 
 constexpr uint64_t kSocketBytesWanted = 4U << 20;
 constexpr uint64_t kFilesWanted = 4096 + 256;  // of one session, and what a daemon has besides
-constexpr double kLittleSpace = 0.05;
 constexpr uint64_t kLimitNone = UINT64_MAX;
-
-void pass(std::vector<Finding>& out, std::string check, std::string text) {
-  out.push_back({.check = std::move(check), .level = Level::kPass, .text = std::move(text), .remedy = {}});
-}
-void warn(std::vector<Finding>& out, std::string check, std::string text, std::string remedy) {
-  out.push_back({std::move(check), Level::kWarn, std::move(text), std::move(remedy)});
-}
-void fail(std::vector<Finding>& out, std::string check, std::string text, std::string remedy) {
-  out.push_back({std::move(check), Level::kFail, std::move(text), std::move(remedy)});
-}
 
 bool on_sockets(const Facts& facts) { return facts.device.kind == DeviceFacts::Kind::kSockets; }
 
 std::string limit_text(uint64_t value) { return value == kLimitNone ? "unlimited" : std::to_string(value); }
 
 }  // namespace
+
+// The kernel's measure of how far memory of one node is from another; 10 is the node itself.
+std::string distance_text(const Facts& facts, int from, int to) {
+  const auto row = static_cast<size_t>(from);
+  const auto column = static_cast<size_t>(to);
+  if (row >= facts.numa_distances.size() || column >= facts.numa_distances[row].size()) return "";
+  return fmt::format(" (distance {})", facts.numa_distances[row][column]);
+}
 
 std::string_view level_name(Level level) {
   switch (level) {
@@ -52,6 +51,7 @@ std::vector<Finding> check(const Facts& facts) {
   check_exports(facts, out);
   check_daemons(facts, out);
   check_peers(facts, out);
+  check_peer_look(facts, out);
   return out;
 }
 
@@ -215,10 +215,11 @@ void check_cores(const Facts& facts, std::vector<Finding>& out) {
       continue;
     }
     if (facts.device.numa_node >= 0 && found->numa_node >= 0 && found->numa_node != facts.device.numa_node) {
-      warn(out, "numa",
-           fmt::format("CPU {} is on NUMA node {}, the device on {}", core, found->numa_node,
-                       facts.device.numa_node),
-           "choose CPUs of the device's node for [dataplane] cores, or leave it empty");
+      warn(
+          out, "numa",
+          fmt::format("CPU {} is on NUMA node {}, the device on {}{}", core, found->numa_node,
+                      facts.device.numa_node, distance_text(facts, found->numa_node, facts.device.numa_node)),
+          "choose CPUs of the device's node for [dataplane] cores, or leave it empty");
     }
     if (!found->isolated && node.poll == "busy") {
       warn(out, "isolation",
@@ -271,68 +272,6 @@ void check_kernel(const Facts& facts, std::vector<Finding>& out) {
   } else {
     warn(out, "clock", "it is not synchronised: logs and deadlines of two nodes do not agree",
          "timedatectl set-ntp true, or run chrony");
-  }
-}
-
-// ---- exports -----------------------------------------------------------------------------------
-
-namespace {
-
-void check_export(const ExportFacts& facts, std::vector<Finding>& out) {
-  const std::string what = fmt::format("export {} ({})", facts.root.name, facts.root.path.string());
-  if (!facts.problem.empty()) {
-    return fail(out, "export", fmt::format("{}: {}", what, facts.problem),
-                fmt::format("mkdir -p {0}, mount it, or correct [[export]] path", facts.root.path.string()));
-  }
-  if (facts.root.read && !facts.readable)
-    return fail(out, "export", what + " may not be read by this user",
-                fmt::format("chmod or chown {}, or mode = \"w\"", facts.root.path.string()));
-  if ((facts.root.write || facts.root.manage) && !facts.writable)
-    return fail(out, "export", what + " may not be written by this user",
-                fmt::format("chmod or chown {}, or mode = \"r\"", facts.root.path.string()));
-  pass(out, "export", what + (facts.file_system.empty() ? "" : ", " + facts.file_system));
-  const double free = facts.size_bytes == 0
-                          ? 1
-                          : static_cast<double>(facts.free_bytes) / static_cast<double>(facts.size_bytes);
-  if (facts.root.write && free < kLittleSpace) {
-    warn(out, "space", fmt::format("{:.1f} % is free beneath {}", 100 * free, what), "make room there");
-  } else {
-    pass(out, "space",
-         fmt::format("{} MiB are free beneath export {}", facts.free_bytes >> 20, facts.root.name));
-  }
-  if (facts.in_memory) {
-    warn(out, "durability", what + " lies in memory: what arrives there is lost with the machine",
-         "export a directory of a disk");
-  } else if (facts.direct_io && !*facts.direct_io) {
-    warn(out, "direct_io",
-         what + ": its file system takes no O_DIRECT: data pass the page cache, which costs CPU",
-         "use ext4 or xfs");
-  } else if (facts.direct_io) {
-    pass(out, "direct_io", fmt::format("export {} takes O_DIRECT", facts.root.name));
-  }
-}
-
-void check_peers_of(const config::Export& root, const std::vector<PeerFacts>& known,
-                    std::vector<Finding>& out) {
-  if (!root.peers) return;
-  for (const config::ExportPeer& peer : *root.peers) {
-    if (std::ranges::find(known, peer.name, &PeerFacts::name) != known.end()) continue;
-    warn(out, "export",
-         fmt::format("export {} is open to peer {}, which this node does not trust", root.name, peer.name),
-         "sluice node trust, or correct [[export]] peers in node.toml");
-  }
-}
-
-}  // namespace
-
-void check_exports(const Facts& facts, std::vector<Finding>& out) {
-  if (facts.exports.empty()) {
-    warn(out, "export", "there is none: nothing can be sent or received but memory: and null:",
-         "add an [[export]] to node.toml");
-  }
-  for (const ExportFacts& each : facts.exports) {
-    check_export(each, out);
-    check_peers_of(each.root, facts.peers, out);
   }
 }
 

@@ -41,5 +41,6 @@ void check_kernel(const Facts& facts, std::vector<Finding>& out);
 void check_exports(const Facts& facts, std::vector<Finding>& out);
 void check_daemons(const Facts& facts, std::vector<Finding>& out);
 void check_peers(const Facts& facts, std::vector<Finding>& out);
+void check_peer_look(const Facts& facts, std::vector<Finding>& out);  // peer_checks.cc
 
 }  // namespace sluice::doctor

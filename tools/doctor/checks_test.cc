@@ -121,6 +121,27 @@ TEST(Doctor, DoesNotAskForHugepagesThatTheDataplaneHasTaken) {
   EXPECT_EQ(found(facts, "hugepages").level, Level::kPass);
 }
 
+TEST(Doctor, JudgesTheDiskBeneathAnExport) {
+  Facts facts = well();
+  facts.device.speed_mbps = 100'000;
+  facts.exports[0].disk = {.device = "nvme0n1",
+                           .numa_node = 1,
+                           .block_bytes = 512,
+                           .write_bytes_per_s = 20e9,
+                           .read_bytes_per_s = 20e9};
+  facts.numa_distances = {{10, 21}, {21, 10}};
+  EXPECT_EQ(found(facts, "alignment").level, Level::kPass);
+  EXPECT_EQ(found(facts, "disk_speed").level, Level::kPass);
+  expect(facts, "numa", Level::kWarn, "sluice node topology");
+  EXPECT_NE(found(facts, "numa").text.find("(distance 21)"), std::string::npos);
+  facts.exports[0].disk.write_bytes_per_s = 1e9;
+  expect(facts, "disk_speed", Level::kWarn, "sluice bench");
+  facts.device.speed_mbps = -1;
+  EXPECT_EQ(found(facts, "disk_speed").level, Level::kPass) << "nothing to hold it against";
+  facts.exports[0].disk.block_bytes = 16384;
+  expect(facts, "alignment", Level::kFail, "4096");
+}
+
 TEST(Doctor, FindsMoreMemoryAskedForThanThereIs) {
   Facts facts = on_sockets();
   facts.kernel.memory_available_mib = 100;

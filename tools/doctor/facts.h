@@ -42,6 +42,16 @@ struct DeviceFacts {
   std::string address;       // [port] address4 or address6 that this host lacks; empty: it has them
 };
 
+// What an export lies on.
+struct DiskFacts {
+  std::string device;        // "nvme0n1"; empty: none that the kernel names
+  int numa_node = -1;        // -1: not known
+  uint32_t block_bytes = 0;  // that O_DIRECT must be aligned to; 0: not known
+  // As a short try measured them, with O_DIRECT; nothing: it was not tried.
+  std::optional<double> write_bytes_per_s;
+  std::optional<double> read_bytes_per_s;
+};
+
 struct ExportFacts {
   config::Export root;
   std::string problem;      // why it cannot be opened; empty: it can
@@ -52,6 +62,7 @@ struct ExportFacts {
   bool writable = false;
   bool in_memory = false;         // a tmpfs
   std::optional<bool> direct_io;  // O_DIRECT can be used; nothing: it could not be tried
+  DiskFacts disk;
 };
 
 struct KernelFacts {
@@ -77,6 +88,33 @@ struct PeerFacts {
   std::string problem;  // why no connection could be opened; empty: one could
 };
 
+struct PeerSpace {
+  std::string name;
+  uint64_t size_bytes = 0;
+  uint64_t free_bytes = 0;
+};
+
+// What a closer look at one peer found: it was called, asked about itself, and a short transfer from memory
+// into nothing went there.
+struct PeerLook {
+  std::string name;
+  std::string problem;  // why it could not be asked; empty: it was
+  std::string remedy;   // then
+  std::string software;
+  int64_t clock_offset_ns = 0;  // its clock minus ours
+  uint64_t clock_error_ns = 0;
+  uint64_t round_trip_ns = 0;  // of the control stream
+  std::vector<PeerSpace> spaces;
+  std::string path_problem;  // why nothing went over the data port; empty: it did
+  uint64_t datagrams = 0;
+  uint64_t lost = 0;     // on the network
+  uint64_t no_room = 0;  // for want of a buffer there
+  double rtt_us = 0;
+  double goodput_bps = 0;
+  uint32_t chunk_bytes = 0;  // the longest that went through
+  bool narrow = false;       // the path carries less than both ports do
+};
+
 struct Facts {
   std::string version;    // of this command
   std::string directory;  // of the node
@@ -90,7 +128,9 @@ struct Facts {
   KernelFacts kernel;
   DaemonFacts daemon;
   std::vector<PeerFacts> peers;
-  std::vector<std::string> trust_problems;  // files in trusted/ for which sluice-control would not start
+  std::optional<PeerLook> peer_look;             // of the one that was asked for
+  std::vector<std::vector<int>> numa_distances;  // [from][to], by the kernel; empty: not known
+  std::vector<std::string> trust_problems;       // files in trusted/ for which sluice-control would not start
 };
 
 }  // namespace sluice::doctor

@@ -122,6 +122,7 @@ Facts gather(const fs::path& directory) {
   facts.hugepages = gather_hugepages("/");
   facts.cpus = gather_cpus("/", allowed_cpus());
   facts.device = gather_device(*facts.node, "/");
+  facts.numa_distances = gather_numa_distances("/");
   for (const config::Export& root : facts.node->exports) facts.exports.push_back(gather_export(root));
   if (const auto found = identity::load_usable_peers(directory)) {
     for (const identity::Peer& peer : found->peers) facts.peers.push_back(gather_peer(peer));

@@ -26,6 +26,11 @@ std::vector<CpuFacts> gather_cpus(const std::filesystem::path& root, const std::
 std::vector<int> parse_cpu_list(const std::string& text);
 DeviceFacts gather_device(const config::Node& node, const std::filesystem::path& root);
 ExportFacts gather_export(const config::Export& root);
+// What lies beneath a directory. The speed is tried with a file that has no name and is gone with its
+// descriptor: 32 MiB at most, for half a second each way.
+DiskFacts gather_disk(const std::filesystem::path& directory, const std::filesystem::path& root);
+void try_speed(const std::filesystem::path& directory, DiskFacts* disk);
+std::vector<std::vector<int>> gather_numa_distances(const std::filesystem::path& root);
 KernelFacts gather_kernel();
 PeerFacts gather_peer(const identity::Peer& peer);
 

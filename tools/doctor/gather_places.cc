@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr int kConnectTimeoutMs = 3000;
 constexpr size_t kBlockBytes = 4096;
+constexpr uint64_t kFreeForTry = 1U << 30;  // where less is free, nothing is tried
 constexpr long kXfsMagic = 0x58465342;
 
 int64_t number_in(const fs::path& file, int64_t otherwise) {
@@ -188,6 +189,8 @@ ExportFacts gather_export(const config::Export& root) {
     facts.free_bytes = static_cast<uint64_t>(info.f_bavail) * static_cast<uint64_t>(info.f_bsize);
   }
   if (facts.writable && !facts.in_memory) facts.direct_io = takes_direct_io(root.path);
+  facts.disk = gather_disk(root.path, "/");
+  if (facts.direct_io.value_or(false) && facts.free_bytes > kFreeForTry) try_speed(root.path, &facts.disk);
   return facts;
 }
 

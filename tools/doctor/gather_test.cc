@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -55,6 +57,35 @@ TEST_F(Gather, CountsHugepagesOfAKernelWithoutNuma) {
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_EQ(pools[0].free_mib, 1024U);
   EXPECT_TRUE(gather_hugepages(root_ / "nothing").empty());
+}
+
+TEST_F(Gather, FindsTheDiskBeneathADirectoryAndItsNumaNode) {
+  struct stat info {};
+  ASSERT_EQ(::stat(root_.c_str(), &info), 0);
+  const std::string number = std::to_string(major(info.st_dev)) + ":" + std::to_string(minor(info.st_dev));
+  put("sys/devices/pci0/0000:01:00.0/numa_node", "1");
+  put("sys/devices/pci0/0000:01:00.0/nvme/nvme0n1/queue/logical_block_size", "4096");
+  put("sys/devices/pci0/0000:01:00.0/nvme/nvme0n1/nvme0n1p2/partition", "2");
+  fs::create_directories(root_ / "sys/dev/block");
+  EXPECT_TRUE(gather_disk(root_, root_).device.empty()) << "none that the kernel names";
+  fs::create_symlink(root_ / "sys/devices/pci0/0000:01:00.0/nvme/nvme0n1/nvme0n1p2",
+                     root_ / "sys/dev/block" / number);
+  const DiskFacts disk = gather_disk(root_, root_);
+  EXPECT_EQ(disk.device, "nvme0n1");
+  EXPECT_EQ(disk.numa_node, 1);
+  EXPECT_EQ(disk.block_bytes, 4096U);
+  put("sys/devices/system/node/node0/distance", "10 21");
+  put("sys/devices/system/node/node1/distance", "21 10");
+  EXPECT_EQ(gather_numa_distances(root_), (std::vector<std::vector<int>>{{10, 21}, {21, 10}}));
+}
+
+TEST_F(Gather, ATryOfTheDiskLeavesNothingBehind) {
+  DiskFacts disk;
+  try_speed(root_, &disk);
+  EXPECT_EQ(disk.write_bytes_per_s.has_value(), disk.read_bytes_per_s.has_value());
+  EXPECT_GT(disk.write_bytes_per_s.value_or(1), 0);
+  EXPECT_TRUE(fs::is_empty(root_));
+  try_speed("/proc/self", &disk);  // where no file can be made
 }
 
 TEST_F(Gather, KnowsWhereCpusAreAndWhatGovernsThem) {

@@ -13,9 +13,9 @@ def pair(make_pair):
     return make_pair()
 
 
-def examine(node):
+def examine(node, *arguments):
     """(exit status, {check: [finding]})."""
-    status, reply, _ = node.json("doctor")
+    status, reply, _ = node.json("doctor", *arguments)
     assert reply["schema"] == "sluice.doctor.v1"
     findings = {}
     for finding in reply["checks"]:
@@ -37,6 +37,40 @@ def test_a_node_that_runs_has_nothing_that_fails(pair):
         for check in ("configuration", "identity", "control", "dataplane", "export", "peer", "io_uring"):
             assert levels(findings, check) == ["pass"], findings[check]
         assert not names(node), "it leaves nothing in an export"
+
+
+def test_a_peer_is_called_asked_and_sent_to(pair):
+    status, findings = examine(pair.a, "b")
+    for check in ("peer_asked", "peer_version", "peer_clock", "peer_space", "path_mtu"):
+        assert levels(findings, check) == ["pass"], findings.get(check)
+    assert status == 0 and len(findings["path_loss"]) == 1
+    assert "b:data" in findings["peer_space"][0]["text"]
+    assert pair.a.sessions()[-1]["state"] == "succeeded"
+    assert not names(pair.b)
+
+
+def test_a_peer_that_is_not_there_or_not_known_fails_by_name(pair):
+    pair.b.control.stop()
+    try:
+        status, findings = examine(pair.a, "b")
+        assert status == CONFIGURATION and levels(findings, "peer_asked") == ["fail"]
+        assert "start sluice-control there" in findings["peer_asked"][0]["remedy"]
+        assert "path" not in findings
+    finally:
+        pair.b.start_control()
+    status, findings = examine(pair.a, "nobody")
+    assert status == CONFIGURATION and "nobody" in findings["peer_asked"][0]["text"]
+    assert "sluice node trust nobody" in findings["peer_asked"][0]["remedy"]
+
+
+def test_the_plan_has_the_data_port_and_the_exports(pair):
+    status, plan, _ = pair.a.json("node", "topology")
+    assert status == 0 and plan["schema"] == "sluice.topology.v1"
+    assert sum(port["data_port"] for node in plan["nodes"] for port in node["ports"]) == 1
+    assert sum(len(node["cores"]) for node in plan["nodes"]) > 0
+    text = pair.a.must("node", "topology").stdout
+    assert "data port" in text and "data (" in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_the_text_has_a_line_for_each_and_the_remedies(pair):

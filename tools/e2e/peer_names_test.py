@@ -182,6 +182,34 @@ def test_peer_is_asked(meeting, of_peer):
         assert len(node.must("ls", "peer:data/tree/b").stdout.split()) == 2001
 
 
+def looked_at(node):
+    _, reply, _ = node.json("doctor", "peer")
+    return {finding["check"]: finding for finding in reply["checks"] if "peer" in finding["check"]}
+
+
+def test_a_node_and_a_peer_say_what_they_are(meeting, of_node):
+    entries, done = meeting.peer().ask(meeting.address, "about")
+    assert not entries and done.node.software.startswith("sluice ")
+    assert [space.name for space in done.node.spaces] == ["data"]
+    assert 0 < done.node.spaces[0].free_bytes <= done.node.spaces[0].size_bytes
+    assert 0 < done.node.asked_unix_ns <= done.node.answered_unix_ns
+    with answering(meeting, peer.Owner):
+        findings = looked_at(meeting.node)
+    assert findings["peer_clock"]["level"] == findings["peer_space"]["level"] == "pass"
+    assert "reference peer" in findings["peer_version"]["text"] and findings["peer_version"]["level"] == "warn"
+
+
+class CrowdOfExports(peer.Owner):
+    def about(self, _asked):
+        self.done(node=names.pb.NodeState(spaces=[names.pb.ExportSpace(name="x")] * 65))
+
+
+def test_a_peer_that_says_too_much_of_itself_is_cut_off(meeting):
+    with answering(meeting, CrowdOfExports):
+        found = looked_at(meeting.node)["peer_asked"]
+    assert found["level"] == "fail" and "65 exports" in found["text"]
+
+
 def test_a_peer_that_is_too_old(meeting):
     """It takes the call for an inquiry about a session that it does not know."""
     with answering(meeting, None):

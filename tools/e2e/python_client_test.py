@@ -60,6 +60,8 @@ def test_sends_and_gets_with_progress(sluice, pair, source):
         told = list(session.events())  # it has ended: how it stands, and that is all
         assert (told[0].event, told[0].state) == ("state", "succeeded")
         assert [each.file.done for each in told if each.event == "file"] == [True]
+        assert {"opened", "completion", "closed"} <= {each.kind for each in session.log()}
+        assert {each.lane for each in session.log(lane=1, follow=True)} == {1}
         verdicts = [each for each in session.verify() if each.done]
         assert len(verdicts) == 1 and verdicts[0].good
         assert node.counters()["tx_frames"] > 0
@@ -74,6 +76,8 @@ def test_is_limited_paused_continued_and_cancelled(sluice, pair):
             with pytest.raises(TimeoutError):
                 session.wait(timeout_s=timeout_s)
         assert session.limit(500_000_000).rate_limit_bps == 500_000_000
+        session.set_log_level("packets")
+        assert "sent" in (each.kind for each in session.log(follow=True))
         session.pause()
         state = next(now.state for now in session.watch() if now.state == sluice.api.Session.PAUSED)
         assert state == sluice.api.Session.PAUSED

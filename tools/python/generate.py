@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# Makes sluice/api_pb2.py and its types of control/proto/api.proto: generate.py DIRECTORY.
+# Makes sluice/api_pb2.py, sluice/log_pb2.py and their types of control/proto: generate.py DIRECTORY.
 #
 # By grpcio-tools where that is installed (pip brings it), otherwise by the protoc of the system.
 # SPDX-License-Identifier: Apache-2.0
@@ -12,17 +12,17 @@ PROTO = pathlib.Path(__file__).resolve().parents[2] / "control/proto"
 
 
 def generate(directory):
-    """api_pb2.py and api_pb2.pyi, in this directory."""
+    """api_pb2.py, log_pb2.py and their .pyi, in this directory."""
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    arguments = [f"-I{PROTO}", f"--python_out={directory}", f"--pyi_out={directory}", "api.proto"]
+    arguments = [f"-I{PROTO}", f"--python_out={directory}", f"--pyi_out={directory}", "api.proto", "log.proto", "peers.proto"]
     try:
         from grpc_tools import protoc
     except ImportError:
         subprocess.run(["protoc", *arguments], check=True)
         return
     if protoc.main(["protoc", *arguments]) != 0:
-        raise RuntimeError(f"protoc could not read {PROTO / 'api.proto'}")
+        raise RuntimeError(f"protoc could not read the messages in {PROTO}")
 
 
 def runtime_requirement():

@@ -61,20 +61,26 @@ Result<std::optional<Options>> parse(const std::string& program, const std::stri
   return std::optional(std::move(options));
 }
 
-void start_log(const std::string& program, const std::string& level) {
+void start_log(const std::string& program, std::span<const char* const> components,
+               const std::string& level) {
   const char* const stream = std::getenv("JOURNAL_STREAM");
-  std::shared_ptr<spdlog::logger> logger;
+  spdlog::sink_ptr sink;
   if (is_journal_stream(stream != nullptr ? stream : "", STDERR_FILENO)) {
-    logger = std::make_shared<spdlog::logger>(program, std::make_shared<JournalSink>(program));
+    sink = std::make_shared<JournalSink>(program);
   } else {
-    logger = spdlog::stderr_logger_mt(program);
+    sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
     formatter->add_flag<PrintableMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %*");
-    logger->set_formatter(std::move(formatter));
+    sink->set_formatter(std::move(formatter));
   }
-  logger->set_level(spdlog::level::from_str(level));
-  logger->flush_on(spdlog::level::trace);
-  spdlog::set_default_logger(std::move(logger));
+  spdlog::drop_all();
+  for (const char* const component : components) {
+    auto logger = std::make_shared<spdlog::logger>(component, sink);
+    logger->set_level(spdlog::level::from_str(level));
+    logger->flush_on(spdlog::level::trace);
+    spdlog::register_logger(logger);
+    if (component == components.front()) spdlog::set_default_logger(std::move(logger));
+  }
 }
 
 }  // namespace sluice::daemon

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "dataplane/base/error.h"
@@ -28,6 +29,7 @@ Result<std::optional<Options>> parse(const std::string& program, const std::stri
 
 // From now on spdlog writes to the standard error: time, level, message, one line each, whatever is in it; or
 // to systemd's journal, where the standard error is its own (journal_sink.h).
-void start_log(const std::string& program, const std::string& level);
+// Each of `components` has a logger (dataplane/base/log.h); the first also has what is nobody else's.
+void start_log(const std::string& program, std::span<const char* const> components, const std::string& level);
 
 }  // namespace sluice::daemon

@@ -2,10 +2,13 @@
 #include "dataplane/base/daemon/daemon.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <vector>
+
+#include "dataplane/base/log.h"
 
 namespace sluice::daemon {
 namespace {
@@ -41,7 +44,7 @@ TEST(Daemon, RefusesWhatItDoesNotKnow) {
 TEST(Daemon, LogsOneLineWhateverIsInAMessage) {
   ::testing::internal::CaptureStderr();
   const auto before = spdlog::default_logger();
-  start_log("sluice-thing", "info");
+  start_log("sluice-thing", std::array{"thing"}, "info");
   spdlog::debug("too little");
   spdlog::info("a name\nwith \x1b[31mcolour");
   spdlog::set_default_logger(before);
@@ -49,6 +52,26 @@ TEST(Daemon, LogsOneLineWhateverIsInAMessage) {
   EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
   EXPECT_NE(log.find(" info a name"), std::string::npos) << log;
   EXPECT_EQ(log.find('\x1b'), std::string::npos) << log;
+}
+
+TEST(Daemon, EachComponentHasALevelThatChangesWhileItRuns) {
+  ::testing::internal::CaptureStderr();
+  const auto before = spdlog::default_logger();
+  start_log("sluice-thing", log::kOfControl, "info");
+  log::set_level(log::kPeer, *log::level_of("debug"));
+  log::of(log::kPeer)->debug("of a peer");
+  log::of(log::kSession)->debug("of a session");
+  log::set_level(log::kPeer, *log::level_of("off"));
+  log::of(log::kPeer)->critical("nothing more");
+  log::of("unknown")->info("of nobody");
+  EXPECT_STREQ(log::level_name(log::level(log::kPeer)), "off");
+  EXPECT_STREQ(log::level_name(log::level(log::kControl)), "info");
+  EXPECT_FALSE(log::level_of("loud"));
+  spdlog::set_default_logger(before);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find(" debug of a peer\n"), std::string::npos) << log;
+  EXPECT_NE(log.find(" info of nobody\n"), std::string::npos) << log;
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2) << log;
 }
 
 }  // namespace

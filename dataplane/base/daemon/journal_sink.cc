@@ -60,15 +60,13 @@ std::string_view session_of(std::string_view line) {
   return {};
 }
 
-std::string journal_entry(const std::string& program, spdlog::level::level_enum level,
-                          std::string_view message) {
-  constexpr std::string_view kPrefix = "sluice-";
-  const std::string_view name = program;
+std::string journal_entry(const std::string& program, std::string_view component,
+                          spdlog::level::level_enum level, std::string_view message) {
   // What is printable has no line feed, so that no value can become another field.
   std::string entry = "MESSAGE=" + base::printable(message, kMessageBytesMax) +
                       "\nPRIORITY=" + std::to_string(priority_of(level)) + "\nSYSLOG_IDENTIFIER=" + program +
                       "\nSLUICE_COMPONENT=";
-  entry += name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+  entry += component;
   if (const std::string_view session = session_of(message); !session.empty()) {
     entry += "\nSLUICE_SESSION=";
     entry += session;
@@ -83,11 +81,12 @@ JournalSink::JournalSink(std::string program, std::filesystem::path socket)
 
 void JournalSink::sink_it_(const spdlog::details::log_msg& message) {
   const std::string_view text(message.payload.data(), message.payload.size());
+  const std::string_view component(message.logger_name.data(), message.logger_name.size());
   if (lost_ > 0 &&
-      send(journal_entry(program_, spdlog::level::warn,
+      send(journal_entry(program_, component, spdlog::level::warn,
                          std::to_string(lost_) + " lines of this log are lost: the journal was too slow")))
     lost_ = 0;
-  if (send(journal_entry(program_, message.level, text))) return;
+  if (send(journal_entry(program_, component, message.level, text))) return;
   if (errno == EAGAIN || errno == ENOBUFS) {
     ++lost_;
     return;

@@ -32,8 +32,8 @@ std::string_view session_of(std::string_view line);
 
 // The datagram of one line: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, SLUICE_COMPONENT and, of a session's,
 // SLUICE_SESSION.
-std::string journal_entry(const std::string& program, spdlog::level::level_enum level,
-                          std::string_view message);
+std::string journal_entry(const std::string& program, std::string_view component,
+                          spdlog::level::level_enum level, std::string_view message);
 
 class JournalSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:

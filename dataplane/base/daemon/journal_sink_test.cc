@@ -55,14 +55,14 @@ TEST(JournalSink, FindsTheSessionOfALine) {
 }
 
 TEST(JournalSink, EachLineIsAnEntryWithItsFields) {
-  EXPECT_EQ(journal_entry("sluice-control", spdlog::level::warn, "session 1f3a08c2: waits"),
+  EXPECT_EQ(journal_entry("sluice-control", "peer", spdlog::level::warn, "session 1f3a08c2: waits"),
             "MESSAGE=session 1f3a08c2: waits\nPRIORITY=4\nSYSLOG_IDENTIFIER=sluice-control\n"
-            "SLUICE_COMPONENT=control\nSLUICE_SESSION=1f3a08c2\n");
-  EXPECT_EQ(journal_entry("sluice-dataplane", spdlog::level::info, "a name\nPRIORITY=0\x1b[31m"),
+            "SLUICE_COMPONENT=peer\nSLUICE_SESSION=1f3a08c2\n");
+  EXPECT_EQ(journal_entry("sluice-dataplane", "dataplane", spdlog::level::info, "a name\nPRIORITY=0\x1b[31m"),
             "MESSAGE=a name?PRIORITY=0?[31m\nPRIORITY=6\nSYSLOG_IDENTIFIER=sluice-dataplane\n"
             "SLUICE_COMPONENT=dataplane\n");
   const auto priority = [](spdlog::level::level_enum level) {
-    const std::string entry = journal_entry("x", level, "");
+    const std::string entry = journal_entry("x", "x", level, "");
     return entry.substr(entry.find("PRIORITY="), 10);
   };
   EXPECT_EQ(priority(spdlog::level::trace), "PRIORITY=7");
@@ -73,10 +73,10 @@ TEST(JournalSink, EachLineIsAnEntryWithItsFields) {
 
 TEST(JournalSink, SendsWhatALoggerWritesAndCutsWhatIsTooLong) {
   const Journal journal;
-  spdlog::logger logger("sluice-control", std::make_shared<JournalSink>("sluice-control", journal.path));
+  spdlog::logger logger("session", std::make_shared<JournalSink>("sluice-control", journal.path));
   logger.error("session {}: {}", "1f3a08c2", "no space");
   EXPECT_EQ(journal.taken(),
-            journal_entry("sluice-control", spdlog::level::err, "session 1f3a08c2: no space"));
+            journal_entry("sluice-control", "session", spdlog::level::err, "session 1f3a08c2: no space"));
   logger.info("{}", std::string(1 << 20, 'x'));
   const std::string cut = journal.taken();
   EXPECT_LT(cut.size(), 50'000U);
@@ -93,12 +93,12 @@ TEST(JournalSink, AJournalThatDoesNotReadHoldsNobodyUpAndHearsHowMuchItMissed) {
   while (!journal.taken().empty()) ++taken;
   ASSERT_LT(taken, kLines);
   logger.info("again");
-  EXPECT_EQ(journal.taken(), journal_entry("x", spdlog::level::warn,
+  EXPECT_EQ(journal.taken(), journal_entry("x", "x", spdlog::level::warn,
                                            std::to_string(kLines - taken) +
                                                " lines of this log are lost: the journal was too slow"));
-  EXPECT_EQ(journal.taken(), journal_entry("x", spdlog::level::info, "again"));
+  EXPECT_EQ(journal.taken(), journal_entry("x", "x", spdlog::level::info, "again"));
   logger.info("as ever");
-  EXPECT_EQ(journal.taken(), journal_entry("x", spdlog::level::info, "as ever"));
+  EXPECT_EQ(journal.taken(), journal_entry("x", "x", spdlog::level::info, "as ever"));
 }
 
 TEST(JournalSink, WithoutAJournalTheLineIsOnTheStandardError) {
@@ -127,12 +127,12 @@ TEST(JournalSink, IsUsedOnlyIfTheStandardErrorIsTheJournals) {
   ::setenv("JOURNAL_STREAM", stream.c_str(), 1);
   const auto before = spdlog::default_logger();
   ::testing::internal::CaptureStderr();
-  start_log("sluice-other", "info");
+  start_log("sluice-other", std::array{"other"}, "info");
   spdlog::info("stays here");
   EXPECT_NE(::testing::internal::GetCapturedStderr().find(" info stays here"), std::string::npos);
   ASSERT_EQ(::fstat(STDERR_FILENO, &info), 0);
   ::setenv("JOURNAL_STREAM", (std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino)).c_str(), 1);
-  start_log("sluice-third", "info");
+  start_log("sluice-third", std::array{"third", "board"}, "info");
   EXPECT_NE(dynamic_cast<JournalSink*>(spdlog::default_logger()->sinks().at(0).get()), nullptr);
   ::unsetenv("JOURNAL_STREAM");
   spdlog::set_default_logger(before);

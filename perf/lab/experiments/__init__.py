@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import importlib
 
-NAMES = ("wire", "socket", "crc", "crypto", "mtu", "scaling", "pacing", "lanes", "start", "disk", "trees", "peers", "cores", "path", "steps",
+NAMES = ("wire", "socket", "crc", "crypto", "mtu", "scaling", "pacing", "lanes", "netlog", "start", "disk", "trees", "peers", "cores", "path", "steps",
          "fairness", "hipster", "stall", "verdict", "tcp", "laws")  # fmt: skip
 
 

@@ -8,11 +8,13 @@
         print(end.files[0].digest_destination)
 
 A node is spoken to over the socket in its directory (docs/OPERATING.md, "API"); whoever may open that may do all that
-`sluice` does. Messages (`sluice.api`) are those of control/proto/api.proto, which says what their fields mean.
+`sluice` does. Messages (`sluice.api`, `sluice.logs`) are those of control/proto/api.proto and log.proto, which say what their fields
+mean.
 """
 # SPDX-License-Identifier: Apache-2.0
 from . import api_pb2 as api
+from . import log_pb2 as logs
 from .errors import SluiceError
 from .node import Node, Options, Session
 
-__all__ = ["Node", "Options", "Session", "SluiceError", "api"]
+__all__ = ["Node", "Options", "Session", "SluiceError", "api", "logs"]

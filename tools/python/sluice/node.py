@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence, Type, Union
 import grpc
 
 from . import api_pb2 as api
+from . import log_pb2 as logs
 from .errors import SluiceError, of_call
 
 _ENDED = (api.Session.SUCCEEDED, api.Session.FAILED, api.Session.CANCELLED)
@@ -44,6 +45,7 @@ class Options:
     deadline_unix_ns: int = 0
     deadline_policy: str = ""  # "refuse", "warn", "stop"
     priority: int = 0  # -100 to 100: of those that wait for their turn the higher goes first
+    log_level: str = ""  # "events", "packets", "off": of what `Session.log` gives
     rules: Sequence[Union[str, bytes]] = ()  # "+ PATTERN" and "- PATTERN", as of --filter
     names: Sequence[Union[str, bytes]] = ()  # of the one source, a directory: as --files-from lists them
 
@@ -81,6 +83,17 @@ class Session:
     def events(self) -> Iterator[api.SessionEvent]:
         """How it stands, and what changes, until it has ended: `sluice session events`."""
         return self._node.stream("SessionEvents", api.SessionRef(id=self.id), api.SessionEvent)
+
+    def log(self, lane: Optional[int] = None, follow: bool = False) -> Iterator[logs.LogRecord]:
+        """What its lanes noted: `sluice session log`. `follow`: also what comes, until it has ended."""
+        request = logs.LogRequest(id=self.id, lane=lane, follow=follow)
+        for part in self._node.stream("Read", request, logs.LogReply, service="Logs"):
+            yield from part.records
+
+    def set_log_level(self, level: str) -> None:
+        """How much they note from now on: "events", "packets", "off"."""
+        request = logs.SessionLogLevel(id=self.id, level=level)
+        self._node.call("SetSessionLevel", request, logs.SessionLogLevel, service="Logs")
 
     def wait(self, on_progress: Optional[Callable[[api.Session], Any]] = None,
              timeout_s: Optional[float] = None) -> api.Session:  # fmt: skip

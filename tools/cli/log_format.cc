@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/log_format.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "tools/cli/format.h"
+#include "tools/cli/progress.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr double kPerNs = 1e-9;
+
+std::string bytes_text(const api::LogRecord& r) {
+  if (!r.has_object()) return "";
+  return fmt::format("object {}  {} bytes at {}", r.object(), r.length(), r.offset());
+}
+
+std::string what_text(const api::LogRecord& r) {
+  if (r.kind() == "gap") return fmt::format("tx_seq {}  {} lost", r.tx_seq(), r.count());
+  if (r.kind() == "dropped") return fmt::format("{} records are missing here", r.count());
+  if (r.kind() == "rate") return format_rate(static_cast<double>(r.rate_bps()));
+  if (r.kind() == "report")
+    return fmt::format("received below {}  credit {}  {} gaps", r.tx_seq(), r.credit_extents(), r.gaps());
+  std::string text = r.has_tx_seq() ? fmt::format("tx_seq {}  ", r.tx_seq()) : "";
+  text += bytes_text(r);
+  if (r.has_error_number()) text += fmt::format("  {}", std::strerror(static_cast<int>(r.error_number())));
+  return text;
+}
+
+}  // namespace
+
+Json log_json(const std::string& session, const api::LogRecord& r) {
+  Json out = {{"schema", "sluice.log.v1"},    {"session", session}, {"unix_ns", r.unix_ns()},
+              {"session_ns", r.session_ns()}, {"lane", r.lane()},   {"kind", r.kind()}};
+  if (r.has_tx_seq()) out["tx_seq"] = r.tx_seq();
+  if (r.has_object()) out["object"] = r.object();
+  if (r.has_offset()) out["offset"] = r.offset();
+  if (r.has_length()) out["length_bytes"] = r.length();
+  if (r.has_count()) out["count"] = r.count();
+  if (r.has_rate_bps()) out["rate_bps"] = r.rate_bps();
+  if (r.has_credit_extents()) out["credit_extents"] = r.credit_extents();
+  if (r.has_gaps()) out["gaps"] = r.gaps();
+  if (r.has_error_number()) out["errno"] = r.error_number();
+  return out;
+}
+
+std::string log_text(const api::LogRecord& r) {
+  std::string line =
+      fmt::format("{:>15.9f}  lane {:<2}  {:<14}  {}", static_cast<double>(r.session_ns()) * kPerNs, r.lane(),
+                  printable(r.kind()), what_text(r));
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+Json levels_json(const api::ComponentLevels& levels) {
+  Json out = Json::object();
+  for (const api::ComponentLevel& each : levels.levels()) out[each.component()] = each.level();
+  return out;
+}
+
+std::string levels_text(const api::ComponentLevels& levels) {
+  std::string text;
+  for (const api::ComponentLevel& each : levels.levels()) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", printable(each.component()),
+                        each.level().empty() ? "unknown" : printable(each.level()));
+  }
+  return text;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,27 @@
+// How a check says what it found.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/doctor/checks.h"
+
+namespace sluice::doctor {
+
+inline void pass(std::vector<Finding>& out, std::string check, std::string text) {
+  out.push_back({.check = std::move(check), .level = Level::kPass, .text = std::move(text), .remedy = {}});
+}
+inline void warn(std::vector<Finding>& out, std::string check, std::string text, std::string remedy) {
+  out.push_back({std::move(check), Level::kWarn, std::move(text), std::move(remedy)});
+}
+inline void fail(std::vector<Finding>& out, std::string check, std::string text, std::string remedy) {
+  out.push_back({std::move(check), Level::kFail, std::move(text), std::move(remedy)});
+}
+
+// " (distance 21)", as the kernel measures how far memory of one NUMA node is from another; empty: it does
+// not say.
+std::string distance_text(const Facts& facts, int from, int to);
+
+}  // namespace sluice::doctor
