@@ -177,7 +177,7 @@ Status serve(const daemon::Options& options) {
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
   const auto lock = lock_node(node->run_dir());
   if (!lock) return lock.error();
-  auto self = identity::load_of(node->directory, node->name);
+  auto self = identity::load_of(node->directory, node->name, node->ca_domain);
   if (!self) return self.error();
   auto exports = exports::Exports::open(node->exports);
   if (!exports) return exports.error();

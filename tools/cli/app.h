@@ -50,6 +50,7 @@ void add_bench_command(CLI::App& app, Context& context);
 void add_completion_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
 void add_node_commands(CLI::App& app, Context& context);
+void add_trust_commands(CLI::App& node, Context& context);  // node trust, distrust, allow, rotate
 void add_transfer_commands(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_session_views(CLI::App& session, Context& context);  // session events, session watch

@@ -77,6 +77,13 @@ struct PeerFacts {
   std::string problem;  // why no connection could be opened; empty: one could
 };
 
+// A certificate, or a list of revoked ones, that has an end.
+struct ExpiryFacts {
+  std::string what;    // "the certificate of this node"
+  std::string when;    // RFC 3339
+  int64_t left_s = 0;  // negative: it is over
+};
+
 struct Facts {
   std::string version;    // of this command
   std::string directory;  // of the node
@@ -90,6 +97,7 @@ struct Facts {
   KernelFacts kernel;
   DaemonFacts daemon;
   std::vector<PeerFacts> peers;
+  std::vector<ExpiryFacts> expiries;
   std::vector<std::string> trust_problems;  // files in trusted/ for which sluice-control would not start
 };
 

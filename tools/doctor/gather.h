@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "control/identity/identity.h"
+#include "control/identity/trust.h"
 #include "tools/doctor/facts.h"
 
 namespace sluice::doctor {
@@ -27,6 +27,7 @@ std::vector<int> parse_cpu_list(const std::string& text);
 DeviceFacts gather_device(const config::Node& node, const std::filesystem::path& root);
 ExportFacts gather_export(const config::Export& root);
 KernelFacts gather_kernel();
+std::vector<ExpiryFacts> gather_expiries(const std::vector<identity::Expiry>& all, int64_t now_unix_s);
 PeerFacts gather_peer(const identity::Peer& peer);
 
 }  // namespace sluice::doctor
