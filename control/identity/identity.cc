@@ -128,12 +128,21 @@ Result<Peer> remembered_pin(const std::string& certificate_pem) {
   return peer;
 }
 
-// Whether the key that this one says it follows was pinned under the name, and signed that.
+// Whether the key that this one says it follows was pinned under the name, and signed that. Remembered, as
+// pins are: each call of a peer asks for all.
 bool followed_a_pin(const fs::path& node, const Peer& peer) {
+  constexpr size_t kRememberedMax = 4096;
+  static std::mutex mutex;
+  static std::map<std::string, bool> remembered;
   const fs::path file = node / "trusted" / "former" / (peer.name + "." + peer.former_fingerprint + ".pem");
   const Result<std::string> former = read_small_file(file);
+  if (!former) return false;
+  const std::string pair = peer.certificate_pem + '\0' + *former;
+  const std::scoped_lock lock(mutex);
+  if (const auto known = remembered.find(pair); known != remembered.end()) return known->second;
   const auto certificate = parse_certificate(peer.certificate_pem);
-  return former && certificate && follows(certificate->get(), *former);
+  if (remembered.size() >= kRememberedMax) remembered.clear();
+  return remembered[pair] = certificate && follows(certificate->get(), *former);
 }
 
 Result<Peer> load_peer(const fs::path& node, const std::string& name) {
