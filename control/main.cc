@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -30,6 +31,7 @@
 
 #include "control/api/node_names.h"
 #include "control/api/node_sessions.h"
+#include "control/api/readers.h"
 #include "control/api/server.h"
 #include "control/exporter/exporter.h"
 #include "control/exports/exports.h"
@@ -146,8 +148,8 @@ class Heartbeat {
 // returns by itself once nothing is left to do.
 class Shutdown {
  public:
-  Shutdown(asio::io_context& io, node::Manager& manager, Server& server)
-      : io_(io), manager_(manager), server_(server) {}
+  Shutdown(asio::io_context& io, node::Manager& manager, std::function<void()> stop_servers)
+      : io_(io), manager_(manager), stop_servers_(std::move(stop_servers)) {}
   ~Shutdown() {
     returned_.set_value();
     if (thread_.joinable()) thread_.join();
@@ -155,7 +157,7 @@ class Shutdown {
   void begin() {
     // The server waits for calls that this very loop has to answer, so it is stopped from outside.
     thread_ = std::thread([this] {
-      server_.stop();
+      stop_servers_();
       asio::post(io_, [this] { manager_.stop(); });
       if (returned_.get_future().wait_for(kStopGrace) == std::future_status::timeout) io_.stop();
     });
@@ -164,9 +166,34 @@ class Shutdown {
  private:
   asio::io_context& io_;
   node::Manager& manager_;
-  Server& server_;
+  const std::function<void()> stop_servers_;
   std::promise<void> returned_;  // the loop did
   std::thread thread_;
+};
+
+// The socket of those who may only look, if there are any.
+class Readers {
+ public:
+  explicit Readers(SessionManager& all) : sessions_(all) {}
+  Status start(asio::io_context& io, const config::Node& node) {
+    const fs::path socket = node.readers_socket();
+    if (node.readers_group.empty()) {
+      ::unlink(socket.c_str());  // of a former life: nobody answers there
+      return {};
+    }
+    auto server = start_server(io, sessions_, names_, socket);
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    return base::share_socket(socket, node.readers_group, "[control] readers_group");
+  }
+  void stop() {
+    if (server_) server_->stop();
+  }
+
+ private:
+  ReadersSessions sessions_;
+  ReadersNames names_;
+  std::unique_ptr<Server> server_;
 };
 
 Status serve(const daemon::Options& options) {
@@ -178,7 +205,7 @@ Status serve(const daemon::Options& options) {
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
   const auto lock = lock_node(node->run_dir());
   if (!lock) return lock.error();
-  auto self = identity::load_of(node->directory, node->name);
+  auto self = identity::load_of(node->directory, node->name, node->ca_domain);
   if (!self) return self.error();
   auto exports = exports::Exports::open(node->exports);
   if (!exports) return exports.error();
@@ -201,12 +228,17 @@ Status serve(const daemon::Options& options) {
   NodeNames names(manager);
   auto server = start_server(io, sessions, names, node->control_socket());
   if (!server) return server.error();
+  Readers readers(sessions);
+  if (auto started = readers.start(io, *node); !started) return started.error();
   if (auto shared = base::share_socket(node->control_socket(), node->control_group, "[control] group");
       !shared)
     return shared.error();
   {
     Heartbeat heartbeat(io, service, manager);
-    Shutdown shutdown(io, manager, **server);
+    Shutdown shutdown(io, manager, [&] {
+      readers.stop();
+      (*server)->stop();
+    });
     signals.async_wait([&](std::error_code error, int signal) {
       if (error) return;
       if (exporter) exporter->stop_waiting();

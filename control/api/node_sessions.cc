@@ -174,6 +174,11 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
     peer->set_name(known.name);
     peer->set_address(known.address);
     peer->set_fingerprint(known.fingerprint);
+    for (const identity::Offer& offer : info->offers) {
+      if (offer.peer != known.name) continue;
+      peer->set_offered_fingerprint(offer.fingerprint);
+      peer->set_offered_certificate(offer.certificate_pem);
+    }
   }
   reply.set_control_address(info->control_address);
   reply.set_longest_turn_ns(info->longest_turn_ns);

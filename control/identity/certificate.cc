@@ -8,6 +8,12 @@
 #include <openssl/sha.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+
+#include "control/identity/successor.h"
+
 namespace sluice::identity {
 namespace {
 
@@ -46,19 +52,28 @@ bool set_serial(X509* certificate) {
 }
 
 // RFC 5280, 4.1.2.5: 99991231235959Z means that there is no good end.
-CertificatePointer self_signed(EVP_PKEY* key, const std::string& name) {
+bool set_dates(X509* x, int64_t lifetime_s) {
+  if (X509_gmtime_adj(X509_getm_notBefore(x), -86400L) == nullptr) return false;
+  if (lifetime_s == 0) return ASN1_TIME_set_string_X509(X509_getm_notAfter(x), "99991231235959Z") == 1;
+  return X509_gmtime_adj(X509_getm_notAfter(x), static_cast<long>(lifetime_s)) != nullptr;
+}
+
+bool set_names(X509* x, const std::string& name) {
+  X509_NAME* subject = X509_get_subject_name(x);
+  const auto* text = reinterpret_cast<const unsigned char*>(name.c_str());
+  return X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, text, -1, -1, 0) == 1 &&
+         X509_set_issuer_name(x, subject) == 1;
+}
+
+CertificatePointer self_signed(EVP_PKEY* key, const KeyPairOptions& options) {
   CertificatePointer certificate(X509_new());
   if (!certificate) return nullptr;
   X509* x = certificate.get();
-  X509_NAME* subject = X509_get_subject_name(x);
-  const auto* text = reinterpret_cast<const unsigned char*>(name.c_str());
-  const bool made = X509_set_version(x, 2) == 1 && set_serial(x) &&
-                    X509_gmtime_adj(X509_getm_notBefore(x), -86400L) != nullptr &&
-                    ASN1_TIME_set_string_X509(X509_getm_notAfter(x), "99991231235959Z") == 1 &&
-                    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, text, -1, -1, 0) == 1 &&
-                    X509_set_issuer_name(x, subject) == 1 && X509_set_pubkey(x, key) == 1 &&
+  const bool made = X509_set_version(x, 2) == 1 && set_serial(x) && set_dates(x, options.lifetime_s) &&
+                    set_names(x, options.name) && X509_set_pubkey(x, key) == 1 &&
                     add_extension(x, NID_basic_constraints, "critical,CA:FALSE") &&
                     add_extension(x, NID_ext_key_usage, "serverAuth,clientAuth") &&
+                    (options.succession == nullptr || add_succession(x, *options.succession)) &&
                     X509_sign(x, key, nullptr) > 0;
   return made ? std::move(certificate) : nullptr;
 }
@@ -72,10 +87,10 @@ std::string openssl_reason() {
   return words != nullptr ? words : "no reason given by OpenSSL";
 }
 
-Result<KeyPair> make_key_pair(const std::string& name) {
+Result<KeyPair> make_key_pair(const KeyPairOptions& options) {
   const KeyPointer key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
   if (!key) return failed("cannot make an Ed25519 key");
-  const CertificatePointer certificate = self_signed(key.get(), name);
+  const CertificatePointer certificate = self_signed(key.get(), options);
   if (!certificate) return failed("cannot make a certificate");
   const auto certificate_pem = to_pem(certificate.get());
   if (!certificate_pem) return certificate_pem.error();
@@ -93,6 +108,25 @@ Result<CertificatePointer> parse_certificate(std::string_view pem) {
     return Error{ErrorCode::kConfiguration,
                  "not a certificate in PEM form; take the peer's identity/cert.pem as it is"};
   return certificate;
+}
+
+Result<std::vector<CertificatePointer>> parse_certificates(std::string_view pem, size_t most) {
+  const BioPointer in = reader(pem);
+  std::vector<CertificatePointer> found;
+  while (in && found.size() <= most) {
+    CertificatePointer one(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+    if (!one) break;
+    found.push_back(std::move(one));
+  }
+  // That there is no further beginning of one is how a text ends well.
+  const unsigned long last = ERR_peek_last_error();
+  const bool ended = last == 0 || ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (found.size() > most)
+    return Error{ErrorCode::kConfiguration, "more than " + std::to_string(most) + " certificates"};
+  if (!ended) return Error{ErrorCode::kConfiguration, "a certificate in it is damaged"};
+  if (found.empty()) return Error{ErrorCode::kConfiguration, "no certificate in PEM form"};
+  return found;
 }
 
 Result<KeyPointer> parse_key(std::string_view pem) {
@@ -138,5 +172,38 @@ std::string common_name(X509* certificate) {
   OPENSSL_free(text);
   return name;
 }
+
+std::vector<std::string> dns_names(X509* certificate) {
+  std::vector<std::string> names;
+  auto* all =
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all); ++i) {
+    const GENERAL_NAME* one = sk_GENERAL_NAME_value(all, i);
+    if (one->type != GEN_DNS) continue;
+    const ASN1_IA5STRING* text = one->d.dNSName;
+    std::string name(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                     static_cast<size_t>(ASN1_STRING_length(text)));
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    names.push_back(std::move(name));
+  }
+  GENERAL_NAMES_free(all);
+  return names;
+}
+
+std::string subject_of(X509* certificate) {
+  const BioPointer out(BIO_new(BIO_s_mem()));
+  if (!out || X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) < 0)
+    return "";
+  return contents(out.get());
+}
+
+int64_t unix_s_of(const ASN1_TIME* time) {
+  constexpr int kYearOfNoEnd = 9999 - 1900;
+  std::tm parts{};
+  if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1 || parts.tm_year == kYearOfNoEnd) return kNoEnd;
+  return ::timegm(&parts);
+}
+
+int64_t expires_unix_s(X509* certificate) { return unix_s_of(X509_get0_notAfter(certificate)); }
 
 }  // namespace sluice::identity

@@ -2,6 +2,7 @@
 // has a fingerprint and survives being written and read again.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/identity/certificate.h"
+#include "control/identity/successor.h"
 #include "dataplane/base/input_for_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -17,6 +18,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto fingerprint = identity::fingerprint_of(certificate->get());
   (void)identity::common_name(certificate->get());
+  (void)identity::subject_of(certificate->get());
+  (void)identity::expires_unix_s(certificate->get());
+  for (const std::string& name : identity::dns_names(certificate->get()))
+    fuzz::require(name.size() <= size, "a name is a part of it");
+  if (const auto statement = identity::statement_in(certificate->get())) {
+    fuzz::require(statement->former_fingerprint.size() == 64 && statement->until_unix_s > 0, "well formed");
+    fuzz::require(!identity::follows(certificate->get(), std::string(text)) ||
+                      statement->former_fingerprint == *identity::fingerprint_of(certificate->get()),
+                  "only the former key signs");
+  }
   const auto pem = identity::to_pem(certificate->get());
   if (!fingerprint || !pem) return 0;
   fuzz::require(fingerprint->size() == 64, "SHA-256 in hex");

@@ -11,6 +11,9 @@
 
 #include "control/identity/certificate.h"
 #include "control/identity/node_files.h"
+#include "control/identity/rotation.h"
+#include "control/identity/successor.h"
+#include "control/identity/trust.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/config/toml_text.h"
 
@@ -36,25 +39,44 @@ bool is_there(const fs::path& file) {
   return fs::symlink_status(file, ignored).type() != fs::file_type::not_found;
 }
 
-Status check_key(const fs::path& file, X509* certificate) {
-  const auto text = read_small_file(file);
-  if (!text) return text.error();
+Status check_key_file(const fs::path& file) {
   struct stat info {};
   if (::stat(file.c_str(), &info) == 0 && (info.st_mode & 077) != 0)
     return configuration(file.string() + ": others can read the private key; run: chmod 600 " +
                          file.string());
-  const auto key = parse_key(*text);
-  if (!key) return configuration(file.string() + ": " + key.error().message);
-  if (X509_check_private_key(certificate, key->get()) != 1) {
-    openssl_reason();
-    return configuration(file.string() +
-                         ": does not belong to cert.pem beside it; restore both from one backup");
-  }
-  return {};
+  return check_guarded(file.parent_path(), Guard::kGroupAndOthers);
 }
 
-// "address" of trusted/NAME.toml; empty when the file is not there.
-Result<std::string> read_address(const fs::path& file) {
+bool belongs(X509* certificate, EVP_PKEY* key) {
+  const bool good = X509_check_private_key(certificate, key) == 1;
+  openssl_reason();
+  return good;
+}
+
+// The certificate of this key: cert.pem, or what is to become it where a change of keys was interrupted
+// between its two renames (rotation.cc).
+Result<std::string> certificate_of(const fs::path& node, EVP_PKEY* key) {
+  const fs::path file = certificate_file_of(node);
+  for (const fs::path& each : {file, next_certificate_file(node)}) {
+    bool not_found = false;
+    const Result<std::string> text = read_small_file(each, &not_found);
+    if (!text && not_found && each == file)
+      return configuration(file.string() + ": this node has no identity; run: sluice node init");
+    if (!text && not_found) continue;
+    if (!text) return text.error();
+    const auto certificate = parse_certificate(*text);
+    if (!certificate && each == file)
+      return configuration(file.string() + ": not a certificate; restore it from a backup");
+    if (certificate && belongs(certificate->get(), key)) return text;
+  }
+  return configuration(key_file_of(node).string() +
+                       ": does not belong to cert.pem beside it; restore both from one backup");
+}
+
+}  // namespace
+
+Result<std::string> read_address(const fs::path& node_directory, const std::string& name) {
+  const fs::path file = node_directory / "trusted" / (name + ".toml");
   bool not_found = false;
   const auto text = read_small_file(file, &not_found);
   if (!text && not_found) return std::string();
@@ -73,35 +95,81 @@ Result<std::string> read_address(const fs::path& file) {
   return address;
 }
 
-// As fingerprint_of_pem. To parse a certificate takes half a millisecond, and each call of a peer asks for
-// all.
-Result<std::string> remembered_fingerprint(const std::string& certificate_pem) {
-  constexpr size_t kRememberedMax = 4096;
-  static std::mutex mutex;
-  static std::map<std::string, std::string> remembered;
-  const std::scoped_lock lock(mutex);
-  if (const auto known = remembered.find(certificate_pem); known != remembered.end()) return known->second;
-  Result<std::string> fingerprint = fingerprint_of_pem(certificate_pem);
-  if (!fingerprint) return fingerprint;
-  if (remembered.size() >= kRememberedMax) remembered.clear();
-  remembered[certificate_pem] = *fingerprint;
-  return fingerprint;
+Status write_address(const fs::path& node_directory, const std::string& name, const std::string& address) {
+  const fs::path trusted = node_directory / "trusted";
+  if (auto status = make_directory(trusted, 0755); !status) return status.error();
+  const std::string toml = address.empty() ? "" : "address = \"" + address + "\"\n";
+  return write_small_file(trusted / (name + ".toml"), toml, 0644, Replace::kYes);
 }
 
-Result<Peer> load_peer(const fs::path& trusted, const std::string& name) {
-  const fs::path file = trusted / (name + ".pem");
+namespace {
+
+// What a pinned certificate says, without name and address. To parse it takes half a millisecond, and each
+// call of a peer asks for all.
+Result<Peer> remembered_pin(const std::string& certificate_pem) {
+  constexpr size_t kRememberedMax = 4096;
+  static std::mutex mutex;
+  static std::map<std::string, Peer> remembered;
+  const std::scoped_lock lock(mutex);
+  if (const auto known = remembered.find(certificate_pem); known != remembered.end()) return known->second;
+  const auto certificate = parse_certificate(certificate_pem);
+  if (!certificate) return certificate.error();
+  const Result<std::string> fingerprint = fingerprint_of(certificate->get());
+  if (!fingerprint) return fingerprint.error();
+  Peer peer{.name = "", .address = "", .fingerprint = *fingerprint, .certificate_pem = certificate_pem};
+  peer.expires_unix_s = expires_unix_s(certificate->get());
+  // Nobody has checked it yet.
+  if (const auto statement = statement_in(certificate->get())) {
+    peer.former_fingerprint = statement->former_fingerprint;
+    peer.former_until_unix_s = statement->until_unix_s;
+  }
+  if (remembered.size() >= kRememberedMax) remembered.clear();
+  remembered[certificate_pem] = peer;
+  return peer;
+}
+
+// Whether the key that this one says it follows was pinned under the name, and signed that. Remembered, as
+// pins are: each call of a peer asks for all.
+bool followed_a_pin(const fs::path& node, const Peer& peer) {
+  constexpr size_t kRememberedMax = 4096;
+  static std::mutex mutex;
+  static std::map<std::string, bool> remembered;
+  const fs::path file = node / "trusted" / "former" / (peer.name + "." + peer.former_fingerprint + ".pem");
+  const Result<std::string> former = read_small_file(file);
+  if (!former) return false;
+  const std::string pair = peer.certificate_pem + '\0' + *former;
+  const std::scoped_lock lock(mutex);
+  if (const auto known = remembered.find(pair); known != remembered.end()) return known->second;
+  const auto certificate = parse_certificate(peer.certificate_pem);
+  if (remembered.size() >= kRememberedMax) remembered.clear();
+  return remembered[pair] = certificate && follows(certificate->get(), *former);
+}
+
+Result<Peer> load_peer(const fs::path& node, const std::string& name) {
+  const fs::path file = node / "trusted" / (name + ".pem");
+  if (const Status status = check_guarded(file, Guard::kOthers); !status) return status.error();
   const auto text = read_small_file(file);
   if (!text) return text.error();
-  const auto fingerprint = remembered_fingerprint(*text);
-  if (!fingerprint) return configuration(file.string() + ": " + fingerprint.error().message);
-  const auto address = read_address(trusted / (name + ".toml"));
+  Result<Peer> peer = remembered_pin(*text);
+  if (!peer) return configuration(file.string() + ": " + peer.error().message);
+  const auto address = read_address(node, name);
   if (!address) return address.error();
-  return Peer{name, *address, *fingerprint, *text};
+  peer->name = name;
+  peer->address = *address;
+  if (!peer->former_fingerprint.empty() && !followed_a_pin(node, *peer)) peer->former_fingerprint.clear();
+  return peer;
 }
 
 // May `fingerprint` be pinned as `name`? On return `known` is what was pinned under the name.
-Status check_pin(const fs::path& node, const std::string& name, const std::string& fingerprint, bool replace,
-                 std::optional<Peer>* known) {
+Status check_pin(const fs::path& node, const std::string& name, X509* certificate,
+                 const std::string& fingerprint, bool replace, std::optional<Peer>* known) {
+  const auto barred = load_barred(node);
+  if (!barred) return barred.error();
+  if (barred->contains(fingerprint))
+    return configuration(
+        "this key was distrusted here; if it is to be trusted again, first run: sluice node "
+        "allow " +
+        fingerprint);
   if (const auto self = load(node); self && self->fingerprint == fingerprint)
     return configuration("this is the certificate of this node itself (" + self->name +
                          "); take the identity/cert.pem of the peer");
@@ -113,7 +181,8 @@ Status check_pin(const fs::path& node, const std::string& name, const std::strin
       return configuration("this key is already trusted as " + peer.name +
                            "; use that name, or remove trusted/" + peer.name + ".pem first");
   }
-  if (*known && (*known)->fingerprint != fingerprint && !replace)
+  if (*known && (*known)->fingerprint != fingerprint && !replace &&
+      !follows(certificate, (*known)->certificate_pem))
     return configuration(name + " is already trusted with another key (" + (*known)->fingerprint + ", now " +
                          fingerprint + "); compare both with its owner, then use --replace");
   return {};
@@ -136,7 +205,7 @@ Status create(const fs::path& node_directory, const std::string& name) {
   if (failure)
     return configuration(node_directory.string() + ": " + failure.message() + "; choose a writable place");
   if (auto status = make_directory(key_file.parent_path(), 0700); !status) return status;
-  const auto pair = make_key_pair(name);
+  const auto pair = make_key_pair({.name = name});
   if (!pair) return pair.error();
   if (auto status = write_small_file(key_file, pair->key_pem, 0600, Replace::kNo); !status) return status;
   auto status = write_small_file(certificate_file, pair->certificate_pem, 0644, Replace::kNo);
@@ -144,26 +213,51 @@ Status create(const fs::path& node_directory, const std::string& name) {
   return status;
 }
 
-Result<Identity> load(const fs::path& node_directory) {
+namespace {
+
+Result<Identity> load_once(const fs::path& node_directory) {
+  const fs::path key_file = key_file_of(node_directory);
   const fs::path certificate_file = certificate_file_of(node_directory);
-  bool not_found = false;
-  const auto text = read_small_file(certificate_file, &not_found);
-  if (!text && not_found)
+  if (!is_there(certificate_file) && !is_there(next_certificate_file(node_directory)))
     return configuration(certificate_file.string() + ": this node has no identity; run: sluice node init");
+  const auto key_text = read_small_file(key_file);
+  if (!key_text) return key_text.error();
+  if (auto status = check_key_file(key_file); !status) return status.error();
+  const auto key = parse_key(*key_text);
+  if (!key) return configuration(key_file.string() + ": " + key.error().message);
+  const auto text = certificate_of(node_directory, key->get());
   if (!text) return text.error();
   const auto certificate = parse_certificate(*text);
-  if (!certificate)
-    return configuration(certificate_file.string() + ": not a certificate; restore it from a backup");
-  const fs::path key_file = key_file_of(node_directory);
-  if (auto status = check_key(key_file, certificate->get()); !status) return status.error();
+  if (!certificate) return certificate.error();
   const auto fingerprint = fingerprint_of(certificate->get());
   if (!fingerprint) return fingerprint.error();
-  return Identity{common_name(certificate->get()), *text, certificate_file, key_file, *fingerprint};
+  Identity self{common_name(certificate->get()), *text, certificate_file, key_file, *fingerprint};
+  self.expires_unix_s = expires_unix_s(certificate->get());
+  if (const auto next = read_small_file(next_certificate_file(node_directory)); next && *next != *text)
+    self.next_certificate_pem = *next;
+  return self;
 }
 
-Result<Identity> load_of(const fs::path& node_directory, const std::string& node_name) {
+}  // namespace
+
+// Again, where the key was changed between its being read and its certificate's.
+Result<Identity> load(const fs::path& node_directory) {
+  Result<Identity> self = load_once(node_directory);
+  return self ? self : load_once(node_directory);
+}
+
+Result<Identity> load_of(const fs::path& node_directory, const std::string& node_name,
+                         const std::string& domain) {
   Result<Identity> self = load(node_directory);
   if (!self || self->name == node_name) return self;
+  const auto certificate = parse_certificate(self->certificate_pem);
+  if (!certificate) return certificate.error();
+  const std::string as_dns = domain.empty() ? node_name : node_name + "." + domain;
+  for (const std::string& name : dns_names(certificate->get())) {
+    if (name != as_dns) continue;
+    self->name = node_name;
+    return self;
+  }
   return configuration((node_directory / "node.toml").string() + ": [node] name is " + node_name +
                        ", and the identity beside it is that of " + self->name +
                        ": peers know the node by its key, so set the name to " + self->name +
@@ -176,6 +270,7 @@ Result<UsablePeers> load_usable_peers(const fs::path& node_directory) {
   std::error_code failure;
   fs::directory_iterator entries(trusted, failure);
   if (failure == std::errc::no_such_file_or_directory) return found;
+  if (const Status status = check_guarded(trusted, Guard::kOthers); !status) return status.error();
   for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
     const fs::path& file = entries->path();
     const std::string name = file.stem().string();
@@ -185,12 +280,13 @@ Result<UsablePeers> load_usable_peers(const fs::path& node_directory) {
           configuration(file.string() + ": its name is not a node name; rename or remove it"));
       continue;
     }
-    auto peer = load_peer(trusted, name);
+    auto peer = load_peer(node_directory, name);
     if (!peer && peer.error().code != ErrorCode::kConfiguration) return peer.error();
     if (peer) {
       found.peers.push_back(std::move(*peer));
     } else {
       found.problems.push_back(peer.error());
+      found.broken.insert(name);
     }
   }
   if (failure && is_shortage(failure.value())) return shortage(trusted, failure.value());
@@ -209,7 +305,8 @@ Result<std::vector<Peer>> load_peers(const fs::path& node_directory) {
 
 Result<Peer> find_peer(const fs::path& node_directory, const std::string& name) {
   const fs::path trusted = node_directory / "trusted";
-  if (config::valid_node_name(name) && is_there(trusted / (name + ".pem"))) return load_peer(trusted, name);
+  if (config::valid_node_name(name) && is_there(trusted / (name + ".pem")))
+    return load_peer(node_directory, name);
   return Error{ErrorCode::kPeerUntrusted,
                "node \"" + name + "\" is not trusted here: use 'sluice node trust' first"};
 }
@@ -232,16 +329,22 @@ Result<Peer> trust(const fs::path& node_directory, const std::string& name, cons
   if (!pem) return pem.error();
 
   std::optional<Peer> known;
-  if (auto status = check_pin(node_directory, name, *fingerprint, replace, &known); !status)
+  if (auto status = check_pin(node_directory, name, certificate->get(), *fingerprint, replace, &known);
+      !status)
     return status.error();
   const bool same_key = known && known->fingerprint == *fingerprint;
-  const Peer peer{name, address.empty() && same_key ? known->address : address, *fingerprint, *pem};
+  // Whoever follows the key that is known is where that one was.
+  const bool keeps_address = same_key || (known && follows(certificate->get(), known->certificate_pem));
+  Peer peer{name, address.empty() && keeps_address ? known->address : address, *fingerprint, *pem};
+  peer.expires_unix_s = expires_unix_s(certificate->get());
   const fs::path trusted = node_directory / "trusted";
-  if (auto status = make_directory(trusted, 0755); !status) return status.error();
   // The certificate comes last: it is what makes the peer trusted.
-  const std::string toml = peer.address.empty() ? "" : "address = \"" + peer.address + "\"\n";
-  if (auto status = write_small_file(trusted / (name + ".toml"), toml, 0644, Replace::kYes); !status)
-    return status.error();
+  if (auto status = write_address(node_directory, name, peer.address); !status) return status.error();
+  if (known && !same_key) {
+    if (auto status = keep_former(trusted, name + "." + known->fingerprint, trusted / (name + ".pem"));
+        !status)
+      return status.error();
+  }
   if (auto status = write_small_file(trusted / (name + ".pem"), *pem, 0644, Replace::kYes); !status)
     return status.error();
   return peer;
@@ -257,13 +360,6 @@ Status distrust(const fs::path& node_directory, const std::string& name) {
   if (!address_gone) return address_gone.error();
   if (*gone || *address_gone) return {};
   return Error{ErrorCode::kPeerUntrusted, name + " is not trusted; 'sluice node show' lists who is"};
-}
-
-Status check_still_trusted(const fs::path& node_directory, const Peer& peer) {
-  const Result<Peer> now = find_peer(node_directory, peer.name);
-  if (now && now->fingerprint == peer.fingerprint) return {};
-  if (!now && now.error().code == ErrorCode::kResources) return now.error();
-  return Error{ErrorCode::kPeerUntrusted, "this key is not trusted any more"};
 }
 
 Result<std::string> fingerprint_of_pem(std::string_view certificate_pem) {

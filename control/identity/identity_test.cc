@@ -8,6 +8,8 @@
 
 #include <fstream>
 
+#include "control/identity/trust.h"
+
 namespace sluice::identity {
 namespace {
 
@@ -39,6 +41,12 @@ class IdentityTest : public testing::Test {
   }
   static size_t files_in(const fs::path& directory) {
     return static_cast<size_t>(std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
+  }
+
+  static Trust trust_of(const fs::path& node) {
+    config::Node settings;
+    settings.directory = node;
+    return *Trust::load(settings);
   }
 
   fs::path root_;
@@ -175,9 +183,9 @@ TEST_F(IdentityTest, WhoIsForgottenIsAStranger) {
   ASSERT_TRUE(trust(alpha, "beta", "beta:1", pem, false));
   const Result<Peer> beta = find_peer(alpha, "beta");
   ASSERT_TRUE(beta);
-  EXPECT_TRUE(check_still_trusted(alpha, *beta));
+  EXPECT_TRUE(trust_of(alpha).check_still(*beta));
   ASSERT_TRUE(distrust(alpha, "beta"));
-  EXPECT_FALSE(check_still_trusted(alpha, *beta));
+  EXPECT_FALSE(trust_of(alpha).check_still(*beta));
   EXPECT_EQ(find_peer(alpha, "beta").error().code, ErrorCode::kPeerUntrusted);
   EXPECT_EQ(files_in(alpha / "trusted"), 0U);
   const Status again = distrust(alpha, "beta");
@@ -186,7 +194,7 @@ TEST_F(IdentityTest, WhoIsForgottenIsAStranger) {
   EXPECT_FALSE(distrust(alpha, "../identity/key"));
   // Another key under the name is not the one that was trusted.
   ASSERT_TRUE(trust(alpha, "beta", "", load(make("gamma"))->certificate_pem, false));
-  EXPECT_FALSE(check_still_trusted(alpha, *beta));
+  EXPECT_FALSE(trust_of(alpha).check_still(*beta));
 }
 
 TEST_F(IdentityTest, WhoseFileIsBrokenCanBeForgotten) {

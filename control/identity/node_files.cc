@@ -64,6 +64,22 @@ Result<std::string> read_small_file(const std::filesystem::path& file, bool* not
   return text;
 }
 
+Status check_guarded(const std::filesystem::path& file, Guard against) {
+  struct stat info {};
+  const mode_t bits = against == Guard::kOthers ? S_IWOTH : S_IWOTH | S_IWGRP;
+  if (::stat(file.c_str(), &info) != 0 || (info.st_mode & bits) == 0) return {};
+  const bool group = (info.st_mode & bits & S_IWGRP) != 0;
+  return Error{ErrorCode::kConfiguration,
+               file.string() + ": " + (group ? "others than its owner" : "others") +
+                   " may write it, and so say whom this node trusts, or who it is; run: chmod " +
+                   (against == Guard::kOthers ? "o-w " : "go-w ") + file.string()};
+}
+
+Result<std::string> read_guarded_file(const std::filesystem::path& file) {
+  if (Status status = check_guarded(file, Guard::kGroupAndOthers); !status) return status.error();
+  return read_small_file(file);
+}
+
 Status write_small_file(const std::filesystem::path& file, std::string_view text, mode_t mode,
                         Replace replace) {
   const std::filesystem::path directory = file.parent_path();

@@ -19,6 +19,12 @@ Error shortage(const std::filesystem::path& file, int error_number);  // kResour
 
 // At most 64 KiB; kConfiguration otherwise, or kResources. `not_found` is set when the file does not exist.
 Result<std::string> read_small_file(const std::filesystem::path& file, bool* not_found = nullptr);
+// Who besides its owner may not write it.
+enum class Guard : bool { kOthers, kGroupAndOthers };
+// kConfiguration, with the remedy. What is not there is not looked at.
+Status check_guarded(const std::filesystem::path& file, Guard against);
+// As read_small_file, of a file whose words are trusted: nobody but its owner may write it.
+Result<std::string> read_guarded_file(const std::filesystem::path& file);
 enum class Replace : bool { kNo, kYes };
 // Through a temporary name, fsync, rename, fsync of the directory. With Replace::kNo an existing file is
 // an error.

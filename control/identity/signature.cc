@@ -45,17 +45,20 @@ std::string encoded(const std::vector<unsigned char>& bytes) {
 }  // namespace
 
 Result<std::string> sign(const Identity& self, std::string_view text) {
-  if (text.starts_with(' ')) return Error{ErrorCode::kUsage, "what is signed must say what it is"};
   const Result<std::string> pem = read_small_file(self.key_file);
   if (!pem) return pem.error();
   const Result<KeyPointer> key = parse_key(*pem);
   if (!key) return key.error();
+  return sign_with(key->get(), text);
+}
+
+Result<std::string> sign_with(EVP_PKEY* key, std::string_view text) {
+  if (text.starts_with(' ')) return Error{ErrorCode::kUsage, "what is signed must say what it is"};
   const ContextPointer context(EVP_MD_CTX_new());
   size_t size = kSignatureBytesMax;
   std::vector<unsigned char> signature(size);
   // Null: Ed25519 hashes by itself.
-  const bool made = context &&
-                    EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key->get()) == 1 &&
+  const bool made = context && EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key) == 1 &&
                     EVP_DigestSign(context.get(), signature.data(), &size, bytes_of(text), text.size()) == 1;
   if (!made) return Error{ErrorCode::kInternal, "cannot sign: " + openssl_reason()};
   signature.resize(size);

@@ -5,6 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <openssl/evp.h>
+
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,7 @@ namespace sluice::identity {
 
 // In base64. kUsage: a text that begins with a blank.
 Result<std::string> sign(const Identity& self, std::string_view text);
+Result<std::string> sign_with(EVP_PKEY* key, std::string_view text);
 // kIntegrity: it is not what the key of this certificate signed. kConfiguration: no certificate.
 Status check_signature(std::string_view certificate_pem, std::string_view text, std::string_view signature);
 

@@ -110,6 +110,11 @@ void add_node(Families& out, const NodeFigures& node) {
     out.count(Metric::sessions_ended_total, node.ended[code],
               {std::string(error_code_name(static_cast<ErrorCode>(code)))});
   }
+  for (size_t i = 0; i < node.expiries.size() && i < kExpiriesMax; ++i) {
+    const NodeFigures::Expiry& one = node.expiries[i];
+    out.add(Metric::certificate_expiry_timestamp_seconds, static_cast<double>(one.unix_s),
+            {one.kind, label(one.name)});
+  }
   out.count(Metric::control_turns_total, node.turns);
   out.add(Metric::control_longest_turn_seconds, seconds(node.longest_turn_ns));
 }

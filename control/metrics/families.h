@@ -18,8 +18,10 @@ namespace sluice::metrics {
 
 // Sessions that have a label of their own, at most.
 inline constexpr size_t kLabelledMax = 32;
+// Ends of certificates that are told of, at most; the earliest.
+inline constexpr size_t kExpiriesMax = 256;
 // All samples of a scrape of the fullest node: 16 workers, 128 lanes, 64 exports.
-inline constexpr size_t kSamplesMax = 5500;
+inline constexpr size_t kSamplesMax = 5800;
 
 struct Sample {
   std::vector<std::string> labels;  // values, in the order of the row's names

@@ -55,6 +55,16 @@ size_t samples(const std::vector<Family>& families, const std::string& name) {
   return 0;
 }
 
+TEST(Families, TellWhenCertificatesEnd) {
+  Scrape scrape;
+  scrape.node.expiries = {{"own", "alpha", 1'800'000'000}, {"ca", "CN=CA\nx", 1'900'000'000}};
+  const auto families = scrape.take();
+  EXPECT_EQ(value(families, "sluice_certificate_expiry_timestamp_seconds", {"own", "alpha"}), 1'800'000'000);
+  EXPECT_EQ(samples(families, "sluice_certificate_expiry_timestamp_seconds"), 2U);
+  scrape.node.expiries.resize(1000);
+  EXPECT_EQ(samples(scrape.take(), "sluice_certificate_expiry_timestamp_seconds"), kExpiriesMax);
+}
+
 TEST(Families, TellTheWorkersCountersInBaseUnits) {
   Scrape scrape;
   scrape.node.dataplane =

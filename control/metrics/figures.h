@@ -65,6 +65,12 @@ struct NodeFigures {
   uint32_t queue_max = 0;
   std::optional<DataplaneFigures> dataplane;                              // nothing: it is not attached
   std::array<uint64_t, static_cast<size_t>(kErrorCodeLast) + 1> ended{};  // sessions, by exit code
+  struct Expiry {
+    std::string kind;
+    std::string name;
+    int64_t unix_s = 0;
+  };
+  std::vector<Expiry> expiries;  // of certificates that have an end
   uint64_t turns = 0;
   uint64_t longest_turn_ns = 0;
   std::vector<SessionFigures> sessions;  // that have not ended, in the order in which they were asked for

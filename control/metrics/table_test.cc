@@ -38,9 +38,9 @@ TEST(Table, NamesHaveAPrefixAndTheirUnitAndSayWhatOnlyGrows) {
 }
 
 TEST(Table, LabelsAreOfAFewKindsAndNeverAFile) {
-  const std::set<std::string> known = {"node",      "version", "port",      "memory",  "worker", "export",
-                                       "state",     "error",   "outcome",   "session", "lane",   "peer",
-                                       "direction", "mode",    "condition", "reason",  "cause"};
+  const std::set<std::string> known = {
+      "node", "version", "port",      "memory", "worker",    "export", "state", "error", "outcome", "session",
+      "lane", "peer",    "direction", "mode",   "condition", "reason", "cause", "kind",  "name"};
   for (const MetricInfo& info : table()) {
     for (const std::string& label : info.labels)
       EXPECT_TRUE(known.contains(label)) << info.name << " " << label;

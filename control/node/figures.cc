@@ -1,8 +1,9 @@
-// What a scrape is made of: one look at the node, without what costs.
+// What is said about the node: for operators, and for a scrape, which is one look without what costs.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "control/node/manager.h"
+#include "control/runtime/standing.h"
 
 namespace sluice::node {
 namespace {
@@ -70,6 +71,33 @@ Result<std::vector<CounterValue>> Manager::counters() const {
   return values;
 }
 
+asio::awaitable<Result<NodeInfo>> Manager::info() {
+  const std::shared_ptr<bool> alive = alive_;
+  const std::shared_ptr<runtime::Services> services = services_;
+  const Result<identity::Standing> standing = co_await runtime::standing_now(services);
+  NodeInfo info{.name = services->node.name,
+                .fingerprint = services->self->fingerprint,
+                .dataplane_attached = services->board->attached() != nullptr,
+                .port = services->board->last_port(),
+                .crc_variant = services->board->last_crc_variant(),
+                .exports = services->node.exports,
+                .peers = {},
+                .offers = {},
+                .control_address = services->node.listen,
+                .longest_turn_ns = services->turns->longest_ns(),
+                .longest_turn = services->turns->longest_name()};
+  if (!standing) co_return info;
+  info.peers = standing->trust->pinned();
+  // What was taken, or whose peer is gone, is offered no more.
+  std::erase_if(services->offers, [&info](const auto& offer) {
+    return std::ranges::none_of(info.peers, [&offer](const identity::Peer& peer) {
+      return peer.name == offer.first && peer.fingerprint != offer.second.fingerprint;
+    });
+  });
+  for (const auto& offer : services->offers) info.offers.push_back(offer.second);
+  co_return info;
+}
+
 metrics::NodeFigures Manager::figures() const {
   const control::TurnMeter::Scope turn(*services_->turns, "metrics");
   const uint64_t now_ns = control::monotonic_ns();
@@ -81,6 +109,15 @@ metrics::NodeFigures Manager::figures() const {
                                .ended = ended_by_code_,
                                .turns = services_->turns->turns(),
                                .longest_turn_ns = services_->turns->longest_ns()};
+  // One of each name: a series has one value.
+  std::map<std::pair<std::string, std::string>, int64_t> ends;
+  for (const identity::Expiry& one : expiries_) {
+    if (one.unix_s == identity::kNoEnd) continue;
+    const auto [at, is_new] = ends.try_emplace({one.kind, one.name}, one.unix_s);
+    if (!is_new) at->second = std::min(at->second, one.unix_s);
+  }
+  for (const auto& [key, unix_s] : ends) figures.expiries.push_back({key.first, key.second, unix_s});
+  std::ranges::sort(figures.expiries, {}, &metrics::NodeFigures::Expiry::unix_s);
   const auto attached = services_->board->attached();
   if (attached) figures.dataplane = figures_of(*attached, now_ns);
   for (const Task& task : tasks_) {

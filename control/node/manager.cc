@@ -10,6 +10,7 @@
 #include <random>
 
 #include "control/audit/lines.h"
+#include "control/runtime/standing.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::node {
@@ -32,7 +33,7 @@ void raise_descriptor_limit() {
 
 // May this node begin something with it?
 Result<identity::Peer> check_peer(const config::Node& node, const std::string& name) {
-  Result<identity::Peer> peer = identity::find_peer(node.directory, name);
+  Result<identity::Peer> peer = identity::find_peer(node, name);
   if (!peer || !peer->address.empty()) return peer;
   return Error{
       ErrorCode::kConfiguration,
@@ -40,19 +41,6 @@ Result<identity::Peer> check_peer(const config::Node& node, const std::string& n
           "node {} is trusted, but its address is not known: use 'sluice node trust' with one; a node "
           "that does not listen has none, and begins transfers itself",
           name)};
-}
-
-asio::awaitable<Result<std::vector<identity::Peer>>> load_peers(std::shared_ptr<runtime::Services> services) {
-  auto load = [services] { return identity::load_usable_peers(services->node.directory); };
-  Result<identity::UsablePeers> found = co_await services->pool.wait_for(std::move(load));
-  if (!found) co_return found.error();
-  // Anybody who calls makes this look: what was told is not told again.
-  std::string told;
-  for (const Error& problem : found->problems) told += problem.message + "; ";
-  if (told != services->trust_problems && !told.empty())
-    spdlog::warn("{}whoever has these keys is not trusted", told);
-  services->trust_problems = std::move(told);
-  co_return std::move(found->peers);
 }
 
 uint64_t bytes_of(const runtime::OpenSources& sources) {
@@ -72,25 +60,33 @@ Manager::~Manager() { *alive_ = false; }
 
 Status Manager::start() {
   raise_descriptor_limit();
-  if (const auto peers = identity::load_peers(services_->node.directory); !peers) return peers.error();
+  // Later a file that is wrong takes the trust of its own peer only; now somebody is there to hear of it.
+  const Result<identity::Trust> trust = identity::Trust::load(services_->node);
+  if (!trust) return trust.error();
+  if (!trust->problems().empty()) return trust->problems().front();
   if (const Status status = restore(); !status) return status;
   const auto take = [this, alive = alive_](std::unique_ptr<peer::Connection> connection) {
     if (*alive) asio::co_spawn(services_->io, serve(alive, std::move(connection)), asio::detached);
   };
   if (!services_->node.calls_only()) {
     Result<std::unique_ptr<peer::Listener>> listener = peer::listen(
-        services_->io, services_->identity, services_->node.listen, services_->frames,
-        [services = services_] { return load_peers(services); }, take);
+        services_->io, *services_->self, services_->node.listen, services_->frames,
+        [services = services_] { return runtime::standing_now(services); }, take,
+        [services = services_](identity::Offer offer) {
+          runtime::remember_offer(*services, std::move(offer));
+        });
     if (!listener) return listener.error();
     listener_ = std::move(*listener);
   }
   services_->board->start();
+  asio::co_spawn(services_->io, watch_trust(alive_), asio::detached);
   return {};
 }
 
 void Manager::stop() {
   stopping_ = true;
   listener_.reset();
+  trust_timer_->cancel();
   names_desk_->stop();
   for (const Task& task : std::vector<Task>(tasks_)) task->post(transfer::Detach{});
   if (tasks_.empty()) services_->board->stop();
@@ -366,26 +362,6 @@ asio::awaitable<Result<transfer::View>> Manager::prioritize(std::string id, int3
   if (!task) co_return task.error();
   if (const Status status = (*task)->transfer().may_prioritize(); !status) co_return status.error();
   co_return co_await tell(*task, transfer::PriorityAsked{priority});
-}
-
-// ---- what is said about the node ---------------------------------------------------------------
-
-asio::awaitable<Result<NodeInfo>> Manager::info() {
-  const std::shared_ptr<bool> alive = alive_;
-  const std::shared_ptr<runtime::Services> services = services_;
-  Result<std::vector<identity::Peer>> peers = co_await load_peers(services);
-  NodeInfo info{.name = services->node.name,
-                .fingerprint = services->identity.fingerprint,
-                .dataplane_attached = services->board->attached() != nullptr,
-                .port = services->board->last_port(),
-                .crc_variant = services->board->last_crc_variant(),
-                .exports = services->node.exports,
-                .peers = {},
-                .control_address = services->node.listen,
-                .longest_turn_ns = services->turns->longest_ns(),
-                .longest_turn = services->turns->longest_name()};
-  if (peers) info.peers = std::move(*peers);
-  co_return info;
 }
 
 }  // namespace sluice::node

@@ -7,13 +7,16 @@
 #pragma once
 
 #include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "control/metrics/figures.h"
+#include "control/node/expiry_warnings.h"
 #include "control/node/names_asker.h"
 #include "control/node/names_desk.h"
 #include "control/node/options.h"
@@ -33,7 +36,8 @@ struct NodeInfo {
   board::PortInfo port{};  // of the last attach
   std::string crc_variant;
   std::vector<config::Export> exports;
-  std::vector<identity::Peer> peers;
+  std::vector<identity::Peer> peers;    // that are pinned
+  std::vector<identity::Offer> offers;  // of these
   std::string control_address;
   uint64_t longest_turn_ns = 0;  // of control's loop
   std::string longest_turn;      // what it did
@@ -154,6 +158,13 @@ class Manager {
   Status check_room_for(const std::string& peer) const;
   void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello);
 
+  // trust_watch.cc: keys that change while something runs
+  asio::awaitable<void> watch_trust(std::shared_ptr<bool> alive);
+  void look_at_trust(const identity::Standing& now);
+  void end(const Task& task, const std::string& reason);
+  void renew_soon(const Task& task, const identity::Standing& now);
+  asio::awaitable<void> renew(std::shared_ptr<bool> alive, identity::Standing now, identity::Peer peer);
+
   const std::shared_ptr<runtime::Services> services_;
   control::Pool::Serial audit_queue_ = services_->pool.serial();
   std::function<void()> news_ = [] {};
@@ -165,6 +176,11 @@ class Manager {
   decltype(metrics::NodeFigures::ended) ended_by_code_{};  // in this life of the daemon
   int64_t last_start_ns_ = 0;                              // of the newest session
   bool stopping_ = false;
+  const std::shared_ptr<asio::steady_timer> trust_timer_ =
+      std::make_shared<asio::steady_timer>(services_->io);
+  ExpiryWarnings warnings_;
+  std::vector<identity::Expiry> expiries_;        // as of the last look
+  std::map<std::string, uint64_t> ask_again_ns_;  // by peer: when it is asked again to take the new key
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // coroutines may outlive this object
 };
 

@@ -8,6 +8,7 @@
 
 #include "control/async/clock.h"
 #include "control/runtime/leg_stream.h"
+#include "control/runtime/standing.h"
 #include "control/transfer/negotiation.h"
 
 namespace sluice::node {
@@ -57,8 +58,13 @@ asio::awaitable<Result<std::shared_ptr<NamesAsker>>> NamesAsker::ask(
   if (const Status status = names::admit(&word); !status)
     co_return Error{ErrorCode::kUsage,
                     "a path has at most 4096 bytes; list the directory by parts of its path"};
-  Result<std::unique_ptr<peer::Connection>> connected =
-      co_await peer::connect(services->identity, peer, runtime::kConnectTimeoutMs, services->frames);
+  const Result<identity::Standing> standing = co_await runtime::standing_now(services);
+  if (!standing) co_return standing.error();
+  peer::OnOffer on_offer = [services](identity::Offer offer) {
+    runtime::remember_offer(*services, std::move(offer));
+  };
+  Result<std::unique_ptr<peer::Connection>> connected = co_await peer::connect(
+      *standing, peer, runtime::kConnectTimeoutMs, services->frames, std::move(on_offer));
   if (!connected) co_return connected.error();
   const auto call = std::make_shared<NamesCall>(services->io, std::shared_ptr(std::move(*connected)));
   call->begin();

@@ -8,6 +8,7 @@
 #include "control/audit/lines.h"
 #include "control/node/manager.h"
 #include "control/peer/codec.h"
+#include "control/runtime/standing.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::node {
@@ -42,10 +43,8 @@ asio::awaitable<void> Manager::serve(std::shared_ptr<bool> alive,
   if (const Status status = transfer::admit(&*message); !status)
     co_return co_await refuse(std::move(connection), status.error(), status.error().message);
   // Trust may have ended since the handshake.
-  auto look = [services = services_, peer = connection->peer()] {
-    return identity::check_still_trusted(services->node.directory, peer);
-  };
-  const Status trusted = co_await services_->pool.wait_for(std::move(look));
+  const Result<identity::Standing> now = co_await runtime::standing_now(services_);
+  const Status trusted = now ? now->trust->check_still(connection->peer()) : Status(now.error());
   if (!*alive || stopping_) co_return;
   if (!trusted) co_return co_await refuse(std::move(connection), trusted.error(), trusted.error().message);
   const transfer::Hello& hello = std::get<transfer::Hello>(*message);

@@ -3,11 +3,13 @@
 #include <asio/co_spawn.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
+#include <ctime>
 
 #include "control/identity/node_files.h"
 #include "control/peer/stream.h"
 #include "control/peer/stream_connection.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/text.h"
 
 namespace sluice::peer {
 namespace {
@@ -105,11 +107,15 @@ asio::awaitable<Result<tcp::socket>> open_socket(const identity::Peer& peer,
 // Why a handshake failed, in the operator's terms.
 Error handshake_error(const identity::Identity& self, const identity::Peer& peer, const PeerCheck& check,
                       const asio::error_code& failure) {
-  if (check.refused)
+  if (!check.refusal.empty() && peer.by_authority)
+    return {ErrorCode::kPeerUntrusted, "the node at " + peer.address + " is not the trusted " + peer.name +
+                                           ": it shows the key " + check.fingerprint + ": " +
+                                           base::printable(check.refusal)};
+  if (!check.refusal.empty())
     return {ErrorCode::kPeerUntrusted, "the node at " + peer.address + " is not the trusted " + peer.name +
                                            ": it shows the key " + check.fingerprint + ", pinned is " +
-                                           peer.fingerprint +
-                                           "; if its owner confirms the new key: sluice node trust " +
+                                           peer.fingerprint + " (" + base::printable(check.refusal) +
+                                           "); if its owner confirms the new key: sluice node trust " +
                                            peer.name + " CERT.pem --replace"};
   if (refused_by_peer(failure))
     return {ErrorCode::kPeerUntrusted, peer.name + " at " + peer.address +
@@ -129,15 +135,29 @@ Error handshake_error(const identity::Identity& self, const identity::Peer& peer
       peer, "the TLS handshake failed: " + failure.message() + "; is this the address of a sluice-control?");
 }
 
-asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(identity::Identity self, identity::Peer peer,
-                                                                uint32_t timeout_ms,
-                                                                std::shared_ptr<FrameMemory> memory) {
+// Whether what is shown is this very peer. It becomes what is known of it then.
+Status accept(const identity::Trust& trust, const identity::Shown& shown, identity::Peer* peer) {
+  Result<identity::Peer> found = trust.judge(shown, std::time(nullptr));
+  if (!found) return found.error();
+  if (found->name != peer->name)
+    return Error{ErrorCode::kPeerUntrusted, "this key is that of " + found->name};
+  found->address = peer->address;
+  *peer = std::move(*found);
+  return {};
+}
+
+}  // namespace
+
+asio::awaitable<Result<std::unique_ptr<Connection>>> connect(identity::Standing standing, identity::Peer peer,
+                                                             uint32_t timeout_ms,
+                                                             std::shared_ptr<FrameMemory> memory,
+                                                             OnOffer on_offer) {
   if (peer.address.empty())
     co_return Error{ErrorCode::kPeerUnreachable,
                     peer.name +
                         " has no address: it is to call; if it listens, name it with: sluice node trust " +
                         peer.name + " CERT.pem --address HOST:PORT"};
-  const auto context = make_tls_context(self);
+  const auto context = make_tls_context(*standing.self);
   if (!context) co_return context.error();
   const auto endpoints = co_await resolve(peer, timeout_ms);
   if (!endpoints) co_return endpoints.error();
@@ -146,7 +166,12 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(identity::Identi
 
   const auto stream = std::make_shared<Stream>(std::move(*socket), *context, std::move(memory));
   stream->set_peer(peer.name);
-  stream->check.accept = [&peer](const std::string& fingerprint) { return fingerprint == peer.fingerprint; };
+  stream->own_fingerprint = standing.self->fingerprint;
+  std::optional<identity::Offer> offer;
+  stream->check.accept = [&](const identity::Shown& shown) {
+    offer = standing.trust->offer_in(shown);
+    return accept(*standing.trust, shown, &peer);
+  };
   const Deadline deadline(stream->executor(), timeout_ms, [stream] { stream->abort(); });
   asio::error_code failure = co_await stream->handshake(asio::ssl::stream_base::client);
   // In TLS 1.3 the client is through before the server has judged it. The server's empty first frame says
@@ -157,20 +182,13 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(identity::Identi
     greeted = greeting && greeting->empty();
   }
   stream->check.accept = nullptr;
+  if (offer) on_offer(std::move(*offer));
   if (greeted && !deadline.expired()) co_return make_connection(stream, std::move(peer));
   Error error = deadline.expired() ? unreachable(peer, no_answer(timeout_ms))
-                : failure          ? handshake_error(self, peer, stream->check, failure)
+                : failure          ? handshake_error(*standing.self, peer, stream->check, failure)
                           : unreachable(peer, "it does not speak this protocol; is it another program?");
   stream->abort();
   co_return error;
-}
-
-}  // namespace
-
-asio::awaitable<Result<std::unique_ptr<Connection>>> connect(const identity::Identity& self,
-                                                             const identity::Peer& peer, uint32_t timeout_ms,
-                                                             std::shared_ptr<FrameMemory> memory) {
-  return connect_to(self, peer, timeout_ms, std::move(memory));
 }
 
 }  // namespace sluice::peer

@@ -1,4 +1,5 @@
-// The control stream between two nodes: length-prefixed protobuf over mutual TLS 1.3, pinned keys.
+// The control stream between two nodes: length-prefixed protobuf over mutual TLS 1.3, pinned keys, or an
+// authority.
 //
 // Everything runs on one io_context thread, as C++20 coroutines; nothing here throws. A message longer than
 // its stage allows, or one that does not parse, ends the connection; a big one waits until there is memory
@@ -21,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "control/identity/identity.h"
+#include "control/identity/trust.h"
 #include "control/peer/frame_memory.h"
 #include "control/proto/peer.pb.h"
 #include "dataplane/base/error.h"
@@ -61,15 +62,19 @@ class Connection {
   virtual bool export_secret(std::string_view label, std::span<const uint8_t> context,
                              std::span<uint8_t> out) const = 0;
   virtual const identity::Peer& peer() const = 0;
+  virtual const std::string& own_fingerprint() const = 0;  // of the key that this node showed
   virtual std::string remote_address() const = 0;
 };
 
-// Resolves, connects, does the handshake (each step within `timeout_ms`), and checks the pin:
-// kPeerUnreachable, kPeerUntrusted (either side refuses the other), kResources (either side lacks descriptors
-// or memory). `memory` is that of all connections of the node.
-asio::awaitable<Result<std::unique_ptr<Connection>>> connect(const identity::Identity& self,
-                                                             const identity::Peer& peer, uint32_t timeout_ms,
-                                                             std::shared_ptr<FrameMemory> memory);
+// Hears of each key that somebody offers in place of a pinned one.
+using OnOffer = std::function<void(identity::Offer)>;
+
+// Resolves, connects, does the handshake (each step within `timeout_ms`), and judges who answers:
+// kPeerUnreachable, kPeerUntrusted (either side refuses the other, or it is another one), kResources (either
+// side lacks descriptors or memory). `memory` is that of all connections of the node.
+asio::awaitable<Result<std::unique_ptr<Connection>>> connect(
+    identity::Standing standing, identity::Peer peer, uint32_t timeout_ms,
+    std::shared_ptr<FrameMemory> memory, OnOffer on_offer = [](const identity::Offer&) {});
 
 class Listener {
  public:
@@ -77,16 +82,17 @@ class Listener {
   virtual uint16_t port() const = 0;  // the bound port (for ":0" in tests)
 };
 
-// Those whom this node trusts now. It may wait for that, e.g. for files to be read elsewhere. With an error
-// nobody is judged: callers hear kResources.
-using TrustedPeers = std::function<asio::awaitable<Result<std::vector<identity::Peer>>>()>;
+// Who this node is, and whom it trusts now. It may wait for that, e.g. for files to be read elsewhere. With
+// an error nobody is judged: callers hear kResources.
+using StandingNow = std::function<asio::awaitable<Result<identity::Standing>>()>;
 
-// Calls `on_connection` on the io_context thread for every authenticated peer. `trusted` is asked before
-// each handshake, so that `sluice node trust` works without a restart. Strangers and slow handshakes are
-// logged and dropped; who is let go where too many are connected says callers.h.
-Result<std::unique_ptr<Listener>> listen(asio::io_context& io, const identity::Identity& self,
-                                         const std::string& address, std::shared_ptr<FrameMemory> memory,
-                                         TrustedPeers trusted,
-                                         std::function<void(std::unique_ptr<Connection>)> on_connection);
+// Calls `on_connection` on the io_context thread for every authenticated peer. `standing` is asked before
+// each handshake, so that `sluice node trust` and `rotate` work without a restart. Strangers and slow
+// handshakes are logged and dropped; who is let go where too many are connected says callers.h.
+Result<std::unique_ptr<Listener>> listen(
+    asio::io_context& io, const identity::Identity& self, const std::string& address,
+    std::shared_ptr<FrameMemory> memory, StandingNow standing,
+    std::function<void(std::unique_ptr<Connection>)> on_connection,
+    OnOffer on_offer = [](const identity::Offer&) {});
 
 }  // namespace sluice::peer

@@ -37,12 +37,10 @@ class ConnectionTest : public testing::Test {
     root_ = ::mkdtemp(name);
     alpha_ = make("alpha");
     beta_ = make("beta");
-    listener_ = start(beta_, [this]() -> asio::awaitable<Result<std::vector<identity::Peer>>> {
+    listener_ = start(beta_, [this]() -> asio::awaitable<Result<identity::Standing>> {
       if (trouble_) co_return *trouble_;
-      std::vector<identity::Peer> trusted;
-      trusted.push_back(
-          {.name = "alpha", .address = "", .fingerprint = trusted_by_beta_, .certificate_pem = ""});
-      co_return trusted;
+      co_return standing(
+          beta_, {.name = "alpha", .address = "", .fingerprint = trusted_by_beta_, .certificate_pem = ""});
     });
     trusted_by_beta_ = alpha_.fingerprint;
   }
@@ -52,9 +50,18 @@ class ConnectionTest : public testing::Test {
     EXPECT_TRUE(identity::create(root_ / name, name));
     return *identity::load(root_ / name);
   }
-  std::unique_ptr<Listener> start(const identity::Identity& self, TrustedPeers trusted) {
+  static identity::Standing standing(const identity::Identity& self, const identity::Peer& peer) {
+    return {std::make_shared<const identity::Identity>(self),
+            std::make_shared<const identity::Trust>(std::vector<identity::Peer>{peer})};
+  }
+  asio::awaitable<Result<std::unique_ptr<Connection>>> call(const identity::Identity& self,
+                                                            const identity::Peer& peer,
+                                                            uint32_t timeout_ms = kTimeoutMs) {
+    return connect(standing(self, peer), peer, timeout_ms, memory_);
+  }
+  std::unique_ptr<Listener> start(const identity::Identity& self, StandingNow now) {
     auto listener = listen(
-        io_, self, "127.0.0.1:0", memory_, std::move(trusted),
+        io_, self, "127.0.0.1:0", memory_, std::move(now),
         [this](std::unique_ptr<Connection> connection) { accepted_.push_back(std::move(connection)); });
     EXPECT_TRUE(listener) << listener.error().message;
     return std::move(*listener);
@@ -92,7 +99,7 @@ class ConnectionTest : public testing::Test {
   }
   // Both ends of a new connection: the caller's, and what the listener handed out.
   std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> pair() {
-    auto called = run(connect(alpha_, peer_beta(), kTimeoutMs, memory_));
+    auto called = run(call(alpha_, peer_beta()));
     EXPECT_TRUE(called) << called.error().message;
     run_until([&] { return !accepted_.empty(); });
     auto accepted = std::move(accepted_.front());
@@ -103,14 +110,14 @@ class ConnectionTest : public testing::Test {
   }
   Error connect_error(const identity::Identity& self, const identity::Peer& peer,
                       uint32_t timeout_ms = kTimeoutMs) {
-    auto called = run(connect(self, peer, timeout_ms, memory_));
+    auto called = run(call(self, peer, timeout_ms));
     EXPECT_FALSE(called);
     return called ? Error{} : called.error();
   }
   // TLS as the real thing does it, frames by hand.
   std::unique_ptr<asio::ssl::stream<tcp::socket>> raw_caller() {
     context_ = *make_tls_context(alpha_);
-    check_.accept = [](const std::string&) { return true; };
+    check_.accept = [](const identity::Shown&) { return Status(); };
     auto stream = std::make_unique<asio::ssl::stream<tcp::socket>>(io_, *context_);
     set_peer_check(stream->native_handle(), &check_);
     stream->next_layer().connect({asio::ip::address_v4::loopback(), listener_->port()});

@@ -145,7 +145,7 @@ TEST_F(ConnectionTest, TrustGivenLaterWorksWithoutARestart) {
   const auto late = make("gamma");
   EXPECT_EQ(connect_error(late, peer_beta()).code, ErrorCode::kPeerUntrusted);
   trusted_by_beta_ = late.fingerprint;
-  EXPECT_TRUE(run(connect(late, peer_beta(), kTimeoutMs, memory_)));
+  EXPECT_TRUE(run(call(late, peer_beta())));
 }
 
 TEST_F(ConnectionTest, NobodyListeningIsUnreachable) {
@@ -234,8 +234,8 @@ TEST_F(ConnectionTest, ConnectionsOutliveTheListener) {
 TEST_F(ConnectionTest, AnAddressInUseIsAConfigurationError) {
   const auto second = listen(
       io_, beta_, "127.0.0.1:" + std::to_string(listener_->port()), memory_,
-      []() -> asio::awaitable<Result<std::vector<identity::Peer>>> {
-        co_return std::vector<identity::Peer>();
+      []() -> asio::awaitable<Result<identity::Standing>> {
+        co_return identity::Standing{nullptr, nullptr};
       },
       [](std::unique_ptr<Connection>) {});
   ASSERT_FALSE(second);

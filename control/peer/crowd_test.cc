@@ -89,7 +89,7 @@ TEST_F(CrowdTest, ATrustedPeerThatSaysNothingDisplacesOnlyItself) {
   std::vector<std::unique_ptr<Connection>> idle;
   std::vector<std::unique_ptr<Connection>> waiting;
   for (int i = 0; i < 140; ++i) {
-    auto connection = run(connect(alpha_, peer_beta(), kTimeoutMs, memory_));
+    auto connection = run(call(alpha_, peer_beta()));
     ASSERT_TRUE(connection) << i << ": " << connection.error().message;
     idle.push_back(std::move(*connection));
     run_until([&] { return !accepted_.empty(); });
@@ -151,7 +151,7 @@ TEST_F(CrowdTest, ANodeThatCannotJudgeSaysSoAndNotThatItDoesNotTrust) {
 
 TEST_F(CrowdTest, WithoutDescriptorsCallersAreStillToldWhy) {
   context_ = *make_tls_context(alpha_);
-  check_.accept = [](const std::string&) { return true; };
+  check_.accept = [](const identity::Shown&) { return Status(); };
   for (int round = 0; round < 3; ++round) {
     asio::ssl::stream<tcp::socket> stream(io_, *context_);
     set_peer_check(stream.native_handle(), &check_);

@@ -10,6 +10,7 @@
 #include <asio/detached.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
+#include <ctime>
 #include <map>
 
 #include "control/identity/node_files.h"
@@ -18,6 +19,7 @@
 #include "control/peer/stream_connection.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/log.h"
+#include "dataplane/base/text.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::peer {
@@ -76,7 +78,8 @@ struct State {
   UniqueFd spare;
   bool stopped = false;
   LogBudget log;
-  TrustedPeers trusted;
+  StandingNow standing;
+  OnOffer on_offer;
   std::function<void(std::unique_ptr<Connection>)> on_connection;
 };
 
@@ -108,10 +111,10 @@ std::string address_group(const tcp::socket& socket) {
 
 void log_refusal(State& state, const Stream& stream, bool expired, const asio::error_code& failure) {
   if (!state.log.allow()) return;
-  if (stream.check.refused) {
+  if (!stream.check.refusal.empty()) {
     log::of(log::kPeer)
-        ->warn("refused a stranger at {} with the key {}; to trust it: sluice node trust NAME CERT.pem",
-               stream.remote(), stream.check.fingerprint);
+        ->warn("refused a stranger at {} with the key {}: {}; to trust it: sluice node trust NAME CERT.pem",
+               stream.remote(), stream.check.fingerprint, base::printable(stream.check.refusal));
   } else if (refused_by_peer(failure)) {
     log::of(log::kPeer)->warn("{} does not trust this node", stream.remote());
   } else {
@@ -120,30 +123,34 @@ void log_refusal(State& state, const Stream& stream, bool expired, const asio::e
   }
 }
 
-// Nothing, unless the caller is one of those.
-std::optional<identity::Peer> find(const std::vector<identity::Peer>& trusted,
-                                   const std::string& fingerprint) {
-  for (const identity::Peer& one : trusted) {
-    if (one.fingerprint == fingerprint) return one;
-  }
-  return std::nullopt;
-}
-
 // The handshake, and who it is; nothing, with `failure`, unless it is somebody whom this node trusts.
 asio::awaitable<std::optional<identity::Peer>> judge(std::shared_ptr<State> state,
                                                      std::shared_ptr<Stream> stream,
                                                      asio::error_code& failure) {
   std::optional<identity::Peer> peer;
-  const Result<std::vector<identity::Peer>> trusted = co_await state->trusted();
-  if (!trusted && state->log.allow())
-    log::of(log::kPeer)->warn("cannot judge {}: {}", stream->remote(), trusted.error().message);
-  stream->check.cannot_judge = !trusted;
-  stream->check.accept = [&](const std::string& fingerprint) {
-    peer = find(*trusted, fingerprint);
-    return peer.has_value() && !state->stopped;
+  std::optional<identity::Offer> offer;
+  const Result<identity::Standing> now = co_await state->standing();
+  const auto context =
+      now ? make_tls_context(*now->self) : Result<std::shared_ptr<asio::ssl::context>>(now.error());
+  if (!context && state->log.allow())
+    log::of(log::kPeer)->warn("cannot judge {}: {}", stream->remote(), context.error().message);
+  stream->check.cannot_judge = !context;
+  if (context) {
+    stream->show(*context);
+    stream->own_fingerprint = now->self->fingerprint;
+  }
+  stream->check.accept = [&](const identity::Shown& shown) -> Status {
+    if (state->stopped) return Error{ErrorCode::kDaemonNotRunning, "this node is stopping"};
+    offer = now->trust->offer_in(shown);
+    Result<identity::Peer> found = now->trust->judge(shown, std::time(nullptr));
+    if (!found) return found.error();
+    peer = std::move(*found);
+    return {};
   };
   failure = co_await stream->handshake(asio::ssl::stream_base::server);
   stream->check.accept = nullptr;
+  // Only of somebody who has proved that he has the key that he showed.
+  if (offer && (!failure || !stream->check.refusal.empty())) state->on_offer(std::move(*offer));
   co_return peer;
 }
 
@@ -252,13 +259,15 @@ Status bind(asio::io_context& io, tcp::acceptor& acceptor, const std::string& ad
 
 Result<std::unique_ptr<Listener>> listen(asio::io_context& io, const identity::Identity& self,
                                          const std::string& address, std::shared_ptr<FrameMemory> memory,
-                                         TrustedPeers trusted,
-                                         std::function<void(std::unique_ptr<Connection>)> on_connection) {
+                                         StandingNow standing,
+                                         std::function<void(std::unique_ptr<Connection>)> on_connection,
+                                         OnOffer on_offer) {
   const auto context = make_tls_context(self);
   if (!context) return context.error();
   const auto state = std::make_shared<State>(io, *context, std::move(memory));
   if (auto status = bind(io, state->acceptor, address); !status) return status.error();
-  state->trusted = std::move(trusted);
+  state->standing = std::move(standing);
+  state->on_offer = std::move(on_offer);
   state->on_connection = std::move(on_connection);
   asio::co_spawn(io, accept_loop(state), asio::detached);
   return std::unique_ptr<Listener>(std::make_unique<TlsListener>(state));

@@ -90,6 +90,11 @@ asio::awaitable<void> Stream::readable() {
                                         asio::redirect_error(asio::use_awaitable, ignored));
 }
 
+void Stream::show(std::shared_ptr<asio::ssl::context> context) {
+  SSL_set_SSL_CTX(tls_.native_handle(), context->native_handle());
+  context_ = std::move(context);
+}
+
 asio::awaitable<asio::error_code> Stream::handshake(asio::ssl::stream_base::handshake_type role) {
   asio::error_code failure;
   co_await tls_.async_handshake(role, asio::redirect_error(asio::use_awaitable, failure));

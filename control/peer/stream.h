@@ -67,7 +67,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // For the handshake; kept for messages afterwards.
   PeerCheck check;
-  std::unique_ptr<Seat> seat;  // of an accepted one; goes after the socket, which is declared below it
+  std::string own_fingerprint;  // of the key that this node shows
+  std::unique_ptr<Seat> seat;   // of an accepted one; goes after the socket, which is declared below it
   // Who it is: errors name it so, e.g. "beta at 10.0.0.1:7400".
   void set_peer(const std::string& peer) {
     peer_ = peer;
@@ -81,6 +82,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // The caller holds a shared_ptr until these are done.
   asio::awaitable<void> readable();
+  // Before the handshake: shows what is in this one instead.
+  void show(std::shared_ptr<asio::ssl::context> context);
   asio::awaitable<asio::error_code> handshake(asio::ssl::stream_base::handshake_type role);
   // `failure`, if wanted, is set to the socket's or TLS's error when that ended the stream.
   asio::awaitable<Result<std::string>> read_frame(asio::error_code* failure = nullptr);

@@ -55,6 +55,7 @@ class StreamConnection final : public Connection {
     return stream_->export_secret(label, context, out);
   }
   const identity::Peer& peer() const override { return peer_; }
+  const std::string& own_fingerprint() const override { return stream_->own_fingerprint; }
   std::string remote_address() const override { return stream_->remote(); }
 
  private:

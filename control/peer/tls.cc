@@ -3,6 +3,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include <asio/ssl/error.hpp>
 #include <mutex>
@@ -13,6 +14,8 @@
 
 namespace sluice::peer {
 namespace {
+
+constexpr size_t kChainMax = 8;  // certificates between ours and its authority's, and ours
 
 int check_index() {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
@@ -33,8 +36,13 @@ int check_certificate(X509_STORE_CTX* store, void* /*unused*/) {
     const auto fingerprint = identity::fingerprint_of(certificate);
     if (fingerprint) {
       check->fingerprint = *fingerprint;
-      if (check->accept(*fingerprint)) return 1;
-      check->refused = true;
+      const identity::Shown shown{
+          .certificate = certificate,
+          .others = X509_STORE_CTX_get0_untrusted(store),
+          .purpose = SSL_is_server(ssl) == 1 ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER};
+      const Status accepted = check->accept(shown);
+      if (accepted) return 1;
+      check->refusal = accepted.error().message;
     }
   }
   X509_STORE_CTX_set_error(store, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT);  // sent as the alert unknown_ca
@@ -52,6 +60,8 @@ Result<ContextPtr> new_tls_context(const identity::Identity& self, const std::st
   if (!certificate)
     return Error{certificate.error().code,
                  self.certificate_file.string() + ": " + certificate.error().message};
+  const auto chain = identity::parse_certificates(self.certificate_pem, kChainMax);
+  if (!chain) return Error{chain.error().code, self.certificate_file.string() + ": " + chain.error().message};
   const auto key = identity::parse_key(key_text);
   if (!key) return Error{key.error().code, self.key_file.string() + ": " + key.error().message};
 
@@ -69,13 +79,16 @@ Result<ContextPtr> new_tls_context(const identity::Identity& self, const std::st
     return Error{ErrorCode::kConfiguration, self.key_file.string() +
                                                 ": cannot be used for TLS: " + identity::openssl_reason() +
                                                 "; restore key.pem and cert.pem together"};
+  for (size_t i = 1; i < chain->size(); ++i) SSL_CTX_add1_chain_cert(raw, (*chain)[i].get());
+  if (const auto next = identity::parse_certificate(self.next_certificate_pem); next)
+    SSL_CTX_add1_chain_cert(raw, next->get());
   return context;
 }
 
 // The last one that was made, and of what.
 struct Made {
   std::mutex mutex;
-  std::string certificate_pem;
+  std::string shown_pem;
   std::string key_text;
   ContextPtr context;
 };
@@ -89,11 +102,11 @@ Result<ContextPtr> make_tls_context(const identity::Identity& self) {
   const auto key_text = identity::read_small_file(self.key_file);
   if (!key_text) return key_text.error();
   const std::scoped_lock lock(made.mutex);
-  if (made.context && made.certificate_pem == self.certificate_pem && made.key_text == *key_text)
-    return made.context;
+  const std::string shown_pem = self.certificate_pem + self.next_certificate_pem;
+  if (made.context && made.shown_pem == shown_pem && made.key_text == *key_text) return made.context;
   Result<ContextPtr> context = new_tls_context(self, *key_text);
   if (!context) return context;
-  made.certificate_pem = self.certificate_pem;
+  made.shown_pem = shown_pem;
   made.key_text = *key_text;
   made.context = *context;
   return context;

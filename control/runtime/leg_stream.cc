@@ -6,6 +6,7 @@
 #include <asio/steady_timer.hpp>
 
 #include "control/peer/codec.h"
+#include "control/runtime/standing.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::runtime {
@@ -113,6 +114,12 @@ void LegStream::peer_called(std::shared_ptr<peer::Connection> connection, const 
   post(transfer::PeerCalled{.leg = leg_, .hello = hello});
 }
 
+void LegStream::drop_stream(const std::string& reason) {
+  if (!stream_) return;
+  end(stream_);
+  post(transfer::StreamEnded{.leg = leg_, .reason = reason});
+}
+
 // ---- effects -----------------------------------------------------------------------------------
 
 void LegStream::perform(const transfer::Call&) {
@@ -122,14 +129,16 @@ void LegStream::perform(const transfer::Call&) {
 
 asio::awaitable<void> LegStream::call(std::shared_ptr<Services> services, std::shared_ptr<LegStream*> self,
                                       std::string peer_name, uint64_t number) {
-  auto work = [services, peer_name] { return identity::find_peer(services->node.directory, peer_name); };
-  const Result<identity::Peer> peer = co_await services->pool.wait_for(std::move(work));
+  const Result<identity::Standing> standing = co_await standing_now(services);
+  const Result<identity::Peer> peer =
+      standing ? standing->trust->find(peer_name) : Result<identity::Peer>(standing.error());
   if (!peer) {
     if (*self != nullptr) (*self)->called(number, peer.error());
     co_return;
   }
+  peer::OnOffer on_offer = [services](identity::Offer offer) { remember_offer(*services, std::move(offer)); };
   Result<std::unique_ptr<peer::Connection>> connected =
-      co_await peer::connect(services->identity, *peer, kConnectTimeoutMs, services->frames);
+      co_await peer::connect(*standing, *peer, kConnectTimeoutMs, services->frames, std::move(on_offer));
   if (*self != nullptr) (*self)->called(number, std::move(connected));
 }
 

@@ -45,6 +45,10 @@ class LegStream {
                                                   LaneId lane) const;
   // The peer has called with this Hello. An earlier call of it that still waits is ended.
   void peer_called(std::shared_ptr<peer::Connection> connection, const transfer::Hello& hello);
+  // Nothing: there is none now.
+  std::shared_ptr<peer::Connection> stream() const { return stream_ ? stream_->connection : nullptr; }
+  // As if it had been lost.
+  void drop_stream(const std::string& reason);
 
  private:
   // More than these in a call that waits, and it is no peer of ours.

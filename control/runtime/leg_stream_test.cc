@@ -49,15 +49,21 @@ class LegStreamTest : public testing::Test {
     trust(listener_->port());
     config::Node node;
     node.directory = root_ / "alpha";
+    node.name = "alpha";
     auto exports = exports::Exports::open({});
     EXPECT_TRUE(exports);
     services_ = std::make_shared<Services>(io_, node, alpha, std::move(*exports), nullptr);
-    own_listener_ = listen(services_->identity, beta_, "beta", calls_);
+    own_listener_ = listen(*services_->self, beta_, "beta", calls_);
     stream_ = std::make_unique<LegStream>(services_, queue_, transfer::LegId(0), "beta");
   }
   ~LegStreamTest() override {
     stream_.reset();
     fs::remove_all(root_);
+  }
+
+  static identity::Standing standing(const identity::Identity& self, const identity::Peer& peer) {
+    return {std::make_shared<const identity::Identity>(self),
+            std::make_shared<const identity::Trust>(std::vector<identity::Peer>{peer})};
   }
 
   using Connections = std::deque<std::shared_ptr<peer::Connection>>;
@@ -67,15 +73,13 @@ class LegStreamTest : public testing::Test {
   }
   std::unique_ptr<peer::Listener> listen(const identity::Identity& self, const identity::Identity& other,
                                          const std::string& its_name, Connections& taken) {
-    auto trusted = [its_name,
-                    fingerprint =
-                        other.fingerprint]() -> asio::awaitable<Result<std::vector<identity::Peer>>> {
-      std::vector<identity::Peer> peers;
-      peers.push_back({.name = its_name, .address = "", .fingerprint = fingerprint, .certificate_pem = ""});
-      co_return peers;
-    };
+    auto now =
+        [now = standing(
+             self,
+             {.name = its_name, .address = "", .fingerprint = other.fingerprint, .certificate_pem = ""})]()
+        -> asio::awaitable<Result<identity::Standing>> { co_return now; };
     auto listener =
-        peer::listen(io_, self, "127.0.0.1:0", std::make_shared<peer::FrameMemory>(), std::move(trusted),
+        peer::listen(io_, self, "127.0.0.1:0", std::make_shared<peer::FrameMemory>(), std::move(now),
                      [&taken](std::unique_ptr<peer::Connection> one) { taken.push_back(std::move(one)); });
     EXPECT_TRUE(listener);
     return std::move(*listener);
@@ -102,7 +106,7 @@ class LegStreamTest : public testing::Test {
   std::shared_ptr<peer::Connection> call_of_beta() {
     std::shared_ptr<peer::Connection> caller;
     const identity::Peer alpha{"alpha", "127.0.0.1:" + std::to_string(own_listener_->port()),
-                               services_->identity.fingerprint, ""};
+                               services_->self->fingerprint, ""};
     asio::co_spawn(io_, connect(beta_, alpha, &caller), asio::detached);
     const size_t before = calls_.size();
     run_until([&] { return caller && calls_.size() > before; });
@@ -110,8 +114,11 @@ class LegStreamTest : public testing::Test {
   }
   static asio::awaitable<void> connect(identity::Identity self, identity::Peer peer,
                                        std::shared_ptr<peer::Connection>* to) {
+    const identity::Standing now = standing(self, peer);
+    const auto frames = std::make_shared<peer::FrameMemory>();
+    peer::OnOffer on_offer = [](const identity::Offer&) {};
     Result<std::unique_ptr<peer::Connection>> one =
-        co_await peer::connect(self, peer, 10'000, std::make_shared<peer::FrameMemory>());
+        co_await peer::connect(now, peer, 10'000, frames, std::move(on_offer));
     if (one) *to = std::move(*one);
   }
   // What this end of a connection hears until it ends; nothing: it has ended.
@@ -187,6 +194,19 @@ TEST_F(LegStreamTest, WhatWasSaidBeforeHangingUpIsHeard) {
   EXPECT_EQ(std::get<transfer::Failure>(*hear(beta)).code, 12U);
   EXPECT_FALSE(hear(beta).has_value());
   EXPECT_TRUE(queue_->all<transfer::StreamEnded>().empty()) << "whoever hangs up knows";
+}
+
+TEST_F(LegStreamTest, AStreamThatIsDroppedEndsAsIfItHadBeenLost) {
+  const auto beta = connected();
+  EXPECT_EQ(stream_->stream()->peer().name, "beta");
+  EXPECT_EQ(stream_->stream()->own_fingerprint(), services_->self->fingerprint);
+  stream_->drop_stream("a new key");
+  ASSERT_EQ(queue_->all<transfer::StreamEnded>().size(), 1U);
+  EXPECT_EQ(queue_->all<transfer::StreamEnded>().front().reason, "a new key");
+  EXPECT_FALSE(stream_->stream());
+  EXPECT_FALSE(hear(beta).has_value());
+  stream_->drop_stream("again");
+  EXPECT_EQ(queue_->all<transfer::StreamEnded>().size(), 1U);
 }
 
 TEST_F(LegStreamTest, ACallOfThePeerWaitsWithItsWordsUntilItIsTaken) {

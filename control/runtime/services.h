@@ -3,7 +3,9 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "control/async/pool.h"
@@ -11,7 +13,7 @@
 #include "control/attach/client.h"
 #include "control/audit/audit_log.h"
 #include "control/exports/exports.h"
-#include "control/identity/identity.h"
+#include "control/identity/trust.h"
 #include "control/journal/journal.h"
 #include "control/peer/frame_memory.h"
 #include "control/runtime/places.h"
@@ -33,15 +35,14 @@ struct Services {
       : io(context),
         node(std::move(n)),
         settings(settings_of(node)),
-        identity(std::move(i)),
         exports(std::move(e)),
         journal(std::move(j)),
-        board(std::make_shared<control::BoardClient>(context, node, turns)) {}
+        board(std::make_shared<control::BoardClient>(context, node, turns)),
+        self(std::make_shared<const identity::Identity>(std::move(i))) {}
 
   asio::io_context& io;
   const config::Node node;
   const transfer::Settings settings;
-  const identity::Identity identity;
   const exports::Exports exports;                   // blocking; any thread
   const audit::AuditLog audit{node.audit_log()};    // blocking; any thread
   const std::unique_ptr<journal::Journal> journal;  // blocking; any thread
@@ -53,7 +54,10 @@ struct Services {
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
   control::Pool lists_pool{io, kListThreads};
-  std::string trust_problems;  // of files in trusted/, as they were told last; on the loop
+  // On the loop, as of the last look (standing.h).
+  std::shared_ptr<const identity::Identity> self;
+  std::string trust_problems;                     // of files that say whom it trusts, as they were told last
+  std::map<std::string, identity::Offer> offers;  // by the name of the pinned peer
   control::Pool names_pool{io,
                            kNamesThreads};  // what peers ask about names: may take long, and waits for nobody
 };

@@ -40,6 +40,13 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   transfer::View view() const;                    // with its place in the queue
   std::vector<control::FlowGrant> lanes() const;  // of its flows on the board, if there are any
   bool over() const { return over_; }
+  // Of its peer; nothing: there is none now. A transfer has one leg today.
+  std::shared_ptr<peer::Connection> stream() const {
+    return legs_.empty() || !legs_.front().stream ? nullptr : legs_.front().stream->stream();
+  }
+  void drop_stream(const std::string& reason) {
+    if (!legs_.empty() && legs_.front().stream) legs_.front().stream->drop_stream(reason);
+  }
 
  private:
   struct Leg {

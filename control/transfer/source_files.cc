@@ -39,7 +39,7 @@ void SourceFiles::adopt(Effects& out) {
   adopting_ = true;
 }
 
-void SourceFiles::on(const SourcesReopened& event, Effects& out) {
+void SourceFiles::on(const SourcesReopened&, Effects& out) {
   pending_.answered();
   for (const catalog::File& file : catalog_.files()) {
     if (!file.suspect) continue;

@@ -52,6 +52,7 @@ void add_doctor_command(CLI::App& app, Context& context);
 void add_node_log_level(CLI::App& node, Context& context);  // node log-level
 void add_node_topology(CLI::App& node, Context& context);   // node topology
 void add_node_commands(CLI::App& app, Context& context);
+void add_trust_commands(CLI::App& node, Context& context);  // node trust, distrust, allow, rotate
 void add_transfer_commands(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_session_views(CLI::App& session, Context& context);  // session events, session watch

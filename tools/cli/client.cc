@@ -102,6 +102,21 @@ Error cannot_connect(const std::filesystem::path& directory, const std::filesyst
   return {ErrorCode::kDaemonNotRunning, "cannot connect to " + socket.string() + ": " + std::strerror(error)};
 }
 
+// Nothing, with errno, if nobody answers.
+UniqueFd connect_to(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (path.native().size() >= sizeof(address.sun_path)) return {};
+  std::memcpy(address.sun_path, path.c_str(), path.native().size());
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return socket;
+  const int error = errno;
+  socket.reset();
+  errno = error;
+  return socket;
+}
+
 // What outlives its clients, if anything does.
 std::vector<std::shared_ptr<grpc::Channel>>* kept_channels = nullptr;
 
@@ -120,17 +135,15 @@ Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& nod
   config::Node node;
   node.directory = node_directory;
   const std::filesystem::path path = node.control_socket();
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.native().size() >= sizeof(address.sun_path)) {
+  if (path.native().size() >= sizeof(sockaddr_un::sun_path)) {
     return Error{ErrorCode::kConfiguration,
                  path.string() + " is longer than a unix socket's path may be; use a shorter node directory"};
   }
-  std::memcpy(address.sun_path, path.c_str(), path.native().size());
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return cannot_connect(node_directory, path, errno);
-  }
+  UniqueFd socket = connect_to(path);
+  const int error = errno;
+  // Who may not use the node may still be one of those who may look.
+  if (!socket && error == EACCES) socket = connect_to(node.readers_socket());
+  if (!socket) return cannot_connect(node_directory, path, error);
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);  // a list of sessions with many files is long

@@ -1,4 +1,4 @@
-// sluice node init|trust|distrust|show|reference.
+// sluice node init|show|reference. trust_commands.cc has the others.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,9 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
-#include "control/identity/identity.h"
+#include "control/identity/trust.h"
 #include "control/metrics/table.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
@@ -28,15 +29,9 @@ struct InitFlags {
   config::TemplateOptions options;
 };
 
-struct TrustFlags {
-  std::string name;
-  std::string certificate;
-  std::string address;
-  bool replace = false;
-};
-
 struct ShowFlags {
   bool certificate = false;
+  bool next = false;
 };
 
 std::string host_name() {
@@ -85,56 +80,6 @@ Result<int> init(const Context& context, const InitFlags& flags) {
   return 0;
 }
 
-Result<int> trust(const Context& context, const TrustFlags& flags) {
-  const auto directory = context.existing_node_directory();
-  if (!directory) return directory.error();
-  if (!config::valid_node_name(flags.name) || flags.name == "memory" || flags.name == "null") {
-    return usage("'" + printable(flags.name) +
-                 "' cannot name a node; use a-z, 0-9, _ and -, and neither 'memory' nor 'null'");
-  }
-  if (!flags.address.empty()) {
-    if (const auto address = config::parse_host_port(flags.address); !address) {
-      return usage("--address: " + address.error().message);
-    }
-  }
-  const std::string file =
-      flags.certificate == "-" ? "-" : (context.environment.working_directory / flags.certificate).string();
-  const auto certificate = read_certificate(file);
-  if (!certificate) return certificate.error();
-  const auto peer = identity::trust(*directory, flags.name, flags.address, *certificate, flags.replace);
-  if (!peer) return peer.error();
-  context.print({{"schema", "sluice.peer.v1"},
-                 {"name", peer->name},
-                 {"address", peer->address},
-                 {"fingerprint", peer->fingerprint}},
-                fmt::format("trusts {} with fingerprint {}{}\n", peer->name, peer->fingerprint,
-                            peer->address.empty() ? ", which calls us" : " at " + peer->address));
-  return 0;
-}
-
-// First nobody is let in any more, then what runs is ended.
-Result<int> distrust(const Context& context, const std::string& name) {
-  const auto directory = context.existing_node_directory();
-  if (!directory) return directory.error();
-  if (auto status = identity::distrust(*directory, name); !status) return status.error();
-  Json cancelled = Json::array();
-  std::string text = fmt::format("does not trust {} any more\n", name);
-  const auto client = Client::connect(*directory);
-  const auto all = client ? (*client)->list() : Result<api::ListSessionsReply>(client.error());
-  if (!all && all.error().code != ErrorCode::kDaemonNotRunning) return all.error();
-  for (int i = 0; all && i < all->sessions_size(); ++i) {
-    const api::Session& session = all->sessions(i);
-    if (session.peer() != name || session_ended(session)) continue;
-    const auto ended = (*client)->cancel(session.id());
-    // It may have ended by itself meanwhile.
-    if (!ended && ended.error().code != ErrorCode::kUsage) return ended.error();
-    cancelled.push_back(session.id());
-    text += fmt::format("cancelled session {}\n", session.id());
-  }
-  context.print({{"schema", "sluice.node_distrust.v1"}, {"name", name}, {"cancelled", cancelled}}, text);
-  return 0;
-}
-
 struct Live {
   api::NodeReply node;
   api::ComponentLevels levels;
@@ -155,16 +100,50 @@ struct NodeView {
   config::Node config;
   identity::Identity self;
   std::vector<identity::Peer> peers;
+  std::vector<identity::Expiry> expiries;  // of what has an end
 };
 
-Result<NodeView> view_of(const std::filesystem::path& directory) {
+// Who may look at a node and not at its key learns from the daemon who it is.
+Result<identity::Identity> self_of(const std::filesystem::path& directory, const Result<Live>& live) {
+  auto self = identity::load(directory);
+  if (self || !live || ::access((directory / "identity").c_str(), R_OK | X_OK) == 0) return self;
+  identity::Identity told;
+  told.name = live->node.name();
+  told.fingerprint = live->node.fingerprint();
+  return told;
+}
+
+Result<NodeView> view_of(const std::filesystem::path& directory, const Result<Live>& live) {
   auto node = config::load(directory);
   if (!node) return node.error();
-  auto self = identity::load(directory);
+  auto self = self_of(directory, live);
   if (!self) return self.error();
-  auto peers = identity::load_peers(directory);
-  if (!peers) return peers.error();
-  return NodeView{std::move(*node), std::move(*self), std::move(*peers)};
+  const auto trust = identity::Trust::load(*node);
+  if (!trust) return trust.error();
+  if (!trust->problems().empty()) return trust->problems().front();
+  std::vector<identity::Expiry> expiries = identity::expiries_of(
+      {std::make_shared<const identity::Identity>(*self), std::make_shared<const identity::Trust>(*trust)});
+  std::erase_if(expiries, [](const identity::Expiry& one) { return one.unix_s == identity::kNoEnd; });
+  return NodeView{std::move(*node), std::move(*self), trust->pinned(), std::move(expiries)};
+}
+
+// What the daemon says that a peer offers in place of its key; nothing: no other key.
+const api::Peer* offer_of(const identity::Peer& peer, const Result<Live>& live) {
+  if (!live) return nullptr;
+  for (const api::Peer& each : live->node.peers()) {
+    if (each.name() == peer.name && !each.offered_fingerprint().empty()) return &each;
+  }
+  return nullptr;
+}
+
+std::string expiry_text(const identity::Expiry& expiry) {
+  constexpr int64_t kSecondNs = 1'000'000'000;
+  return base::utc_text(expiry.unix_s * kSecondNs);
+}
+
+std::string next_fingerprint(const identity::Identity& self) {
+  const auto fingerprint = identity::fingerprint_of_pem(self.next_certificate_pem);
+  return fingerprint ? *fingerprint : "";
 }
 
 Json view_json(const NodeView& view, const Result<Live>& live) {
@@ -180,13 +159,23 @@ Json view_json(const NodeView& view, const Result<Live>& live) {
   }
   Json peers = Json::array();
   for (const identity::Peer& peer : view.peers) {
-    peers.push_back(Json{{"name", peer.name}, {"address", peer.address}, {"fingerprint", peer.fingerprint}});
+    const api::Peer* const offer = offer_of(peer, live);
+    peers.push_back(Json{{"name", peer.name},
+                         {"address", peer.address},
+                         {"fingerprint", peer.fingerprint},
+                         {"former_fingerprint", peer.former_fingerprint},
+                         {"offered_fingerprint", offer == nullptr ? "" : offer->offered_fingerprint()}});
   }
+  Json certificates = Json::array();
+  for (const identity::Expiry& one : view.expiries)
+    certificates.push_back(Json{{"kind", one.kind}, {"name", one.name}, {"expires", expiry_text(one)}});
   Json out = {{"schema", "sluice.node.v1"},
               {"name", view.config.name},
               {"directory", view.config.directory.string()},
               {"fingerprint", view.self.fingerprint},
               {"certificate", view.self.certificate_pem},
+              {"next_certificate", view.self.next_certificate_pem},
+              {"next_fingerprint", next_fingerprint(view.self)},
               {"listen", view.config.listen},
               {"metrics_listen", view.config.metrics_listen},
               {"device", view.config.device},
@@ -197,6 +186,7 @@ Json view_json(const NodeView& view, const Result<Live>& live) {
               {"memory_mib", view.config.memory_mib}};
   out["exports"] = std::move(exports);
   out["peers"] = std::move(peers);
+  out["certificates"] = std::move(certificates);
   out["live"] = live ? live_json(live->node) : Json(nullptr);
   if (live) out["live"]["log_levels"] = levels_json(live->levels);
   return out;
@@ -245,7 +235,13 @@ std::string view_text(const NodeView& view, const Result<Live>& live) {
   for (const identity::Peer& peer : view.peers) {
     add("peer",
         fmt::format("{} {} {}", peer.name, peer.address.empty() ? "-" : peer.address, peer.fingerprint));
+    if (const api::Peer* const offer = offer_of(peer, live))
+      add("", fmt::format("offers {} in place of it: sluice node trust {} --successor",
+                          printable(offer->offered_fingerprint()), peer.name));
   }
+  for (const identity::Expiry& one : view.expiries)
+    add("expires", fmt::format("{} {} {}", expiry_text(one), one.kind, printable(one.name)));
+  if (!view.self.next_certificate_pem.empty()) add("next key", next_fingerprint(view.self));
   return text + live_text(live);
 }
 
@@ -256,12 +252,14 @@ Result<int> show(const Context& context, const ShowFlags& flags) {
     // Works also while node.toml is wrong.
     const auto self = identity::load(*directory);
     if (!self) return self.error();
-    context.print(nullptr, self->certificate_pem);
+    if (flags.next && self->next_certificate_pem.empty())
+      return usage("--next: this node has no key that is to follow; 'sluice node rotate' makes one");
+    context.print(nullptr, flags.next ? self->next_certificate_pem : self->certificate_pem);
     return 0;
   }
-  const auto view = view_of(*directory);
-  if (!view) return view.error();
   const auto live = live_status(*directory);
+  const auto view = view_of(*directory, live);
+  if (!view) return view.error();
   context.print(view_json(*view, live), view_text(*view, live));
   return 0;
 }
@@ -314,44 +312,20 @@ void add_init(CLI::App& node, Context& context) {
   });
 }
 
-void add_trust(CLI::App& node, Context& context) {
-  auto flags = std::make_shared<TrustFlags>();
-  CLI::App* command = node.add_subcommand("trust", "Pin the identity of a peer");
-  command->add_option("name", flags->name, "How this node calls the peer")->required()->type_name("NAME");
-  command
-      ->add_option("certificate", flags->certificate, "The peer's certificate, PEM; - for the standard input")
-      ->required()
-      ->type_name("CERT.pem");
-  command->add_option("--address", flags->address, "Where the peer's control daemon listens")
-      ->type_name("HOST:PORT");
-  command->add_flag("--replace", flags->replace, "Replace another identity of that name");
-  command->callback(
-      [&context, flags] { context.action = [&context, flags] { return trust(context, *flags); }; });
-}
-
-void add_distrust(CLI::App& node, Context& context) {
-  auto name = std::make_shared<std::string>();
-  CLI::App* command =
-      node.add_subcommand("distrust", "Forget the identity of a peer, and cancel all that runs with it");
-  command->add_option("name", *name, "How this node calls the peer")->required()->type_name("NAME");
-  command->callback(
-      [&context, name] { context.action = [&context, name] { return distrust(context, *name); }; });
-}
-
 }  // namespace
 
 void add_node_commands(CLI::App& app, Context& context) {
   CLI::App* node = app.add_subcommand(
-      "node", "The node itself: init, trust, distrust, show, topology, log-level, reference");
+      "node", "The node itself: init, trust, distrust, allow, rotate, show, topology, log-level, reference");
   node->require_subcommand(1);
   add_init(*node, context);
-  add_trust(*node, context);
-  add_distrust(*node, context);
+  add_trust_commands(*node, context);
   add_node_log_level(*node, context);
   add_node_topology(*node, context);
   auto flags = std::make_shared<ShowFlags>();
   CLI::App* command = node->add_subcommand("show", "Show configuration, identity, peers and live status");
   command->add_flag("--certificate", flags->certificate, "Print the certificate, for a peer's operator");
+  command->add_flag("--next", flags->next, "With --certificate: of the key that is to follow (node rotate)");
   command->callback(
       [&context, flags] { context.action = [&context, flags] { return show(context, *flags); }; });
   auto of_metrics = std::make_shared<bool>(false);

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "control/identity/rotation.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
@@ -59,6 +60,11 @@ std::string known_as(const Context& context, const std::string& signer) {
   if (!peers) return "";
   for (const identity::Peer& peer : *peers) {
     if (peer.fingerprint == signer) return "peer " + peer.name;
+  }
+  const auto former = identity::load_former(*directory);
+  for (const identity::Former& one : former ? *former : std::vector<identity::Former>()) {
+    if (one.fingerprint == signer)
+      return (one.name.empty() ? "this node" : "peer " + one.name) + ", by a key that it has no more";
   }
   return "";
 }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kSocketBytesWanted = 4U << 20;
 constexpr uint64_t kFilesWanted = 4096 + 256;  // of one session, and what a daemon has besides
+constexpr int64_t kDayS = 86'400;
 constexpr uint64_t kLimitNone = UINT64_MAX;
 
 bool on_sockets(const Facts& facts) { return facts.device.kind == DeviceFacts::Kind::kSockets; }
@@ -50,6 +51,7 @@ std::vector<Finding> check(const Facts& facts) {
   check_cores(facts, out);
   check_exports(facts, out);
   check_daemons(facts, out);
+  check_certificates(facts, out);
   check_peers(facts, out);
   check_peer_look(facts, out);
   return out;
@@ -312,6 +314,26 @@ void check_peers(const Facts& facts, std::vector<Finding>& out) {
            "node trust)");
     }
   }
+}
+
+void check_certificates(const Facts& facts, std::vector<Finding>& out) {
+  bool all_well = true;
+  for (const ExpiryFacts& one : facts.expiries) {
+    if (one.left_s > 30 * kDayS) continue;
+    all_well = false;
+    const std::string remedy =
+        "a new one: sluice node rotate for this node's own, sluice node trust for a peer's, [control] "
+        "ca_file "
+        "and crl_file for an authority's; or look at the clock of this host";
+    if (one.left_s <= 0) {
+      fail(out, "certificates", fmt::format("{} is out of date since {}", one.what, one.when), remedy);
+    } else {
+      warn(out, "certificates",
+           fmt::format("{} is out of date in {} days, on {}", one.what, one.left_s / kDayS, one.when),
+           remedy);
+    }
+  }
+  if (all_well) pass(out, "certificates", "none is out of date within 30 days");
 }
 
 }  // namespace sluice::doctor

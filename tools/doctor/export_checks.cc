@@ -9,7 +9,6 @@
 namespace sluice::doctor {
 namespace {
 
-constexpr double kLittleSpace = 0.05;
 constexpr uint32_t kDirectAlignment = 4096;  // of the dataplane's reads and writes
 
 void check_export(const ExportFacts& facts, std::vector<Finding>& out) {

@@ -115,6 +115,13 @@ struct PeerLook {
   bool narrow = false;       // the path carries less than both ports do
 };
 
+// A certificate, or a list of revoked ones, that has an end.
+struct ExpiryFacts {
+  std::string what;    // "the certificate of this node"
+  std::string when;    // RFC 3339
+  int64_t left_s = 0;  // negative: it is over
+};
+
 struct Facts {
   std::string version;    // of this command
   std::string directory;  // of the node
@@ -130,7 +137,8 @@ struct Facts {
   std::vector<PeerFacts> peers;
   std::optional<PeerLook> peer_look;             // of the one that was asked for
   std::vector<std::vector<int>> numa_distances;  // [from][to], by the kernel; empty: not known
-  std::vector<std::string> trust_problems;       // files in trusted/ for which sluice-control would not start
+  std::vector<ExpiryFacts> expiries;
+  std::vector<std::string> trust_problems;  // files in trusted/ for which sluice-control would not start
 };
 
 }  // namespace sluice::doctor

@@ -10,6 +10,9 @@
 
 namespace sluice::doctor {
 
+// Of a disk, free: less is worth a warning.
+inline constexpr double kLittleSpace = 0.05;
+
 inline void pass(std::vector<Finding>& out, std::string check, std::string text) {
   out.push_back({.check = std::move(check), .level = Level::kPass, .text = std::move(text), .remedy = {}});
 }

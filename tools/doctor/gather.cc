@@ -13,10 +13,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <system_error>
 
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/base/utc.h"
 
 namespace sluice::doctor {
 namespace {
@@ -115,7 +117,8 @@ Facts gather(const fs::path& directory) {
   } else {
     facts.configuration_error = node.error().message;
   }
-  const auto self = facts.node ? identity::load_of(directory, facts.node->name) : identity::load(directory);
+  const auto self = facts.node ? identity::load_of(directory, facts.node->name, facts.node->ca_domain)
+                               : identity::load(directory);
   if (!self) facts.identity_error = self.error().message;
   facts.kernel = gather_kernel();
   if (!facts.node) return facts;
@@ -124,9 +127,29 @@ Facts gather(const fs::path& directory) {
   facts.device = gather_device(*facts.node, "/");
   facts.numa_distances = gather_numa_distances("/");
   for (const config::Export& root : facts.node->exports) facts.exports.push_back(gather_export(root));
-  if (const auto found = identity::load_usable_peers(directory)) {
-    for (const identity::Peer& peer : found->peers) facts.peers.push_back(gather_peer(peer));
-    for (const Error& problem : found->problems) facts.trust_problems.push_back(problem.message);
+  const auto trust = identity::Trust::load(*facts.node);
+  if (!trust) {
+    facts.trust_problems.push_back(trust.error().message);
+    return facts;
+  }
+  for (const identity::Peer& peer : trust->pinned()) facts.peers.push_back(gather_peer(peer));
+  for (const Error& problem : trust->problems()) facts.trust_problems.push_back(problem.message);
+  if (self) {
+    facts.expiries = gather_expiries(identity::expiries_of({std::make_shared<const identity::Identity>(*self),
+                                                            std::make_shared<const identity::Trust>(*trust)}),
+                                     std::time(nullptr));
+  }
+  return facts;
+}
+
+std::vector<ExpiryFacts> gather_expiries(const std::vector<identity::Expiry>& all, int64_t now_unix_s) {
+  constexpr int64_t kSecondNs = 1'000'000'000;
+  std::vector<ExpiryFacts> facts;
+  for (const identity::Expiry& one : all) {
+    if (one.unix_s == identity::kNoEnd) continue;
+    facts.push_back({.what = identity::name_of(one),
+                     .when = base::utc_text(one.unix_s * kSecondNs),
+                     .left_s = one.unix_s - now_unix_s});
   }
   return facts;
 }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "control/identity/identity.h"
+#include "control/identity/trust.h"
 #include "tools/doctor/facts.h"
 
 namespace sluice::doctor {
@@ -32,6 +32,7 @@ DiskFacts gather_disk(const std::filesystem::path& directory, const std::filesys
 void try_speed(const std::filesystem::path& directory, DiskFacts* disk);
 std::vector<std::vector<int>> gather_numa_distances(const std::filesystem::path& root);
 KernelFacts gather_kernel();
+std::vector<ExpiryFacts> gather_expiries(const std::vector<identity::Expiry>& all, int64_t now_unix_s);
 PeerFacts gather_peer(const identity::Peer& peer);
 
 }  // namespace sluice::doctor

@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kClockWarnS = 0.1;       // beyond that logs of two nodes cannot be read side by side
 constexpr double kLossWarnPercent = 0.1;  // what a good path never loses at a rate that it carries
-constexpr double kLittleSpace = 0.05;
 
 void check_clock(const PeerLook& look, std::vector<Finding>& out) {
   const double offset_s = static_cast<double>(look.clock_offset_ns) * 1e-9;

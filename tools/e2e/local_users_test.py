@@ -16,7 +16,7 @@ from harness.process import Daemon
 from harness.system import free_ports
 from transfers import CONFIGURATION, refused
 
-_GROUP = "games"  # of Debian's own; nobody needs it
+_GROUP, _READERS = "games", "news"  # of Debian's own; nobody needs them
 
 
 @pytest.fixture
@@ -51,9 +51,16 @@ def as_user(user, *groups):
             *([f"--groups={members}"] if groups else ["--clear-groups"]), "--"]  # fmt: skip
 
 
-def asked_by(node, *groups):
-    command = [*as_user("nobody", *groups), *node.command("session", "list")]
+def asked_by(node, *groups, words=("session", "list")):
+    command = [*as_user("nobody", *groups), *node.command(*words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def _stranger(node):
+    """The certificate of another node, that nobody runs."""
+    other = Node(node.binaries, node.directory.parent / "other", "other", free_ports(1)[0])
+    other.create()
+    return other.certificate
 
 
 def mode(path):
@@ -76,6 +83,26 @@ def test_without_a_group_it_is_its_owners_alone(node):
     node.start()
     assert mode(node.directory / "run") == 0o700
     assert mode(node.directory / "run" / "control.sock") == 0o600
+    refused(asked_by(node, _GROUP), CONFIGURATION, "control.sock")
+
+
+def test_those_who_may_look_see_sessions_without_files_and_change_nothing(node):
+    configure(node, "control", readers_group=_READERS)
+    node.must("node", "trust", "self", _stranger(node), "--address", "127.0.0.1:9")
+    node.start()
+    secret = node.export() / "secret.bin"
+    secret.write_bytes(b"x")
+    session = node.must("send", secret, "self:data/", "--detach").stdout.split()[-1]
+    socket = node.directory / "run" / "readers.sock"
+    assert mode(socket) == 0o660 and grp.getgrgid(socket.stat().st_gid).gr_name == _READERS
+    for words in (["session", "list"], ["session", "show", session], ["node", "show"], ["counters"]):
+        result = asked_by(node, _READERS, words=[*words, "--json"])
+        assert result.returncode == 0, result.stderr
+        assert "secret" not in result.stdout
+        assert session in result.stdout or words[0] != "session"
+    for words in (["session", "cancel", session], ["send", secret, "self:data/"], ["ls", "self:"],
+                  ["verify", session], ["session", "pause", session]):  # fmt: skip
+        refused(asked_by(node, _READERS, words=words), CONFIGURATION, "readers_group")
     refused(asked_by(node, _GROUP), CONFIGURATION, "control.sock")
 
 

@@ -211,6 +211,8 @@ class Reader {
     if (extents_bytes >= uint64_t{node_.memory_mib} << 20)
       fail(0, "[dataplane] memory_mib = " + std::to_string(node_.memory_mib) + " cannot hold the extents (" +
                   format_size(extents_bytes) + "); raise it, or lower extents_per_worker");
+    if (node_.ca_file.empty() && !(node_.crl_file + node_.ca_domain).empty())
+      fail(0, "[control] has crl_file or ca_domain without ca_file; set ca_file, or remove them");
     const bool sockets = node_.device == kSocketDevice;
     if (!sockets && node_.address4.empty() && node_.address6.empty())
       fail(0, "[port] has a device but no address; set address4 or address6");

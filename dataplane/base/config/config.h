@@ -69,6 +69,8 @@ inline constexpr std::string_view kSocketDevice = "udp";
 inline constexpr uint32_t kExtentsMin = 8;  // of a worker
 inline constexpr uint32_t kExtentsMax = 8192;
 
+inline constexpr uint16_t kControlPort = 7400;  // where a node listens that says nothing else
+
 struct Node {
   std::filesystem::path directory;  // where node.toml stands
   std::string name;                 // [node] name
@@ -77,15 +79,21 @@ struct Node {
   std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port", "none"
   std::string metrics_listen = "none";  // "host:port", "[v6]:port", "none"
   std::string log_level = "info";
-  std::string state_dir;              // of journal and audit log; empty: the node's directory
-  std::string control_group;          // key `group`: may open control_socket(); empty: its owner alone
-  uint32_t sessions_max = 32;         // that run at a time
-  uint32_t sessions_per_peer = 16;    // of these, that one peer began
-  uint32_t queue_max = 256;           // that wait for their turn, or for anything else, besides
-  uint32_t stall_timeout_s = 60;      // no progress for so long ends an attempt
-  uint32_t resume_timeout_s = 86400;  // an interrupted session tries for so long to go on by itself
-  uint32_t keep_timeout_s = 604800;   // a session of another node that does not go on with it is kept so long
-  std::string reread = "always";      // what had arrived before an interruption: "always", "never"
+  std::string state_dir;                // of journal and audit log; empty: the node's directory
+  std::string control_group;            // key `group`: may open control_socket(); empty: its owner alone
+  std::string readers_group;            // may open readers_socket(); empty: there is none
+  std::string ca_file;                  // whoever has a certificate of it is a peer; empty: pinned keys alone
+  std::string crl_file;                 // what it has revoked; empty: nothing
+  std::string ca_domain;                // of the names that it may give; empty: they have none
+  std::string expired_pins = "refuse";  // certificates that are pinned and out of date: "refuse", "accept"
+  std::string successors = "ask";       // new keys that pinned ones signed: "ask", "accept"
+  uint32_t sessions_max = 32;           // that run at a time
+  uint32_t sessions_per_peer = 16;      // of these, that one peer began
+  uint32_t queue_max = 256;             // that wait for their turn, or for anything else, besides
+  uint32_t stall_timeout_s = 60;        // no progress for so long ends an attempt
+  uint32_t resume_timeout_s = 86400;    // an interrupted session tries for so long to go on by itself
+  uint32_t keep_timeout_s = 604800;  // a session of another node that does not go on with it is kept so long
+  std::string reread = "always";     // what had arrived before an interruption: "always", "never"
   uint32_t sync_lag_bytes = 256U << 20;  // written but unsynced bytes before a sync begins
   uint32_t sync_lag_ms = 1000;
 
@@ -129,6 +137,7 @@ struct Node {
   bool calls_only() const { return listen == "none"; }
   std::filesystem::path run_dir() const { return directory / "run"; }
   std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
+  std::filesystem::path readers_socket() const { return run_dir() / "readers.sock"; }
   std::filesystem::path dataplane_socket() const { return run_dir() / "dataplane.sock"; }
   std::filesystem::path state() const {
     return state_dir.empty() ? directory : std::filesystem::path(state_dir);

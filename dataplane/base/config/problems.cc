@@ -89,7 +89,20 @@ std::string_view path_problem(std::string_view text) {
   return "";
 }
 
-std::string_view state_dir_problem(std::string_view text) { return text.empty() ? "" : path_problem(text); }
+std::string_view optional_path_problem(std::string_view text) {
+  return text.empty() ? "" : path_problem(text);
+}
+
+std::string_view domain_problem(std::string_view text) {
+  constexpr size_t kBytesMax = 190;  // beside a node's name of 63
+  const bool letters = text.size() <= kBytesMax && std::ranges::all_of(text, [](char c) {
+                         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+                       });
+  const bool dots =
+      !text.starts_with('.') && !text.ends_with('.') && text.find("..") == std::string_view::npos;
+  return letters && dots ? ""
+                         : "must be a DNS domain in lower case, without a dot before or behind it, or empty";
+}
 
 // What directories of users call a group is wider than what groupadd makes.
 std::string_view group_problem(std::string_view text) {

@@ -1,9 +1,7 @@
-// The table of keys but those of exports; see schema.h. Order here is the order in the reference and in the
-// template.
+// The table of keys but those of trust and of exports; see schema.h. Order here is the order in the reference
+// and in the template.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/base/config/schema.h"
-
-#include <iterator>
 
 #include "dataplane/base/config/problems.h"
 #include "dataplane/core/wire.h"
@@ -52,7 +50,7 @@ const Key kKeys[] = {
      .field = &Node::state_dir,
      .allowed = "absolute path of a directory, or empty",
      .meaning = "Where the journal and the audit log lie; empty: in the directory of the node.",
-     .text_problem = state_dir_problem},
+     .text_problem = optional_path_problem},
     {.section = "control",
      .name = "group",
      .field = &Node::control_group,
@@ -358,9 +356,13 @@ const Key kKeys[] = {
 
 std::span<const Key> schema() {
   static const std::vector<Key> keys = [] {
-    std::vector<Key> all(std::begin(kKeys), std::end(kKeys));
-    const std::span<const Key> more = export_keys();
-    all.insert(all.end(), more.begin(), more.end());
+    std::vector<Key> all;
+    const auto add = [&all](std::span<const Key> more) { all.insert(all.end(), more.begin(), more.end()); };
+    for (const Key& key : kKeys) {
+      if (!all.empty() && all.back().section == "control" && key.section != "control") add(trust_keys());
+      all.push_back(key);
+    }
+    add(export_keys());
     return all;
   }();
   return keys;

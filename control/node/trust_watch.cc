@@ -1,0 +1,105 @@
+// What becomes of what runs when keys change: with a key that is trusted no more it is paused, and
+// connections on which this node showed a key that it has no more are renewed, where the peer takes the new.
+// SPDX-License-Identifier: Apache-2.0
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/use_awaitable.hpp>
+#include <chrono>
+#include <ctime>
+
+#include "control/node/manager.h"
+#include "control/runtime/leg_stream.h"
+#include "control/runtime/standing.h"
+#include "dataplane/base/log.h"
+
+namespace sluice::node {
+namespace {
+
+constexpr auto kLookInterval = std::chrono::seconds(2);
+constexpr uint64_t kAskAgainNs = 30'000'000'000;  // a peer that does not take the new key yet
+
+}  // namespace
+
+asio::awaitable<void> Manager::watch_trust(std::shared_ptr<bool> alive) {
+  const std::shared_ptr<runtime::Services> services = services_;
+  const auto timer = trust_timer_;
+  for (;;) {
+    const Result<identity::Standing> now = co_await runtime::standing_now(services);
+    if (!*alive || stopping_) co_return;
+    if (now) look_at_trust(*now);
+    asio::error_code ignored;
+    timer->expires_after(kLookInterval);
+    co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (!*alive || stopping_) co_return;
+  }
+}
+
+void Manager::look_at_trust(const identity::Standing& now) {
+  std::vector<identity::Expiry> expiries = identity::expiries_of(now);
+  for (const Task& task : std::vector<Task>(tasks_)) {
+    const std::shared_ptr<peer::Connection> stream = task->stream();
+    if (!stream) continue;
+    const identity::Peer& peer = stream->peer();
+    if (peer.by_authority)
+      expiries.push_back({.kind = "peer", .name = peer.name, .unix_s = peer.expires_unix_s});
+    if (const Status still = now.trust->check_still(peer); !still) {
+      log::of(log::kSession)
+          ->warn("session {}: {} may not go on: {}", task->transfer().id().substr(0, 8), peer.name,
+                 still.error().message);
+      end(task, still.error().message);
+    } else if (stream->own_fingerprint() != now.self->fingerprint) {
+      renew_soon(task, now);
+    }
+  }
+  for (const std::string& line : warnings_.due(expiries, std::time(nullptr)))
+    log::of(log::kPeer)->warn("{}", line);
+  expiries_ = std::move(expiries);
+}
+
+// Data that were granted would flow on without a connection: so the session is paused, and goes on when an
+// operator says so.
+void Manager::end(const Task& task, const std::string& reason) {
+  if (task->transfer().may_pause()) {
+    task->post(transfer::PauseAsked{});
+  } else {
+    task->drop_stream(reason);
+  }
+}
+
+void Manager::renew_soon(const Task& task, const identity::Standing& now) {
+  const std::string& name = task->transfer().peer();
+  uint64_t& next_ns = ask_again_ns_[name];
+  if (control::monotonic_ns() < next_ns) return;
+  const Result<identity::Peer> peer = now.trust->find(name);
+  if (!peer || peer->address.empty()) return;  // it calls: what stands stays until it ends
+  next_ns = control::monotonic_ns() + kAskAgainNs;
+  asio::co_spawn(services_->io, renew(alive_, now, *peer), asio::detached);
+}
+
+// Whoever lets this node in under its new key gets all that runs with it renewed.
+asio::awaitable<void> Manager::renew(std::shared_ptr<bool> alive, identity::Standing now,
+                                     identity::Peer peer) {
+  peer::OnOffer on_offer = [](const identity::Offer&) {};  // it is heard of when it is used
+  const auto asked =
+      co_await peer::connect(now, peer, runtime::kConnectTimeoutMs, services_->frames, std::move(on_offer));
+  if (!*alive || stopping_) co_return;
+  if (!asked) {
+    log::of(log::kPeer)
+        ->warn("what runs with {} goes on under the former key: {}", peer.name, asked.error().message);
+    co_return;
+  }
+  (*asked)->close();
+  ask_again_ns_.erase(peer.name);
+  for (const Task& task : std::vector<Task>(tasks_)) {
+    const std::shared_ptr<peer::Connection> stream = task->stream();
+    if (!stream || task->transfer().peer() != peer.name || stream->own_fingerprint() == now.self->fingerprint)
+      continue;
+    log::of(log::kSession)
+        ->info("session {}: its control connection is renewed under the new key",
+               task->transfer().id().substr(0, 8));
+    task->drop_stream("this node has a new key");
+  }
+}
+
+}  // namespace sluice::node

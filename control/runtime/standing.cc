@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/standing.h"
+
+#include "dataplane/base/log.h"
+
+namespace sluice::runtime {
+namespace {
+
+// Anybody who calls makes this look: what was told is not told again.
+void tell_problems(Services& services, const identity::Trust& trust) {
+  std::string told;
+  for (const Error& problem : trust.problems()) told += problem.message + "; ";
+  if (told != services.trust_problems && !told.empty())
+    log::of(log::kPeer)->warn("{}whoever is known by these is not trusted", told);
+  services.trust_problems = std::move(told);
+}
+
+}  // namespace
+
+asio::awaitable<Result<identity::Standing>> standing_now(std::shared_ptr<Services> services) {
+  auto load = [services] { return identity::load_standing(services->node); };
+  Result<identity::Standing> standing = co_await services->pool.wait_for(std::move(load));
+  if (!standing) co_return standing;
+  tell_problems(*services, *standing->trust);
+  if (standing->self->fingerprint != services->self->fingerprint)
+    log::of(log::kPeer)
+        ->info("this node has a new key: {} in place of {}", standing->self->fingerprint,
+               services->self->fingerprint);
+  services->self = standing->self;
+  co_return standing;
+}
+
+void remember_offer(Services& services, identity::Offer offer) {
+  const auto known = services.offers.find(offer.peer);
+  if (known != services.offers.end() && known->second.fingerprint == offer.fingerprint) return;
+  log::of(log::kPeer)
+      ->warn(
+          "{} has a new key, {}, signed by the one that is pinned; to take it: sluice node trust {} "
+          "--successor",
+          offer.peer, offer.fingerprint, offer.peer);
+  services.offers[offer.peer] = std::move(offer);
+}
+
+}  // namespace sluice::runtime
