@@ -76,15 +76,16 @@ struct Node {
   std::string listen = "0.0.0.0:7400";  // between nodes, TLS; "host:port", "[v6]:port", "none"
   std::string metrics_listen = "none";  // "host:port", "[v6]:port", "none"
   std::string log_level = "info";
-  std::string state_dir;              // of journal and audit log; empty: the node's directory
-  std::string control_group;          // key `group`: may open control_socket(); empty: its owner alone
-  uint32_t sessions_max = 32;         // that run at a time
-  uint32_t sessions_per_peer = 16;    // of these, that one peer began
-  uint32_t queue_max = 256;           // that wait for their turn, or for anything else, besides
-  uint32_t stall_timeout_s = 60;      // no progress for so long ends an attempt
-  uint32_t resume_timeout_s = 86400;  // an interrupted session tries for so long to go on by itself
-  uint32_t keep_timeout_s = 604800;   // a session of another node that does not go on with it is kept so long
-  std::string reread = "always";      // what had arrived before an interruption: "always", "never"
+  std::string state_dir;                // of journal and audit log; empty: the node's directory
+  std::string control_group;            // key `group`: may open control_socket(); empty: its owner alone
+  std::string control_sandbox = "yes";  // key `sandbox`: "yes", "no"
+  uint32_t sessions_max = 32;           // that run at a time
+  uint32_t sessions_per_peer = 16;      // of these, that one peer began
+  uint32_t queue_max = 256;             // that wait for their turn, or for anything else, besides
+  uint32_t stall_timeout_s = 60;        // no progress for so long ends an attempt
+  uint32_t resume_timeout_s = 86400;    // an interrupted session tries for so long to go on by itself
+  uint32_t keep_timeout_s = 604800;  // a session of another node that does not go on with it is kept so long
+  std::string reread = "always";     // what had arrived before an interruption: "always", "never"
   uint32_t sync_lag_bytes = 256U << 20;  // written but unsynced bytes before a sync begins
   uint32_t sync_lag_ms = 1000;
 
@@ -110,8 +111,9 @@ struct Node {
   uint64_t port_rate_bps = 100'000'000'000;  // key `rate`: no session may exceed it
 
   // [dataplane]
-  std::string dataplane_group;  // key `group`: may open dataplane_socket(); empty: its owner alone
-  std::string memory = "auto";  // "auto", "hugepages", "no-huge"
+  std::string dataplane_group;            // key `group`: may open dataplane_socket(); empty: its owner alone
+  std::string dataplane_sandbox = "yes";  // key `sandbox`: "yes", "no"
+  std::string memory = "auto";            // "auto", "hugepages", "no-huge"
   uint32_t memory_mib = 256;
   uint32_t workers = 1;
   std::vector<int> cores;         // CPU numbers; empty: chosen with hwloc
