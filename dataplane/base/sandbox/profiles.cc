@@ -165,6 +165,8 @@ constexpr const char* kFiles[] = {
     "fchown",
     "fchownat",
     "fgetxattr",
+    "fremovexattr",
+    "fsetxattr",
     "flistxattr",
     "flock",
     "futimesat",
@@ -176,6 +178,10 @@ constexpr const char* kFiles[] = {
     "inotify_rm_watch",
     "lchown",
     "lgetxattr",
+    "lremovexattr",
+    "lsetxattr",
+    "removexattr",
+    "setxattr",
     "link",
     "linkat",
     "listxattr",
@@ -299,6 +305,7 @@ Profile control_profile(const ControlNeeds& needs) {
   profile.capabilities = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_DAC_READ_SEARCH) | bit(CAP_FOWNER) |
                          bit(CAP_LEASE) | bit(CAP_NET_BIND_SERVICE);
   profile.calls.insert(profile.calls.end(), std::begin(kFiles), std::end(kFiles));
+  profile.calls.push_back("capget");  // may it give files away?
   // The name service loads libraries when it is first asked.
   profile.calls.insert(profile.calls.end(), {"mmap", "mprotect", "bind", "connect", "listen", "socketpair"});
   for (const int family : {AF_INET, AF_INET6}) {

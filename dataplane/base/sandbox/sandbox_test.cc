@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -203,6 +204,17 @@ TEST_F(SandboxTest, ADataplaneRemovesItsSocketsAndNoOtherName) {
   EXPECT_EQ(in_child(profile, [&] { return ::unlink((root_ / "node/run/old.sock").c_str()); }), expected);
   EXPECT_NE(in_child(profile, [&] { return ::unlink((root_ / "outside/file").c_str()); }), 0);
   EXPECT_TRUE(fs::exists(root_ / "outside/file"));
+}
+
+TEST_F(SandboxTest, AControlSeesWhatItMayDoAndGivesFilesAwayIfItIsRoot) {
+  const auto sees = [] {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
+    return ::syscall(SYS_capget, &header, sets);
+  };
+  EXPECT_EQ(in_child(control(), sees), 0);
+  if (::geteuid() != 0) return;
+  EXPECT_EQ(in_child(control(), [&] { return ::chown((root_ / "rw/file").c_str(), 1, 1); }), 0);
 }
 
 TEST_F(SandboxTest, AControlRunsNothing) {
