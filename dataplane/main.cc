@@ -164,6 +164,12 @@ Result<sandbox::State> confine(const config::Node& node, bool rings_restricted) 
   // OpenSSL reads its configuration when it is first used.
   for (const seal::Cipher cipher : {seal::Cipher::kAes128Gcm, seal::Cipher::kAes256Gcm})
     const seal::KeyChain first(cipher, seal::Secret{});
+  // The allocator reads /proc/sys/vm/overcommit_memory when it first gives back memory of a thread.
+  std::thread([] {
+    std::vector<std::unique_ptr<char[]>> blocks;
+    for (int i = 0; i < 4; ++i) blocks.push_back(std::make_unique<char[]>(100 << 10));
+    while (!blocks.empty()) blocks.pop_back();
+  }).join();
   auto state = sandbox::apply(profile_of(node), node.dataplane_sandbox == "yes");
   if (!state) return state;
   state->rings = rings_restricted;

@@ -240,7 +240,8 @@ Profile ordinary(const char* key) {
   profile.calls.assign(std::begin(kOrdinary), std::end(kOrdinary));
   // A thread, never a process or one in other namespaces.
   allow(profile, "clone", 0, {CLONE_THREAD}, CLONE_THREAD | kNamespaces);
-  allow(profile, "prctl", 0, {PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK, kVmaName, PR_GET_DUMPABLE},
+  allow(profile, "prctl", 0,
+        {PR_SET_NAME, PR_GET_NAME, PR_CAPBSET_READ, PR_SET_TIMERSLACK, kVmaName, PR_GET_DUMPABLE},
         0xFFFFFFFF);
   // Limits of its own are read, as sysconf does.
   profile.rules.push_back(
