@@ -44,6 +44,7 @@
 #include "dataplane/base/error.h"
 #include "dataplane/base/local_socket.h"
 #include "dataplane/base/log.h"
+#include "dataplane/base/sandbox/profiles.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
@@ -144,6 +145,28 @@ class Heartbeat {
   bool stopped_ = false;
 };
 
+// Says what the sandbox did not allow.
+class SandboxNews {
+ public:
+  explicit SandboxNews(asio::io_context& io) : timer_(io) { look(); }
+  void stop() {
+    stopped_ = true;
+    timer_.cancel();
+  }
+
+ private:
+  void look() {
+    for (const std::string& news : sandbox::take_news()) spdlog::error("{}", news);
+    timer_.expires_after(std::chrono::seconds(1));
+    timer_.async_wait([this](std::error_code error) {
+      if (!error && !stopped_) look();
+    });
+  }
+
+  asio::steady_timer timer_;
+  bool stopped_ = false;
+};
+
 // Ends everything in its order: no more calls of the operator, then the sessions, then the loop, which
 // returns by itself once nothing is left to do.
 class Shutdown {
@@ -196,6 +219,39 @@ class Readers {
   std::unique_ptr<Server> server_;
 };
 
+// An export within another has the rights of both: which of them counts for a path is for control/exports to
+// say.
+sandbox::ControlNeeds needs_of(const config::Node& node) {
+  sandbox::ControlNeeds needs{.node = node.directory,
+                              .authorities = {},
+                              .run = node.run_dir(),
+                              .state = node.state(),
+                              .exports = {},
+                              .tcp_ports = {}};
+  for (const config::Export& each : node.exports) {
+    const bool changes = each.write || each.manage;
+    needs.exports.push_back({each.path, changes ? sandbox::Access::kChange : sandbox::Access::kRead});
+  }
+  // Their files are replaced by others.
+  for (const std::string& file : {node.ca_file, node.crl_file}) {
+    if (!file.empty()) needs.authorities.push_back((node.directory / file).parent_path());
+  }
+  for (const std::string& address : {node.listen, node.metrics_listen}) {
+    if (const auto where = config::parse_host_port(address)) needs.tcp_ports.push_back(where->port);
+  }
+  return needs;
+}
+
+// Before there are other threads, a peer's word or an operator's.
+Result<sandbox::State> confine(const config::Node& node) {
+  auto state = sandbox::apply(sandbox::control_profile(needs_of(node)), node.control_sandbox == "yes");
+  if (!state) return state;
+  const bool whole = state->landlock > 0 && state->calls;
+  const auto bad = state->off == sandbox::Off::kAsked ? spdlog::level::err : spdlog::level::warn;
+  spdlog::log(whole ? spdlog::level::info : bad, "sandbox: {}", state->text());
+  return state;
+}
+
 Status serve(const daemon::Options& options) {
   auto node = config::load(options.node);
   if (!node) return node.error();
@@ -211,6 +267,8 @@ Status serve(const daemon::Options& options) {
   if (!exports) return exports.error();
 
   if (auto usable = check_state(*node); !usable) return usable.error();
+  const auto sandboxed = confine(*node);
+  if (!sandboxed) return sandboxed.error();
   auto journal = journal::Journal::open(node->journal());
   if (!journal) return journal.error();
 
@@ -224,7 +282,7 @@ Status serve(const daemon::Options& options) {
     exporter = std::move(*started);
   }
   if (auto started = manager.start(); !started) return started.error();
-  NodeSessions sessions(manager, exporter ? exporter->address() : "");
+  NodeSessions sessions(manager, exporter ? exporter->address() : "", *sandboxed);
   NodeNames names(manager);
   auto server = start_server(io, sessions, names, node->control_socket());
   if (!server) return server.error();
@@ -235,6 +293,7 @@ Status serve(const daemon::Options& options) {
     return shared.error();
   {
     Heartbeat heartbeat(io, service, manager);
+    SandboxNews sandbox_news(io);
     Shutdown shutdown(io, manager, [&] {
       readers.stop();
       (*server)->stop();
@@ -245,6 +304,7 @@ Status serve(const daemon::Options& options) {
       spdlog::info("signal {}: stopping", signal);
       signals.clear();  // the next one kills
       heartbeat.stop();
+      sandbox_news.stop();
       shutdown.begin();
     });
     spdlog::info("node {} serves {}, {}", node->name, node->control_socket().string(),

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <latch>
 #include <thread>
@@ -20,13 +21,14 @@
 #include "dataplane/base/generated.h"
 #include "dataplane/base/local_socket.h"
 #include "dataplane/base/log.h"
+#include "dataplane/base/sandbox/profiles.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 #include "dataplane/dpdk/port.h"
-#include "dataplane/dpdk/privileges.h"
 #include "dataplane/lane/attach_server.h"
 #include "dataplane/lane/worker.h"
 #include "dataplane/lane/worker_watch.h"
+#include "dataplane/seal/key_chain.h"
 #include "dataplane/udp/port.h"
 #include "storage/ring.h"
 
@@ -108,6 +110,8 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
     if (workers.all_turned()) service.alive(now_ns);
     if (now_ns >= next_maintain_ns) {
       port.maintain();
+      for (const std::string& news : sandbox::take_news()) spdlog::error("{}", news);
+      memory.board().refused_calls.store(sandbox::refused_calls(), std::memory_order_relaxed);
       next_maintain_ns = now_ns + kMaintainIntervalNs;
     }
   }
@@ -138,6 +142,42 @@ Result<std::unique_ptr<net::Port>> open_port(const config::Node& node,
   auto port = dpdk::Port::open(node, warn);
   if (!port) return port.error();
   return std::unique_ptr<net::Port>(std::move(*port));
+}
+
+sandbox::Profile profile_of(const config::Node& node) {
+  const std::string_view device = node.device;
+  const bool memif = device.starts_with("net_memif");
+  sandbox::DataplaneNeeds needs{.port = sandbox::PortKind::kKernel,
+                                .run_dir = node.run_dir(),
+                                .raw_sockets = device.starts_with("net_af"),
+                                .abstract_socket = memif && device.find("socket-abstract=no") == device.npos,
+                                .memif_client = device.find("role=server") == device.npos};
+  if (device == config::kSocketDevice) needs.port = sandbox::PortKind::kSockets;
+  if (memif) needs.port = sandbox::PortKind::kMemif;
+  // "0000:01:00.0"; all others are DPDK's own.
+  if (!device.starts_with("net_") && !device.starts_with("eth_") && device != config::kSocketDevice)
+    needs.port = sandbox::PortKind::kCard;
+  return sandbox::dataplane_profile(needs);
+}
+
+// Once the port serves, and every thread is there: nothing that a stranger sends was looked at before.
+Result<sandbox::State> confine(const config::Node& node, bool rings_restricted) {
+  // OpenSSL reads its configuration when it is first used.
+  for (const seal::Cipher cipher : {seal::Cipher::kAes128Gcm, seal::Cipher::kAes256Gcm})
+    const seal::KeyChain first(cipher, seal::Secret{});
+  // The allocator reads /proc/sys/vm/overcommit_memory when it first gives back memory of a thread.
+  std::thread([] {
+    std::vector<std::unique_ptr<char[]>> blocks;
+    for (int i = 0; i < 4; ++i) blocks.push_back(std::make_unique<char[]>(100 << 10));
+    while (!blocks.empty()) blocks.pop_back();
+  }).join();
+  auto state = sandbox::apply(profile_of(node), node.dataplane_sandbox == "yes");
+  if (!state) return state;
+  state->rings = rings_restricted;
+  const bool whole = state->landlock > 0 && state->calls;
+  const auto bad = state->off == sandbox::Off::kAsked ? spdlog::level::err : spdlog::level::warn;
+  spdlog::log(whole ? spdlog::level::info : bad, "sandbox: {}", state->text());
+  return state;
 }
 
 int serve(const config::Node& node, daemon::Service& service) {
@@ -190,16 +230,22 @@ int serve(const config::Node& node, daemon::Service& service) {
     shared.steering.push_back(std::make_unique<lane::SteeringRing>());
   }
   std::vector<std::unique_ptr<lane::Worker>> workers;
+  std::vector<const storage::Ring*> rings;
   for (uint32_t i = 0; i < info.workers; ++i) {
-    shared.disks.push_back(std::make_unique<storage::Ring>());
+    auto ring = std::make_unique<storage::Ring>();
+    rings.push_back(ring.get());
+    shared.disks.push_back(std::move(ring));
     workers.push_back(std::make_unique<lane::Worker>(shared, i));
   }
 
   Start start(info.workers);
   if (auto s = port.launch([&](uint32_t i) { work(start, *workers[i]); }); !s) return fail(s.error());
   start.rings_open.wait();
-  if (auto s = dpdk::drop_privileges(node.device.starts_with("net_af")); !s) {
-    start.exit_code = fail(s.error());
+  if (const auto confined = confine(node, std::ranges::all_of(rings, &storage::Ring::restricted));
+      !confined) {
+    start.exit_code = fail(confined.error());
+  } else {
+    memory->board().sandbox = confined->bits();
   }
   const bool good = start.exit_code == 0;
   stop = !good;

@@ -2,11 +2,14 @@
 #include "storage/ring.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 namespace sluice::storage {
 namespace {
@@ -19,12 +22,34 @@ int setup(uint32_t entries, io_uring* ring) {
   io_uring_params params{};
   // Completions wait for us to ask, and a flag in shared memory says whether there is anything to ask for.
   params.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
-                 IORING_SETUP_CQSIZE;
+                 IORING_SETUP_CQSIZE | IORING_SETUP_R_DISABLED;
   params.cq_entries = 4 * entries;
   int rc = io_uring_queue_init_params(entries, ring, &params);
   if (rc != -EINVAL) return rc;
   params = {};  // a kernel before 6.1
+  params.flags = IORING_SETUP_R_DISABLED;
+  rc = io_uring_queue_init_params(entries, ring, &params);
+  if (rc != -EINVAL) return rc;
+  params = {};  // before 5.10
   return io_uring_queue_init_params(entries, ring, &params);
+}
+
+// Debian's liburing declares these and does not have them.
+bool register_with(const io_uring& ring, unsigned what, const void* data, unsigned count) {
+  return ::syscall(SYS_io_uring_register, ring.ring_fd, what, data, count) == 0;
+}
+
+// What is not named here fails with EACCES from then on, and nothing can be registered. A ring that is not
+// disabled takes no restrictions.
+bool restrict(io_uring* ring) {
+  io_uring_restriction allowed[4] = {};
+  constexpr uint8_t kOperations[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_READ_FIXED,
+                                     IORING_OP_WRITE_FIXED};
+  for (size_t i = 0; i < std::size(kOperations); ++i) {
+    allowed[i].opcode = IORING_RESTRICTION_SQE_OP;
+    allowed[i].sqe_op = kOperations[i];
+  }
+  return register_with(*ring, IORING_REGISTER_RESTRICTIONS, allowed, std::size(allowed));
 }
 
 }  // namespace
@@ -65,6 +90,11 @@ Status Ring::open(uint32_t slots, std::span<uint8_t> memory, std::span<const int
            "; raise the locked-memory limit (ulimit -l) for less CPU per byte");
     }
   }
+  restricted_ = restrict(&ring_);
+  if (!restricted_) warn("io_uring cannot be limited to reading and writing: this kernel is older than 5.10");
+  if ((ring_.flags & IORING_SETUP_R_DISABLED) != 0 &&
+      !register_with(ring_, IORING_REGISTER_ENABLE_RINGS, nullptr, 0))
+    return Error{ErrorCode::kResources, "io_uring cannot be started"};
   return {};
 }
 

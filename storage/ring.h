@@ -26,7 +26,8 @@ class Ring final : public Disk {
   Ring& operator=(const Ring&) = delete;
 
   // Registers the memory; warns where that is refused, or where the kernel's helper threads cannot be moved
-  // (they inherit the affinity of a pinned thread otherwise: measured, tmpfs at half speed).
+  // (they inherit the affinity of a pinned thread otherwise: measured, tmpfs at half speed), or the ring
+  // cannot be restricted.
   Status open(uint32_t slots, std::span<uint8_t> memory, std::span<const int> helper_cpus,
               const std::function<void(const std::string&)>& warn) override;
   void start(uint32_t slot, const Operation& operation) override;
@@ -34,6 +35,9 @@ class Ring final : public Disk {
   uint32_t poll(std::span<Completion> out) override;
   uint32_t in_flight() const override { return in_flight_; }
   uint64_t short_operations() const override { return short_operations_; }
+  // The kernel lets it do nothing but read and write: not open, connect or accept, which no filter of system
+  // calls sees.
+  bool restricted() const { return restricted_; }
 
  private:
   struct Progress {
@@ -47,6 +51,7 @@ class Ring final : public Disk {
   io_uring ring_{};
   bool open_ = false;
   bool registered_ = false;
+  bool restricted_ = false;
   uint32_t in_flight_ = 0;
   uint32_t unsubmitted_ = 0;
   uint64_t short_operations_ = 0;

@@ -150,6 +150,20 @@ asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id)
 
 // ---- the node ----------------------------------------------------------------------------------
 
+namespace {
+
+api::Sandbox message_of(const sandbox::State& state, uint64_t refused_calls) {
+  api::Sandbox message;
+  message.set_text(state.text());
+  message.set_system_calls(state.calls);
+  message.set_landlock(state.landlock);
+  message.set_rings(state.rings);
+  message.set_refused_calls(refused_calls);
+  return message;
+}
+
+}  // namespace
+
 asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   const Result<node::NodeInfo> info = co_await manager_.info();
   if (!info) co_return info.error();
@@ -184,6 +198,11 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_longest_turn_ns(info->longest_turn_ns);
   reply.set_longest_turn(info->longest_turn);
   reply.set_metrics_address(metrics_address_);
+  *reply.mutable_control_sandbox() = message_of(sandbox_, sandbox::refused_calls());
+  if (const auto dataplane = manager_.dataplane_sandbox()) {
+    *reply.mutable_dataplane_sandbox() =
+        message_of(sandbox::State::of_bits(dataplane->state), dataplane->refused_calls);
+  }
   co_return reply;
 }
 

@@ -10,14 +10,15 @@
 #include "control/api/convert.h"
 #include "control/api/session_manager.h"
 #include "control/node/manager.h"
+#include "dataplane/base/sandbox/sandbox.h"
 
 namespace sluice::control {
 
 class NodeSessions final : public SessionManager {
  public:
-  // `metrics_address`: where metrics are served, or empty.
-  NodeSessions(node::Manager& manager, std::string metrics_address)
-      : manager_(manager), metrics_address_(std::move(metrics_address)) {}
+  // `metrics_address`: where metrics are served, or empty. `sandbox`: of this daemon.
+  NodeSessions(node::Manager& manager, std::string metrics_address, const sandbox::State& sandbox)
+      : manager_(manager), metrics_address_(std::move(metrics_address)), sandbox_(sandbox) {}
 
   asio::awaitable<Result<std::string>> send(api::SendRequest request) override;
   asio::awaitable<Result<std::string>> get(api::GetRequest request) override;
@@ -45,6 +46,7 @@ class NodeSessions final : public SessionManager {
  private:
   node::Manager& manager_;
   const std::string metrics_address_;
+  const sandbox::State sandbox_;
 };
 
 }  // namespace sluice::control

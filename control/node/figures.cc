@@ -98,6 +98,14 @@ asio::awaitable<Result<NodeInfo>> Manager::info() {
   co_return info;
 }
 
+std::optional<DataplaneSandbox> Manager::dataplane_sandbox() const {
+  const auto attached = services_->board->attached();
+  if (!attached) return std::nullopt;
+  const board::Board& board = attached->board();
+  return DataplaneSandbox{.state = board.sandbox.load(std::memory_order_relaxed),
+                          .refused_calls = board.refused_calls.load(std::memory_order_relaxed)};
+}
+
 metrics::NodeFigures Manager::figures() const {
   const control::TurnMeter::Scope turn(*services_->turns, "metrics");
   const uint64_t now_ns = control::monotonic_ns();

@@ -62,6 +62,12 @@ struct PeerAbout {
   ClockOffset clock;
 };
 
+// What the dataplane has given up, as the board tells; nothing: none is attached.
+struct DataplaneSandbox {
+  uint64_t state = 0;  // sandbox::State::bits()
+  uint64_t refused_calls = 0;
+};
+
 struct CounterValue {
   std::string name;
   std::string unit;
@@ -121,7 +127,8 @@ class Manager {
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
   asio::awaitable<Result<NodeInfo>> info();
   Result<std::vector<CounterValue>> counters() const;  // kDaemonNotRunning without a dataplane
-  metrics::NodeFigures figures() const;                // for a scrape; some 0.1 ms
+  std::optional<DataplaneSandbox> dataplane_sandbox() const;
+  metrics::NodeFigures figures() const;  // for a scrape; some 0.1 ms
 
  private:
   using Task = std::shared_ptr<runtime::TransferTask>;

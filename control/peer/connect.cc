@@ -1,7 +1,10 @@
 // The calling side: from a peer's address to an authenticated stream, and why it did not come to that.
 // SPDX-License-Identifier: Apache-2.0
 #include <asio/co_spawn.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
+#include <asio/thread_pool.hpp>
 #include <asio/use_awaitable.hpp>
 #include <ctime>
 
@@ -32,9 +35,26 @@ std::string no_answer(uint32_t timeout_ms) {
          " ms; check the address, the network and the firewall";
 }
 
+// Not asio's own thread for it: that one blocks all signals, SIGSYS as well, and what a library of the name
+// service tries and the sandbox does not allow would end the daemon.
+class ResolverThread final : public asio::execution_context::service {
+ public:
+  using key_type = ResolverThread;
+  static asio::execution_context::id id;
+  explicit ResolverThread(asio::execution_context& owner) : service(owner) {}
+  asio::thread_pool& threads() { return threads_; }
+
+ private:
+  void shutdown() override {  // with the loop that it answers to
+    threads_.stop();
+    threads_.join();
+  }
+  asio::thread_pool threads_{1};
+};
+asio::execution_context::id ResolverThread::id;
+
 struct Resolution {
-  explicit Resolution(const asio::any_io_executor& executor) : resolver(executor), timer(executor) {}
-  tcp::resolver resolver;
+  explicit Resolution(const asio::any_io_executor& executor) : timer(executor) {}
   asio::steady_timer timer;
   bool done = false;
   asio::error_code failure;
@@ -51,18 +71,25 @@ asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const identity::Peer
 
   const auto state = std::make_shared<Resolution>(co_await asio::this_coro::executor);
   state->timer.expires_after(std::chrono::milliseconds(timeout_ms));
-  state->resolver.async_resolve(
-      where->host, std::to_string(where->port), tcp::resolver::numeric_service,
-      [state](const asio::error_code& failure, const tcp::resolver::results_type& found) {
-        state->done = true;
-        state->failure = failure;
-        for (const auto& entry : found) state->endpoints.push_back(entry.endpoint());
-        state->timer.cancel();
+  auto& context = asio::query(state->timer.get_executor(), asio::execution::context);
+  asio::thread_pool& threads = asio::use_service<ResolverThread>(context).threads();
+  asio::post(
+      threads, [state, &threads, where = *where,
+                loop = asio::prefer(state->timer.get_executor(), asio::execution::outstanding_work.tracked)] {
+        asio::error_code failure;
+        tcp::resolver resolver(threads);
+        const auto found =
+            resolver.resolve(where.host, std::to_string(where.port), tcp::resolver::numeric_service, failure);
+        asio::post(loop, [state, failure, found] {
+          state->done = true;
+          state->failure = failure;
+          for (const auto& entry : found) state->endpoints.push_back(entry.endpoint());
+          state->timer.cancel();
+        });
       });
   asio::error_code woken;
   co_await state->timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   if (!state->done) {
-    state->resolver.cancel();
     co_return unreachable(peer, "its name was not resolved within " + std::to_string(timeout_ms) +
                                     " ms; check the resolver, or use a numeric address");
   }

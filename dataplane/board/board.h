@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 16;
+inline constexpr uint32_t kVersion = 17;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -276,7 +276,9 @@ struct alignas(64) Board {
   PortInfo port;
   char crc_variant[16];  // by what the dataplane sums (crc::variant()), as text
   alignas(64) std::atomic<uint64_t> dataplane_alive_ns;  // CLOCK_MONOTONIC, dataplane
-  alignas(64) std::atomic<uint64_t> control_alive_ns;    // CLOCK_MONOTONIC, control
+  std::atomic<uint64_t> sandbox;        // what the dataplane has given up: sandbox::State::bits(), dataplane
+  std::atomic<uint64_t> refused_calls;  // system calls that its sandbox did not allow, dataplane
+  alignas(64) std::atomic<uint64_t> control_alive_ns;  // CLOCK_MONOTONIC, control
   alignas(64) WorkerSlot workers[kWorkersMax];
   FlowSlot flows[kFlowsMax];
 };
@@ -347,7 +349,8 @@ static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && S
 static_assert(SLUICE_BYTES(Board, 50991424) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 160) &&
-              SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, control_alive_ns, 256) &&
+              SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, sandbox, 200) &&
+              SLUICE_AT(Board, refused_calls, 208) && SLUICE_AT(Board, control_alive_ns, 256) &&
               SLUICE_AT(Board, workers, 320) && SLUICE_AT(Board, flows, 13119808));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);

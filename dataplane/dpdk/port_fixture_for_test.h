@@ -18,10 +18,10 @@
 #include <string>
 #include <utility>
 
+#include "dataplane/base/sandbox/profiles.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/core/wire.h"
 #include "dataplane/dpdk/port.h"
-#include "dataplane/dpdk/privileges.h"
 
 namespace sluice::dpdk {
 
@@ -191,8 +191,11 @@ inline int chat(const config::Node& node, uint32_t number, const Wire& wire) {
     }
   });
   if (!launched) return 2;
-  const Status dropped = drop_privileges(false);
-  if (!dropped) wire.say("error " + dropped.error().message);
+  const auto confined = sandbox::apply(
+      sandbox::dataplane_profile(
+          {.port = sandbox::PortKind::kMemif, .run_dir = node.run_dir(), .memif_client = true}),
+      true);
+  if (!confined) wire.say("error " + confined.error().message);
   wire.say("ready");
   while (!wire.stop_wanted()) {
     port->maintain();

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "dataplane/memif/process_files.h"
+
 namespace sluice::memif {
 namespace {
 
@@ -47,6 +49,7 @@ Link::Link(std::vector<LinkEnd> ends, HandlerThread& handlers) : handlers_(handl
 }
 
 Status Link::start() {
+  open_process_files();
   stop_event_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   // Starting a server only makes it answer. A client is started later, when its server is there.
   for (const auto& end : ends_) {
@@ -54,11 +57,13 @@ Status Link::start() {
       return Error{ErrorCode::kDevice, fmt::format("[port] device {}: cannot start", end->socket.device)};
     }
   }
-  // The process's signals are for its main thread; the real-time ones tell threads to drop their privileges.
+  // The process's signals are for its main thread; the real-time ones tell threads to drop their privileges,
+  // and SIGSYS that a call is not allowed.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) sigdelset(&all, signal);
+  sigdelset(&all, SIGSYS);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "sluice-link");

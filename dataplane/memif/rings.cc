@@ -4,8 +4,9 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
+
+#include "dataplane/memif/process_files.h"
 
 namespace sluice::memif {
 namespace {
@@ -45,8 +46,7 @@ bool Region::has_buffers() const {
 
 std::vector<Region> mapped_regions() {
   std::vector<Region> regions;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
+  for (const std::string& line : own_maps()) {
     if (line.find("/memfd:memif_region_0") == std::string::npos) continue;
     uint64_t begin = 0;
     uint64_t end = 0;

@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+
+#include "dataplane/memif/process_files.h"
 
 namespace sluice::memif {
 namespace {
@@ -102,14 +103,8 @@ Status prepare_socket(const SocketConfig& config) {
 std::vector<int> socket_descriptors(const SocketConfig& config) {
   const Address address = address_of(config);
   std::vector<int> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc/self/fd", error)) {
-    const std::string name = entry.path().filename();
-    int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (fd >= 0 && (has_address(fd, getsockname, address) || has_address(fd, getpeername, address))) {
-      found.push_back(fd);
-    }
+  for (const int fd : own_descriptors()) {
+    if (has_address(fd, getsockname, address) || has_address(fd, getpeername, address)) found.push_back(fd);
   }
   return found;
 }

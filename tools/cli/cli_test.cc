@@ -366,11 +366,18 @@ TEST_F(NodeCommandTest, ShowTellsWhatRuns) {
     control_.sessions.node_reply.set_device("net_memif");
     control_.sessions.node_reply.set_workers(2);
     control_.sessions.node_reply.set_crc_variant("avx512");
+    control_.sessions.node_reply.mutable_dataplane_sandbox()->set_text("system calls, files, TCP");
+    control_.sessions.node_reply.mutable_dataplane_sandbox()->set_refused_calls(2);
   });
   const Outcome text = run_in(control_.directory, {"node", "show", "--node", "a"});
   EXPECT_NE(text.out.find("up to 0 bytes, CRC by avx512"), std::string::npos) << text.out << text.err;
+  EXPECT_NE(text.out.find("dataplane: system calls, files, TCP; 2 calls not allowed, see its log\n"),
+            std::string::npos)
+      << text.out;
   const Json live = run_in(control_.directory, {"node", "show", "--node", "a", "--json"}).json()["live"];
   EXPECT_EQ(std::pair(live["workers"], live["crc_variant"]), std::pair(Json(2), Json("avx512")));
+  EXPECT_EQ(live["dataplane_sandbox"]["refused_calls"], 2);
+  EXPECT_TRUE(live["control_sandbox"].is_null()) << "a control of before";
 }
 
 TEST_F(NodeCommandTest, ShowOfADirectoryThatIsNoNodeNamesTheRemedy) {

@@ -153,12 +153,27 @@ Json verify_json(const std::vector<api::VerifyProgress>& verdicts) {
   return {{"schema", "sluice.verify.v1"}, {"files", std::move(files)}};
 }
 
+namespace {
+
+Json sandbox_json(bool there, const api::Sandbox& sandbox) {
+  if (!there) return nullptr;
+  return {{"text", sandbox.text()},
+          {"system_calls", sandbox.system_calls()},
+          {"landlock", sandbox.landlock()},
+          {"rings", sandbox.rings()},
+          {"refused_calls", sandbox.refused_calls()}};
+}
+
+}  // namespace
+
 Json live_json(const api::NodeReply& reply) {
   return {{"version", reply.version()},
           {"control_address", reply.control_address()},
           {"longest_turn_ns", reply.longest_turn_ns()},
           {"longest_turn", reply.longest_turn()},
           {"metrics_address", reply.metrics_address()},
+          {"control_sandbox", sandbox_json(reply.has_control_sandbox(), reply.control_sandbox())},
+          {"dataplane_sandbox", sandbox_json(reply.has_dataplane_sandbox(), reply.dataplane_sandbox())},
           {"dataplane_attached", reply.dataplane_attached()},
           {"device", reply.device()},
           {"workers", reply.workers()},

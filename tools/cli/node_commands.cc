@@ -192,6 +192,16 @@ Json view_json(const NodeView& view, const Result<Live>& live) {
   return out;
 }
 
+std::string sandbox_text(std::string_view daemon, bool there, const api::Sandbox& sandbox) {
+  if (!there) return "";  // it is of before, or not attached
+  const std::string refused =
+      sandbox.refused_calls() == 0
+          ? ""
+          : fmt::format("; {} call{} not allowed, see its log", sandbox.refused_calls(),
+                        sandbox.refused_calls() == 1 ? "" : "s");
+  return fmt::format("{:<12} {}: {}{}\n", "sandbox", daemon, printable(sandbox.text()), refused);
+}
+
 std::string live_text(const Result<Live>& answer) {
   if (!answer && answer.error().code == ErrorCode::kDaemonNotRunning) return "control      not running\n";
   if (!answer) return "control      " + printable(answer.error().message) + "\n";
@@ -207,12 +217,13 @@ std::string live_text(const Result<Live>& answer) {
                         static_cast<double>(live->longest_turn_ns()) * 1e-6, printable(live->longest_turn()));
   }
   if (answer->levels.levels_size() > 0) text += fmt::format("log levels   {}\n", levels_text(answer->levels));
+  text += sandbox_text("control", live->has_control_sandbox(), live->control_sandbox());
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
   text += fmt::format("dataplane    attached: {}, {} worker{}, {}, frames up to {} bytes, CRC by {}\n",
                       printable(live->device()), live->workers(), live->workers() == 1 ? "" : "s",
                       live->hugepages() ? "hugepages" : "no hugepages", live->frame_bytes_max(),
                       printable(live->crc_variant()));
-  return text;
+  return text + sandbox_text("dataplane", live->has_dataplane_sandbox(), live->dataplane_sandbox());
 }
 
 std::string view_text(const NodeView& view, const Result<Live>& live) {

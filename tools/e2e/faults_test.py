@@ -163,7 +163,7 @@ def test_a_disk_that_fails_and_stays_so_is_given_up_by_the_operator(pair, thin_d
 @pytest.mark.parametrize("jump", ["-3000d", "+3000d"])
 def test_wall_clocks_that_jump(pair, jump, monkeypatch):
     """b's control is given another time of day in the middle, then its connections have to be made anew."""
-    offset = pair.base / "clock"
+    offset = pair.b.directory / "clock"  # where its sandbox lets the library look
     offset.write_text("+0")
     pair.b.control.stop()
     with monkeypatch.context() as patch:

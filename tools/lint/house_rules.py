@@ -62,6 +62,7 @@ ARROWS = {
     "dataplane/base": set(),
     "dataplane/base/config": {"dataplane/base", "dataplane/core"},
     "dataplane/base/daemon": {"dataplane/base"},
+    "dataplane/base/sandbox": {"dataplane/base"},
     "dataplane/core": {"dataplane/base"},
     "dataplane/crc": {"dataplane/base", "dataplane/core"},
     "dataplane/seal": {"dataplane/base", "dataplane/core", "dataplane/crc"},
@@ -72,7 +73,7 @@ ARROWS = {
     "dataplane/dpdk": _BASE | {"dataplane/core", "dataplane/board", "dataplane/net", "dataplane/memif"},
     "dataplane/udp": _BASE | {"dataplane/core", "dataplane/board", "dataplane/net"},
     "dataplane/lane": _PLAIN | {"dataplane/net", "dataplane/seal", "storage"},
-    "dataplane": _PLAIN | {"dataplane/base/daemon", "dataplane/net", "dataplane/memif", "dataplane/dpdk", "dataplane/udp", "dataplane/seal",
+    "dataplane": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "dataplane/net", "dataplane/memif", "dataplane/dpdk", "dataplane/udp", "dataplane/seal",
                          "dataplane/lane", "storage"},
     "control/proto": {"dataplane/base", "control/catalog"},
     "control/async": {"dataplane/base"},
@@ -97,9 +98,9 @@ ARROWS = {
     "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/transfer", "control/runtime", "control/metrics"} | _DECIDES | _PERFORMS,
-    "control/api": {"dataplane/base", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
+    "control/api": {"dataplane/base", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
                     "control/transfer", "control/node"},
-    "control": _PLAIN | {"dataplane/base/daemon", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
+    "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
     "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics",
@@ -111,6 +112,7 @@ ARROWS = {
 # What tests and fuzzers of a folder may include besides.
 ARROWS_OF_TESTS = {
     "control/tree": {"dataplane/crc"},
+    "dataplane/dpdk": {"dataplane/base/sandbox"},  # a memif comes and goes under it
     "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
 }
 

@@ -87,6 +87,7 @@ struct Node {
   std::string ca_domain;                // of the names that it may give; empty: they have none
   std::string expired_pins = "refuse";  // certificates that are pinned and out of date: "refuse", "accept"
   std::string successors = "ask";       // new keys that pinned ones signed: "ask", "accept"
+  std::string control_sandbox = "yes";  // key `sandbox`: "yes", "no"
   uint32_t sessions_max = 32;           // that run at a time
   uint32_t sessions_per_peer = 16;      // of these, that one peer began
   uint32_t queue_max = 256;             // that wait for their turn, or for anything else, besides
@@ -119,8 +120,9 @@ struct Node {
   uint64_t port_rate_bps = 100'000'000'000;  // key `rate`: no session may exceed it
 
   // [dataplane]
-  std::string dataplane_group;  // key `group`: may open dataplane_socket(); empty: its owner alone
-  std::string memory = "auto";  // "auto", "hugepages", "no-huge"
+  std::string dataplane_group;            // key `group`: may open dataplane_socket(); empty: its owner alone
+  std::string dataplane_sandbox = "yes";  // key `sandbox`: "yes", "no"
+  std::string memory = "auto";            // "auto", "hugepages", "no-huge"
   uint32_t memory_mib = 256;
   uint32_t workers = 1;
   std::vector<int> cores;         // CPU numbers; empty: chosen with hwloc

@@ -58,6 +58,15 @@ const Key kKeys[] = {
      .meaning = "Its members may use `sluice` on this node as its owner does; empty: the owner alone.",
      .text_problem = group_problem},
     {.section = "control",
+     .name = "sandbox",
+     .type = ValueType::kChoice,
+     .field = &Node::control_sandbox,
+     .choices = "yes no",
+     .meaning =
+         "`yes`: sluice-control gives up, once it has started, files beside its exports and its own, and "
+         "system "
+         "calls that it does not need. `no` only to find out whether a fault comes of that; it is logged."},
+    {.section = "control",
      .name = "sessions_max",
      .type = ValueType::kInteger,
      .field = &Node::sessions_max,
@@ -272,6 +281,15 @@ const Key kKeys[] = {
      .meaning = "Its members may attach to the dataplane, if `sluice-control` runs as another user; empty: "
                 "the owner alone.",
      .text_problem = group_problem},
+    {.section = "dataplane",
+     .name = "sandbox",
+     .type = ValueType::kChoice,
+     .field = &Node::dataplane_sandbox,
+     .choices = "yes no",
+     .meaning = "`yes`: sluice-dataplane gives up, once it has started, opening files, running programs, "
+                "TCP, and system "
+                "calls that its port does not need. `no` only to find out whether a fault comes of that; it "
+                "is logged."},
     {.section = "dataplane",
      .name = "memory",
      .type = ValueType::kChoice,
