@@ -66,6 +66,7 @@ TEST(OperatingDocument, NamesEveryOptionOfEveryCommand) {
                                                                                        {"mkdir"},
                                                                                        {"mv"},
                                                                                        {"rm"},
+                                                                                       {"node", "setup"},
                                                                                        {"node", "init"},
                                                                                        {"node", "trust"},
                                                                                        {"node", "distrust"},
