@@ -255,7 +255,7 @@ Result<sandbox::State> confine(const config::Node& node) {
 Status serve(const daemon::Options& options) {
   auto node = config::load(options.node);
   if (!node) return node.error();
-  daemon::start_log("sluice-control", log::kOfControl, options.log_level_or(node->log_level));
+  daemon::start_log(daemon::kControl.name, log::kOfControl, options.log_level_or(node->log_level));
   auto service = daemon::Service::from_environment();
   // gRPC reports as errors what start_server explains better.
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
@@ -329,8 +329,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   ::umask(077);
-  const auto options =
-      sluice::daemon::parse("sluice-control", "The control daemon of a Sluice node.", argc, argv);
+  const auto options = sluice::daemon::parse(sluice::daemon::kControl, argc, argv);
   if (!options) return sluice::control::fail(options.error());
   if (!*options) return 0;
   const auto served = sluice::control::serve(**options);

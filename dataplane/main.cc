@@ -268,14 +268,12 @@ int serve(const config::Node& node, daemon::Service& service) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-  const auto options = sluice::daemon::parse(
-      "sluice-dataplane",
-      "The data plane of a Sluice node: moves chunks between the data port and the disks.", argc, argv);
+  const auto options = sluice::daemon::parse(sluice::daemon::kDataplane, argc, argv);
   if (!options) return sluice::fail(options.error());
   if (!*options) return 0;
   auto node = sluice::config::load((*options)->node);
   if (!node) return sluice::fail(node.error());
-  sluice::daemon::start_log("sluice-dataplane", std::array{sluice::log::kDataplane},
+  sluice::daemon::start_log(sluice::daemon::kDataplane.name, std::array{sluice::log::kDataplane},
                             (*options)->log_level_or(node->log_level));
   auto service = sluice::daemon::Service::from_environment();
   return sluice::serve(*node, service);

@@ -64,17 +64,15 @@ void Context::print(const Json& object, const std::string& text) const {
   environment.out << (json ? to_line(object) : text);
 }
 
-int run(const std::vector<std::string>& arguments, Environment& environment) {
-  Context context{environment};
-  CLI::App app("Sluice moves very large files between data-transfer nodes.", "sluice");
+void add_everything(CLI::App& app, Context& context) {
+  app.description("Sluice moves very large files between data-transfer nodes.");
   app.fallthrough();
   app.require_subcommand(0, 1);
   app.add_option("--node", context.node_option,
                  "Directory of the node (default: $SLUICE_NODE, else /etc/sluice)")
       ->type_name("DIR");
   app.add_flag("--json", context.json, "Print one JSON object on stdout");
-  bool version = false;
-  app.add_flag("--version", version, "Print the version");
+  app.add_flag("--version", context.version, "Print the version");
   add_transfer_commands(app, context);
   add_run_command(app, context);
   add_session_commands(app, context);
@@ -85,6 +83,12 @@ int run(const std::vector<std::string>& arguments, Environment& environment) {
   add_doctor_command(app, context);
   add_completion_command(app, context);
   app.footer("'sluice help COMMAND' tells of one command.");
+}
+
+int run(const std::vector<std::string>& arguments, Environment& environment) {
+  Context context{environment};
+  CLI::App app("", "sluice");
+  add_everything(app, context);
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   if (!reversed.empty() && reversed.back() == "help") {
@@ -102,7 +106,7 @@ int run(const std::vector<std::string>& arguments, Environment& environment) {
     const std::string hint = "; see 'sluice " + command + (command.empty() ? "--help'" : " --help'");
     return report({ErrorCode::kUsage, one_line(e.what()) + hint}, json, environment);
   }
-  if (version) {
+  if (context.version) {
     context.print({{"schema", "sluice.version.v1"}, {"version", SLUICE_VERSION}},
                   "sluice " SLUICE_VERSION "\n");
     return check_output(0, environment);

@@ -36,6 +36,7 @@ struct Environment {
 struct Context {
   Environment& environment;
   bool json = false;
+  bool version = false;
   std::string node_option;
   std::function<Result<int>()> action = {};
 
@@ -53,6 +54,7 @@ void add_node_log_level(CLI::App& node, Context& context);  // node log-level
 void add_node_topology(CLI::App& node, Context& context);   // node topology
 void add_node_commands(CLI::App& app, Context& context);
 void add_trust_commands(CLI::App& node, Context& context);  // node trust, distrust, allow, rotate
+void add_setup(CLI::App& node, Context& context);           // node setup
 void add_transfer_commands(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_session_views(CLI::App& session, Context& context);  // session events, session watch
@@ -60,6 +62,9 @@ void add_log_commands(CLI::App& session, Context& context);   // session log, se
 void add_session_commands(CLI::App& app, Context& context);
 void add_names_commands(CLI::App& app, Context& context);
 void add_receipt_command(CLI::App& app, Context& context);
+
+// The tree of all commands, for the command line and for what is made of it; `context` has to live as long.
+void add_everything(CLI::App& app, Context& context);
 
 // `arguments` without the program's name. Returns the exit status (docs/OPERATING.md, "Exit codes").
 int run(const std::vector<std::string>& arguments, Environment& environment);

@@ -69,6 +69,7 @@ TEST(OperatingDocument, NamesEveryOptionOfEveryCommand) {
                                              {"mkdir"},
                                              {"mv"},
                                              {"rm"},
+                                             {"node", "setup"},
                                              {"node", "init"},
                                              {"node", "trust"},
                                              {"node", "distrust"},

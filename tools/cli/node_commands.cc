@@ -1,10 +1,8 @@
 // sluice node init|show|reference. trust_commands.cc has the others.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 
 #include "control/identity/trust.h"
 #include "control/metrics/table.h"
@@ -16,6 +14,7 @@
 #include "tools/cli/log_format.h"
 #include "tools/cli/node_files.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/service_files.h"
 #include "tools/cli/target.h"
 
 namespace sluice::cli {
@@ -33,12 +32,6 @@ struct ShowFlags {
   bool certificate = false;
   bool next = false;
 };
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "";
-  return name.data();
-}
 
 Result<int> init(const Context& context, const InitFlags& flags) {
   config::TemplateOptions options = flags.options;
@@ -59,12 +52,7 @@ Result<int> init(const Context& context, const InitFlags& flags) {
     if (!rate_bps) return rate_bps.error();
     options.rate_bps = *rate_bps;
   }
-  if (flags.service) {
-    // As the units of the package run the daemons.
-    options.state_dir = "/var/lib/sluice";
-    options.control_group = "sluice";
-    options.dataplane_group = "sluice-dataplane";
-  }
+  if (flags.service) use_service(options);
   if (auto made = create_node(directory, options); !made) return made.error();
   const auto self = identity::load(directory);
   if (!self) return self.error();
@@ -327,8 +315,10 @@ void add_init(CLI::App& node, Context& context) {
 
 void add_node_commands(CLI::App& app, Context& context) {
   CLI::App* node = app.add_subcommand(
-      "node", "The node itself: init, trust, distrust, allow, rotate, show, topology, log-level, reference");
+      "node",
+      "The node itself: setup, init, trust, distrust, allow, rotate, show, topology, log-level, reference");
   node->require_subcommand(1);
+  add_setup(*node, context);
   add_init(*node, context);
   add_trust_commands(*node, context);
   add_node_log_level(*node, context);

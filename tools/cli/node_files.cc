@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -23,6 +24,7 @@ constexpr std::string_view kCertificateBegin = "-----BEGIN CERTIFICATE-----";
 constexpr std::string_view kCertificateEnd = "-----END CERTIFICATE-----";
 constexpr size_t kCertificateBytesMax = 64 << 10;
 constexpr size_t kNodeNameBytesMax = 63;
+constexpr const char* kParts[] = {"node.toml", "identity", "trusted", "run"};
 
 Error cannot(const std::string& what, const fs::path& path, int error) {
   return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
@@ -41,7 +43,8 @@ Status fill(const fs::path& directory, const config::TemplateOptions& options) {
 
 }  // namespace
 
-Result<config::Export> parse_export(std::string_view text, const fs::path& working_directory) {
+Result<config::Export> parse_export(std::string_view text, const fs::path& working_directory,
+                                    Missing missing) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
     return usage("--export: '" + printable(text) + "' is not NAME=PATH[:r|w|rw|rm|wm|rwm]");
@@ -61,12 +64,19 @@ Result<config::Export> parse_export(std::string_view text, const fs::path& worki
   if (!absolute) return usage("--export: " + absolute.error().message);
   if (absolute->size() > 1 && absolute->ends_with('/')) absolute->pop_back();
   std::error_code ignored;
-  if (!fs::is_directory(*absolute, ignored)) {
+  const bool left = missing == Missing::kLeft && !fs::exists(*absolute, ignored);
+  if (!left && !fs::is_directory(*absolute, ignored)) {
     return Error{ErrorCode::kConfiguration,
                  "--export: " + printable(*absolute) + " is not a directory; make it first"};
   }
   item.path = *absolute;
   return item;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
 }
 
 std::string default_node_name(std::string_view host_name) {
@@ -90,7 +100,7 @@ Status create_node(const fs::path& directory, const config::TemplateOptions& opt
   const auto parsed = config::parse(config::make_template(options), directory, "node.toml");
   if (!parsed) return usage(without_place(parsed.error().message));
   std::error_code error;
-  for (const char* part : {"node.toml", "identity", "trusted", "run"}) {
+  for (const char* part : kParts) {
     if (fs::exists(directory / part, error)) {
       return Error{ErrorCode::kConfiguration, directory.string() + " holds " + part +
                                                   " already; choose another directory, nothing was changed"};
@@ -101,11 +111,15 @@ Status create_node(const fs::path& directory, const config::TemplateOptions& opt
   if (error) return cannot("create", directory, error.value());
   auto filled = fill(directory, options);
   if (!filled) {
-    for (const char* part : {"node.toml", "identity", "trusted", "run"})
-      fs::remove_all(directory / part, error);
+    forget_node(directory);
     if (!was_there) fs::remove(directory, error);
   }
   return filled;
+}
+
+void forget_node(const fs::path& directory) {
+  std::error_code ignored;
+  for (const char* part : kParts) fs::remove_all(directory / part, ignored);
 }
 
 Result<std::string> read_certificate(const std::string& file) {

@@ -11,8 +11,13 @@
 
 namespace sluice::cli {
 
-// "NAME=PATH[:r|w|rw|rm|wm|rwm]"; the directory must exist.
-Result<config::Export> parse_export(std::string_view text, const std::filesystem::path& working_directory);
+enum class Missing : uint8_t { kRefused, kLeft };  // a directory that is not there
+
+// "NAME=PATH[:r|w|rw|rm|wm|rwm]".
+Result<config::Export> parse_export(std::string_view text, const std::filesystem::path& working_directory,
+                                    Missing missing = Missing::kRefused);
+
+std::string host_name();
 
 // The host's name, made into a valid node name; "node" when nothing remains.
 std::string default_node_name(std::string_view host_name);
@@ -20,6 +25,9 @@ std::string default_node_name(std::string_view host_name);
 // Makes the directory with identity/, run/ and node.toml. Refuses (kConfiguration) where a node is already,
 // and leaves nothing behind when it fails.
 Status create_node(const std::filesystem::path& directory, const config::TemplateOptions& options);
+
+// Removes what create_node has made there.
+void forget_node(const std::filesystem::path& directory);
 
 // The first certificate of a PEM file, or of the standard input for "-", of which nothing after the
 // certificate is taken.

@@ -34,29 +34,31 @@ class PrintableMessage final : public spdlog::custom_flag_formatter {
 
 }  // namespace
 
-Result<std::optional<Options>> parse(const std::string& program, const std::string& about, int argc,
-                                     const char* const* argv) {
-  std::string node = "/etc/sluice";
-  Options options;
-  CLI::App app(about, program);
-  app.add_option("--node", node, "Directory of the node")
+void add_options(CLI::App& app, const Program& program, Options& options) {
+  app.add_option("--node", options.node, "Directory of the node")
       ->type_name("DIR")
       ->envname("SLUICE_NODE")
-      ->capture_default_str();
+      ->default_str(options.node.string());
   app.add_option("--log-level", options.log_level, "Instead of log_level in node.toml")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "critical", "off"}));
-  app.set_version_flag("--version", program + " " SLUICE_VERSION);
+  app.set_version_flag("--version", program.name + " " SLUICE_VERSION, "Print the version");
+}
+
+Result<std::optional<Options>> parse(const Program& program, int argc, const char* const* argv) {
+  Options options;
+  CLI::App app(program.about, program.name);
+  add_options(app, program, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {
     app.exit(asked);
     return std::optional<Options>();
   } catch (const CLI::ParseError& error) {
-    return Error{ErrorCode::kUsage, std::string(error.what()) + "; see '" + program + " --help'"};
+    return Error{ErrorCode::kUsage, std::string(error.what()) + "; see '" + program.name + " --help'"};
   }
   std::error_code ignored;
-  options.node = std::filesystem::absolute(node, ignored);
+  options.node = std::filesystem::absolute(options.node, ignored);
   if (!options.node.has_filename()) options.node = options.node.parent_path();
   return std::optional(std::move(options));
 }

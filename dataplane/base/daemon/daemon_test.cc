@@ -15,7 +15,7 @@ namespace {
 
 Result<std::optional<Options>> parsed(std::vector<const char*> words) {
   words.insert(words.begin(), "sluice-thing");
-  return parse("sluice-thing", "A thing.", static_cast<int>(words.size()), words.data());
+  return parse({"sluice-thing", "A thing."}, static_cast<int>(words.size()), words.data());
 }
 
 TEST(Daemon, TakesItsNodeFromTheOptionElseTheEnvironmentElseTheUsualPlace) {
