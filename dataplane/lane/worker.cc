@@ -188,10 +188,10 @@ int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
   const bool power_of_two = (c.extent_bytes & (c.extent_bytes - 1)) == 0;
   if (c.session >= board::kSessionsMax || c.chunk_bytes < wire::kChunkBytesMin || c.chunk_bytes > chunk_max ||
       c.chunk_bytes % wire::kChunkBytesStep != 0 || !power_of_two || c.extent_bytes < 65536 ||
-      c.extent_bytes > port.extent_bytes_max ||
-      c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kCrc64Ecma) || c.reach > board::Reach::kWeOpen ||
-      ip4 != peer.is_ip4() || local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() ||
-      peer.is_zero() || (c.local_port - port.udp_port_base) % workers_ != index_) {
+      c.extent_bytes > port.extent_bytes_max || c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kRead) ||
+      c.reach > board::Reach::kWeOpen || ip4 != peer.is_ip4() ||
+      local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() || peer.is_zero() ||
+      (c.local_port - port.udp_port_base) % workers_ != index_) {
     return EINVAL;
   }
   auto& slot = resources_.board.flows[flow_slot];
