@@ -206,7 +206,7 @@ std::string memory_wait(const FlowFigures& before, const FlowFigures& now, uint6
 }
 
 std::string digest_hex(wire::CrcKind kind, uint64_t digest) {
-  if (kind == wire::CrcKind::kNone) return "";
+  if (!wire::checks(kind)) return "";
   return kind == wire::CrcKind::kCrc32c ? fmt::format("{:08x}", digest) : fmt::format("{:016x}", digest);
 }
 

@@ -10,7 +10,7 @@
 namespace sluice::journal {
 namespace {
 
-constexpr uint32_t kCrcKindMax = static_cast<uint32_t>(wire::CrcKind::kCrc64Ecma);
+constexpr uint32_t kCrcKindMax = static_cast<uint32_t>(wire::CrcKind::kRead);
 constexpr uint32_t kVerdictMax = static_cast<uint32_t>(transfer::DeadlineVerdict::kDoubtful);
 constexpr uint32_t kProtectionMax = static_cast<uint32_t>(wire::Protection::kAes256Gcm);
 constexpr uint32_t kFamilyMax = static_cast<uint32_t>(transfer::IpFamily::kIp6);

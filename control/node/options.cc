@@ -45,12 +45,13 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
     result.crc_kind = wire::CrcKind::kCrc64Ecma;
   } else if (crc == "crc32c") {
     result.crc_kind = wire::CrcKind::kCrc32c;
-  } else if (crc == "none") {
+  } else if (crc == "none" || crc == "read") {
     if (!discard)
-      return usage("crc = \"none\": only into null:, files are always checked: use crc64 or crc32c");
-    result.crc_kind = wire::CrcKind::kNone;
+      return usage(
+          fmt::format("crc = \"{}\": only into null:, files are always checked: use crc64 or crc32c", crc));
+    result.crc_kind = crc == "none" ? wire::CrcKind::kNone : wire::CrcKind::kRead;
   } else {
-    return usage(fmt::format("crc = \"{}\": use crc64, crc32c, or none into null:", crc));
+    return usage(fmt::format("crc = \"{}\": use crc64, crc32c, or none or read into null:", crc));
   }
   const Result<wire::Protection> protection = parse_protection(wishes.protection, node);
   if (!protection) return protection.error();

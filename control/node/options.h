@@ -20,7 +20,7 @@ struct Wishes {
   std::string destination;
   uint32_t lanes = 0;
   uint64_t rate_bps = 0;
-  std::string crc;         // "crc64", "crc32c", "none"
+  std::string crc;         // "crc64", "crc32c"; "none", "read"
   std::string protection;  // "aes-128-gcm", "aes-256-gcm", "crc"; empty: the node's
   bool overwrite = false;
   bool verify = false;

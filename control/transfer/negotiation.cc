@@ -92,9 +92,8 @@ constexpr uint32_t number_of(wire::CrcKind kind) { return static_cast<uint32_t>(
 
 Result<uint32_t> choose_crc(const Specification& spec) {
   for (const uint32_t kind : spec.crc_kinds) {
-    if (kind == number_of(wire::CrcKind::kCrc64Ecma) || kind == number_of(wire::CrcKind::kCrc32c))
-      return kind;
-    if (kind == number_of(wire::CrcKind::kNone) && spec.discard) return kind;
+    if (kind > number_of(wire::CrcKind::kRead)) continue;  // of a newer node
+    if (wire::checks(static_cast<wire::CrcKind>(kind)) || spec.discard) return kind;
   }
   return incompatible("the nodes share no CRC kind: use crc64 or crc32c");
 }

@@ -117,7 +117,7 @@ void check(const Agreement& agreement, const Abilities& a) {
                 "partitions of whole extents");
   fuzz::require(agreement.rate_bps > 0, "a rate");
   fuzz::require(agreement.crc_kind <= wire::CrcKind::kCrc64Ecma &&
-                    (agreement.crc_kind != wire::CrcKind::kNone || agreement.discard),
+                    (wire::checks(agreement.crc_kind) || agreement.discard),
                 "files are checked");
   for (const uint16_t port : agreement.peer_ports) fuzz::require(port != 0, "ports that exist");
   const uint8_t* const ours = ip4 ? a.port.ip4 : a.port.ip6;
@@ -156,7 +156,7 @@ void as_initiator(fuzz::Input& input, const Abilities& a) {
   options.crc_kind = static_cast<wire::CrcKind>(input.below(3));
   options.family = static_cast<IpFamily>(input.below(3));
   options.chunk_bytes = 512 + 8 * input.below(200);
-  const bool discard = options.crc_kind == wire::CrcKind::kNone;
+  const bool discard = !wire::checks(options.crc_kind);
   const auto specification = make_specification(a, options, input.flag() ? Role::kSource : Role::kDestination,
                                                 discard, ports(options.lanes));
   if (!good(specification)) return;

@@ -179,13 +179,15 @@ TEST(Negotiation, ChoosesAFamilyThatBothHave) {
 }
 
 TEST(Negotiation, NoCrcOnlyIntoADiscardSink) {
-  Options none = wishes();
-  none.crc_kind = wire::CrcKind::kNone;
-  EXPECT_EQ(negotiate(node_with(true, false), node_with(true, false), none, 1, 1).error().code,
-            ErrorCode::kIncompatible);
-  const auto outcome = negotiate(node_with(true, false), node_with(true, false), none, 1, 1, true);
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->other.crc_kind, wire::CrcKind::kNone);
+  for (const wire::CrcKind kind : {wire::CrcKind::kNone, wire::CrcKind::kRead}) {
+    Options unchecked = wishes();
+    unchecked.crc_kind = kind;
+    EXPECT_EQ(negotiate(node_with(true, false), node_with(true, false), unchecked, 1, 1).error().code,
+              ErrorCode::kIncompatible);
+    const auto outcome = negotiate(node_with(true, false), node_with(true, false), unchecked, 1, 1, true);
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->other.crc_kind, kind);
+  }
 }
 
 TEST(Negotiation, UdpChecksumWhenEitherSideNeedsIt) {

@@ -34,6 +34,8 @@ std::string_view crc_kind_name(CrcKind kind) {
       return "crc32c";
     case CrcKind::kCrc64Ecma:
       return "crc64";
+    case CrcKind::kRead:
+      return "read";
   }
   return "unknown";
 }

@@ -39,8 +39,11 @@ enum Flags : uint8_t {
   kFlagsKnown = kFlagRetransmission | kFlagRepair,
 };
 
-enum class CrcKind : uint8_t { kNone = 0, kCrc32c = 1, kCrc64Ecma = 2 };
-std::string_view crc_kind_name(CrcKind kind);  // "none", "crc32c", "crc64"
+// kNone and kRead protect nothing and are for measuring, into null:. With kRead both ends read every byte, so
+// that what a sum costs can be told from what it costs that bytes come to a core at all.
+enum class CrcKind : uint8_t { kNone = 0, kCrc32c = 1, kCrc64Ecma = 2, kRead = 3 };
+std::string_view crc_kind_name(CrcKind kind);  // "none", "crc32c", "crc64", "read"
+constexpr bool checks(CrcKind kind) { return kind == CrcKind::kCrc32c || kind == CrcKind::kCrc64Ecma; }
 
 // What data are under, the stricter the larger. Statuses and probes are under AES-GCM in any case.
 enum class Protection : uint8_t { kCrc = 0, kAes128Gcm = 1, kAes256Gcm = 2 };

@@ -22,7 +22,7 @@ using wire::CrcKind;
 // What this program sums by on this CPU; chosen before main(), by the CPU's flags.
 std::string_view variant();
 
-// Continues `seed` (0 to begin) over `bytes`. kNone gives 0.
+// Continues `seed` (0 to begin) over `bytes`. Kinds that check nothing give 0.
 uint64_t compute(CrcKind kind, uint64_t seed, const void* data, size_t bytes);
 
 // The same over a datagram's header: short, and behind each payload.

@@ -95,6 +95,7 @@ TEST(CrcKnownAnswers, CheckValuesOfThePublishedParameters) {
             0x995DC9BBDF1939FAULL);                                                        // CRC-64/XZ
   EXPECT_EQ(compute(CrcKind::kCrc32c, 0, kDigits.data(), kDigits.size()), 0xE3069283ULL);  // CRC-32/ISCSI
   EXPECT_EQ(compute(CrcKind::kNone, 0, kDigits.data(), kDigits.size()), 0ULL);
+  EXPECT_EQ(compute(CrcKind::kRead, 0, kDigits.data(), kDigits.size()), 0ULL);
 }
 
 }  // namespace

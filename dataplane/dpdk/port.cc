@@ -177,6 +177,7 @@ Status Port::set_up_queues() {
   auto rx_ring = static_cast<uint16_t>(node_.rx_ring);
   auto tx_ring = static_cast<uint16_t>(node_.tx_ring);
   if (Status status = ethdev_.adjust_rings(&rx_ring, &tx_ring); !status) return status;
+  receive_queue_ = {.datagrams = rx_ring, .loses = !ethdev_.is_memif()};
   for (uint32_t w = 0; w < node_.workers; ++w) {
     QueueSetup setup = queue_setup(w);
     setup.rx_ring = rx_ring;

@@ -35,6 +35,7 @@ class Port final : public net::Port {
   // The same worker's frames, for who wants no datagrams.
   net::FrameQueue& frames(uint32_t worker);
   const net::Buffer* pattern() const override { return &pattern_; }
+  net::ReceiveQueue receive_queue() const override { return receive_queue_; }
   bool sends_any_memory() const override { return ethdev_.sends_any_memory(); }
   Status launch(std::function<void(uint32_t worker)> body) override;
   void join() override;
@@ -69,6 +70,7 @@ class Port final : public net::Port {
   board::PortInfo info_{};
   std::unique_ptr<net::Neighbours> neighbours_;
   net::Buffer pattern_;
+  net::ReceiveQueue receive_queue_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<memif::Queue>> memif_queues_;  // on top of those; empty: another device
   std::unique_ptr<memif::Link> link_;

@@ -120,7 +120,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   }
   Object* const object = resources_.objects.find(flow->config.session, h.object);
   if (object == nullptr || !object->is(board::kObjectWrite) ||
-      (flow->channel.seal().data_kind() == wire::CrcKind::kNone && !object->is(board::kObjectDiscard))) {
+      (!wire::checks(flow->channel.seal().data_kind()) && !object->is(board::kObjectDiscard))) {
     // Nobody wants it, as when its file is done. It is received all the same, since the sender would repeat
     // a loss for ever.
     mark_received(*flow, h, verdict);

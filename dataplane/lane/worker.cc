@@ -12,12 +12,6 @@ namespace sluice::lane {
 namespace {
 
 constexpr uint32_t kIdleLoopsBeforeSleep = 32;
-// Below the shortest sleep, waking up costs more than waiting. The first sleep lets a burst gather; the
-// longest one while there are flows leaves half of a receive ring of 256 frames free at 100 Gbit/s.
-constexpr uint64_t kSleepNsMin = 10'000;
-constexpr uint64_t kSleepNsFirst = 20'000;
-constexpr uint64_t kSleepNsMaxWithFlows = 100'000;
-constexpr uint64_t kSleepNsMax = 1'000'000;
 constexpr uint64_t kLateForgotten = 64;   // sleeps
 constexpr uint64_t kLateNsMax = 200'000;  // more is the hypervisor's doing
 constexpr uint32_t kCommandsPerLoop = 16;
@@ -43,7 +37,8 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
                  .key_epoch_bits = shared.key_epoch_bits},
       tx_extents_(shared.board.port.tx_extents),
       tx_(resources_, tx_extents_, shared.port.pattern()),
-      rx_(resources_, tx_extents_, shared.board.port.rx_extents) {}
+      rx_(resources_, tx_extents_, shared.board.port.rx_extents),
+      idle_sleep_(shared.port.receive_queue().datagrams, shared.port.receive_queue().loses) {}
 
 Status Worker::open() {
   // io_uring lets only the thread that opened a ring use it.
@@ -63,7 +58,7 @@ void Worker::run() {
     if (busy || now_ns - previous_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, now_ns - previous_ns);
     if (busy) {
       idle_loops_ = 0;
-      idle_sleep_ns_ = kSleepNsFirst;
+      idle_sleep_.worked();
     } else if (!shared_.poll_busy && ++idle_loops_ > kIdleLoopsBeforeSleep) {
       now_ns = idle(previous_ns, now_ns);
     }
@@ -89,21 +84,29 @@ bool Worker::step(uint64_t now_ns) {
   return busy;
 }
 
+// Datagrams, one way or the other; and what else the device brings, which is little.
+uint64_t Worker::moved() const {
+  const auto& counters = resources_.slot.counters;
+  return counters[static_cast<uint32_t>(Counter::rx_frames)].load(std::memory_order_relaxed) +
+         counters[static_cast<uint32_t>(Counter::tx_frames)].load(std::memory_order_relaxed);
+}
+
 // Sleeps until shortly before something is due, at most a little longer each time. A frame that leaves late
 // is lost to the rate, so what waking up takes here is learnt: the most of late, forgotten slowly.
 uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   const bool flows = tx_.has_flows() || rx_.has_flows();
   // Something that was due at the last step and was not done waits for something else, like the device.
   const uint64_t due_ns = next_due_ns(stepped_ns);
-  const uint64_t sleep_ns = std::min(idle_sleep_ns_, due_ns - std::min(due_ns, now_ns + late_ns_));
-  if (sleep_ns < kSleepNsMin) return now_ns;
+  const uint64_t wanted_ns = idle_sleep_.next_ns(now_ns, moved(), flows);
+  const uint64_t sleep_ns = std::min(wanted_ns, due_ns - std::min(due_ns, now_ns + late_ns_));
+  if (sleep_ns < IdleSleep::kNsMin) return now_ns;
   datagrams_->sleep(sleep_ns);
   const uint64_t woken_ns = shared_.clock.now_ns();
   // A batch that leaves a little late is as good.
   const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns + datagrams_->batch_ns());
   if (late_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, late_ns);
   late_ns_ = std::min(std::max(late_ns, late_ns_ - late_ns_ / kLateForgotten), kLateNsMax);
-  idle_sleep_ns_ = std::min(idle_sleep_ns_ * 2, flows ? kSleepNsMaxWithFlows : kSleepNsMax);
+  idle_sleep_.slept();
   resources_.count(Counter::idle_sleeps);
   return woken_ns;
 }
@@ -132,6 +135,7 @@ void Worker::obey(const board::Command& command, uint64_t now_ns) {
                        .tag = command.tag,
                        .value = static_cast<uint64_t>(error)});
       good = error == 0;
+      idle_sleep_.begin();
       break;
     }
     case board::CommandKind::kCloseFlow:
@@ -185,10 +189,10 @@ int Worker::open_flow(const board::Command& command, uint64_t now_ns) {
   const bool power_of_two = (c.extent_bytes & (c.extent_bytes - 1)) == 0;
   if (c.session >= board::kSessionsMax || c.chunk_bytes < wire::kChunkBytesMin || c.chunk_bytes > chunk_max ||
       c.chunk_bytes % wire::kChunkBytesStep != 0 || !power_of_two || c.extent_bytes < 65536 ||
-      c.extent_bytes > port.extent_bytes_max ||
-      c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kCrc64Ecma) || c.reach > board::Reach::kWeOpen ||
-      ip4 != peer.is_ip4() || local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() ||
-      peer.is_zero() || (c.local_port - port.udp_port_base) % workers_ != index_) {
+      c.extent_bytes > port.extent_bytes_max || c.crc_kind > static_cast<uint8_t>(wire::CrcKind::kRead) ||
+      c.reach > board::Reach::kWeOpen || ip4 != peer.is_ip4() ||
+      local != net::Address::of(ip4 ? port.ip4 : port.ip6) || local.is_zero() || peer.is_zero() ||
+      (c.local_port - port.udp_port_base) % workers_ != index_) {
     return EINVAL;
   }
   auto& slot = resources_.board.flows[flow_slot];

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "dataplane/board/spsc_ring.h"
+#include "dataplane/core/idle_sleep.h"
 #include "dataplane/lane/clock.h"
 #include "dataplane/lane/key_table.h"
 #include "dataplane/lane/rx_side.h"
@@ -66,6 +67,7 @@ class Worker {
   void on_datagram(const net::RxDatagram& datagram, uint64_t now_ns);
   bool poll_disk();
   void count_disk_time(uint64_t now_ns);
+  uint64_t moved() const;
   uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time afterwards
 
   WorkerShared& shared_;
@@ -80,7 +82,7 @@ class Worker {
   RxSide rx_;
   std::array<net::RxDatagram, net::kBurst> burst_;  // a member, so that no turn has to initialise it
   uint32_t idle_loops_ = 0;
-  uint64_t idle_sleep_ns_ = 0;
+  IdleSleep idle_sleep_;
   uint64_t disk_counted_ns_ = 0;  // what its operations took is counted until then
   uint64_t late_ns_ = 0;          // by how much sleeps have ended later than they should
 };

@@ -16,6 +16,12 @@
 
 namespace sluice::net {
 
+// What may arrive while nobody looks.
+struct ReceiveQueue {
+  uint32_t datagrams = 0;  // so many have room; 0: an arrival wakes the worker
+  bool loses = true;       // false: what has no room waits at the sender
+};
+
 class Port {
  public:
   virtual ~Port() = default;
@@ -26,6 +32,8 @@ class Port {
   virtual std::unique_ptr<DatagramQueue> datagrams(uint32_t worker, board::CounterWriter counters) = 0;
   // One more extent buffer of the port, shared by all queues: the caller fills it once, before launch.
   virtual const Buffer* pattern() const = 0;
+  // Of each worker.
+  virtual ReceiveQueue receive_queue() const { return {}; }
   // The device's driver copies what it sends: a payload may lie outside of the port's memory, in a Buffer
   // that has the `share` of one of its own.
   virtual bool sends_any_memory() const = 0;

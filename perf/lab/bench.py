@@ -43,8 +43,8 @@ class Bench:
 
     # ---- rounds -----------------------------------------------------------------------------------
 
-    def interleave(self, settings, measure, warm_up=None):
-        """measure(setting) -> sample, `repeats` times for each setting, all settings in every round; every
+    def interleave(self, settings, measure, warm_up=None, rounds=1):
+        """measure(setting) -> sample, `repeats` times `rounds` for each setting, all settings in every round; every
         second round in reverse, so that a slow drift of the machine meets them alike. Before that, each once for
         nothing (warm_up, or measure itself); one that fails there is not tried again.
 
@@ -57,14 +57,15 @@ class Bench:
                 out.add(index)
                 samples[index].append({"error": error})
                 self.say(f"{self.name_of(setting)}: {error}")
-        for number in range(self.repeats):
+        repeats = self.repeats * rounds
+        for number in range(repeats):
             order = range(len(settings)) if number % 2 == 0 else reversed(range(len(settings)))
             for index in order:
                 if index in out:
                     continue
                 sample, error = self._attempt(measure, settings[index])
                 samples[index].append({"error": error} if error else sample)
-                self.say(f"round {number + 1} of {self.repeats}: {self.name_of(settings[index])}: "
+                self.say(f"round {number + 1} of {repeats}: {self.name_of(settings[index])}: "
                          f"{error or brief(sample)}")  # fmt: skip
         return samples
 

@@ -68,19 +68,23 @@ def row(setting, samples):
     return out
 
 
-def paired(ours, theirs, key, combine):
-    """The median over the rounds of combine(ours, theirs): runs of one round stand close together in time, so
-    what slows the machine for a while slows both."""
-    values = []
-    for one, other in zip(ours, theirs):
-        if one.get(key) is not None and other.get(key):
-            values.append(combine(one[key], other[key]))
-    return median(values)
+def by_round(ours, theirs, key, combine=ratio):
+    """combine(ours, theirs) of each round: its runs stand close together in time, so what slows the machine for a
+    while slows both."""
+    return [combine(one[key], other[key]) for one, other in zip(ours, theirs)
+            if one.get(key) is not None and other.get(key)]  # fmt: skip
 
 
-def tax(checked, plain):
+def taxes(checked, plain):
     """Fraction of goodput lost, by round."""
-    return paired(checked, plain, "goodput_gbps", lambda with_crc, without: 1 - with_crc / without)
+    return by_round(checked, plain, "goodput_gbps", lambda with_crc, without: 1 - with_crc / without)
+
+
+def spread(name, values):
+    """{name: the median, name_low and name_high: the extremes}: by them a bar can ask for more than a lucky run."""
+    known = [value for value in values if value is not None]
+    return {name: rounded(median(known)), f"{name}_low": rounded(min(known, default=None)),
+            f"{name}_high": rounded(max(known, default=None))}  # fmt: skip
 
 
 def slope(points):

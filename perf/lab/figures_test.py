@@ -1,7 +1,7 @@
 # Medians, worst runs, taxes by round, slopes.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from lab.figures import ALWAYS, gbps, median, paired, percentile, ratio, rounded, row, slope, tax
+from lab.figures import ALWAYS, by_round, gbps, median, percentile, ratio, rounded, row, slope, spread, taxes
 
 
 def runs(*speeds, **more):
@@ -44,12 +44,17 @@ def test_what_was_not_measured_is_null():
 
 def test_tax_compares_runs_of_one_round():
     # The machine halves its speed in the second round; the tax does not notice.
-    assert tax(runs(9.0, 4.5, 9.0), runs(10.0, 5.0, 10.0)) == pytest.approx(0.1)
+    assert taxes(runs(9.0, 4.5, 9.0), runs(10.0, 5.0, 10.0)) == pytest.approx([0.1, 0.1, 0.1])
 
 
 def test_rounds_without_both_runs_are_left_out():
-    assert paired([{"error": "x"}, *runs(8.0)], runs(5.0, 10.0), "goodput_gbps", ratio) == pytest.approx(0.8)
-    assert paired([{"error": "x"}], runs(5.0), "goodput_gbps", ratio) is None
+    assert by_round([{"error": "x"}, *runs(8.0)], runs(5.0, 10.0), "goodput_gbps") == [0.8]
+    assert by_round([{"error": "x"}], runs(5.0), "goodput_gbps") == []
+
+
+def test_a_spread_has_the_median_and_both_extremes():
+    assert spread("ratio", [0.5, None, 0.9, 0.6]) == {"ratio": 0.6, "ratio_low": 0.5, "ratio_high": 0.9}
+    assert spread("ratio", []) == {"ratio": None, "ratio_low": None, "ratio_high": None}
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.02])

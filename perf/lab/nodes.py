@@ -88,10 +88,19 @@ class _Nodes:
     def pids(self):
         raise NotImplementedError
 
-    def transfer(self, source, destination, *options, by_wall=False, timeout_s=900, after=None):
-        """a sends `source` to `destination` of the peer. Counters are read when the session has ended."""
+    def busy_ns(self):
+        """Of each node's workers, since it was started."""
+        return [node.counters()["busy_ns"] for node in self._seen()]
+
+    def _seen(self):
+        return [self.a]
+
+    def transfer(self, source, destination, *options, by_wall=False, timeout_s=900, after=None, busy=False):
+        """a sends `source` to `destination` of the peer. Counters are read when the session has ended. `busy`: and
+        what each chunk took of a worker's time."""
         command = [*self.client_prefix, *self.a.command("send", source, f"{self.peer}:{destination}",
                                                         *options, "--json", "--quiet")]  # fmt: skip
+        busy_before = self.busy_ns() if busy else []
         meter = Meter(self.pids()).start()
         finished = timed(command, timeout_s, after)
         figures = meter.stop(finished)
@@ -100,8 +109,12 @@ class _Nodes:
         if finished.status != 0:
             raise LabError(f"sluice send {source} {' '.join(map(str, options))}: exit {finished.status}: "
                            f"{_reason(finished)}")  # fmt: skip
-        return sample(json.loads(finished.stdout.strip().splitlines()[-1]), finished, figures, by_wall,
-                      whole=not self.real)  # fmt: skip
+        session = json.loads(finished.stdout.strip().splitlines()[-1])
+        out = sample(session, finished, figures, by_wall, whole=not self.real)
+        if busy:
+            for end, now_ns, then_ns in zip(("sender", "receiver"), self.busy_ns(), busy_before):
+                out[f"busy_ns_{end}"] = ratio(now_ns - then_ns, session["chunks"])
+        return out
 
 
 class OwnNodes(_Nodes):
@@ -124,6 +137,9 @@ class OwnNodes(_Nodes):
         # A stopped process does not hear that it shall end.
         self.thaw()
         return self.pair.__exit__(*error)
+
+    def _seen(self):
+        return self.pair.nodes
 
     def start(self):
         self.pair.start()
@@ -161,8 +177,10 @@ class OwnNodes(_Nodes):
         return [daemon.pid for node in self.pair.nodes for daemon in (node.dataplane, node.control)]
 
     def describe(self):
+        _status, reply, _error = self.a.json("node", "show")
         return {"kind": "own", "wire": self.pair.wire.name, "hugepages": self.pair.pages.available,
-                "pinned": self._prefix is not None}  # fmt: skip
+                "pinned": self._prefix is not None,
+                "crc_variant": (reply.get("live") or {}).get("crc_variant")}  # fmt: skip
 
 
 class RealNodes(_Nodes):
@@ -229,4 +247,5 @@ class RealNodes(_Nodes):
             return False
 
     def describe(self):
-        return {"kind": "real", "directory": str(self.directory), "peer": self.peer, "live": self.live}
+        return {"kind": "real", "directory": str(self.directory), "peer": self.peer, "live": self.live,
+                "crc_variant": self.live.get("crc_variant")}  # fmt: skip

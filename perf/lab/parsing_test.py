@@ -7,7 +7,7 @@ import pytest
 from lab import probe
 from lab.bench import Bench, bytes_for
 from lab.errors import LabError
-from lab.experiments import NAMES, disk, load, pacing, peers, scaling
+from lab.experiments import NAMES, crc, disk, load, pacing, peers, scaling
 from lab.experiments.shapes import size_name
 from lab.nodes import wire_bytes
 from lab.peers.ceilings import received
@@ -165,10 +165,27 @@ def test_the_slope_leaves_out_what_is_noise():
     assert out["slope"] == pytest.approx(1.0, rel=1e-4) and out["rss_growth_mb"] == 1.0
 
 
+def test_a_checksum_is_held_against_its_own_size_and_rate():
+    """A machine that gets slower from round to round changes no tax."""
+    costs = {"crc64": 0.8, "crc32c": 0.9, "read": 1.0, "none": 1.0, "nobody reads": 2.0}
+
+    def runs(setting):
+        speed = setting["chunk_size"] * setting.get("offered_gbps", 1) * costs[setting["crc"]]
+        return [{"goodput_gbps": speed / slower} for slower in (1, 2, 4)]
+
+    settings = crc.settings_of()
+    taxes = crc.taxes_of(settings, [runs(setting) for setting in settings])
+    for setting, tax in zip(settings, taxes):
+        assert tax == pytest.approx([1 - costs[setting["crc"]]] * 3)
+    out = crc.summary(settings, taxes)
+    assert (out["tax_900_at_10g"], out["tax_2400_at_40g"], out["tax_8192_read_high"]) == pytest.approx((0.2, 0.2, 0.2))
+
+
 def test_the_summary_of_peers_takes_the_best_of_each():
     def peer(name, place, speed, control=None):
         return {"peer": name, "storage": place, "congestion_control": control, "goodput_gbps": speed,
-                "cpu_s_per_gb": 1 / speed if speed else None}  # fmt: skip
+                "cpu_s_per_gb": 1 / speed if speed else None, "session_gbps": speed,
+                "runs": [{"goodput_gbps": speed * share} for share in (1.0, 0.5, 2.0)] if speed else []}  # fmt: skip
 
     rows = [peer("sluice-memif", "tmpfs", 30.0), peer("sluice-af-packet", "tmpfs", 6.0), peer("scp", "tmpfs", None),
             peer("gridftp", "tmpfs", 10.0, "bbr"), peer("gridftp", "tmpfs", 20.0, "cubic"),
@@ -176,6 +193,7 @@ def test_the_summary_of_peers_takes_the_best_of_each():
             peer("iperf3-tcp", "none", 19.0, "bbr"), peer("iperf3-tcp", "none", 25.0, "cubic")]  # fmt: skip
     out = peers.summary(rows, disk=True)
     assert (out["sluice_gbps"], out["best_file_peer"], out["ratio"]) == (30.0, "gridftp", 1.5)
+    assert (out["ratio_low"], out["ratio_high"], out["sluice_session_gbps"]) == (1.5, 1.5, 30.0)
     assert (out["iperf3_tcp_gbps"], out["best_file_peer_cpu_s_per_gb"]) == (25.0, 0.05)
     assert (out["disk_best_file_peer"], out["disk_ratio"]) == ("rsync", 2.0)
     assert "disk_ratio" not in peers.summary(rows, disk=False)

@@ -62,9 +62,9 @@ void add_data_flags(CLI::App& command, TransferFlags& flags) {
   command.add_option("--mode", flags.mode, "How the rate is found (docs/RATE.md)")
       ->type_name("MODE")
       ->check(CLI::IsMember({"adaptive", "fixed", "cubic"}));
-  command.add_option("--crc", flags.crc, "Kind of checksum; none only into null:")
+  command.add_option("--crc", flags.crc, "Kind of checksum; none and read check nothing: only into null:")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"crc64", "crc32c", "none"}));
+      ->check(CLI::IsMember({"crc64", "crc32c", "none", "read"}));
   command.add_option("--protection", flags.protection, "What data are under; no less than the node's own")
       ->type_name("P")
       ->check(CLI::IsMember({"aes-128-gcm", "aes-256-gcm", "crc"}));

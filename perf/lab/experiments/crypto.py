@@ -9,7 +9,7 @@ from harness.system import is_root, random_file, same_bytes
 
 from ..bench import bytes_for
 from ..errors import LabError
-from ..figures import paired, ratio, rounded
+from ..figures import by_round, spread
 from ..meter import drop_caches
 from . import shapes
 
@@ -68,9 +68,9 @@ def _disk(bench, settings):
 def summary(rows, samples):
     crc, aes128, aes256, *disk = samples
     return {"aead128_gbps": rows[1].get("goodput_gbps"),
-            "aead128_of_crc": rounded(paired(aes128, crc, "goodput_gbps", ratio)),
-            "aead256_of_crc": rounded(paired(aes256, crc, "goodput_gbps", ratio)),
-            "disk_aead_of_crc": rounded(paired(disk[1], disk[0], "goodput_gbps", ratio)) if disk else None}  # fmt: skip
+            **spread("aead128_of_crc", by_round(aes128, crc, "goodput_gbps")),
+            **spread("aead256_of_crc", by_round(aes256, crc, "goodput_gbps")),
+            **spread("disk_aead_of_crc", by_round(disk[1], disk[0], "goodput_gbps") if disk else [])}  # fmt: skip
 
 
 def plots(result):

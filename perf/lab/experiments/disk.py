@@ -14,7 +14,7 @@ import shutil
 from harness.system import is_root, random_file, same_bytes
 
 from ..errors import MISSING, LabError
-from ..figures import gbps, paired, ratio, rounded
+from ..figures import by_round, gbps, ratio, rounded, spread
 from ..machine import file_system
 from ..meter import drop_caches, host_cpu_s
 from ..stopwatch import timed
@@ -29,7 +29,7 @@ _MARGIN_BYTES = 1 << 30
 def run(bench):
     if not is_root():
         raise LabError("disk: dropping the page cache needs root", MISSING)
-    size = bench.pick(2 << 30, 8 << 30)
+    size = bench.pick(4 << 30, 16 << 30)  # start and end are a hundredth of either
     settings = [{"setting": "sluice"}, {"setting": "verify"}, {"setting": "fio"}]
     with bench.nodes(pinned=False, bytes_needed=2 * size + _MARGIN_BYTES) as nodes:
         _check(nodes.pair.base, 2 * size + _MARGIN_BYTES)
@@ -59,10 +59,13 @@ def _check(folder, needed):
 def summary(rows, samples):
     sluice, verify, fio = rows
     ours, verified, theirs = samples
-    return {"goodput_gbps": sluice["goodput_gbps"], "fio_gbps": fio["goodput_gbps"],
-            "ratio": rounded(paired(ours, theirs, "goodput_gbps", ratio)), "cpu_s_per_gb": sluice["cpu_s_per_gb"],
+    return {"goodput_gbps": sluice["goodput_gbps"], "session_gbps": sluice.get("session_gbps"),
+            "beyond_session": rounded(1 - ratio(sluice["goodput_gbps"], sluice.get("session_gbps")))
+            if sluice.get("session_gbps") else None, "fio_gbps": fio["goodput_gbps"],
+            **spread("ratio", by_round(ours, theirs, "goodput_gbps")),
+            **spread("cpu_s_per_gb", [each.get("cpu_s_per_gb") for each in ours]),
             "fio_cpu_s_per_gb": fio["cpu_s_per_gb"], "verify_gbps": verify["goodput_gbps"],
-            "verify_ratio": rounded(paired(verified, ours, "goodput_gbps", ratio)),
+            **spread("verify_ratio", by_round(verified, ours, "goodput_gbps")),
             "verify_cpu_s_per_gb": verify["cpu_s_per_gb"]}  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 # brought nothing through; here more lanes must never make it worse.
 # SPDX-License-Identifier: Apache-2.0
 from ..bench import bytes_for
-from ..figures import paired, ratio, rounded
+from ..figures import by_round, spread
 from . import shapes
 
 HELP = "1, 2, 4 and 8 lanes of one session: goodput, loss, CPU"
@@ -32,7 +32,7 @@ def run(bench):
 
 def summary(rows, samples):
     """The ratio is the median over the rounds; the loss that of the worst run."""
-    return {"ratio_8_to_1": rounded(paired(samples[-1], samples[0], "goodput_gbps", ratio)), "loss_8": rows[-1]["loss"]}
+    return {**spread("ratio_8_to_1", by_round(samples[-1], samples[0], "goodput_gbps")), "loss_8": rows[-1]["loss"]}
 
 
 def plots(result):

@@ -7,7 +7,7 @@
 # dropped before each run. TCP tools run with cubic and with bbr, and the better counts.
 # SPDX-License-Identifier: Apache-2.0
 from ..errors import MISSING, LabError
-from ..figures import ratio, rounded
+from ..figures import by_round, spread
 from ..peers import ceilings, contest, ends, tools
 from . import shapes
 
@@ -55,7 +55,9 @@ def of_place(rows, place):
         "best_file_peer": of(best, "peer"),
         "best_file_peer_gbps": of(best, "goodput_gbps"),
         "best_file_peer_cpu_s_per_gb": of(best, "cpu_s_per_gb"),
-        "ratio": rounded(ratio(of(ours, "goodput_gbps"), of(best, "goodput_gbps"))),
+        # Both by the wall of the whole command; beside it what of it is the session's own time.
+        **spread("ratio", by_round(ours["runs"], best["runs"], "goodput_gbps") if ours and best else []),
+        "sluice_session_gbps": (ours or {}).get("session_gbps"),
         "iperf3_tcp_gbps": max(tcp, default=None),
     }
 

@@ -19,7 +19,7 @@ from harness.system import random_file, run as command
 
 from ..bench import bytes_for
 from ..errors import MISSING, LabError
-from ..figures import median, paired, ratio, rounded
+from ..figures import by_round, median, rounded, spread
 from ..nodes import OwnNodes, pin
 from ..probe import last_object, program
 from ..stopwatch import Running, timed
@@ -66,11 +66,9 @@ def summary(settings, samples):
     best = max(of("sluice"), key=lambda runs: median([each.get("goodput_gbps") for each in runs]) or 0)
     udp, tcp, udt, dpdk = (of(tool)[0] for tool in ("iperf3-udp", "iperf3-tcp", "udt", "dpdk-memif"))
     out = {"goodput_gbps": rounded(median([each.get("goodput_gbps") for each in best])),
-           "rate": settings[samples.index(best)]["rate"],
-           "ratio_iperf3_udp": rounded(paired(best, udp, "goodput_gbps", ratio)),
-           "ratio_iperf3_tcp": rounded(paired(best, tcp, "goodput_gbps", ratio)),
-           "ratio_udt": rounded(paired(best, udt, "goodput_gbps", ratio)),
-           "ratio_dpdk_memif": rounded(paired(best, dpdk, "goodput_gbps", ratio))}  # fmt: skip
+           "rate": settings[samples.index(best)]["rate"]}  # fmt: skip
+    for name, theirs in (("iperf3_udp", udp), ("iperf3_tcp", tcp), ("udt", udt), ("dpdk_memif", dpdk)):
+        out.update(spread(f"ratio_{name}", by_round(best, theirs, "goodput_gbps")))
     for chunk, runs in zip(CHUNKS, of("nobody")):
         goodput = median([each.get("goodput_gbps") for each in runs])
         out[f"nobody_mbps_{chunk}"] = None if goodput is None else round(goodput * 1000, 1)

@@ -2,12 +2,12 @@
 #
 # `sluice`: one session of generated memory into null:, its payload over its own time. `raw`: frames of the same
 # length on the same device, bytes of whole frames over the time from the first to the last that arrived; so the
-# ratio counts our headers as lost. While raw runs the nodes are stopped (SIGSTOP): idle ones would take
+# ratio counts our headers as lost; it is taken within each round, of which there are twice as many as elsewhere. While raw runs the nodes are stopped (SIGSTOP): idle ones would take
 # their share of the two cores.
 # SPDX-License-Identifier: Apache-2.0
 from ..bench import bytes_for
 from ..errors import LabError
-from ..figures import median, paired, ratio, rounded
+from ..figures import by_round, median, ratio, rounded, spread
 from ..nodes import FRAME_OVERHEAD_BYTES
 from ..probe import raw
 from . import shapes
@@ -27,15 +27,15 @@ def run(bench):
         nodes.start()
         bench.describe(nodes)
         nodes.freeze()
-        samples = bench.interleave(settings, runs.measure)
+        samples = bench.interleave(settings, runs.measure, rounds=2)
     rows = bench.must_have_rows(bench.rows(settings, samples))
-    return {"rows": rows, "summary": summary(samples)}
+    return {"rows": rows, "summary": {**summary(samples), "crc_variant": bench.described.get("crc_variant")}}
 
 
 def summary(samples):
     goodput, raw_gbps = (median([each.get("goodput_gbps") for each in runs]) for runs in samples)
-    by_round = paired(*samples, "goodput_gbps", ratio)
-    return {"goodput_gbps": rounded(goodput), "raw_gbps": rounded(raw_gbps), "ratio": rounded(by_round)}
+    return {"goodput_gbps": rounded(goodput), "raw_gbps": rounded(raw_gbps),
+            **spread("ratio", by_round(*samples, "goodput_gbps"))}  # fmt: skip
 
 
 class _Runs:

@@ -62,7 +62,8 @@ class Contest(Stacked):
     def _make(self):
         bench = self._bench
         names = ("tmpfs",) if bench.loss_percent else ("tmpfs", "disk")
-        self._size = bench.pick(128 << 20, 4 << 30)
+        # Smaller files would rank tools by how they start.
+        self._size = bench.pick(2 << 30, 4 << 30)
         places = self._stack.enter_context(Places(self._size, names))
         self._places = {place.name: place for place in places.all}
         bench.described = {"kind": "own", "file_systems": places.describe(), "size_bytes": self._size}

@@ -28,7 +28,7 @@ class Options:
 
     lanes: int = 0
     rate_bps: int = 0  # bit/s on the wire
-    crc: str = ""  # "crc64", "crc32c", "none"
+    crc: str = ""  # "crc64", "crc32c", "none", "read"
     overwrite: bool = False
     verify: bool = False  # the destination reads each file back before it gets its name
     owner: bool = False  # kept of each name, as rsync's -o, -g and --numeric-ids

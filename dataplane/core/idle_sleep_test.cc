@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/core/idle_sleep.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+constexpr uint32_t kQueue = 256;
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+// A worker that at each waking finds what has come at this pace, and sleeps again.
+class Sleeper {
+ public:
+  explicit Sleeper(IdleSleep sleep) : sleep_(sleep) {}
+  uint64_t after(uint64_t datagrams_per_s, int times) {
+    uint64_t first_ns = 0;
+    for (int i = 0; i < times; ++i) {
+      sleep_.worked();
+      first_ns = sleep_.next_ns(now_ns_, moved_, true);
+      sleep_.slept();
+      moved_ += datagrams_per_s * first_ns / kSecondNs;
+      now_ns_ += first_ns;
+    }
+    return first_ns;
+  }
+  IdleSleep& sleep() { return sleep_; }
+
+ private:
+  IdleSleep sleep_;
+  uint64_t now_ns_ = 5 * kSecondNs;
+  uint64_t moved_ = 0;
+};
+
+TEST(IdleSleep, GrowsUntilAQuarterOfTheQueueIsFull) {
+  Sleeper sleeper(IdleSleep(kQueue, false));
+  EXPECT_LE(sleeper.after(200'000, 1), 25'000U);
+  EXPECT_NEAR(static_cast<double>(sleeper.after(200'000, 50)), 320'000, 16'000);  // 64 datagrams
+  EXPECT_EQ(sleeper.after(100'000, 50), IdleSleep::kNsMaxLossless);
+}
+
+TEST(IdleSleep, FollowsAPaceThatRisesWithTheNextSleep) {
+  Sleeper sleeper(IdleSleep(kQueue, false));
+  sleeper.after(100'000, 50);
+  sleeper.after(2'000'000, 1);  // what came during a long sleep is seen at its end
+  EXPECT_NEAR(static_cast<double>(sleeper.after(2'000'000, 1)), 32'000, 2'000);
+}
+
+TEST(IdleSleep, IsShortWhereAQueueLosesWhatItHasNoRoomFor) {
+  Sleeper sleeper(IdleSleep(kQueue, true));
+  EXPECT_EQ(sleeper.after(10'000, 100), IdleSleep::kNsMaxLossy);
+}
+
+TEST(IdleSleep, IsNeverShorterThanABurstTakesToGather) {
+  Sleeper sleeper(IdleSleep(kQueue, false));
+  EXPECT_EQ(sleeper.after(50'000'000, 50), IdleSleep::kNsFirst);
+}
+
+TEST(IdleSleep, DoublesWhileNothingIsDone) {
+  IdleSleep sleep(kQueue, true);
+  uint64_t longest_ns = 0;
+  for (uint64_t expected_ns : {20'000, 40'000, 80'000, 100'000, 100'000}) {
+    EXPECT_EQ(longest_ns = sleep.next_ns(0, 0, true), expected_ns);
+    sleep.slept();
+  }
+  EXPECT_GT(sleep.next_ns(0, 0, false), longest_ns);
+  for (int i = 0; i < 10; ++i) sleep.slept();
+  EXPECT_EQ(sleep.next_ns(0, 0, false), IdleSleep::kNsMaxWithoutFlows);
+}
+
+TEST(IdleSleep, AskingAgainIsNoSleep) {
+  IdleSleep sleep(kQueue, true);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(sleep.next_ns(0, 0, true), IdleSleep::kNsFirst);
+}
+
+TEST(IdleSleep, BeginsShortForEachFlow) {
+  Sleeper sleeper(IdleSleep(kQueue, false));
+  sleeper.after(100'000, 50);
+  sleeper.sleep().begin();
+  EXPECT_LT(sleeper.after(100'000, 1), 2 * IdleSleep::kNsFirst);
+}
+
+TEST(IdleSleep, LearnsNothingOfAQueueThatWakesIt) {
+  Sleeper sleeper(IdleSleep(0, true));
+  EXPECT_EQ(sleeper.after(10'000, 100), IdleSleep::kNsFirst);
+}
+
+// The first work after a long quiet says nothing of a pace.
+TEST(IdleSleep, ALongQuietIsNoOverflow) {
+  IdleSleep sleep(kQueue, false);
+  sleep.worked();
+  EXPECT_LE(sleep.next_ns(UINT64_MAX / 2, 3, true), IdleSleep::kNsMaxLossless);
+}
+
+}  // namespace
+}  // namespace sluice
