@@ -96,6 +96,7 @@ std::string memory_wait(const FlowFigures& before, const FlowFigures& now, uint6
 std::string sender_wait(const FlowFigures& before, const FlowFigures& now, uint64_t interval_ns,
                         uint64_t now_ns);
 
-std::string digest_hex(wire::CrcKind kind, uint64_t digest);  // 16 digits, or 8; empty for kinds that check nothing
+std::string digest_hex(wire::CrcKind kind,
+                       uint64_t digest);  // 16 digits, or 8; empty for kinds that check nothing
 
 }  // namespace sluice::control

@@ -5,8 +5,8 @@
 // datagrams, and finds nothing more, pays more for waking than for them. So it is what a quarter of the
 // receive queue takes to fill, at the pace at which datagrams have moved of late, one way or the other; what
 // is due by itself the caller knows. It grows by a quarter each time and shrinks at once: a session that
-// begins is answered soon, and a pace that rises is followed with the next sleep. SPDX-License-Identifier:
-// Apache-2.0
+// begins is answered soon, and a pace that rises is followed with the next sleep.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
