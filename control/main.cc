@@ -244,12 +244,13 @@ sandbox::ControlNeeds needs_of(const config::Node& node) {
 
 // Before there are other threads, a peer's word or an operator's.
 Result<sandbox::State> confine(const config::Node& node) {
-  auto state = sandbox::apply(sandbox::control_profile(needs_of(node)), node.control_sandbox == "yes");
-  if (!state) return state;
-  const bool whole = state->landlock > 0 && state->calls;
-  const auto bad = state->off == sandbox::Off::kAsked ? spdlog::level::err : spdlog::level::warn;
-  spdlog::log(whole ? spdlog::level::info : bad, "sandbox: {}", state->text());
-  return state;
+  return sandbox::apply(sandbox::control_profile(needs_of(node)), node.control_sandbox == "yes");
+}
+
+void tell(const sandbox::State& state) {
+  const bool whole = state.landlock > 0 && state.calls;
+  const auto bad = state.off == sandbox::Off::kAsked ? spdlog::level::err : spdlog::level::warn;
+  spdlog::log(whole ? spdlog::level::info : bad, "sandbox: {}", state.text());
 }
 
 Status serve(const daemon::Options& options) {
@@ -307,6 +308,7 @@ Status serve(const daemon::Options& options) {
       sandbox_news.stop();
       shutdown.begin();
     });
+    tell(*sandboxed);
     spdlog::info("node {} serves {}, {}", node->name, node->control_socket().string(),
                  node->calls_only() ? "and only calls its peers" : "peers at " + node->listen);
     heartbeat.begin();

@@ -2,6 +2,7 @@
 //
 // The main thread does what is cold: start, the attach socket, keeping the port alive, the end.
 // SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -165,7 +166,9 @@ Result<sandbox::State> confine(const config::Node& node, bool rings_restricted) 
   // OpenSSL reads its configuration when it is first used.
   for (const seal::Cipher cipher : {seal::Cipher::kAes128Gcm, seal::Cipher::kAes256Gcm})
     const seal::KeyChain first(cipher, seal::Secret{});
-  // The allocator reads /proc/sys/vm/overcommit_memory when it first gives back memory of a thread.
+  // The allocator reads /proc/sys/vm/overcommit_memory when it first gives back memory of a thread: from a
+  // bound on that otherwise grows with what was freed.
+  ::mallopt(M_TRIM_THRESHOLD, 128 << 10);
   std::thread([] {
     std::vector<std::unique_ptr<char[]>> blocks;
     for (int i = 0; i < 4; ++i) blocks.push_back(std::make_unique<char[]>(100 << 10));

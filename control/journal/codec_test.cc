@@ -149,9 +149,9 @@ TEST(JournalCodec, WhatCannotBeReadGivesNothing) {
   EXPECT_FALSE(changed(
       [](SessionRecord& session, Request&) { session.set_state(static_cast<SessionRecord::State>(5)); }));
   EXPECT_FALSE(changed([](SessionRecord& session, Request&) {
-    session.mutable_legs(1)->mutable_agreement()->set_crc_kind(3);
+    session.mutable_legs(1)->mutable_agreement()->set_crc_kind(4);
   }));
-  EXPECT_FALSE(changed([](SessionRecord&, Request& request) { request.set_crc_kind(3); }));
+  EXPECT_FALSE(changed([](SessionRecord&, Request& request) { request.set_crc_kind(4); }));
   EXPECT_FALSE(changed([](SessionRecord&, Request& request) { request.set_family(3); }));
   const transfer::Record record = sample_record("a", 1);
   EXPECT_FALSE(decode_record(encode(record), "")) << "it was asked for here, and not what";

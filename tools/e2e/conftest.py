@@ -40,7 +40,7 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture(scope="module")
 def make_pair():
     """make_pair(...) starts a pair that lives until the module's end, and must end well: no daemon gone
-    meanwhile, none that has to be killed, no temporary file left."""
+    meanwhile, none that has to be killed, no temporary file left, and no call that its sandbox did not allow."""
     pairs, started = [], []
 
     def make(prepare=None, **options):
@@ -62,6 +62,8 @@ def make_pair():
                     status = daemon.stop()
                     if status != 0:
                         problems.append(f"{daemon.name}: status {status}\n{daemon.log_tail()}")
+                    # A call that is missing from its list (dataplane/base/sandbox/profiles.cc).
+                    problems += [f"{daemon.name}: {line}" for line in daemon.log_lines("the sandbox did not allow")]
                 problems += [f"left behind: {path}" for path in temporary_files(node)]
         pair.__exit__(None, None, None)
     assert not problems, "\n".join(problems)

@@ -97,17 +97,22 @@ def test_small_files_of_a_quick_peer(meeting):
 
 
 @pytest.mark.parametrize("key", ["rsa:2048", "ed25519"])
-def test_any_key_in_a_certificate_that_has_expired(meeting, tmp_path, key):
+@pytest.mark.parametrize("days", ["1", "-1"], ids=["good", "expired"])
+def test_any_key_in_a_certificate_until_it_has_expired(meeting, tmp_path, key, days):
     command = ["openssl", "req", "-x509", "-newkey", key, "-noenc", "-keyout", tmp_path / "key.pem",
                "-out", tmp_path / "made.pem", "-subj", "/CN=old"]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
-    command = ["openssl", "x509", "-in", tmp_path / "made.pem", "-signkey", tmp_path / "key.pem", "-days", "-1",
+    command = ["openssl", "x509", "-in", tmp_path / "made.pem", "-signkey", tmp_path / "key.pem", "-days", days,
                "-out", tmp_path / "cert.pem"]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
-    meeting.trust(key.partition(":")[0], tmp_path / "cert.pem")
+    meeting.trust(key.partition(":")[0] + ("" if days == "1" else "-old"), tmp_path / "cert.pem")
     node = meeting.peer()
     node.identity = peer.Identity(tmp_path, [meeting.node.certificate])
-    send(meeting, node, [meeting.file(1)])
+    if days == "1":
+        send(meeting, node, [meeting.file(1)])
+    else:
+        with pytest.raises(peer.Gone, match="unknown ca"):
+            peer.connect(meeting.address, node.identity)
 
 
 def test_nothing_is_stored_of_a_session_that_discards(meeting):

@@ -60,6 +60,12 @@ class Daemon:
                 process.wait()
         return process.returncode
 
+    def log_lines(self, words):
+        """All lines of its log, over its lives, that hold these words."""
+        if not self.log_file.exists():
+            return []
+        return [line for line in self.log_file.read_text(errors="replace").splitlines() if words in line]
+
     def log_tail(self, lines=12):
         try:
             text = self.log_file.read_text(errors="replace")

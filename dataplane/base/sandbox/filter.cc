@@ -18,6 +18,8 @@
 #include <cstring>
 #include <memory>
 
+#include "dataplane/base/text.h"
+
 namespace sluice::sandbox {
 namespace {
 
@@ -71,11 +73,37 @@ constexpr int kNewestCall = 450;
 constexpr size_t kCalls = 512;  // the last counts all beyond
 std::array<std::atomic<uint32_t>, kCalls> refused;
 
+// The first file that was to be opened: it tells who wanted it.
+constexpr size_t kPathBytes = 128;
+std::array<char, kPathBytes> first_path;
+std::atomic<bool> path_begun;
+std::atomic<int> path_of_call{-1};
+
+#if defined(__x86_64__)
+uint64_t path_argument(const mcontext_t& registers, int call) {
+  const bool named_first = call == SYS_open;
+  return static_cast<uint64_t>(registers.gregs[named_first ? REG_RDI : REG_RSI]);
+}
+bool opens(int call) { return call == SYS_open || call == SYS_openat || call == SYS_openat2; }
+#else
+uint64_t path_argument(const mcontext_t& registers, int) { return registers.regs[1]; }
+bool opens(int call) { return call == SYS_openat || call == SYS_openat2; }
+#endif
+
+// In the handler of a signal: no allocation.
+void keep_path(int call, const char* path) {
+  if (path == nullptr || path_begun.exchange(true)) return;
+  for (size_t i = 0; i + 1 < kPathBytes && path[i] != 0; ++i) first_path[i] = path[i];
+  path_of_call.store(call, std::memory_order_release);
+}
+
 void on_refused(int, siginfo_t* info, void* context) {
   const auto call = static_cast<size_t>(info->si_syscall);
   refused[std::min(call, kCalls - 1)].fetch_add(1, std::memory_order_relaxed);
   const bool newer = info->si_syscall > kNewestCall;
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+  if (opens(info->si_syscall))
+    keep_path(info->si_syscall, reinterpret_cast<const char*>(path_argument(registers, info->si_syscall)));
 #if defined(__x86_64__)
   registers.gregs[REG_RAX] = newer ? -ENOSYS : -EPERM;
 #elif defined(__aarch64__)
@@ -166,6 +194,8 @@ std::vector<std::string> take_news() {
     news.push_back(fmt::format("the sandbox did not allow the system call {} ({}), {} time{} so far",
                                name != nullptr ? name : "?", call, times, times == 1 ? "" : "s"));
     std::free(name);
+    if (path_of_call.load(std::memory_order_acquire) == static_cast<int>(call))
+      news.back() += fmt::format("; the first was to open {}", base::printable(first_path.data()));
   }
   return news;
 }

@@ -5,7 +5,7 @@ import threading
 import time
 
 from ..bench import bytes_for
-from ..figures import paired, ratio, rounded
+from ..figures import by_round, spread
 from . import shapes
 
 HELP = "the network log at each level: goodput beside that without it, CPU"
@@ -60,13 +60,11 @@ def run(bench):
 
 
 def summary(samples):
-    """Goodput beside that of the same round without a log: the median of the rounds, and all of them."""
+    """Goodput beside that of the same round without a log."""
     off, *others = samples
     out = {}
     for level, runs in zip(LEVELS[1:], others):
-        out[f"ratio_{level}"] = rounded(paired(runs, off, "goodput_gbps", ratio))
-        out[f"ratios_{level}"] = [rounded(ratio(one.get("goodput_gbps"), other.get("goodput_gbps")), 5)
-                                  for one, other in zip(runs, off)]  # fmt: skip
+        out.update(spread(f"ratio_{level}", by_round(runs, off, "goodput_gbps")))
     return out
 
 
