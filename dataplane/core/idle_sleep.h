@@ -1,11 +1,12 @@
 // How long a worker sleeps that has found nothing to do. Pure; time is what the caller passes.
 //
-// Each sleep is a little longer than the one before, until something is done. How long the first is that
-// follows work decides what a transfer costs that waits for a disk: a worker that wakes for one or two
-// datagrams, and finds nothing more, pays more for waking than for them. So it is what a quarter of the
-// receive queue takes to fill, at the pace at which datagrams have moved of late, one way or the other; what
-// is due by itself the caller knows. It grows by a quarter each time and shrinks at once: a session that
-// begins is answered soon, and a pace that rises is followed with the next sleep.
+// Each sleep is twice the one before, until something is done. How long the first is that follows work
+// decides what a transfer costs that waits for a disk: a worker that wakes for one or two datagrams, and
+// finds nothing more, pays more for waking than for them. So it is then what half of the receive queue takes
+// to fill, at the pace at which datagrams have moved of late, one way or the other; what is due by itself the
+// caller knows. It grows by a quarter each time and shrinks at once: a session that begins is answered soon,
+// and a pace that rises is followed with the next sleep. Who waits for no disk waits for a peer that is about
+// as fast, and sleeps shortly: long sleeps cost a tenth of what goes from memory to memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,43 +21,54 @@ class IdleSleep {
   static constexpr uint64_t kNsMin = 10'000;
   // A burst may gather.
   static constexpr uint64_t kNsFirst = 20'000;
-  // Where a queue loses what it has no room for: half of 256 frames stay free at 100 Gbit/s.
-  static constexpr uint64_t kNsMaxLossy = 100'000;
-  static constexpr uint64_t kNsMaxLossless = 400'000;
+  // With flows. Half of 256 frames stay free at 100 Gbit/s, where a queue loses what it has no room for.
+  static constexpr uint64_t kNsMax = 100'000;
+  // While it waits for a disk, and the queue loses nothing.
+  static constexpr uint64_t kNsMaxOfDisk = 800'000;
   static constexpr uint64_t kNsMaxWithoutFlows = 1'000'000;
+  static constexpr uint32_t kTurnsBefore = 32;
+  static constexpr uint32_t kTurnsBeforeLong = 4;
+
+  enum class For : uint8_t { kWork, kPeer, kDisk };  // what it waits for; kWork: it has no flows
 
   // The receive queue's room, in datagrams. 0: an arrival ends a sleep.
   IdleSleep(uint32_t queue_datagrams, bool loses)
-      : quarter_(queue_datagrams / 4), longest_ns_(loses ? kNsMaxLossy : kNsMaxLossless) {}
+      : half_(queue_datagrams / 2), longest_of_disk_ns_(loses ? kNsMax : kNsMaxOfDisk) {}
 
   // A flow was opened: whoever opened it waits.
   void begin() { first_ns_ = kNsFirst; }
   void worked() { worked_ = true; }
+  // So many turns in vain come before a sleep: where nothing comes soon, fewer.
+  uint32_t turns_before() const { return first_ns_ > 2 * kNsFirst ? kTurnsBeforeLong : kTurnsBefore; }
 
   // Nothing is to do. `moved`: datagrams sent and received since the worker began.
-  uint64_t next_ns(uint64_t now_ns, uint64_t moved, bool flows) {
+  uint64_t next_ns(uint64_t now_ns, uint64_t moved, For what) {
     if (worked_) {
       worked_ = false;
-      adapt(now_ns - std::min(now_ns, counted_ns_), moved - moved_);
+      adapt(now_ns - std::min(now_ns, counted_ns_), moved - moved_, longest_ns(what));
       counted_ns_ = now_ns;
       moved_ = moved;
-      next_ns_ = first_ns_;
+      next_ns_ = what == For::kDisk ? first_ns_ : kNsFirst;
     }
-    return std::min(next_ns_, flows ? longest_ns_ : kNsMaxWithoutFlows);
+    return std::min(next_ns_, longest_ns(what));
   }
   // That long, or until something was due.
   void slept() { next_ns_ = std::min(next_ns_ * 2, kNsMaxWithoutFlows); }
 
  private:
-  void adapt(uint64_t since_ns, uint64_t moved) {
-    if (quarter_ == 0) return;
-    const bool slow = moved == 0 || since_ns / moved > longest_ns_ / quarter_;
-    const uint64_t fills_ns = slow ? longest_ns_ : since_ns * quarter_ / moved;
-    first_ns_ = std::clamp(std::min(fills_ns, first_ns_ + first_ns_ / 4), kNsFirst, longest_ns_);
+  uint64_t longest_ns(For what) const {
+    return what == For::kWork ? kNsMaxWithoutFlows : what == For::kPeer ? kNsMax : longest_of_disk_ns_;
   }
 
-  const uint64_t quarter_;
-  const uint64_t longest_ns_;
+  void adapt(uint64_t since_ns, uint64_t moved, uint64_t longest_ns) {
+    if (half_ == 0) return;
+    const bool slow = moved == 0 || since_ns / moved > longest_ns / half_;
+    const uint64_t fills_ns = slow ? longest_ns : since_ns * half_ / moved;
+    first_ns_ = std::clamp(std::min(fills_ns, first_ns_ + first_ns_ / 4), kNsFirst, longest_ns);
+  }
+
+  const uint64_t half_;
+  const uint64_t longest_of_disk_ns_;
   bool worked_ = false;
   uint64_t first_ns_ = kNsFirst;
   uint64_t next_ns_ = kNsFirst;

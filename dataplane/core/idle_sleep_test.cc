@@ -6,18 +6,20 @@
 namespace sluice {
 namespace {
 
+using For = IdleSleep::For;
+
 constexpr uint32_t kQueue = 256;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
 // A worker that at each waking finds what has come at this pace, and sleeps again.
 class Sleeper {
  public:
-  explicit Sleeper(IdleSleep sleep) : sleep_(sleep) {}
+  explicit Sleeper(IdleSleep sleep, For what = For::kDisk) : sleep_(sleep), for_(what) {}
   uint64_t after(uint64_t datagrams_per_s, int times) {
     uint64_t first_ns = 0;
     for (int i = 0; i < times; ++i) {
       sleep_.worked();
-      first_ns = sleep_.next_ns(now_ns_, moved_, true);
+      first_ns = sleep_.next_ns(now_ns_, moved_, for_);
       sleep_.slept();
       moved_ += datagrams_per_s * first_ns / kSecondNs;
       now_ns_ += first_ns;
@@ -28,27 +30,40 @@ class Sleeper {
 
  private:
   IdleSleep sleep_;
+  For for_;
   uint64_t now_ns_ = 5 * kSecondNs;
   uint64_t moved_ = 0;
 };
 
-TEST(IdleSleep, GrowsUntilAQuarterOfTheQueueIsFull) {
+TEST(IdleSleep, GrowsUntilHalfOfTheQueueIsFull) {
   Sleeper sleeper(IdleSleep(kQueue, false));
   EXPECT_LE(sleeper.after(200'000, 1), 25'000U);
-  EXPECT_NEAR(static_cast<double>(sleeper.after(200'000, 50)), 320'000, 16'000);  // 64 datagrams
-  EXPECT_EQ(sleeper.after(100'000, 50), IdleSleep::kNsMaxLossless);
+  EXPECT_NEAR(static_cast<double>(sleeper.after(200'000, 50)), 640'000, 32'000);  // 128 datagrams
+  EXPECT_EQ(sleeper.after(100'000, 50), IdleSleep::kNsMaxOfDisk);
 }
 
 TEST(IdleSleep, FollowsAPaceThatRisesWithTheNextSleep) {
   Sleeper sleeper(IdleSleep(kQueue, false));
   sleeper.after(100'000, 50);
   sleeper.after(2'000'000, 1);  // what came during a long sleep is seen at its end
-  EXPECT_NEAR(static_cast<double>(sleeper.after(2'000'000, 1)), 32'000, 2'000);
+  EXPECT_NEAR(static_cast<double>(sleeper.after(2'000'000, 1)), 64'000, 4'000);
 }
 
 TEST(IdleSleep, IsShortWhereAQueueLosesWhatItHasNoRoomFor) {
   Sleeper sleeper(IdleSleep(kQueue, true));
-  EXPECT_EQ(sleeper.after(10'000, 100), IdleSleep::kNsMaxLossy);
+  EXPECT_EQ(sleeper.after(10'000, 100), IdleSleep::kNsMax);
+}
+
+TEST(IdleSleep, WhoWaitsForNoDiskSleepsShortly) {
+  Sleeper sleeper(IdleSleep(kQueue, false), For::kPeer);
+  EXPECT_EQ(sleeper.after(1'000'000, 50), IdleSleep::kNsFirst);
+}
+
+TEST(IdleSleep, BeginsAtOnceWhereNothingComesSoon) {
+  Sleeper sleeper(IdleSleep(kQueue, false));
+  EXPECT_EQ(sleeper.sleep().turns_before(), IdleSleep::kTurnsBefore);
+  sleeper.after(100'000, 50);
+  EXPECT_EQ(sleeper.sleep().turns_before(), IdleSleep::kTurnsBeforeLong);
 }
 
 TEST(IdleSleep, IsNeverShorterThanABurstTakesToGather) {
@@ -60,17 +75,17 @@ TEST(IdleSleep, DoublesWhileNothingIsDone) {
   IdleSleep sleep(kQueue, true);
   uint64_t longest_ns = 0;
   for (uint64_t expected_ns : {20'000, 40'000, 80'000, 100'000, 100'000}) {
-    EXPECT_EQ(longest_ns = sleep.next_ns(0, 0, true), expected_ns);
+    EXPECT_EQ(longest_ns = sleep.next_ns(0, 0, For::kPeer), expected_ns);
     sleep.slept();
   }
-  EXPECT_GT(sleep.next_ns(0, 0, false), longest_ns);
+  EXPECT_GT(sleep.next_ns(0, 0, For::kWork), longest_ns);
   for (int i = 0; i < 10; ++i) sleep.slept();
-  EXPECT_EQ(sleep.next_ns(0, 0, false), IdleSleep::kNsMaxWithoutFlows);
+  EXPECT_EQ(sleep.next_ns(0, 0, For::kWork), IdleSleep::kNsMaxWithoutFlows);
 }
 
 TEST(IdleSleep, AskingAgainIsNoSleep) {
   IdleSleep sleep(kQueue, true);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(sleep.next_ns(0, 0, true), IdleSleep::kNsFirst);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(sleep.next_ns(0, 0, For::kPeer), IdleSleep::kNsFirst);
 }
 
 TEST(IdleSleep, BeginsShortForEachFlow) {
@@ -89,7 +104,7 @@ TEST(IdleSleep, LearnsNothingOfAQueueThatWakesIt) {
 TEST(IdleSleep, ALongQuietIsNoOverflow) {
   IdleSleep sleep(kQueue, false);
   sleep.worked();
-  EXPECT_LE(sleep.next_ns(UINT64_MAX / 2, 3, true), IdleSleep::kNsMaxLossless);
+  EXPECT_LE(sleep.next_ns(UINT64_MAX / 2, 3, For::kDisk), IdleSleep::kNsMaxOfDisk);
 }
 
 }  // namespace

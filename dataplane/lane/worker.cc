@@ -11,7 +11,6 @@
 namespace sluice::lane {
 namespace {
 
-constexpr uint32_t kIdleLoopsBeforeSleep = 32;
 constexpr uint64_t kLateForgotten = 64;   // sleeps
 constexpr uint64_t kLateNsMax = 200'000;  // more is the hypervisor's doing
 constexpr uint32_t kCommandsPerLoop = 16;
@@ -59,7 +58,7 @@ void Worker::run() {
     if (busy) {
       idle_loops_ = 0;
       idle_sleep_.worked();
-    } else if (!shared_.poll_busy && ++idle_loops_ > kIdleLoopsBeforeSleep) {
+    } else if (!shared_.poll_busy && ++idle_loops_ > idle_sleep_.turns_before()) {
       now_ns = idle(previous_ns, now_ns);
     }
   }
@@ -97,7 +96,9 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   const bool flows = tx_.has_flows() || rx_.has_flows();
   // Something that was due at the last step and was not done waits for something else, like the device.
   const uint64_t due_ns = next_due_ns(stepped_ns);
-  const uint64_t wanted_ns = idle_sleep_.next_ns(now_ns, moved(), flows);
+  using For = IdleSleep::For;
+  const For what = !flows ? For::kWork : disk_.in_flight() > 0 ? For::kDisk : For::kPeer;
+  const uint64_t wanted_ns = idle_sleep_.next_ns(now_ns, moved(), what);
   const uint64_t sleep_ns = std::min(wanted_ns, due_ns - std::min(due_ns, now_ns + late_ns_));
   if (sleep_ns < IdleSleep::kNsMin) return now_ns;
   datagrams_->sleep(sleep_ns);
