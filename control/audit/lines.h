@@ -1,6 +1,6 @@
 // What an auditor is told: who moved what, and who changed which names. Each a line of JSON.
 //
-// Pure. docs/OPERATING.md, "Audit log", has the keys; they are added to, and never change their meaning.
+// Pure. docs/REFERENCE.md, "Audit log", has the keys; they are added to, and never change their meaning.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

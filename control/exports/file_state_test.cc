@@ -1,5 +1,5 @@
 // What times and leases tell of a file that is written while it is read. What the system cannot tell is in
-// docs/OPERATING.md.
+// docs/REFERENCE.md.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/exports/file_state.h"
 

@@ -14,7 +14,7 @@
 
 namespace sluice {
 
-// Each value is also the exit status of `sluice` (docs/OPERATING.md, "Exit codes") and the number
+// Each value is also the exit status of `sluice` (docs/RUNBOOK.md, "Exit codes") and the number
 // that control messages carry (control/proto/peer.proto). Values are never reused.
 enum class ErrorCode : uint8_t {
   kOk = 0,

@@ -48,7 +48,7 @@ struct AttachRequest {
   uint32_t tag = 0;         // that the flow's config will have
   uint32_t protection = 0;  // wire::Protection of its data
   uint32_t reserved_too = 0;
-  uint8_t secret[kFlowSecretBytes] = {};  // docs/WIRE.md, "Keys"
+  uint8_t secret[kFlowSecretBytes] = {};  // docs/WIRE.md, "Seal"
 };
 
 struct AttachReply {

@@ -1,4 +1,4 @@
-// All keys of one flow: of data and of probes one way, of statuses the other way (docs/WIRE.md, "Keys").
+// All keys of one flow: of data and of probes one way, of statuses the other way (docs/WIRE.md, "Seal").
 //
 // Each type counts for itself, and so has keys of its own: data that are not enciphered, or many of them
 // without a probe, move nothing on but their own.

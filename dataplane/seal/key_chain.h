@@ -1,4 +1,4 @@
-// The keys of one direction of a flow, as they follow one another (docs/WIRE.md, "Keys").
+// The keys of one direction of a flow, as they follow one another (docs/WIRE.md, "Seal").
 //
 // The numbers of a direction are divided into epochs of 2^23. Each epoch has a secret, made of the one before
 // by a one-way function (HKDF-Expand of RFC 5869, with SHA-256; the way of RFC 9001, 6.1), and a key and an

@@ -66,7 +66,7 @@ void add_receipt_command(CLI::App& app, Context& context);
 // The tree of all commands, for the command line and for what is made of it; `context` has to live as long.
 void add_everything(CLI::App& app, Context& context);
 
-// `arguments` without the program's name. Returns the exit status (docs/OPERATING.md, "Exit codes").
+// `arguments` without the program's name. Returns the exit status (docs/RUNBOOK.md, "Exit codes").
 int run(const std::vector<std::string>& arguments, Environment& environment);
 
 }  // namespace sluice::cli

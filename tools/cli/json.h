@@ -1,5 +1,5 @@
 // What `--json` prints: one object, with a "schema" that names its kind and version. Field names carry their
-// unit. Within a version, fields are added but never renamed or removed (docs/OPERATING.md, "JSON"). Pure.
+// unit. Within a version, fields are added but never renamed or removed (docs/REFERENCE.md, "JSON"). Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

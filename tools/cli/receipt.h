@@ -1,7 +1,7 @@
 // A receipt: what a node says of a session that has succeeded, signed with its key, for a third person.
 //
 // One JSON object: "statement" is a text (JSON itself) whose very bytes were signed, so that nobody has to
-// write JSON in one certain way to check it. docs/OPERATING.md, "sluice receipt", tells how.
+// write JSON in one certain way to check it. docs/REFERENCE.md, "sluice receipt", tells how.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

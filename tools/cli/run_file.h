@@ -29,7 +29,7 @@ struct RunFile {
 // kConfiguration, with file and line, for what is wrong in it.
 Result<RunFile> parse_run_file(std::string_view text, const std::string& origin);
 
-// The keys, as docs/OPERATING.md has them.
+// The keys, as docs/REFERENCE.md has them.
 std::string run_file_reference();
 
 }  // namespace sluice::cli

@@ -1,4 +1,4 @@
-# Receipts of real sessions, checked by the other node, and by OpenSSL alone as docs/OPERATING.md has it.
+# Receipts of real sessions, checked by the other node, and by OpenSSL alone as docs/REFERENCE.md has it.
 # SPDX-License-Identifier: Apache-2.0
 import json
 import subprocess
@@ -23,7 +23,7 @@ def receipts(pair):
 
 
 def checked_by_hand(folder):
-    """As docs/OPERATING.md has it, but without jq, which is not everywhere."""
+    """As docs/REFERENCE.md has it, but without jq, which is not everywhere."""
     receipt = json.loads((folder / "receipt.json").read_text())
     (folder / "cert.pem").write_text(receipt["certificate"])
     (folder / "text").write_text("sluice receipt v1\n" + receipt["statement"])

@@ -113,6 +113,7 @@ ARROWS = {
 ARROWS_OF_TESTS = {
     "control/tree": {"dataplane/crc"},
     "dataplane/dpdk": {"dataplane/base/sandbox"},  # a memif comes and goes under it
+    "tools/cli": {"dataplane/base/daemon"},  # the documents name the options of both daemons
     "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
 }
 
@@ -264,6 +265,28 @@ def check_named_tests(root, files):
                     yield f"{name}:{_line(text, match.start())}: names the test {test}, which is not in {match[1]}"
 
 
+_SECTIONS = re.compile(r'\b([A-Z][A-Z-]+)(?:\.md)?`?(?:\]\([^)\s]*\))?,\s((?:"[^"]+"(?:,\s)?)+)')
+_HEADING = re.compile(r"^#+ (?:[\d.]+ )?(.*)$", re.MULTILINE)
+
+
+def check_cited_sections(root, files):
+    """A section that is cited, as in REFERENCE, "The part", stands in that document of docs/."""
+    headings = {}
+    for name in files:
+        if name.startswith("docs/") and name.endswith(".md"):
+            text = _FENCE.sub("", _read(root, name))
+            headings[pathlib.PurePosixPath(name).stem] = {title.replace("`", "") for title in _HEADING.findall(text)}
+    for name in files:
+        if not name.endswith(".md") and not _is_source(name):
+            continue
+        text = _remarks(name, _read(root, name))
+        for match in _SECTIONS.finditer(re.sub(r"(?m)^[ ]*(?://|#(?= ))", lambda mark: " " * len(mark[0]), text)):
+            for title in re.findall(r'"([^"]+)"', match[2]):
+                title = " ".join(title.split())
+                if match[1] in headings and title not in headings[match[1]]:
+                    yield f"{name}:{_line(text, match.start())}: cites {match[1]}, \"{title}\", which is not there"
+
+
 def _remarks(name, text):
     """What is said in words: a document, or the comments of a source; positions stay."""
     if name.endswith(".md"):
@@ -317,7 +340,8 @@ def _exists(path, known):
     return path in known
 
 
-RULES = (check_includes, check_sizes, check_members, check_licence, check_documents, check_named_tests, check_merges)
+RULES = (check_includes, check_sizes, check_members, check_licence, check_documents, check_cited_sections,
+         check_named_tests, check_merges)  # fmt: skip
 
 
 def check(root, files):

@@ -225,6 +225,23 @@ def test_documents_name_no_missing_test(tree):
     ]
 
 
+def test_cited_sections_are_there(tree):
+    code = '// docs/WIRE.md, "Keys and\n// seals"; WIRE, "Gone". It is not SAID, "Elsewhere".\nint a;\n'
+    document = 'See [WIRE](WIRE.md), "Keys and seals", "Not there"; `docs/WIRE.md`, "ls".\n'
+    problems = tree(
+        house_rules.check_cited_sections,
+        **{
+            "docs/WIRE.md": "# The wire\n## 1.2 Keys and seals\n### `ls`\n```\n# Not there\n```\n",
+            "a/b.cc": code,
+            "docs/D.md": document,
+        },
+    )
+    assert sorted(problems) == [
+        'a/b.cc:2: cites WIRE, "Gone", which is not there',
+        'docs/D.md:1: cites WIRE, "Not there", which is not there',
+    ]
+
+
 def test_comments_name_no_missing_path(tree):
     code = (
         "// docs/WIRE.md, docs/GONE.md; control/board/ (control/gone), control/{board,lost}/a.h.\n"

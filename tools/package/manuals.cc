@@ -116,7 +116,7 @@ std::string sections(const CLI::App& app, const std::string& name) {
 
 constexpr std::string_view kExitStatus =
     ".SH EXIT STATUS\n"
-    "All programs of Sluice share these; OPERATING.md has their meaning and what to do.\n";
+    "All programs of Sluice share these; RUNBOOK.md has their meaning and what to do.\n";
 
 std::string exit_codes() {
   std::string text(kExitStatus);
@@ -128,7 +128,8 @@ std::string exit_codes() {
 }
 
 std::string see_also(const std::string& pages) {
-  return ".SH SEE ALSO\n" + pages + "\n.PP\nThe manual: /usr/share/doc/sluice/OPERATING.md\n";
+  return ".SH SEE ALSO\n" + pages +
+         "\n.PP\nThe manual: TUTORIAL.md, REFERENCE.md and RUNBOOK.md in /usr/share/doc/sluice\n";
 }
 
 Page main_page(const CLI::App& app) {

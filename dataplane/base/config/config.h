@@ -2,7 +2,7 @@
 //
 // Parsed once into an immutable struct. Unknown keys, wrong types and values out of range are errors
 // that name the file, the line, the key, what was found and what is allowed. The table of keys in
-// docs/OPERATING.md is checked against this schema by a test.
+// docs/REFERENCE.md is checked against this schema by a test.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -177,7 +177,7 @@ Result<std::vector<NeighbourText>> parse_neighbours(std::string_view text);
 // [a-z0-9][a-z0-9_-]{0,62}
 bool valid_node_name(std::string_view name);
 
-// A Markdown table of every key, made from the schema; docs/OPERATING.md contains it word for word
+// A Markdown table of every key, made from the schema; docs/REFERENCE.md contains it word for word
 // between <!-- config-reference-begin --> and <!-- config-reference-end -->.
 std::string reference_markdown();
 

@@ -368,8 +368,8 @@ TEST(Config, TheReferenceListsEveryKeyOnce) {
     EXPECT_TRUE(contains(table, "| `" + std::string(key.name) + "` |")) << key.name;
 }
 
-TEST(Config, OperatingMdContainsTheReferenceWordForWord) {
-  const std::string file = std::string(SLUICE_SOURCE_DIR) + "/docs/OPERATING.md";
+TEST(Config, ReferenceMdContainsTheReferenceWordForWord) {
+  const std::string file = std::string(SLUICE_SOURCE_DIR) + "/docs/REFERENCE.md";
   std::ifstream in(file);
   if (!in) GTEST_SKIP() << file << " is not there";
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());

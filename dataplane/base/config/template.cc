@@ -1,4 +1,4 @@
-// What people read: the reference table for docs/OPERATING.md, and the node.toml of a new node.
+// What people read: the reference table for docs/REFERENCE.md, and the node.toml of a new node.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/base/config/schema.h"
 

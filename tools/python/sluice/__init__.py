@@ -7,7 +7,7 @@
         end = session.wait(on_progress=lambda now: print(f"{now.bytes_done} of {now.bytes_total}"))
         print(end.files[0].digest_destination)
 
-A node is spoken to over the socket in its directory (docs/OPERATING.md, "API"); whoever may open that may do all that
+A node is spoken to over the socket in its directory (docs/REFERENCE.md, "API"); whoever may open that may do all that
 `sluice` does. Messages (`sluice.api`, `sluice.logs`) are those of control/proto/api.proto and log.proto, which say what their fields
 mean.
 """

@@ -12,7 +12,7 @@ _INTERNAL = 1
 
 
 class SluiceError(Exception):
-    """`code` and `name` are those of docs/OPERATING.md, "Exit codes"; str() is the message."""
+    """`code` and `name` are those of docs/RUNBOOK.md, "Exit codes"; str() is the message."""
 
     def __init__(self, code: int, name: str, message: str) -> None:
         super().__init__(message)
