@@ -89,7 +89,11 @@ def test_small_files_that_change_between_two_readings_of_their_pack_are_named(pa
         before[f"f{number}"] = (root / f"f{number}").read_bytes()
     there = pair.b.export("small") / "many"
     session = pair.a.must("send", root, "b:small/", "--rate", "4M", "--detach").stdout.split()[-1]
-    wait_until(lambda: (last_session(pair.b) or {}).get("bytes_done", 0) > MIB // 8, 30, "a part of the first pack")
+
+    def arrived_bytes():
+        return sum(each["bytes_done"] for each in pair.b.sessions() if each["id"] == session)
+
+    wait_until(lambda: arrived_bytes() > MIB // 8, 30, "a part of the first pack")
     pair.a.control.kill()
     pair.a.dataplane.kill()
     changed = [f"f{number}" for number in range(0, 300, 3)]
