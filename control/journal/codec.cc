@@ -36,6 +36,7 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_chunk_auto(from.chunk_auto);
   to->set_protection(static_cast<uint32_t>(from.protection));
   to->set_growing_offer(from.growing_offer);
+  to->set_peer_queue_datagrams(from.peer_queue_datagrams);
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {
@@ -111,6 +112,7 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   to.reach = static_cast<board::Reach>(from.reach());
   to.protection = static_cast<wire::Protection>(from.protection());
   to.growing_offer = from.growing_offer();
+  to.peer_queue_datagrams = from.peer_queue_datagrams();
   return to;
 }
 

@@ -25,7 +25,7 @@ template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
 template <> struct Count<selection::Selection> : Fields<3> {};
-template <> struct Count<transfer::Agreement> : Fields<18> {};
+template <> struct Count<transfer::Agreement> : Fields<19> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
 template <> struct Count<transfer::Options> : Fields<15> {};
@@ -59,7 +59,8 @@ inline transfer::Agreement sample_agreement() {
           .chunk_reason = rate::SizeReason::kPath,
           .chunk_auto = true,
           .protection = wire::Protection::kAes256Gcm,
-          .growing_offer = true};
+          .growing_offer = true,
+          .peer_queue_datagrams = 128};
 }
 
 inline transfer::Request sample_request() {

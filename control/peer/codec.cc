@@ -57,6 +57,7 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   to->set_rate_mode(static_cast<RateMode>(m.rate_mode));
   to->set_expected_loss_ppm(m.expected_loss_ppm);
   to->set_learn_address(m.learn_address);
+  to->set_queue_datagrams(m.queue_datagrams);
   to->set_growing_offer(m.growing_offer);
   to->set_protection(static_cast<Protection>(m.protection));
 }
@@ -74,6 +75,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
   to->set_data_ip(m.data_ip);
   for (const uint32_t port : m.udp_ports) to->add_udp_ports(port);
   to->set_learns_address(m.learns_address);
+  to->set_queue_datagrams(m.queue_datagrams);
   to->set_growing_offer(m.growing_offer);
   to->set_protection(static_cast<Protection>(m.protection));
 }
@@ -213,6 +215,7 @@ transfer::Specification take(const Specification& m) {
           .rate_mode = static_cast<rate::Mode>(std::min(static_cast<uint32_t>(m.rate_mode()), 255U)),
           .expected_loss_ppm = m.expected_loss_ppm(),
           .learn_address = m.learn_address(),
+          .queue_datagrams = m.queue_datagrams(),
           .protection = static_cast<uint32_t>(m.protection()),
           .growing_offer = m.growing_offer()};
 }
@@ -229,6 +232,7 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
           .data_ip = m.data_ip(),
           .udp_ports = list_of(m.udp_ports()),
           .learns_address = m.learns_address(),
+          .queue_datagrams = m.queue_datagrams(),
           .protection = static_cast<uint32_t>(m.protection()),
           .growing_offer = m.growing_offer()};
 }

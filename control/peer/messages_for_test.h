@@ -36,8 +36,8 @@ template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
-template <> struct Count<transfer::Specification> : Fields<21> {};
-template <> struct Count<transfer::SpecificationSet> : Fields<13> {};
+template <> struct Count<transfer::Specification> : Fields<22> {};
+template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
 template <> struct Count<transfer::TransferOffer> : Fields<8> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
@@ -92,6 +92,7 @@ inline std::vector<Message> sample_messages() {
                     .rate_mode = rate::Mode::kCubic,
                     .expected_loss_ppm = 10'000,
                     .learn_address = true,
+                    .queue_datagrams = 256,
                     .protection = 2,
                     .growing_offer = true},
       SpecificationSet{.lanes = 2,
@@ -105,6 +106,7 @@ inline std::vector<Message> sample_messages() {
                        .data_ip = ip6,
                        .udp_ports = {47002, 47003},
                        .learns_address = true,
+                       .queue_datagrams = 512,
                        .protection = 1,
                        .growing_offer = true},
       TransferRequest{

@@ -68,6 +68,7 @@ struct Specification {
   rate::Mode rate_mode = rate::Mode::kAdaptive;  // of whichever node is the source
   uint32_t expected_loss_ppm = 0;
   bool learn_address = false;  // the initiator's, from its datagrams
+  uint32_t queue_datagrams = 0;  // that may wait where a lane of it is received; 0: not told
   uint32_t protection = 0;     // wire::Protection: the least that it wants
   bool growing_offer = false;  // an offer may grow while data moves
 };
@@ -84,6 +85,7 @@ struct SpecificationSet {
   std::string data_ip;  // of the answering node; 4 or 16 bytes
   std::vector<uint32_t> udp_ports;
   bool learns_address = false;
+  uint32_t queue_datagrams = 0;
   uint32_t protection = 0;  // wire::Protection: the stricter of both
   bool growing_offer = false;
 };

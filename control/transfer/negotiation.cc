@@ -161,6 +161,7 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.rate_mode = options.mode;
   spec.expected_loss_ppm = options.expected_loss_ppm;
   spec.learn_address = abilities.calls_only;
+  spec.queue_datagrams = port.queue_datagrams;
   spec.growing_offer = options.deadline_unix_ns == 0;  // what is judged has to be known
   spec.protection = static_cast<uint32_t>(std::max(options.protection, abilities.protection));
   return spec;
@@ -210,6 +211,7 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   set.udp_checksum =
       spec.udp_checksum_needed || abilities.udp_checksum_always || port.udp_checksum_offload != 0;
   set.learns_address = spec.learn_address;
+  set.queue_datagrams = port.queue_datagrams;
   set.growing_offer = spec.growing_offer;
   set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
   return set;
@@ -270,7 +272,8 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .chunk_reason = set.chunk_reason,
                    .chunk_auto = spec.chunk_auto,
                    .protection = static_cast<wire::Protection>(set.protection),
-                   .growing_offer = spec.growing_offer && set.growing_offer};
+                   .growing_offer = spec.growing_offer && set.growing_offer,
+                   .peer_queue_datagrams = initiator ? set.queue_datagrams : spec.queue_datagrams};
   // One that is learnt is judged when it comes (lane::FlowChannel).
   const bool learnt = result.reach == board::Reach::kPeerOpens;
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !learnt && !problem.empty()) {

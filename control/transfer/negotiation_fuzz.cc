@@ -49,6 +49,7 @@ Specification any_specification(fuzz::Input& input) {
   spec.discard = input.flag();
   spec.udp_ports = numbers(input);
   spec.learn_address = input.flag();
+  spec.queue_datagrams = static_cast<uint32_t>(input.edge());
   return spec;
 }
 
@@ -63,6 +64,7 @@ SpecificationSet any_set(fuzz::Input& input) {
   set.data_ip = address(input);
   set.udp_ports = numbers(input);
   set.learns_address = input.flag();
+  set.queue_datagrams = static_cast<uint32_t>(input.edge());
   return set;
 }
 

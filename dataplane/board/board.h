@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 17;
+inline constexpr uint32_t kVersion = 18;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -65,7 +65,7 @@ struct FlowConfig {
   uint8_t expected_loss_percent = 0;  // tx: what the path loses whatever is sent, as declared; 0 to 95
   Reach reach = Reach::kAgreed;
   LogLevel log_level = LogLevel::kOff;  // first value of FlowControl.log_level
-  uint8_t reserved[2] = {};
+  uint16_t peer_queue_datagrams = 0;    // tx: so many of this flow may wait where the peer receives; 0: not known
   // One more than that of the flow that had the slot before. A control that died may have left commands and
   // answers of flows that are gone.
   uint32_t tag = 0;
@@ -266,6 +266,8 @@ struct PortInfo {
   uint8_t udp_checksum_offload;  // 1: the device computes and checks it
   uint8_t hugepages;             // 0: running with --no-huge
   uint64_t rate_bps_max;         // configured limit of the port
+  uint32_t queue_datagrams;      // per worker, that may wait to be received; 0: not known
+  uint32_t reserved;
 };
 
 struct alignas(64) Board {
@@ -296,7 +298,7 @@ static_assert(SLUICE_BYTES(FlowConfig, 104) && SLUICE_AT(FlowConfig, flow_id, 0)
               SLUICE_AT(FlowConfig, direction, 88) && SLUICE_AT(FlowConfig, crc_kind, 89) &&
               SLUICE_AT(FlowConfig, udp_checksum, 90) && SLUICE_AT(FlowConfig, expected_loss_percent, 91) &&
               SLUICE_AT(FlowConfig, reach, 92) && SLUICE_AT(FlowConfig, log_level, 93) &&
-              SLUICE_AT(FlowConfig, reserved, 94) && SLUICE_AT(FlowConfig, tag, 96));
+              SLUICE_AT(FlowConfig, peer_queue_datagrams, 94) && SLUICE_AT(FlowConfig, tag, 96));
 static_assert(SLUICE_BYTES(FlowControl, 32) && SLUICE_AT(FlowControl, rate_bps, 0) &&
               SLUICE_AT(FlowControl, settled_below, 8) && SLUICE_AT(FlowControl, credit_extents, 16) &&
               SLUICE_AT(FlowControl, log_level, 24));
@@ -338,17 +340,17 @@ static_assert(SLUICE_BYTES(Event, 48) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(
               SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40));
 static_assert(SLUICE_BYTES(WorkerSlot, 819968) && SLUICE_AT(WorkerSlot, counters, 0) &&
               SLUICE_AT(WorkerSlot, commands, 512) && SLUICE_AT(WorkerSlot, events, 33408));
-static_assert(SLUICE_BYTES(PortInfo, 136) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
+static_assert(SLUICE_BYTES(PortInfo, 144) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
               SLUICE_AT(PortInfo, ip6, 80) && SLUICE_AT(PortInfo, frame_bytes_max, 96) &&
               SLUICE_AT(PortInfo, chunk_bytes_max_ip4, 100) &&
               SLUICE_AT(PortInfo, chunk_bytes_max_ip6, 104) && SLUICE_AT(PortInfo, workers, 108) &&
               SLUICE_AT(PortInfo, extent_bytes_max, 112) && SLUICE_AT(PortInfo, rx_extents, 116) &&
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
-              SLUICE_AT(PortInfo, rate_bps_max, 128));
+              SLUICE_AT(PortInfo, rate_bps_max, 128) && SLUICE_AT(PortInfo, queue_datagrams, 136));
 static_assert(SLUICE_BYTES(Board, 50991424) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
-              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 160) &&
+              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 168) &&
               SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, sandbox, 200) &&
               SLUICE_AT(Board, refused_calls, 208) && SLUICE_AT(Board, control_alive_ns, 256) &&
               SLUICE_AT(Board, workers, 320) && SLUICE_AT(Board, flows, 13119808));

@@ -41,8 +41,9 @@ struct CatchUp {
   uint64_t at_once = 0;
   uint64_t caught_up_bytes = 0;
 };
-CatchUp after_stall(uint64_t rate_bps, uint32_t frame_bytes, uint64_t stall_ns) {
+CatchUp after_stall(uint64_t rate_bps, uint32_t frame_bytes, uint64_t stall_ns, uint64_t queue = 0) {
   Pacer pacer;
+  pacer.set_queue(queue);
   pacer.set_rate(rate_bps);
   uint64_t now = 1'000'000'000;
   pacer.sent(now, frame_bytes);
@@ -73,20 +74,31 @@ TEST(Pacer, AStallIsMadeUpForByAndByNotInABurst) {
   }
 }
 
-TEST(Pacer, AboveTwentyFiveGigabitFramesMayLeaveTogether) {
-  const CatchUp c = after_stall(100'000'000'000, 8326, 50'000'000);
-  EXPECT_GE(c.at_once, 15U);  // 10 us of frames
-  EXPECT_LE(c.at_once, 18U);
+TEST(Pacer, OfAStallIsMadeUpForWhatThePeersQueueTakes) {
+  constexpr uint64_t kRate = 40'000'000'000;
+  for (const uint64_t queue : {8U, 64U, 256U, 512U}) {
+    const CatchUp c = after_stall(kRate, 8326, 50'000'000, queue);
+    const uint64_t frames = queue == 8 ? Pacer::kDebtFramesMin : queue * 7 / 8;
+    EXPECT_NEAR(static_cast<double>(c.caught_up_bytes), static_cast<double>(frames * 8326), 8 * 8326) << queue;
+  }
+  const CatchUp long_queue = after_stall(kRate, 8326, 50'000'000, 60'000);
+  EXPECT_NEAR(static_cast<double>(long_queue.caught_up_bytes), kRate / 8000, 8 * 8326) << "1 ms at the most";
 }
 
-TEST(Pacer, PeakIsOneSixteenthAboveTheRate) {
+TEST(Pacer, FramesThatTakeLessThanTwoMicrosecondsMayLeaveTogether) {
+  EXPECT_NEAR(static_cast<double>(after_stall(100'000'000'000, 8326, 50'000'000).at_once), 16.5, 2);  // 10 us of them
+  EXPECT_NEAR(static_cast<double>(after_stall(25'000'000'000, 2526, 50'000'000).at_once), 13.5, 2);
+  EXPECT_EQ(after_stall(25'000'000'000, 8326, 50'000'000).at_once, 1U);
+}
+
+TEST(Pacer, PeakIsAnEighthAboveTheRate) {
   Pacer pacer;
   pacer.set_rate(10'000'000'000);
-  pacer.sent(1'000'000'000, 1250);  // 1 us each
+  pacer.sent(1'000'000'000, 5000);  // 4 us each
   uint64_t now = 1'050'000'000;
   uint64_t frames = 0;
-  for (const uint64_t end = now + 30'000; now < end; now = pacer.next_ns(), ++frames) pacer.sent(now, 1250);
-  EXPECT_NEAR(static_cast<double>(frames), 32, 1);
+  for (const uint64_t end = now + 120'000; now < end; now = pacer.next_ns(), ++frames) pacer.sent(now, 5000);
+  EXPECT_NEAR(static_cast<double>(frames), 34.3, 1);
 }
 
 TEST(Pacer, ZeroStopsAndAChangeTakesEffect) {

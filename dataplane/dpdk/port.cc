@@ -248,6 +248,7 @@ Status Port::describe() {
   info_.udp_checksum_offload = ethdev_.checksum_offload() ? 1 : 0;
   info_.hugepages = hugepages_ ? 1 : 0;
   info_.rate_bps_max = node_.port_rate_bps;
+  info_.queue_datagrams = receive_queue_.datagrams;
   return {};
 }
 

@@ -42,6 +42,7 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
                                      std::move(channel), static_cast<uint32_t>(extents_.size()), now_ns);
   flow->log.event({.value = config.rate_bps, .kind = board::LogKind::kOpened});
   flow->credit = config.credit_extents;
+  flow->pacer.set_queue(config.peer_queue_datagrams);
   flows_.push_back(std::move(flow));
   return 0;
 }

@@ -71,6 +71,8 @@ void make_session(Plan& p, Random& r) {
   // How long a clean transfer takes, where the rate is what holds it up.
   const uint64_t wanted_ns = r.scale(5 * kMs, 3 * kSecond / 2);
   p.rate_bps = std::clamp<uint64_t>(p.bytes() * 8 * kSecond / wanted_ns, 10'000'000, 10'000'000'000);
+  constexpr std::array<uint32_t, 4> kQueues = {0, 32, 256, 1024};
+  p.queue_datagrams = kQueues[p.seed % kQueues.size()];
   p.status_interval_ns = static_cast<uint32_t>(r.scale(200'000, 5 * kMs));
   p.sync_lag_bytes = r.scale(65536, 4 << 20);
   p.sync_lag_ns = r.scale(5 * kMs, 500 * kMs);
@@ -349,9 +351,9 @@ std::string Plan::text() const {
                      extent_bytes, chunk_bytes, partition_bytes, lanes, workers[0], workers[1]);
   out += fmt::format(
       "tx_extents {} rx_extents {} credit {} crc {} protection {} {} epochs of 2^{} udp_checksum {} "
-      "direct {} rate_bps {} {} expected_loss_ppm {}\n",
+      "direct {} rate_bps {} queue {} {} expected_loss_ppm {}\n",
       tx_extents, rx_extents, credit, crc_kind_name(crc), wire::protection_name(protection[0]),
-      wire::protection_name(protection[1]), key_epoch_bits, udp_checksum, direct, rate_bps,
+      wire::protection_name(protection[1]), key_epoch_bits, udp_checksum, direct, rate_bps, queue_datagrams,
       rate::mode_name(rate_mode), expected_loss_ppm);
   out += fmt::format("status_interval_ns {} sync_lag_bytes {} sync_lag_ns {} crc_lag_ns {} tick_ns {}\n",
                      status_interval_ns, sync_lag_bytes, sync_lag_ns, crc_lag_ns, tick_ns);

@@ -117,6 +117,7 @@ struct Plan {
   bool udp_checksum = false;
   bool direct = true;
   uint64_t rate_bps = 1'000'000'000;
+  uint32_t queue_datagrams = 0;  // that a port says it takes; 0: it does not say
   rate::Mode rate_mode = rate::Mode::kFixed;
   uint32_t expected_loss_ppm = 0;
   uint32_t status_interval_ns = 1'000'000;

@@ -124,6 +124,7 @@ board::PortInfo SimPort::info() const {
   p.tx_extents = plan_.tx_extents;
   p.udp_port_base = kPortBase;
   p.rate_bps_max = plan_.rate_bps;
+  p.queue_datagrams = plan_.queue_datagrams;
   return p;
 }
 
