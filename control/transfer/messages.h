@@ -67,10 +67,10 @@ struct Specification {
   std::vector<uint32_t> udp_ports;
   rate::Mode rate_mode = rate::Mode::kAdaptive;  // of whichever node is the source
   uint32_t expected_loss_ppm = 0;
-  bool learn_address = false;  // the initiator's, from its datagrams
+  bool learn_address = false;    // the initiator's, from its datagrams
   uint32_t queue_datagrams = 0;  // that may wait where a lane of it is received; 0: not told
-  uint32_t protection = 0;     // wire::Protection: the least that it wants
-  bool growing_offer = false;  // an offer may grow while data moves
+  uint32_t protection = 0;       // wire::Protection: the least that it wants
+  bool growing_offer = false;    // an offer may grow while data moves
 };
 
 struct SpecificationSet {

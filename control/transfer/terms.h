@@ -93,7 +93,8 @@ struct Agreement {
   bool chunk_auto = false;  // the source measures which size brings most
   wire::Protection protection = wire::Protection::kCrc;
   bool growing_offer = false;  // both understand one
-  uint32_t peer_queue_datagrams = 0;  // of a lane that it receives, all lanes together at the worst; 0: not told
+  uint32_t peer_queue_datagrams =
+      0;  // of a lane that it receives, all lanes together at the worst; 0: not told
 
   bool ip4() const { return peer_ip[10] == 0xFF && peer_ip[11] == 0xFF; }
   rate::Terms rate_terms() const {

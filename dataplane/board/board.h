@@ -65,7 +65,8 @@ struct FlowConfig {
   uint8_t expected_loss_percent = 0;  // tx: what the path loses whatever is sent, as declared; 0 to 95
   Reach reach = Reach::kAgreed;
   LogLevel log_level = LogLevel::kOff;  // first value of FlowControl.log_level
-  uint16_t peer_queue_datagrams = 0;    // tx: so many of this flow may wait where the peer receives; 0: not known
+  uint16_t peer_queue_datagrams =
+      0;  // tx: so many of this flow may wait where the peer receives; 0: not known
   // One more than that of the flow that had the slot before. A control that died may have left commands and
   // answers of flows that are gone.
   uint32_t tag = 0;

@@ -79,14 +79,16 @@ TEST(Pacer, OfAStallIsMadeUpForWhatThePeersQueueTakes) {
   for (const uint64_t queue : {8U, 64U, 256U, 512U}) {
     const CatchUp c = after_stall(kRate, 8326, 50'000'000, queue);
     const uint64_t frames = queue == 8 ? Pacer::kDebtFramesMin : queue * 7 / 8;
-    EXPECT_NEAR(static_cast<double>(c.caught_up_bytes), static_cast<double>(frames * 8326), 8 * 8326) << queue;
+    EXPECT_NEAR(static_cast<double>(c.caught_up_bytes), static_cast<double>(frames * 8326), 8 * 8326)
+        << queue;
   }
   const CatchUp long_queue = after_stall(kRate, 8326, 50'000'000, 60'000);
   EXPECT_NEAR(static_cast<double>(long_queue.caught_up_bytes), kRate / 8000, 8 * 8326) << "1 ms at the most";
 }
 
 TEST(Pacer, FramesThatTakeLessThanTwoMicrosecondsMayLeaveTogether) {
-  EXPECT_NEAR(static_cast<double>(after_stall(100'000'000'000, 8326, 50'000'000).at_once), 16.5, 2);  // 10 us of them
+  EXPECT_NEAR(static_cast<double>(after_stall(100'000'000'000, 8326, 50'000'000).at_once), 16.5,
+              2);  // 10 us of them
   EXPECT_NEAR(static_cast<double>(after_stall(25'000'000'000, 2526, 50'000'000).at_once), 13.5, 2);
   EXPECT_EQ(after_stall(25'000'000'000, 8326, 50'000'000).at_once, 1U);
 }

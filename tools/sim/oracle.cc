@@ -221,8 +221,8 @@ void Oracle::frame_leaves(std::span<const uint8_t> frame) {
   }
 }
 
-// What a lane may make up for after a pause: 1 ms, but seven eighths of its part of the queue at the peer, or 128
-// frames where that is not told. Beside it the frame that begins it and the next.
+// What a lane may make up for after a pause: 1 ms, but seven eighths of its part of the queue at the peer, or
+// 128 frames where that is not told. Beside it the frame that begins it and the next.
 uint64_t Oracle::lane_burst() const {
   const uint64_t frame_bits = 8 * (kSluiceAt + kHeaderBytes + plan_.chunk_bytes + kWireOverheadBytes);
   const uint64_t part = plan_.queue_datagrams / plan_.lanes;
