@@ -82,6 +82,19 @@ Result<api::NamesReply> change(api::Names::Stub& stub,
   return reply;
 }
 
+// Hands out part after part, until there are no more or no more are wanted.
+template <typename Reader, typename Part>
+Status read_parts(Reader reader, grpc::ClientContext& context,
+                  const std::function<bool(const Part&)>& on_part) {
+  Part part;
+  bool wanted = true;
+  while (wanted && reader->Read(&part)) wanted = on_part(part);
+  if (!wanted) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (!status.ok() && wanted) return to_error(status, context);
+  return {};
+}
+
 api::SessionRef reference(const std::string& id) {
   api::SessionRef ref;
   ref.set_id(id);
@@ -227,14 +240,7 @@ Result<api::CountersReply> Client::counters() {
 Status Client::list_names(const api::ListNamesRequest& request,
                           const std::function<bool(const api::ListNamesReply&)>& on_part) {
   grpc::ClientContext context;
-  auto reader = names_->List(&context, request);
-  api::ListNamesReply part;
-  bool wanted = true;
-  while (wanted && reader->Read(&part)) wanted = on_part(part);
-  if (!wanted) context.TryCancel();
-  const grpc::Status status = reader->Finish();
-  if (!status.ok() && wanted) return to_error(status, context);
-  return {};
+  return read_parts(names_->List(&context, request), context, on_part);
 }
 
 Result<api::NamesReply> Client::make_directory(const api::MakeDirectoryRequest& request) {
@@ -252,18 +258,15 @@ Result<api::NamesReply> Client::remove_name(const api::RemoveNameRequest& reques
 Status Client::compare(const api::CompareRequest& request,
                        const std::function<bool(const api::CompareReply&)>& on_part) {
   grpc::ClientContext context;
-  auto reader = names_->Compare(&context, request);
-  api::CompareReply part;
   bool wanted = true;
   bool complete = false;
-  while (wanted && reader->Read(&part)) {
+  const auto watched = [&](const api::CompareReply& part) {
     complete = complete || part.has_totals();
-    wanted = on_part(part);
-  }
-  if (!wanted) context.TryCancel();
-  const grpc::Status status = reader->Finish();
-  if (!wanted) return {};
-  if (!status.ok()) return to_error(status, context);
+    return wanted = on_part(part);
+  };
+  Status status = read_parts(names_->Compare(&context, request), context,
+                             std::function<bool(const api::CompareReply&)>(watched));
+  if (!status || !wanted) return status;
   if (!complete)
     return Error{ErrorCode::kInternal, "sluice-control ended the comparison before its end; see its log"};
   return {};
@@ -272,14 +275,7 @@ Status Client::compare(const api::CompareRequest& request,
 Status Client::read_log(const api::LogRequest& request,
                         const std::function<bool(const api::LogReply&)>& on_part) {
   grpc::ClientContext context;
-  auto reader = logs_->Read(&context, request);
-  api::LogReply part;
-  bool wanted = true;
-  while (wanted && reader->Read(&part)) wanted = on_part(part);
-  if (!wanted) context.TryCancel();
-  const grpc::Status status = reader->Finish();
-  if (!status.ok() && wanted) return to_error(status, context);
-  return {};
+  return read_parts(logs_->Read(&context, request), context, on_part);
 }
 
 Result<api::PeerAnswer> Client::about(const std::string& peer) {
