@@ -88,6 +88,7 @@ Status DestinationEnd::on(const FileDropped& event, Effects& out) {
 
 void DestinationEnd::give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out) {
   ++steps_;
+  if (last_due_ == object) last_due_.reset();
   receiver_->failed(object);
   for (catalog::File& file : files_.catalog().files_of(object)) {
     file.note_failed(file.packed() && names.front().path.empty() ? std::vector<catalog::FailedName>() : names,

@@ -46,6 +46,24 @@ TEST(AFileThatFails, AtItsSourceIsWithdrawn) {
   }
 }
 
+// With that the destination may hear that this node knows: no loss of power may make a success of it afterwards.
+TEST(AFileThatFails, IsInTheJournalAlreadyWhenAllIsComplete) {
+  World world(called(source()));
+  world.data = false;
+  world.start();
+  world.post(extent_failed(EIO));
+  world.data = true;
+  world.hold(Entry::kEnded);
+  world.lose_board();
+  world.attach();
+  world.peer_calls();
+  world.pass(kLongNs);
+  ASSERT_EQ(world.count(Entry::kComplete), 1U);
+  EXPECT_EQ(world.journal.record.state, RecordState::kSucceeded);
+  EXPECT_TRUE(world.journal.files.front().failed());
+  EXPECT_EQ(world.journal.files.front().missing.names.front().failure, catalog::Failure::kUnreadable);
+}
+
 TEST(AFileThatFails, BecauseItChangesIsNamedSo) {
   World world(source());
   world.fail<CheckSource>(ErrorCode::kIntegrity);

@@ -87,6 +87,21 @@ TEST(Tree, TheLastWaitsAgainInTheNextAttempt) {
   EXPECT_EQ(times_finished(world, kLast), 1U);
 }
 
+TEST(Tree, TheLastThatFailsWhileItWaitsIsNotUnpacked) {
+  World world(tree(destination()));
+  world.hold<FinishObject>();
+  world.start();
+  ASSERT_EQ(finished(world).size(), 2U);
+  world.hear(ObjectFailed{.object = kLast});
+  world.pass(kSecondNs);
+  EXPECT_EQ(world.count(Entry::kFailed), 1U);
+  world.release();
+  world.pass(60 * kSecondNs);
+  EXPECT_EQ(times_finished(world, kLast), 0U);
+  EXPECT_EQ(world.state(), ViewState::kSucceeded);
+  EXPECT_EQ(world.error(), ErrorCode::kPartial);
+}
+
 TEST(Tree, AfterARestartOneThatIsNotDoneBeginsAnew) {
   World world(tree(destination()));
   world.hold<FinishObject>();  // of the file: the pack is done

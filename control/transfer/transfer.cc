@@ -227,6 +227,7 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
       return;
     case Entry::kComplete:
       if (!status) return fail_attempt(status.error(), now_ns);
+      complete_noted_ = true;
       for (auto& leg : legs_) leg->completion_noted(now_ns, out_);
       return;
     case Entry::kFlows:

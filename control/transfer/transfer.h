@@ -194,6 +194,7 @@ class Transfer {
   bool contacted_ = false;  // the peer has said hello once: worth another attempt
   bool peer_unaware_ = false;
   bool files_left_ = false;
+  bool complete_noted_ = false;  // the journal has every file as it is at the end
   bool begun_ = false;  // an attempt, in this step
   struct Times {
     int64_t started_unix_ns = 0;

@@ -77,6 +77,7 @@ void Transfer::follow_legs(uint64_t now_ns) {
     if (leg->take_completion()) {
       Batch batch;
       batch.record = record(now_ns, RecordState::kSucceeded);
+      batch.files = file_rows();  // some of them may have failed
       write(Entry::kComplete, std::move(batch), Durability::kPower);
     }
     if (leg->take_forgetting()) forget();
@@ -300,7 +301,7 @@ void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
   if (!job_.began && !job_.initiator && !cancelled_) return release_ended(now_ns);
   Batch batch;
   batch.record = record(now_ns, record_state());
-  batch.files = file_rows();
+  if (error_ || !complete_noted_) batch.files = file_rows();
   batch.drop_blocks = !files_left_;
   // An end in success is found again from what is durable anyway.
   write(Entry::kEnded, std::move(batch), error_ ? Durability::kPower : Durability::kProcess);
