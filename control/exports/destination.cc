@@ -283,8 +283,11 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
     return errno == ENOENT ? missing_directory(place->directory_path)
                            : lookup_error(place->directory_path, errno, ErrorCode::kStorage);
   const int at = state->directory.get();
-  if (auto status = check_final_name(at, state->name, state->path, spec.overwrite); !status)
+  if (auto status = check_final_name(at, state->name, state->path, spec.overwrite); !status) {
+    // Of this file, maybe, made just before a crash, when the name was free: nobody else looks for it.
+    (void)remove_leftover(at, state->temporary, temporary_path, *reserved_);
     return status.error();
+  }
 
   const uint64_t needed_bytes = aligned_bytes(spec);
   if (needed_bytes == 0 && spec.size != 0) return no_space(state->path, spec.size, free_bytes_of(at));

@@ -273,6 +273,23 @@ TEST_P(DestinationTest, ALeftoverIsReplacedAndOtherThingsInTheWayAreNot) {
   EXPECT_EQ(read(root_ / "outside/secret"), "secret");
 }
 
+// Somebody took the name while control was down, after it had made the file and before it could note that.
+TEST_P(DestinationTest, ALeftoverOfANameThatIsTakenIsRemoved) {
+  write(root_ / "data/new", "theirs");
+  write(root_ / "data/.new.sluice-part", std::string(10000, 'x'));
+  EXPECT_EQ(destination_error(spec("data/new")).code, ErrorCode::kDestinationExists);
+  EXPECT_FALSE(fs::exists(root_ / "data/.new.sluice-part"));
+  EXPECT_EQ(read(root_ / "data/new"), "theirs");
+}
+
+TEST_P(DestinationTest, WhatIsUnderWayStaysThoughItsNameIsTaken) {
+  const auto file = exports_.create_destination(spec("data/new"));
+  ASSERT_TRUE(file) << file.error().message;
+  write(root_ / "data/new", "theirs");
+  EXPECT_EQ(destination_error(spec("data/new")).code, ErrorCode::kDestinationExists);
+  EXPECT_TRUE(fs::exists(root_ / "data/.new.sluice-part"));
+}
+
 TEST_P(DestinationTest, NamesThatLeaveNoRoomOrAreKeptAreRefused) {
   EXPECT_EQ(destination_error(spec("data/" + std::string(243, 'n'))).code, ErrorCode::kStorage);
   EXPECT_EQ(destination_error(spec("data/" + std::string(241, 'n'))).code, ErrorCode::kOk);

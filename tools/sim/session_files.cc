@@ -54,12 +54,13 @@ void Session::perform(const transfer::ReadExtent& e) {
 // ---- a destination -------------------------------------------------------------------------------
 
 Result<catalog::FileIdentity> Session::create(const catalog::File& file) {
-  // A pack whose names were given before a crash is unpacked again, which changes nothing.
-  if (host_.files.find(file.path) != 0 && !file.packed()) {
-    return Error{ErrorCode::kDestinationExists, file.path + ": exists"};
-  }
   const std::string temporary = temporary_of(file.path);
   const uint64_t there = host_.files.find(temporary);
+  // A pack whose names were given before a crash is unpacked again, which changes nothing.
+  if (host_.files.find(file.path) != 0 && !file.packed()) {
+    if (there != 0 && !host_.locked(there, this)) host_.files.remove(temporary);
+    return Error{ErrorCode::kDestinationExists, file.path + ": exists"};
+  }
   if (there != 0 && host_.locked(there, this)) {
     return Error{ErrorCode::kDestinationExists, "another transfer writes to " + temporary};
   }
