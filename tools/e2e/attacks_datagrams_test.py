@@ -1,10 +1,11 @@
 # Attacks by datagrams that are made up, altered or repeated, while a transfer runs: each is counted under its name,
-# and the file arrives identical.
+# and the file arrives identical. Over frames, and over the sockets of the kernel.
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import os
 
 import pytest
-from attacks import AHEAD, A, Attack, Sluice, altered, below, besieged, named, over, with_datagram
+from attacks import AHEAD, A, Attack, B, Sluice, altered, below, besieged, named, over, with_datagram
 from harness import MiddleWire, veth_missing
 from harness.middle import DATA, PROBE, STATUS
 from scapy.layers.inet import UDP
@@ -228,10 +229,22 @@ def ended_before(pair):
     return pair
 
 
+# Of these a node on sockets hears nothing: its kernel has no socket for them.
+KERNELS = {"the flow from another port", "the flow from another address", "the flow to another port",
+           "to a port below those of lanes"}  # fmt: skip
+
+
+def over_sockets(attacks):
+    return [dataclasses.replace(each, counters="socket_errors", rises=0) if each.name in KERNELS else each
+            for each in attacks]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def siege(make_pair, request):
-    settings = {"transfer": {"protection": request.param}}
-    with besieged(ended_before(make_pair(wire=MiddleWire(), bytes_needed=1 << 30, settings=settings))) as one:
+    protection, *sockets = request.param.split()
+    wire = MiddleWire(sockets=(A, B) if sockets else ())
+    settings = {"transfer": {"protection": protection}}
+    with besieged(ended_before(make_pair(wire=wire, bytes_needed=1 << 30, settings=settings))) as one:
         yield one
 
 
@@ -244,6 +257,18 @@ def test_under_a_cipher(siege, attack):
 @pytest.mark.parametrize(**named(FORM + SEALED + UNDER_CRC))
 @over("crc")
 def test_under_a_crc(siege, attack):
+    siege.strike(attack)
+
+
+@pytest.mark.parametrize(**named(over_sockets(FORM + SEALED + ENCIPHERED)))
+@over("aes-128-gcm sockets")
+def test_over_sockets_under_a_cipher(siege, attack):
+    siege.strike(attack)
+
+
+@pytest.mark.parametrize(**named(UNDER_CRC))
+@over("crc sockets")
+def test_over_sockets_under_a_crc(siege, attack):
     siege.strike(attack)
 
 
