@@ -34,58 +34,62 @@ std::string bounded(const char* name) {
 
 const std::string& Accounts::user_name(uint32_t uid) {
   const auto [known, is_new] = user_names_.emplace(uid, "");
-  if (!is_new) return known->second;
+  std::string& name = known->second;
+  if (!is_new) return name;
   with_room([&](char* text, size_t bytes) {
     passwd entry{};
     passwd* found = nullptr;
     const int reason = ::getpwuid_r(uid, &entry, text, bytes, &found);
-    if (found != nullptr) known->second = bounded(found->pw_name);
+    if (found != nullptr) name = bounded(found->pw_name);
     return reason;
   });
-  return known->second;
+  return name;
 }
 
 const std::string& Accounts::group_name(uint32_t gid) {
   const auto [known, is_new] = group_names_.emplace(gid, "");
-  if (!is_new) return known->second;
+  std::string& name = known->second;
+  if (!is_new) return name;
   with_room([&](char* text, size_t bytes) {
     struct group entry {};
     struct group* found = nullptr;
     const int reason = ::getgrgid_r(gid, &entry, text, bytes, &found);
-    if (found != nullptr) known->second = bounded(found->gr_name);
+    if (found != nullptr) name = bounded(found->gr_name);
     return reason;
   });
-  return known->second;
+  return name;
 }
 
 uint32_t Accounts::user(const std::string& name, uint32_t otherwise) {
   if (name.empty() || otherwise == 0) return otherwise;
   const auto [known, is_new] = users_.emplace(name, std::nullopt);
+  std::optional<uint32_t>& id = known->second;
   if (is_new) {
     with_room([&](char* text, size_t bytes) {
       passwd entry{};
       passwd* found = nullptr;
       const int reason = ::getpwnam_r(name.c_str(), &entry, text, bytes, &found);
-      if (found != nullptr) known->second = found->pw_uid;
+      if (found != nullptr) id = found->pw_uid;
       return reason;
     });
   }
-  return known->second.value_or(otherwise);
+  return id.value_or(otherwise);
 }
 
 uint32_t Accounts::group(const std::string& name, uint32_t otherwise) {
   if (name.empty() || otherwise == 0) return otherwise;
   const auto [known, is_new] = groups_.emplace(name, std::nullopt);
+  std::optional<uint32_t>& id = known->second;
   if (is_new) {
     with_room([&](char* text, size_t bytes) {
       struct group entry {};
       struct group* found = nullptr;
       const int reason = ::getgrnam_r(name.c_str(), &entry, text, bytes, &found);
-      if (found != nullptr) known->second = found->gr_gid;
+      if (found != nullptr) id = found->gr_gid;
       return reason;
     });
   }
-  return known->second.value_or(otherwise);
+  return id.value_or(otherwise);
 }
 
 catalog::Attributes Accounts::attributes(uint32_t uid, uint32_t gid, const catalog::Keep& keep) {

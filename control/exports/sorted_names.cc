@@ -69,9 +69,8 @@ int SortedNames::pass(int directory_fd, Pulse& pulse) {
   }
   // Some file systems tell a name twice while the directory changes.
   std::ranges::sort(refs_, [this](const Ref& a, const Ref& b) { return view(a) > view(b); });
-  const auto same =
-      std::ranges::unique(refs_, [this](const Ref& a, const Ref& b) { return view(a) == view(b); });
-  refs_.erase(same.begin(), same.end());
+  const auto same = [this](const Ref& a, const Ref& b) { return view(a) == view(b); };
+  refs_.erase(std::unique(refs_.begin(), refs_.end(), same), refs_.end());
   through_ = !bounded_;
   return 0;
 }

@@ -96,6 +96,17 @@ void add_dataplane(Families& out, const NodeFigures& node) {
     add_worker(out, port, worker, dataplane.workers[worker]);
 }
 
+void add_callers(Families& out, const NodeFigures::Callers& callers) {
+  const std::pair<const char*, uint64_t> outcomes[] = {{"trusted", callers.trusted},
+                                                       {"refused", callers.refused},
+                                                       {"failed", callers.failed},
+                                                       {"timed_out", callers.timed_out},
+                                                       {"let_go", callers.let_go}};
+  for (const auto& [outcome, count] : outcomes)
+    out.count(Metric::control_connections_total, count, {outcome});
+  out.count(Metric::control_handshakes_delayed_total, callers.waited);
+}
+
 void add_node(Families& out, const NodeFigures& node) {
   out.count(Metric::node_info, 1, {label(node.name), node.version});
   add_dataplane(out, node);
@@ -115,6 +126,7 @@ void add_node(Families& out, const NodeFigures& node) {
     out.add(Metric::certificate_expiry_timestamp_seconds, static_cast<double>(one.unix_s),
             {one.kind, label(one.name)});
   }
+  if (node.callers) add_callers(out, *node.callers);
   out.count(Metric::control_turns_total, node.turns);
   out.add(Metric::control_longest_turn_seconds, seconds(node.longest_turn_ns));
 }

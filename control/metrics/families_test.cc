@@ -65,6 +65,19 @@ TEST(Families, TellWhenCertificatesEnd) {
   EXPECT_EQ(samples(scrape.take(), "sluice_certificate_expiry_timestamp_seconds"), kExpiriesMax);
 }
 
+TEST(Families, TellWhatBecameOfCallers) {
+  Scrape scrape;
+  EXPECT_EQ(samples(scrape.take(), "sluice_control_connections_total"), 0U) << "it does not listen";
+  scrape.node.callers = {.trusted = 1, .refused = 2, .failed = 3, .timed_out = 4, .let_go = 5, .waited = 6};
+  const auto families = scrape.take();
+  const std::string name = "sluice_control_connections_total";
+  EXPECT_EQ(samples(families, name), 5U);
+  double number = 1;
+  for (const char* outcome : {"trusted", "refused", "failed", "timed_out", "let_go"})
+    EXPECT_EQ(value(families, name, {outcome}), number++) << outcome;
+  EXPECT_EQ(value(families, "sluice_control_handshakes_delayed_total"), 6);
+}
+
 TEST(Families, TellTheWorkersCountersInBaseUnits) {
   Scrape scrape;
   scrape.node.dataplane =

@@ -70,7 +70,16 @@ struct NodeFigures {
     std::string name;
     int64_t unix_s = 0;
   };
-  std::vector<Expiry> expiries;  // of certificates that have an end
+  struct Callers {  // of the control port, by what became of them
+    uint64_t trusted = 0;
+    uint64_t refused = 0;
+    uint64_t failed = 0;
+    uint64_t timed_out = 0;
+    uint64_t let_go = 0;
+    uint64_t waited = 0;
+  };
+  std::optional<Callers> callers;  // nothing: it does not listen
+  std::vector<Expiry> expiries;    // of certificates that have an end
   uint64_t turns = 0;
   uint64_t longest_turn_ns = 0;
   std::vector<SessionFigures> sessions;  // that have not ended, in the order in which they were asked for

@@ -126,6 +126,15 @@ metrics::NodeFigures Manager::figures() const {
   }
   for (const auto& [key, unix_s] : ends) figures.expiries.push_back({key.first, key.second, unix_s});
   std::ranges::sort(figures.expiries, {}, &metrics::NodeFigures::Expiry::unix_s);
+  if (listener_) {
+    const peer::CallerCounts& counts = listener_->counts();
+    figures.callers = {.trusted = counts.trusted,
+                       .refused = counts.refused,
+                       .failed = counts.failed,
+                       .timed_out = counts.timed_out,
+                       .let_go = counts.let_go,
+                       .waited = counts.waited};
+  }
   const auto attached = services_->board->attached();
   if (attached) figures.dataplane = figures_of(*attached, now_ns);
   for (const Task& task : tasks_) {

@@ -24,6 +24,7 @@
 
 #include "control/identity/trust.h"
 #include "control/peer/frame_memory.h"
+#include "control/peer/handshake_pace.h"
 #include "control/proto/peer.pb.h"
 #include "dataplane/base/error.h"
 
@@ -76,10 +77,21 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect(
     identity::Standing standing, identity::Peer peer, uint32_t timeout_ms,
     std::shared_ptr<FrameMemory> memory, OnOffer on_offer = [](const identity::Offer&) {});
 
+// What became of those who called, since this node listens.
+struct CallerCounts {
+  uint64_t trusted = 0;
+  uint64_t refused = 0;    // for its key
+  uint64_t failed = 0;     // no handshake, or nobody could judge it
+  uint64_t timed_out = 0;  // in the handshake
+  uint64_t let_go = 0;     // there were too many
+  uint64_t waited = 0;     // of all of them, those that came too fast (handshake_pace.h)
+};
+
 class Listener {
  public:
   virtual ~Listener() = default;      // stops listening; existing connections live on
   virtual uint16_t port() const = 0;  // the bound port (for ":0" in tests)
+  virtual const CallerCounts& counts() const = 0;
 };
 
 // Who this node is, and whom it trusts now. It may wait for that, e.g. for files to be read elsewhere. With
@@ -88,11 +100,12 @@ using StandingNow = std::function<asio::awaitable<Result<identity::Standing>>()>
 
 // Calls `on_connection` on the io_context thread for every authenticated peer. `standing` is asked before
 // each handshake, so that `sluice node trust` and `rotate` work without a restart. Strangers and slow
-// handshakes are logged and dropped; who is let go where too many are connected says callers.h.
+// handshakes are logged and dropped; who is let go where too many are connected says callers.h, and who waits
+// where they come too fast handshake_pace.h.
 Result<std::unique_ptr<Listener>> listen(
     asio::io_context& io, const identity::Identity& self, const std::string& address,
     std::shared_ptr<FrameMemory> memory, StandingNow standing,
     std::function<void(std::unique_ptr<Connection>)> on_connection,
-    OnOffer on_offer = [](const identity::Offer&) {});
+    OnOffer on_offer = [](const identity::Offer&) {}, const HandshakePace::Limits& pace = {});
 
 }  // namespace sluice::peer

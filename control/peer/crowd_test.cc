@@ -84,6 +84,31 @@ TEST_F(CrowdTest, TheOldestOfTheAddressWithTheMostGoes) {
   EXPECT_TRUE(was_let_go(many.front()));
 }
 
+TEST_F(CrowdTest, HandshakesOfStrangersWaitForEachOtherAndHoldUpNobodyWhoIsKnown) {
+  listener_ = std::move(*listen(
+      io_, beta_, "127.0.0.1:0", memory_,
+      [this]() -> asio::awaitable<Result<identity::Standing>> {
+        co_return standing(beta_, {"alpha", "", alpha_.fingerprint, ""});
+      },
+      [this](std::unique_ptr<Connection> connection) { accepted_.push_back(std::move(connection)); },
+      [](const identity::Offer&) {}, {.strangers = {.per_s = 1, .at_once = 2}}));
+  expect_served();
+  std::vector<tcp::socket> strangers;
+  for (int i = 0; i < 40; ++i) {
+    strangers.push_back(silent_caller(static_cast<uint8_t>(2 + i / 20)));
+    asio::write(strangers.back(), asio::buffer("no TLS\n", 7));
+  }
+  const CallerCounts& counts = listener_->counts();
+  run_until([&] { return counts.failed > 0 && counts.waited > 30; });
+  expect_served();
+  EXPECT_EQ(counts.trusted, 2U);
+  EXPECT_LT(counts.failed, 30U) << "they wait";
+  EXPECT_FALSE(was_let_go(strangers.back()));
+  for (int i = 0; i < 40; ++i) strangers.push_back(silent_caller(2));
+  EXPECT_TRUE(was_let_go(strangers[1])) << "whoever waits goes first";
+  EXPECT_GE(counts.let_go, 20U);
+}
+
 TEST_F(CrowdTest, ATrustedPeerThatSaysNothingDisplacesOnlyItself) {
   auto [caller, called] = pair();
   std::vector<std::unique_ptr<Connection>> idle;

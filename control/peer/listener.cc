@@ -1,6 +1,7 @@
 // The called side: accepts, judges the caller by its key, and greets it.
 //
-// Everybody is accepted, and who is let go for that says callers.h. One descriptor is kept in reserve: when
+// Everybody is accepted, and who is let go for that says callers.h; when its handshake may begin,
+// handshake_pace.h. One descriptor is kept in reserve: when
 // all others are used up, callers are still answered with it, one after the other, and hear why they cannot
 // be taken.
 // SPDX-License-Identifier: Apache-2.0
@@ -15,6 +16,7 @@
 
 #include "control/identity/node_files.h"
 #include "control/peer/callers.h"
+#include "control/peer/handshake_pace.h"
 #include "control/peer/stream.h"
 #include "control/peer/stream_connection.h"
 #include "dataplane/base/config/config.h"
@@ -29,6 +31,11 @@ using asio::ip::tcp;
 using namespace std::chrono_literals;
 
 constexpr uint32_t kHandshakeTimeoutMs = 10'000;
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
 
 // Strangers choose how often they call: without a bound they would fill the log.
 class LogBudget {
@@ -63,6 +70,7 @@ struct State {
   }
   void let_go(std::optional<Callers::Id> id) {
     if (!id) return;
+    ++counts.let_go;
     if (const auto stream = streams[*id].lock()) {
       if (log.allow()) log::of(log::kPeer)->warn("too many connections: let {} go", stream->name());
       stream->abort();
@@ -74,6 +82,8 @@ struct State {
   std::shared_ptr<FrameMemory> memory;
   tcp::acceptor acceptor;
   Callers callers;
+  HandshakePace pace;
+  CallerCounts counts;
   std::map<Callers::Id, std::weak_ptr<Stream>> streams;  // of callers
   UniqueFd spare;
   bool stopped = false;
@@ -85,7 +95,8 @@ struct State {
 
 class CallerSeat final : public Seat {
  public:
-  CallerSeat(std::shared_ptr<State> state, Callers::Id id) : state_(std::move(state)), id_(id) {}
+  CallerSeat(std::shared_ptr<State> state, Callers::Id id, std::string address)
+      : state_(std::move(state)), id_(id), address_(std::move(address)) {}
   ~CallerSeat() override {
     state_->callers.gone(id_);
     state_->streams.erase(id_);
@@ -93,11 +104,16 @@ class CallerSeat final : public Seat {
   }
   void set_busy(bool busy) override { state_->let_go(state_->callers.set_busy(id_, busy)); }
   bool present() const { return state_->callers.knows(id_); }  // it was not let go
-  void trust(const std::string& peer) { state_->let_go(state_->callers.trusted(id_, peer)); }
+  void trust(const std::string& peer) {
+    state_->pace.trusted(address_, now_ns());
+    state_->let_go(state_->callers.trusted(id_, peer));
+  }
+  const std::string& address() const { return address_; }
 
  private:
   const std::shared_ptr<State> state_;
   const Callers::Id id_;
+  const std::string address_;
 };
 
 // Those who share an address. An IPv6 host has a whole /64 to call from.
@@ -154,6 +170,30 @@ asio::awaitable<std::optional<identity::Peer>> judge(std::shared_ptr<State> stat
   co_return peer;
 }
 
+// False: it is not here any more.
+asio::awaitable<bool> its_turn(std::shared_ptr<State> state, std::shared_ptr<Stream> stream,
+                               const CallerSeat& seat, const Deadline& deadline) {
+  const auto is_here = [&] { return !state->stopped && seat.present() && !deadline.expired(); };
+  if (!is_here()) co_return false;
+  const uint64_t now = now_ns();
+  const HandshakePace::Turn turn = state->pace.take(seat.address(), now);
+  if (turn.begins_ns <= now) co_return true;
+  ++state->counts.waited;
+  if (state->log.allow())
+    log::of(log::kPeer)
+        ->warn("too many handshakes: {} waits {} ms for its turn", stream->remote(),
+               (turn.begins_ns - now) / 1'000'000);
+  co_await stream->wait_until(
+      std::chrono::steady_clock::time_point(std::chrono::nanoseconds(turn.begins_ns)));
+  if (is_here()) co_return true;
+  state->pace.give_back(seat.address(), turn);
+  co_return false;
+}
+
+void count_refusal(CallerCounts& counts, const Stream& stream, bool expired) {
+  ++(!stream.check.refusal.empty() ? counts.refused : expired ? counts.timed_out : counts.failed);
+}
+
 asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Stream> stream) {
   CallerSeat& seat = static_cast<CallerSeat&>(*stream->seat);
   std::optional<identity::Peer> peer;
@@ -162,27 +202,31 @@ asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Stream
   {
     const Deadline deadline(stream->executor(), kHandshakeTimeoutMs, [stream] { stream->abort(); });
     co_await stream->readable();  // whoever says nothing costs nothing more
-    if (seat.present() && !deadline.expired()) peer = co_await judge(state, stream, failure);
+    if (co_await its_turn(state, stream, seat, deadline)) peer = co_await judge(state, stream, failure);
     expired = deadline.expired();
   }
   if (state->stopped || !seat.present() || expired || failure || !peer) {
-    if (!state->stopped && seat.present() && !stream->check.cannot_judge)
-      log_refusal(*state, *stream, expired, failure);
+    if (!state->stopped && seat.present()) {
+      count_refusal(state->counts, *stream, expired);
+      if (!stream->check.cannot_judge) log_refusal(*state, *stream, expired, failure);
+    }
     stream->abort();
     state->keep_spare();  // at once: it may have been that descriptor, and somebody else would take it
     co_return;
   }
+  ++state->counts.trusted;
   stream->set_peer(peer->name);
   seat.trust(peer->name);
   if (stream->send_frame(encode_frame({}))) state->on_connection(make_connection(stream, std::move(*peer)));
 }
 
 void welcome(const std::shared_ptr<State>& state, tcp::socket socket) {
-  const Callers::Arrival arrival = state->callers.came(address_group(socket));
+  std::string address = address_group(socket);
+  const Callers::Arrival arrival = state->callers.came(address);
   state->let_go(arrival.let_go);
   const auto executor = socket.get_executor();
   auto stream = std::make_shared<Stream>(std::move(socket), state->context, state->memory);
-  stream->seat = std::make_unique<CallerSeat>(state, arrival.id);
+  stream->seat = std::make_unique<CallerSeat>(state, arrival.id, std::move(address));
   state->streams[arrival.id] = stream;
   asio::co_spawn(executor, serve(state, std::move(stream)), asio::detached);
 }
@@ -230,6 +274,7 @@ class TlsListener final : public Listener {
     state_->acceptor.close(ignored);
   }
   uint16_t port() const override { return port_; }
+  const CallerCounts& counts() const override { return state_->counts; }
 
  private:
   std::shared_ptr<State> state_;
@@ -261,13 +306,14 @@ Result<std::unique_ptr<Listener>> listen(asio::io_context& io, const identity::I
                                          const std::string& address, std::shared_ptr<FrameMemory> memory,
                                          StandingNow standing,
                                          std::function<void(std::unique_ptr<Connection>)> on_connection,
-                                         OnOffer on_offer) {
+                                         OnOffer on_offer, const HandshakePace::Limits& pace) {
   const auto context = make_tls_context(self);
   if (!context) return context.error();
   const auto state = std::make_shared<State>(io, *context, std::move(memory));
   if (auto status = bind(io, state->acceptor, address); !status) return status.error();
   state->standing = std::move(standing);
   state->on_offer = std::move(on_offer);
+  state->pace = HandshakePace(pace);
   state->on_connection = std::move(on_connection);
   asio::co_spawn(io, accept_loop(state), asio::detached);
   return std::unique_ptr<Listener>(std::make_unique<TlsListener>(state));

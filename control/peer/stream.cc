@@ -90,6 +90,14 @@ asio::awaitable<void> Stream::readable() {
                                         asio::redirect_error(asio::use_awaitable, ignored));
 }
 
+asio::awaitable<void> Stream::wait_until(std::chrono::steady_clock::time_point then) {
+  asio::error_code ignored;
+  if (closed_) co_return;
+  changed_.expires_at(then);
+  co_await changed_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  changed_.expires_at(asio::steady_timer::time_point::max());
+}
+
 void Stream::show(std::shared_ptr<asio::ssl::context> context) {
   SSL_set_SSL_CTX(tls_.native_handle(), context->native_handle());
   context_ = std::move(context);

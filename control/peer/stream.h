@@ -9,6 +9,7 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/ssl/stream.hpp>
 #include <asio/steady_timer.hpp>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -82,6 +83,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // The caller holds a shared_ptr until these are done.
   asio::awaitable<void> readable();
+  // Before the handshake: until then, or until it is closed or aborted.
+  asio::awaitable<void> wait_until(std::chrono::steady_clock::time_point then);
   // Before the handshake: shows what is in this one instead.
   void show(std::shared_ptr<asio::ssl::context> context);
   asio::awaitable<asio::error_code> handshake(asio::ssl::stream_base::handshake_type role);
@@ -125,8 +128,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::deque<std::string> queue_;
   size_t queued_bytes_ = 0;  // in queue_ and in the write under way
   bool writing_ = false;
-  asio::steady_timer
-      changed_;  // never expires; cancelled to wake those who wait for reading_, writing_ or claim_
+  // Expires for wait_until() alone; cancelled to wake those who wait for reading_, writing_ or claim_.
+  asio::steady_timer changed_;
 
   bool closed_ = false;
   std::optional<Error> read_ended_;

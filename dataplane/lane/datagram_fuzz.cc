@@ -177,7 +177,7 @@ Frame datagram(World& world, fuzz::Input& input) {
   std::vector<uint8_t> sealed(payload.size());
   seal::FlowSeal seal = world.peer.seal(world.crc_kind);
   if (seal.enciphers(h.type) &&
-      h.tx_seq >> seal::KeyChain::kEpochBits > 1) {  // of which even the peer has no key
+      seal::number_of(h) >> seal::KeyChain::kEpochBits > 1) {  // of which even the peer has no key
     sealed = payload;
     h.key_epoch = input.take<uint8_t>();
     wire::encode(h, std::span<uint8_t, wire::kHeaderBytes>(sluice, wire::kHeaderBytes));

@@ -1,10 +1,11 @@
 # Attacks by datagrams that are made up, altered or repeated, while a transfer runs: each is counted under its name,
-# and the file arrives identical.
+# and the file arrives identical. Over frames, and over the sockets of the kernel.
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import os
 
 import pytest
-from attacks import AHEAD, A, Attack, Sluice, altered, below, besieged, named, over, with_datagram
+from attacks import AHEAD, A, Attack, B, Sluice, altered, below, besieged, named, over, with_datagram
 from harness import MiddleWire, veth_missing
 from harness.middle import DATA, PROBE, STATUS
 from scapy.layers.inet import UDP
@@ -17,6 +18,7 @@ _reason = veth_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 
 EPOCH = 1 << 23
+MANY = 1000  # of ten thousand at once: the ring before a node that has not its core may be too small for all
 
 
 def each_field(packet, field, *values):
@@ -81,7 +83,7 @@ FORM = [
     Attack("a status of another flow", "rx_drop_unknown_flow",
            lambda s: [altered(s.status(), flow_id=s.status()[Sluice].flow_id ^ 1 << 40)], to=A),
     Attack("ten thousand datagrams of flows that nobody named", "rx_drop_unknown_flow",
-           lambda s: each_field(altered(s.data(), b"", length=0), "flow_id", *range(500)), copies=20),
+           lambda s: each_field(altered(s.data(), b"", length=0), "flow_id", *range(500)), copies=20, rises=MANY),
 ]  # fmt: skip
 
 
@@ -118,7 +120,7 @@ SEALED = [
            lambda s: [altered(s.status(ahead=AHEAD), bytes(size), length=size) for size in (1025, 1400, 8192)], to=A),
     Attack("a status of nothing", "rx_drop_forged", lambda s: [altered(s.status(ahead=AHEAD), b"", length=0)], to=A),
     Attack("ten thousand forged statuses", "rx_drop_forged",
-           lambda s: [s.status(ahead=AHEAD + step) for step in range(100)], to=A, copies=100),
+           lambda s: [s.status(ahead=AHEAD + step) for step in range(100)], to=A, copies=100, rises=MANY),
     Attack("a probe without a key", "rx_drop_forged", lambda s: [s.probe(ahead=AHEAD), s.probe(ahead=0x7FFFFF)]),
     Attack("a probe that says that all was sent", "rx_drop_forged",
            lambda s: [altered(s.probe(ahead=AHEAD), tx_seq=number) for number in (0, 1 << 40, (1 << 64) - 1)]),
@@ -228,10 +230,22 @@ def ended_before(pair):
     return pair
 
 
+# Of these a node on sockets hears nothing: its kernel has no socket for them.
+KERNELS = {"the flow from another port", "the flow from another address", "the flow to another port",
+           "to a port below those of lanes"}  # fmt: skip
+
+
+def over_sockets(attacks):
+    return [dataclasses.replace(each, counters="socket_errors", rises=0) if each.name in KERNELS else each
+            for each in attacks]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def siege(make_pair, request):
-    settings = {"transfer": {"protection": request.param}}
-    with besieged(ended_before(make_pair(wire=MiddleWire(), bytes_needed=1 << 30, settings=settings))) as one:
+    protection, *sockets = request.param.split()
+    wire = MiddleWire(sockets=(A, B) if sockets else ())
+    settings = {"transfer": {"protection": protection}}
+    with besieged(ended_before(make_pair(wire=wire, bytes_needed=1 << 30, settings=settings))) as one:
         yield one
 
 
@@ -244,6 +258,18 @@ def test_under_a_cipher(siege, attack):
 @pytest.mark.parametrize(**named(FORM + SEALED + UNDER_CRC))
 @over("crc")
 def test_under_a_crc(siege, attack):
+    siege.strike(attack)
+
+
+@pytest.mark.parametrize(**named(over_sockets(FORM + SEALED + ENCIPHERED)))
+@over("aes-128-gcm sockets")
+def test_over_sockets_under_a_cipher(siege, attack):
+    siege.strike(attack)
+
+
+@pytest.mark.parametrize(**named(UNDER_CRC))
+@over("crc sockets")
+def test_over_sockets_under_a_crc(siege, attack):
     siege.strike(attack)
 
 

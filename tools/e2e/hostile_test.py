@@ -6,6 +6,7 @@ import os
 import pathlib
 import resource
 import socket
+import ssl
 import struct
 
 import hostile
@@ -88,6 +89,49 @@ def test_a_trusted_peer_that_connects_and_says_nothing(pair, call):
     idle = [call() for _ in range(150)]
     still_serving(pair)
     assert idle
+
+
+def calling(pair, source):
+    """A connection to b from this address of this host."""
+    host, _, port = pair.b.address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=20, source_address=(source, 0))
+
+
+def test_handshakes_without_end_of_fifty_addresses_shut_nobody_out(pair):
+    """Each begins one that comes to nothing: with rubbish, or with a key that nobody trusts."""
+    stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
+    before = len(log_of(pair.b))
+    with contextlib.ExitStack() as stack:
+        for i in range(600):
+            one = stack.enter_context(calling(pair, f"127.0.{1 + i % 50}.{1 + i // 50}"))
+            if i % 3:
+                one.sendall(b"\x16\x03\x01" + os.urandom(200))
+            else:
+                one = stranger.wrap_socket(one, do_handshake_on_connect=False)
+                stack.callback(one.close)
+                one.setblocking(False)
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    one.do_handshake()
+            if i % 200 == 199:
+                still_serving(pair)
+    still_serving(pair)
+    assert b"handshake" in log_of(pair.b)[before:]
+
+
+def test_whoever_is_slow_is_hung_up_on(pair, call):
+    """A stranger that says nothing, or half of its first word; a trusted one that says nothing, or half of a Hello."""
+    strangers = [calling(pair, "127.0.9.9") for _ in range(2)]
+    strangers[1].sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(20))
+    trusted = [call().tls for _ in range(2)]
+    trusted[1].sendall(struct.pack(">I", 100) + bytes(50))
+    for one in (*strangers, *trusted):
+        one.settimeout(60)
+        with contextlib.suppress(ConnectionResetError):
+            while one.recv(4096):
+                pass
+        one.close()
+    still_serving(pair)
 
 
 # ---- quotas ------------------------------------------------------------------------------------

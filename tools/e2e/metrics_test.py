@@ -219,6 +219,19 @@ def test_a_session_that_has_ended_drops_out_and_is_counted(pair):
     forget(source, pair.b.export() / source.name)
 
 
+def test_callers_of_the_control_port_are_counted(pair):
+    name = "sluice_control_connections_total"
+    trusted, failed = (value(pair.b, name, outcome=outcome) for outcome in ("trusted", "failed"))
+    push(pair, source := make_file(pair.a, MIB))
+    host, _, port = pair.b.address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as stranger:
+        stranger.sendall(b"no TLS")
+    told(pair.b, failed + 1, name, outcome="failed")
+    assert value(pair.b, name, outcome="trusted") > trusted
+    assert value(pair.b, "sluice_control_handshakes_delayed_total") == 0
+    forget(source, pair.b.export() / source.name)
+
+
 def test_many_scrapers_at_once_are_all_answered(pair):
     with concurrent.futures.ThreadPoolExecutor(32) as scrapers:
         texts = list(scrapers.map(lambda _: scrape_text(pair.a), range(64)))

@@ -1,6 +1,7 @@
 # A node and a stranger: directories, which travel in packs. docs/WIRE.md, 2.7.
 # SPDX-License-Identifier: Apache-2.0
 import os
+import pathlib
 
 import pytest
 from harness import veth_missing
@@ -129,6 +130,12 @@ def entry(path, content=b"x", **fields):
     return pb.PackEntry(path=path, mode=0o644, mtime_ns=5, **fields), content
 
 
+def peak_of(daemon):
+    """The most resident bytes that it ever had."""
+    status = pathlib.Path(f"/proc/{daemon.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
 def lying(monkeypatch, kind, *entries, content=None):
     content = content or packs.pack(list(entries))
     monkeypatch.setattr(packs, "tree", lambda _path, _keep=0: [(kind, max(1, len(entries)), content)])
@@ -154,6 +161,14 @@ def test_a_pack_that_leads_elsewhere_is_refused_whole(meeting, theirs, monkeypat
         meeting.peer().send(meeting.address, [theirs], "data/", is_directory=True)
     assert failed.value.code == INCOMPATIBLE, failed.value
     assert not (meeting.node.export() / "honest").exists()
+
+
+def test_a_pack_that_says_it_had_a_billion_names_takes_no_memory_for_them(meeting, theirs, monkeypatch):
+    monkeypatch.setattr(packs, "tree", lambda _path, _keep=0: [(packs.LAST_PACK, 10**9, packs.pack([entry(b"only")]))])
+    before = peak_of(meeting.node.control)
+    meeting.peer().send(meeting.address, [theirs], "data/", is_directory=True)
+    (meeting.node.export() / "only").unlink()
+    assert peak_of(meeting.node.control) - before < 16 << 20
 
 
 def test_a_pack_with_another_digest_fails_with_all_its_names(meeting, theirs):
