@@ -121,9 +121,12 @@ void DestinationEnd::journal_state(ObjectId object, Entry entry, catalog::FileSt
       out);
 }
 
-// A pack is in memory: nothing of it is durable before all of it is, which FileDone says.
 void DestinationEnd::report_durable(ObjectId object, Effects& out) {
-  const std::vector<recovery::Range> durable = receiver_->journalled(object);
+  say_durable(object, receiver_->journalled(object), out);
+}
+
+// A pack is in memory: nothing of it is durable before all of it is, which FileDone says.
+void DestinationEnd::say_durable(ObjectId object, const std::vector<recovery::Range>& durable, Effects& out) {
   if (catalog().packed(object) && !files_.discards()) return;
   in_parts(durable, [&](std::vector<recovery::Range> ranges) {
     say(PartitionDone{.object = object, .ranges = std::move(ranges)}, out);

@@ -118,6 +118,7 @@ class DestinationEnd {
                      Effects& out);
   void journal_suspect(ObjectId object, Entry entry, Effects& out);
   void report_durable(ObjectId object, Effects& out);
+  void say_durable(ObjectId object, const std::vector<recovery::Range>& durable, Effects& out);
   void say_missing(ObjectId object, Effects& out) const;
   Status named(ObjectId object, Effects& out);
   Status last_pack_due(Effects& out);

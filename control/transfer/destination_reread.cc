@@ -48,7 +48,7 @@ Status DestinationEnd::claim_read(const ObjectReadBack& event, Effects& out) {
       receiver_->judge_claim(event.crc ? std::optional(*event.crc) : std::nullopt);
   if (judgement == recovery::Judgement::kGood) {
     // The source sees that something moves here, however much there is to read.
-    say(PartitionDone{.object = event.object, .ranges = {event.range}}, out);
+    say_durable(event.object, {event.range}, out);
   } else if (judgement == recovery::Judgement::kForgotten) {
     const std::string why = event.crc ? "are not those that were written before the interruption"
                                       : "cannot be read any more (" + event.crc.error().message + ")";

@@ -46,7 +46,8 @@ TEST(AFileThatFails, AtItsSourceIsWithdrawn) {
   }
 }
 
-// With that the destination may hear that this node knows: no loss of power may make a success of it afterwards.
+// With that the destination may hear that this node knows: no loss of power may make a success of it
+// afterwards.
 TEST(AFileThatFails, IsInTheJournalAlreadyWhenAllIsComplete) {
   World world(called(source()));
   world.data = false;

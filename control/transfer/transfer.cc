@@ -165,7 +165,7 @@ void Transfer::on(const Begin&, uint64_t now_ns) {
     phase_.change(P::kRecovering);
     return job_.destination()->files().recover(out_);
   }
-  if (job_.initiator && !job_.began && !contacted_) {
+  if (job_.initiator && !job_.began && !peer_.contacted) {
     phase_.change(P::kNoting);
     // Should this node lose power, the peer must not be left with a session that nobody calls for.
     return write_record(Entry::kRequest, Durability::kPower, now_ns);
@@ -193,7 +193,7 @@ void Transfer::on(const ListRead& event, uint64_t now_ns) {
 void Transfer::recovered(uint64_t now_ns) {
   if (cancelled_) return end_with(error_, now_ns);
   if (job_.has_end() && job_.complete()) {
-    peer_unaware_ = job_.initiator && job_.role == Role::kDestination;
+    peer_.unaware = job_.initiator && job_.role == Role::kDestination;
     return end_with(job_.lost(), now_ns);
   }
   if (detached_) return leave();

@@ -191,11 +191,13 @@ class Transfer {
   bool paused_ = false;     // by an operator of this node, or held by an error
   bool cancelled_ = false;  // by an operator, or by its deadline
   bool detached_ = false;
-  bool contacted_ = false;  // the peer has said hello once: worth another attempt
-  bool peer_unaware_ = false;
+  struct Peer {
+    bool contacted = false;  // it has said hello once: worth another attempt
+    bool unaware = false;    // of the end
+  } peer_;
   bool files_left_ = false;
   bool complete_noted_ = false;  // the journal has every file as it is at the end
-  bool begun_ = false;  // an attempt, in this step
+  bool begun_ = false;           // an attempt, in this step
   struct Times {
     int64_t started_unix_ns = 0;
     uint64_t started_ns = 0;

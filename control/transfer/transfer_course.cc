@@ -45,7 +45,7 @@ void Transfer::advance(uint64_t now_ns) {
           over();
         } else if (legs_.front()->take_parted()) {
           phase_.change(P::kAware);
-          peer_unaware_ = false;
+          peer_.unaware = false;
           write_record(Entry::kAware, Durability::kProcess, now_ns);
         }
         break;
@@ -163,11 +163,11 @@ void Transfer::forgotten(uint64_t now_ns) {
 // ---- between attempts --------------------------------------------------------------------------
 
 void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
-  contacted_ |= end.contacted;
+  peer_.contacted |= end.contacted;
   if (cancelled_) return end_with(error_, now_ns);  // whatever came after: the operator was told so
   if (job_.has_end() && job_.complete()) {
     // A source that was called hears from nobody else that its files have arrived.
-    peer_unaware_ = job_.initiator && job_.role == Role::kDestination && !job_.peer_ended();
+    peer_.unaware = job_.initiator && job_.role == Role::kDestination && !job_.peer_ended();
     return end_with(job_.lost(), now_ns);
   }
   if (end.peer_ended) return end_with(end.error, now_ns);
@@ -177,7 +177,7 @@ void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
     // As with any tool, an error at the beginning is the end, unless somebody just fell over.
     const bool fell = error.code == ErrorCode::kPeerUnreachable || error.code == ErrorCode::kDaemonNotRunning;
     const bool again = legs_.front()->call_waits() || end.peer_paused ||
-                       (fell && job_.initiator && (contacted_ || end.board_lost));
+                       (fell && job_.initiator && (peer_.contacted || end.board_lost));
     if (!again) return end_with(error, now_ns);
     if (!job_.has_end()) return rest(error, end, now_ns);
   }
@@ -311,7 +311,7 @@ void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
 void Transfer::foresee_failure() {
   // What the peer was told may be lost with a process that heard it: it is told until it says that it knows.
   // It may have agreed, and hold files, where this node never heard so.
-  peer_unaware_ = job_.initiator && (job_.began || contacted_ || legs_.front()->contacted());
+  peer_.unaware = job_.initiator && (job_.began || peer_.contacted || legs_.front()->contacted());
   files_left_ = job_.began && job_.destination() != nullptr && !job_.destination()->files().discards();
 }
 
@@ -346,7 +346,7 @@ void Transfer::part_or_over(uint64_t now_ns) {
     leg.refuse_call(failure_of({ErrorCode::kPeerUnreachable, "the session has just ended here: ask again"}),
                     now_ns, out_);
   }
-  if (!peer_unaware_ || detached_) return over();
+  if (!peer_.unaware || detached_) return over();
   part(now_ns);
 }
 

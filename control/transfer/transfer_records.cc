@@ -52,12 +52,12 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
     going_.pace.set_deadline(job_.request->options.deadline_unix_ns, job_.request->options.deadline_policy);
   going_.pace.restore(record.deadline_verdict);
   take_over(record, unix_now_ns);
-  contacted_ = true;
+  peer_.contacted = true;
   paused_ = record.state == RecordState::kPaused;
   if (has_ended(record.state)) {
     outcome_ = record.state;
     files_left_ = record.files_left;
-    peer_unaware_ = leg.peer_unaware;
+    peer_.unaware = leg.peer_unaware;
     error_ = record.error;
   } else if (paused_) {
     held_ = record.error;
@@ -117,7 +117,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.deadline_verdict = going_.pace.verdict();
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
-    record.legs.back().peer_unaware = peer_unaware_;
+    record.legs.back().peer_unaware = peer_.unaware;
   }
   // Open flows are counted by their slots, which the next control reads when it goes on with them.
   const LaneSet& lanes = legs_.front()->lanes();

@@ -166,6 +166,44 @@ TEST_F(Lane, ASourceInMemoryThatIsCutOffFails) {
   EXPECT_TRUE(failed);
 }
 
+// The simulator's seed 4003497: all else of the lane waited behind it.
+TEST_F(Lane, WhatCannotBeReadAndIsGivenUpMakesWay) {
+  const auto data = make_source(2 * kExtentBytes);
+  ASSERT_EQ(::ftruncate(a_.objects.find(0, 0)->fd.get(), kExtentBytes), 0);
+  open_flows(crc_, 8192);
+  for (const uint64_t offset : {kExtentBytes, 0U}) {
+    a_.command(
+        {.kind = board::CommandKind::kPartition, .flow = kTxSlot, .offset = offset, .length = kExtentBytes});
+  }
+  std::vector<board::Event> events;
+  const auto run = [&] {
+    for (int i = 0; i < 500; ++i) {
+      now_ns_ += kStepNs;
+      a_.step(now_ns_);
+      b_.step(now_ns_);
+      carry(a_, b_, {});
+      carry(b_, a_, {});
+      board::Event event;
+      while (a_.board().workers[0].events.pop(&event)) events.push_back(event);
+    }
+  };
+  const auto count = [&](board::EventKind kind) {
+    return std::ranges::count(events, kind, [](const board::Event& event) { return event.kind; });
+  };
+  run();
+  EXPECT_EQ(count(board::EventKind::kExtentFailed), 1);
+  EXPECT_EQ(count(board::EventKind::kPartitionSent), 0);
+  a_.command({.kind = board::CommandKind::kPeerHas,
+              .flow = kTxSlot,
+              .offset = kExtentBytes,
+              .length = kExtentBytes});
+  run();
+  EXPECT_EQ(count(board::EventKind::kExtentSent), 1);
+  EXPECT_EQ(count(board::EventKind::kPartitionSent), 2);
+  EXPECT_TRUE(b_.objects.find(0, 0)->has_written(0));
+  EXPECT_EQ(a_.objects.find(0, 0)->extents_in_use.load(), 0U);
+}
+
 TEST_F(Lane, ADeviceThatSendsByItsClockIsGivenEachFramesTime) {
   a_.port.frames().let_device_time();
   const auto data = make_source(3'000'000);

@@ -191,7 +191,20 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
   return Sent::kNothing;
 }
 
+// What could not be read, and is not wanted any more, makes way for all that waits behind it.
+void TxSide::skip_unreadable(Flow& flow) {
+  while (!flow.unsent.empty()) {
+    const uint32_t slot = flow.unsent.front();
+    const Extent& e = extents_[slot];
+    if (e.state != State::kReady || e.length != 0 || !e.never_listed) return;
+    flow.unsent.pop();
+    if (e.ends_partition) tell_partition_sent(flow, e.object->id, e.partition_offset, e.partition_length);
+    retire(slot);
+  }
+}
+
 TxSide::Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
+  skip_unreadable(flow);
   if (flow.unsent.empty()) return Sent::kNothing;
   const uint32_t slot = flow.unsent.front();
   Extent& e = extents_[slot];
@@ -238,13 +251,7 @@ void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
                    .offset = e.offset,
                    .length = e.length,
                    .digest = e.crc});
-  if (e.ends_partition) {
-    resources_.emit({.kind = board::EventKind::kPartitionSent,
-                     .flow = flow.index,
-                     .object = e.object->id,
-                     .offset = e.partition_offset,
-                     .length = e.partition_length});
-  }
+  if (e.ends_partition) tell_partition_sent(flow, e.object->id, e.partition_offset, e.partition_length);
   if (e.listed_early) {
     e.listed_early = false;
     complete(flow, {e.object->id, e.key.number});

@@ -119,6 +119,7 @@ class TxSide {
   Sent send_retransmission(Flow& flow, uint64_t now_ns);
   Sent send_repair(Flow& flow, uint64_t now_ns);
   Sent send_new(Flow& flow, uint64_t now_ns);
+  void skip_unreadable(Flow& flow);
   Sent send_next(Flow& flow, uint64_t leaves_ns);
   Sent send_padded(Flow& flow, uint64_t leaves_ns);
   uint64_t send_time_ns(const Flow& flow, uint64_t leaves_ns) const;
@@ -136,6 +137,7 @@ class TxSide {
   void take_back(Flow& flow, const DoneTaken& wrong);
   void give_credit_back(Flow& flow, uint32_t slot);
   void end_partition(Flow& flow, const Partition& partition);
+  void tell_partition_sent(const Flow& flow, uint32_t object, uint64_t offset, uint64_t length);
   void retire(uint32_t slot);  // to the pool as soon as the device lets go
   void drain();
   void settle_closed();

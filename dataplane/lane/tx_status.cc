@@ -292,11 +292,15 @@ void TxSide::end_partition(Flow& flow, const Partition& p) {
     e.partition_length = p.length;
     return;
   }
+  tell_partition_sent(flow, p.object, p.offset, p.length);
+}
+
+void TxSide::tell_partition_sent(const Flow& flow, uint32_t object, uint64_t offset, uint64_t length) {
   resources_.emit({.kind = board::EventKind::kPartitionSent,
                    .flow = flow.index,
-                   .object = p.object,
-                   .offset = p.offset,
-                   .length = p.length});
+                   .object = object,
+                   .offset = offset,
+                   .length = length});
 }
 
 void TxSide::give_credit_back(Flow& flow, uint32_t slot) {
