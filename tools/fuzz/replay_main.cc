@@ -1,7 +1,8 @@
 // Runs every committed input through a fuzz target once: the corpus as a test, no libFuzzer.
 // Each argument is a file of inputs (NAME.seeds, as tools/fuzz/seeds.py writes it), a folder of inputs, or
-// one input; what is not there is passed over. An input that breaks the target ends the program; the last
-// name printed is its. SPDX-License-Identifier: Apache-2.0
+// one input; what is not there is passed over. An input that breaks the target ends the program; its name is
+// the last one printed.
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
 #include <cstdint>

@@ -1,4 +1,4 @@
-# The committed inputs of a fuzzer: tools/fuzz/corpus/NAME.seeds, one line each, its name and its bytes in hex.
+# The committed inputs of a fuzzer: NAME.seeds in tools/fuzz/corpus, one line each, its name and its bytes in hex.
 #
 # "-" is the name of those that libFuzzer named, by their SHA-1. tools/fuzz/replay_main.cc reads the same.
 # SPDX-License-Identifier: Apache-2.0
