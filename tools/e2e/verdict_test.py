@@ -108,6 +108,18 @@ def test_it_is_told_while_data_moves_and_in_the_summary(pair):
     forget(source, pair.b.export() / source.name)
 
 
+def test_a_destination_in_another_network_is_the_network():
+    """Nothing can be sent, and the wait says what to do."""
+    elsewhere = {"port": {"address4": "10.78.0.2/24", "address6": ""}}
+    with Pair(bytes_needed=1 << 28, settings_a={"port": {"address6": ""}}, settings_b=elsewhere) as pair:
+        pair.start()
+        session = begin(pair.a, "send", "memory:1000000", "b:null:")
+        now = wait_until(lambda: (each := shown(pair.a))["bottleneck"]["cause"] == "network" and each["waiting_for"] and each,
+                         30, "the network is named")  # fmt: skip
+        assert "gateway4" in now["waiting_for"]
+        pair.a.must("session", "cancel", session)
+
+
 # ---- disks ---------------------------------------------------------------------------------------
 
 
