@@ -16,7 +16,7 @@ from lab import slow_disk  # noqa: E402
 from lab.cgroup import little_of_a_core  # noqa: E402
 
 _DISK_FILE = 64 * MIB
-_SMALL_BUFFER = 64 << 10  # of a socket: a few datagrams
+_SMALL_BUFFER = 4 << 10  # of a socket: one burst at a time
 _PIDFD_GETFD = 438  # Python 3.11 has no name for it
 
 
