@@ -256,7 +256,9 @@ void tell(const sandbox::State& state) {
 Status serve(const daemon::Options& options) {
   auto node = config::load(options.node);
   if (!node) return node.error();
-  daemon::start_log(daemon::kControl.name, log::kOfControl, options.log_level_or(node->log_level));
+  daemon::start_log(daemon::kControl.name, log::kOfControl, [&](const char* component) {
+    return options.log_level_or(node->log_level_of(component));
+  });
   auto service = daemon::Service::from_environment();
   // gRPC reports as errors what start_server explains better.
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });

@@ -276,8 +276,9 @@ int main(int argc, char** argv) {
   if (!*options) return 0;
   auto node = sluice::config::load((*options)->node);
   if (!node) return sluice::fail(node.error());
-  sluice::daemon::start_log(sluice::daemon::kDataplane.name, std::array{sluice::log::kDataplane},
-                            (*options)->log_level_or(node->log_level));
+  sluice::daemon::start_log(
+      sluice::daemon::kDataplane.name, std::array{sluice::log::kDataplane},
+      [&](const char* component) { return (*options)->log_level_or(node->log_level_of(component)); });
   auto service = sluice::daemon::Service::from_environment();
   return sluice::serve(*node, service);
 }

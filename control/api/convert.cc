@@ -149,6 +149,7 @@ node::Wishes wishes_of_any(const Request& request) {
       .protection = options.protection(),
       .overwrite = options.overwrite(),
       .verify = options.verify(),
+      .mkdir = options.mkdir(),
       .ip = options.ip(),
       .chunk_bytes = options.chunk_bytes(),
       .chunk_auto = options.chunk_auto(),

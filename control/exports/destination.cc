@@ -203,7 +203,7 @@ struct Place {
 };
 
 Error missing_directory(const std::string& path) {
-  return {ErrorCode::kStorage, "directory " + path + " does not exist; create it first"};
+  return {ErrorCode::kStorage, "directory " + path + " does not exist; make it first, or use --mkdir"};
 }
 
 // `relative` and `absolute` are the normalised destination.

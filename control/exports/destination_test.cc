@@ -96,16 +96,55 @@ TEST_P(DestinationTest, ADirectoryTakesTheFileUnderItsOwnName) {
   }
 }
 
+TEST_P(DestinationTest, MissingDirectoriesAreMadeWhereThatIsAskedFor) {
+  const auto make = [this](const std::string& where, bool is_directory) {
+    const Status made = exports_.make_missing(where, is_directory, {});
+    return made ? ErrorCode::kOk : made.error().code;
+  };
+  EXPECT_EQ(make("data/a/b/file", false), ErrorCode::kOk);
+  EXPECT_TRUE(fs::is_directory(root_ / "data/a/b"));
+  EXPECT_FALSE(fs::exists(root_ / "data/a/b/file")) << "that is the name of what comes";
+  EXPECT_EQ(destination_error(spec("data/a/b/file")).code, ErrorCode::kOk);
+  EXPECT_EQ(make(path("data/c/d/"), false), ErrorCode::kOk);
+  EXPECT_TRUE(fs::is_directory(root_ / "data/c/d"));
+  EXPECT_EQ(make("data/e", true), ErrorCode::kOk);
+  EXPECT_TRUE(fs::is_directory(root_ / "data/e"));
+  for (const char* there : {"data", "data/", "data/sub", "data/e/"})
+    EXPECT_EQ(make(there, true), ErrorCode::kOk) << there;
+  EXPECT_EQ(make("writeonly/f", true), ErrorCode::kOk) << "the right to write is enough";
+  EXPECT_EQ(make("readonly/f", true), ErrorCode::kOutsideExports);
+  EXPECT_EQ(make(path("data/readonly/f"), true), ErrorCode::kOutsideExports) << "the inner export decides";
+  EXPECT_EQ(make("data/../outside/f", true), ErrorCode::kOutsideExports);
+  EXPECT_EQ(make("elsewhere/f", true), ErrorCode::kOutsideExports);
+  EXPECT_EQ(make("data/file/f", true), ErrorCode::kDestinationExists);
+  EXPECT_EQ(make("data/.x.sluice-part/f", true), ErrorCode::kStorage);
+  fs::create_directory_symlink(root_ / "outside", root_ / "data/link");
+  EXPECT_EQ(make("data/link/f", true), ErrorCode::kDestinationExists) << "a link is not followed";
+  EXPECT_EQ(entries("outside"), 1U);
+  EXPECT_EQ(entries("data/readonly"), 0U);
+}
+
+TEST_P(DestinationTest, NoDirectoryIsMadeUnderTheNameOfAFileUnderWay) {
+  const auto file = exports_.create_destination(spec("data/coming"));
+  ASSERT_TRUE(file) << file.error().message;
+  const Status made = exports_.make_missing("data/coming/sub", true, {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, ErrorCode::kDestinationExists);
+  EXPECT_FALSE(fs::exists(root_ / "data/coming"));
+}
+
 TEST_P(DestinationTest, MissingDirectoriesAreNamed) {
   const Error parent = destination_error(spec("data/none/new"));
   EXPECT_EQ(parent.code, ErrorCode::kStorage);
-  EXPECT_EQ(parent.message, "directory " + path("data/none") + " does not exist; create it first");
+  EXPECT_EQ(parent.message,
+            "directory " + path("data/none") + " does not exist; make it first, or use --mkdir");
   auto wanted = spec("data/none");
   wanted.is_directory = true;
   EXPECT_EQ(destination_error(wanted).message,
-            "directory " + path("data/none") + " does not exist; create it first");
-  EXPECT_NE(destination_error(spec("data/none/")).message.find("does not exist; create it first"),
-            std::string::npos);
+            "directory " + path("data/none") + " does not exist; make it first, or use --mkdir");
+  EXPECT_NE(
+      destination_error(spec("data/none/")).message.find("does not exist; make it first, or use --mkdir"),
+      std::string::npos);
   wanted = spec("data/file");
   wanted.is_directory = true;
   EXPECT_EQ(destination_error(wanted).code, ErrorCode::kStorage);

@@ -138,6 +138,9 @@ class Exports {
   // kOutsideExports: `keep` is not the peer's to choose there; kConfiguration: this process may not give
   // files away.
   Result<DestinationTree> open_destination_tree(std::string_view path, const catalog::Keep& keep = {}) const;
+  // Makes what is missing of the directory into which something comes, as mkdir -p does, and durably: all of
+  // the path, or, of a file's, all but its name. Needs the right to write and no other.
+  Status make_missing(std::string_view destination, bool is_directory, const catalog::Keep& keep) const;
   // `relative` beneath it, made where it is missing; its path.
   Result<std::string> make_directories_for(std::string_view destination, const std::string& relative) const;
   // Of the export in which the path lies, and of those within it that are open: a tree may come into them,

@@ -131,6 +131,29 @@ Result<names::Done> Exports::make_directory(const names::MakeDirectory& asked) c
   return done;
 }
 
+Status Exports::make_missing(std::string_view destination, bool is_directory,
+                             const catalog::Keep& keep) const {
+  const auto location = locate_writable(destination);
+  if (!location) return location.error();
+  if (Status status = check_keep(*location, keep); !status) return status;
+  const auto parts = components(location->relative);
+  const bool whole = is_directory || destination.ends_with('/');
+  const size_t count = whole || parts->empty() ? parts->size() : parts->size() - 1;
+  const int root_fd = location->root->fd->get();
+  // What is there needs no right to read it, as anywhere on a path.
+  if (count == 0 || open_beneath(root_fd, join(*parts, 0, count), O_PATH | O_DIRECTORY)) return {};
+  UniqueFd at = open_beneath(root_fd, ".", O_RDONLY | O_DIRECTORY);
+  if (!at) return lookup_error(location->absolute, errno, ErrorCode::kStorage);
+  names::Done done;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string path = location->root->config.path.string() + "/" + join(*parts, 0, i + 1);
+    if (Status status = check_new_name((*parts)[i], printable(path)); !status) return status;
+    if (reserved_->under_way(path) == path) return busy(printable(path));
+    if (Status status = make_one(at, (*parts)[i], printable(path), true, done); !status) return status;
+  }
+  return {};
+}
+
 // ---- mv ------------------------------------------------------------------------------------------
 
 namespace {

@@ -108,7 +108,8 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
   if (location->relative != ".") tree.path += "/" + location->relative;
   if (tree.fd) return tree;
   if (errno == ENOENT)
-    return Error{ErrorCode::kStorage, "directory " + location->absolute + " does not exist; create it first"};
+    return Error{ErrorCode::kStorage,
+                 "directory " + location->absolute + " does not exist; make it first, or use --mkdir"};
   if (errno == ENOTDIR)
     return Error{ErrorCode::kStorage, location->absolute + ": is not a directory; a tree goes into one"};
   return lookup_error(location->absolute, errno, ErrorCode::kStorage);

@@ -169,6 +169,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.crc_kind = static_cast<wire::CrcKind>(from.crc_kind());
   to.options.overwrite = from.overwrite();
   to.options.verify = from.verify();
+  to.options.mkdir = from.mkdir();
   to.options.family = static_cast<transfer::IpFamily>(from.family());
   to.options.chunk_bytes = from.chunk_bytes();
   to.options.chunk_auto = from.chunk_auto();
@@ -249,6 +250,7 @@ std::string encode(const transfer::Request& request) {
   to.set_crc_kind(static_cast<uint32_t>(request.options.crc_kind));
   to.set_overwrite(request.options.overwrite);
   to.set_verify(request.options.verify);
+  to.set_mkdir(request.options.mkdir);
   to.set_family(static_cast<uint32_t>(request.options.family));
   to.set_chunk_bytes(request.options.chunk_bytes);
   to.set_chunk_auto(request.options.chunk_auto);

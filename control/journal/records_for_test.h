@@ -28,7 +28,7 @@ template <> struct Count<selection::Selection> : Fields<3> {};
 template <> struct Count<transfer::Agreement> : Fields<19> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<15> {};
+template <> struct Count<transfer::Options> : Fields<16> {};
 template <> struct Count<transfer::Record> : Fields<13> {};
 template <> struct Count<transfer::Request> : Fields<5> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
@@ -69,6 +69,7 @@ inline transfer::Request sample_request() {
                       .crc_kind = wire::CrcKind::kCrc32c,
                       .overwrite = true,
                       .verify = true,
+                      .mkdir = true,
                       .family = transfer::IpFamily::kIp6,
                       .chunk_bytes = 4096,
                       .chunk_auto = true,

@@ -102,6 +102,7 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   }
   result.overwrite = wishes.overwrite;
   result.verify = wishes.verify;
+  result.mkdir = wishes.mkdir;
   return result;
 }
 

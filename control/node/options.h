@@ -24,6 +24,7 @@ struct Wishes {
   std::string protection;  // "aes-128-gcm", "aes-256-gcm", "crc"; empty: the node's
   bool overwrite = false;
   bool verify = false;
+  bool mkdir = false;
   std::string ip;  // "4", "6"
   uint32_t chunk_bytes = 0;
   bool chunk_auto = false;  // whatever brings most, chunk_bytes or less

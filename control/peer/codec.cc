@@ -105,6 +105,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
   to->set_destination_is_directory(m.into_directory);
   to->set_overwrite(m.overwrite);
   to->set_verify(m.verify);
+  to->set_mkdir(m.mkdir);
   to->set_more(m.more);
   to->set_growing(m.growing);
   to->set_keep(m.keep);
@@ -249,6 +250,7 @@ transfer::TransferOffer take(const TransferOffer& m) {
                                 .into_directory = m.destination_is_directory(),
                                 .overwrite = m.overwrite(),
                                 .verify = m.verify(),
+                                .mkdir = m.mkdir(),
                                 .more = m.more(),
                                 .growing = m.growing(),
                                 .keep = m.keep()};

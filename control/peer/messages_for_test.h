@@ -38,7 +38,7 @@ template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
 template <> struct Count<transfer::Specification> : Fields<22> {};
 template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
-template <> struct Count<transfer::TransferOffer> : Fields<8> {};
+template <> struct Count<transfer::TransferOffer> : Fields<9> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
 // clang-format on
@@ -140,6 +140,7 @@ inline std::vector<Message> sample_messages() {
           .into_directory = true,
           .overwrite = true,
           .verify = true,
+          .mkdir = true,
           .more = true,
           .growing = true,
           .keep = 63},

@@ -41,6 +41,11 @@ Result<exports::DestinationFile> create_file(const exports::Exports& exports, co
 Result<Created> create_files(const exports::Exports& exports, const transfer::CreateFiles& wanted,
                              const std::string& session) {
   Created created{.open = {}, .files = wanted.files};
+  if (wanted.mkdir) {
+    const Status made =
+        exports.make_missing(wanted.destination, wanted.into_directory, wanted.files.front().keep);
+    if (!made) return made.error();
+  }
   std::string path;  // of the directory, where they are or may be several
   const bool packed = std::any_of(created.files.begin(), created.files.end(),
                                   [](const catalog::File& file) { return file.packed(); });

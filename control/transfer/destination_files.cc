@@ -125,6 +125,7 @@ void DestinationFiles::create(std::vector<catalog::File> files, Effects& out) {
   pending_.ask(CreateFiles{.destination = offer_.destination,
                            .into_directory = offer_.into_directory,
                            .in_part = in_part,
+                           .mkdir = offer_.mkdir,
                            .files = std::move(files)},
                out);
 }

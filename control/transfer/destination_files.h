@@ -51,6 +51,7 @@ class DestinationFiles {
     bool into_directory = false;
     bool overwrite = false;
     bool verify = false;
+    bool mkdir = false;
   };
 
   // `extent_bytes`: as the session was cut. `files`: from the journal, or none yet.

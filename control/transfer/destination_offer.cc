@@ -55,6 +55,7 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
               .into_directory = part.into_directory,
               .overwrite = part.overwrite,
               .verify = part.verify,
+              .mkdir = part.mkdir,
               .growing = part.growing,
               .keep = part.keep};
   }
@@ -80,6 +81,7 @@ Result<bool> DestinationFiles::add_part(const TransferOffer& part, const Wish* w
                             offer_.growing || catalog_.grew();
     offer_.overwrite = wish->overwrite;
     offer_.verify = wish->verify;
+    offer_.mkdir = wish->mkdir;
     if (Status status = check_kept(offer_.keep, wish->selection.keep); !status) return status.error();
     if (Status status = check_asked_for(*wish); !status) return status.error();
   }

@@ -81,6 +81,18 @@ class Packs : public testing::Test {
   std::unique_ptr<DestinationFiles> files_;
 };
 
+TEST_F(Packs, MissingDirectoriesAreMadeWhereTheOfferSaysSo) {
+  for (const bool mkdir : {false, true}) {
+    TransferOffer offer = tree();
+    offer.mkdir = mkdir;
+    ASSERT_TRUE(take(offer));
+    files_->prepare(out_);
+    const std::vector<Effect> effects = out_.drain();
+    ASSERT_EQ(effects.size(), 1U);
+    EXPECT_EQ(std::get<CreateFiles>(effects[0]).mkdir, mkdir);
+  }
+}
+
 TEST_F(Packs, WhatASelectionLeavesOutIsRefused) {
   const auto rules = [](const std::string& pattern) {
     return selection::Selection{.rules = {{.include = false, .pattern = pattern}}, .names = {}};

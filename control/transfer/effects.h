@@ -145,6 +145,7 @@ struct CreateFiles {  // all or none, or, in part, those that can be -> FilesCre
   std::string destination;
   bool into_directory = false;
   bool in_part = false;
+  bool mkdir = false;  // directories of `destination` that are missing are made
   std::vector<catalog::File> files;
 };
 struct RecoverFiles {  // after a restart: which stand under their names, which can be held -> FilesRecovered

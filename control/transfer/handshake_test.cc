@@ -246,7 +246,7 @@ TEST(Handshake, WhereAnOperatorHereSaidWhereToThePeersWordDoesNotCount) {
   world.twist = [](Message& word) {
     if (auto* const offer = std::get_if<TransferOffer>(&word)) {
       offer->destination = "/etc/";
-      offer->overwrite = true;
+      offer->overwrite = offer->mkdir = true;
     }
   };
   world.start();
@@ -254,7 +254,7 @@ TEST(Handshake, WhereAnOperatorHereSaidWhereToThePeersWordDoesNotCount) {
     const auto* const create = std::get_if<CreateFiles>(&effect);
     if (create == nullptr) continue;
     EXPECT_EQ(create->destination, "in/");
-    EXPECT_FALSE(create->files.front().overwrite);
+    EXPECT_FALSE(create->mkdir || create->files.front().overwrite);
   }
 }
 

@@ -59,7 +59,8 @@ struct Job {
                                   .destination = request->destination,
                                   .into_directory = request->into_directory(),
                                   .overwrite = request->options.overwrite,
-                                  .verify = request->options.verify};
+                                  .verify = request->options.verify,
+                                  .mkdir = request->options.mkdir};
   }
   bool complete() const {
     return source() != nullptr ? source()->complete() : destination() != nullptr && destination()->complete();

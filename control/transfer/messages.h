@@ -115,6 +115,7 @@ struct TransferOffer {
   bool into_directory = false;
   bool overwrite = false;
   bool verify = false;
+  bool mkdir = false;
   bool more = false;
   bool growing = false;
   uint32_t keep = 0;  // selection::Keep, as bits: a later version knows more of them

@@ -61,8 +61,7 @@ Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& 
     const ObjectId object(i);
     if (!saved.blocks.contains(object)) continue;
     for (const recovery::Block& block : saved.blocks[object]) {
-      const Status status = end.sender_.restore(object, block);
-      if (!status)
+      if (const Status status = end.sender_.restore(object, block); !status)
         return Error{ErrorCode::kStorage, end.catalog().shown(object) + ": " + status.error().message};
     }
   }
@@ -113,23 +112,24 @@ std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from)
                                   .attributes = file.attributes});
   }
   for (TransferOffer& part : parts) {
-    if (request != nullptr) part.destination = request->destination;
-    // "DIR/" means what is in it, and that goes into a directory, be it one file.
     part.growing = catalog().growing();
     part.keep = catalog().keep().bits();
-    part.into_directory = catalog().file_count() > 1 || catalog().has_packs() || catalog().grew() ||
-                          part.destination.ends_with('/') ||
-                          (request != nullptr && catalog::AskedNames(request->source_paths).any());
-    part.overwrite = request != nullptr && request->options.overwrite;
-    part.verify = request != nullptr && request->options.verify;
+    part.into_directory = catalog().file_count() > 1 || catalog().has_packs() || catalog().grew();
+    if (request == nullptr) continue;
+    part.destination = request->destination;
+    // "DIR/" means what is in it, and that goes into a directory, be it one file.
+    part.into_directory |=
+        part.destination.ends_with('/') || catalog::AskedNames(request->source_paths).any();
+    part.overwrite = request->options.overwrite;
+    part.verify = request->options.verify;
+    part.mkdir = request->options.mkdir;
   }
   return parts;
 }
 
 Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
-  if (ready.flow_ids.size() != lanes || ready.credit_extents.size() != lanes) {
+  if (ready.flow_ids.size() != lanes || ready.credit_extents.size() != lanes)
     return Error{ErrorCode::kIncompatible, "the peer is ready with another number of flows than agreed"};
-  }
   if (Status status = check_kept(ready.keep, catalog().keep()); !status) return status;
   if (std::count(ready.flow_ids.begin(), ready.flow_ids.end(), 0U) != 0) {
     return Error{ErrorCode::kIncompatible, "the peer gave a flow no id"};

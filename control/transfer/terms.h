@@ -46,6 +46,7 @@ struct Options {
   wire::CrcKind crc_kind = wire::CrcKind::kCrc64Ecma;
   bool overwrite = false;
   bool verify = false;  // each file is read back before it gets its name
+  bool mkdir = false;   // missing directories of the destination are made
   IpFamily family = IpFamily::kAny;
   uint32_t chunk_bytes = 8192;
   bool chunk_auto = false;  // as long as the path's loss lets them bring most; chunk_bytes at most

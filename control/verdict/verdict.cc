@@ -121,6 +121,7 @@ class Judge {
 
   // It sent all the time, or had nothing to send.
   Verdict unblocked(double share) const {
+    if (s_.rate.condition >= Condition::kCrawling) return silent(share);
     if (receiver_is_full()) return receiver_cpu(s_.there->busy);
     if (s_.there && s_.there->writing >= kFull) {
       return {
@@ -180,6 +181,10 @@ class Judge {
     return verdict;
   }
 
+  Verdict silent(double share) const {
+    return network(share, "the destination has not been heard for a while");
+  }
+
   // Loss or a queue: on the path, or at the destination's door.
   Verdict congested(double share, std::string line) const {
     if (receiver_is_full()) return receiver_cpu(share);
@@ -200,8 +205,7 @@ class Judge {
     const bool advised = rate.advice_bps != 0 &&
                          (receiver_writes() || static_cast<double>(rate.advice_bps) * kNearly <= now_bps);
     if (advised && (receiver_writes() || !at_cap)) return destination_disk(share);
-    if (rate.condition >= Condition::kCrawling)
-      return network(share, "the destination has not been heard for a while");
+    if (rate.condition >= Condition::kCrawling) return silent(share);
     if (at_cap) return limit(share);
     if (s_.no_room > s_.lost) return destination_disk(share);
     if (rate.condition == Condition::kYielding || loss() >= kLossTells) return congested(share, loss_line());

@@ -50,6 +50,13 @@ TEST(Verdict, ASenderThatWaitsForNothingIsHeldByItsOwnWorkOrByThoseWhoHaveItsCor
   EXPECT_EQ(judge(sight).cause, Cause::kNone) << "it had time, and nothing says what for it did not use it";
 }
 
+TEST(Verdict, NetworkWhereTheDestinationIsNotHeardBeItThatNothingWasSent) {
+  Sight sight = free_sight();
+  sight.rate.condition = rate::Condition::kCrawling;
+  EXPECT_EQ(judge(sight).cause, Cause::kNetwork);
+  EXPECT_TRUE(tells(judge(sight), "the destination has not been heard for a while"));
+}
+
 TEST(Verdict, OfWhatNothingHoldsThereIsNone) {
   const Verdict verdict = judge(free_sight());
   EXPECT_EQ(verdict.cause, Cause::kNone);

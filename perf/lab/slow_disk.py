@@ -3,7 +3,6 @@
 # The limit is the block layer's (blkio of cgroup v1, io of v2), for those processes that are put into the cgroup;
 # it holds for direct writes. While the file system is frozen whoever writes waits.
 # SPDX-License-Identifier: Apache-2.0
-import contextlib
 import os
 import pathlib
 import shutil
@@ -12,6 +11,7 @@ import time
 from harness.stacked import Stacked
 from harness.system import is_root, run
 
+from .cgroup import Cgroup
 from .errors import MISSING, LabError
 
 
@@ -22,19 +22,6 @@ def missing():
         if shutil.which(tool) is None:
             return f"{tool} is not installed; run ./dev deps"
     return None
-
-
-def _controllers():
-    """(folder of cgroup v1's blkio, folder of cgroup v2): the first that is there counts."""
-    one, two = None, None
-    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
-        before, _, after = line.partition(" - ")
-        kind, _, options = after.split()[:3]
-        if kind == "cgroup" and "blkio" in options.split(","):
-            one = pathlib.Path(before.split()[4])
-        elif kind == "cgroup2":
-            two = pathlib.Path(before.split()[4])
-    return one, two
 
 
 class SlowDisk(Stacked):
@@ -62,41 +49,22 @@ class SlowDisk(Stacked):
         self._stack.callback(self.folder.rmdir)
         run(["mount", self._device, self.folder])
         self._stack.callback(run, ["umount", self.folder])
-        self._group = self._cgroup()
-        self._stack.callback(self._leave)
+        self._group = Cgroup(("blkio", "io"))
+        self._stack.callback(self._group.close)
         self._stack.callback(self.thaw)
-
-    def _cgroup(self):
-        one, two = _controllers()
-        parent = one or two
-        if parent is None:
-            raise LabError("slow disk: neither blkio (cgroup v1) nor cgroup v2 is mounted; mount one", MISSING)
-        self._parent = parent
-        if one is None and "io" not in (two / "cgroup.subtree_control").read_text().split():
-            (two / "cgroup.subtree_control").write_text("+io")
-        group = parent / f"sluice-lab-disk-{os.getpid()}"
-        group.mkdir()
-        self._files = {what: (f"blkio.throttle.{what}_bps_device", "{device} {bps}") if one else
-                       ("io.max", "{device} " + what[0] + "bps={bps}") for what in ("read", "write")}  # fmt: skip
-        self._none = "0" if one else "max"
-        return group
-
-    def _leave(self):
-        for word in (self._group / "cgroup.procs").read_text().split():
-            with contextlib.suppress(OSError):
-                (self._parent / "cgroup.procs").write_text(word)
-        self._group.rmdir()
 
     def hold(self, pid):
         """This process writes within the limit, from now on."""
-        (self._group / "cgroup.procs").write_text(str(pid))
+        self._group.hold(pid)
 
     def limit(self, bytes_per_s, what="write"):
         """What those who are held may read or write; None: no limit."""
         number = os.stat(self._device).st_rdev
         device = f"{os.major(number)}:{os.minor(number)}"
-        file, form = self._files[what]
-        (self._group / file).write_text(form.format(device=device, bps=bytes_per_s or self._none))
+        if self._group.is_v1:
+            self._group.write(f"blkio.throttle.{what}_bps_device", f"{device} {bytes_per_s or 0}")
+        else:
+            self._group.write("io.max", f"{device} {what[0]}bps={bytes_per_s or 'max'}")
 
     def stop_for(self, seconds):
         """Nothing is written for so long."""

@@ -201,7 +201,7 @@ Status finish(const Setup& setup) {
   if (auto s = identity::write_small_file(setup.directory / "host.conf", host, 0644, identity::Replace::kYes);
       !s)
     return s;
-  return grant_net_raw(setup.carrier.needs_net_raw(), "/");
+  return grant(setup.carrier.service_rights(), "/");
 }
 
 std::string next_steps(const Setup& setup, const identity::Identity& self) {
@@ -213,7 +213,7 @@ std::string next_steps(const Setup& setup, const identity::Identity& self) {
     text += fmt::format("peers may use {}: ({}) beneath {}\n", item.name, item.mode(), item.path.string());
   text += "\nNext:\n";
   if (setup.service) {
-    text += setup.carrier.needs_net_raw() ? "  systemctl daemon-reload\n" : "";
+    text += setup.carrier.service_rights().empty() ? "" : "  systemctl daemon-reload\n";
     text +=
         "  systemctl restart sluice-host sluice-dataplane sluice-control\n"
         "  adduser USER sluice                      (who may use it, besides root)\n";

@@ -1,4 +1,4 @@
-// A file of transfers, whatever is in it: an error, or commands. Seeds: tools/fuzz/corpus/run_file.
+// A file of transfers, whatever is in it: an error, or commands. Seeds: tools/fuzz/corpus/run_file.seeds.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>

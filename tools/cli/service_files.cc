@@ -96,20 +96,18 @@ Status make_shared(const fs::path& directory, const std::optional<ServiceUsers>&
   return users ? own(directory, users->control, users->operators, 02770) : Status();
 }
 
-Status grant_net_raw(bool needed, const fs::path& root) {
+Status grant(const std::string& rights, const fs::path& root) {
   const fs::path file = root / "etc/systemd/system/sluice-dataplane.service.d/net-raw.conf";
   std::error_code error;
-  if (!needed) {
+  if (rights.empty()) {
     fs::remove(file, error);
     return {};
   }
   fs::create_directories(file.parent_path(), error);
   if (error) return cannot("create", file.parent_path(), error.value());
-  return identity::write_small_file(file,
-                                    "# Made by `sluice node setup`: the device sees whole frames.\n"
-                                    "[Service]\nCapabilityBoundingSet=CAP_NET_RAW\n"
-                                    "AmbientCapabilities=CAP_NET_RAW\n",
-                                    0644, identity::Replace::kYes);
+  return identity::write_small_file(
+      file, "# Made by `sluice node setup`: the device sees whole frames.\n[Service]\n" + rights, 0644,
+      identity::Replace::kYes);
 }
 
 }  // namespace sluice::cli

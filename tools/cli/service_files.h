@@ -36,7 +36,8 @@ Status hand_over(const std::filesystem::path& directory, const ServiceUsers& use
                  const std::filesystem::path& root);
 // A directory to share, which members of the group may fill. One that is there is left as it is.
 Status make_shared(const std::filesystem::path& directory, const std::optional<ServiceUsers>& users);
-// sluice-dataplane.service may open sockets that see whole frames; or, with `needed` false, not any more.
-Status grant_net_raw(bool needed, const std::filesystem::path& root);
+// sluice-dataplane.service has these rights besides (Carrier::service_rights); or, of an empty text, none any
+// more.
+Status grant(const std::string& rights, const std::filesystem::path& root);
 
 }  // namespace sluice::cli

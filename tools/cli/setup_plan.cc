@@ -36,8 +36,17 @@ std::string full_pci(const std::string& text) { return text.size() == 7 ? "0000:
 
 }  // namespace
 
-bool Carrier::needs_net_raw() const {
-  return device.starts_with("net_af_packet") || (card && card->shared_with_kernel());
+std::string Carrier::service_rights() const {
+  const auto rights = [](const std::string& names) {
+    return "CapabilityBoundingSet=" + names + "\nAmbientCapabilities=" + names + "\n";
+  };
+  if (device.starts_with("net_af_packet") || (card && card->shared_with_kernel()))
+    return rights("CAP_NET_RAW");
+  // It loads a program into the kernel's driver, and changes the interface's MTU.
+  if (device.starts_with("net_af_xdp"))
+    return rights("CAP_NET_RAW CAP_NET_ADMIN CAP_BPF") +
+           "RestrictAddressFamilies=AF_XDP\nSystemCallFilter=bpf\n";
+  return "";
 }
 
 Result<Carrier> carrier_of(const std::vector<Card>& cards, const std::string& asked, bool take) {

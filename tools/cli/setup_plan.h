@@ -19,8 +19,9 @@ struct Carrier {
   std::optional<doctor::Card> card;  // that it drives
 
   bool binds() const { return card && !card->shared_with_kernel() && card->driver != "vfio-pci"; }
-  // CAP_NET_RAW: a device of the kernel, or one that is shared with it.
-  bool needs_net_raw() const;
+  // What systemd has to let sluice-dataplane.service do besides: lines of its [Service]. Empty: nothing, as
+  // with sockets. A device of the kernel, or one that is shared with it, sees whole frames.
+  std::string service_rights() const;
 };
 
 // `asked`: udp, an interface, a PCI address, or a device of DPDK. A card that the host itself needs is taken

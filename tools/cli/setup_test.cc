@@ -19,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using doctor::Card;
 
+constexpr const char* kNetRaw = "CapabilityBoundingSet=CAP_NET_RAW\nAmbientCapabilities=CAP_NET_RAW\n";
+
 const Card kPlain{.pci = "0000:01:00.0",
                   .interface = "eth2",
                   .driver = "ixgbe",
@@ -55,15 +57,19 @@ TEST(SetupPlan, ACardIsNamedByItsInterfaceOrItsAddress) {
     ASSERT_TRUE(carrier) << name << carrier.error().message;
     EXPECT_EQ(carrier->device, "0000:01:00.0");
     EXPECT_TRUE(carrier->binds());
-    EXPECT_FALSE(carrier->needs_net_raw());
+    EXPECT_EQ(carrier->service_rights(), "");
   }
   EXPECT_FALSE(carrier_of(kAll, "udp", false)->card);
   EXPECT_FALSE(carrier_of(kAll, "04:00.0", false)->binds()) << "vfio-pci has it already";
   const auto shared = carrier_of(kAll, "eth4", false);
   ASSERT_TRUE(shared) << "it stays with the kernel, whatever addresses it has";
   EXPECT_FALSE(shared->binds());
-  EXPECT_TRUE(shared->needs_net_raw());
-  EXPECT_TRUE(carrier_of({}, "net_af_packet0,iface=eth0", false)->needs_net_raw());
+  EXPECT_EQ(shared->service_rights(), kNetRaw);
+  EXPECT_EQ(carrier_of({}, "net_af_packet0,iface=eth0", false)->service_rights(), kNetRaw);
+  const std::string xdp = carrier_of({}, "net_af_xdp0,iface=eth0", false)->service_rights();
+  for (const char* right :
+       {"=CAP_NET_RAW CAP_NET_ADMIN CAP_BPF\n", "RestrictAddressFamilies=AF_XDP\n", "SystemCallFilter=bpf\n"})
+    EXPECT_NE(xdp.find(right), std::string::npos) << xdp;
 }
 
 TEST(SetupPlan, WhatWouldCutTheHostOffIsRefusedUnlessItIsWanted) {
@@ -207,16 +213,14 @@ TEST_F(Setup, ANodeOfTheServicesBelongsToTheirUsers) {
   expect(root / "srv/sluice", 951, 953, 02770);
 }
 
-TEST_F(Setup, OnlyADeviceThatNeedsItGetsNetRaw) {
+TEST_F(Setup, OnlyADeviceThatNeedsThemGetsRights) {
   const fs::path file = place_ / "etc/systemd/system/sluice-dataplane.service.d/net-raw.conf";
-  ASSERT_TRUE(grant_net_raw(true, place_));
+  ASSERT_TRUE(grant(kNetRaw, place_));
   std::ifstream in(file);
   std::stringstream text;
   text << in.rdbuf();
-  EXPECT_NE(
-      text.str().find("[Service]\nCapabilityBoundingSet=CAP_NET_RAW\nAmbientCapabilities=CAP_NET_RAW\n"),
-      std::string::npos);
-  ASSERT_TRUE(grant_net_raw(false, place_));
+  EXPECT_NE(text.str().find("\n[Service]\n" + std::string(kNetRaw)), std::string::npos) << text.str();
+  ASSERT_TRUE(grant("", place_));
   EXPECT_FALSE(fs::exists(file));
 }
 

@@ -108,6 +108,8 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
                   "Payload of one datagram; auto: whatever brings most under the path's loss")
       ->type_name("N");
   command.add_flag("--overwrite", flags.overwrite, "Replace a destination that exists");
+  command.add_flag("--mkdir", flags.mkdir,
+                   "Make the directories of the destination's path that are missing, as mkdir -p does");
   command.add_flag(
       "--verify", flags.verify,
       "The destination reads each file back from its disk and compares it before it gets its name");
@@ -176,6 +178,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
   options.set_protection(flags.protection);
   options.set_overwrite(flags.overwrite);
   options.set_verify(flags.verify);
+  options.set_mkdir(flags.mkdir);
   options.set_owner(flags.owner);
   options.set_group(flags.group);
   options.set_numeric_ids(flags.numeric_ids);

@@ -40,6 +40,7 @@ struct TransferFlags {
   std::vector<selection::Rule> rules;  // as they were given
   bool overwrite = false;
   bool verify = false;
+  bool mkdir = false;
   bool owner = false;
   bool group = false;
   bool numeric_ids = false;

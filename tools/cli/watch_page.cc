@@ -88,7 +88,9 @@ std::vector<std::string> WatchPage::state_lines(size_t columns) const {
   if (!last_.waiting_for().empty()) out.push_back(field("waiting for", printable(last_.waiting_for())));
   if (!last_.error().empty()) out.push_back(field("error", printable(last_.error())));
   const std::string cause = bottleneck_text(last_.bottleneck());
-  out.push_back(field("bottleneck", cause.empty() ? "none" : cause));
+  // What waits for its turn, or for its peer, nothing holds back besides.
+  if (!cause.empty() || last_.waiting_for().empty())
+    out.push_back(field("bottleneck", cause.empty() ? "none" : cause));
   for (const std::string& line : last_.bottleneck().evidence()) out.push_back(field("", printable(line)));
   return out;
 }

@@ -94,6 +94,17 @@ TEST(WatchPage, HasAllOfItAtEightyColumns) {
   }
 }
 
+TEST(WatchPage, WhatWaitsIsHeldByWhatItWaitsFor) {
+  for (const char* const waiting_for : {"", "its turn"}) {
+    WatchPage page;
+    api::Session session = session_with(1);
+    session.clear_bottleneck();
+    session.set_waiting_for(waiting_for);
+    page.session(session, 0);
+    EXPECT_EQ(shows(page.lines(80, 30), "bottleneck"), *waiting_for == '\0') << waiting_for;
+  }
+}
+
 TEST(WatchPage, ALaneHasTheRateAndTheLossBetweenTwoLooks) {
   WatchPage page;
   api::Session session = session_with(1);

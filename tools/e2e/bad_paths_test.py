@@ -140,6 +140,29 @@ def test_existing_destination_is_replaced_when_asked(pair, source):
     target.unlink()
 
 
+def test_missing_directories_are_named_or_made(pair, source):
+    """Of a file's path, of a directory's, of a tree's; at either node; and no more than may be written."""
+    refused(pair.a.sluice("send", source, "b:data/made/one/"), STORAGE, "data/made/one", "--mkdir")
+    assert not names(pair.b)
+    for destination, arrives in (("made/one/", f"made/one/{source.name}"), ("made/two/file", "made/two/file")):
+        pair.a.must("send", source, f"b:data/{destination}", "--mkdir")
+        assert same_bytes(source, pair.b.export() / arrives)
+    pair.a.must("send", source, "b:data/made/one/", "--mkdir", "--overwrite")  # they are there
+    folder = pair.a.export() / "folder"
+    folder.mkdir()
+    (folder / "name").write_bytes(b"x")
+    pair.a.must("send", folder, "b:data/made/three/four", "--mkdir")
+    assert (pair.b.export() / "made/three/four/folder/name").read_bytes() == b"x"
+    here = pair.a.export() / "back/here"
+    refused(pair.a.sluice("get", "b:data/made/two/file", f"{here}/"), STORAGE, here, "--mkdir")
+    pair.a.must("get", "b:data/made/two/file", f"{here}/", "--mkdir")
+    assert same_bytes(source, here / "file")
+    refused(pair.a.sluice("send", source, "b:readonly/new/", "--mkdir"), OUTSIDE, "readonly")
+    refused(pair.a.sluice("send", source, "b:data/made/two/file/new/", "--mkdir"), EXISTS, "made/two/file")
+    for made in (folder, here.parent, pair.b.export() / "made"):
+        shutil.rmtree(made)
+
+
 def test_existing_local_destination_of_a_pull(pair):
     remote = make_file(pair.b, 1000)
     target = pair.a.export() / "kept"

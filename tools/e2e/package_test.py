@@ -132,6 +132,14 @@ def test_a_card_that_its_driver_keeps_is_said(host):
     refused_by_host(result, "0000:01:00.0", "vfio-pci does not take it")
 
 
+def test_a_card_that_dpdk_drives_beside_its_driver_keeps_it(host):
+    device = host.card("mlx5_core")
+    (host.root / "sys/bus/pci/drivers/vfio-pci").mkdir()
+    refused_by_host(host.prepare(DEVICE="0000:01:00.0"), "0000:01:00.0", "its driver stays")
+    assert not (device / "driver_override").exists()
+    assert not (host.root / "sys/bus/pci/drivers/mlx5_core/unbind").exists()
+
+
 def refused_by_host(result, *words):
     assert result.returncode == 1
     for word in words:

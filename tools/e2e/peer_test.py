@@ -6,8 +6,8 @@ import subprocess
 import pytest
 from harness import veth_missing
 from harness.system import same_bytes
-from stranger import be_asked, be_sent, met, receive, send
-from transfers import MIB, fresh_name, make_file, names
+from stranger import be_asked, be_sent, called, met, receive, send
+from transfers import MIB, STORAGE, fresh_name, make_file, names
 
 import peer
 
@@ -126,6 +126,20 @@ def test_destination_that_is_a_directory_after_all(meeting):
     path = meeting.file(10)
     meeting.peer().send(meeting.address, [path], "data")
     assert same_bytes(path, meeting.node.export() / path.name)
+
+
+def test_missing_directories_are_made_where_the_offer_says_so(meeting):
+    path = meeting.file(10)
+    with pytest.raises(peer.Failed) as failed:
+        meeting.peer().send(meeting.address, [path], "data/new/by-peer/")
+    assert failed.value.code == STORAGE
+    meeting.peer().send(meeting.address, [path], "data/new/by-peer/", mkdir=True)
+    assert same_bytes(path, meeting.node.export() / "new/by-peer" / path.name)
+    with called(meeting, meeting.peer()) as session:
+        source = make_file(meeting.node, 10)
+        meeting.node.must("send", source, "peer:data/new/by-node/name", "--mkdir")
+        assert session.result().ended
+    assert same_bytes(source, meeting.folder / "new/by-node/name")
 
 
 @pytest.mark.parametrize("act", [send, be_sent])

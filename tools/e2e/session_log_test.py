@@ -96,4 +96,9 @@ def test_levels_of_the_daemons_logs_change_while_they_run_and_go_back_with_a_res
     pair.a.control.stop()
     pair.a.start_control()
     assert levels() == {**before, "dataplane": "off"}
-    pair.a.must("node", "log-level", f"dataplane={before['dataplane']}")
+    pair.a.settings["log"] = {"session": "debug", "dataplane": "error"}
+    pair.a.write_configuration()
+    pair.a.control.stop()
+    pair.a.dataplane.stop()
+    pair.a.start()
+    assert levels() == {**before, "session": "debug", "dataplane": "error"}

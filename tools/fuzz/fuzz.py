@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 
+import seeds
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/fuzz"
 CORPUS = ROOT / "tools/fuzz/corpus"
@@ -59,16 +61,15 @@ def stat(output, name):
 
 def fuzz(name, seconds):
     """True when nothing was found."""
-    working, found = BUILD / "corpus" / name, BUILD / "found" / name
+    working, found, committed = BUILD / "corpus" / name, BUILD / "found" / name, BUILD / "seeds" / name
+    seeds.unpack(CORPUS, name, committed)
     for folder in (working, found):
         folder.mkdir(parents=True, exist_ok=True)
     program = BUILD / "bin" / f"{name}_fuzz"
     before = set(found.iterdir())
     command = [str(program), f"-max_total_time={seconds}", f"-timeout={_INPUT_SECONDS_MAX}",
                f"-rss_limit_mb={_MEMORY_MIB_MAX}", "-print_final_stats=1", "-verbosity=0",
-               f"-artifact_prefix={found}/", str(working)]  # fmt: skip
-    if (CORPUS / name).is_dir():
-        command.append(str(CORPUS / name))
+               f"-artifact_prefix={found}/", str(working), str(committed)]  # fmt: skip
     # A small quarantine: some targets free megabytes with every input, and fresh pages are slow.
     environment = dict(os.environ, ASAN_OPTIONS="quarantine_size_mb=16", UBSAN_OPTIONS="print_stacktrace=1")
     result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -82,21 +83,27 @@ def fuzz(name, seconds):
     for file in sorted(set(found.iterdir()) - before):
         shown = os.path.relpath(file, ROOT)
         print(f"{name}: the input is {shown}; run it again with: {os.path.relpath(program, ROOT)} {shown}")
-        print(f"{name}: once it is mended, keep it as tools/fuzz/corpus/{name}/found-WHAT", flush=True)
+        print(f"{name}: once it is mended, keep it as tools/fuzz/corpus/{name}/found-WHAT, and: ./dev fuzz keep",
+              flush=True)  # fmt: skip
     return False
 
 
 def main():
     known = targets()
     parser = argparse.ArgumentParser(prog="./dev fuzz", description="Fuzzes what is parsed from outside.")
-    parser.add_argument("name", help="'list', 'all', or one of: " + ", ".join(known))
+    parser.add_argument("name", help="'list', 'all', 'keep' (folders of the corpus go into its files), or one of: "
+                        + ", ".join(known))  # fmt: skip
     parser.add_argument("--seconds", type=positive, default=60, metavar="N", help="for each target (60)")
     options = parser.parse_args()
     if options.name == "list":
         print("\n".join(known))
         return 0
+    if options.name == "keep":
+        for name in seeds.keep(CORPUS):
+            print(f"{name}: {len(seeds.read(CORPUS, name))} inputs in {seeds.file_of(CORPUS, name).relative_to(ROOT)}")
+        return 0
     if options.name != "all" and options.name not in known:
-        fail(f"{options.name}: no such target; there are: all, {', '.join(known)}")
+        fail(f"{options.name}: no such target; there are: all, list, keep, {', '.join(known)}")
     names = known if options.name == "all" else [options.name]
     build(names)
     results = [fuzz(name, options.seconds) for name in names]

@@ -50,6 +50,9 @@ class Node:
             session.stream.fail(INCOMPATIBLE, "files are not numbered from 0 in order")
         # Where we are the caller, what our operator asked for counts: into our folder.
         place = self.folder if session.initiator else self.beneath(session.stream, offer.destination)
+        if offer.mkdir and not session.initiator:
+            whole = offer.destination_is_directory or offer.destination.endswith("/")
+            (place if whole else place.parent).mkdir(parents=True, exist_ok=True)
         if session.initiator or offer.destination_is_directory or place.is_dir():
             finals = [place / name for name in names]  # of a pack the folder itself
         elif len(names) == 1:

@@ -80,10 +80,10 @@ class Source(Session):
     role = 1
 
     def __init__(self, node, session_id, initiator, paths=(), destination="", is_directory=False, overwrite=False,
-                 keep=0):  # fmt: skip
+                 keep=0, mkdir=False):  # fmt: skip
         super().__init__(node, session_id, initiator)
         self.files = self.opened(paths, keep)
-        self._offer = {"destination": destination, "overwrite": overwrite, "keep": keep,
+        self._offer = {"destination": destination, "overwrite": overwrite, "keep": keep, "mkdir": mkdir,
                        "destination_is_directory": is_directory or len(self.files) > 1}  # fmt: skip
         self._partitions = collections.deque()
         self._may_send = False

@@ -133,8 +133,16 @@ struct Node {
   uint32_t rx_ring = 256;
   uint32_t tx_ring = 256;
 
+  // [log] level of each component, or "default": log_level
+  std::string log_control = "default";
+  std::string log_session = "default";
+  std::string log_peer = "default";
+  std::string log_board = "default";
+  std::string log_dataplane = "default";
+
   std::vector<Export> exports;  // [[export]]
 
+  const std::string& log_level_of(std::string_view component) const;
   // It does not listen: behind a NAT or a firewall nobody could call it.
   bool calls_only() const { return listen == "none"; }
   std::filesystem::path run_dir() const { return directory / "run"; }

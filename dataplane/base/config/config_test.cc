@@ -160,6 +160,13 @@ TEST(Config, ANodeMayListenToNobody) {
       contains(problem_of(with_name("[control]\nlisten = \"nobody\"\n")), "\"[v6]:port\" or \"none\""));
 }
 
+TEST(Config, AComponentLogsAsItsKeySaysOrAsAllDo) {
+  const auto node = parse_text(with_name("[control]\nlog_level = \"warn\"\n[log]\npeer = \"off\"\n"));
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->log_level_of("peer"), "off");
+  EXPECT_EQ(node->log_level_of("session"), "warn");
+}
+
 TEST(Config, AddressesAreCheckedByFamily) {
   for (const char* bad : {"10.0.0.1", "10.0.0.1/33", "fd77::1/64", "0.0.0.0/0", "224.0.0.1/4", "10.0.0.1/"}) {
     EXPECT_TRUE(contains(problem_of(with_name("[port]\naddress4 = \"" + std::string(bad) + "\"\n")), "IPv4"))

@@ -380,6 +380,7 @@ std::span<const Key> schema() {
       if (!all.empty() && all.back().section == "control" && key.section != "control") add(trust_keys());
       all.push_back(key);
     }
+    add(log_keys());
     add(export_keys());
     return all;
   }();

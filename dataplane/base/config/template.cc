@@ -30,6 +30,8 @@ std::string_view section_meaning(std::string_view section) {
   if (section == "transfer") return "Defaults of a session; most can be set for one on the command line.";
   if (section == "port") return "The data port.";
   if (section == "dataplane") return "Memory, threads and buffers of the dataplane.";
+  if (section == "log")
+    return "How much each component logs; changed while it runs by 'sluice node log-level'.";
   return "";
 }
 

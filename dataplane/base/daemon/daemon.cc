@@ -63,8 +63,7 @@ Result<std::optional<Options>> parse(const Program& program, int argc, const cha
   return std::optional(std::move(options));
 }
 
-void start_log(const std::string& program, std::span<const char* const> components,
-               const std::string& level) {
+void start_log(const std::string& program, std::span<const char* const> components, const LevelOf& level_of) {
   const char* const stream = std::getenv("JOURNAL_STREAM");
   spdlog::sink_ptr sink;
   if (is_journal_stream(stream != nullptr ? stream : "", STDERR_FILENO)) {
@@ -78,7 +77,7 @@ void start_log(const std::string& program, std::span<const char* const> componen
   spdlog::drop_all();
   for (const char* const component : components) {
     auto logger = std::make_shared<spdlog::logger>(component, sink);
-    logger->set_level(spdlog::level::from_str(level));
+    logger->set_level(spdlog::level::from_str(level_of(component)));
     logger->flush_on(spdlog::level::trace);
     spdlog::register_logger(logger);
     if (component == components.front()) spdlog::set_default_logger(std::move(logger));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,7 +45,9 @@ Result<std::optional<Options>> parse(const Program& program, int argc, const cha
 
 // From now on spdlog writes to the standard error: time, level, message, one line each, whatever is in it; or
 // to systemd's journal, where the standard error is its own (journal_sink.h).
-// Each of `components` has a logger (dataplane/base/log.h); the first also has what is nobody else's.
-void start_log(const std::string& program, std::span<const char* const> components, const std::string& level);
+// Each of `components` has a logger (dataplane/base/log.h) and the level that `level_of` gives it; the first
+// also has what is nobody else's.
+using LevelOf = std::function<std::string(const char* component)>;
+void start_log(const std::string& program, std::span<const char* const> components, const LevelOf& level_of);
 
 }  // namespace sluice::daemon

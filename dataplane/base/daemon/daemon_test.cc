@@ -44,7 +44,7 @@ TEST(Daemon, RefusesWhatItDoesNotKnow) {
 TEST(Daemon, LogsOneLineWhateverIsInAMessage) {
   ::testing::internal::CaptureStderr();
   const auto before = spdlog::default_logger();
-  start_log("sluice-thing", std::array{"thing"}, "info");
+  start_log("sluice-thing", std::array{"thing"}, [](const char*) { return "info"; });
   spdlog::debug("too little");
   spdlog::info("a name\nwith \x1b[31mcolour");
   spdlog::set_default_logger(before);
@@ -57,7 +57,9 @@ TEST(Daemon, LogsOneLineWhateverIsInAMessage) {
 TEST(Daemon, EachComponentHasALevelThatChangesWhileItRuns) {
   ::testing::internal::CaptureStderr();
   const auto before = spdlog::default_logger();
-  start_log("sluice-thing", log::kOfControl, "info");
+  start_log("sluice-thing", log::kOfControl, [](const char* component) {
+    return std::string_view(component) == log::kBoard ? "error" : "info";
+  });
   log::set_level(log::kPeer, *log::level_of("debug"));
   log::of(log::kPeer)->debug("of a peer");
   log::of(log::kSession)->debug("of a session");
@@ -66,6 +68,7 @@ TEST(Daemon, EachComponentHasALevelThatChangesWhileItRuns) {
   log::of("unknown")->info("of nobody");
   EXPECT_STREQ(log::level_name(log::level(log::kPeer)), "off");
   EXPECT_STREQ(log::level_name(log::level(log::kControl)), "info");
+  EXPECT_STREQ(log::level_name(log::level(log::kBoard)), "error");
   EXPECT_FALSE(log::level_of("loud"));
   spdlog::set_default_logger(before);
   const std::string log = ::testing::internal::GetCapturedStderr();

@@ -127,12 +127,12 @@ TEST(JournalSink, IsUsedOnlyIfTheStandardErrorIsTheJournals) {
   ::setenv("JOURNAL_STREAM", stream.c_str(), 1);
   const auto before = spdlog::default_logger();
   ::testing::internal::CaptureStderr();
-  start_log("sluice-other", std::array{"other"}, "info");
+  start_log("sluice-other", std::array{"other"}, [](const char*) { return "info"; });
   spdlog::info("stays here");
   EXPECT_NE(::testing::internal::GetCapturedStderr().find(" info stays here"), std::string::npos);
   ASSERT_EQ(::fstat(STDERR_FILENO, &info), 0);
   ::setenv("JOURNAL_STREAM", (std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino)).c_str(), 1);
-  start_log("sluice-third", std::array{"third", "board"}, "info");
+  start_log("sluice-third", std::array{"third", "board"}, [](const char*) { return "info"; });
   EXPECT_NE(dynamic_cast<JournalSink*>(spdlog::default_logger()->sinks().at(0).get()), nullptr);
   ::unsetenv("JOURNAL_STREAM");
   spdlog::set_default_logger(before);

@@ -31,6 +31,7 @@ class Options:
     crc: str = ""  # "crc64", "crc32c", "none", "read"
     overwrite: bool = False
     verify: bool = False  # the destination reads each file back before it gets its name
+    mkdir: bool = False  # the destination makes the directories of its path that are missing
     owner: bool = False  # kept of each name, as rsync's -o, -g and --numeric-ids
     group: bool = False
     numeric_ids: bool = False

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cpp/messages.h"
+
+#include <array>
+#include <string_view>
+
+#include "tools/cpp/errors.h"
+
+namespace sluice::client {
+namespace {
+
+constexpr std::array<const char*, 11> kStateNames = {"unknown",   "connecting", "negotiating", "transferring",
+                                                     "finishing", "succeeded",  "failed",      "cancelled",
+                                                     "queued",    "waiting",    "paused"};
+
+// The library's states are numbered as those of the API.
+static_assert(static_cast<int>(State::kConnecting) == api::Session::CONNECTING);
+static_assert(static_cast<int>(State::kCancelled) == api::Session::CANCELLED);
+static_assert(static_cast<int>(State::kPaused) == api::Session::PAUSED);
+static_assert(kStateNames.size() == api::Session::State_ARRAYSIZE);
+
+State state_of(api::Session::State state) {
+  const auto number = static_cast<uint32_t>(state);
+  return number < kStateNames.size() ? static_cast<State>(number) : State::kUnknown;
+}
+
+void put_rule(const std::string& rule, api::Rule* to) {
+  if (rule.size() < 3 || (rule[0] != '+' && rule[0] != '-') || rule[1] != ' ')
+    throw error(ErrorCode::kUsage, rule + ": write \"+ PATTERN\" or \"- PATTERN\"");
+  to->set_include(rule[0] == '+');
+  to->set_pattern(rule.substr(2));
+}
+
+File file_of(const api::FileProgress& file) {
+  return {.source = file.source(),
+          .destination = file.destination(),
+          .size_bytes = file.size(),
+          .bytes_done = file.bytes_done(),
+          .done = file.done(),
+          .digest_source = file.digest_source(),
+          .digest_destination = file.digest_destination(),
+          .names = file.names()};
+}
+
+}  // namespace
+
+const char* name_of(State state) {
+  const auto number = static_cast<size_t>(state);
+  return kStateNames[number < kStateNames.size() ? number : 0];
+}
+
+api::TransferOptions message_of(const Options& options) {
+  api::TransferOptions message;
+  message.set_lanes(options.lanes);
+  message.set_rate_bps(options.rate_bps);
+  message.set_crc(options.crc);
+  message.set_protection(options.protection);
+  message.set_overwrite(options.overwrite);
+  message.set_verify(options.verify);
+  message.set_mkdir(options.mkdir);
+  message.set_owner(options.owner);
+  message.set_group(options.group);
+  message.set_numeric_ids(options.numeric_ids);
+  message.set_xattrs(options.xattrs);
+  message.set_acls(options.acls);
+  message.set_ip(options.ip);
+  message.set_chunk_bytes(options.chunk_bytes);
+  message.set_chunk_auto(options.chunk_auto);
+  message.set_mode(options.mode);
+  if (options.expected_loss) message.set_expected_loss(*options.expected_loss);
+  message.set_min_rate_bps(options.min_rate_bps);
+  message.set_deadline_unix_ns(options.deadline_unix_ns);
+  message.set_deadline_policy(options.deadline_policy);
+  message.set_priority(options.priority);
+  message.set_log_level(options.log_level);
+  for (const std::string& rule : options.rules) put_rule(rule, message.add_rules());
+  for (const std::string& name : options.names) message.add_names(name);
+  return message;
+}
+
+Status status_of(const api::Session& session) {
+  Status status{.id = session.id(),
+                .state = state_of(session.state()),
+                .direction = session.direction(),
+                .peer = session.peer(),
+                .bytes_total = session.bytes_total(),
+                .bytes_done = session.bytes_done(),
+                .listing = session.listing(),
+                .goodput_bps = session.goodput_bps(),
+                .rate_limit_bps = session.rate_limit_bps(),
+                .retransmits = session.retransmits(),
+                .rtt_us = session.rtt_us(),
+                .elapsed_s = session.elapsed_s(),
+                .waiting_for = session.waiting_for(),
+                .bottleneck = session.bottleneck().cause(),
+                .bottleneck_share = session.bottleneck().share(),
+                .evidence = {session.bottleneck().evidence().begin(), session.bottleneck().evidence().end()},
+                .queue_place = session.queue_place(),
+                .error_code = static_cast<int>(session.error_code()),
+                .error_name = session.error_name(),
+                .error = session.error()};
+  if (session.has_rate_bps()) status.rate_bps = session.rate_bps();
+  for (const api::FileProgress& file : session.files()) status.files.push_back(file_of(file));
+  return status;
+}
+
+NodeStatus status_of(const api::NodeReply& node) {
+  NodeStatus status{.name = node.name(),
+                    .fingerprint = node.fingerprint(),
+                    .version = node.version(),
+                    .dataplane_attached = node.dataplane_attached(),
+                    .exports = {node.exports().begin(), node.exports().end()}};
+  for (const api::Peer& peer : node.peers()) status.peers.push_back(peer.name());
+  return status;
+}
+
+}  // namespace sluice::client
