@@ -177,6 +177,10 @@ api::Session to_api(const transfer::View& view) {
   session.set_state(to_api(view.state));
   session.set_direction(direction_of(view));
   session.set_peer(view.peer);
+  if (view.user) {
+    session.set_user(base::printable(view.user->name));
+    session.set_uid(view.user->uid);
+  }
   for (const transfer::FileView& file : view.files) add_file(file, &session);
   add_names(view.names, session.mutable_names());
   session.set_bytes_total(view.bytes_total);

@@ -139,11 +139,14 @@ asio::awaitable<Result<api::Session>> NodeSessions::prioritize(std::string id, i
 }
 
 asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id) {
+  const Result<transfer::View> view = manager_.show(id);
+  if (!view) co_return view.error();
+  auto exports = std::make_shared<const exports::Exports>(manager_.exports_of(*view));
   Result<std::vector<node::VerifyFile>> files = co_await manager_.verification(std::move(id));
   if (!files) co_return files.error();
-  co_return Verification([&exports = manager_.exports(),
+  co_return Verification([exports,
                           files = std::move(*files)](const VerifyReport& report) {
-    node::verify(exports, files,
+    node::verify(*exports, files,
                  [&report](const node::VerifyProgress& progress) { return report(message_of(progress)); });
   });
 }

@@ -88,7 +88,8 @@ inline transfer::Request sample_request() {
                                  .acls = true,
                                  .top = true}},
           .destination = "incoming/",
-          .source_bytes = 1ULL << 50};
+          .source_bytes = 1ULL << 50,
+          .user = transfer::User{.uid = 1000, .name = "ada"}};
 }
 
 inline transfer::Summary sample_summary() {

@@ -137,7 +137,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   runtime::OpenSources sources;
   if (role == transfer::Role::kSource) {
     runtime::ListReader::What what{
-        .exports = std::make_shared<const exports::Exports>(services->exports.for_peer(wishes.peer)),
+        .exports = std::make_shared<const exports::Exports>(services->exports_for(wishes.peer, wishes.user)),
         .paths = wishes.sources,
         .selection = wishes.selection,
         .known = {}};
@@ -154,7 +154,8 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
                             .source_paths = std::move(wishes.sources),
                             .selection = std::move(wishes.selection),
                             .destination = std::move(wishes.destination),
-                            .source_bytes = sources.rest ? 0 : bytes_of(sources)};
+                            .source_bytes = sources.rest ? 0 : bytes_of(sources),
+                            .user = std::move(wishes.user)};
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
   const board::LogLevel log_level =
       control::log_level_of(wishes.log_level).value_or(board::LogLevel::kEvents);
@@ -175,8 +176,8 @@ asio::awaitable<Result<Preview>> Manager::preview(Wishes wishes) {
   if (const Status status = check_wishes(transfer::Role::kSource, wishes); !status) co_return status.error();
   if (const auto options = parse_options(wishes, services->node); !options) co_return options.error();
   co_return Preview([services, wishes = std::move(wishes)](const runtime::TakePreview& take) {
-    return runtime::preview_sources(services->exports.for_peer(wishes.peer), wishes.sources, wishes.selection,
-                                    take);
+    return runtime::preview_sources(services->exports_for(wishes.peer, wishes.user), wishes.sources,
+                                    wishes.selection, take);
   });
 }
 
@@ -195,9 +196,10 @@ Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer
   services_->logs.begin(id, log_level);
   const bool sends = role == transfer::Role::kSource;
   log::of(log::kSession)
-      ->info("session {}: {} {} file(s) {} {}, asked for by an operator", id.substr(0, 8),
-             sends ? "send" : "get", request.source_paths.size(), sends ? "to" : "from", peer);
-  note(audit::session_begun(id, role, true, peer, control::unix_ns()));
+      ->info("session {}: {} {} file(s) {} {}, asked for by {}", id.substr(0, 8), sends ? "send" : "get",
+             request.source_paths.size(), sends ? "to" : "from", peer,
+             request.user ? "user " + request.user->name : "an operator");
+  note(audit::session_begun(id, role, true, peer, request.user, control::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   if (services_->places.queue().waiting() != 0) sources = {};
   std::optional<std::vector<catalog::File>> files;

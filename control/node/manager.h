@@ -122,6 +122,10 @@ class Manager {
   asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request);
   asio::awaitable<Result<PeerAbout>> about(std::string peer);  // about.cc
   const exports::Exports& exports() const { return services_->exports; }
+  // As whoever it is whose session it is has them.
+  exports::Exports exports_of(const transfer::View& view) const {
+    return view.user ? services_->exports_for(view.peer, view.user) : services_->exports;
+  }
   const audit::AuditLog& audit() const { return services_->audit; }
   // `news` is called whenever a transfer has ended; one listener.
   void when_ended(std::function<void()> news) { news_ = std::move(news); }

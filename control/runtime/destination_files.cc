@@ -44,7 +44,9 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
   std::string path;  // of the directory, where they are or may be several
   const bool packed = std::any_of(created.files.begin(), created.files.end(),
                                   [](const catalog::File& file) { return file.packed(); });
-  if (wanted.in_part || packed) {
+  if (exports.of_user() && !packed) {
+    path = wanted.destination;  // each of his files is a file of its own
+  } else if (wanted.in_part || packed) {
     const Result<exports::DestinationTree> tree =
         exports.open_destination_tree(wanted.destination, wanted.files.front().keep);
     if (!tree) return tree.error();

@@ -5,6 +5,7 @@
 #include <asio/io_context.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "control/runtime/quotas.h"
 #include "control/runtime/session_logs.h"
 #include "control/transfer/terms.h"
+#include "control/users/client.h"
 #include "dataplane/base/config/config.h"
 
 namespace sluice::runtime {
@@ -40,10 +42,17 @@ struct Services {
         board(std::make_shared<control::BoardClient>(context, node, turns)),
         self(std::make_shared<const identity::Identity>(std::move(i))) {}
 
+  // What of the exports a session with `peer` may use that is of this user, or of nobody here.
+  exports::Exports exports_for(const std::string& peer, const std::optional<transfer::User>& user) const {
+    exports::Exports open = exports.for_peer(peer);
+    return user ? open.for_user(users.of(user->uid)) : open;
+  }
+
   asio::io_context& io;
   const config::Node node;
   const transfer::Settings settings;
   const exports::Exports exports;                   // blocking; any thread
+  const users::Client users{node.users_helper_socket()};  // blocking; any thread
   const audit::AuditLog audit{node.audit_log()};    // blocking; any thread
   const std::unique_ptr<journal::Journal> journal;  // blocking; any thread
   const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();

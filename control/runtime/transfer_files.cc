@@ -19,9 +19,11 @@ uint64_t crc_of_generated(wire::CrcKind kind, uint64_t length) {
   return crc::compute(kind, 0, extent.data(), extent.size());
 }
 
-exports::Exports exports_for(const transfer::Transfer& transfer, const exports::Exports& all) {
-  exports::Exports open = all.for_peer(transfer.peer());
-  return transfer.job().initiator ? open.for_operator() : open;
+exports::Exports exports_for(const transfer::Transfer& transfer, const Services& services) {
+  const transfer::Job& job = transfer.job();
+  const std::optional<transfer::User> user = job.request ? job.request->user : std::nullopt;
+  exports::Exports open = services.exports_for(transfer.peer(), user);
+  return job.initiator && !user ? open.for_operator() : open;
 }
 
 }  // namespace
@@ -31,7 +33,7 @@ TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<E
     : services_(std::move(services)),
       queue_(std::move(queue)),
       transfer_(transfer),
-      exports_(std::make_shared<exports::Exports>(exports_for(transfer, services_->exports))),
+      exports_(std::make_shared<exports::Exports>(exports_for(transfer, *services_))),
       list_(std::move(sources.rest)),
       sources_(std::move(sources.open)) {}
 

@@ -200,6 +200,7 @@ View Transfer::overview(uint64_t now_ns) const {
   view.initiator = job_.initiator;
   view.role = job_.role;
   view.peer = leg.peer_name();
+  if (job_.request) view.user = job_.request->user;
   view.bytes_total = job_.bytes_total();
   view.names.listing = job_.has_end() && job_.catalog()->growing();
   view.summary = summary(leg.lanes().all_figures(), now_ns);
@@ -247,6 +248,7 @@ View view_of(const Saved& saved) {
   view.role = record.role;
   const LegRecord& leg = record.legs.front();
   view.peer = leg.peer;
+  if (record.request) view.user = record.request->user;
   const bool source = record.role == Role::kSource;
   uint32_t object = 0;
   for (const catalog::File& file : saved.files) {

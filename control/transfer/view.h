@@ -85,6 +85,7 @@ struct View {
   bool initiator = false;
   Role role = Role::kUnknown;
   std::string peer;
+  std::optional<User> user;  // who asked for it as himself
   std::vector<FileView> files;
   NamesView names;
   uint64_t bytes_total = 0;

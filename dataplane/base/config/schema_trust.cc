@@ -14,6 +14,13 @@ const Key kTrustKeys[] = {
      .meaning = "Its members may look at this node and its sessions, without names of files; empty: nobody.",
      .text_problem = group_problem},
     {.section = "control",
+     .name = "users_group",
+     .field = &Node::users_group,
+     .allowed = "name of a group of this host, or empty",
+     .meaning = "Its members may send and get files as themselves, if `sluice-users` runs, and see their own "
+                "sessions; empty: nobody.",
+     .text_problem = group_problem},
+    {.section = "control",
      .name = "ca_file",
      .field = &Node::ca_file,
      .allowed = "absolute path of a file, or empty",

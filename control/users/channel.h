@@ -1,0 +1,41 @@
+// A connection between sluice-control and sluice-users: messages, each with a few descriptors beside it.
+//
+// SOCK_SEQPACKET: a message comes whole or not at all. Blocking, each for a bounded time; one thread at a
+// time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "control/users/words.h"
+#include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
+
+namespace sluice::users {
+
+struct Parcel {
+  std::string bytes;
+  std::vector<UniqueFd> descriptors;
+};
+
+class Channel {
+ public:
+  explicit Channel(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  // 0, or an errno.
+  int send(const std::string& bytes, const std::vector<int>& descriptors, std::chrono::milliseconds limit);
+  // 0, or an errno: EPIPE when the other side has gone, EPROTO for what is no message, ETIMEDOUT.
+  int receive(Parcel* parcel, std::chrono::milliseconds limit);
+  int fd() const { return socket_.get(); }
+
+ private:
+  UniqueFd socket_;
+};
+
+// -1, with errno, if nobody answers.
+UniqueFd connect_to(const std::filesystem::path& socket);
+
+}  // namespace sluice::users
