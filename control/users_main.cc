@@ -109,11 +109,14 @@ class Helper {
     ::sigprocmask(SIG_BLOCK, &signals, nullptr);
     signals_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!signals_) return cannot("wait for signals", "see the system's log");
+    int ends[2] = {};
+    if (::pipe2(ends, O_CLOEXEC) != 0) return cannot("make a pipe", "see the system's log");
+    watched_.reset(ends[0]);
+    lifeline_.reset(ends[1]);
     service.ready("waits for sluice-control");
     while (!stopping_) turn();
     service.stopping();
-    for (const pid_t child : children_) ::kill(child, SIGTERM);
-    return {};
+    return {};  // and with this process the other end of the lifeline goes
   }
 
  private:
@@ -162,6 +165,9 @@ class Helper {
   // One user's, from its first word on.
   void be_child(Channel& channel) {
     socket_.reset();
+    // This process may not send signals to those who became others: they see when it has gone.
+    lifeline_.reset();
+    channel.give_up_with(watched_.get());
     sigset_t signals;
     ::sigfillset(&signals);
     ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
@@ -182,18 +188,18 @@ class Helper {
   Status become_whom(const Parcel& hello) const {
     const Result<uint32_t> uid = uid_of_hello(hello.bytes);
     if (!uid) return uid.error();
-    const Result<Account> account = member(*uid, node_.users_group);
+    const Result<Account> account =
+        member(*uid, node_.users_group, static_cast<uid_t>(node_.users_uid_min));
     if (!account) return account.error();
-    if (const Status status = become(*account); !status) return status;
-    // It was cleared with the change.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    return {};
+    return become(*account);
   }
 
   const config::Node node_;
   UniqueFd socket_;
   const uid_t control_;
   UniqueFd signals_;
+  UniqueFd watched_;
+  UniqueFd lifeline_;
   std::set<pid_t> children_;
   bool stopping_ = false;
 };
@@ -222,8 +228,7 @@ Status run(const daemon::Options& options) {
   const std::filesystem::path path = node->users_helper_socket();
   spdlog::info("opens files as members of group {}, for sluice-control at {}", node->users_group,
                path.string());
-  Status status = Helper(std::move(*node), std::move(*socket), control).run(service);
-  return status;
+  return Helper(std::move(*node), std::move(*socket), control).run(service);
 }
 
 int fail(const Error& error) {

@@ -34,8 +34,9 @@ class UserFiles {
   };
 
   virtual ~UserFiles() = default;
-  // Errors as of the functions of Exports with these names, and kDaemonNotRunning: nobody is there who does
-  // it.
+  // Is there somebody who does it, and may this user? kDaemonNotRunning, kConfiguration: why not.
+  virtual Status there() = 0;
+  // Errors as of the functions of Exports with these names, and of there().
   virtual Result<UniqueFd> open_source(const std::string& peer, const std::string& path, bool unfinished) = 0;
   virtual Result<Opened> create(const UserFile& file) = 0;
   virtual Result<std::optional<Opened>> reopen(const UserFile& file) = 0;

@@ -43,6 +43,14 @@ Result<identity::Peer> check_peer(const config::Node& node, const std::string& n
           name)};
 }
 
+// May he send and get as himself, and is somebody there who opens files for him?
+asio::awaitable<Status> check_user(std::shared_ptr<runtime::Services> services,
+                                   std::optional<transfer::User> user) {
+  if (!user) co_return Status();
+  auto there = [services, uid = user->uid] { return services->users.of(uid)->there(); };
+  co_return co_await services->users_pool.wait_for(std::move(there));
+}
+
 uint64_t bytes_of(const runtime::OpenSources& sources) {
   uint64_t bytes = 0;
   for (const catalog::File& file : sources.files) bytes += file.size_bytes;
@@ -131,6 +139,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
   if (const Status status = check_wishes(role, wishes); !status) co_return status.error();
   const Result<transfer::Options> options = parse_options(wishes, services->node);
   if (!options) co_return options.error();
+  if (const Status status = co_await check_user(services, wishes.user); !status) co_return status.error();
   // Of a list only what is in the directory arrives: that is what a path with a slash behind it means.
   if (!wishes.selection.names.empty() && !wishes.sources.front().ends_with('/'))
     wishes.sources.front() += '/';
@@ -143,8 +152,9 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
         .known = {}};
     // What is to have a deadline is judged by its size: then all of it is looked for first.
     const bool whole = options->deadline_unix_ns != 0;
+    control::Pool& pool = services->lists_pool_for(*what.exports);
     Result<runtime::OpenSources> opened =
-        co_await runtime::begin_list(services->io, services->lists_pool, std::move(what), whole);
+        co_await runtime::begin_list(services->io, pool, std::move(what), whole);
     if (!opened) co_return opened.error();
     sources = std::move(*opened);
   }

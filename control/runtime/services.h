@@ -48,6 +48,12 @@ struct Services {
     return user ? open.for_user(users.of(user->uid)) : open;
   }
 
+  // Where what blocks for these runs: a user who holds his own process up, holds up no operator.
+  control::Pool& pool_for(const exports::Exports& open) { return open.of_user() ? users_pool : pool; }
+  control::Pool& lists_pool_for(const exports::Exports& open) {
+    return open.of_user() ? users_pool : lists_pool;
+  }
+
   asio::io_context& io;
   const config::Node node;
   const transfer::Settings settings;
@@ -63,6 +69,7 @@ struct Services {
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
   control::Pool lists_pool{io, kListThreads};
+  control::Pool users_pool{io};
   // On the loop, as of the last look (standing.h).
   std::shared_ptr<const identity::Identity> self;
   std::string trust_problems;                     // of files that say whom it trusts, as they were told last

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,21 +15,21 @@ namespace {
 
 constexpr size_t kControlBytes = CMSG_SPACE(sizeof(int) * kDescriptorsMax);
 
-// 0, or an errno.
-int wait_for(int fd, short what, std::chrono::milliseconds limit) {
-  pollfd one{.fd = fd, .events = what, .revents = 0};
+}  // namespace
+
+int Channel::wait_for(short what, std::chrono::milliseconds limit) const {
+  pollfd both[] = {{.fd = socket_.get(), .events = what, .revents = 0},
+                   {.fd = lifeline_, .events = 0, .revents = 0}};
   const auto until = std::chrono::steady_clock::now() + limit;
   while (true) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    const int ready = ::poll(&one, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
-    if (ready > 0) return 0;
+    const int ready = ::poll(both, 2, static_cast<int>(std::max<int64_t>(left.count(), 0)));
+    if (ready > 0) return both[1].revents != 0 ? EPIPE : 0;
     if (ready == 0) return ETIMEDOUT;
     if (errno != EINTR) return errno;
   }
 }
-
-}  // namespace
 
 int Channel::send(const std::string& bytes, const std::vector<int>& descriptors,
                   std::chrono::milliseconds limit) {
@@ -47,7 +48,7 @@ int Channel::send(const std::string& bytes, const std::vector<int>& descriptors,
     std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(int) * descriptors.size());
   }
   while (true) {
-    if (const int reason = wait_for(socket_.get(), POLLOUT, limit); reason != 0) return reason;
+    if (const int reason = wait_for(POLLOUT, limit); reason != 0) return reason;
     const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent == static_cast<ssize_t>(bytes.size())) return 0;
     if (sent >= 0) return EPROTO;
@@ -67,7 +68,7 @@ int Channel::receive(Parcel* parcel, std::chrono::milliseconds limit) {
   message.msg_controllen = control.size();
   ssize_t got = -1;
   while (got < 0) {
-    if (const int reason = wait_for(socket_.get(), POLLIN, limit); reason != 0) return reason;
+    if (const int reason = wait_for(POLLIN, limit); reason != 0) return reason;
     got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (got < 0 && errno != EINTR && errno != EAGAIN) return errno == ECONNRESET ? EPIPE : errno;
   }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "control/users/words.h"
-#include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::users {
@@ -29,10 +28,14 @@ class Channel {
   int send(const std::string& bytes, const std::vector<int>& descriptors, std::chrono::milliseconds limit);
   // 0, or an errno: EPIPE when the other side has gone, EPROTO for what is no message, ETIMEDOUT.
   int receive(Parcel* parcel, std::chrono::milliseconds limit);
-  int fd() const { return socket_.get(); }
+  // Both give up with EPIPE once `fd` has hung up, which outlives this.
+  void give_up_with(int fd) { lifeline_ = fd; }
 
  private:
+  int wait_for(short what, std::chrono::milliseconds limit) const;  // 0, or an errno
+
   UniqueFd socket_;
+  int lifeline_ = -1;
 };
 
 // -1, with errno, if nobody answers.

@@ -30,6 +30,13 @@ class Client::Link final : public exports::UserFiles {
  public:
   Link(std::filesystem::path socket, uint32_t uid) : socket_(std::move(socket)), uid_(uid) {}
 
+  Status there() override {
+    const std::scoped_lock lock(mutex_);
+    // What stands may have gone, or the user may have been put out of the group: a new one is judged anew.
+    channel_.reset();
+    return connect();
+  }
+
   Result<UniqueFd> open_source(const std::string& peer, const std::string& path, bool unfinished) override {
     exports::UserFile file;
     file.peer = peer;

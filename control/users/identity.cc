@@ -98,10 +98,13 @@ bool is(const Account& account) {
 
 }  // namespace
 
-Result<Account> member(uid_t uid, const std::string& group) {
+Result<Account> member(uid_t uid, const std::string& group, uid_t uid_min) {
   const std::string shown = "user " + std::to_string(uid);
   if (uid == 0)
     return configuration("root sends and gets as an operator of this node: nothing is opened as root");
+  if (uid < uid_min)
+    return configuration(shown + " is below [control] users_uid_min = " + std::to_string(uid_min) +
+                         ": accounts of the system send and get nothing as themselves");
   const std::optional<User> user = user_of(uid);
   if (!user) return configuration(shown + ": this host knows no such user");
   const std::optional<gid_t> wanted = group_of(group);

@@ -22,8 +22,9 @@ struct Account {
 };
 
 // Of a user who is a member of this group of the host. kConfiguration: there is no such user or group, or he
-// is none of its members, or root, as whom nothing is ever opened.
-Result<Account> member(uid_t uid, const std::string& group);
+// is none of its members, or an account of the system, whose number is below `uid_min`, or root, as whom
+// nothing is ever opened.
+Result<Account> member(uid_t uid, const std::string& group, uid_t uid_min);
 // His name, or his number where he has none.
 std::string name_of(uid_t uid);
 
