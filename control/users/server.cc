@@ -11,6 +11,9 @@ namespace sluice::users {
 namespace {
 
 constexpr std::chrono::seconds kSendLimit{10};
+// What others may not with a file that arrives, whatever may be done with it where it comes from: as most
+// users have it, whose own this process cannot know.
+constexpr uint32_t kUmask = 022;
 
 using exports::DestinationFile;
 using exports::Exports;
@@ -31,7 +34,9 @@ Error gone(const std::string& path) {
 class Work {
  public:
   Work(const Exports& exports, Call call, UniqueFd fd)
-      : exports_(exports), call_(std::move(call)), fd_(std::move(fd)) {}
+      : exports_(exports), call_(std::move(call)), fd_(std::move(fd)) {
+    call_.file.spec.mode &= ~kUmask;
+  }
 
   Reply run() {
     const Status status = perform();
@@ -131,7 +136,7 @@ class Work {
   }
 
   const Exports& exports_;
-  const Call call_;
+  Call call_;
   UniqueFd fd_;
   Reply reply_;
 };

@@ -86,6 +86,7 @@ std::string encode(const Answer& answer) {
   message.set_error(answer.error.message.substr(0, kErrorMax));
   message.set_found(answer.found);
   message.set_name_path(answer.name_path);
+  message.set_version(kVersion);
   return parcel(message);
 }
 
@@ -121,7 +122,8 @@ std::optional<Call> decode_call(std::string_view bytes) {
 std::optional<Answer> decode_answer(std::string_view bytes) {
   wire::Answer message;
   if (!parse(bytes, &message)) return std::nullopt;
-  if (message.error_code() > static_cast<uint32_t>(kErrorCodeLast)) return std::nullopt;
+  if (message.version() != kVersion || message.error_code() > static_cast<uint32_t>(kErrorCodeLast))
+    return std::nullopt;
   Answer answer{.error = {static_cast<ErrorCode>(message.error_code()), message.error()},
                 .found = message.found(),
                 .name_path = message.name_path()};
