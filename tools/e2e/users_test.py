@@ -145,7 +145,7 @@ def test_nobody_sees_or_touches_sessions_of_others(users):
                   ["session", "pause", session], ["session", "continue", session], ["session", "log", session],
                   ["session", "limit", session, "--rate", "1M"], ["session", "priority", session, "-1"],
                   ["session", "log-level", session, "off"], ["session", "events", session], ["verify", session],
-                  ["receipt", session, "--output", "/dev/null"]):  # fmt: skip
+                  ["receipt", session]):  # fmt: skip
         refused(users.sluice(_BEN, *words), USAGE, f'no session "{words[2] if words[0] == "session" else words[1]}"')
     assert users.sluice(_ADA, "session", "log", session).returncode == 0
     assert users.sluice(_ADA, "session", "limit", session, "--rate", "3M").returncode == 0
@@ -172,7 +172,7 @@ def test_who_may_not_is_told_why(users):
     there.rmdir()
     own = users.file_of(_ADA, 1, "own.bin")
     refused(users.send(_ADA, own, "b:data/", "--priority", 5), USAGE, "users_group")
-    for words in (["mkdir", "b:data/x"], ["rm", "b:data/x"], ["mv", "b:data/x", "data/y"]):
+    for words in (["mkdir", "b:data/x"], ["rm", "b:data/x"], ["mv", "b:data/x", "b:data/y"]):
         refused(users.sluice(_ADA, *words), CONFIGURATION, "users_group")
     assert users.sluice(_ADA, "ls", "b:data/").returncode == 0
     folder.rmdir()
@@ -229,7 +229,7 @@ def test_only_control_may_ask_sluice_users(users):
     users.socket.chmod(0o666)
     result = subprocess.run([*_as(_ADA), *command], capture_output=True, text=True, timeout=30, check=False)
     users.socket.chmod(0o600)
-    assert result.stdout.strip() == "0" or "ConnectionReset" in result.stderr, result.stderr
+    assert result.stdout.strip() in ("", "0"), "it was answered"
     assert users.helper.log_lines("is not sluice-control")
 
 
