@@ -1,9 +1,9 @@
 // sluice-users: opens files as users of this host, for sluice-control, which has no right to.
 //
-// It waits on a socket that only sluice-control may open. Each connection is for one user: a process is forked
-// for it, which becomes that user, for good, before it looks at any path (users/identity.h), and does what is
-// asked until it is not needed any more. This process itself opens nothing for anybody. It needs CAP_SETUID
-// and CAP_SETGID and keeps nothing else; it reads node.toml once, at its start.
+// It waits on a socket that only sluice-control may open. Each connection is for one user: a process is
+// forked for it, which becomes that user, for good, before it looks at any path (users/identity.h), and does
+// what is asked until it is not needed any more. This process itself opens nothing for anybody. It needs
+// CAP_SETUID and CAP_SETGID and keeps nothing else; it reads node.toml once, at its start.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <grp.h>
@@ -51,8 +51,8 @@ Error cannot(const std::string& what, const std::string& remedy) {
 UniqueFd given_socket() {
   const char* const pid = std::getenv("LISTEN_PID");
   const char* const count = std::getenv("LISTEN_FDS");
-  const bool ours = pid != nullptr && count != nullptr && pid == std::to_string(::getpid()) &&
-                    std::strcmp(count, "1") == 0;
+  const bool ours =
+      pid != nullptr && count != nullptr && pid == std::to_string(::getpid()) && std::strcmp(count, "1") == 0;
   for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);
   if (!ours) return {};
   ::fcntl(kSystemdSocket, F_SETFD, FD_CLOEXEC);
@@ -71,8 +71,9 @@ Result<UniqueFd> make_socket(const config::Node& node, uid_t* control) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.native().size() >= sizeof address.sun_path)
-    return Error{ErrorCode::kConfiguration, path.string() + " is longer than a unix socket's path may be; use a "
-                                                            "node directory with a shorter path"};
+    return Error{ErrorCode::kConfiguration, path.string() +
+                                                " is longer than a unix socket's path may be; use a "
+                                                "node directory with a shorter path"};
   std::memcpy(address.sun_path, path.c_str(), path.native().size());
   if (connect_to(path))
     return Error{ErrorCode::kConfiguration,
@@ -183,13 +184,13 @@ class Helper {
     }
     if (channel.send(encode(answer), {}, kSendLimit) != 0) return;
     serve(channel, node_.exports);
+    for (const std::string& news : sandbox::take_news()) spdlog::error("{}", news);
   }
 
   Status become_whom(const Parcel& hello) const {
     const Result<uint32_t> uid = uid_of_hello(hello.bytes);
     if (!uid) return uid.error();
-    const Result<Account> account =
-        member(*uid, node_.users_group, static_cast<uid_t>(node_.users_uid_min));
+    const Result<Account> account = member(*uid, node_.users_group, static_cast<uid_t>(node_.users_uid_min));
     if (!account) return account.error();
     return become(*account);
   }

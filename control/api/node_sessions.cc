@@ -149,8 +149,7 @@ asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id)
   auto exports = std::make_shared<const exports::Exports>(manager_.exports_of(*view));
   Result<std::vector<node::VerifyFile>> files = co_await manager_.verification(std::move(id));
   if (!files) co_return files.error();
-  co_return Verification([exports,
-                          files = std::move(*files)](const VerifyReport& report) {
+  co_return Verification([exports, files = std::move(*files)](const VerifyReport& report) {
     node::verify(*exports, files,
                  [&report](const node::VerifyProgress& progress) { return report(message_of(progress)); });
   });

@@ -10,8 +10,9 @@ namespace sluice::control {
 namespace {
 
 Error for_operators(const std::string& what) {
-  return {ErrorCode::kConfiguration, what + " is not for members of [control] users_group; ask an operator of "
-                                            "this node"};
+  return {ErrorCode::kConfiguration, what +
+                                         " is not for members of [control] users_group; ask an operator of "
+                                         "this node"};
 }
 
 }  // namespace

@@ -21,8 +21,7 @@ namespace sluice::control {
 class UserSessions final : public SessionManager {
  public:
   // `as_user`: which shows all sessions, and begins those of this user.
-  UserSessions(std::unique_ptr<SessionManager> as_user, uint32_t uid)
-      : all_(std::move(as_user)), uid_(uid) {}
+  UserSessions(std::unique_ptr<SessionManager> as_user, uint32_t uid) : all_(std::move(as_user)), uid_(uid) {}
 
   asio::awaitable<Result<std::string>> send(api::SendRequest request) override {
     return all_->send(std::move(request));

@@ -106,7 +106,8 @@ void UsersDoor::take() {
   if (connections_of(*uid) >= kConnectionsOfUser)
     return spdlog::warn("user {} has {} connections already: one more is refused", *uid, kConnectionsOfUser);
   UniqueFd second(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
-  const Result<Visitor*> who = second ? visitor(*uid) : Result<Visitor*>(Error{ErrorCode::kResources, "no descriptor is free"});
+  const Result<Visitor*> who =
+      second ? visitor(*uid) : Result<Visitor*>(Error{ErrorCode::kResources, "no descriptor is free"});
   if (!who) return spdlog::warn("user {} is refused: {}", *uid, who.error().message);
   connections_.push_back({std::move(second), *uid});
   (*who)->server->take(std::move(connection));

@@ -37,7 +37,7 @@ class UsersDoor {
   void stop();
 
  private:
-  struct Visitor;     // a user, his server, and what that stands in front of
+  struct Visitor;  // a user, his server, and what that stands in front of
   struct Connection {
     UniqueFd fd;  // a second descriptor of it: tells when the caller has gone
     uint32_t uid = 0;

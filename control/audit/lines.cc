@@ -64,7 +64,7 @@ std::string session_begun(std::string_view id, transfer::Role role, bool initiat
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
   Json json = begun("session_ended", now_unix_ns);
   json["session"] = view.id;
-  put_asker(json, view.initiator, view.user);
+  put_asker(json, view.asker.of_this_node, view.asker.user);
   json["role"] = role_name(view.role);
   json["peer"] = view.peer;
   json["started"] = base::utc_text_us(view.started_unix_ns);

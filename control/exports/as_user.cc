@@ -69,8 +69,7 @@ Result<DestinationFile> Exports::create_for_user(const Location& location,
   wanted.spec.path = location.path() + (spec.path.ends_with('/') ? "/" : "");
   Result<UserFiles::Opened> made = user_->create(wanted);
   if (!made) return made.error();
-  if (made->name_path != location.path() && made->name_path != in_it)
-    return wrong_answer(location.absolute);
+  if (made->name_path != location.path() && made->name_path != in_it) return wrong_answer(location.absolute);
   DestinationSpec there = spec;
   there.path = made->name_path;
   return take_for_user(there, std::move(made->fd), std::move(made->directory));
@@ -99,8 +98,7 @@ Result<DestinationFile> Exports::take_for_user(const DestinationSpec& spec, Uniq
                                                UniqueFd directory) const {
   const std::string shown = printable(spec.path);
   if (Status status = check_open(fd.get(), O_RDWR, false, shown); !status) return status.error();
-  if (Status status = check_open(directory.get(), O_RDONLY, true, shown); !status)
-    return status.error();
+  if (Status status = check_open(directory.get(), O_RDONLY, true, shown); !status) return status.error();
   auto state = std::make_unique<DestinationFile::State>();
   state->user = user_;
   state->peer = peer_;

@@ -41,7 +41,7 @@ struct DestinationFile::State {
   UserFile for_user() const;  // as the user's helper has to know it
   Status rename_to_final() const;
   Status commit_for_user();
-  Status remove() const;      // what is unfinished, so that no loss of power brings it back
+  Status remove() const;  // what is unfinished, so that no loss of power brings it back
 };
 
 }  // namespace sluice::exports

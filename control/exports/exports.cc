@@ -46,8 +46,7 @@ Exports Exports::open_reachable(const std::vector<config::Export>& exports) {
   for (const config::Export& item : exports) {
     UniqueFd fd(::open(item.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     const int reason = fd ? 0 : errno;
-    result.roots_.push_back(
-        {item, std::make_shared<const UniqueFd>(std::move(fd)), reason == 0, reason});
+    result.roots_.push_back({item, std::make_shared<const UniqueFd>(std::move(fd)), reason == 0, reason});
   }
   return result;
 }
@@ -162,7 +161,7 @@ Result<SourceFile> Exports::open_regular(const Location& location) {
     return Error{S_ISLNK(info.st_mode) ? ErrorCode::kOutsideExports : ErrorCode::kSourceUnreadable,
                  shown + ": " + std::string(problem)};
   return as_source(location,
-                  open_beneath(root_fd, location.relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+                   open_beneath(root_fd, location.relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
 }
 
 // `fd` invalid: errno tells.

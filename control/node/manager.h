@@ -124,7 +124,7 @@ class Manager {
   const exports::Exports& exports() const { return services_->exports; }
   // As whoever it is whose session it is has them.
   exports::Exports exports_of(const transfer::View& view) const {
-    return view.user ? services_->exports_for(view.peer, view.user) : services_->exports;
+    return view.asker.user ? services_->exports_for(view.peer, view.asker.user) : services_->exports;
   }
   const audit::AuditLog& audit() const { return services_->audit; }
   // `news` is called whenever a transfer has ended; one listener.

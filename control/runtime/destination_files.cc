@@ -143,16 +143,17 @@ void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
 void TransferFiles::perform(const transfer::CreateFiles& effect) {
   if (const Status status = admit({effect.destination}, effect.files); !status)
     return post(transfer::FilesCreated{status.error()});
-  services_->pool_for(*exports_).run([exports = exports_, effect,
-                       session = transfer_.log_name()] { return create_files(*exports, effect, session); },
-                      [self = shared_from_this()](Result<Created> created) {
-                        if (!created) return self->post(transfer::FilesCreated{created.error()});
-                        // Behind those that there are: a list may grow.
-                        self->destinations_.resize(self->transfer_.job().catalog()->object_count());
-                        std::move(created->open.begin(), created->open.end(),
-                                  std::back_inserter(self->destinations_));
-                        self->post(transfer::FilesCreated{std::move(created->files)});
-                      });
+  services_->pool_for(*exports_).run(
+      [exports = exports_, effect, session = transfer_.log_name()] {
+        return create_files(*exports, effect, session);
+      },
+      [self = shared_from_this()](Result<Created> created) {
+        if (!created) return self->post(transfer::FilesCreated{created.error()});
+        // Behind those that there are: a list may grow.
+        self->destinations_.resize(self->transfer_.job().catalog()->object_count());
+        std::move(created->open.begin(), created->open.end(), std::back_inserter(self->destinations_));
+        self->post(transfer::FilesCreated{std::move(created->files)});
+      });
 }
 
 void TransferFiles::perform(const transfer::RecoverFiles&) {

@@ -108,16 +108,17 @@ void TransferFiles::name_pack(ObjectId object) {
     return post(
         transfer::ObjectNamed{.object = object, .status = not_in_memory(), .given = false, .missing = {}});
   const std::shared_ptr<exports::Unpacker> unpacker = pack->second.unpacker;
-  services_->pool_for(*exports_).run([unpacker] { return unpacker->commit(); },
-                      [self = shared_from_this(), object, unpacker](Status status) {
-                        transfer::ObjectNamed named{
-                            .object = object, .status = std::move(status), .given = true, .missing = {}};
-                        if (named.status) {
-                          named.missing = unpacker->missing();
-                          self->packs_.erase(object);
-                        }
-                        self->post(std::move(named));
-                      });
+  services_->pool_for(*exports_).run(
+      [unpacker] { return unpacker->commit(); },
+      [self = shared_from_this(), object, unpacker](Status status) {
+        transfer::ObjectNamed named{
+            .object = object, .status = std::move(status), .given = true, .missing = {}};
+        if (named.status) {
+          named.missing = unpacker->missing();
+          self->packs_.erase(object);
+        }
+        self->post(std::move(named));
+      });
 }
 
 }  // namespace sluice::runtime

@@ -41,7 +41,8 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
       reserved_.push_back(services_->exports.reserve(file.identity, file.path));
   }
   services_->pool_for(*exports_).run(
-      [exports = exports_->of_user() ? exports_ : std::make_shared<exports::Exports>(services_->exports), files = std::move(files), sources = std::exchange(sources_, {}),
+      [exports = exports_->of_user() ? exports_ : std::make_shared<exports::Exports>(services_->exports),
+       files = std::move(files), sources = std::exchange(sources_, {}),
        destinations = std::exchange(destinations_, {}), fetched = std::exchange(fetched_, {}),
        packs = std::exchange(packs_, {}), id = transfer_.id(), keep = effect.keep]() mutable {
         for (const Destination& destination : destinations) {

@@ -57,10 +57,10 @@ struct Services {
   asio::io_context& io;
   const config::Node node;
   const transfer::Settings settings;
-  const exports::Exports exports;                   // blocking; any thread
+  const exports::Exports exports;                         // blocking; any thread
   const users::Client users{node.users_helper_socket()};  // blocking; any thread
-  const audit::AuditLog audit{node.audit_log()};    // blocking; any thread
-  const std::unique_ptr<journal::Journal> journal;  // blocking; any thread
+  const audit::AuditLog audit{node.audit_log()};          // blocking; any thread
+  const std::unique_ptr<journal::Journal> journal;        // blocking; any thread
   const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();
   const std::shared_ptr<control::TurnMeter> turns = std::make_shared<control::TurnMeter>();
   const std::shared_ptr<control::BoardClient> board;

@@ -135,10 +135,10 @@ class Client::Link final : public exports::UserFiles {
   }
 
   Error lost(int reason) const {
-    return {ErrorCode::kDaemonNotRunning, "sluice-users, which opens files as the users of this host, does not "
-                                          "answer at " +
-                                              socket_.string() + " (" + std::strerror(reason) +
-                                              "): start it, or see its log"};
+    return {ErrorCode::kDaemonNotRunning,
+            "sluice-users, which opens files as the users of this host, does not "
+            "answer at " +
+                socket_.string() + " (" + std::strerror(reason) + "): start it, or see its log"};
   }
 
   const std::filesystem::path socket_;

@@ -53,8 +53,7 @@ std::optional<gid_t> group_of(const std::string& name) {
 std::vector<gid_t> groups_of(const User& user) {
   std::vector<gid_t> groups(64);
   int count = static_cast<int>(groups.size());
-  while (::getgrouplist(user.name.c_str(), user.gid, groups.data(), &count) < 0 &&
-         count <= kGroupsMax) {
+  while (::getgrouplist(user.name.c_str(), user.gid, groups.data(), &count) < 0 && count <= kGroupsMax) {
     groups.resize(std::max(static_cast<size_t>(count), groups.size() * 2));
     count = static_cast<int>(groups.size());
   }

@@ -146,8 +146,7 @@ TEST_F(UsersServed, WhatIsNotKeptIsRemovedAndWhatIsKeptIsFoundAgain) {
     ASSERT_TRUE(found && *found);
     catalog::FileIdentity other = identity;
     other.inode += 1;
-    const Result<std::optional<DestinationFile>> none =
-        exports.reopen_destination(known, other, UniqueFd());
+    const Result<std::optional<DestinationFile>> none = exports.reopen_destination(known, other, UniqueFd());
     EXPECT_TRUE(!none || !none->has_value());
   }  // not kept this time
   EXPECT_FALSE(fs::exists(base_ / "data" / ".kept.bin.sluice-part"));

@@ -27,8 +27,9 @@ struct Reply {
 };
 
 Error gone(const std::string& path) {
-  return {ErrorCode::kStorage, base::printable(path) + ": its temporary file was removed or replaced by "
-                                                          "somebody; this file begins anew"};
+  return {ErrorCode::kStorage, base::printable(path) +
+                                   ": its temporary file was removed or replaced by "
+                                   "somebody; this file begins anew"};
 }
 
 class Work {

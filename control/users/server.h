@@ -1,9 +1,9 @@
 // What a process that has become a user does for sluice-control: one call after the other, until nothing came
 // for a while or the other side has gone.
 //
-// It has the user's identity and no capability (identity.h), so what it may open is what he may. Which exports
-// there are, and what a peer may do with them, is judged here as well: control is not taken at its word.
-// Blocking; the process's only thread.
+// It has the user's identity and no capability (identity.h), so what it may open is what he may. Which
+// exports there are, and what a peer may do with them, is judged here as well: control is not taken at its
+// word. Blocking; the process's only thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// What sluice-users takes from control, and control from sluice-users: whatever is decoded keeps its bounds, and is the same
-// once it was said again.
+// What sluice-users takes from control, and control from sluice-users: whatever is decoded keeps its bounds,
+// and is the same once it was said again.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <cstdlib>

@@ -339,10 +339,12 @@ Profile users_profile(const std::filesystem::path& run, const std::vector<PathRu
   profile.capabilities = bit(CAP_SETUID) | bit(CAP_SETGID);
   profile.calls.insert(profile.calls.end(), std::begin(kFiles), std::end(kFiles));
   // A process for each user, which gives up what this one has.
-  profile.calls.insert(profile.calls.end(), {"capget", "capset", "setgroups", "setresgid", "setresuid", "wait4"});
+  profile.calls.insert(profile.calls.end(),
+                       {"capget", "capset", "setgroups", "setresgid", "setresuid", "wait4"});
   allow(profile, "clone", 0, {0}, CLONE_VM | CLONE_THREAD | kNamespaces);
-  allow(profile, "prctl", 0,
-        {PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT}, 0xFFFFFFFF);
+  allow(profile, "prctl", 0, {PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT}, 0xFFFFFFFF);
+  profile.rules.push_back(
+      {"prctl", {{.index = 0, .mask = 0xFFFFFFFF, .value = PR_SET_DUMPABLE}, {.index = 1, .value = 0}}});
   // The name service, which asks daemons of this host.
   profile.calls.insert(profile.calls.end(), {"mmap", "mprotect", "connect", "bind"});
   for (const int kind : {SOCK_STREAM, SOCK_DGRAM}) allow_socket(profile, AF_UNIX, kind);
