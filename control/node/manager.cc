@@ -108,12 +108,23 @@ Error Manager::no_dataplane() const {
                       services_->node.dataplane_socket().string())};
 }
 
-Status Manager::check_room() const {
+Status Manager::check_room(const std::optional<transfer::User>& user) const {
   if (stopping_) return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
   if (!services_->board->attached()) return no_dataplane();
   const auto count =
       std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task->transfer().ended(); });
   const uint64_t most = services_->node.sessions_max + services_->node.queue_max;
+  if (user) {
+    const auto of_users = std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
+      const auto& request = task->transfer().job().request;
+      return !task->transfer().ended() && request && request->user;
+    });
+    if (static_cast<uint64_t>(of_users) >= services_->node.sessions_per_peer + services_->node.queue_max / 2)
+      return Error{ErrorCode::kResources,
+                   fmt::format("node {} has {} sessions of users that have not ended, as many as it takes of "
+                               "them: wait for one to end, or cancel one",
+                               services_->node.name, of_users)};
+  }
   if (static_cast<uint64_t>(count) < most) return {};
   return Error{ErrorCode::kResources,
                fmt::format("node {} has {} sessions that have not ended, as many as may run and wait: wait "
@@ -132,7 +143,7 @@ asio::awaitable<Result<std::string>> Manager::get(Wishes wishes) {
 asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes wishes) {
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
-  if (const Status status = check_room(); !status) co_return status.error();
+  if (const Status status = check_room(wishes.user); !status) co_return status.error();
   auto known = [services, peer = wishes.peer] { return check_peer(services->node, peer); };
   const Result<identity::Peer> trusted = co_await services->pool.wait_for(std::move(known));
   if (!trusted) co_return trusted.error();

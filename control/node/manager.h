@@ -139,7 +139,8 @@ class Manager {
   static constexpr size_t kEndedKept = 256;
 
   Error no_dataplane() const;
-  Status check_room() const;  // for one more session
+  // For one more session. Users of this host together have no more than a peer has.
+  Status check_room(const std::optional<transfer::User>& user = {}) const;
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   Task begin_now(transfer::Role role, std::string peer, transfer::Request request,

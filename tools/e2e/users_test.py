@@ -11,7 +11,7 @@ import pytest
 from harness import Pair, is_root, wait_until
 from harness.process import Daemon
 from harness.system import random_file, same_bytes
-from transfers import CONFIGURATION, DAEMON, MIB, SOURCE, STORAGE, USAGE, ended_session, forget, refused, wait_state
+from transfers import CONFIGURATION, DAEMON, MIB, RESOURCES, SOURCE, STORAGE, USAGE, ended_session, forget, refused, wait_state
 
 pytestmark = pytest.mark.skipif(not is_root(), reason="needs root, to be other users")
 
@@ -83,7 +83,7 @@ class Users:
 
 @pytest.fixture(scope="module")
 def users(make_pair):
-    settings = {"control": {"users_group": _GROUP, "users_uid_min": pwd.getpwnam(_BEN).pw_uid},
+    settings = {"control": {"users_group": _GROUP, "sessions_per_peer": 1, "queue_max": 4, "users_uid_min": pwd.getpwnam(_BEN).pw_uid},
                 "dataplane": {"group": _CONTROL}}  # fmt: skip
     made = []
 
@@ -215,6 +215,19 @@ def test_without_sluice_users_it_waits_or_says_so(users):
     assert same_bytes(source, target)
     assert target.stat().st_uid == pwd.getpwnam(_BEN).pw_uid
     forget(source, target)
+
+
+def test_users_do_not_fill_the_queue(users):
+    source = users.file_of(_ADA, MIB, "many.bin")
+    began = [users.begin(_ADA, "send", source, f"b:data/many{i}.bin", "--rate", "1M") for i in range(3)]
+    refused(users.send(_ADA, source, "b:data/more.bin"), RESOURCES, "sessions of users")
+    refused(users.send(_BEN, users.file_of(_BEN, 1, "ben.bin"), "b:data/more.bin"), RESOURCES, "sessions of users")
+    for_operator = users.a.sluice("send", "memory:1000", "b:null:")
+    assert for_operator.returncode == 0, for_operator.stderr
+    for session in began:
+        assert users.sluice(_ADA, "session", "cancel", session).returncode == 0
+        ended_session(users.a, session)
+    forget(source, users.a.export() / "ben.bin")
 
 
 def test_only_control_may_ask_sluice_users(users):
