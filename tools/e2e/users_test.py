@@ -11,7 +11,7 @@ import pytest
 from harness import Pair, is_root, wait_until
 from harness.process import Daemon
 from harness.system import random_file, same_bytes
-from transfers import CONFIGURATION, DAEMON, MIB, RESOURCES, SOURCE, STORAGE, USAGE, ended_session, forget, refused, wait_state
+from transfers import CONFIGURATION, DAEMON, DEVICE, MIB, RESOURCES, SOURCE, STORAGE, USAGE, ended_session, forget, refused, wait_state
 
 pytestmark = pytest.mark.skipif(not is_root(), reason="needs root, to be other users")
 
@@ -251,3 +251,4 @@ def test_it_needs_its_rights_and_its_group(users):
     run = lambda *words: subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)  # noqa: E731
     refused(run(program, "--node", users.b.directory), CONFIGURATION, "users_group", users.b.directory)
     refused(run(program, "--node", users.a.directory), CONFIGURATION, "another sluice-users")
+    refused(run(*_as(_CONTROL), program, "--node", users.a.directory), DEVICE, "CAP_SETUID")
