@@ -33,11 +33,13 @@
 #include "control/api/node_sessions.h"
 #include "control/api/readers.h"
 #include "control/api/server.h"
+#include "control/api/users_door.h"
 #include "control/exporter/exporter.h"
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
 #include "control/node/manager.h"
+#include "control/users/identity.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
@@ -219,6 +221,26 @@ class Readers {
   std::unique_ptr<Server> server_;
 };
 
+// The socket of those who send and get as themselves, if there are any.
+class Users {
+ public:
+  Users(asio::io_context& io, NodeNames& names, UsersDoor::AsUser as_user)
+      : door_(io, names, std::move(as_user)) {}
+  Status start(const config::Node& node) {
+    const fs::path socket = node.users_socket();
+    if (node.users_group.empty()) {
+      ::unlink(socket.c_str());  // of a former life: nobody answers there
+      return {};
+    }
+    if (auto started = door_.start(socket); !started) return started;
+    return base::share_socket(socket, node.users_group, "[control] users_group");
+  }
+  void stop() { door_.stop(); }
+
+ private:
+  UsersDoor door_;
+};
+
 // An export within another has the rights of both: which of them counts for a path is for control/exports to
 // say.
 sandbox::ControlNeeds needs_of(const config::Node& node) {
@@ -291,6 +313,11 @@ Status serve(const daemon::Options& options) {
   if (!server) return server.error();
   Readers readers(sessions);
   if (auto started = readers.start(io, *node); !started) return started.error();
+  Users users(io, names, [&](uint32_t uid) {
+    return std::make_unique<NodeSessions>(manager, exporter ? exporter->address() : "", *sandboxed,
+                                          transfer::User{.uid = uid, .name = users::name_of(uid)});
+  });
+  if (auto started = users.start(*node); !started) return started.error();
   if (auto shared = base::share_socket(node->control_socket(), node->control_group, "[control] group");
       !shared)
     return shared.error();
@@ -299,6 +326,7 @@ Status serve(const daemon::Options& options) {
     SandboxNews sandbox_news(io);
     Shutdown shutdown(io, manager, [&] {
       readers.stop();
+      users.stop();
       (*server)->stop();
     });
     signals.async_wait([&](std::error_code error, int signal) {

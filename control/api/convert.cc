@@ -62,7 +62,7 @@ void add_deadline(const transfer::DeadlineView& deadline, api::Session* session)
 
 std::string direction_of(const transfer::View& view) {
   const bool sends = view.role == transfer::Role::kSource;
-  if (view.initiator) return sends ? "send" : "get";
+  if (view.asker.of_this_node) return sends ? "send" : "get";
   return sends ? "serve-send" : "serve-receive";
 }
 
@@ -178,6 +178,10 @@ api::Session to_api(const transfer::View& view) {
   session.set_state(to_api(view.state));
   session.set_direction(direction_of(view));
   session.set_peer(view.peer);
+  if (view.asker.user) {
+    session.set_user(base::printable(view.asker.user->name));
+    session.set_uid(view.asker.user->uid);
+  }
   for (const transfer::FileView& file : view.files) add_file(file, &session);
   add_names(view.names, session.mutable_names());
   session.set_bytes_total(view.bytes_total);

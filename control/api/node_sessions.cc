@@ -53,20 +53,25 @@ std::string ip_text(const uint8_t* ip, bool ip4) {
   return ::inet_ntop(ip4 ? AF_INET : AF_INET6, ip4 ? ip + 12 : ip, text, sizeof text) != nullptr ? text : "";
 }
 
+node::Wishes of_user(node::Wishes wishes, const std::optional<transfer::User>& user) {
+  wishes.user = user;
+  return wishes;
+}
+
 }  // namespace
 
 // ---- sessions ----------------------------------------------------------------------------------
 
 asio::awaitable<Result<std::string>> NodeSessions::send(api::SendRequest request) {
-  return manager_.send(wishes_of(request));
+  return manager_.send(of_user(wishes_of(request), user_));
 }
 
 asio::awaitable<Result<std::string>> NodeSessions::get(api::GetRequest request) {
-  return manager_.get(wishes_of(request));
+  return manager_.get(of_user(wishes_of(request), user_));
 }
 
 asio::awaitable<Result<Preview>> NodeSessions::preview(api::SendRequest request) {
-  Result<node::Preview> preview = co_await manager_.preview(wishes_of(request));
+  Result<node::Preview> preview = co_await manager_.preview(of_user(wishes_of(request), user_));
   if (!preview) co_return preview.error();
   co_return Preview([preview = std::move(*preview)](const PreviewReport& report) -> Status {
     api::PreviewReply part;
@@ -139,11 +144,13 @@ asio::awaitable<Result<api::Session>> NodeSessions::prioritize(std::string id, i
 }
 
 asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id) {
+  const Result<transfer::View> view = manager_.show(id);
+  if (!view) co_return view.error();
+  auto exports = std::make_shared<const exports::Exports>(manager_.exports_of(*view));
   Result<std::vector<node::VerifyFile>> files = co_await manager_.verification(std::move(id));
   if (!files) co_return files.error();
-  co_return Verification([&exports = manager_.exports(),
-                          files = std::move(*files)](const VerifyReport& report) {
-    node::verify(exports, files,
+  co_return Verification([exports, files = std::move(*files)](const VerifyReport& report) {
+    node::verify(*exports, files,
                  [&report](const node::VerifyProgress& progress) { return report(message_of(progress)); });
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,9 +17,14 @@ namespace sluice::control {
 
 class NodeSessions final : public SessionManager {
  public:
-  // `metrics_address`: where metrics are served, or empty. `sandbox`: of this daemon.
-  NodeSessions(node::Manager& manager, std::string metrics_address, const sandbox::State& sandbox)
-      : manager_(manager), metrics_address_(std::move(metrics_address)), sandbox_(sandbox) {}
+  // `metrics_address`: where metrics are served, or empty. `sandbox`: of this daemon. `user`: whose the
+  // sessions are that begin here; nothing: an operator's.
+  NodeSessions(node::Manager& manager, std::string metrics_address, const sandbox::State& sandbox,
+               std::optional<transfer::User> user = {})
+      : manager_(manager),
+        metrics_address_(std::move(metrics_address)),
+        sandbox_(sandbox),
+        user_(std::move(user)) {}
 
   asio::awaitable<Result<std::string>> send(api::SendRequest request) override;
   asio::awaitable<Result<std::string>> get(api::GetRequest request) override;
@@ -47,6 +53,7 @@ class NodeSessions final : public SessionManager {
   node::Manager& manager_;
   const std::string metrics_address_;
   const sandbox::State sandbox_;
+  const std::optional<transfer::User> user_;
 };
 
 }  // namespace sluice::control

@@ -3,6 +3,7 @@
 #include "control/api/server.h"
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -255,7 +256,74 @@ std::string unix_uri(const std::filesystem::path& socket) {
   return uri;
 }
 
-// Removes what a killed predecessor left behind, and nothing that is alive or no socket.
+class GrpcServer final : public Server {
+ public:
+  GrpcServer(asio::io_context& io, SessionManager& sessions, NamesManager& names,
+             std::filesystem::path socket, milliseconds watch_interval, int threads_max)
+      : service_(io, sessions, watch_interval),
+        names_(io, names),
+        logs_(io, sessions, watch_interval),
+        peers_(io, sessions),
+        socket_(std::move(socket)),
+        threads_max_(threads_max) {}
+  ~GrpcServer() override { stop(); }
+
+  Status start() {
+    grpc::ResourceQuota quota("sluice-api");
+    quota.SetMaxThreads(threads_max_);
+    grpc::ServerBuilder builder;
+    builder.SetResourceQuota(quota);
+    builder.SetMaxReceiveMessageSize(kRequestBytesMax);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    int bound = 0;
+    const bool listens = !socket_.empty();
+    if (listens) builder.AddListeningPort(unix_uri(socket_), grpc::InsecureServerCredentials(), &bound);
+    builder.RegisterService(&service_);
+    builder.RegisterService(&names_);
+    builder.RegisterService(&logs_);
+    builder.RegisterService(&peers_);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || (listens && bound == 0)) {
+      server_.reset();
+      return Error{ErrorCode::kConfiguration,
+                   listens ? "cannot listen on " + socket_.string() +
+                                 "; its directory must exist and be writable for this user"
+                           : "cannot serve a user: no thread or no memory is free"};
+    }
+    if (listens && ::chmod(socket_.c_str(), 0600) != 0) {
+      return Error{ErrorCode::kConfiguration,
+                   "cannot set the mode of " + socket_.string() + ": " + std::strerror(errno)};
+    }
+    return {};
+  }
+
+  void take(UniqueFd connection) override {
+    grpc::AddInsecureChannelFromFd(server_.get(), connection.release());
+  }
+
+  void stop() override {
+    if (server_ == nullptr) return;
+    service_.stop();
+    names_.stop();
+    logs_.stop();
+    server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
+    server_->Wait();
+    server_.reset();
+    if (!socket_.empty()) ::unlink(socket_.c_str());
+  }
+
+ private:
+  Service service_;
+  NamesService names_;
+  LogsService logs_;
+  PeersService peers_;
+  std::filesystem::path socket_;
+  const int threads_max_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
 Status clear_stale_socket(const std::filesystem::path& socket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -284,70 +352,18 @@ Status clear_stale_socket(const std::filesystem::path& socket) {
   return {};
 }
 
-class GrpcServer final : public Server {
- public:
-  GrpcServer(asio::io_context& io, SessionManager& sessions, NamesManager& names,
-             std::filesystem::path socket, milliseconds watch_interval)
-      : service_(io, sessions, watch_interval),
-        names_(io, names),
-        logs_(io, sessions, watch_interval),
-        peers_(io, sessions),
-        socket_(std::move(socket)) {}
-  ~GrpcServer() override { stop(); }
-
-  Status start() {
-    grpc::ResourceQuota quota("sluice-api");
-    quota.SetMaxThreads(kThreadsMax);
-    grpc::ServerBuilder builder;
-    builder.SetResourceQuota(quota);
-    builder.SetMaxReceiveMessageSize(kRequestBytesMax);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    int bound = 0;
-    builder.AddListeningPort(unix_uri(socket_), grpc::InsecureServerCredentials(), &bound);
-    builder.RegisterService(&service_);
-    builder.RegisterService(&names_);
-    builder.RegisterService(&logs_);
-    builder.RegisterService(&peers_);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || bound == 0) {
-      server_.reset();
-      return Error{ErrorCode::kConfiguration, "cannot listen on " + socket_.string() +
-                                                  "; its directory must exist and be writable for this user"};
-    }
-    if (::chmod(socket_.c_str(), 0600) != 0) {
-      return Error{ErrorCode::kConfiguration,
-                   "cannot set the mode of " + socket_.string() + ": " + std::strerror(errno)};
-    }
-    return {};
-  }
-
-  void stop() override {
-    if (server_ == nullptr) return;
-    service_.stop();
-    names_.stop();
-    logs_.stop();
-    server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
-    server_->Wait();
-    server_.reset();
-    ::unlink(socket_.c_str());
-  }
-
- private:
-  Service service_;
-  NamesService names_;
-  LogsService logs_;
-  PeersService peers_;
-  std::filesystem::path socket_;
-  std::unique_ptr<grpc::Server> server_;
-};
-
-}  // namespace
-
 Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
                                              NamesManager& names, const std::filesystem::path& socket,
                                              milliseconds watch_interval) {
   if (auto cleared = clear_stale_socket(socket); !cleared) return cleared.error();
-  auto server = std::make_unique<GrpcServer>(io, sessions, names, socket, watch_interval);
+  auto server = std::make_unique<GrpcServer>(io, sessions, names, socket, watch_interval, kThreadsMax);
+  if (auto started = server->start(); !started) return started.error();
+  return Result<std::unique_ptr<Server>>(std::move(server));
+}
+
+Result<std::unique_ptr<Server>> start_server(asio::io_context& io, SessionManager& sessions,
+                                             NamesManager& names, int threads_max) {
+  auto server = std::make_unique<GrpcServer>(io, sessions, names, "", kWatchInterval, threads_max);
   if (auto started = server->start(); !started) return started.error();
   return Result<std::unique_ptr<Server>>(std::move(server));
 }

@@ -20,8 +20,11 @@ std::string line(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
 }
 
-void put_asker(Json& json, bool operator_of_this_node) {
-  json["asked_by"] = operator_of_this_node ? "operator" : "peer";
+void put_asker(Json& json, bool of_this_node, const std::optional<transfer::User>& user = {}) {
+  json["asked_by"] = user ? "user" : of_this_node ? "operator" : "peer";
+  if (!user) return;
+  json["user"] = base::printable(user->name);
+  json["uid"] = user->uid;
 }
 
 std::string_view role_name(transfer::Role role) {
@@ -48,10 +51,10 @@ Json file_json(const transfer::FileView& file) {
 }  // namespace
 
 std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
-                          int64_t now_unix_ns) {
+                          const std::optional<transfer::User>& user, int64_t now_unix_ns) {
   Json json = begun("session_begun", now_unix_ns);
   json["session"] = id;
-  put_asker(json, initiator);
+  put_asker(json, initiator, user);
   // What somebody who calls wants is not known yet.
   if (role != transfer::Role::kUnknown) json["role"] = role_name(role);
   json["peer"] = peer;
@@ -61,7 +64,7 @@ std::string session_begun(std::string_view id, transfer::Role role, bool initiat
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns) {
   Json json = begun("session_ended", now_unix_ns);
   json["session"] = view.id;
-  put_asker(json, view.initiator);
+  put_asker(json, view.asker.of_this_node, view.asker.user);
   json["role"] = role_name(view.role);
   json["peer"] = view.peer;
   json["started"] = base::utc_text_us(view.started_unix_ns);

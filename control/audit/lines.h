@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,8 +16,9 @@ namespace sluice::audit {
 
 inline constexpr size_t kFilesTold = 100;  // of a session that has ended
 
+// `user`: of this host, who asked as himself; nothing: an operator, or a peer.
 std::string session_begun(std::string_view id, transfer::Role role, bool initiator, std::string_view peer,
-                          int64_t now_unix_ns);
+                          const std::optional<transfer::User>& user, int64_t now_unix_ns);
 std::string session_ended(const transfer::View& view, int64_t now_unix_ns);
 // `peer` empty: asked for by an operator of this node. Also of what was refused.
 std::string names_changed(std::string_view peer, const names::Request& asked,

@@ -159,7 +159,9 @@ Error lookup_error(const std::string& path, int reason, ErrorCode otherwise) {
       return {otherwise, path + ": a part of it is not a directory; check the name"};
     case EACCES:
     case EPERM:
-      return {otherwise, path + ": permission denied; give the user of sluice-control the right to it"};
+      return {otherwise, path +
+                             ": permission denied; give the user of sluice-control, or who asks for it as "
+                             "himself, the right to it"};
     case ENAMETOOLONG:
       return {otherwise, path + ": the name is too long; choose a shorter one"};
     case ENOSYS:

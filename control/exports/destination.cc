@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "control/exports/beneath.h"
+#include "control/exports/destination_state.h"
 #include "control/exports/exports.h"
 #include "control/exports/file_state.h"
 #include "control/exports/letters.h"
@@ -47,38 +48,15 @@ Status check_final_name(int directory_fd, const std::string& name, const std::st
 
 }  // namespace
 
-struct DestinationFile::State {
-  UniqueFd directory;
-  std::string root_path;  // of the export
-  std::string relative;   // of the directory, beneath it
-  UniqueFd fd;
-  std::string temporary;
-  std::string name;
-  std::string path;  // absolute, with the final name
-  DestinationSpec spec;
-  std::string name_path;  // absolute, with the bytes of the name
-  bool direct = false;
-  bool committed = false;
-  bool keep = false;
-  bool directory_synced = false;
-  Reservation under_way;  // the place is taken
-
-  ~State() {
-    // Before the descriptor closes, and the lock with it.
-    if (fd && !committed && !keep && still_named(directory.get(), temporary, fd.get()))
-      ::unlinkat(directory.get(), temporary.c_str(), 0);
+DestinationFile::State::~State() {
+  if (!fd || committed || keep) return;
+  if (user) {
+    (void)user->drop(for_user());
+    return;
   }
-
-  // In bytes, whatever they are.
-  std::string absolute() const {
-    return (root_path == "/" ? "" : root_path) + "/" + (relative == "." ? "" : relative + "/") + name;
-  }
-  Result<bool> in_place() const { return leads_to(root_path, relative, directory.get()); }
-  std::string place_now() const;
-  Error elsewhere(ErrorCode code, const std::string& begin, const std::string& end) const;
-  Status rename_to_final() const;
-  Status remove() const;  // what is unfinished, so that no loss of power brings it back
-};
+  // Before the descriptor closes, and the lock with it.
+  if (still_named(directory.get(), temporary, fd.get())) ::unlinkat(directory.get(), temporary.c_str(), 0);
+}
 
 // The directory, for people who look for it under its own name and do not find the file there.
 std::string DestinationFile::State::place_now() const {
@@ -100,6 +78,7 @@ DestinationFile& DestinationFile::operator=(DestinationFile&&) noexcept = defaul
 DestinationFile::~DestinationFile() = default;
 
 int DestinationFile::fd() const { return state_->fd.get(); }
+int DestinationFile::directory_fd() const { return state_->directory.get(); }
 bool DestinationFile::direct() const { return state_->direct; }
 const std::string& DestinationFile::final_path() const { return state_->path; }
 
@@ -152,10 +131,13 @@ Status DestinationFile::State::remove() const {
   return ::fsync(directory.get()) == 0 ? Status() : Status(storage_error(path, errno));
 }
 
-Status DestinationFile::drop() { return state_->remove(); }
+Status DestinationFile::drop() {
+  return state_->user ? state_->user->drop(state_->for_user()) : state_->remove();
+}
 
 Status DestinationFile::finish() {
   State& s = *state_;
+  if (s.user) return s.user->finish(s.for_user());
   const int fd = s.fd.get();
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(s.spec.mtime_ns)};
   Accounts accounts;
@@ -178,6 +160,7 @@ Status DestinationFile::finish() {
 
 Status DestinationFile::commit() {
   State& s = *state_;
+  if (s.user) return s.commit_for_user();
   if (!s.committed) {
     if (auto status = s.rename_to_final(); !status) return status;
     s.committed = true;
@@ -263,6 +246,7 @@ Result<Exports::Location> Exports::locate_writable(std::string_view path) const 
 Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec) const {
   const auto location = locate_writable(spec.path);
   if (!location) return location.error();
+  if (user_) return create_for_user(*location, spec);
   if (Status status = check_keep(*location, spec.keep); !status) return status.error();
   const int root_fd = location->root->fd->get();
   const auto place = place_of(root_fd, location->relative, location->absolute, spec);
@@ -332,6 +316,7 @@ Result<Exports::Named> Exports::open_named(const std::string& name_path) const {
 Result<std::optional<DestinationFile>> Exports::reopen_destination(const DestinationSpec& spec,
                                                                    const catalog::FileIdentity& identity,
                                                                    UniqueFd fd) const {
+  if (user_) return reopen_for_user(spec, identity, std::move(fd));
   auto named = open_named(spec.path);
   if (!named) return named.error();
   auto state = std::make_unique<DestinationFile::State>();
@@ -363,6 +348,7 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
 
 Result<bool> Exports::is_committed(const std::string& name_path,
                                    const catalog::FileIdentity& identity) const {
+  if (user_) return user_->is_committed({.peer = peer_, .spec = {.path = name_path}, .identity = identity});
   const auto named = open_named(name_path);
   if (!named) return named.error();
   const int at = named->directory.get();

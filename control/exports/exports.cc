@@ -40,12 +40,23 @@ Result<Exports> Exports::open(const std::vector<config::Export>& exports) {
   return result;
 }
 
+Exports Exports::open_reachable(const std::vector<config::Export>& exports) {
+  Exports result;
+  result.reserved_ = std::make_shared<Reserved>();
+  for (const config::Export& item : exports) {
+    UniqueFd fd(::open(item.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const int reason = fd ? 0 : errno;
+    result.roots_.push_back({item, std::make_shared<const UniqueFd>(std::move(fd)), reason == 0, reason});
+  }
+  return result;
+}
+
 Exports Exports::for_peer(std::string_view peer) const {
   Exports result = *this;
   result.peer_ = peer;
   for (Root& root : result.roots_) {
     root.config = root.config.for_peer(peer);
-    root.open = root.config.read || root.config.write || root.config.manage;
+    root.open = root.unreachable == 0 && (root.config.read || root.config.write || root.config.manage);
   }
   return result;
 }
@@ -82,6 +93,8 @@ Result<Exports::Location> Exports::locate(std::string_view path) const {
     best = &root;
     best_depth = root_parts->size();
   }
+  if (best != nullptr && best->unreachable != 0)
+    return lookup_error(shown, best->unreachable, ErrorCode::kSourceUnreadable);
   // What is not open to a peer is to it as if it were not there.
   if (best == nullptr || !best->open) {
     std::string names;
@@ -125,7 +138,7 @@ Result<SourceFile> Exports::open_source(std::string_view path) const {
   if (!location) return location.error();
   if (is_temporary_name(last_component(location->relative)))
     return lookup_error(location->absolute, ENOENT, ErrorCode::kSourceUnreadable);
-  return open_regular(*location);
+  return user_ ? open_for_user(*location, false) : open_regular(*location);
 }
 
 Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const {
@@ -133,7 +146,7 @@ Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const 
   const auto location =
       locate_readable(name_path.substr(0, name_path.size() - name.size()) + temporary_name(name));
   if (!location) return location.error();
-  return open_regular(*location);
+  return user_ ? open_for_user(*location, true) : open_regular(*location);
 }
 
 Result<SourceFile> Exports::open_regular(const Location& location) {
@@ -147,8 +160,15 @@ Result<SourceFile> Exports::open_regular(const Location& location) {
   if (const auto problem = kind_problem(info.st_mode); !problem.empty())
     return Error{S_ISLNK(info.st_mode) ? ErrorCode::kOutsideExports : ErrorCode::kSourceUnreadable,
                  shown + ": " + std::string(problem)};
+  return as_source(location,
+                   open_beneath(root_fd, location.relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+}
+
+// `fd` invalid: errno tells.
+Result<SourceFile> Exports::as_source(const Location& location, UniqueFd fd) {
+  const std::string& shown = location.absolute;
   SourceFile file;
-  file.fd = open_beneath(root_fd, location.relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  file.fd = std::move(fd);
   const std::optional<FileState> state = file.fd ? state_of(file.fd.get()) : std::nullopt;
   if (!state) return lookup_error(shown, errno, ErrorCode::kSourceUnreadable);
   if (!S_ISREG(state->mode))

@@ -62,7 +62,8 @@ class DestinationFile {
   DestinationFile& operator=(DestinationFile&&) noexcept;
   ~DestinationFile();
 
-  int fd() const;  // O_RDWR (a mapping needs that), O_DIRECT where possible
+  int directory_fd() const;  // of that in which it is
+  int fd() const;            // O_RDWR (a mapping needs that), O_DIRECT where possible
   bool direct() const;
   const std::string& final_path() const;  // absolute, for people
   std::string name_path() const;          // absolute, the bytes of the name: for reopen_destination
@@ -91,6 +92,7 @@ class DestinationFile {
 // While it lives, nobody takes this unfinished file of a transfer that let go of it for a leftover.
 using Reservation = std::shared_ptr<const void>;
 class Reserved;
+class UserFiles;
 class Listing;
 struct Pulse;
 
@@ -108,6 +110,9 @@ class Exports {
  public:
   // Opens the roots. An export whose root is missing is a configuration error that names it.
   static Result<Exports> open(const std::vector<config::Export>& exports);
+  // Those whose roots this process may reach. Of one that it may not, nothing can be opened; which, and why,
+  // is told by whoever tries.
+  static Exports open_reachable(const std::vector<config::Export>& exports);
   // The same as this peer may use it, in sessions of either side's asking: what is not open to it stands
   // there without any right, so that nobody comes to an inner export by way of an outer one. Cheap; shares
   // the descriptors and what is reserved.
@@ -115,6 +120,12 @@ class Exports {
   // The same as an operator of this node may use it, who asked for what comes: owners, groups and ACLs
   // are his wish.
   Exports for_operator() const;
+  // The same for a user of this host, as whom all is opened (as_user.h): files, one by one. All else is
+  // refused.
+  Exports for_user(std::shared_ptr<UserFiles> user) const;
+  // kUsage: why this is refused then.
+  static Error not_as_user(std::string_view path, const char* what);
+  bool of_user() const { return user_ != nullptr; }
 
   // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
   // here, kStorage when another directory than at the start stands under the export's path. What is not
@@ -170,6 +181,7 @@ class Exports {
     config::Export config;  // of an export that is not open to the peer: without any right
     std::shared_ptr<const UniqueFd> fd;
     bool open = true;
+    int unreachable = 0;  // errno
   };
   struct Location {  // a path beneath a root; `relative` is "." for the root itself
     const Root* root = nullptr;
@@ -192,6 +204,14 @@ class Exports {
   Status check_free(const Location& location, bool with_all_beneath) const;
   static Status check_in_place(const Root& root);
   static Result<SourceFile> open_regular(const Location& location);
+  static Result<SourceFile> as_source(const Location& location, UniqueFd fd);
+  // as_user.cc
+  Result<SourceFile> open_for_user(const Location& location, bool unfinished) const;
+  Result<DestinationFile> create_for_user(const Location& location, const DestinationSpec& spec) const;
+  Result<std::optional<DestinationFile>> reopen_for_user(const DestinationSpec& spec,
+                                                         const catalog::FileIdentity& identity,
+                                                         UniqueFd fd) const;
+  Result<DestinationFile> take_for_user(const DestinationSpec& spec, UniqueFd fd, UniqueFd directory) const;
   struct Named {  // an open directory beneath a root that may be written, and a name in it
     UniqueFd directory;
     std::string name;
@@ -211,6 +231,7 @@ class Exports {
   bool of_operator_ = false;
   std::shared_ptr<Reserved> reserved_;
   std::string peer_;  // of for_peer()
+  std::shared_ptr<UserFiles> user_;
 };
 
 }  // namespace sluice::exports

@@ -208,6 +208,7 @@ Result<Exports::Location> Exports::locate_listable(std::string_view path, Asker 
 }
 
 Result<std::unique_ptr<Listing>> Exports::list(const names::List& asked, Pulse& pulse, Asker asker) const {
+  if (user_) return not_as_user(asked.path, "it is to be listed");
   std::unique_ptr<Listing> listing(new Listing(*this, asked, pulse, asker));
   if (asked.path.empty()) {
     list_roots(*listing);

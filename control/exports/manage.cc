@@ -239,6 +239,7 @@ Result<names::Done> Exports::move(const names::Move& asked) const {
 // ---- rm ------------------------------------------------------------------------------------------
 
 Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, Asker asker) const {
+  if (user_) return not_as_user(asked.path, "it is to be removed");
   const auto location = asker == Asker::kPeer ? locate_managed(asked.path) : locate_writable(asked.path);
   if (!location) return location.error();
   if (const Status status = check_free(*location, true); !status) return status.error();

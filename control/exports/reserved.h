@@ -29,6 +29,10 @@ class Reserved {
     const std::scoped_lock lock(mutex_);
     return files_.contains({file.device, file.inode});
   }
+  bool has_path(const std::string& path) const {
+    const std::scoped_lock lock(mutex_);
+    return paths_.contains(path);
+  }
   // One that is `path`, or beneath it.
   std::optional<std::string> under_way(const std::string& path) const {
     const std::scoped_lock lock(mutex_);

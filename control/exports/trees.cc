@@ -15,6 +15,7 @@
 namespace sluice::exports {
 
 Result<std::optional<SourceTree>> Exports::open_tree(std::string_view path) const {
+  if (user_) return std::optional<SourceTree>();  // what is one is refused when it is opened
   const auto location = locate_readable(path);
   if (!location) return location.error();
   UniqueFd fd = open_beneath(location->root->fd->get(), location->relative, O_PATH | O_NOFOLLOW);
@@ -95,6 +96,7 @@ std::vector<QuotaOf> Exports::quotas(std::string_view path) const {
 
 Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
                                                        const catalog::Keep& keep) const {
+  if (user_) return not_as_user(path, "a tree comes into it");
   const auto location = locate_writable(path);
   if (!location) return location.error();
   if (Status status = check_keep(*location, keep); !status) return status.error();

@@ -185,6 +185,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.source_bytes = from.source_bytes();
   to.selection = selection::selection_of(from);
   to.selection.keep = selection::Keep::of(from.keep());
+  if (from.has_user()) to.user = transfer::User{.uid = from.user().uid(), .name = from.user().name()};
   if (!selection::check_selection(to.selection, to.source_paths.size())) return std::nullopt;
   return to;
 }
@@ -262,6 +263,10 @@ std::string encode(const transfer::Request& request) {
   to.set_deadline_policy(static_cast<uint32_t>(request.options.deadline_policy));
   to.set_protection(static_cast<uint32_t>(request.options.protection));
   to.set_source_bytes(request.source_bytes);
+  if (request.user) {
+    to.mutable_user()->set_uid(request.user->uid);
+    to.mutable_user()->set_name(request.user->name);
+  }
   return to.SerializeAsString();
 }
 

@@ -30,9 +30,10 @@ template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
 template <> struct Count<transfer::Options> : Fields<16> {};
 template <> struct Count<transfer::Record> : Fields<13> {};
-template <> struct Count<transfer::Request> : Fields<5> {};
+template <> struct Count<transfer::Request> : Fields<6> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<16> {};
+template <> struct Count<transfer::User> : Fields<2> {};
 template <> struct Count<verdict::Point> : Fields<3> {};
 template <> struct Count<verdict::Tally::Row> : Fields<3> {};
 // clang-format on
@@ -90,7 +91,8 @@ inline transfer::Request sample_request() {
                                  .acls = true,
                                  .top = true}},
           .destination = "incoming/",
-          .source_bytes = 1ULL << 50};
+          .source_bytes = 1ULL << 50,
+          .user = transfer::User{.uid = 1000, .name = "ada"}};
 }
 
 inline transfer::Summary sample_summary() {

@@ -43,6 +43,14 @@ Result<identity::Peer> check_peer(const config::Node& node, const std::string& n
           name)};
 }
 
+// May he send and get as himself, and is somebody there who opens files for him?
+asio::awaitable<Status> check_user(std::shared_ptr<runtime::Services> services,
+                                   std::optional<transfer::User> user) {
+  if (!user) co_return Status();
+  auto there = [services, uid = user->uid] { return services->users.of(uid)->there(); };
+  co_return co_await services->users_pool.wait_for(std::move(there));
+}
+
 uint64_t bytes_of(const runtime::OpenSources& sources) {
   uint64_t bytes = 0;
   for (const catalog::File& file : sources.files) bytes += file.size_bytes;
@@ -100,12 +108,23 @@ Error Manager::no_dataplane() const {
                       services_->node.dataplane_socket().string())};
 }
 
-Status Manager::check_room() const {
+Status Manager::check_room(const std::optional<transfer::User>& user) const {
   if (stopping_) return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
   if (!services_->board->attached()) return no_dataplane();
   const auto count =
       std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task->transfer().ended(); });
   const uint64_t most = services_->node.sessions_max + services_->node.queue_max;
+  if (user) {
+    const auto of_users = std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
+      const auto& request = task->transfer().job().request;
+      return !task->transfer().ended() && request && request->user;
+    });
+    if (static_cast<uint64_t>(of_users) >= services_->node.sessions_per_peer + services_->node.queue_max / 2)
+      return Error{ErrorCode::kResources,
+                   fmt::format("node {} has {} sessions of users that have not ended, as many as it takes of "
+                               "them: wait for one to end, or cancel one",
+                               services_->node.name, of_users)};
+  }
   if (static_cast<uint64_t>(count) < most) return {};
   return Error{ErrorCode::kResources,
                fmt::format("node {} has {} sessions that have not ended, as many as may run and wait: wait "
@@ -124,27 +143,29 @@ asio::awaitable<Result<std::string>> Manager::get(Wishes wishes) {
 asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes wishes) {
   const std::shared_ptr<bool> alive = alive_;
   const std::shared_ptr<runtime::Services> services = services_;
-  if (const Status status = check_room(); !status) co_return status.error();
+  if (const Status status = check_room(wishes.user); !status) co_return status.error();
   auto known = [services, peer = wishes.peer] { return check_peer(services->node, peer); };
   const Result<identity::Peer> trusted = co_await services->pool.wait_for(std::move(known));
   if (!trusted) co_return trusted.error();
   if (const Status status = check_wishes(role, wishes); !status) co_return status.error();
   const Result<transfer::Options> options = parse_options(wishes, services->node);
   if (!options) co_return options.error();
+  if (const Status status = co_await check_user(services, wishes.user); !status) co_return status.error();
   // Of a list only what is in the directory arrives: that is what a path with a slash behind it means.
   if (!wishes.selection.names.empty() && !wishes.sources.front().ends_with('/'))
     wishes.sources.front() += '/';
   runtime::OpenSources sources;
   if (role == transfer::Role::kSource) {
     runtime::ListReader::What what{
-        .exports = std::make_shared<const exports::Exports>(services->exports.for_peer(wishes.peer)),
+        .exports = std::make_shared<const exports::Exports>(services->exports_for(wishes.peer, wishes.user)),
         .paths = wishes.sources,
         .selection = wishes.selection,
         .known = {}};
     // What is to have a deadline is judged by its size: then all of it is looked for first.
     const bool whole = options->deadline_unix_ns != 0;
+    control::Pool& pool = services->lists_pool_for(*what.exports);
     Result<runtime::OpenSources> opened =
-        co_await runtime::begin_list(services->io, services->lists_pool, std::move(what), whole);
+        co_await runtime::begin_list(services->io, pool, std::move(what), whole);
     if (!opened) co_return opened.error();
     sources = std::move(*opened);
   }
@@ -154,7 +175,8 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
                             .source_paths = std::move(wishes.sources),
                             .selection = std::move(wishes.selection),
                             .destination = std::move(wishes.destination),
-                            .source_bytes = sources.rest ? 0 : bytes_of(sources)};
+                            .source_bytes = sources.rest ? 0 : bytes_of(sources),
+                            .user = std::move(wishes.user)};
   if (const Status status = check_deadline(role, wishes.peer, request); !status) co_return status.error();
   const board::LogLevel log_level =
       control::log_level_of(wishes.log_level).value_or(board::LogLevel::kEvents);
@@ -175,8 +197,8 @@ asio::awaitable<Result<Preview>> Manager::preview(Wishes wishes) {
   if (const Status status = check_wishes(transfer::Role::kSource, wishes); !status) co_return status.error();
   if (const auto options = parse_options(wishes, services->node); !options) co_return options.error();
   co_return Preview([services, wishes = std::move(wishes)](const runtime::TakePreview& take) {
-    return runtime::preview_sources(services->exports.for_peer(wishes.peer), wishes.sources, wishes.selection,
-                                    take);
+    return runtime::preview_sources(services->exports_for(wishes.peer, wishes.user), wishes.sources,
+                                    wishes.selection, take);
   });
 }
 
@@ -195,9 +217,10 @@ Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer
   services_->logs.begin(id, log_level);
   const bool sends = role == transfer::Role::kSource;
   log::of(log::kSession)
-      ->info("session {}: {} {} file(s) {} {}, asked for by an operator", id.substr(0, 8),
-             sends ? "send" : "get", request.source_paths.size(), sends ? "to" : "from", peer);
-  note(audit::session_begun(id, role, true, peer, control::unix_ns()));
+      ->info("session {}: {} {} file(s) {} {}, asked for by {}", id.substr(0, 8), sends ? "send" : "get",
+             request.source_paths.size(), sends ? "to" : "from", peer,
+             request.user ? "user " + request.user->name : "an operator");
+  note(audit::session_begun(id, role, true, peer, request.user, control::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
   if (services_->places.queue().waiting() != 0) sources = {};
   std::optional<std::vector<catalog::File>> files;

@@ -122,6 +122,10 @@ class Manager {
   asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request);
   asio::awaitable<Result<PeerAbout>> about(std::string peer);  // about.cc
   const exports::Exports& exports() const { return services_->exports; }
+  // As whoever it is whose session it is has them.
+  exports::Exports exports_of(const transfer::View& view) const {
+    return view.asker.user ? services_->exports_for(view.peer, view.asker.user) : services_->exports;
+  }
   const audit::AuditLog& audit() const { return services_->audit; }
   // `news` is called whenever a transfer has ended; one listener.
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
@@ -135,7 +139,8 @@ class Manager {
   static constexpr size_t kEndedKept = 256;
 
   Error no_dataplane() const;
-  Status check_room() const;  // for one more session
+  // For one more session. Users of this host together have no more than a peer has.
+  Status check_room(const std::optional<transfer::User>& user = {}) const;
   asio::awaitable<Result<transfer::View>> tell(Task task, transfer::Event wish);
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   Task begin_now(transfer::Role role, std::string peer, transfer::Request request,

@@ -29,6 +29,20 @@ Result<wire::Protection> parse_protection(const std::string& wish, const config:
   return *wanted;
 }
 
+// What is done for an operator only.
+Status check_user(const Wishes& wishes) {
+  if (!wishes.user) return {};
+  const selection::Keep& keep = wishes.selection.keep;
+  if (keep.owner || keep.group || keep.xattrs || keep.acls)
+    return usage(
+        "--owner, --group, --xattrs and --acls are not for members of [control] users_group: leave them out, "
+        "or ask an operator of this node");
+  if (wishes.priority > 0)
+    return usage(
+        fmt::format("priority = {}: a member of [control] users_group has 0 at most", wishes.priority));
+  return {};
+}
+
 }  // namespace
 
 Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node& node) {
@@ -122,6 +136,7 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
   if (wishes.selection.keep.numeric_ids && !wishes.selection.keep.names_accounts())
     return usage(
         "numeric ids of what? Ask for the owner, the group or ACLs as well (--owner, --group, --acls)");
+  if (const Status status = check_user(wishes); !status) return status;
   return selection::check_selection(wishes.selection, wishes.sources.size());
 }
 

@@ -63,7 +63,7 @@ transfer::UnderId Manager::under_id(const std::string& id) const {
   transfer::UnderId known;
   for (const transfer::View& view : ended_) {
     if (view.id != id) continue;
-    known.initiator = view.initiator;
+    known.initiator = view.asker.of_this_node;
     known.peer = view.peer;
   }
   if (const Task task = active(id)) {
@@ -140,7 +140,8 @@ void Manager::take_call(const std::shared_ptr<peer::Connection>& connection, con
     std::erase_if(ended_, [&hello](const transfer::View& view) { return view.id == hello.session_id; });
     log::of(log::kPeer)
         ->info("{} ({}) opens session {}", peer, connection->remote_address(), hello.session_id.substr(0, 8));
-    note(audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, control::unix_ns()));
+    note(audit::session_begun(hello.session_id, transfer::Role::kUnknown, false, peer, {},
+                              control::unix_ns()));
     task = add(std::make_unique<transfer::Transfer>(services_->settings, hello.session_id, peer,
                                                     control::unix_ns(), control::monotonic_ns()),
                {});

@@ -49,7 +49,9 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
   std::string path;  // of the directory, where they are or may be several
   const bool packed = std::any_of(created.files.begin(), created.files.end(),
                                   [](const catalog::File& file) { return file.packed(); });
-  if (wanted.in_part || packed) {
+  if (exports.of_user() && !packed) {
+    path = wanted.destination;  // each of his files is a file of its own
+  } else if (wanted.in_part || packed) {
     const Result<exports::DestinationTree> tree =
         exports.open_destination_tree(wanted.destination, wanted.files.front().keep);
     if (!tree) return tree.error();
@@ -101,7 +103,10 @@ Found find_again(const exports::Exports& exports, const catalog::File& file) {
   // gone.
   if (file.state != catalog::FileState::kOpen) {
     const Result<bool> named = exports.is_committed(file.path, file.identity);
-    if (named && *named) return {.what = Recovered::kNamed, .file = nullptr};
+    // The journal is believed where nobody can look as the user whose file it is.
+    const bool unseen = !named && named.error().code == ErrorCode::kDaemonNotRunning;
+    if ((named && *named) || (unseen && file.state == catalog::FileState::kDone))
+      return {.what = Recovered::kNamed, .file = nullptr};
     if (file.state == catalog::FileState::kDone) return {};
   }
   Result<std::optional<exports::DestinationFile>> reopened =
@@ -143,21 +148,22 @@ void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
 void TransferFiles::perform(const transfer::CreateFiles& effect) {
   if (const Status status = admit({effect.destination}, effect.files); !status)
     return post(transfer::FilesCreated{status.error()});
-  services_->pool.run([exports = exports_, effect,
-                       session = transfer_.log_name()] { return create_files(*exports, effect, session); },
-                      [self = shared_from_this()](Result<Created> created) {
-                        if (!created) return self->post(transfer::FilesCreated{created.error()});
-                        // Behind those that there are: a list may grow.
-                        self->destinations_.resize(self->transfer_.job().catalog()->object_count());
-                        std::move(created->open.begin(), created->open.end(),
-                                  std::back_inserter(self->destinations_));
-                        self->post(transfer::FilesCreated{std::move(created->files)});
-                      });
+  services_->pool_for(*exports_).run(
+      [exports = exports_, effect, session = transfer_.log_name()] {
+        return create_files(*exports, effect, session);
+      },
+      [self = shared_from_this()](Result<Created> created) {
+        if (!created) return self->post(transfer::FilesCreated{created.error()});
+        // Behind those that there are: a list may grow.
+        self->destinations_.resize(self->transfer_.job().catalog()->object_count());
+        std::move(created->open.begin(), created->open.end(), std::back_inserter(self->destinations_));
+        self->post(transfer::FilesCreated{std::move(created->files)});
+      });
 }
 
 void TransferFiles::perform(const transfer::RecoverFiles&) {
   const auto& files = transfer_.job().catalog()->files();
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [exports = exports_, files = std::vector<catalog::File>(files.begin(), files.end())] {
         std::vector<Found> found;
         for (const catalog::File& file : files) found.push_back(find_again(*exports, file));
@@ -180,7 +186,7 @@ void TransferFiles::perform(const transfer::ReopenFile& effect) {
   std::shared_ptr<UniqueFd> fd = std::make_shared<UniqueFd>();
   if (effect.object.value() < fetched_.size() && fetched_[effect.object.value()])
     fd = std::exchange(fetched_[effect.object.value()], nullptr);
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [exports = exports_, known = file(effect.object), fd] {
         return exports->reopen_destination(spec_of(known), known.identity, std::move(*fd));
       },
@@ -201,7 +207,7 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
     packs_.erase(effect.object);
     return post(transfer::FileRecreated{.object = effect.object, .identity = catalog::FileIdentity()});
   }
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [exports = exports_, known = file(effect.object)] {
         return exports->create_destination(spec_of(known));
       },
@@ -232,7 +238,7 @@ Status TransferFiles::without_file(ObjectId object) const {
 template <typename Answer>
 void TransferFiles::run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work) {
   const Destination open = destination(object);
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [open, without = without_file(object), work = std::move(work)] { return open ? work(*open) : without; },
       [self = shared_from_this(), object](Status status) {
         self->post(Answer{.object = object, .status = std::move(status)});
@@ -253,7 +259,7 @@ void TransferFiles::perform(const transfer::FinishObject& effect) {
 void TransferFiles::perform(const transfer::NameObject& effect) {
   if (file(effect.object).packed()) return name_pack(effect.object);
   Destination open = destination(effect.object);
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [open, without = without_file(effect.object)] { return open ? open->commit() : without; },
       [self = shared_from_this(), effect](Status status) {
         const Destination& named = self->destination(effect.object);
@@ -266,7 +272,7 @@ void TransferFiles::perform(const transfer::NameObject& effect) {
 
 void TransferFiles::perform(const transfer::DropFile& effect) {
   packs_.erase(effect.object);
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [file = std::exchange(destination(effect.object), nullptr)]() mutable {
         const Status status = file ? file->drop() : Status();
         file.reset();
@@ -279,7 +285,7 @@ void TransferFiles::perform(const transfer::DropFile& effect) {
 
 // Closing may take its time on a file system that is far away.
 void TransferFiles::let_go(ObjectId object) {
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [file = std::exchange(destination(object), nullptr)]() mutable {
         file.reset();
         return 0;
@@ -291,7 +297,7 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
   if (file(effect.object).packed()) return read_back_pack(effect);
   const Destination open = destination(effect.object);
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [open, kind, range = effect.range] {
         return control::read_back_crc(open->fd(), kind, range.offset, range.length);
       },

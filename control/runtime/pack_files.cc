@@ -17,7 +17,7 @@ void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then
   if (!file(object).packed() || packs_.contains(object) ||
       (transfer_.job().terms->discard && is_destination()))
     return then({});
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [exports = exports_, pack = file(object), destination = is_destination()] {
         return destination ? PackMemory::make(pack.size_bytes) : fill_pack(*exports, pack);
       },
@@ -53,7 +53,7 @@ void TransferFiles::read_extent(const transfer::ReadExtent& effect) {
 void TransferFiles::check_pack(const transfer::CheckSource& effect) {
   transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
   if (!effect.otherwise) return post(std::move(checked));
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [exports = exports_, pack = file(effect.object)] { return names_of_changed(*exports, pack); },
       [self = shared_from_this(),
        checked = std::move(checked)](std::vector<catalog::FailedName> names) mutable {
@@ -87,7 +87,7 @@ void TransferFiles::finish_pack(ObjectId object) {
     return post(transfer::ObjectFinished{.object = object, .status = not_in_memory()});
   Result<std::shared_ptr<const catalog::AskedNames>> asked = asked_names();
   if (!asked) return post(transfer::ObjectFinished{.object = object, .status = asked.error()});
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [exports = exports_, pack = file(object), memory = packs_[object].memory,
        staging = staging_name(transfer_.id(), object),
        asked = std::move(*asked)] { return stage_pack(*exports, pack, *memory, staging, asked.get()); },
@@ -108,16 +108,17 @@ void TransferFiles::name_pack(ObjectId object) {
     return post(
         transfer::ObjectNamed{.object = object, .status = not_in_memory(), .given = false, .missing = {}});
   const std::shared_ptr<exports::Unpacker> unpacker = pack->second.unpacker;
-  services_->pool.run([unpacker] { return unpacker->commit(); },
-                      [self = shared_from_this(), object, unpacker](Status status) {
-                        transfer::ObjectNamed named{
-                            .object = object, .status = std::move(status), .given = true, .missing = {}};
-                        if (named.status) {
-                          named.missing = unpacker->missing();
-                          self->packs_.erase(object);
-                        }
-                        self->post(std::move(named));
-                      });
+  services_->pool_for(*exports_).run(
+      [unpacker] { return unpacker->commit(); },
+      [self = shared_from_this(), object, unpacker](Status status) {
+        transfer::ObjectNamed named{
+            .object = object, .status = std::move(status), .given = true, .missing = {}};
+        if (named.status) {
+          named.missing = unpacker->missing();
+          self->packs_.erase(object);
+        }
+        self->post(std::move(named));
+      });
 }
 
 }  // namespace sluice::runtime

@@ -40,15 +40,16 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
     if (effect.keep && !file.packed() && !file.path.empty() && file.state != catalog::FileState::kDone)
       reserved_.push_back(services_->exports.reserve(file.identity, file.path));
   }
-  services_->pool.run(
-      [services = services_, files = std::move(files), sources = std::exchange(sources_, {}),
+  services_->pool_for(*exports_).run(
+      [exports = exports_->of_user() ? exports_ : std::make_shared<exports::Exports>(services_->exports),
+       files = std::move(files), sources = std::exchange(sources_, {}),
        destinations = std::exchange(destinations_, {}), fetched = std::exchange(fetched_, {}),
        packs = std::exchange(packs_, {}), id = transfer_.id(), keep = effect.keep]() mutable {
         for (const Destination& destination : destinations) {
           if (keep && destination) destination->keep();
         }
         packs.clear();
-        if (!keep) remove_unheld(services->exports, id, files, destinations);
+        if (!keep) remove_unheld(*exports, id, files, destinations);
         destinations.clear();
         sources.clear();
         fetched.clear();

@@ -5,6 +5,7 @@
 #include <asio/io_context.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "control/runtime/quotas.h"
 #include "control/runtime/session_logs.h"
 #include "control/transfer/terms.h"
+#include "control/users/client.h"
 #include "dataplane/base/config/config.h"
 
 namespace sluice::runtime {
@@ -40,12 +42,25 @@ struct Services {
         board(std::make_shared<control::BoardClient>(context, node, turns)),
         self(std::make_shared<const identity::Identity>(std::move(i))) {}
 
+  // What of the exports a session with `peer` may use that is of this user, or of nobody here.
+  exports::Exports exports_for(const std::string& peer, const std::optional<transfer::User>& user) const {
+    exports::Exports open = exports.for_peer(peer);
+    return user ? open.for_user(users.of(user->uid)) : open;
+  }
+
+  // Where what blocks for these runs: a user who holds his own process up, holds up no operator.
+  control::Pool& pool_for(const exports::Exports& open) { return open.of_user() ? users_pool : pool; }
+  control::Pool& lists_pool_for(const exports::Exports& open) {
+    return open.of_user() ? users_pool : lists_pool;
+  }
+
   asio::io_context& io;
   const config::Node node;
   const transfer::Settings settings;
-  const exports::Exports exports;                   // blocking; any thread
-  const audit::AuditLog audit{node.audit_log()};    // blocking; any thread
-  const std::unique_ptr<journal::Journal> journal;  // blocking; any thread
+  const exports::Exports exports;                         // blocking; any thread
+  const users::Client users{node.users_helper_socket()};  // blocking; any thread
+  const audit::AuditLog audit{node.audit_log()};          // blocking; any thread
+  const std::unique_ptr<journal::Journal> journal;        // blocking; any thread
   const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();
   const std::shared_ptr<control::TurnMeter> turns = std::make_shared<control::TurnMeter>();
   const std::shared_ptr<control::BoardClient> board;
@@ -54,6 +69,7 @@ struct Services {
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
   control::Pool lists_pool{io, kListThreads};
+  control::Pool users_pool{io};
   // On the loop, as of the last look (standing.h).
   std::shared_ptr<const identity::Identity> self;
   std::string trust_problems;                     // of files that say whom it trusts, as they were told last

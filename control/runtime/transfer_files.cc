@@ -19,9 +19,11 @@ uint64_t crc_of_generated(wire::CrcKind kind, uint64_t length) {
   return crc::compute(kind, 0, extent.data(), extent.size());
 }
 
-exports::Exports exports_for(const transfer::Transfer& transfer, const exports::Exports& all) {
-  exports::Exports open = all.for_peer(transfer.peer());
-  return transfer.job().initiator ? open.for_operator() : open;
+exports::Exports exports_for(const transfer::Transfer& transfer, const Services& services) {
+  const transfer::Job& job = transfer.job();
+  const std::optional<transfer::User> user = job.request ? job.request->user : std::nullopt;
+  exports::Exports open = services.exports_for(transfer.peer(), user);
+  return job.initiator && !user ? open.for_operator() : open;
 }
 
 }  // namespace
@@ -31,7 +33,7 @@ TransferFiles::TransferFiles(std::shared_ptr<Services> services, std::weak_ptr<E
     : services_(std::move(services)),
       queue_(std::move(queue)),
       transfer_(transfer),
-      exports_(std::make_shared<exports::Exports>(exports_for(transfer, services_->exports))),
+      exports_(std::make_shared<exports::Exports>(exports_for(transfer, *services_))),
       list_(std::move(sources.rest)),
       sources_(std::move(sources.open)) {}
 
@@ -58,7 +60,7 @@ void TransferFiles::perform(const transfer::OpenSources& effect) {
   if (const Status status = admit(effect.paths, {}); !status)
     return post(transfer::SourcesOpened{status.error()});
   list_ = std::make_shared<ListReader>(
-      services_->io, services_->lists_pool,
+      services_->io, services_->lists_pool_for(*exports_),
       ListReader::What{
           .exports = exports_, .paths = effect.paths, .selection = effect.selection, .known = {}});
   list_->next([weak = weak_from_this(), paths = effect.paths](Result<ListReader::Part> part) {
@@ -76,7 +78,7 @@ void TransferFiles::perform(const transfer::OpenSources& effect) {
 void TransferFiles::perform(const transfer::ReadList& effect) {
   const auto& known = transfer_.job().catalog()->files();
   if (!list_) {
-    list_ = std::make_shared<ListReader>(services_->io, services_->lists_pool,
+    list_ = std::make_shared<ListReader>(services_->io, services_->lists_pool_for(*exports_),
                                          ListReader::What{.exports = exports_,
                                                           .paths = effect.paths,
                                                           .selection = effect.selection,
@@ -102,7 +104,7 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
   known.files.assign(files.begin(), files.end());
   sources_.resize(std::max(sources_.size(), files.size()));
   known.open.assign(sources_.begin(), sources_.begin() + static_cast<ptrdiff_t>(files.size()));
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [exports = exports_, known = std::move(known)]() mutable {
         return reopen_sources(*exports, std::move(known));
       },
@@ -116,7 +118,7 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
 void TransferFiles::perform(const transfer::CheckSource& effect) {
   if (file(effect.object).packed()) return check_pack(effect);
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [source] { return source ? exports::Exports::check_unchanged(*source) : Result<int64_t>(0); },
       [self = shared_from_this(), effect](Result<int64_t> ctime_ns) {
         transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
@@ -133,7 +135,7 @@ void TransferFiles::perform(const transfer::ReadExtent& effect) {
   if (file(effect.object).packed()) return read_extent(effect);
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
-  services_->pool.run(
+  services_->pool_for(*exports_).run(
       [source, kind, range = effect.range]() -> Result<uint64_t> {
         if (!source) return crc_of_generated(kind, range.length);
         return control::read_crc(source->fd.get(), kind, range.offset, range.length);

@@ -60,13 +60,22 @@ struct Options {
       wire::Protection::kAes128Gcm;  // the least; the node's counts if it is stricter
 };
 
-// What an operator of this node asked for. The other node has none.
+// Of this host, who asked for a session as himself: its files are opened as him.
+struct User {
+  uint32_t uid = 0;
+  std::string name;
+
+  bool operator==(const User&) const = default;
+};
+
+// What an operator of this node, or a user, asked for. The other node has none.
 struct Request {
   Options options;
   std::vector<std::string> source_paths;
   selection::Selection selection;  // what of them
   std::string destination;
   uint64_t source_bytes = 0;  // as they were when it was asked for; 0: not known, or nothing
+  std::optional<User> user;   // nothing: an operator asked
 
   bool discards() const { return destination == kNullDestination; }
   bool into_directory() const {

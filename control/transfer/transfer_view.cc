@@ -197,9 +197,10 @@ View Transfer::overview(uint64_t now_ns) const {
   View view;
   view.id = job_.id;
   view.state = view_state();
-  view.initiator = job_.initiator;
+  view.asker.of_this_node = job_.initiator;
   view.role = job_.role;
   view.peer = leg.peer_name();
+  if (job_.request) view.asker.user = job_.request->user;
   view.bytes_total = job_.bytes_total();
   view.names.listing = job_.has_end() && job_.catalog()->growing();
   view.summary = summary(leg.lanes().all_figures(), now_ns);
@@ -243,10 +244,11 @@ View view_of(const Saved& saved) {
   View view;
   view.id = record.id;
   view.state = view_of_end(record.state);
-  view.initiator = record.initiator;
+  view.asker.of_this_node = record.initiator;
   view.role = record.role;
   const LegRecord& leg = record.legs.front();
   view.peer = leg.peer;
+  if (record.request) view.asker.user = record.request->user;
   const bool source = record.role == Role::kSource;
   uint32_t object = 0;
   for (const catalog::File& file : saved.files) {

@@ -79,10 +79,15 @@ struct BottleneckView {
   std::vector<verdict::Verdict> causes;  // parts of that time, the largest first
 };
 
+struct AskerView {
+  bool of_this_node = false;
+  std::optional<User> user;  // who asked for it as himself; nothing: an operator
+};
+
 struct View {
   std::string id;
   ViewState state = ViewState::kNegotiating;
-  bool initiator = false;
+  AskerView asker;
   Role role = Role::kUnknown;
   std::string peer;
   std::vector<FileView> files;

@@ -105,7 +105,8 @@ Error cannot_connect(const std::filesystem::path& directory, const std::filesyst
   if (error == EACCES || error == EPERM) {
     return {ErrorCode::kConfiguration,
             "no permission for " + socket.string() +
-                "; run as the user that runs sluice-control, or as a member of [control] group"};
+                "; run as the user that runs sluice-control, or as a member of [control] group, or of "
+                "users_group to send as yourself"};
   }
   if (error == ENOENT || error == ECONNREFUSED) {
     return {ErrorCode::kDaemonNotRunning, "sluice-control is not running for " + directory.string() +
@@ -154,7 +155,8 @@ Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& nod
   }
   UniqueFd socket = connect_to(path);
   const int error = errno;
-  // Who may not use the node may still be one of those who may look.
+  // Who may not use the node may still be one of those who send as themselves, or may look.
+  if (!socket && error == EACCES) socket = connect_to(node.users_socket());
   if (!socket && error == EACCES) socket = connect_to(node.readers_socket());
   if (!socket) return cannot_connect(node_directory, path, error);
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);

@@ -81,7 +81,7 @@ TEST(Reference, NamesEveryCommandAndEveryOption) {
 }
 
 TEST(Reference, NamesEveryOptionOfTheDaemons) {
-  for (const daemon::Program& program : {daemon::kControl, daemon::kDataplane}) {
+  for (const daemon::Program& program : {daemon::kControl, daemon::kDataplane, daemon::kUsers}) {
     CLI::App app(program.about, program.name);
     daemon::Options options;
     daemon::add_options(app, program, options);

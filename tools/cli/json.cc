@@ -30,6 +30,8 @@ Json session_fields(const api::Session& s) {
               {"state", state_name(s.state())},
               {"direction", s.direction()},
               {"peer", s.peer()},
+              {"user", s.user()},
+              {"uid", s.has_uid() ? Json(s.uid()) : Json()},
               {"bytes_total", s.bytes_total()},
               {"listing", s.listing()},
               {"bytes_done", s.bytes_done()},

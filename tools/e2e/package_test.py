@@ -18,6 +18,7 @@ from transfers import USAGE, refused
 _LIMIT_S = 60  # a bound, no measure of time
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "package"
 _UNITS = sorted(_PACKAGE.glob("systemd/*.service"))
+_SOCKETS = sorted(_PACKAGE.glob("systemd/*.socket"))
 _EXPOSURE_MAX = 3.0
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
@@ -34,10 +35,10 @@ def run(*command, **options):
 @needs_systemd
 def test_units_are_understood(tmp_path):
     """With programs that are here, as it looks whether they are."""
-    for unit in _UNITS:
+    for unit in _UNITS + _SOCKETS:
         text = unit.read_text().replace("/usr/sbin/", f"{find_binaries()}/")
         (tmp_path / unit.name).write_text(text.replace("/usr/libexec/sluice/", f"{_PACKAGE}/"))
-    result = run("systemd-analyze", "verify", "--man=no", *(tmp_path / unit.name for unit in _UNITS))
+    result = run("systemd-analyze", "verify", "--man=no", *(tmp_path / unit.name for unit in _UNITS + _SOCKETS))
     ours = [line for line in (result.stdout + result.stderr).splitlines() if "sluice" in line]
     assert (result.returncode, ours) == (0, []), result.stderr
 
@@ -53,7 +54,7 @@ def test_units_are_confined(unit):
 
 @needs_systemd
 def test_units_are_known_to_the_scripts_of_the_package():
-    assert len(_UNITS) == 3
+    assert (len(_UNITS), len(_SOCKETS)) == (4, 1)
     for script in ("debian/postinst", "debian/prerm", "debian/postrm", "rpm/post", "rpm/preun"):
         text = (_PACKAGE / script).read_text()
         for unit in _UNITS:

@@ -57,7 +57,7 @@ _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery",
             "control/selection", "control/verdict"}  # fmt: skip
 _PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/identity", "control/journal",
-             "control/names", "control/peer", "control/tree"}  # fmt: skip
+             "control/names", "control/peer", "control/tree", "control/users"}  # fmt: skip
 ARROWS = {
     "dataplane/base": set(),
     "dataplane/base/config": {"dataplane/base", "dataplane/core"},
@@ -92,6 +92,7 @@ ARROWS = {
     "control/identity": _BASE | {"dataplane/core"},
     "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/selection",
                              "control/tree"},
+    "control/users": _BASE | {"control/catalog", "control/exports", "control/proto"},
     "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/selection", "control/transfer"},
     "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/transfer"},
     "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,

@@ -249,6 +249,7 @@ std::vector<Page> manuals() {
     pages.push_back(command_page(*command, "sluice " + command->get_name()));
   pages.push_back(daemon_page(daemon::kControl, daemon::kDataplane.name));
   pages.push_back(daemon_page(daemon::kDataplane, daemon::kControl.name));
+  pages.push_back(daemon_page(daemon::kUsers, daemon::kControl.name));
   pages.push_back(configuration_page());
   return pages;
 }

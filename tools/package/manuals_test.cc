@@ -54,7 +54,7 @@ TEST(Manuals, EveryCommandAndOptionIsThere) {
   cli::add_everything(app, context);
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   EXPECT_GE(commands.size(), 15U);
-  EXPECT_EQ(pages.size(), commands.size() + 4);  // sluice.1, two daemons, node.toml
+  EXPECT_EQ(pages.size(), commands.size() + 5);  // sluice.1, three daemons, node.toml
   for (const CLI::App* command : commands) {
     const std::string file = "sluice-" + command->get_name() + ".1";
     ASSERT_TRUE(pages.contains(file)) << file;

@@ -69,6 +69,26 @@ shown as alice sluice get beta:data/run42 /srv/sluice/back
 shown cmp /srv/sluice/run42 /srv/sluice/back
 shown ls -l /srv/sluice
 
+say "users send as themselves, once that is switched on"
+must_not active sluice-users.socket
+groupadd senders
+useradd -m -G senders carol
+shown gpasswd -a sluice-control senders
+sed -i '/^\[control\]/a users_group = "senders"' /etc/sluice/node.toml
+shown systemctl enable --now sluice-users.socket
+shown systemctl restart sluice-control
+chmod o+x /srv/sluice
+install -d -o carol -g carol -m 700 /srv/sluice/carol
+as carol dd if=/dev/urandom of=/srv/sluice/carol/own bs=1M count=8 status=none
+shown as carol sluice send /srv/sluice/carol/own beta:data/of-carol
+shown cmp /srv/sluice/carol/own /home/bob/of-carol
+shown as carol sluice get beta:data/run42 /srv/sluice/carol/back
+shown cmp /srv/sluice/run42 /srv/sluice/carol/back
+must [ "$(stat -c %U:%G /srv/sluice/carol/back)" = carol:carol ]
+must_not as alice sluice send /srv/sluice/carol/own beta:data/stolen
+must_not as eve sluice session list
+shown grep -E '^Cap(Eff|Bnd|Amb)|^NoNewPrivs|^Seccomp:' "/proc/$(pid sluice-users)/status"
+
 # A session that takes long; what is done to its daemons meanwhile must not end it.
 session_with() {
   local name=$1 id
@@ -125,7 +145,7 @@ must [ "$(lines)" -eq $((had + 2)) ]
 must [ "$(wc -l </var/lib/sluice/audit.ndjson)" -eq 2 ]
 
 say "what protects the services"
-for unit in sluice-control sluice-dataplane sluice-host; do shown systemd-analyze security --no-pager $unit | tail -n1; done
+for unit in sluice-control sluice-dataplane sluice-host sluice-users; do shown systemd-analyze security --no-pager $unit | tail -n1; done
 shown sluice doctor || true
 
 say "removed: the node stays; purged: it is gone, and what was received stays"

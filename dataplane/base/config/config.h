@@ -82,6 +82,8 @@ struct Node {
   std::string state_dir;                // of journal and audit log; empty: the node's directory
   std::string control_group;            // key `group`: may open control_socket(); empty: its owner alone
   std::string readers_group;            // may open readers_socket(); empty: there is none
+  std::string users_group;              // may open users_socket(); empty: there is none
+  uint64_t users_uid_min = 1000;        // of those who may send as themselves
   std::string ca_file;                  // whoever has a certificate of it is a peer; empty: pinned keys alone
   std::string crl_file;                 // what it has revoked; empty: nothing
   std::string ca_domain;                // of the names that it may give; empty: they have none
@@ -148,6 +150,8 @@ struct Node {
   std::filesystem::path run_dir() const { return directory / "run"; }
   std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
   std::filesystem::path readers_socket() const { return run_dir() / "readers.sock"; }
+  std::filesystem::path users_socket() const { return run_dir() / "users.sock"; }
+  std::filesystem::path users_helper_socket() const { return run_dir() / "users-helper.sock"; }
   std::filesystem::path dataplane_socket() const { return run_dir() / "dataplane.sock"; }
   std::filesystem::path state() const {
     return state_dir.empty() ? directory : std::filesystem::path(state_dir);

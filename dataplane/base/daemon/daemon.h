@@ -25,6 +25,8 @@ struct Program {
 inline const Program kControl{"sluice-control", "The control daemon of a Sluice node."};
 inline const Program kDataplane{
     "sluice-dataplane", "The data plane of a Sluice node: moves chunks between the data port and the disks."};
+inline const Program kUsers{"sluice-users",
+                            "Opens files as users of this host, for the control daemon of a Sluice node."};
 
 struct Options {
   std::filesystem::path node = "/etc/sluice";  // its directory; absolute, once it is parsed

@@ -334,4 +334,29 @@ Profile control_profile(const ControlNeeds& needs) {
   return profile;
 }
 
+Profile users_profile(const std::filesystem::path& run, const std::vector<PathRule>& exports) {
+  Profile profile = ordinary("[control] sandbox");
+  profile.capabilities = bit(CAP_SETUID) | bit(CAP_SETGID);
+  profile.calls.insert(profile.calls.end(), std::begin(kFiles), std::end(kFiles));
+  // A process for each user, which gives up what this one has.
+  profile.calls.insert(profile.calls.end(),
+                       {"capget", "capset", "setgroups", "setresgid", "setresuid", "wait4"});
+  allow(profile, "clone", 0, {0}, CLONE_VM | CLONE_THREAD | kNamespaces);
+  allow(profile, "prctl", 0, {PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT}, 0xFFFFFFFF);
+  profile.rules.push_back(
+      {"prctl", {{.index = 0, .mask = 0xFFFFFFFF, .value = PR_SET_DUMPABLE}, {.index = 1, .value = 0}}});
+  // The name service, which asks daemons of this host.
+  profile.calls.insert(profile.calls.end(), {"mmap", "mprotect", "connect", "bind"});
+  for (const int kind : {SOCK_STREAM, SOCK_DGRAM}) allow_socket(profile, AF_UNIX, kind);
+  allow_socket(profile, AF_NETLINK, SOCK_RAW);
+  allow_ioctl(profile, {FS_IOC_GETVERSION, FS_IOC_GETFLAGS});
+  for (const char* path : {"/etc", "/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/run/nscd",
+                           "/run/systemd/userdb", "/var/lib/sss", "/proc/self", "/proc/sys"})
+    profile.paths.push_back({path, Access::kRead});
+  profile.paths.push_back({"/dev/null", Access::kUse});
+  profile.paths.push_back({run, Access::kRemove});
+  profile.paths.insert(profile.paths.end(), exports.begin(), exports.end());
+  return profile;
+}
+
 }  // namespace sluice::sandbox

@@ -36,5 +36,7 @@ struct ControlNeeds {
 
 Profile dataplane_profile(const DataplaneNeeds& needs);
 Profile control_profile(const ControlNeeds& needs);
+// Of sluice-users and of those who it becomes, which have no capability besides.
+Profile users_profile(const std::filesystem::path& run, const std::vector<PathRule>& exports);
 
 }  // namespace sluice::sandbox

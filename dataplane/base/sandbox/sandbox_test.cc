@@ -258,6 +258,37 @@ TEST_F(SandboxTest, AControlComesToItsExportsItsOwnFilesAndTheNameService) {
   EXPECT_EQ(opens(root_ / "rw/link"), EACCES) << "a link in an export leads nowhere else";
 }
 
+TEST_F(SandboxTest, UsersAreBecomeAndReachTheExportsAlone) {
+  const Profile profile =
+      users_profile(root_ / "node/run", {{root_ / "rw", Access::kChange}, {root_ / "ro", Access::kRead}});
+  expect_hostile_deeds_end_it(profile);
+  EXPECT_EQ(in_child(profile, [] { return ::kill(::getppid(), 0); }), EPERM);
+  EXPECT_EQ(in_child(profile, [] { return ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); }), EPERM);
+  EXPECT_EQ(in_child(profile, [] { return ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }), 0);
+  EXPECT_EQ(in_child(profile, [] { return any_socket(AF_INET, SOCK_STREAM); }), EPERM);
+  EXPECT_EQ(in_child(profile, [&] { return open_and_close(root_ / "rw/new", O_RDWR | O_CREAT); }), 0);
+  const auto forks = [] {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    return static_cast<long>(::waitpid(child, nullptr, 0));
+  };
+  EXPECT_EQ(in_child(profile, forks), 0);
+  if (::geteuid() == 0) {
+    const auto becomes = [] {
+      return ::setresgid(65534, 65534, 65534) == 0 && ::setresuid(65534, 65534, 65534) == 0 ? 0 : -1;
+    };
+    EXPECT_EQ(in_child(profile, becomes), 0);
+    fs::permissions(root_ / "ro/file", fs::perms::none);
+    EXPECT_EQ(::chown((root_ / "ro/file").c_str(), 1, 1), 0);
+    EXPECT_EQ(in_child(profile, [&] { return open_and_close(root_ / "ro/file"); }), EACCES)
+        << "root has no more than others there";
+  }
+  if (!has_landlock()) GTEST_SKIP() << "no Landlock in this kernel";
+  EXPECT_EQ(in_child(profile, [&] { return open_and_close(root_ / "outside/file"); }), EACCES);
+  EXPECT_EQ(in_child(profile, [&] { return open_and_close(root_ / "node/key"); }), EACCES);
+  EXPECT_EQ(in_child(profile, [&] { return open_and_close(root_ / "ro/new", O_RDWR | O_CREAT); }), EACCES);
+}
+
 TEST_F(SandboxTest, AControlListensWhereItIsToldAndCallsWhomItLikes) {
   if (landlock_version() < 4) GTEST_SKIP() << "no limits of TCP in this kernel";
   Profile profile = control();

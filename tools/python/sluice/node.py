@@ -140,13 +140,19 @@ class Session:
         return self._node.stream("VerifySession", api.SessionRef(id=self.id), api.VerifyProgress)
 
 
+def _socket_in(run: pathlib.Path) -> pathlib.Path:
+    """That of operators; for who may not open it, that of users who send as themselves, if he is one."""
+    control, users = run / "control.sock", run / "users.sock"
+    return users if os.access(users, os.W_OK) and not os.access(control, os.W_OK) else control
+
+
 class Node:
     """The node whose directory this is: without one $SLUICE_NODE, else /etc/sluice. A context manager; its sessions go
     on when it is closed. Any thread."""
 
     def __init__(self, directory: Optional[_Path] = None) -> None:
         chosen = directory if directory is not None else os.environ.get("SLUICE_NODE") or "/etc/sluice"
-        self._socket = str(pathlib.Path(chosen).absolute() / "run/control.sock")
+        self._socket = str(_socket_in(pathlib.Path(chosen).absolute() / "run"))
         # A session tells of all its files in each message.
         self._channel = grpc.insecure_channel(f"unix:{urllib.parse.quote(self._socket)}", [
             ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)])  # fmt: skip

@@ -1,0 +1,34 @@
+// Control's side of sluice-users: files opened as users of this host.
+//
+// A connection for each user, behind which a process of his stands; made when it is needed, and again when it
+// has gone. What is asked twice because an answer was lost is done once: each call begins by looking at what
+// is there. Blocking, for at most kCallLimit; any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "control/exports/as_user.h"
+
+namespace sluice::users {
+
+inline constexpr std::chrono::seconds kCallLimit{120};  // a file system that is far away may be slow
+
+class Client {
+ public:
+  explicit Client(std::filesystem::path socket) : socket_(std::move(socket)) {}
+  std::shared_ptr<exports::UserFiles> of(uint32_t uid) const;
+
+ private:
+  class Link;
+  const std::filesystem::path socket_;
+  mutable std::mutex mutex_;
+  mutable std::map<uint32_t, std::weak_ptr<Link>> links_;
+};
+
+}  // namespace sluice::users

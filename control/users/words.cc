@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/users/words.h"
+
+#include <algorithm>
+
+#include "control/catalog/catalog.h"
+#include "control/proto/users.pb.h"
+#include "dataplane/base/path.h"
+
+namespace sluice::users {
+namespace {
+
+constexpr size_t kNameMax = 255;
+constexpr size_t kErrorMax = 8192;
+constexpr uint32_t kAlignmentMax = 1U << 30;
+
+bool plain(const std::string& text, size_t most) {
+  return text.size() <= most && text.find('\0') == std::string::npos;
+}
+
+bool good_holes(const std::vector<base::Range>& holes, uint64_t size) {
+  uint64_t end = 0;
+  for (const base::Range& hole : holes) {
+    if (hole.length == 0 || hole.offset < end || hole.offset > size || hole.length > size - hole.offset)
+      return false;
+    end = hole.offset + hole.length;
+  }
+  return true;
+}
+
+std::string parcel(const auto& message) { return message.SerializeAsString(); }
+
+bool parse(std::string_view bytes, auto* message) {
+  return bytes.size() <= kMessageBytesMax &&
+         message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+}  // namespace
+
+std::string hello(uint32_t uid) {
+  wire::Hello message;
+  message.set_version(kVersion);
+  message.set_uid(uid);
+  return parcel(message);
+}
+
+Result<uint32_t> uid_of_hello(std::string_view bytes) {
+  wire::Hello message;
+  if (!parse(bytes, &message)) return Error{ErrorCode::kInternal, "sluice-control said what is no greeting"};
+  if (message.version() != kVersion)
+    return Error{ErrorCode::kIncompatible,
+                 "sluice-control and sluice-users are of different versions: restart both"};
+  return message.uid();
+}
+
+std::string encode(const Call& call) {
+  const exports::DestinationSpec& spec = call.file.spec;
+  wire::Call message;
+  message.set_kind(static_cast<wire::Call::Kind>(call.kind));
+  message.set_peer(call.file.peer);
+  message.set_path(spec.path);
+  message.set_is_directory(spec.is_directory);
+  message.set_name(spec.name);
+  message.set_size(spec.size);
+  message.set_mode(spec.mode);
+  message.set_mtime_ns(spec.mtime_ns);
+  message.set_overwrite(spec.overwrite);
+  message.set_alignment(spec.alignment);
+  for (const base::Range& hole : spec.holes) {
+    wire::Hole* const one = message.add_holes();
+    one->set_offset(hole.offset);
+    one->set_length(hole.length);
+  }
+  const catalog::FileIdentity& identity = call.file.identity;
+  message.mutable_identity()->set_device(identity.device);
+  message.mutable_identity()->set_inode(identity.inode);
+  message.mutable_identity()->set_generation(identity.generation);
+  message.mutable_identity()->set_birth_ns(identity.birth_ns);
+  if (message.ByteSizeLong() > kMessageBytesMax) message.clear_holes();
+  return parcel(message);
+}
+
+std::string encode(const Answer& answer) {
+  wire::Answer message;
+  message.set_error_code(static_cast<uint32_t>(answer.error.code));
+  message.set_error(answer.error.message.substr(0, kErrorMax));
+  message.set_found(answer.found);
+  message.set_name_path(answer.name_path);
+  message.set_version(kVersion);
+  return parcel(message);
+}
+
+std::optional<Call> decode_call(std::string_view bytes) {
+  wire::Call message;
+  if (!parse(bytes, &message)) return std::nullopt;
+  if (message.kind() < wire::Call::OPEN_SOURCE || message.kind() > static_cast<int>(kKindLast))
+    return std::nullopt;
+  Call call;
+  call.kind = static_cast<Kind>(message.kind());
+  exports::DestinationSpec& spec = call.file.spec;
+  call.file.peer = message.peer();
+  spec.path = message.path();
+  spec.is_directory = message.is_directory();
+  spec.name = message.name();
+  spec.size = message.size();
+  spec.mode = message.mode();
+  spec.mtime_ns = message.mtime_ns();
+  spec.overwrite = message.overwrite();
+  spec.alignment = message.alignment();
+  for (const wire::Hole& hole : message.holes()) spec.holes.push_back({hole.offset(), hole.length()});
+  call.file.identity = {.device = message.identity().device(),
+                        .inode = message.identity().inode(),
+                        .generation = message.identity().generation(),
+                        .birth_ns = message.identity().birth_ns()};
+  const bool good = plain(call.file.peer, kNameMax) && plain(spec.path, 2 * base::kPathBytesMax) &&
+                    spec.path.starts_with('/') && plain(spec.name, base::kPathBytesMax) &&
+                    spec.size <= catalog::kFileBytesMax && spec.mode <= 07777 &&
+                    spec.alignment <= kAlignmentMax && good_holes(spec.holes, spec.size);
+  return good ? std::optional(std::move(call)) : std::nullopt;
+}
+
+std::optional<Answer> decode_answer(std::string_view bytes) {
+  wire::Answer message;
+  if (!parse(bytes, &message)) return std::nullopt;
+  if (message.version() != kVersion || message.error_code() > static_cast<uint32_t>(kErrorCodeLast))
+    return std::nullopt;
+  Answer answer{.error = {static_cast<ErrorCode>(message.error_code()), message.error()},
+                .found = message.found(),
+                .name_path = message.name_path()};
+  const bool good = answer.error.message.size() <= kErrorMax &&
+                    plain(answer.name_path, 2 * base::kPathBytesMax) &&
+                    (answer.error.code == ErrorCode::kOk) == answer.error.message.empty();
+  return good ? std::optional(std::move(answer)) : std::nullopt;
+}
+
+}  // namespace sluice::users

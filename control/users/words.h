@@ -1,0 +1,57 @@
+// What sluice-control asks sluice-users, and what it hears: control/proto/users.proto as plain data, checked.
+//
+// Pure. Either side bounds what the other says: whoever has taken one over has not the other for that.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "control/exports/as_user.h"
+#include "dataplane/base/error.h"
+
+namespace sluice::users {
+
+inline constexpr uint32_t kVersion = 1;
+inline constexpr size_t kMessageBytesMax = 64 << 10;
+inline constexpr size_t kDescriptorsMax = 2;  // of a message
+
+enum class Kind : uint8_t {
+  kOpenSource = 1,
+  kOpenUnfinished,
+  kCreate,
+  kReopen,
+  kFinish,
+  kCommit,
+  kDrop,
+  kIsCommitted,
+};
+inline constexpr Kind kKindLast = Kind::kIsCommitted;
+
+struct Call {
+  Kind kind = Kind::kOpenSource;
+  exports::UserFile file;  // without its descriptor, which stands beside the message
+};
+
+struct Answer {
+  Error error{ErrorCode::kOk, ""};
+  bool found = false;
+  std::string name_path;
+
+  Status status() const { return error.code == ErrorCode::kOk ? Status() : Status(error); }
+};
+
+std::string hello(uint32_t uid);
+// kIncompatible, kInternal.
+Result<uint32_t> uid_of_hello(std::string_view bytes);
+
+// Without the holes where they are too many for a message: they only spare room.
+std::string encode(const Call& call);
+std::string encode(const Answer& answer);
+// Nothing: it is none, or one that nobody may say.
+std::optional<Call> decode_call(std::string_view bytes);
+std::optional<Answer> decode_answer(std::string_view bytes);
+
+}  // namespace sluice::users
