@@ -213,7 +213,8 @@ Status run(const daemon::Options& options) {
                  "[control] users_group is not set in " + (options.node / "node.toml").string() +
                      ": nobody may use this node as a user of this host; set it, and restart sluice-control, "
                      "or do without sluice-users"};
-  daemon::start_log("sluice-users", kComponents, options.log_level_or(node->log_level));
+  daemon::start_log("sluice-users", kComponents,
+                    [&](const char*) { return options.log_level_or(node->log_level); });
   auto service = daemon::Service::from_environment();
   if (Status status = check_rights(); !status) return status;
   uid_t control = 0;
