@@ -52,6 +52,33 @@ def test_units_are_confined(unit):
     assert float(found[1]) < _EXPOSURE_MAX, result.stdout
 
 
+# What a daemon needs to give up what it does not need (dataplane/base/sandbox). systemd 252 has no set of these.
+_OF_THE_SANDBOX = {"seccomp", "prctl", "capget", "capset", "landlock_create_ruleset", "landlock_add_rule",
+                   "landlock_restrict_self", "tgkill"}  # fmt: skip
+
+
+def _calls_of(name):
+    """A call, or those of a set, and of the sets in it."""
+    if not name.startswith("@"):
+        return {name}
+    lines = run("systemd-analyze", "syscall-filter", "--no-pager", name).stdout.splitlines()
+    words = [line.strip() for line in lines if line.startswith(" ") and not line.strip().startswith("#")]
+    return set().union(*(_calls_of(word) for word in words if word != name))
+
+
+@needs_systemd
+@pytest.mark.parametrize("unit", [unit for unit in _UNITS if "host" not in unit.name], ids=lambda unit: unit.name)
+def test_a_unit_lets_its_daemon_confine_itself(unit):
+    allowed = set()
+    for line in unit.read_text().splitlines():
+        key, _, value = line.partition("=")
+        if key != "SystemCallFilter":
+            continue
+        calls = set().union(*map(_calls_of, value.removeprefix("~").split()))
+        allowed = allowed - calls if value.startswith("~") else allowed | calls
+    assert allowed >= _OF_THE_SANDBOX, f"{unit.name} forbids {_OF_THE_SANDBOX - allowed}"
+
+
 @needs_systemd
 def test_units_are_known_to_the_scripts_of_the_package():
     assert (len(_UNITS), len(_SOCKETS)) == (4, 1)
