@@ -232,7 +232,11 @@ class Users {
       ::unlink(socket.c_str());  // of a former life: nobody answers there
       return {};
     }
-    if (auto started = door_.start(socket); !started) return started;
+    auto is_member = [group = node.users_group, uid_min = node.users_uid_min](uint32_t uid) {
+      const Result<users::Account> account = users::member(uid, group, uid_min);
+      return account ? Status() : Status(account.error());
+    };
+    if (auto started = door_.start(socket, std::move(is_member)); !started) return started;
     return base::share_socket(socket, node.users_group, "[control] users_group");
   }
   void stop() { door_.stop(); }

@@ -78,14 +78,22 @@ Result<UniqueFd> make_socket(const config::Node& node, uid_t* control) {
   if (connect_to(path))
     return Error{ErrorCode::kConfiguration,
                  "another sluice-users answers on " + path.string() + "; stop it first"};
-  ::unlink(path.c_str());
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return cannot("make " + path.string(), "its directory must be writable for this user");
-  if (::chmod(path.c_str(), 0600) != 0 ||
-      (place.st_uid != ::geteuid() && ::chown(path.c_str(), place.st_uid, static_cast<gid_t>(-1)) != 0))
-    return cannot("give " + path.string() + " to the user of sluice-control",
+  // Made by the user of sluice-control, whose directory it is: given to him afterwards, by name, something
+  // else might have its name by then.
+  const uid_t self = ::geteuid();
+  if (::seteuid(place.st_uid) != 0)
+    return cannot("make " + path.string() + " as the user of sluice-control",
                   "start it as root, or let systemd make the socket (sluice-users.socket)");
+  const mode_t before = ::umask(0177);
+  ::unlink(path.c_str());
+  const bool bound =
+      socket && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const int reason = errno;
+  ::umask(before);
+  if (::seteuid(self) != 0) return cannot("be itself again", "see the system's log");
+  errno = reason;
+  if (!bound) return cannot("make " + path.string(), "its directory must be writable for its owner");
   if (::listen(socket.get(), 16) != 0) return cannot("listen on " + path.string(), "see the system's log");
   return socket;
 }

@@ -20,6 +20,8 @@ void hide_names(api::Session* session) {
     file.clear_digest_destination();
   }
   session->mutable_names()->clear_missing();
+  session->clear_user();
+  session->clear_uid();
   if (!session->error().empty()) session->set_error(session->error_name());
   if (session->waiting_for().find('/') != std::string::npos) session->set_waiting_for("a file");
 }

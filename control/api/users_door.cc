@@ -39,6 +39,7 @@ struct UsersDoor::Visitor {
   UserSessions sessions;
   UserNames names;
   std::unique_ptr<Server> server;
+  bool is_member = false;
 };
 
 UsersDoor::UsersDoor(asio::io_context& io, NamesManager& names, AsUser as_user)
@@ -46,7 +47,8 @@ UsersDoor::UsersDoor(asio::io_context& io, NamesManager& names, AsUser as_user)
 
 UsersDoor::~UsersDoor() { stop(); }
 
-Status UsersDoor::start(const std::filesystem::path& socket) {
+Status UsersDoor::start(const std::filesystem::path& socket, IsMember is_member) {
+  is_member_ = std::move(is_member);
   if (auto cleared = clear_stale_socket(socket); !cleared) return cleared;
   const auto cannot = [&socket](const char* what) {
     return Error{ErrorCode::kConfiguration, std::string("cannot ") + what + " " + socket.string() + ": " +
@@ -120,10 +122,15 @@ size_t UsersDoor::connections_of(uint32_t uid) const {
 
 Result<UsersDoor::Visitor*> UsersDoor::visitor(uint32_t uid) {
   if (const auto known = visitors_.find(uid); known != visitors_.end()) return known->second.get();
-  if (visitors_.size() >= kUsersAtOnce) let_idle_go();
+  const Status member = is_member_(uid);
+  if (visitors_.size() >= kUsersAtOnce || !member) let_idle_go();
+  const auto strangers =
+      std::ranges::count_if(visitors_, [](const auto& each) { return !each.second->is_member; });
+  if (!member && static_cast<size_t>(strangers) >= kStrangersAtOnce) return member.error();
   if (visitors_.size() >= kUsersAtOnce)
     return Error{ErrorCode::kResources, std::to_string(kUsersAtOnce) + " users are connected already"};
   auto fresh = std::make_unique<Visitor>(as_user_(uid), names_, uid);
+  fresh->is_member = static_cast<bool>(member);
   auto server = start_server(io_, fresh->sessions, fresh->names, kThreadsOfUser);
   if (!server) {
     dispose(std::move(fresh));

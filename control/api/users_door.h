@@ -23,6 +23,7 @@
 namespace sluice::control {
 
 inline constexpr size_t kUsersAtOnce = 128;
+inline constexpr size_t kStrangersAtOnce = 4;  // who are no members of the group
 inline constexpr size_t kConnectionsOfUser = 32;
 
 class UsersDoor {
@@ -32,8 +33,11 @@ class UsersDoor {
   UsersDoor(asio::io_context& io, NamesManager& names, AsUser as_user);
   ~UsersDoor();
 
-  // Serves on `socket`, of mode 0600, until stop().
-  Status start(const std::filesystem::path& socket);
+  // Whoever has the socket's group may connect, under any number that a user namespace gives him.
+  using IsMember = std::function<Status(uint32_t uid)>;
+  // Serves on `socket`, of mode 0600, until stop(). Who is no member is told so when he wants something; few
+  // of those are let in at a time. `is_member` is asked on a thread of its own.
+  Status start(const std::filesystem::path& socket, IsMember is_member);
   void stop();
 
  private:
@@ -52,6 +56,7 @@ class UsersDoor {
   asio::io_context& io_;
   NamesManager& names_;
   const AsUser as_user_;
+  IsMember is_member_;
   std::filesystem::path socket_;
   UniqueFd listener_;
   UniqueFd stop_;  // eventfd

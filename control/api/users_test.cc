@@ -143,7 +143,9 @@ class UsersDoorTest : public ::testing::Test {
       fill(*all);
       return all;
     });
-    const Status started = door_->start(path_);
+    const Status started = door_->start(path_, [this](uint32_t uid) {
+      return uid >= strangers_from_ ? Status(Error{ErrorCode::kConfiguration, "no member"}) : Status();
+    });
     ASSERT_TRUE(started) << started.error().message;
     std::filesystem::permissions(control_.directory, std::filesystem::perms::all);
     std::filesystem::permissions(control_.directory / "run", std::filesystem::perms::all);
@@ -169,6 +171,7 @@ class UsersDoorTest : public ::testing::Test {
   FakeControl control_;
   std::filesystem::path path_;
   std::vector<uint32_t> asked_;
+  std::atomic<uint32_t> strangers_from_ = UINT32_MAX;
   std::unique_ptr<UsersDoor> door_;
 };
 
@@ -178,6 +181,16 @@ TEST_F(UsersDoorTest, EachIsWhoTheKernelSays) {
   EXPECT_EQ(ids_seen(connected_as(kBen, path_)), (Ids{"aa02"}));
   EXPECT_EQ(ids_seen(connected_as(kAda, path_)), (Ids{"aa01", "ab03"}));
   EXPECT_EQ(asked_, (std::vector<uint32_t>{kAda, kBen}));
+}
+
+TEST_F(UsersDoorTest, StrangersTakeNoMembersRoom) {
+  strangers_from_ = kBen + 1;
+  std::vector<UniqueFd> held;
+  for (uint32_t i = 1; i <= kStrangersAtOnce; ++i) held.push_back(connected_as(kBen + i, path_));
+  EXPECT_EQ(ids_seen(connected_as(kBen + 100, path_)), std::vector<std::string>{"refused"});
+  EXPECT_EQ(ids_seen(connected_as(kAda, path_)).size(), 2U);
+  held.pop_back();
+  EXPECT_TRUE(ids_seen(connected_as(kBen + 100, path_)).empty()) << "he has none";
 }
 
 TEST_F(UsersDoorTest, RootIsNoUser) {

@@ -143,8 +143,8 @@ Result<SourceFile> Exports::open_source(std::string_view path) const {
 
 Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const {
   const std::string name = last_component(name_path);
-  const auto location =
-      locate_readable(name_path.substr(0, name_path.size() - name.size()) + temporary_name(name));
+  const std::string unfinished = name_path.substr(0, name_path.size() - name.size()) + temporary_name(name);
+  const auto location = locate_readable(user_ ? name_path : unfinished);
   if (!location) return location.error();
   return user_ ? open_for_user(*location, true) : open_regular(*location);
 }

@@ -133,6 +133,7 @@ Result<names::Done> Exports::make_directory(const names::MakeDirectory& asked) c
 
 Status Exports::make_missing(std::string_view destination, bool is_directory,
                              const catalog::Keep& keep) const {
+  if (user_) return not_as_user(destination, "directories are to be made for it");
   const auto location = locate_writable(destination);
   if (!location) return location.error();
   if (Status status = check_keep(*location, keep); !status) return status;

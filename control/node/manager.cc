@@ -170,7 +170,7 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
     sources = std::move(*opened);
   }
   if (!*alive) co_return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
-  if (const Status status = check_room(); !status) co_return status.error();
+  if (const Status status = check_room(wishes.user); !status) co_return status.error();
   transfer::Request request{.options = *options,
                             .source_paths = std::move(wishes.sources),
                             .selection = std::move(wishes.selection),

@@ -37,6 +37,9 @@ Status check_user(const Wishes& wishes) {
     return usage(
         "--owner, --group, --xattrs and --acls are not for members of [control] users_group: leave them out, "
         "or ask an operator of this node");
+  if (wishes.mkdir)
+    return usage(
+        "--mkdir is not for members of [control] users_group: make the directories, or ask an operator");
   if (wishes.priority > 0)
     return usage(
         fmt::format("priority = {}: a member of [control] users_group has 0 at most", wishes.priority));

@@ -163,7 +163,9 @@ asio::awaitable<Status> TransferTask::journal_settled() {
 // ---- its place among the sessions of this node -------------------------------------------------
 
 std::string TransferTask::caller() const {
-  return transfer_->initiator() ? std::string() : transfer_->peer();
+  if (!transfer_->initiator()) return transfer_->peer();
+  return transfer_->job().request && transfer_->job().request->user ? std::string(kUsersAsCallers)
+                                                                    : std::string();
 }
 
 void TransferTask::perform(const transfer::AskPlace& effect) {

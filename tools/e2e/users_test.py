@@ -172,6 +172,7 @@ def test_who_may_not_is_told_why(users):
     there.rmdir()
     own = users.file_of(_ADA, 1, "own.bin")
     refused(users.send(_ADA, own, "b:data/", "--priority", 5), USAGE, "users_group")
+    refused(users.send(_ADA, own, "b:data/", "--mkdir"), USAGE, "users_group", "--mkdir")
     for words in (["mkdir", "b:data/x"], ["rm", "b:data/x"], ["mv", "b:data/x", "b:data/y"]):
         refused(users.sluice(_ADA, *words), CONFIGURATION, "users_group")
     assert users.sluice(_ADA, "ls", "b:data/").returncode == 0
