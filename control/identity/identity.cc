@@ -215,26 +215,50 @@ Status create(const fs::path& node_directory, const std::string& name) {
 
 namespace {
 
-Result<Identity> load_once(const fs::path& node_directory) {
-  const fs::path key_file = key_file_of(node_directory);
-  const fs::path certificate_file = certificate_file_of(node_directory);
-  if (!is_there(certificate_file) && !is_there(next_certificate_file(node_directory)))
-    return configuration(certificate_file.string() + ": this node has no identity; run: sluice node init");
-  const auto key_text = read_small_file(key_file);
-  if (!key_text) return key_text.error();
-  if (auto status = check_key_file(key_file); !status) return status.error();
-  const auto key = parse_key(*key_text);
-  if (!key) return configuration(key_file.string() + ": " + key.error().message);
+// What the two files say, without their places. The last pair is remembered: to parse it takes a millisecond,
+// and each call of a peer asks.
+Result<Identity> read_pair(const fs::path& node_directory, const std::string& key_text) {
+  static struct {
+    std::mutex mutex;
+    std::string key_text;
+    Identity self;
+  } known;
+  const std::scoped_lock lock(known.mutex);
+  if (!key_text.empty() && key_text == known.key_text) {
+    const auto same = read_small_file(certificate_file_of(node_directory));
+    if (same && *same == known.self.certificate_pem) return known.self;
+  }
+  const auto key = parse_key(key_text);
+  if (!key) return configuration(key_file_of(node_directory).string() + ": " + key.error().message);
   const auto text = certificate_of(node_directory, key->get());
   if (!text) return text.error();
   const auto certificate = parse_certificate(*text);
   if (!certificate) return certificate.error();
   const auto fingerprint = fingerprint_of(certificate->get());
   if (!fingerprint) return fingerprint.error();
-  Identity self{common_name(certificate->get()), *text, certificate_file, key_file, *fingerprint};
+  Identity self{
+      .name = common_name(certificate->get()), .certificate_pem = *text, .fingerprint = *fingerprint};
   self.expires_unix_s = expires_unix_s(certificate->get());
-  if (const auto next = read_small_file(next_certificate_file(node_directory)); next && *next != *text)
-    self.next_certificate_pem = *next;
+  known.key_text = key_text;
+  known.self = self;
+  return self;
+}
+
+Result<Identity> load_once(const fs::path& node_directory) {
+  const fs::path key_file = key_file_of(node_directory);
+  const fs::path certificate_file = certificate_file_of(node_directory);
+  const fs::path next_file = next_certificate_file(node_directory);
+  if (!is_there(certificate_file) && !is_there(next_file))
+    return configuration(certificate_file.string() + ": this node has no identity; run: sluice node init");
+  const auto key_text = read_small_file(key_file);
+  if (!key_text) return key_text.error();
+  if (auto status = check_key_file(key_file); !status) return status.error();
+  Result<Identity> self = read_pair(node_directory, *key_text);
+  if (!self) return self;
+  self->certificate_file = certificate_file;
+  self->key_file = key_file;
+  if (const auto next = read_small_file(next_file); next && *next != self->certificate_pem)
+    self->next_certificate_pem = *next;
   return self;
 }
 

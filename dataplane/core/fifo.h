@@ -1,10 +1,13 @@
-// A bounded queue of one owner, allocated once.
+// A bounded queue of one owner, allocated once; a page of it costs nothing before it is used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <type_traits>
 
 #include "dataplane/base/check.h"
 
@@ -12,14 +15,17 @@ namespace sluice {
 
 template <typename T>
 class Fifo {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
  public:
   explicit Fifo(uint32_t capacity)
-      : mask_(std::bit_ceil(capacity < 2 ? 2U : capacity) - 1), items_(std::make_unique<T[]>(mask_ + 1)) {}
+      : mask_(std::bit_ceil(capacity < 2 ? 2U : capacity) - 1),
+        places_(std::make_unique_for_overwrite<Place[]>(mask_ + 1)) {}
 
   // False when full.
   bool push(const T& item) {
     if (full()) return false;
-    items_[head_++ & mask_] = item;
+    ::new (places_[head_++ & mask_].bytes) T(item);
     return true;
   }
   // Where the owner's own account says that there is room.
@@ -33,7 +39,7 @@ class Fifo {
   T& front() { return at(0); }
   T& at(uint32_t i) {  // i < size(), 0 is the front
     DCHECK(i < size(), "only what is in the queue is looked at");
-    return items_[(tail_ + i) & mask_];
+    return *std::launder(reinterpret_cast<T*>(places_[(tail_ + i) & mask_].bytes));
   }
   void pop() {
     DCHECK(!empty(), "only what is in the queue is taken out");
@@ -42,10 +48,14 @@ class Fifo {
   void clear() { tail_ = head_; }
 
  private:
+  struct alignas(T) Place {
+    std::byte bytes[sizeof(T)];
+  };
+
   uint32_t mask_;
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
-  std::unique_ptr<T[]> items_;
+  std::unique_ptr<Place[]> places_;
 };
 
 }  // namespace sluice

@@ -29,21 +29,25 @@ class SentRing {
 
   // Remembers at least `capacity` transmissions.
   explicit SentRing(uint32_t capacity)
-      : mask_(std::bit_ceil(capacity < 2 ? 2U : capacity) - 1), slots_(std::make_unique<Slot[]>(mask_ + 1)) {}
+      : mask_(std::bit_ceil(capacity < 2 ? 2U : capacity) - 1),
+        slots_(std::make_unique_for_overwrite<Slot[]>(mask_ + 1)) {}
 
-  void put(uint64_t tx_seq, const SentChunk& chunk) {  // 0 < chunk.length < 65536
+  // 0 < chunk.length < 65536. `tx_seq` counts up from 0 without a hole; the last one may be put again.
+  void put(uint64_t tx_seq, const SentChunk& chunk) {
     DCHECK(chunk.length > 0, "length 0 is an entry that was taken");
-    slots_[tx_seq & mask_] = {.tx_seq = tx_seq,
-                              .offset = chunk.offset,
+    DCHECK(tx_seq == end_ || tx_seq + 1 == end_, "what was not put is never read");
+    end_ = tx_seq + 1;
+    slots_[tx_seq & mask_] = {.offset = chunk.offset,
                               .object = chunk.object,
                               .length = static_cast<uint16_t>(chunk.length),
                               .tries = static_cast<uint8_t>(std::min(chunk.tries, kTriesMax)),
-                              .out = 1};
+                              .out = 1,
+                              .back = 0};
   }
   // `tx_seq`, which was put, is a copy of what `first` sent: only the last of them that is taken gives it.
   void copies(uint64_t tx_seq, uint64_t first) {
     Slot& original = slots_[first & mask_];
-    if (tx_seq - first > UINT8_MAX || original.tx_seq != first || original.out == kCopiesMax) return;
+    if (tx_seq - first > UINT8_MAX || !remembers(first) || original.out == kCopiesMax) return;
     slots_[tx_seq & mask_].back = static_cast<uint8_t>(tx_seq - first);
     ++original.out;
   }
@@ -52,12 +56,12 @@ class SentRing {
   // copy of it may still arrive.
   SentChunk take(uint64_t tx_seq) {
     Slot& slot = slots_[tx_seq & mask_];
-    if (slot.tx_seq != tx_seq || slot.length == 0) return {};
+    if (!remembers(tx_seq) || slot.length == 0) return {};
     const SentChunk chunk{
         .offset = slot.offset, .object = slot.object, .length = slot.length, .tries = slot.tries};
     slot.length = 0;
     Slot& first = slots_[(tx_seq - slot.back) & mask_];
-    if (first.tx_seq == tx_seq - slot.back && --first.out > 0) return {};
+    if (remembers(tx_seq - slot.back) && --first.out > 0) return {};
     return chunk;
   }
   uint32_t capacity() const { return mask_ + 1; }
@@ -65,17 +69,19 @@ class SentRing {
  private:
   static constexpr uint8_t kTriesMax = 15;
 
-  struct Slot {
-    uint64_t tx_seq = UINT64_MAX;
-    uint64_t offset = 0;
-    uint32_t object = 0;
-    uint16_t length = 0;
-    uint8_t tries : 4 = 0;
-    uint8_t out : 4 = 0;  // of the first: itself and its copies, as far as they were not taken
-    uint8_t back = 0;     // of a copy: how far before it the first one was sent
+  struct Slot {  // without a first value: a page of the ring costs nothing before it is used
+    uint64_t offset;
+    uint32_t object;
+    uint16_t length;
+    uint8_t tries : 4;
+    uint8_t out : 4;  // of the first: itself and its copies, as far as they were not taken
+    uint8_t back;     // of a copy: how far before it the first one was sent
   };
-  static_assert(sizeof(Slot) == 24);
+  static_assert(sizeof(Slot) == 16);
+  bool remembers(uint64_t tx_seq) const { return tx_seq < end_ && end_ - tx_seq <= capacity(); }
+
   uint32_t mask_;
+  uint64_t end_ = 0;  // of all tx_seq that were put
   std::unique_ptr<Slot[]> slots_;
 };
 

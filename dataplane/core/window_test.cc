@@ -65,26 +65,34 @@ TEST(SeqWindow, RefusesNumbersThatNoFlowReaches) {
   EXPECT_EQ(window.check(SeqWindow::kSeqEnd - 1), Verdict::kNew);
 }
 
+// Each at an offset of its own number.
+void put(SentRing& ring, uint64_t first, uint64_t end) {
+  for (uint64_t seq = first; seq < end; ++seq)
+    ring.put(seq, {.offset = seq, .object = 1, .length = 100, .tries = 2});
+}
+
 TEST(SentRing, GivesEachTransmissionOnce) {
   SentRing ring(8);
-  ring.put(5, {.offset = 8192, .object = 1, .length = 100});
-  EXPECT_EQ(ring.take(4).length, 0U);
-  EXPECT_EQ(ring.take(5).offset, 8192U);
+  EXPECT_EQ(ring.take(0).length, 0U);
+  put(ring, 0, 6);
+  EXPECT_EQ(ring.take(5).offset, 5U);
   EXPECT_EQ(ring.take(5).length, 0U);
+  EXPECT_EQ(ring.take(6).length, 0U) << "never sent";
+  EXPECT_EQ(ring.take(5 + ring.capacity()).length, 0U) << "never sent";
+  EXPECT_EQ(ring.take(UINT64_MAX).length, 0U) << "never sent";
 }
 
 TEST(SentRing, ForgetsWhatWasOverwritten) {
   SentRing ring(8);
-  ring.put(1, {.offset = 1, .object = 0, .length = 1});
-  ring.put(1 + ring.capacity(), {.offset = 2, .object = 0, .length = 1});
+  put(ring, 0, 2 + ring.capacity());
   EXPECT_EQ(ring.take(1).length, 0U);
-  EXPECT_EQ(ring.take(1 + ring.capacity()).offset, 2U);
+  EXPECT_EQ(ring.take(1 + ring.capacity()).offset, 1U + ring.capacity());
 }
 
 TEST(SentRing, CopiesAreLostTogether) {
   SentRing ring(64);
+  put(ring, 0, 9);
   for (const uint64_t seq : {5, 6, 8}) {  // 7 carried something else
-    ring.put(seq, {.offset = 8192, .object = 1, .length = 100, .tries = 2});
     if (seq != 5) ring.copies(seq, 5);
   }
   EXPECT_EQ(ring.take(5).length, 0U);
@@ -93,18 +101,16 @@ TEST(SentRing, CopiesAreLostTogether) {
   const SentChunk chunk = ring.take(6);
   EXPECT_EQ(chunk.length, 100U);
   EXPECT_EQ(chunk.tries, 2U);
+  EXPECT_EQ(ring.take(7).offset, 7U);
 }
 
 TEST(SentRing, ACopyStandsAloneWhenTheFirstIsForgotten) {
   SentRing ring(8);
-  ring.put(7, {.offset = 1, .object = 0, .length = 1});
-  ring.put(8, {.offset = 1, .object = 0, .length = 1});
+  put(ring, 0, 9);
   ring.copies(8, 7);
-  ring.put(7 + ring.capacity(), {.offset = 2, .object = 0, .length = 1});
-  EXPECT_EQ(ring.take(8).length, 1U);
-  ring.put(9, {.offset = 3, .object = 0, .length = 1});
-  ring.copies(9, 7);
-  EXPECT_EQ(ring.take(9).offset, 3U);
+  put(ring, 9, 8 + ring.capacity());  // the place of 7 carries another
+  EXPECT_EQ(ring.take(8).offset, 8U);
+  EXPECT_EQ(ring.take(7 + ring.capacity()).offset, 7U + ring.capacity());
 }
 
 }  // namespace

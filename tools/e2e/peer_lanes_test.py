@@ -142,7 +142,7 @@ def test_a_flood_of_statuses_harms_no_other_session(meeting):
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         honest = meeting.peer(ports=[OTHERS_PORT])
         goes_on = thread.submit(honest.get, meeting.address, [str(path) for path in others])
-        with counted(meeting, "rx_false_credit", 100):
+        with counted(meeting, "rx_false_credit", 2 * LIES):
             be_sent(meeting, meeting.peer(destination=flood), [make_file(meeting.node, MIB)])
         assert goes_on.result(60).ended
     for path in others:
