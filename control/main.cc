@@ -184,7 +184,9 @@ class Shutdown {
     thread_ = std::thread([this] {
       stop_servers_();
       asio::post(io_, [this] { manager_.stop(); });
-      if (returned_.get_future().wait_for(kStopGrace) == std::future_status::timeout) io_.stop();
+      if (returned_.get_future().wait_for(kStopGrace) != std::future_status::timeout) return;
+      manager_.give_up_users();
+      io_.stop();
     });
   }
 

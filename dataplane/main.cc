@@ -111,6 +111,7 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
     if (workers.all_turned()) service.alive(now_ns);
     if (now_ns >= next_maintain_ns) {
       port.maintain();
+      memory.board().link.store(static_cast<uint32_t>(port.link()), std::memory_order_relaxed);
       for (const std::string& news : sandbox::take_news()) spdlog::error("{}", news);
       memory.board().refused_calls.store(sandbox::refused_calls(), std::memory_order_relaxed);
       next_maintain_ns = now_ns + kMaintainIntervalNs;

@@ -156,6 +156,7 @@ node::Wishes wishes_of_any(const Request& request) {
       .mode = options.mode(),
       .expected_loss = options.has_expected_loss() ? std::optional(options.expected_loss()) : std::nullopt,
       .min_rate_bps = options.min_rate_bps(),
+      .timeout_s = options.timeout_s(),
       .priority = options.priority(),
       .log_level = options.log_level(),
       .deadline_unix_ns = options.deadline_unix_ns(),

@@ -206,9 +206,11 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_longest_turn(info->longest_turn);
   reply.set_metrics_address(metrics_address_);
   *reply.mutable_control_sandbox() = message_of(sandbox_, sandbox::refused_calls());
-  if (const auto dataplane = manager_.dataplane_sandbox()) {
+  if (const auto dataplane = manager_.dataplane_state()) {
     *reply.mutable_dataplane_sandbox() =
-        message_of(sandbox::State::of_bits(dataplane->state), dataplane->refused_calls);
+        message_of(sandbox::State::of_bits(dataplane->sandbox), dataplane->refused_calls);
+    if (dataplane->link != board::Link::kUnknown)
+      reply.set_link(dataplane->link == board::Link::kUp ? "up" : "down");
   }
   co_return reply;
 }

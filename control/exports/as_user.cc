@@ -41,6 +41,8 @@ Exports Exports::for_user(std::shared_ptr<UserFiles> user) const {
   return result;
 }
 
+uint32_t Exports::uid() const { return user_->uid(); }
+
 Error Exports::not_as_user(std::string_view path, const char* what) {
   return {ErrorCode::kUsage,
           printable(path) + ": " + what +

@@ -126,6 +126,7 @@ class Exports {
   // kUsage: why this is refused then.
   static Error not_as_user(std::string_view path, const char* what);
   bool of_user() const { return user_ != nullptr; }
+  uint32_t uid() const;  // of_user() only
 
   // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
   // here, kStorage when another directory than at the start stands under the export's path. What is not

@@ -177,6 +177,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.mode = static_cast<rate::Mode>(from.rate_mode());
   to.options.expected_loss_ppm = std::min(from.expected_loss_ppm(), transfer::kExpectedLossPpmMax);
   to.options.min_rate_bps = from.min_rate_bps();
+  to.options.timeout_ns = from.timeout_s() * transfer::kSecondNs;
   to.options.deadline_unix_ns = from.deadline_unix_ns();
   to.options.deadline_policy = static_cast<deadline::Policy>(from.deadline_policy());
   to.options.protection = static_cast<wire::Protection>(from.protection());
@@ -259,6 +260,7 @@ std::string encode(const transfer::Request& request) {
   to.set_rate_mode(static_cast<uint32_t>(request.options.mode));
   to.set_expected_loss_ppm(request.options.expected_loss_ppm);
   to.set_min_rate_bps(request.options.min_rate_bps);
+  to.set_timeout_s(static_cast<uint32_t>(request.options.timeout_ns / transfer::kSecondNs));
   to.set_deadline_unix_ns(request.options.deadline_unix_ns);
   to.set_deadline_policy(static_cast<uint32_t>(request.options.deadline_policy));
   to.set_protection(static_cast<uint32_t>(request.options.protection));

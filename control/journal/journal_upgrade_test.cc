@@ -170,7 +170,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.request->options.expected_loss_ppm = record.legs[0].agreement->expected_loss_ppm = 0;
   record.legs[0].agreement->chunk_reason = rate::SizeReason::kAgreed;
   record.legs[0].agreement->reach = board::Reach::kAgreed;
-  record.request->options.min_rate_bps = record.limit_bps = 0;
+  record.request->options.min_rate_bps = record.limit_bps = record.request->options.timeout_ns = 0;
   record.request->options.priority = record.priority = 0;
   record.request->options.chunk_auto = record.legs[0].agreement->chunk_auto = false;
   record.legs[0].agreement->growing_offer = false;

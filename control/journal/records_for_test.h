@@ -28,7 +28,7 @@ template <> struct Count<selection::Selection> : Fields<3> {};
 template <> struct Count<transfer::Agreement> : Fields<19> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<16> {};
+template <> struct Count<transfer::Options> : Fields<17> {};
 template <> struct Count<transfer::Record> : Fields<13> {};
 template <> struct Count<transfer::Request> : Fields<6> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
@@ -77,6 +77,7 @@ inline transfer::Request sample_request() {
                       .mode = rate::Mode::kFixed,
                       .expected_loss_ppm = 30'000,
                       .min_rate_bps = 1'000'000,
+                      .timeout_ns = 90'000'000'000,
                       .priority = 7,
                       .deadline_unix_ns = 1LL << 60,
                       .deadline_policy = deadline::Policy::kStop,

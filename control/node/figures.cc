@@ -98,12 +98,13 @@ asio::awaitable<Result<NodeInfo>> Manager::info() {
   co_return info;
 }
 
-std::optional<DataplaneSandbox> Manager::dataplane_sandbox() const {
+std::optional<DataplaneState> Manager::dataplane_state() const {
   const auto attached = services_->board->attached();
   if (!attached) return std::nullopt;
   const board::Board& board = attached->board();
-  return DataplaneSandbox{.state = board.sandbox.load(std::memory_order_relaxed),
-                          .refused_calls = board.refused_calls.load(std::memory_order_relaxed)};
+  return DataplaneState{.sandbox = board.sandbox.load(std::memory_order_relaxed),
+                          .refused_calls = board.refused_calls.load(std::memory_order_relaxed),
+                          .link = static_cast<board::Link>(board.link.load(std::memory_order_relaxed))};
 }
 
 metrics::NodeFigures Manager::figures() const {

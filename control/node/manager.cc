@@ -48,7 +48,7 @@ asio::awaitable<Status> check_user(std::shared_ptr<runtime::Services> services,
                                    std::optional<transfer::User> user) {
   if (!user) co_return Status();
   auto there = [services, uid = user->uid] { return services->users.of(uid)->there(); };
-  co_return co_await services->users_pool.wait_for(std::move(there));
+  co_return co_await services->pool_of_user(user->uid).wait_for(std::move(there));
 }
 
 uint64_t bytes_of(const runtime::OpenSources& sources) {

@@ -62,10 +62,11 @@ struct PeerAbout {
   ClockOffset clock;
 };
 
-// What the dataplane has given up, as the board tells; nothing: none is attached.
-struct DataplaneSandbox {
-  uint64_t state = 0;  // sandbox::State::bits()
+// How the dataplane stands, as the board tells; nothing: none is attached.
+struct DataplaneState {
+  uint64_t sandbox = 0;  // what it has given up: sandbox::State::bits()
   uint64_t refused_calls = 0;
+  board::Link link = board::Link::kUnknown;
 };
 
 struct CounterValue {
@@ -91,6 +92,8 @@ class Manager {
   // Lets go of every transfer (flows and files stay for the next control), then leaves the loop without work,
   // so that its run() returns. The caller may stop the loop earlier if that takes too long.
   void stop();
+  // Whoever opens files for users is waited for no longer. Any thread.
+  void give_up_users() const { services_->users.give_up(); }
 
   // Checks what can be checked at once (peer known, sources readable, options valid); the rest the transfer
   // tells. Returns its id.
@@ -131,7 +134,7 @@ class Manager {
   void when_ended(std::function<void()> news) { news_ = std::move(news); }
   asio::awaitable<Result<NodeInfo>> info();
   Result<std::vector<CounterValue>> counters() const;  // kDaemonNotRunning without a dataplane
-  std::optional<DataplaneSandbox> dataplane_sandbox() const;
+  std::optional<DataplaneState> dataplane_state() const;
   metrics::NodeFigures figures() const;  // for a scrape; some 0.1 ms
 
  private:

@@ -102,6 +102,7 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   if (result.min_rate_bps > result.rate_bps)
     return usage(
         fmt::format("min_rate = {} bit/s: above the limit of {}", result.min_rate_bps, result.rate_bps));
+  result.timeout_ns = wishes.timeout_s * transfer::kSecondNs;
   if (const Status status = check_priority(wishes.priority); !status) return status.error();
   result.priority = wishes.priority;
   if (!wishes.log_level.empty() && !control::log_level_of(wishes.log_level))

@@ -31,6 +31,7 @@ struct Wishes {
   std::string mode;         // "adaptive", "fixed", "cubic"
   std::optional<double> expected_loss;
   uint64_t min_rate_bps = 0;
+  uint32_t timeout_s = 0;
   int32_t priority = 0;
   std::string log_level;  // "off", "events", "packets"; empty: events
   int64_t deadline_unix_ns = 0;

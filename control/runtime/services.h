@@ -29,6 +29,7 @@ namespace sluice::runtime {
 transfer::Settings settings_of(const config::Node& node);
 
 inline constexpr uint32_t kListThreads = 4;   // a list that takes long holds up no sync, and no other session
+inline constexpr uint32_t kUserThreads = 1;   // of each user, whose helper takes one call at a time
 inline constexpr uint32_t kNamesThreads = 8;  // one for each question that is answered at a time
 
 struct Services {
@@ -48,10 +49,17 @@ struct Services {
     return user ? open.for_user(users.of(user->uid)) : open;
   }
 
-  // Where what blocks for these runs: a user who holds his own process up, holds up no operator.
-  control::Pool& pool_for(const exports::Exports& open) { return open.of_user() ? users_pool : pool; }
+  // Where what blocks for these runs: a user who holds his own process up, holds up nobody else. On the loop.
+  control::Pool& pool_for(const exports::Exports& open) {
+    return open.of_user() ? pool_of_user(open.uid()) : pool;
+  }
   control::Pool& lists_pool_for(const exports::Exports& open) {
-    return open.of_user() ? users_pool : lists_pool;
+    return open.of_user() ? pool_of_user(open.uid()) : lists_pool;
+  }
+  control::Pool& pool_of_user(uint32_t uid) {
+    std::unique_ptr<control::Pool>& his = user_pools[uid];
+    if (!his) his = std::make_unique<control::Pool>(io, kUserThreads);
+    return *his;
   }
 
   asio::io_context& io;
@@ -69,7 +77,7 @@ struct Services {
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
   control::Pool lists_pool{io, kListThreads};
-  control::Pool users_pool{io};
+  std::map<uint32_t, std::unique_ptr<control::Pool>> user_pools;  // of each user who ever asked for a session
   // On the loop, as of the last look (standing.h).
   std::shared_ptr<const identity::Identity> self;
   std::string trust_problems;                     // of files that say whom it trusts, as they were told last

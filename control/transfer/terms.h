@@ -53,6 +53,7 @@ struct Options {
   rate::Mode mode = rate::Mode::kAdaptive;
   uint32_t expected_loss_ppm = 0;  // of the path, whatever is sent
   uint64_t min_rate_bps = 0;       // slower than this for a while, it fails; 0: it never does
+  uint64_t timeout_ns = 0;         // nothing has moved for so long, it fails; 0: it never does
   int32_t priority = 0;            // in the queue of this node, to begin with; the higher goes first
   int64_t deadline_unix_ns = 0;    // when all is to be done; 0: there is none
   deadline::Policy deadline_policy = deadline::Policy::kRefuse;

@@ -120,6 +120,7 @@ class Transfer {
   void follow_legs(uint64_t now_ns);
   void count_bytes_done();
   void watch_rate(const Leg& leg, uint64_t now_ns);
+  void watch_stillness(uint64_t now_ns);
   void begin_attempts(uint64_t now_ns);
   // transfer_pace.cc: how fast it gets on, and its deadline
   void keep_pace(uint64_t now_ns);
@@ -211,6 +212,10 @@ class Transfer {
     uint64_t since_ns = 0;
     uint64_t bytes = 0;
   } least_;
+  struct Still {  // what rises with all that moves, and since when it has not
+    uint64_t mark = 0;
+    uint64_t since_ns = 0;
+  } still_;
   struct Going {
     Pace pace;
     control::FlowFigures before;  // at its last look

@@ -24,6 +24,7 @@ constexpr uint64_t kComeAgainNs = 100 * kMillisecondNs;
 
 void Transfer::advance(uint64_t now_ns) {
   keep_pace(now_ns);
+  watch_stillness(now_ns);
   for (TransferPhase before = phase_;; before = phase_) {
     switch (before) {
       case P::kActive:
@@ -102,6 +103,24 @@ void Transfer::watch_rate(const Leg& leg, uint64_t now_ns) {
             fmt::format("{:.3f} Mbit/s over {:.0f} s, less than the {:.3f} Mbit/s that were asked for "
                         "at least: look for what limits it, or ask for less",
                         rate_bps * 1e-6, seconds, static_cast<double>(least_bps) * 1e-6)},
+      now_ns);
+}
+
+// As the timeout of rsync: whoever gave one would rather know than wait, whatever it waits for, but for its
+// turn and for an operator. Attempts that move nothing do not count as moving.
+void Transfer::watch_stillness(uint64_t now_ns) {
+  const uint64_t most_ns = job_.request ? job_.request->options.timeout_ns : 0;
+  if (most_ns == 0 || phase_ >= P::kEnding || detached_) return;
+  const uint64_t names = job_.has_end() ? job_.catalog()->names() : 0;
+  const uint64_t mark = shown_.bytes_done + names + (job_.has_end() ? job_.steps() : 0);
+  const bool waits = paused_ || phase_ == P::kQueued || phase_ == P::kPaused || legs_.front()->queued();
+  if (still_.since_ns == 0 || waits || mark != still_.mark) still_ = {.mark = mark, .since_ns = now_ns};
+  if (now_ns - still_.since_ns < most_ns) return;
+  const std::string what = waiting_for();
+  give_up(
+      Error{ErrorCode::kStalled,
+            fmt::format("nothing has moved with {} for {} s, the timeout that it was given; it waited for {}",
+                        legs_.front()->peer_name(), most_ns / kSecondNs, what.empty() ? "the peer" : what)},
       now_ns);
 }
 

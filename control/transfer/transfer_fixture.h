@@ -35,6 +35,7 @@ struct Scene {
   bool discard = false;
   bool verify = false;
   uint64_t min_rate_bps = 0;
+  uint64_t timeout_ns = 0;
   int32_t priority = 0;
   double deadline_s = 0;  // from its start; 0: none
   deadline::Policy deadline_policy = deadline::Policy::kRefuse;

@@ -23,6 +23,7 @@ Request request_of(const Scene& scene) {
                               .rate_bps = 1'000'000'000,
                               .verify = scene.verify,
                               .min_rate_bps = scene.min_rate_bps,
+                              .timeout_ns = scene.timeout_ns,
                               .priority = scene.priority,
                               .deadline_unix_ns = static_cast<int64_t>(scene.deadline_s * 1e9),
                               .deadline_policy = scene.deadline_policy},

@@ -131,6 +131,55 @@ TEST(LeastRate, ASessionThatIsSlowerForAMinuteFails) {
   EXPECT_EQ(world->error(), ErrorCode::kTooSlow);
 }
 
+// So many seconds in which the peer is there, and no byte arrives.
+void stand_still(World& world, int seconds) {
+  for (int i = 0; i < seconds; ++i) {
+    world.hear(Heartbeat{});
+    world.pass(kSecondNs);
+  }
+}
+
+Scene impatient() {
+  Scene scene = source();
+  scene.sizes = {1U << 30};
+  scene.timeout_ns = 20 * kSecondNs;
+  return scene;
+}
+
+TEST(Timeout, ASessionInWhichNothingMovesForSoLongFails) {
+  const auto world = moving(impatient());
+  stand_still(*world, 15);
+  EXPECT_EQ(world->leg_phase(), LegPhase::kMoving);
+  stand_still(*world, 10);
+  EXPECT_EQ(world->error(), ErrorCode::kStalled);
+}
+
+TEST(Timeout, EveryByteGivesItTimeAgain) {
+  const auto world = moving(impatient());
+  for (int i = 0; i < 5; ++i) {
+    stand_still(*world, 15);
+    world->flow().state.bytes_done += 1;
+    world->hear(Heartbeat{});
+  }
+  EXPECT_EQ(world->leg_phase(), LegPhase::kMoving);
+}
+
+TEST(Timeout, AttemptsThatMoveNothingDoNot) {
+  const auto world = moving(impatient());
+  for (int i = 0; i < 5; ++i) {
+    world->lose_stream();
+    world->pass(5 * kSecondNs);
+  }
+  EXPECT_EQ(world->error(), ErrorCode::kStalled);
+}
+
+TEST(Timeout, APauseDoesNotCount) {
+  const auto world = moving(impatient());
+  world->post(PauseAsked{});
+  world->pass(100 * kSecondNs);
+  EXPECT_FALSE(world->error());
+}
+
 TEST(LeastRate, OneThatIsFastEnoughGoesOn) {
   Scene scene = source();
   scene.sizes = {1U << 30};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/users/client.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -26,9 +29,26 @@ Error wrong_answer() {
 
 }  // namespace
 
+// A pipe, whose end hangs up once nobody wants to wait any more.
+struct Client::Lifeline {
+  Lifeline() {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    watched.reset(ends[0]);
+    held.reset(ends[1]);
+  }
+
+  UniqueFd watched;
+  std::mutex mutex;
+  UniqueFd held;
+};
+
 class Client::Link final : public exports::UserFiles {
  public:
-  Link(std::filesystem::path socket, uint32_t uid) : socket_(std::move(socket)), uid_(uid) {}
+  Link(std::filesystem::path socket, uint32_t uid, std::shared_ptr<Lifeline> lifeline)
+      : socket_(std::move(socket)), uid_(uid), lifeline_(std::move(lifeline)) {}
+
+  uint32_t uid() const override { return uid_; }
 
   Status there() override {
     const std::scoped_lock lock(mutex_);
@@ -113,6 +133,7 @@ class Client::Link final : public exports::UserFiles {
     UniqueFd socket = connect_to(socket_);
     if (!socket) return lost(errno);
     channel_.emplace(std::move(socket));
+    channel_->give_up_with(lifeline_->watched.get());
     Heard heard;
     const int reason = exchange(hello(uid_), -1, kHelloLimit, &heard);
     Status status = reason == 0 ? heard.answer.status() : Status(lost(reason));
@@ -143,9 +164,20 @@ class Client::Link final : public exports::UserFiles {
 
   const std::filesystem::path socket_;
   const uint32_t uid_;
+  const std::shared_ptr<Lifeline> lifeline_;
   std::mutex mutex_;
   std::optional<Channel> channel_;
 };
+
+Client::Client(std::filesystem::path socket)
+    : socket_(std::move(socket)), lifeline_(std::make_shared<Lifeline>()) {}
+
+Client::~Client() = default;
+
+void Client::give_up() const {
+  const std::scoped_lock lock(lifeline_->mutex);
+  lifeline_->held.reset();
+}
 
 std::shared_ptr<exports::UserFiles> Client::of(uint32_t uid) const {
   const std::scoped_lock lock(mutex_);
@@ -153,7 +185,7 @@ std::shared_ptr<exports::UserFiles> Client::of(uint32_t uid) const {
   std::weak_ptr<Link>& known = links_[uid];
   std::shared_ptr<Link> link = known.lock();
   if (!link) {
-    link = std::make_shared<Link>(socket_, uid);
+    link = std::make_shared<Link>(socket_, uid, lifeline_);
     known = link;
   }
   return link;

@@ -21,12 +21,17 @@ inline constexpr std::chrono::seconds kCallLimit{120};  // a file system that is
 
 class Client {
  public:
-  explicit Client(std::filesystem::path socket) : socket_(std::move(socket)) {}
+  explicit Client(std::filesystem::path socket);
+  ~Client();
   std::shared_ptr<exports::UserFiles> of(uint32_t uid) const;
+  // From now on nothing is waited for: what is asked fails, as if the helper had gone.
+  void give_up() const;
 
  private:
   class Link;
+  struct Lifeline;
   const std::filesystem::path socket_;
+  const std::shared_ptr<Lifeline> lifeline_;
   mutable std::mutex mutex_;
   mutable std::map<uint32_t, std::weak_ptr<Link>> links_;
 };

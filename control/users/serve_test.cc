@@ -200,6 +200,7 @@ TEST_F(UsersServed, WhoIsRefusedOrFindsNobodyIsTold) {
 // Stands for one who has taken the user's process over.
 class Liar final : public exports::UserFiles {
  public:
+  uint32_t uid() const override { return 0; }
   explicit Liar(const fs::path& base) : base_(base) {}
   Status there() override { return {}; }
   Result<UniqueFd> open_source(const std::string&, const std::string&, bool) override {

@@ -271,6 +271,8 @@ struct PortInfo {
   uint32_t reserved;
 };
 
+enum class Link : uint32_t { kUnknown = 0, kUp = 1, kDown = 2 };
+
 struct alignas(64) Board {
   uint64_t magic;
   uint32_t version;
@@ -281,6 +283,7 @@ struct alignas(64) Board {
   alignas(64) std::atomic<uint64_t> dataplane_alive_ns;  // CLOCK_MONOTONIC, dataplane
   std::atomic<uint64_t> sandbox;        // what the dataplane has given up: sandbox::State::bits(), dataplane
   std::atomic<uint64_t> refused_calls;  // system calls that its sandbox did not allow, dataplane
+  std::atomic<uint32_t> link;           // Link of the port as it was within the last second, dataplane
   alignas(64) std::atomic<uint64_t> control_alive_ns;  // CLOCK_MONOTONIC, control
   alignas(64) WorkerSlot workers[kWorkersMax];
   FlowSlot flows[kFlowsMax];
@@ -353,7 +356,8 @@ static_assert(SLUICE_BYTES(Board, 50991424) && SLUICE_AT(Board, magic, 0) && SLU
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 168) &&
               SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, sandbox, 200) &&
-              SLUICE_AT(Board, refused_calls, 208) && SLUICE_AT(Board, control_alive_ns, 256) &&
+              SLUICE_AT(Board, refused_calls, 208) && SLUICE_AT(Board, link, 216) &&
+              SLUICE_AT(Board, control_alive_ns, 256) &&
               SLUICE_AT(Board, workers, 320) && SLUICE_AT(Board, flows, 13119808));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);

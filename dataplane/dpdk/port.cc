@@ -306,4 +306,10 @@ void Port::maintain() {
   for (const std::string& news : link_->take_news()) warn_(news);
 }
 
+board::Link Port::link() const {
+  rte_eth_link link{};
+  if (rte_eth_link_get_nowait(ethdev_.id(), &link) != 0) return board::Link::kUnknown;
+  return link.link_status == RTE_ETH_LINK_UP ? board::Link::kUp : board::Link::kDown;
+}
+
 }  // namespace sluice::dpdk

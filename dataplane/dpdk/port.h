@@ -40,6 +40,7 @@ class Port final : public net::Port {
   Status launch(std::function<void(uint32_t worker)> body) override;
   void join() override;
   void maintain() override;
+  board::Link link() const override;  // of a memif: whether the other side is there
   int core_of(uint32_t worker) const override { return cores_.worker_cpus[worker]; }
 
  private:

@@ -42,6 +42,8 @@ class Port {
   virtual void join() = 0;  // waits until every body has returned
   // Called about once a second by the main thread, which is told what is new of the link.
   virtual void maintain() = 0;
+  // Of the device, now. Main thread.
+  virtual board::Link link() const { return board::Link::kUnknown; }
   virtual int core_of(uint32_t worker) const = 0;  // CPU number
 };
 

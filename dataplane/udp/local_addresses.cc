@@ -135,7 +135,10 @@ Result<LocalAddresses> choose_addresses(const config::Node& node, const HostInte
   }
   for (const net::Address& each : {local.ip4, local.ip6}) {
     const InterfaceAddress* const found = find(host, each);
-    if (found != nullptr && found->mtu != 0) local.mtu = std::min(local.mtu, found->mtu);
+    if (found == nullptr) continue;
+    if (found->mtu != 0) local.mtu = std::min(local.mtu, found->mtu);
+    if (std::ranges::find(local.interfaces, found->interface) == local.interfaces.end())
+      local.interfaces.push_back(found->interface);
   }
   return local;
 }

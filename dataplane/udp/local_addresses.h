@@ -32,6 +32,7 @@ struct LocalAddresses {
   net::Address ip4;  // zero: none
   net::Address ip6;
   uint32_t mtu = 0;
+  std::vector<std::string> interfaces;  // that have these addresses
 };
 // Those that node.toml names, or, if it names none, those of the default route; failing these any of the
 // host. kConfiguration: this host has no such address.

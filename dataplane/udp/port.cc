@@ -3,7 +3,9 @@
 #include "dataplane/udp/port.h"
 
 #include <fmt/format.h>
+#include <net/if.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -62,6 +64,8 @@ Status Port::start() {
                     node_.workers, worker_bytes >> 20)};
   }
   pattern_ = {.data = pattern_memory_.data(), .bytes = node_.extent_bytes};
+  interfaces_ = local->interfaces;
+  asking_.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   tell_socket_buffers();
   return {};
 }
@@ -129,6 +133,16 @@ Status Port::launch(std::function<void(uint32_t)> body) {
 void Port::join() {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+}
+
+board::Link Port::link() const {
+  if (!asking_) return board::Link::kUnknown;
+  const auto up = [this](const std::string& interface) {
+    ifreq request{};
+    interface.copy(request.ifr_name, IFNAMSIZ - 1);
+    return ::ioctl(asking_.get(), SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_RUNNING) != 0;
+  };
+  return std::ranges::all_of(interfaces_, up) ? board::Link::kUp : board::Link::kDown;
 }
 
 void Port::maintain() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/unique_fd.h"
 #include "dataplane/net/port.h"
 #include "dataplane/udp/local_addresses.h"
 #include "dataplane/udp/memory.h"
@@ -36,6 +37,7 @@ class Port final : public net::Port {
   Status launch(std::function<void(uint32_t worker)> body) override;
   void join() override;
   void maintain() override;
+  board::Link link() const override;  // down: one of its interfaces is
   // -1: wherever the kernel likes.
   int core_of(uint32_t worker) const override { return node_.cores.empty() ? -1 : node_.cores[worker]; }
 
@@ -51,6 +53,8 @@ class Port final : public net::Port {
   std::vector<Memory> extents_;  // of each worker
   Memory pattern_memory_;
   net::Buffer pattern_;
+  std::vector<std::string> interfaces_;  // that have its addresses
+  UniqueFd asking_;                      // a socket to ask the kernel about them
   News news_;
   std::vector<Queue*> queues_;  // whoever asked for them owns them
   std::vector<std::thread> threads_;

@@ -366,11 +366,13 @@ TEST_F(NodeCommandTest, ShowTellsWhatRuns) {
     control_.sessions.node_reply.set_device("net_memif");
     control_.sessions.node_reply.set_workers(2);
     control_.sessions.node_reply.set_crc_variant("avx512");
+    control_.sessions.node_reply.set_link("down");
     control_.sessions.node_reply.mutable_dataplane_sandbox()->set_text("system calls, files, TCP");
     control_.sessions.node_reply.mutable_dataplane_sandbox()->set_refused_calls(2);
   });
   const Outcome text = run_in(control_.directory, {"node", "show", "--node", "a"});
   EXPECT_NE(text.out.find("up to 0 bytes, CRC by avx512"), std::string::npos) << text.out << text.err;
+  EXPECT_NE(text.out.find("net_memif (link down), 2 workers"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("dataplane: system calls, files, TCP; 2 calls not allowed, see its log\n"),
             std::string::npos)
       << text.out;

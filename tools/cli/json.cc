@@ -180,6 +180,7 @@ Json live_json(const api::NodeReply& reply) {
           {"device", reply.device()},
           {"workers", reply.workers()},
           {"hugepages", reply.hugepages()},
+          {"link", reply.link().empty() ? Json() : Json(reply.link())},
           {"frame_bytes_max", reply.frame_bytes_max()},
           {"crc_variant", reply.crc_variant()},
           {"data_ip4", reply.data_ip4()},

@@ -207,8 +207,9 @@ std::string live_text(const Result<Live>& answer) {
   if (answer->levels.levels_size() > 0) text += fmt::format("log levels   {}\n", levels_text(answer->levels));
   text += sandbox_text("control", live->has_control_sandbox(), live->control_sandbox());
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
-  text += fmt::format("dataplane    attached: {}, {} worker{}, {}, frames up to {} bytes, CRC by {}\n",
-                      printable(live->device()), live->workers(), live->workers() == 1 ? "" : "s",
+  const std::string link = live->link().empty() ? "" : " (link " + printable(live->link()) + ")";
+  text += fmt::format("dataplane    attached: {}{}, {} worker{}, {}, frames up to {} bytes, CRC by {}\n",
+                      printable(live->device()), link, live->workers(), live->workers() == 1 ? "" : "s",
                       live->hugepages() ? "hugepages" : "no hugepages", live->frame_bytes_max(),
                       printable(live->crc_variant()));
   return text + sandbox_text("dataplane", live->has_dataplane_sandbox(), live->dataplane_sandbox());

@@ -80,6 +80,12 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
       ->type_name("RATE");
   command
       .add_option(
+          "--timeout", flags.timeout_s,
+          "Fail when nothing has moved for so many seconds; without it what stands still may go on later")
+      ->type_name("S")
+      ->check(CLI::Range(1, 10'000'000));
+  command
+      .add_option(
           "--deadline", flags.deadline,
           "When all is to be done: 2h30m, 18:00, 2026-11-22T18:00:00Z; refused if that cannot be kept")
       ->type_name("T");
@@ -192,6 +198,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
     options.set_rate_bps(*rate_bps);
   }
   options.set_mode(flags.mode);
+  options.set_timeout_s(flags.timeout_s);
   options.set_priority(flags.priority);
   options.set_log_level(flags.log_level);
   if (flags.expected_loss_percent) options.set_expected_loss(*flags.expected_loss_percent / 100);

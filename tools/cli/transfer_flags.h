@@ -29,6 +29,7 @@ struct TransferFlags {
   std::string rate;
   std::string mode;
   std::string min_rate;
+  uint32_t timeout_s = 0;
   int32_t priority = 0;
   std::string log_level;
   std::string deadline;

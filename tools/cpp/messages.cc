@@ -69,6 +69,7 @@ api::TransferOptions message_of(const Options& options) {
   message.set_mode(options.mode);
   if (options.expected_loss) message.set_expected_loss(*options.expected_loss);
   message.set_min_rate_bps(options.min_rate_bps);
+  message.set_timeout_s(options.timeout_s);
   message.set_deadline_unix_ns(options.deadline_unix_ns);
   message.set_deadline_policy(options.deadline_policy);
   message.set_priority(options.priority);

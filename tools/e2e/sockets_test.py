@@ -13,6 +13,7 @@ from harness import HarnessError, Pair, VethWire, find_binaries, veth_missing, w
 from transfers import (
     CONFIGURATION,
     MIB,
+    STALLED,
     begin,
     finish,
     forget,
@@ -90,6 +91,27 @@ def test_each_daemon_may_be_killed(pair):
             assert target.read_bytes() == source.read_bytes()
             forget(source, target)
     still_serving(pair)
+
+
+def test_a_link_that_is_down_is_shown_and_a_timeout_ends_the_wait_for_it(make_pair):
+    wire = VethWire(sockets=(0, 1))
+    pair = make_pair(wire=wire, bytes_needed=1 << 30)
+
+    def links():
+        return [node.json("node", "show")[1]["live"]["link"] for node in pair.nodes]
+
+    wait_until(lambda: links() == ["up", "up"], 10, "both links")
+    process, _ = start_slow(pair.a, "send", make_file(pair.a, 64 * MIB), "b:data/", "--timeout", "3")
+    wire.set_link(1, up=False)
+    wait_until(lambda: links() == ["down", "down"], 10, "no link")
+    assert "(link down)" in pair.a.must("node", "show").stdout
+    result = finish(process)
+    assert result.returncode == STALLED, result.stderr
+    assert "nothing has moved with b for 3 s, the timeout that it was given; it waited for " in result.stderr
+    wait_until(lambda: not list(pair.b.export().iterdir()), 20, "nothing of it is left")
+    wire.set_link(1, up=True)
+    wait_until(lambda: links() == ["up", "up"], 10, "both links again")
+    push(pair, make_file(pair.a, MIB), "-4", "--timeout", "20")
 
 
 # ---- strangers, and what the network says -----------------------------------------------------------------

@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import pathlib
 import pwd
+import signal
 import stat
 import subprocess
 
@@ -216,6 +218,36 @@ def test_without_sluice_users_it_waits_or_says_so(users):
     assert same_bytes(source, target)
     assert target.stat().st_uid == pwd.getpwnam(_BEN).pw_uid
     forget(source, target)
+
+
+def _processes_of(user, helper):
+    of = pwd.getpwnam(user).pw_uid
+    children = pathlib.Path(f"/proc/{helper.pid}/task/{helper.pid}/children").read_text().split()
+    return [int(pid) for pid in children if pathlib.Path(f"/proc/{pid}").stat().st_uid == of]
+
+
+def test_who_stops_his_own_process_holds_up_no_end_of_control(users):
+    """The process is his, so that he may: the file that it was to name gets its name later."""
+    source = random_file(users.b.export() / "held.bin", 4 * MIB + 7, seed=8)
+    target = users.a.export() / "held.bin"
+    private = users.file_of(_ADA, 1, "private.bin")
+    session = users.begin(_ADA, "get", f"b:{source}", target, "--rate", "20M")
+    wait_until(lambda: users.sessions(_ADA)[session]["bytes_done"] > 0, 30, "first bytes")
+    frozen = _processes_of(_ADA, users.helper)
+    assert frozen
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: users.sessions(_ADA)[session]["bytes_done"] == source.stat().st_size, 30, "all bytes")
+        refused(users.send(_BEN, private, "b:data/"), SOURCE, private, "permission denied")
+        assert users.a.control.stop() == 0, "it had to be killed"
+        users.a.start_control()
+        assert ended_session(users.a, session)["state"] == "succeeded"
+        assert same_bytes(source, target)
+    finally:
+        for pid in frozen:
+            os.kill(pid, signal.SIGCONT)
+    forget(source, target, private)
 
 
 def test_users_do_not_fill_the_queue(users):

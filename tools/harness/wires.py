@@ -298,6 +298,10 @@ class VethWire(Wire):
                  f"add rule bridge lossy way numgen random mod 1000 < {self._lose} drop")  # fmt: skip
         run([*self._enter(middle), "nft", rules])
 
+    def set_link(self, side, up):
+        """Raises the interface of a side's data, or sets it down, by which the other one has no carrier."""
+        run(["ip", "-n", self._namespaces[side], "link", "set", "data0", "up" if up else "down"])
+
     def narrow(self, mtu):
         """From now on the middle carries no longer packets than that, in both directions."""
         for side in (0, 1):

@@ -270,6 +270,7 @@ Profile dataplane_profile(const DataplaneNeeds& needs) {
       // One for each path, of which peers come and go.
       for (const int family : {AF_INET, AF_INET6}) allow_socket(profile, family, SOCK_DGRAM);
       profile.calls.insert(profile.calls.end(), {"bind", "connect"});
+      allow_ioctl(profile, {SIOCGIFFLAGS});  // is its link up?
       break;
     case PortKind::kMemif:
       // Memory comes from the peer, or is made for it. A server is only called.

@@ -43,6 +43,7 @@ class Options:
     mode: str = ""  # "adaptive", "fixed", "cubic"
     expected_loss: Optional[float] = None  # 0 to 0.95
     min_rate_bps: int = 0
+    timeout_s: int = 0  # it fails when nothing has moved for so long; 0: what moves again goes on
     deadline_unix_ns: int = 0
     deadline_policy: str = ""  # "refuse", "warn", "stop"
     priority: int = 0  # -100 to 100: of those that wait for their turn the higher goes first

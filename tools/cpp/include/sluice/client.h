@@ -57,6 +57,7 @@ struct Options {
   std::string mode;                     // "adaptive", "fixed", "cubic"
   std::optional<double> expected_loss;  // 0 to 0.95
   uint64_t min_rate_bps = 0;
+  uint32_t timeout_s = 0;  // it fails when nothing has moved for so long; 0: what moves again goes on
   int64_t deadline_unix_ns = 0;
   std::string deadline_policy;     // "refuse", "warn", "stop"
   int32_t priority = 0;            // -100 to 100: of those that wait for their turn the higher goes first
