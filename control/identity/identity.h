@@ -25,7 +25,7 @@ struct Identity {
   std::string certificate_pem;
   std::filesystem::path certificate_file = {};
   std::filesystem::path key_file = {};
-  std::string fingerprint;           // SHA-256 of the public key (SPKI, DER), 64 hex digits
+  std::string fingerprint;                // SHA-256 of the public key (SPKI, DER), 64 hex digits
   std::string next_certificate_pem = {};  // of the key that is to follow; empty: none is
   int64_t expires_unix_s = kNoEnd;
 };

@@ -103,8 +103,8 @@ std::optional<DataplaneState> Manager::dataplane_state() const {
   if (!attached) return std::nullopt;
   const board::Board& board = attached->board();
   return DataplaneState{.sandbox = board.sandbox.load(std::memory_order_relaxed),
-                          .refused_calls = board.refused_calls.load(std::memory_order_relaxed),
-                          .link = static_cast<board::Link>(board.link.load(std::memory_order_relaxed))};
+                        .refused_calls = board.refused_calls.load(std::memory_order_relaxed),
+                        .link = static_cast<board::Link>(board.link.load(std::memory_order_relaxed))};
 }
 
 metrics::NodeFigures Manager::figures() const {

@@ -211,11 +211,15 @@ class Transfer {
   struct Least {  // the rate below which it fails is watched for so long at a time
     uint64_t since_ns = 0;
     uint64_t bytes = 0;
-  } least_;
+  };
   struct Still {  // what rises with all that moves, and since when it has not
     uint64_t mark = 0;
     uint64_t since_ns = 0;
-  } still_;
+  };
+  struct Patience {  // of whoever asked for it
+    Least least;
+    Still still;
+  } patience_;
   struct Going {
     Pace pace;
     control::FlowFigures before;  // at its last look

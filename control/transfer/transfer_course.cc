@@ -90,13 +90,14 @@ void Transfer::follow_legs(uint64_t now_ns) {
 // or was told to wait for, does not count.
 void Transfer::watch_rate(const Leg& leg, uint64_t now_ns) {
   const uint64_t least_bps = job_.request ? job_.request->options.min_rate_bps : 0;
-  if (least_bps == 0 || !leg.moving() || job_.complete() || job_.waits_for_list()) return void(least_ = {});
+  if (least_bps == 0 || !leg.moving() || job_.complete() || job_.waits_for_list())
+    return void(patience_.least = {});
   const uint64_t bytes = job_.bytes_done(leg.lanes().figures());
-  if (least_.since_ns == 0) return void(least_ = {.since_ns = now_ns, .bytes = bytes});
-  if (now_ns - least_.since_ns < kLeastRateNs) return;
-  const double seconds = static_cast<double>(now_ns - least_.since_ns) * 1e-9;
-  const double rate_bps = 8 * static_cast<double>(bytes - std::min(bytes, least_.bytes)) / seconds;
-  least_ = {.since_ns = now_ns, .bytes = bytes};
+  if (patience_.least.since_ns == 0) return void(patience_.least = {.since_ns = now_ns, .bytes = bytes});
+  if (now_ns - patience_.least.since_ns < kLeastRateNs) return;
+  const double seconds = static_cast<double>(now_ns - patience_.least.since_ns) * 1e-9;
+  const double rate_bps = 8 * static_cast<double>(bytes - std::min(bytes, patience_.least.bytes)) / seconds;
+  patience_.least = {.since_ns = now_ns, .bytes = bytes};
   if (rate_bps >= static_cast<double>(least_bps)) return;
   fail_attempt(
       Error{ErrorCode::kTooSlow,
@@ -114,8 +115,9 @@ void Transfer::watch_stillness(uint64_t now_ns) {
   const uint64_t names = job_.has_end() ? job_.catalog()->names() : 0;
   const uint64_t mark = shown_.bytes_done + names + (job_.has_end() ? job_.steps() : 0);
   const bool waits = paused_ || phase_ == P::kQueued || phase_ == P::kPaused || legs_.front()->queued();
-  if (still_.since_ns == 0 || waits || mark != still_.mark) still_ = {.mark = mark, .since_ns = now_ns};
-  if (now_ns - still_.since_ns < most_ns) return;
+  if (patience_.still.since_ns == 0 || waits || mark != patience_.still.mark)
+    patience_.still = {.mark = mark, .since_ns = now_ns};
+  if (now_ns - patience_.still.since_ns < most_ns) return;
   const std::string what = waiting_for();
   give_up(
       Error{ErrorCode::kStalled,

@@ -357,8 +357,8 @@ static_assert(SLUICE_BYTES(Board, 50991424) && SLUICE_AT(Board, magic, 0) && SLU
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 168) &&
               SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, sandbox, 200) &&
               SLUICE_AT(Board, refused_calls, 208) && SLUICE_AT(Board, link, 216) &&
-              SLUICE_AT(Board, control_alive_ns, 256) &&
-              SLUICE_AT(Board, workers, 320) && SLUICE_AT(Board, flows, 13119808));
+              SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&
+              SLUICE_AT(Board, flows, 13119808));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
 static_assert(sizeof(SpscRing<Event, kEventSlots>) == 786560);
