@@ -52,7 +52,7 @@ class Bench:
         samples = [[] for _ in settings]
         out = set()
         for index, setting in enumerate(settings):
-            error = self._left_out(setting) or self._attempt(warm_up or measure, setting)[1]
+            error = self.left_out(setting) or self._attempt(warm_up or measure, setting)[1]
             if error:
                 out.add(index)
                 samples[index].append({"error": error})
@@ -69,9 +69,15 @@ class Bench:
                          f"{error or brief(sample)}")  # fmt: skip
         return samples
 
-    def _left_out(self, setting):
+    def left_out(self, setting):
+        """Why it is; None: it is not. A word of --only is key=value, or some values, of which the setting has one."""
         words = self.name_of(setting).split()
-        if not self.only or any(all(word in words for word in wanted) for wanted in self.only):
+        values = [str(value) for value in setting.values()]
+
+        def has(word):
+            return word in words if "=" in word else any(value in values for value in word.split(","))
+
+        if not self.only or any(all(has(word) for word in wanted) for wanted in self.only):
             return None
         return "left out: it has not the words of --only"
 

@@ -137,6 +137,14 @@ def test_a_setting_that_fails_at_first_is_not_tried_again():
         bench.must_have_rows(rows[1:])
 
 
+def test_only_takes_names_with_commas():
+    bench = Bench(only=["rsync,scp storage=disk"])
+    wanted = [cell for cell in ({"peer": "rsync", "storage": "disk"}, {"peer": "rsync", "storage": "tmpfs"},
+                                {"peer": "socat", "storage": "disk"}, {"peer": "scp", "storage": "disk"})
+              if not bench.left_out(cell)]  # fmt: skip
+    assert [cell["peer"] for cell in wanted] == ["rsync", "scp"]
+
+
 def test_only_settings_with_all_the_words_run():
     bench = Bench(repeats=2, only=["mode=a size=1", "size=3"], say=lambda _text: None)
     settings = [{"mode": "a", "size": 1}, {"mode": "b", "size": 1}, {"mode": "a", "size": 12}, {"mode": "b", "size": 3}]

@@ -10,7 +10,7 @@ from harness import HarnessError
 from harness.stacked import Stacked
 
 from ..bench import brief
-from ..errors import LabError
+from ..errors import USAGE, LabError
 from ..figures import gbps, ratio, row
 from ..meter import host_cpu_s, peak_mb
 from ..reserve import Reserve
@@ -90,7 +90,9 @@ class Contest(Stacked):
         return out
 
     def run(self):
-        cells = self.cells()
+        cells = [cell for cell in self.cells() if not self._bench.left_out(cell)]
+        if not cells:
+            raise LabError(f"peers: none of them has the words of --only; there are: {', '.join(self._roster.peers)}", USAGE)
         first = [self._first(cell) for cell in cells]
         chosen = [index for index in range(len(cells)) if not self._bench.quick or self._better(cells, first, index)]
 
