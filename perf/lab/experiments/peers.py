@@ -6,7 +6,7 @@
 # that differ from the source are put into it, and after it cmp compares all of it. For disk the page cache is
 # dropped before each run. TCP tools run with cubic and with bbr, and the better counts.
 # SPDX-License-Identifier: Apache-2.0
-from ..errors import MISSING, LabError
+from ..errors import MISSING, USAGE, LabError
 from ..figures import by_round, spread
 from ..peers import ceilings, contest, ends, tools
 from . import shapes
@@ -23,6 +23,8 @@ def run(bench):
         raise LabError(f"peers: {reason}", MISSING)
     with contest.Contest(bench, _PEERS) as game:
         rows = bench.must_have_rows(game.run())
+    if not rows:
+        raise LabError(f"peers: nothing has the words of --only; there are {', '.join(kind.name for kind in _PEERS)}", USAGE)
     return {"rows": rows, "summary": summary(rows, disk=not bench.loss_percent)}
 
 

@@ -10,7 +10,7 @@ from harness import HarnessError
 from harness.stacked import Stacked
 
 from ..bench import brief
-from ..errors import USAGE, LabError
+from ..errors import LabError
 from ..figures import gbps, ratio, row
 from ..meter import host_cpu_s, peak_mb
 from ..reserve import Reserve
@@ -51,8 +51,11 @@ class MemoryWatch:
 
 
 class Contest(Stacked):
-    def __init__(self, bench, kinds):
+    """Sluice and `kinds` of tools; of all cells those that are wanted(cell), and have the words of --only."""
+
+    def __init__(self, bench, kinds, wanted=lambda _cell: True):
         super().__init__()
+        self._wanted = wanted
         self._bench = bench
         self._kinds = kinds
         self._timeout_s = bench.pick(60, 900)
@@ -90,9 +93,7 @@ class Contest(Stacked):
         return out
 
     def run(self):
-        cells = [cell for cell in self.cells() if not self._bench.left_out(cell)]
-        if not cells:
-            raise LabError(f"peers: none of them has the words of --only; there are: {', '.join(self._roster.peers)}", USAGE)
+        cells = [cell for cell in self.cells() if self._wanted(cell) and not self._bench.left_out(cell)]
         first = [self._first(cell) for cell in cells]
         chosen = [index for index in range(len(cells)) if not self._bench.quick or self._better(cells, first, index)]
 

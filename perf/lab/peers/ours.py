@@ -17,16 +17,18 @@ _RATES = ("2G", "3G", "4G", "5G", "6G", "8G")
 
 class Ours:
     """exports: {name: folder} of the file systems in question. wire: what it runs over; lossless wires hold the
-    sender back by themselves, on others the rate is found by trying."""
+    sender back by themselves, on others the rate is found by trying. clear: without a cipher, as most others are."""
 
     tcp = False
     file = True
 
-    def __init__(self, name, wire, groups, exports, lossless):
+    def __init__(self, name, wire, groups, exports, lossless, clear=False):
         self.name = name
+        self._protection = "crc" if clear else "aes-128-gcm"
         self.rate = RATE_UNLIMITED if lossless else None
         self._groups = groups
-        self.nodes = OwnNodes(wire=wire, prefix=lambda side: pinned(groups.of(name, side), side))
+        self.nodes = OwnNodes(wire=wire, prefix=lambda side: pinned(groups.of(name, side), side),
+                              settings={"transfer": {"protection": self._protection}})  # fmt: skip
         self._exports = exports
         self._started = contextlib.ExitStack()
 
@@ -68,7 +70,7 @@ class Ours:
             sample["cpu_s_per_gb"] = ratio(self.cpu_s() - before, sample["bytes"] / 1e9)
         finally:
             self.nodes.freeze()
-        sample["rate"] = self.rate
+        sample["rate"], sample["protection"] = self.rate, self._protection
         return sample
 
     def cpu_s(self):
@@ -78,6 +80,7 @@ class Ours:
 def all_of(groups, exports, loss_percent):
     if not loss_percent:
         return [Ours("sluice-memif", MemifWire(rate=RATE_UNLIMITED), groups, exports, lossless=True),
+                Ours("sluice-memif-clear", MemifWire(rate=RATE_UNLIMITED), groups, exports, lossless=True, clear=True),
                 Ours("sluice-af-packet", VethWire(rate=RATE_UNLIMITED), groups, exports, lossless=False)]  # fmt: skip
     # A packet socket sees frames before the hook where the others lose theirs: a bridge in between loses them.
     veth = VethWire(rate=RATE_UNLIMITED, lose=round(loss_percent * 10))
