@@ -117,6 +117,9 @@ void Receiver::finish_if_complete(ObjectId id) {
   }
   if (next_claim(object)) return;  // This is asked again when the last of them was read.
   object.finishing = true;
+  // A source may send what this node had before, such as holes: written once the file is cut to its size, the
+  // last extent would make it longer.
+  order_give_up(id);
   actions_.finished.push_back(id);
 }
 

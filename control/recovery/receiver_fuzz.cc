@@ -93,8 +93,11 @@ void check(World& world, Receiver& receiver) {
     if (query) world.queries.push_back(command);
     const bool barrier = query && command.range.length == 0;  // Or the file is empty.
     if (!barrier) check_range(world, command.object, command.range);
-    fuzz::require(query || command.kind == CommandKind::kForgetExtents,
-                  "queries and forgetting are all a receiver asks for");
+    fuzz::require(
+        query || command.kind == CommandKind::kForgetExtents || command.kind == CommandKind::kGiveUp,
+        "queries, forgetting and giving up are all a receiver asks for");
+    fuzz::require(command.kind != CommandKind::kGiveUp || receiver.written(command.object).complete(),
+                  "nothing that is still wanted is given up");
   }
   for (const Need& need : actions.needs) {
     fuzz::require(need.ranges.size() <= NeedPlanner::kRangesMax, "a need is bounded");

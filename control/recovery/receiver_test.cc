@@ -109,7 +109,11 @@ TEST_F(ReceiverTest, AFileThatIsOneHoleIsFinishedWithItsDigest) {
   receiver.start_attempt(kLanes, 0);
   const uint64_t digest = crc::of_zeros(layout_of(1).crc_kind, 3 * kExtent);
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = 3 * kExtent, .digest = digest}));
-  EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
+  const Receiver::Actions actions = receiver.take_actions();
+  EXPECT_EQ(actions.finished, std::vector<ObjectId>{kFirst});
+  // What comes again would be written behind the end of a file that was cut to its size.
+  ASSERT_EQ(actions.commands.size(), kLanes);
+  EXPECT_EQ(actions.commands[0].kind, board::CommandKind::kGiveUp);
 }
 
 TEST_F(ReceiverTest, AnAdoptionForgetsWhatOnlyTheDeadControlKnew) {
