@@ -9,7 +9,7 @@ import sys
 import pytest
 from harness import EmulatedWire, MemifWire, Pair, VethWire, veth_missing, wait_until
 from harness.system import allowed_cores, is_root
-from transfers import MIB, begin, finish, forget, fresh_name, last_session, make_file, start_slow
+from transfers import MIB, begin, finish, forget, fresh_name, last_session, make_file, start_slow, wait_state
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "perf"))
 from lab import slow_disk  # noqa: E402
@@ -227,6 +227,7 @@ def test_a_receive_ring_without_room_is_named(make_pair):
         pytest.skip(reason)
     pair = make_pair(wire=VethWire(sockets=(0, 1)), bytes_needed=1 << 29)
     session = begin(pair.a, "send", f"memory:{1 << 40}", "b:null:", "--mode", "fixed", "--rate", "1G")
+    wait_state(pair.b, session, "transferring")
     wait_until(lambda: shown(pair.b)["bytes_done"] > 0, 30, "first bytes")
     assert shrink_sockets(pair.b.dataplane.pid, _SMALL_BUFFER) > 0
     try:
