@@ -231,7 +231,7 @@ def test_a_receive_ring_without_room_is_named(make_pair):
     wait_until(lambda: shown(pair.b)["bytes_done"] > 0, 30, "first bytes")
     assert shrink_sockets(pair.b.dataplane.pid, _SMALL_BUFFER) > 0
     try:
-        wait_until(lambda: all(shown(node)["bottleneck"]["cause"] == "receiver ring" for node in pair.nodes), 30,
+        wait_until(lambda: all(shown(node)["bottleneck"]["cause"] == "receiver ring" for node in pair.nodes), 90,
                    "both nodes name the ring")  # fmt: skip
     finally:
         pair.a.must("session", "cancel", session)
