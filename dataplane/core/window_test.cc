@@ -110,6 +110,10 @@ TEST(SentRing, ACopyStandsAloneWhenTheFirstIsForgotten) {
   ring.copies(8, 7);
   put(ring, 9, 8 + ring.capacity());  // the place of 7 carries another
   EXPECT_EQ(ring.take(8).offset, 8U);
+  const uint64_t next = 8 + ring.capacity();
+  put(ring, next, next + 1);
+  ring.copies(next, 7);
+  EXPECT_EQ(ring.take(next).offset, next);
   EXPECT_EQ(ring.take(7 + ring.capacity()).offset, 7U + ring.capacity());
 }
 

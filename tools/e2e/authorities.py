@@ -26,7 +26,7 @@ class Authority:
         self.ca_file.write_bytes(_pem(ca.sign(self._key, None)))
         self.revoke()
 
-    def _builder(self, subject, key, days=30):
+    def _builder(self, subject, key, days=29.5):  # not whole days: what is left is the same number for hours
         now = datetime.datetime.now(datetime.timezone.utc)
         return (x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key)
                 .serial_number(x509.random_serial_number()).not_valid_before(now - _DAY)
