@@ -38,6 +38,7 @@ void Receiver::start_attempt(uint32_t lanes, uint64_t now_ns) {
   actions_ = {};  // of an attempt that is over
   for (Object& object : objects_) {
     object.planner = NeedPlanner();
+    object.fence = {};
     object.finishing = false;
     object.unanswered = 0;
     object.found_missing.clear();
@@ -69,6 +70,7 @@ void Receiver::on_event(const board::Event& event) {
   if (answer && adoption_ && event.tag == kAdoptTag) return adoption_answered(id, event);
   if (objects_[id].done) return;
   if (event.kind == board::EventKind::kExtentWritten) return extent_written(id, event);
+  if (event.kind == board::EventKind::kGivenUp) return given_up(id, event);
   if (answer) query_answered(id, event);
 }
 
@@ -116,10 +118,8 @@ void Receiver::finish_if_complete(ObjectId id) {
     return;
   }
   if (next_claim(object)) return;  // This is asked again when the last of them was read.
+  if (!fenced(id)) return;
   object.finishing = true;
-  // A source may send what this node had before, such as holes: written once the file is cut to its size, the
-  // last extent would make it longer.
-  order_give_up(id);
   actions_.finished.push_back(id);
 }
 
@@ -130,6 +130,8 @@ void Receiver::tick(uint64_t now_ns) {
   for (const ObjectId id : unfinished_) {
     if (!adoption_) plan_need(id);
     plan_sync(id);
+    const Fence& fence = objects_[id].fence;
+    if (fence.writing && fence.awaited == 0) finish_if_complete(id);
   }
 }
 

@@ -143,6 +143,15 @@ class Receiver {
  private:
   using Crcs = std::unordered_map<ExtentId, uint64_t>;
 
+  // Before a file is cut to its size no worker may be writing of it any more: each is told to give it up, and
+  // says whether it is.
+  struct Fence {
+    uint32_t tag = 0;  // of the round of questions; 0: nobody was asked
+    uint32_t awaited = 0;
+    bool writing = false;  // a worker is, in this round
+    bool clear = false;
+  };
+
   struct Object {
     Layout layout;
     ExtentMap written;
@@ -161,8 +170,9 @@ class Receiver {
     std::vector<Query> found_missing;  // in this round
     uint32_t query_tag = 0;            // of this round
     uint32_t unanswered = 0;
-    ExtentMap claimed;       // what the ledger knew when the file was distrusted
-    ExtentId claims_from;    // claims before this one were read
+    ExtentMap claimed;     // what the ledger knew when the file was distrusted
+    ExtentId claims_from;  // claims before this one were read
+    Fence fence;
     bool finishing = false;  // it is being given its name
     bool failed = false;
     bool done = false;
@@ -187,7 +197,9 @@ class Receiver {
   void check_invariants() const;  // where DCHECKs are on
   void check_object(const Object& object) const;
   void order(const LaneCommand& command);
-  void order_give_up(ObjectId id);
+  void order_give_up(ObjectId id, uint32_t tag);
+  bool fenced(ObjectId id);
+  void given_up(ObjectId id, const board::Event& event);
   void extent_written(ObjectId id, const board::Event& event);
   void query_answered(ObjectId id, const board::Event& event);
   // What an extent adds to the digest of its object.
@@ -214,6 +226,7 @@ class Receiver {
   uint32_t lanes_;  // of this attempt
   uint64_t now_ns_ = 0;
   uint64_t planned_ns_ = 0;
+  uint32_t fences_ = 0;
   uint64_t bytes_written_ = 0;
   uint64_t unsynced_bytes_ = 0;  // of batches under way, too
   uint64_t claimed_bytes_ = 0;

@@ -9,7 +9,7 @@ namespace sluice::recovery {
 void Receiver::adopt(uint32_t lanes, const std::vector<ObjectId>& open_objects, uint64_t now_ns) {
   start_attempt(lanes, now_ns);
   for (ObjectId id; id < objects_.end_id(); ++id) {
-    if (objects_[id].failed) order_give_up(id);  // the former control may not have come to that
+    if (objects_[id].failed) order_give_up(id, 0);  // the former control may not have come to that
   }
   adoption_ = Adoption{};
   for (const ObjectId id : open_objects) {
@@ -76,6 +76,7 @@ void Receiver::finish_adoption() {
     if (!object.done) object.planner.note_all_maybe_sent(now_ns_);
   }
   adoption_.reset();
+  for (const ObjectId id : unfinished_) finish_if_complete(id);
 }
 
 void Receiver::query_every_lane(ObjectId id) {

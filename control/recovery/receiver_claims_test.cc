@@ -77,6 +77,10 @@ TEST_F(ClaimsTest, NoFileIsFinishedWhileOneIsUnread) {
   EXPECT_TRUE(receiver.take_actions().finished.empty());
   ASSERT_TRUE(receiver.take_claim(kFirst));
   EXPECT_EQ(receiver.judge_claim(crc_of(3)), Judgement::kGood);
+  for (const LaneCommand& command : receiver.take_actions().commands) {
+    receiver.on_event(
+        {.kind = board::EventKind::kGivenUp, .object = command.object.value(), .tag = command.tag});
+  }
   EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
 }
 

@@ -24,10 +24,16 @@ struct World {
   uint64_t now_ns = 1'000'000'000;
   Indexed<ObjectId, std::map<ExtentId, uint64_t>> crcs;  // extents written, as told
   std::set<ObjectId> finished;
-  std::vector<LaneCommand> queries;  // not yet answered
-  std::set<ObjectId> syncing;        // begun
-  std::set<ObjectId> synced;         // rows given, not yet durable
-  bool restored = false;             // rows of the journal: the model does not know their CRCs
+  std::vector<LaneCommand> queries;  // not yet answered, like what is to be given up
+  struct GivenUp {
+    uint32_t tag = 0;
+    uint32_t answers = 0;
+    bool writing = false;
+  };
+  std::map<ObjectId, GivenUp> given_up;  // since anything of it was wanted last
+  std::set<ObjectId> syncing;            // begun
+  std::set<ObjectId> synced;             // rows given, not yet durable
+  bool restored = false;                 // rows of the journal: the model does not know their CRCs
 };
 
 ObjectId an_object(const World& world, fuzz::Input& input) {
@@ -90,7 +96,10 @@ void check(World& world, Receiver& receiver) {
     fuzz::require(command.lane < LaneId(kLanes), "a lane of the session");
     const bool query =
         command.kind == CommandKind::kQueryMissing || command.kind == CommandKind::kQueryUnwritten;
-    if (query) world.queries.push_back(command);
+    if (query || command.kind == CommandKind::kGiveUp) world.queries.push_back(command);
+    World::GivenUp& given_up = world.given_up[command.object];
+    if (command.kind == CommandKind::kForgetExtents) given_up = {};
+    if (command.kind == CommandKind::kGiveUp && command.tag != given_up.tag) given_up = {.tag = command.tag};
     const bool barrier = query && command.range.length == 0;  // Or the file is empty.
     if (!barrier) check_range(world, command.object, command.range);
     fuzz::require(
@@ -109,6 +118,9 @@ void check(World& world, Receiver& receiver) {
     fuzz::require(receiver.ledger(object).complete() ||
                       world.layouts[object].size_bytes <= Receiver::kDirectCommitBytes,
                   "and durable, or small");
+    const World::GivenUp& given_up = world.given_up[object];
+    fuzz::require(world.layouts[object].size_bytes == 0 || (given_up.answers == kLanes && !given_up.writing),
+                  "and no worker writes of it any more");
     fuzz::require(world.finished.insert(object).second, "once");
   }
   check_sums(world, receiver);
@@ -138,6 +150,7 @@ void any_event(World& world, Receiver& receiver, fuzz::Input& input) {
                      .offset = input.flag() ? input.edge() : uint64_t{input.below(100)} * kExtentBytes,
                      .length = input.flag() ? input.edge() : kExtentBytes + 1};
   if (event.kind == EventKind::kExtentWritten) event.length = kExtentBytes + 1;
+  if (event.kind == EventKind::kGivenUp) event.tag = UINT32_MAX;  // of a round that never was
   receiver.on_event(event);
 }
 
@@ -147,6 +160,16 @@ void answer(World& world, Receiver& receiver, fuzz::Input& input) {
   const LaneCommand query = world.queries.front();
   world.queries.erase(world.queries.begin());
   board::Event event{.kind = EventKind::kMissing, .object = query.object.value(), .tag = query.tag};
+  if (query.kind == CommandKind::kGiveUp) {
+    event.kind = EventKind::kGivenUp;
+    event.length = input.below(4) == 0 ? kExtentBytes : 0;
+    World::GivenUp& given_up = world.given_up[query.object];
+    if (given_up.tag == query.tag) {
+      ++given_up.answers;
+      given_up.writing |= event.length != 0;
+    }
+    return receiver.on_event(event);
+  }
   for (uint32_t n = input.below(4); n > 0; --n) {
     event.offset = input.below(8) == 0 ? input.edge() : query.range.offset + uint64_t{input.below(10)} * 8192;
     event.length = input.below(8) == 0 ? input.edge() : 1 + input.take<uint16_t>();
@@ -223,6 +246,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
       if (receiver.done(object) || world.syncing.contains(object)) break;
       receiver.begin_anew(object);
       world.finished.erase(object);
+      world.given_up.erase(object);
       world.crcs[object].clear();
       break;
     case 13:
@@ -231,6 +255,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
       break;
     case 15:
       world.finished.clear();
+      world.given_up.clear();
       receiver.start_attempt(kLanes, world.now_ns);
       break;
     default: {
@@ -239,6 +264,7 @@ void operate(World& world, Receiver& receiver, fuzz::Input& input) {
         if (input.flag()) open.push_back(i);
       }
       world.finished.clear();
+      world.given_up.clear();
       receiver.adopt(kLanes, open, world.now_ns);
     }
   }

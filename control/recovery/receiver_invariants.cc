@@ -51,6 +51,8 @@ void Receiver::check_object(const Object& object) const {
   DCHECK(digest == object.digest, "the digest is that of what is written");
   DCHECK(object.sync_under_way == !object.syncing.empty(), "a sync is of something");
   DCHECK(!object.finishing || object.written.complete(), "only a whole file is given its name");
+  DCHECK(object.fence.awaited <= lanes_, "each lane says once whether it still writes");
+  DCHECK(object.fence.awaited == 0 || object.written.complete(), "nothing that is wanted is given up");
   DCHECK(object.unanswered <= object.asked.size(), "no more answers are due than questions were asked");
 }
 

@@ -7,6 +7,7 @@ namespace sluice::recovery {
 size_t Receiver::begin_sync(ObjectId id) {
   Object& object = objects_[id];
   if (object.sync_under_way || object.finishing || object.done || object.unsynced.empty()) return 0;
+  if (object.fence.awaited != 0) return 0;  // it is about to be finished, with a sync
   object.sync_under_way = true;
   object.syncing = std::exchange(object.unsynced, {});
   return object.syncing.size();
@@ -78,6 +79,7 @@ bool Receiver::sync_failed(ObjectId id) {
 void Receiver::forget_and_need(ObjectId id, std::vector<ExtentId> extents) {
   if (extents.empty()) return;
   Object& object = objects_[id];
+  object.fence = {};
   std::vector<Query> pieces;
   for (const Range& range : join_extents(object.written, std::move(extents))) {
     const LaneId lane = object.planner.lane_of(range.offset);
@@ -127,13 +129,35 @@ void Receiver::failed(ObjectId id) {
   object.finishing = false;
   ++done_;
   std::erase(unfinished_, id);
-  order_give_up(id);
+  order_give_up(id, 0);
 }
 
-void Receiver::order_give_up(ObjectId id) {
+void Receiver::order_give_up(ObjectId id, uint32_t tag) {
   const Range all{.offset = 0, .length = objects_[id].layout.size_bytes};
   for (LaneId lane; all.length != 0 && lane.value() < lanes_; ++lane)
-    order({.kind = board::CommandKind::kGiveUp, .lane = lane, .object = id, .range = all});
+    order({.kind = board::CommandKind::kGiveUp, .lane = lane, .object = id, .range = all, .tag = tag});
+}
+
+// An extent may come twice: by two lanes, or because its source sends what this node had before, such as a
+// hole. Written once the file is cut to its size, the last one would make it longer.
+bool Receiver::fenced(ObjectId id) {
+  Object& object = objects_[id];
+  Fence& fence = object.fence;
+  if (fence.clear || lanes_ == 0 || object.layout.size_bytes == 0) return true;
+  // Answers that a former control asked for may still come. And what it did not know is forgotten first.
+  if (fence.awaited != 0 || adoption_) return false;
+  fence = {.tag = ++fences_, .awaited = lanes_};
+  order_give_up(id, fence.tag);
+  return false;
+}
+
+void Receiver::given_up(ObjectId id, const board::Event& event) {
+  Fence& fence = objects_[id].fence;
+  if (event.tag != fence.tag || fence.awaited == 0) return;
+  fence.writing |= event.length != 0;
+  if (--fence.awaited != 0) return;
+  fence.clear = !fence.writing;  // If not, tick() asks again.
+  if (fence.clear) finish_if_complete(id);
 }
 
 void Receiver::set_done(ObjectId id, uint64_t digest) {

@@ -40,6 +40,18 @@ class ReceiverTest : public testing::Test {
   static board::Event end(ObjectId object, uint32_t tag) {
     return {.kind = EventKind::kMissingEnd, .object = object.value(), .tag = tag};
   }
+  // What the workers answer to the commands to give files up, in their order.
+  static void answer_give_ups(Receiver* receiver, const std::vector<LaneCommand>& commands,
+                              const std::vector<uint64_t>& writing_bytes = {0, 0, 0}) {
+    size_t answered = 0;
+    for (const LaneCommand& command : commands) {
+      if (command.kind != CommandKind::kGiveUp) continue;
+      receiver->on_event({.kind = EventKind::kGivenUp,
+                          .object = command.object.value(),
+                          .tag = command.tag,
+                          .length = writing_bytes[answered++ % kLanes]});
+    }
+  }
 };
 
 TEST_F(ReceiverTest, DurableOnlyAfterSyncAndJournal) {
@@ -109,11 +121,60 @@ TEST_F(ReceiverTest, AFileThatIsOneHoleIsFinishedWithItsDigest) {
   receiver.start_attempt(kLanes, 0);
   const uint64_t digest = crc::of_zeros(layout_of(1).crc_kind, 3 * kExtent);
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = 3 * kExtent, .digest = digest}));
-  const Receiver::Actions actions = receiver.take_actions();
-  EXPECT_EQ(actions.finished, std::vector<ObjectId>{kFirst});
-  // What comes again would be written behind the end of a file that was cut to its size.
-  ASSERT_EQ(actions.commands.size(), kLanes);
-  EXPECT_EQ(actions.commands[0].kind, board::CommandKind::kGiveUp);
+  answer_give_ups(&receiver, receiver.take_actions().commands);
+  EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
+}
+
+// A second copy of the last extent, from another lane or of a hole, would make a file longer that was cut to
+// its size already.
+TEST_F(ReceiverTest, NoFileIsFinishedWhileAWorkerStillWritesOfIt) {
+  Receiver receiver = make({kExtent});
+  receiver.start_attempt(kLanes, 0);
+  receiver.on_event(written(kFirst, 0, 5));
+  ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
+  Receiver::Actions asked = receiver.take_actions();
+  EXPECT_EQ(asked.commands.size(), kLanes);
+  EXPECT_TRUE(asked.finished.empty());
+  EXPECT_EQ(receiver.begin_sync(kFirst), 0U) << "its last sync comes when it is finished";
+  answer_give_ups(&receiver, asked.commands, {0, kExtent, 0});
+  EXPECT_TRUE(receiver.take_actions().finished.empty());
+  receiver.tick(100 * kMs);
+  const Receiver::Actions again = receiver.take_actions();
+  EXPECT_EQ(again.commands.size(), kLanes);
+  answer_give_ups(&receiver, asked.commands);
+  EXPECT_TRUE(receiver.take_actions().finished.empty()) << "the answers of an earlier round count no more";
+  answer_give_ups(&receiver, again.commands);
+  EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
+}
+
+TEST_F(ReceiverTest, AFileWhoseLastSyncFailedIsGivenUpAnewBeforeItIsFinished) {
+  Receiver receiver = make({kExtent});
+  receiver.start_attempt(kLanes, 0);
+  receiver.on_event(written(kFirst, 0, 5));
+  ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
+  answer_give_ups(&receiver, receiver.take_actions().commands);
+  ASSERT_EQ(receiver.take_actions().finished.size(), 1U);
+  ASSERT_TRUE(receiver.sync_failed(kFirst));
+  receiver.take_actions();
+  receiver.on_event(written(kFirst, 0, 5));
+  const Receiver::Actions again = receiver.take_actions();
+  EXPECT_TRUE(again.finished.empty());
+  answer_give_ups(&receiver, again.commands);
+  EXPECT_EQ(receiver.take_actions().finished.size(), 1U);
+}
+
+TEST_F(ReceiverTest, WhatIsCompleteBeforeAnAdoptionEndsIsFinishedBehindIt) {
+  Receiver receiver = make({kExtent});
+  receiver.adopt(1, {kFirst}, 0);
+  receiver.on_event(written(kFirst, 0, 5));
+  ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
+  for (const LaneCommand& command : receiver.take_actions().commands)
+    EXPECT_NE(command.kind, CommandKind::kGiveUp) << "the former control's answers may still come";
+  receiver.on_event(end(kFirst, Receiver::kAdoptTag));
+  receiver.on_event(end(kFirst, Receiver::kAdoptTag));
+  ASSERT_FALSE(receiver.adopting());
+  answer_give_ups(&receiver, receiver.take_actions().commands);
+  EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
 }
 
 TEST_F(ReceiverTest, AnAdoptionForgetsWhatOnlyTheDeadControlKnew) {
@@ -202,8 +263,9 @@ TEST_F(ReceiverTest, FinishesAFileOnceItIsCompleteAndItsDigestIsTheSources) {
   EXPECT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
   EXPECT_TRUE(receiver.file_digest(kSecond, {.size_bytes = kExtent, .digest = 7}));
   const Receiver::Actions actions = receiver.take_actions();
-  EXPECT_EQ(actions.finished, std::vector{kFirst});
   EXPECT_EQ(actions.differ, std::vector{kSecond});
+  answer_give_ups(&receiver, actions.commands);
+  EXPECT_EQ(receiver.take_actions().finished, std::vector{kFirst});
 }
 
 }  // namespace

@@ -37,11 +37,20 @@ class Receiving : public testing::Test {
   }
   TransferOffer offer() const { return HonestPeer(Role::kSource, true, content_).offer(); }
   Status hear(const Message& message) { return end_->on_message(message, 2, out_); }
+  // The workers write nothing of what they are to give up.
   template <typename E>
   std::vector<E> asked() {
     std::vector<E> found;
-    for (const Effect& effect : out_.drain()) {
-      if (const E* each = std::get_if<E>(&effect)) found.push_back(*each);
+    for (auto effects = out_.drain(); !effects.empty(); effects = out_.drain()) {
+      for (const Effect& effect : effects) {
+        if (const E* each = std::get_if<E>(&effect)) found.push_back(*each);
+        const auto* const told = std::get_if<CommandLane>(&effect);
+        if (told == nullptr || told->command.kind != board::CommandKind::kGiveUp) continue;
+        EXPECT_TRUE(end_->on(FlowEvent{.event = {.kind = board::EventKind::kGivenUp,
+                                                 .object = told->command.object.value(),
+                                                 .tag = told->command.tag}},
+                             out_));
+      }
     }
     return found;
   }
@@ -167,6 +176,7 @@ TEST_F(Receiving, ANameThatWasGivenAndIsNotCertainIsNoFailure) {
   arrive(1, ExtentId(0));
   EXPECT_TRUE(
       hear(FileDigest{.object = ObjectId(1), .size_bytes = 10, .digest = content_.digest(ObjectId(1))}));
+  EXPECT_EQ(asked<FinishObject>().size(), 1U);
   EXPECT_TRUE(end_->on(ObjectFinished{.object = ObjectId(1)}, out_));
   EXPECT_TRUE(end_->on(JournalWritten{.entry = Entry::kFinishing, .object = ObjectId(1)}, out_));
   EXPECT_EQ(asked<NameObject>().size(), 1U);

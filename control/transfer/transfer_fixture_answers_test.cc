@@ -177,6 +177,7 @@ void World::work(const recovery::LaneCommand& command) {
   }
   if (!workers_answer) return;
   if (command.kind == board::CommandKind::kQueryWork) tell(board::EventKind::kWorkEnd, {});
+  if (command.kind == board::CommandKind::kGiveUp) tell(board::EventKind::kGivenUp, {});
   if (command.kind != board::CommandKind::kQueryMissing &&
       command.kind != board::CommandKind::kQueryUnwritten) {
     return;

@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 18;
+inline constexpr uint32_t kVersion = 19;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -189,7 +189,7 @@ enum class CommandKind : uint32_t {
   kQueryUnwritten = 8,  // as kQueryMissing, of bytes that are not on disk: also those of a write under way
   kPeerHas = 9,  // tx flow: the peer has these bytes, whoever sent them: hold none of their extents any more
   kSendPadded = 10,  // tx flow: send `tag` probes with `length` bytes of padding
-  kGiveUp = 11,      // rx flow: of these extents of object no part is held or wanted any more
+  kGiveUp = 11,      // rx flow: no part of object is held or wanted any more; answered by kGivenUp
 };
 
 struct Command {
@@ -213,6 +213,8 @@ enum class EventKind : uint32_t {
   kQueued = 9,         // tx: answer to kQueryWork: the rest of a partition whose first pass has not ended
   kHeld = 10,          // tx: answer to kQueryWork: sent, not yet complete at the peer
   kWorkEnd = 11,       // tx: end of that answer
+  kGivenUp = 12,  // rx: answer to kGiveUp; length: bytes of it that the flow has given to the disk and are
+                  // not written yet
 };
 
 struct Event {

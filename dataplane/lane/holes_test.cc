@@ -85,6 +85,28 @@ TEST_F(Holes, WhatStillComesOfWhatIsGivenUpIsNotTaken) {
   EXPECT_EQ(written_, 0U);
 }
 
+// Control may cut the file to its size only when nothing of it is on its way to the disk any more.
+TEST_F(Holes, WhoGivesUpSaysWhatIsBeingWrittenStill) {
+  const auto still_writing = [this](uint32_t tag) {
+    b_.command({.kind = board::CommandKind::kGiveUp, .flow = kRxSlot, .tag = tag, .length = bytes_});
+    step_some(1);
+    board::Event e;
+    while (b_.board().workers[0].events.pop(&e)) {
+      if (e.kind == board::EventKind::kGivenUp && e.tag == tag) return e.length;
+    }
+    ADD_FAILURE() << "no answer";
+    return uint64_t{0};
+  };
+  b_.disk().hold();
+  begin(3, [](uint64_t extent, uint64_t chunk) { return extent == 2 && chunk == 0; });
+  ASSERT_EQ(b_.disk().held(), 2U);
+  EXPECT_EQ(still_writing(7), 2 * kExtentBytes);
+  b_.disk().let_go();
+  step_some(1);
+  EXPECT_EQ(still_writing(8), 0U);
+  EXPECT_EQ(b_.objects.find(0, 0)->extents_in_use.load(), 0U);
+}
+
 TEST_F(Holes, OnlyWhatIsMissingIsRepeated) {
   begin(3, [](uint64_t, uint64_t chunk) { return chunk % 3 == 1; });
   EXPECT_GT(holes_told_, 0U);

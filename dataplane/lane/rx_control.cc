@@ -143,14 +143,25 @@ void RxSide::forget(const board::Command& c) {
 // What still comes of it is taken for what came before. It may be in the course of being closed: that waits
 // for the parts that are held here.
 void RxSide::give_up(const board::Command& c) {
-  Flow* const flow = flows_[c.flow].get();
-  if (flow == nullptr) return;
-  Object* const object = resources_.objects.find(flow->config.session, c.object);
-  if (object != nullptr && object->is(board::kObjectWrite)) object->set_all_written();
-  for (uint32_t i = flow->open.size(); i > 0; --i) {
-    Extent& e = extents_[flow->open.at(i - 1)];
-    if (e.object->id == c.object && e.state == RxExtentState::kFilling) release(e);
+  uint64_t writing_bytes = 0;
+  if (Flow* const flow = flows_[c.flow].get(); flow != nullptr) {
+    Object* const object = resources_.objects.find(flow->config.session, c.object);
+    if (object != nullptr && object->is(board::kObjectWrite)) object->set_all_written();
+    for (uint32_t i = flow->open.size(); i > 0; --i) {
+      Extent& e = extents_[flow->open.at(i - 1)];
+      if (e.object->id != c.object) continue;
+      if (e.state == RxExtentState::kFilling) {
+        release(e);
+      } else {
+        writing_bytes += e.length;
+      }
+    }
   }
+  resources_.emit({.kind = board::EventKind::kGivenUp,
+                   .flow = c.flow,
+                   .object = c.object,
+                   .tag = c.tag,
+                   .length = writing_bytes});
 }
 
 // A part of an extent came here, and the whole of it, as a repair, to another worker: the rest never comes.
