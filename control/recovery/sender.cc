@@ -32,6 +32,7 @@ void Sender::add(const Layout& layout) {
 void Sender::peer_knows(size_t objects) {
   const size_t before = std::exchange(known_, std::clamp(objects, known_, objects_.size()));
   for (size_t i = before; i < known_; ++i) finish_or_report(ObjectId(static_cast<uint32_t>(i)));
+  give_parts();
 }
 
 void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_ns) {
@@ -234,6 +235,8 @@ void Sender::report_sent(LaneId lane, Part* part, uint64_t end) {
 // missing in them only when it knows that they were sent.
 void Sender::tick(uint64_t now_ns) {
   now_ns_ = now_ns;
+  // What is opened ahead goes by the cursor: it also passes what became done with nothing to give.
+  give_parts();
   for (LaneId lane; lane < lanes_.end_id(); ++lane) {
     if (now_ns - std::min(now_ns, lanes_[lane].moved_ns) < kStuckNs) continue;
     for (Part& part : lanes_[lane].parts) {

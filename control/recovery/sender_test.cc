@@ -247,6 +247,21 @@ TEST_F(SenderTest, DoneOnlyWithEqualDigests) {
   EXPECT_FALSE(sender.file_done(kNoObject, 0));
 }
 
+// The simulator's seed 7212010: what is opened ahead goes by the cursor, and it stood before an empty file.
+TEST_F(SenderTest, WhatNeedsNothingDoesNotHoldUpWhatIsFoundBehindIt) {
+  Sender sender = make({kExtent});
+  begin(sender);
+  sender.add(layout_of(0));
+  sender.add(layout_of(kExtent));
+  sender.peer_knows(3);
+  EXPECT_EQ(sender.cursor(), ObjectId(2));
+  sender.add(layout_of(kExtent));
+  sender.peer_knows(4);
+  sender.peer_has(ObjectId(2), {extents(ExtentId(0))});
+  sender.tick(1);
+  EXPECT_EQ(sender.cursor(), ObjectId(3));
+}
+
 TEST_F(SenderTest, AdoptedWorkIsNotGivenAgainAndIsReported) {
   Sender sender = make({4 * kExtent});
   sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));
