@@ -268,8 +268,12 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
                            : lookup_error(place->directory_path, errno, ErrorCode::kStorage);
   const int at = state->directory.get();
   if (auto status = check_final_name(at, state->name, state->path, spec.overwrite); !status) {
-    // Of this file, maybe, made just before a crash, when the name was free: nobody else looks for it.
-    (void)remove_leftover(at, state->temporary, temporary_path, *reserved_);
+    // Of this file, maybe, made just before a crash, when the name was free: nobody else looks for it. Nor is
+    // anything of this file synced later, so that the power could bring it back.
+    if (::faccessat(at, state->temporary.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+      (void)remove_leftover(at, state->temporary, temporary_path, *reserved_);
+      ::fsync(at);
+    }
     return status.error();
   }
 

@@ -1,27 +1,55 @@
 // Letting go of the files of a transfer, of either role: at its end, at a pause, or when control stops.
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <utility>
+
 #include "control/runtime/transfer_files.h"
 
 namespace sluice::runtime {
 namespace {
 
+using Files = std::vector<std::shared_ptr<exports::DestinationFile>>;
+
+// Directories from which something is removed. It must not come back with a loss of power after the journal
+// has forgotten it: nobody would look for it any more.
+class Directories {
+ public:
+  void note(int directory_fd) {
+    struct stat info {};
+    if (::fstat(directory_fd, &info) != 0) return;  // the user's own process holds it
+    UniqueFd& fd = fds_[{info.st_dev, info.st_ino}];
+    if (!fd) fd = UniqueFd(::fcntl(directory_fd, F_DUPFD_CLOEXEC, 0));
+  }
+  void sync() const {
+    for (const auto& [directory, fd] : fds_) ::fsync(fd.get());
+  }
+
+ private:
+  std::map<std::pair<dev_t, ino_t>, UniqueFd> fds_;
+};
+
 // Unfinished files that nobody holds open (a paused transfer let go of them) are removed like the others.
 void remove_unheld(const exports::Exports& exports, const std::string& session_id,
-                   const std::vector<catalog::File>& files,
-                   const std::vector<std::shared_ptr<exports::DestinationFile>>& held) {
+                   const std::vector<catalog::File>& files, const Files& held, Directories* directories) {
   for (size_t i = 0; i < files.size(); ++i) {
     const catalog::File& file = files[i];
     if ((i < held.size() && held[i]) || file.path.empty() || file.state == catalog::FileState::kDone)
       continue;
     if (file.packed()) {
       const Result<exports::DestinationTree> tree = exports.open_destination_tree(file.path);
-      if (tree)
-        exports::Unpacker::remove_staging(tree->fd.get(),
-                                          staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
+      if (!tree) continue;
+      exports::Unpacker::remove_staging(tree->fd.get(),
+                                        staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
+      directories->note(tree->fd.get());
       continue;
     }
     // What is found and is the file that was made goes with this object.
-    (void)exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
+    const auto found = exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
+    if (found && *found) directories->note((*found)->directory_fd());
   }
 }
 
@@ -49,8 +77,13 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
           if (keep && destination) destination->keep();
         }
         packs.clear();
-        if (!keep) remove_unheld(*exports, id, files, destinations);
+        Directories directories;
+        for (const Destination& destination : destinations) {
+          if (!keep && destination && !destination->has_name()) directories.note(destination->directory_fd());
+        }
+        if (!keep) remove_unheld(*exports, id, files, destinations, &directories);
         destinations.clear();
+        directories.sync();
         sources.clear();
         fetched.clear();
         return 0;

@@ -58,7 +58,10 @@ Result<catalog::FileIdentity> Session::create(const catalog::File& file) {
   const uint64_t there = host_.files.find(temporary);
   // A pack whose names were given before a crash is unpacked again, which changes nothing.
   if (host_.files.find(file.path) != 0 && !file.packed()) {
-    if (there != 0 && !host_.locked(there, this)) host_.files.remove(temporary);
+    if (there != 0 && !host_.locked(there, this)) {
+      host_.files.remove(temporary);
+      host_.files.sync_directory();
+    }
     return Error{ErrorCode::kDestinationExists, file.path + ": exists"};
   }
   if (there != 0 && host_.locked(there, this)) {
@@ -262,12 +265,12 @@ void Session::perform(const transfer::ReleaseFiles& e) {
   sources_open_ = false;
   listed_.reset();
   fetched_.clear();
-  if (host_.node == kDestination && !e.keep && transfer_->job().catalog() != nullptr) {
-    for (const catalog::File& file : transfer_->job().catalog()->files()) {
-      remove_unfinished(file);
-    }
-  }
-  answer(transfer::FilesReleased{}, kFileNs);
+  const bool removes = host_.node == kDestination && !e.keep && transfer_->job().catalog() != nullptr;
+  if (!removes) return answer(transfer::FilesReleased{}, kFileNs);
+  for (const catalog::File& file : transfer_->job().catalog()->files()) remove_unfinished(file);
+  later(
+      kFileNs, Host::IfKilled::kFate, [this] { host_.files.sync_directory(); },
+      [this] { post(transfer::FilesReleased{}); });
 }
 
 // ---- the journal ---------------------------------------------------------------------------------
