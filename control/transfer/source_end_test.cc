@@ -146,6 +146,20 @@ TEST_F(Sending, DoneBeforeItsBytesWereReadHereIsNotBelieved) {
   EXPECT_FALSE(end_->done(ObjectId(0)));
 }
 
+// The simulator's seed 7128525. A former control told its digest, so that the destination has named it.
+TEST_F(Sending, AFileThatIsNamedThereAndUnreadableHereIsNotCalledGone) {
+  say_all();
+  EXPECT_TRUE(end_->on(
+      FlowEvent{.event = {.kind = board::EventKind::kExtentFailed, .object = 0, .value = EIO}}, out_));
+  const std::vector<CheckSource> checks = asked<CheckSource>();
+  ASSERT_EQ(checks.size(), 1U);
+  EXPECT_TRUE(end_->on(SourceChecked{.object = ObjectId(0), .otherwise = checks[0].otherwise}, out_));
+  const Status status = hear(FileDone{.object = ObjectId(0), .digest = 1});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kIntegrity);
+  EXPECT_NE(status.error().message.find("stands under its name"), std::string::npos);
+}
+
 TEST_F(Sending, APeerThatNeedsMoreThanWorkersTakeIsAskedToAskAgain) {
   say_all();
   ASSERT_TRUE(end_->on(Tick{.command_backlog = 1U << 20}, 2, out_));

@@ -41,7 +41,10 @@ void SourceEnd::say_failed(ObjectId object, Effects& out) const {
 // What a destination has named is no failure, whatever this node thought; but it must be what was sent.
 Status SourceEnd::check_withdrawn(ObjectId object) const {
   if (!sender_.withdrawn(object) || sender_.done(object) || sender_.digest_known(object)) return {};
-  return changed(object);
+  return Error{ErrorCode::kIntegrity,
+               catalog().shown(object) +
+                   ": stands under its name at the destination, and its source has changed or cannot be read "
+                   "any more, so that nobody can tell whether they are the same: send it again"};
 }
 
 Error SourceEnd::lost(ObjectId object) const {

@@ -142,6 +142,7 @@ void Oracle::end_restored() {
 uint64_t Oracle::undurable_bytes() const {
   uint64_t bytes = 0;
   for (const auto& [object, written] : written_) {
+    if (kind_of(plan_, object) != catalog::FileKind::kFile) continue;  // in memory until it is unpacked
     const auto at = durable_.find(object);
     for (size_t i = 0; i < written.size(); ++i) {
       const bool durable = at != durable_.end() && i < at->second.size() && at->second[i] != 0;

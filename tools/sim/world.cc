@@ -351,7 +351,7 @@ void World::judge(Outcome* out) {
   out->end = end_of(plan_.initiator);
   const End peers = end_of(1 - plan_.initiator);
   if (oracle_.failure().empty()) {
-    if (unconfirmed()) oracle_.allow(End::kFailed);
+    if (unconfirmed()) oracle_.allow(end_of(kSource));
     if (!journal_lost_) oracle_.ended(out->end);
     // A cancel may overtake the end of the other node, and an end may overtake it.
     // A node that was called and agreed upon nothing keeps no record.

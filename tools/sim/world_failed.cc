@@ -14,7 +14,8 @@ namespace sluice::sim {
 // confirm, and it says so, though the destination has stored it.
 bool World::unconfirmed() const {
   const FileSystem& there = hosts_[kDestination]->files;
-  return end_of(kSource) == End::kFailed &&
+  const End end = end_of(kSource);
+  return (end == End::kFailed || end == End::kIntegrity) &&
          std::any_of(plan_.troubles.begin(), plan_.troubles.end(), [&](const Trouble& t) {
            return t.trouble == FileTrouble::kUnreadable && there.find(Oracle::final_name(t.object)) != 0;
          });
