@@ -226,7 +226,7 @@ def _processes_of(user, helper):
     return [int(pid) for pid in children if pathlib.Path(f"/proc/{pid}").stat().st_uid == of]
 
 
-def test_who_stops_his_own_process_holds_up_no_end_of_control(users):
+def test_who_stops_his_own_process_holds_up_no_other_user_and_no_end_of_control(users):
     """The process is his, so that he may: the file that it was to name gets its name later."""
     source = random_file(users.b.export() / "held.bin", 4 * MIB + 7, seed=8)
     target = users.a.export() / "held.bin"
@@ -239,7 +239,9 @@ def test_who_stops_his_own_process_holds_up_no_end_of_control(users):
         os.kill(pid, signal.SIGSTOP)
     try:
         wait_until(lambda: users.sessions(_ADA)[session]["bytes_done"] == source.stat().st_size, 30, "all bytes")
+        # It is Ben's process that says so, while Ada's answers nothing.
         refused(users.send(_BEN, private, "b:data/"), SOURCE, private, "permission denied")
+        assert users.sessions(_ADA)[session]["state"] == "running"
         assert users.a.control.stop() == 0, "it had to be killed"
         users.a.start_control()
         assert ended_session(users.a, session)["state"] == "succeeded"
