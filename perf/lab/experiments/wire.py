@@ -1,4 +1,4 @@
-# Memory to discard over memif, CRC-64 on every chunk; beside the same frames by a bare tx/rx pair.
+# Memory to discard over memif, CRC-64 on every chunk and no cipher; beside the same frames by a bare tx/rx pair.
 #
 # `sluice`: one session of generated memory into null:, its payload over its own time. `raw`: frames of the same
 # length on the same device, bytes of whole frames over the time from the first to the last that arrived; so the
@@ -22,7 +22,7 @@ _CHUNK_BYTES = 8192
 def run(bench):
     settings = [{"setting": "sluice"}, {"setting": "raw"}]
     seconds = bench.pick(1.0, 4.0)
-    with bench.nodes() as nodes:
+    with bench.nodes(settings={"transfer": {"protection": "crc"}}) as nodes:
         runs = _Runs(nodes, seconds)
         nodes.start()
         bench.describe(nodes)
@@ -51,10 +51,10 @@ class _Runs:
         self._nodes.thaw()
         try:
             # What ran meanwhile has the caches: the first transfer takes them back.
-            first = self._nodes.transfer(f"memory:{_FIRST_BYTES}", "null:", "--rate", shapes.RATE)
+            first = self._nodes.transfer(f"memory:{_FIRST_BYTES}", "null:", "--rate", shapes.RATE, "--protection", "crc")
             self._bytes = self._bytes or bytes_for(first, self._seconds)
             return self._nodes.transfer(f"memory:{self._bytes}", "null:", "--rate", shapes.RATE, "--crc", "crc64",
-                                        "--chunk-bytes", _CHUNK_BYTES)  # fmt: skip
+                                        "--protection", "crc", "--chunk-bytes", _CHUNK_BYTES)  # fmt: skip
         finally:
             self._nodes.freeze()
 
