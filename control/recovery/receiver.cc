@@ -34,6 +34,7 @@ void Receiver::finish_restore() {
 void Receiver::start_attempt(uint32_t lanes, uint64_t now_ns) {
   lanes_ = lanes;
   now_ns_ = now_ns;
+  flows_ended_ = false;
   adoption_.reset();
   actions_ = {};  // of an attempt that is over
   for (Object& object : objects_) {

@@ -92,6 +92,12 @@ class Receiver {
   // Rows that changed and that no sync takes to the journal.
   std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
   bool reading_claim() const { return reading_.has_value(); }
+  // Of a file that has all its bytes, a worker still writes.
+  bool awaits_writes() const;
+  // The workers were not asked whether they write of it, as it is only being opened: they will be.
+  void give_up_later(ObjectId object);
+  // Nothing is written any more, until the next attempt.
+  void flows_ended();
   uint64_t claimed_bytes() const { return claimed_bytes_; }  // that nobody has read yet
   // With new flows nothing is under way.
   void start_attempt(uint32_t lanes, uint64_t now_ns);
@@ -227,6 +233,7 @@ class Receiver {
   uint64_t now_ns_ = 0;
   uint64_t planned_ns_ = 0;
   uint32_t fences_ = 0;
+  bool flows_ended_ = false;
   uint64_t bytes_written_ = 0;
   uint64_t unsynced_bytes_ = 0;  // of batches under way, too
   uint64_t claimed_bytes_ = 0;

@@ -1,5 +1,7 @@
 // The receiver's group commit: what is written becomes durable, or is taken back. And the end of a file.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "control/recovery/receiver.h"
 
 namespace sluice::recovery {
@@ -143,7 +145,7 @@ void Receiver::order_give_up(ObjectId id, uint32_t tag) {
 bool Receiver::fenced(ObjectId id) {
   Object& object = objects_[id];
   Fence& fence = object.fence;
-  if (fence.clear || lanes_ == 0 || object.layout.size_bytes == 0) return true;
+  if (fence.clear || lanes_ == 0 || flows_ended_ || object.layout.size_bytes == 0) return true;
   // Answers that a former control asked for may still come. And what it did not know is forgotten first.
   if (fence.awaited != 0 || adoption_) return false;
   fence = {.tag = ++fences_, .awaited = lanes_};
@@ -158,6 +160,22 @@ void Receiver::given_up(ObjectId id, const board::Event& event) {
   if (--fence.awaited != 0) return;
   fence.clear = !fence.writing;  // If not, tick() asks again.
   if (fence.clear) finish_if_complete(id);
+}
+
+bool Receiver::awaits_writes() const {
+  return std::any_of(unfinished_.begin(), unfinished_.end(), [this](ObjectId id) {
+    return objects_[id].fence.awaited == 0 && objects_[id].fence.writing;
+  });
+}
+
+void Receiver::give_up_later(ObjectId id) {
+  objects_[id].fence.awaited = 0;
+  objects_[id].fence.writing = true;
+}
+
+void Receiver::flows_ended() {
+  flows_ended_ = true;
+  for (const ObjectId id : unfinished_) objects_[id].fence = {};
 }
 
 void Receiver::set_done(ObjectId id, uint64_t digest) {

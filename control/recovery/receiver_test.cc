@@ -138,6 +138,7 @@ TEST_F(ReceiverTest, NoFileIsFinishedWhileAWorkerStillWritesOfIt) {
   EXPECT_EQ(receiver.begin_sync(kFirst), 0U) << "its last sync comes when it is finished";
   answer_give_ups(&receiver, asked.commands, {0, kExtent, 0});
   EXPECT_TRUE(receiver.take_actions().finished.empty());
+  EXPECT_TRUE(receiver.awaits_writes());
   receiver.tick(100 * kMs);
   const Receiver::Actions again = receiver.take_actions();
   EXPECT_EQ(again.commands.size(), kLanes);
@@ -145,6 +146,39 @@ TEST_F(ReceiverTest, NoFileIsFinishedWhileAWorkerStillWritesOfIt) {
   EXPECT_TRUE(receiver.take_actions().finished.empty()) << "the answers of an earlier round count no more";
   answer_give_ups(&receiver, again.commands);
   EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
+  EXPECT_FALSE(receiver.awaits_writes());
+}
+
+TEST_F(ReceiverTest, WhatIsOnlyBeingOpenedIsGivenUpLater) {
+  Receiver receiver = make({kExtent});
+  receiver.put_zeros(kFirst, {{.offset = 0, .length = kExtent}});
+  receiver.start_attempt(kLanes, 0);
+  const uint64_t digest = crc::of_zeros(layout_of(1).crc_kind, kExtent);
+  ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = digest}));
+  const Receiver::Actions early = receiver.take_actions();
+  receiver.give_up_later(kFirst);
+  answer_give_ups(&receiver, early.commands);
+  EXPECT_TRUE(receiver.take_actions().finished.empty()) << "nobody was asked";
+  receiver.tick(100 * kMs);
+  answer_give_ups(&receiver, receiver.take_actions().commands);
+  EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
+}
+
+// A file that lacks its last sync alone is finished at a pause, too.
+TEST_F(ReceiverTest, WhereFlowsHaveEndedNobodyIsAsked) {
+  Receiver receiver = make({kExtent, kExtent});
+  receiver.start_attempt(kLanes, 0);
+  receiver.on_event(written(kFirst, 0, 5));
+  receiver.on_event(written(kSecond, 0, 6));
+  ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = kExtent, .digest = 5}));
+  receiver.take_actions();
+  EXPECT_EQ(receiver.begin_sync(kFirst), 0U);
+  receiver.flows_ended();  // and with them the answers
+  EXPECT_EQ(receiver.begin_sync(kFirst), 1U);
+  ASSERT_TRUE(receiver.file_digest(kSecond, {.size_bytes = kExtent, .digest = 6}));
+  const Receiver::Actions actions = receiver.take_actions();
+  EXPECT_TRUE(actions.commands.empty());
+  EXPECT_EQ(actions.finished, std::vector<ObjectId>{kSecond});
 }
 
 TEST_F(ReceiverTest, AFileWhoseLastSyncFailedIsGivenUpAnewBeforeItIsFinished) {

@@ -129,6 +129,7 @@ void DestinationEnd::send_states(Effects& out) const {
 }
 
 void DestinationEnd::settle(Effects& out) {
+  if (receiver_) receiver_->flows_ended();
   for (uint32_t i = 0; receiver_ && i < catalog().object_count(); ++i) begin_sync(ObjectId(i), out);
   if (receiver_) (void)follow_receiver(out);
 }
@@ -218,7 +219,14 @@ Status DestinationEnd::follow_receiver(Effects& out) {
   if (stream_ == nullptr) return {};  // between attempts it wants nothing that is still right later
   if (Status status = give_up_failing(out); !status) return status;
   recovery::Receiver::Actions wants = receiver_->take_actions();
-  for (const recovery::LaneCommand& command : wants.commands) out.add(CommandLane{stream_->leg(), command});
+  for (const recovery::LaneCommand& command : wants.commands) {
+    if (command.kind == board::CommandKind::kGiveUp && !receiver_->done(command.object) &&
+        !files_.needs_no_bytes(command.object)) {
+      receiver_->give_up_later(command.object);
+      continue;
+    }
+    out.add(CommandLane{stream_->leg(), command});
+  }
   for (recovery::Need& need : wants.needs) {
     in_parts(need.ranges, [&](std::vector<recovery::Range> ranges) {
       say(Need{.object = need.object, .ranges = std::move(ranges), .lane = need.lane}, out);
@@ -268,6 +276,8 @@ std::string DestinationEnd::waiting_for(const control::FlowFigures& before, cons
   if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
   if (receiver_ && receiver_->claimed_bytes() != 0 && now.bytes == before.bytes)
     return "disk (reading again what had arrived)";
+  if (receiver_ && receiver_->awaits_writes() && now.bytes == before.bytes)
+    return "disk (a second copy that is being written)";
   if (waits_for_list()) return catalog().growing() ? "the peer's list of files" : "creating files";
   if (bytes_done() == catalog().bytes_total()) return "";
   if (std::string wait = control::neighbour_wait(now, now_ns); !wait.empty()) return wait;

@@ -49,9 +49,8 @@ class Files : public testing::Test {
     return {};
   }
   void open_all() {
-    while (!files_->prepared()) {
+    while (!files_->prepared())
       ASSERT_TRUE(files_->on(ObjectOpened{.object = asked<OpenObject>().object}, out_));
-    }
   }
 
   Settings settings_;
@@ -177,16 +176,18 @@ TEST_F(Files, OnlySoManyAreOpenAtATimeAndEachMakesRoomForOne) {
   ASSERT_TRUE(files_->on(FilesRecovered{Indexed<ObjectId, Recovered>(10, Recovered::kHeld)}, out_));
   ASSERT_TRUE(*files_->take_offer(offer_of(10), nullptr));
   files_->prepare(out_);
-  uint32_t opened = 0;
-  while (!files_->prepared()) {
-    ASSERT_TRUE(files_->on(ObjectOpened{.object = asked<OpenObject>().object}, out_));
-    ++opened;
-  }
-  EXPECT_EQ(opened, 4U);
+  open_all();
+  EXPECT_TRUE(files_->is_open(ObjectId(3)) && !files_->is_open(ObjectId(4)));
   files_->done(ObjectId(1), out_);
   EXPECT_EQ(asked<CloseObject>().object, ObjectId(1)) << "its number is used again";
   files_->on(ObjectClosed{ObjectId(1)}, out_);
   EXPECT_EQ(asked<OpenObject>().object, ObjectId(5));
+  EXPECT_TRUE(!files_->needs_no_bytes(ObjectId(5)) && files_->needs_no_bytes(ObjectId(6)))
+      << "5 is being opened";
+  files_->done(ObjectId(2), out_);
+  (void)asked<CloseObject>();
+  files_->on(ObjectClosed{ObjectId(2)}, out_);
+  EXPECT_TRUE(out_.empty()) << "what needs no bytes is not opened any more";
   files_->done(ObjectId(0), out_);
   (void)asked<CloseObject>();
   files_->halt();
