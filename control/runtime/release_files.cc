@@ -49,7 +49,13 @@ void remove_unheld(const exports::Exports& exports, const std::string& session_i
     }
     // What is found and is the file that was made goes with this object.
     const auto found = exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
-    if (found && *found) directories->note((*found)->directory_fd());
+    if (found && *found) {
+      directories->note((*found)->directory_fd());
+      continue;
+    }
+    // It may have been removed just before a crash.
+    const auto directory = exports.open_destination_tree(file.path.substr(0, file.path.rfind('/')));
+    if (directory) directories->note(directory->fd.get());
   }
 }
 
