@@ -182,18 +182,18 @@ TEST(SessionQueue, TwoNodesThatQueueForEachOtherAllGetTheirTurn) {
     const std::array<uint32_t, 2> places{up_to(4), up_to(4)};
     std::array<SessionQueue, 2> nodes{SessionQueue(places[0], up_to(3)), SessionQueue(places[1], up_to(3))};
     enum class State : uint8_t { kQueued, kRuns, kDone };
-    struct Session {
+    struct Mover {
       std::string id;
       size_t home;
       State state;
     };
-    std::vector<Session> sessions;
+    std::vector<Mover> sessions;
     for (uint32_t i = 0; i < 2 * kEach; ++i)
       sessions.push_back({std::to_string(i), i / kEach, State::kQueued});
     std::set<std::string> left;
-    for (const Session& each : sessions) left.insert(each.id);
+    for (const Mover& each : sessions) left.insert(each.id);
     for (int steps = 0; !left.empty() && steps < 20'000; ++steps) {
-      Session& one = sessions[random() % sessions.size()];
+      Mover& one = sessions[random() % sessions.size()];
       SessionQueue& own = nodes[one.home];
       SessionQueue& other = nodes[1 - one.home];
       if (one.state == State::kRuns) {
