@@ -182,8 +182,7 @@ TEST_F(Files, OnlySoManyAreOpenAtATimeAndEachMakesRoomForOne) {
   EXPECT_EQ(asked<CloseObject>().object, ObjectId(1)) << "its number is used again";
   files_->on(ObjectClosed{ObjectId(1)}, out_);
   EXPECT_EQ(asked<OpenObject>().object, ObjectId(5));
-  EXPECT_TRUE(!files_->needs_no_bytes(ObjectId(5)) && files_->needs_no_bytes(ObjectId(6)))
-      << "5 is being opened";
+  EXPECT_TRUE(!files_->needs_no_bytes(ObjectId(5)) && files_->needs_no_bytes(ObjectId(6))) << "5 opens";
   files_->done(ObjectId(2), out_);
   (void)asked<CloseObject>();
   files_->on(ObjectClosed{ObjectId(2)}, out_);

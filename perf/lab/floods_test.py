@@ -66,7 +66,7 @@ def test_what_is_kept_is_of_the_share_that_is_left_and_the_worse_flood_counts():
                 [{"goodput_gbps": 0.25, "share": 0.5}, {"goodput_gbps": 0.5, "share": 0.5}], [{"error": "x"}]]  # fmt: skip
     flood.keep(settings, samples)
     damaged = [[{"goodput_gbps": 1.0}, {"goodput_gbps": 2.0}], [{"goodput_gbps": 0.9}, {"goodput_gbps": 2.0}]]
-    out = flood.summary(settings, samples, damaged)
+    out = flood.summary((0.25, 0.5, 0.75), settings, samples, damaged)
     assert out["kept_25"] == pytest.approx(0.75) and out["kept_50"] == pytest.approx(0.5)
     assert out["kept_75"] is None, "one of the floods was not measured"
     assert (out["forged_1"], out["forged_1_low"], out["forged_1_high"]) == pytest.approx((0.95, 0.9, 1.0))

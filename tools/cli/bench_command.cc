@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -27,8 +28,9 @@
 namespace sluice::cli {
 namespace {
 
-constexpr double kFastestBps = 800e9;               // nothing ends before its time below this rate
-constexpr uint64_t kDiskBytes = uint64_t{4} << 30;  // of a scratch file, where nobody says
+constexpr double kFastestBps = 800e9;                     // nothing ends before its time below this rate
+constexpr uint64_t kSessionBytesMax = uint64_t{1} << 48;  // of extents of 1 MiB, 625 Gbit/s for an hour
+constexpr uint64_t kDiskBytes = uint64_t{4} << 30;        // of a scratch file, where nobody says
 constexpr double kEndTimeoutS = 30;
 
 struct BenchFlags {
@@ -81,7 +83,8 @@ Result<uint64_t> size_of(const BenchFlags& flags) {
 uint64_t generated(const BenchFlags& flags, uint64_t bytes) {
   if (!flags.to.empty()) return bytes + bytes / 4 + (uint64_t{64} << 20);
   if (bytes > 0) return bytes;
-  return static_cast<uint64_t>((flags.times.omit_s + flags.times.counted_s) * kFastestBps / 8);
+  const double until_the_end = (flags.times.omit_s + flags.times.counted_s) * kFastestBps / 8;
+  return std::min(static_cast<uint64_t>(until_the_end), kSessionBytesMax);
 }
 
 Result<Way> way_of(const BenchFlags& flags, Direction direction, const Environment& environment) {

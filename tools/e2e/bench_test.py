@@ -79,7 +79,8 @@ def test_from_a_file(pair, reverse):
 
 def test_lines_for_people_and_an_end_by_hand(pair):
     process = pair.a.popen("bench", "b", "-t", "3600", "-i", "0.2", "--rate", "100M")
-    wait_until(lambda: any(each["bytes_done"] > 0 for each in pair.a.sessions()), 30, "it moves")
+    moves = lambda each: each["state"] == "transferring" and each["bytes_done"] > 0  # noqa: E731
+    wait_until(lambda: any(moves(each) for each in pair.a.sessions()), 30, "it moves")
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == CANCELLED, err
