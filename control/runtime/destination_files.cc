@@ -1,8 +1,6 @@
 // The files of a destination: created, found again after a restart, synced, finished, named.
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -92,12 +90,10 @@ struct Found {
 // away.
 Found find_again(const exports::Exports& exports, const catalog::File& file) {
   if (file.failed()) {
-    // A volume that went back in time has it again; the destructor removes it.
+    // A volume that went back in time has it again.
     if (file.identity.inode == 0 || file.packed()) return {};
-    UniqueFd directory;
     if (auto found = exports.reopen_destination(spec_of(file), file.identity, UniqueFd()); found && *found)
-      directory = UniqueFd(::fcntl((*found)->directory_fd(), F_DUPFD_CLOEXEC, 0));
-    if (directory) ::fsync(directory.get());
+      (void)(*found)->drop();
     return {};
   }
   // What was in memory is gone, whatever of it has a name already.

@@ -79,14 +79,13 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
        files = std::move(files), sources = std::exchange(sources_, {}),
        destinations = std::exchange(destinations_, {}), fetched = std::exchange(fetched_, {}),
        packs = std::exchange(packs_, {}), id = transfer_.id(), keep = effect.keep]() mutable {
-        for (const Destination& destination : destinations) {
-          if (keep && destination) destination->keep();
-        }
-        packs.clear();
         Directories directories;
         for (const Destination& destination : destinations) {
-          if (!keep && destination && !destination->has_name()) directories.note(destination->directory_fd());
+          if (!destination) continue;
+          if (keep) destination->keep();
+          if (!keep && !destination->has_name()) directories.note(destination->directory_fd());
         }
+        packs.clear();
         if (!keep) remove_unheld(*exports, id, files, destinations, &directories);
         destinations.clear();
         directories.sync();
