@@ -51,10 +51,10 @@ class _Runs:
         self._nodes.thaw()
         try:
             # What ran meanwhile has the caches: the first transfer takes them back.
-            first = self._nodes.transfer(f"memory:{_FIRST_BYTES}", "null:", "--rate", shapes.RATE, "--protection", "crc")
+            first = self._nodes.transfer(f"memory:{_FIRST_BYTES}", "null:", "--rate", shapes.RATE)
             self._bytes = self._bytes or bytes_for(first, self._seconds)
             return self._nodes.transfer(f"memory:{self._bytes}", "null:", "--rate", shapes.RATE, "--crc", "crc64",
-                                        "--protection", "crc", "--chunk-bytes", _CHUNK_BYTES)  # fmt: skip
+                                        "--chunk-bytes", _CHUNK_BYTES)  # fmt: skip
         finally:
             self._nodes.freeze()
 
