@@ -221,7 +221,7 @@ Status DestinationEnd::follow_receiver(Effects& out) {
   recovery::Receiver::Actions wants = receiver_->take_actions();
   for (const recovery::LaneCommand& command : wants.commands) {
     if (command.kind == board::CommandKind::kGiveUp && !receiver_->done(command.object) &&
-        !files_.needs_no_bytes(command.object)) {
+        !files_.open_no_more(command.object)) {
       receiver_->give_up_later(command.object);
       continue;
     }

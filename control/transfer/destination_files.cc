@@ -159,7 +159,7 @@ void DestinationFiles::walk(Effects& out) {
   }
   for (uint32_t i = 0; i < places_.size(); ++i) {
     const ObjectId object(i);
-    if (!turn(object) || places_[object].done || places_[object].whole || places_[object].open) continue;
+    if (!turn(object) || !places_[object].to_open()) continue;
     if (catalog_.object(object).size_bytes == 0) continue;
     phase_.change(FilesPhase::kOpening);
     return open(object, out);
@@ -200,8 +200,7 @@ void DestinationFiles::open_grown(ObjectId first, Effects& out) {
   growth_.change(GrowthPhase::kOpening);
   for (ObjectId object = first; object < places_.end_id(); ++object) {
     const Place& place = places_[object];
-    if (place.done || place.whole || place.open || place.opening) continue;
-    if (catalog_.object(object).size_bytes == 0) continue;
+    if (!place.to_open() || place.opening || catalog_.object(object).size_bytes == 0) continue;
     if (turn(object)) {
       open(object, out);
       continue;
@@ -216,8 +215,7 @@ bool DestinationFiles::grown() const {
   if (growth_ != GrowthPhase::kOpening) return false;
   for (ObjectId object(first_offered()); object < places_.end_id(); ++object) {
     const Place& place = places_[object];
-    if (place.done || place.whole || place.open) continue;
-    if (turn(object) && catalog_.object(object).size_bytes != 0) return false;
+    if (turn(object) && place.to_open() && catalog_.object(object).size_bytes != 0) return false;
   }
   return true;
 }
@@ -370,13 +368,12 @@ void DestinationFiles::on(const ObjectClosed& event, Effects& out) {
 void DestinationFiles::open_in_place_of(ObjectId object, Effects& out) {
   const ObjectId next = object.plus(window());
   if (!places_.contains(next)) return;
-  if (halted_ || places_[next].done || places_[next].whole || places_[next].open || places_[next].opening)
-    return;
+  if (halted_ || !places_[next].to_open() || places_[next].opening) return;
   if (catalog_.object(next).size_bytes == 0) return;
   open(next, out);
 }
 
-bool DestinationFiles::needs_no_bytes(ObjectId object) {
+bool DestinationFiles::open_no_more(ObjectId object) {
   if (places_[object].opening) return false;
   places_[object].whole = true;
   return true;

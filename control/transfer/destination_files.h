@@ -112,9 +112,9 @@ class DestinationFiles {
   bool held(ObjectId object) const { return discard_ || places_[object].held; }
   bool is_open(ObjectId object) const { return places_[object].open; }
   bool discards() const { return discard_; }
-  // Workers are asked to give it up: it is not opened any more. False while it is being opened, since they
-  // cannot tell yet.
-  bool needs_no_bytes(ObjectId object);
+  // Workers are to be asked to give it up: if it is not open, it stays so. False while it is being opened,
+  // since they cannot tell yet.
+  bool open_no_more(ObjectId object);
   bool halted() const { return halted_; }
   uint32_t pending() const { return pending_.count(); }
   FilesPhase phase() const { return phase_; }
@@ -129,6 +129,8 @@ class DestinationFiles {
     bool opening = false;  // OpenObject was asked for
     bool whole = false;    // it needs no bytes any more: if it is not open, it stays so
     bool done = false;
+
+    bool to_open() const { return !done && !whole && !open; }
   };
 
   Result<bool> add_part(const TransferOffer& part, const Wish* wish);

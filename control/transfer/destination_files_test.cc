@@ -48,9 +48,11 @@ class Files : public testing::Test {
     ADD_FAILURE() << "something else was asked for";
     return {};
   }
-  void open_all() {
-    while (!files_->prepared())
-      ASSERT_TRUE(files_->on(ObjectOpened{.object = asked<OpenObject>().object}, out_));
+  uint32_t open_all() {
+    uint32_t opened = 0;
+    for (; !files_->prepared() && !HasFailure(); ++opened)
+      EXPECT_TRUE(files_->on(ObjectOpened{.object = asked<OpenObject>().object}, out_));
+    return opened;
   }
 
   Settings settings_;
@@ -176,13 +178,12 @@ TEST_F(Files, OnlySoManyAreOpenAtATimeAndEachMakesRoomForOne) {
   ASSERT_TRUE(files_->on(FilesRecovered{Indexed<ObjectId, Recovered>(10, Recovered::kHeld)}, out_));
   ASSERT_TRUE(*files_->take_offer(offer_of(10), nullptr));
   files_->prepare(out_);
-  open_all();
-  EXPECT_TRUE(files_->is_open(ObjectId(3)) && !files_->is_open(ObjectId(4)));
+  EXPECT_EQ(open_all(), 4U);
   files_->done(ObjectId(1), out_);
   EXPECT_EQ(asked<CloseObject>().object, ObjectId(1)) << "its number is used again";
   files_->on(ObjectClosed{ObjectId(1)}, out_);
   EXPECT_EQ(asked<OpenObject>().object, ObjectId(5));
-  EXPECT_TRUE(!files_->needs_no_bytes(ObjectId(5)) && files_->needs_no_bytes(ObjectId(6))) << "5 opens";
+  EXPECT_TRUE(!files_->open_no_more(ObjectId(5)) && files_->open_no_more(ObjectId(6))) << "5 opens";
   files_->done(ObjectId(2), out_);
   (void)asked<CloseObject>();
   files_->on(ObjectClosed{ObjectId(2)}, out_);
@@ -285,8 +286,7 @@ TEST_F(Files, ThatHadEndedInAnEarlierLifeAreClosedBeforeOthersTakeTheirPlaces) {
   found[ObjectId(0)] = Recovered::kNamed;
   found[ObjectId(1)] = found[ObjectId(5)] = Recovered::kAway;
   ASSERT_TRUE(files_->on(FilesRecovered{found}, out_));
-  files_->mark_failed(ObjectId(1));
-  files_->mark_failed(ObjectId(5));  // it never had its turn
+  for (const uint32_t away : {1U, 5U}) files_->mark_failed(ObjectId(away));  // 5 never had its turn
   files_->adopt(out_);
   for (uint32_t i = 0; i < 6; ++i) {
     EXPECT_EQ(asked<FetchObject>().object, ObjectId(i));
