@@ -42,6 +42,10 @@ struct Job {
     if (limit_bps == 0 || ceiling_bps == 0) return std::max(limit_bps, ceiling_bps);
     return std::min(limit_bps, ceiling_bps);
   }
+  // A source obeys before the next tick, so that the answer to whoever asked says it already.
+  void keep_limit() {
+    if (source() != nullptr) source()->limit_rate(rate_limit_bps());
+  }
   void read_list(Effects& out) {
     source()->reading_list();
     out.add(ReadList{.tag = ++list_tag, .paths = asked.paths, .selection = asked.selection});

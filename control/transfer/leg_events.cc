@@ -222,7 +222,7 @@ void Leg::on(const Tick& event, uint64_t now_ns, Effects& out) {
     entered_ns_ = now_ns;  // the workers are waited for from when they are asked
   }
   if (!moving() && !(phase_ == LegPhase::kAdopting && attempt_.work_asked)) return;
-  if (source != nullptr) source->limit_rate(job_.rate_limit_bps());
+  job_.keep_limit();
   if (destination != nullptr) destination->limit_rate(job_.rate_limit_bps(), out);
   if (source != nullptr) judge(source->on(event, now_ns, out), now_ns, out);
   if (destination != nullptr) judge(destination->on(event, now_ns, out), now_ns, out);

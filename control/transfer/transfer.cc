@@ -321,10 +321,14 @@ Status Transfer::may_limit() const {
 void Transfer::on(const LimitAsked& event, uint64_t now_ns) {
   if (!may_limit()) return;
   job_.limit_bps = event.limit_bps;
+  job_.keep_limit();
   write_record(Entry::kLimited, Durability::kPower, now_ns);
 }
 
-void Transfer::on(const CeilingTold& event, uint64_t) { job_.ceiling_bps = event.rate_bps; }
+void Transfer::on(const CeilingTold& event, uint64_t) {
+  job_.ceiling_bps = event.rate_bps;
+  job_.keep_limit();
+}
 
 void Transfer::on(const Detach&, uint64_t now_ns) {
   detached_ = true;

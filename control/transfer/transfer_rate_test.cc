@@ -30,6 +30,16 @@ TEST(Limit, OfASourceHoldsAtOnceAndUntilItIsTakenAway) {
   EXPECT_GT(world->transfer().view(world->now_ns).rate_limit_bps, kLimit);
 }
 
+TEST(Limit, IsInTheAnswerToWhoeverAskedForIt) {
+  for (const Scene& scene : {source(), destination()}) {
+    const auto world = moving(scene);
+    for (const uint64_t limit_bps : {kLimit, 2 * kLimit, kLimit / 2}) {
+      world->post(LimitAsked{limit_bps});
+      EXPECT_EQ(world->transfer().view(world->now_ns).rate_limit_bps, limit_bps);
+    }
+  }
+}
+
 TEST(Limit, NoOperatorRaisesTheCeilingOfAQuota) {
   for (const Scene& scene : {source(), destination()}) {
     const auto world = moving(scene);
