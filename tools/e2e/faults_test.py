@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from harness import EmulatedWire, HarnessError, Proxy, is_root, wait_until
+from harness import EmulatedWire, HarnessError, Proxy, find_binaries, is_root, wait_until
 from harness.system import run, same_bytes
 from transfers import (INTEGRITY, MIB, NO_SPACE, SANITIZED, STORAGE, ended_session, finish, forget, make_file,
                        start_slow, still_serving, wait_state)  # fmt: skip
@@ -14,6 +14,7 @@ from transfers import (INTEGRITY, MIB, NO_SPACE, SANITIZED, STORAGE, ended_sessi
 STALL_S = 5
 SIZE = 40 * MIB + 4321
 RATE = "100M"
+TIMERFD = find_binaries() / "sluice_timerfd.so"
 LIBFAKETIME = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 
 
@@ -167,7 +168,7 @@ def test_wall_clocks_that_jump(pair, jump, monkeypatch):
     offset.write_text("+0")
     pair.b.control.stop()
     with monkeypatch.context() as patch:
-        for name, value in (("LD_PRELOAD", LIBFAKETIME), ("FAKETIME_TIMESTAMP_FILE", offset),
+        for name, value in (("LD_PRELOAD", f"{TIMERFD}:{LIBFAKETIME}"), ("FAKETIME_TIMESTAMP_FILE", offset),
                             ("FAKETIME_NO_CACHE", 1), ("FAKETIME_DONT_FAKE_MONOTONIC", 1)):  # fmt: skip
             patch.setenv(name, str(value))
         pair.b.control.start()
