@@ -28,9 +28,7 @@ uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment 
 Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t length,
                           const ReadProgress& progress) {
   const uint64_t size = std::min(kReadBytes, aligned(length) + kAlignment);
-  const std::unique_ptr<uint8_t, decltype(&std::free)> buffer(
-      static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size)), &std::free);
-  if (!buffer) return Error{ErrorCode::kResources, "no memory to read it"};
+  std::unique_ptr<uint8_t, decltype(&std::free)> buffer(nullptr, &std::free);  // holes need none
   const Error cancelled{ErrorCode::kCancelled, "was not read to its end"};
   const uint64_t end = offset + length;
   uint64_t crc = 0;
@@ -42,6 +40,8 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
       at = data;
       continue;
     }
+    if (!buffer) buffer.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size)));
+    if (!buffer) return Error{ErrorCode::kResources, "no memory to read it"};
     const uint64_t skew = at % kAlignment;  // after a short read
     const size_t wanted = std::min(size, aligned(skew + end - at));
     const ssize_t n = ::pread(fd, buffer.get(), wanted, static_cast<off_t>(at - skew));

@@ -253,18 +253,26 @@ bool Sender::has_work(LaneId lane, const board::FlowState& state) const {
              state.extents_done.load(std::memory_order_relaxed);
 }
 
-std::optional<Sender::ObjectExtent> Sender::take_unknown() {
+std::optional<Sender::ExtentRun> Sender::take_unknown() {
+  std::optional<ExtentRun> taken;
   while (!unknown_.empty()) {
-    Unknown& run = unknown_.front();
-    const ObjectExtent next{.object = run.object, .extent = run.first++};
-    if (run.first == run.end) unknown_.pop_front();
-    objects_[next.object].unknown.clear(next.extent);
-    const Object& object = objects_[next.object];
-    if (!object.withdrawn && !object.ledger.map().is_set(next.extent)) return next;
+    ExtentRun& run = unknown_.front();
+    const ExtentId next = run.first;
+    Object& object = objects_[run.object];
+    const bool wanted = !object.withdrawn && !object.ledger.map().is_set(next);
+    if (taken && (!wanted || run.object != taken->object || next != taken->end ||
+                  ExtentLedger::block_of(next) != ExtentLedger::block_of(taken->first)))
+      break;
+    object.unknown.clear(next);
+    if (wanted && !taken) taken = {.object = run.object, .first = next, .end = next};
+    if (wanted) ++taken->end;
+    if (++run.first == run.end) unknown_.pop_front();
   }
-  return std::nullopt;
+  return taken;
 }
 
-void Sender::reread(const ObjectExtent& extent, uint64_t crc) { add_crc(extent.object, extent.extent, crc); }
+void Sender::reread(ObjectId object, ExtentId first, const std::vector<uint64_t>& crcs) {
+  for (const uint64_t crc : crcs) add_crc(object, first++, crc);
+}
 
 }  // namespace sluice::recovery

@@ -39,9 +39,10 @@ class Sender {
     LaneId lane;
     Range range;
   };
-  struct ObjectExtent {
+  struct ExtentRun {
     ObjectId object;
-    ExtentId extent;
+    ExtentId first;
+    ExtentId end;  // one past the last
   };
   struct Actions {
     std::vector<LaneCommand> commands;
@@ -90,9 +91,10 @@ class Sender {
   void tick(uint64_t now_ns);
   Actions take_actions();
 
-  // The next extent that must be read again to know its CRC; the caller answers with reread().
-  std::optional<ObjectExtent> take_unknown();
-  void reread(const ObjectExtent& extent, uint64_t crc);
+  // The next extents, of one block, that must be read again to know their CRCs; the caller answers with
+  // reread().
+  std::optional<ExtentRun> take_unknown();
+  void reread(ObjectId object, ExtentId first, const std::vector<uint64_t>& crcs);
   std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
 
   size_t objects() const { return objects_.size(); }
@@ -139,11 +141,6 @@ class Sender {
     uint64_t length = 0;
     uint64_t reported_end = 0;  // the peer knows that it was sent up to here
   };
-  struct Unknown {  // a run of extents at the peer whose CRCs are not known here
-    ObjectId object;
-    ExtentId first;
-    ExtentId end;
-  };
   struct LaneWork {
     std::deque<Part> parts;  // at the worker; their first pass has not ended
     uint64_t queued_bytes = 0;
@@ -179,8 +176,8 @@ class Sender {
   uint64_t bytes_total_ = 0;
   uint64_t bytes_held_ = 0;
   ObjectId cursor_;
-  std::deque<Unknown> unknown_;
-  size_t known_ = 0;  // to the peer
+  std::deque<ExtentRun> unknown_;  // at the peer, their CRCs not known here
+  size_t known_ = 0;               // to the peer
   size_t done_ = 0;
   uint64_t steps_ = 0;
   bool may_give_ = false;  // the peer has said what it has

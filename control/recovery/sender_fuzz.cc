@@ -214,9 +214,14 @@ void operate(World& world, Sender& sender, fuzz::Input& input) {
     case 11:
       if (const auto unknown = sender.take_unknown()) {
         const ObjectId object = unknown->object;
-        fuzz::require(world.layouts.contains(object) && !sender.ledger(object).map().is_set(unknown->extent),
-                      "not known yet");
-        sender.reread(*unknown, crc_of(object, unknown->extent.value() * kExtentBytes));
+        fuzz::require(world.layouts.contains(object) && unknown->first < unknown->end,
+                      "extents of an object");
+        std::vector<uint64_t> crcs;
+        for (ExtentId each = unknown->first; each < unknown->end; ++each) {
+          fuzz::require(!sender.ledger(object).map().is_set(each), "not known yet");
+          crcs.push_back(crc_of(object, each.value() * kExtentBytes));
+        }
+        sender.reread(object, unknown->first, crcs);
       }
       break;
     case 12:

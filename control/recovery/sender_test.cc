@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "control/recovery/numbers_for_test.h"
 
@@ -183,18 +184,34 @@ TEST_F(SenderTest, ALaneThatSentWhatThePeerHadIsToldAgain) {
 TEST_F(SenderTest, WhatThePeerHasAndNobodyHereKnowsIsReadAgain) {
   Sender sender = make({3 * kExtent});
   sender.peer_has(kFirst, {extents(ExtentId(0), 2)});
-  for (ExtentId extent; extent < ExtentId(2); ++extent) {
-    const auto next = sender.take_unknown();
-    ASSERT_TRUE(next);
-    EXPECT_EQ(next->object, kFirst);
-    EXPECT_EQ(next->extent, extent);
-    sender.reread(*next, 11 + extent.value());
-  }
+  const auto next = sender.take_unknown();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->object, kFirst);
+  EXPECT_EQ(next->first, ExtentId(0));
+  EXPECT_EQ(next->end, ExtentId(2));
+  sender.reread(kFirst, next->first, {11, 12});
   EXPECT_FALSE(sender.take_unknown());
   EXPECT_FALSE(sender.digest_known(kFirst));
   begin(sender);
   sender.on_event(sent(2, 13), LaneId(0));
   EXPECT_TRUE(sender.digest_known(kFirst));
+}
+
+// A run ends with its block, with its object, and before what is known by now.
+TEST_F(SenderTest, WhatIsReadAgainIsOfOneBlock) {
+  constexpr uint64_t kMany = 2 * kBlockExtents;
+  Sender sender = make({kMany * kExtent, 2 * kExtent});
+  sender.peer_has(kFirst, {extents(ExtentId(10), kMany - 10)});
+  sender.peer_has(kSecond, {extents(ExtentId(0), 2)});
+  begin(sender);
+  sender.on_event(sent(20, 1), LaneId(0));
+  std::vector<std::tuple<ObjectId, uint64_t, uint64_t>> runs;
+  while (const auto next = sender.take_unknown())
+    runs.emplace_back(next->object, next->first.value(), next->end.value());
+  EXPECT_EQ(
+      runs,
+      (std::vector<std::tuple<ObjectId, uint64_t, uint64_t>>{
+          {kFirst, 10, 20}, {kFirst, 21, kBlockExtents}, {kFirst, kBlockExtents, kMany}, {kSecond, 0, 2}}));
 }
 
 TEST_F(SenderTest, HolesThatThePeerHasAreNotReadAndThoseThatItLacksAreSent) {

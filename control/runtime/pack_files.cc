@@ -41,11 +41,14 @@ Result<uint64_t> TransferFiles::crc_of_pack(ObjectId object, recovery::Range ran
 
 // What the journal does not know of a pack that was sent is summed in memory, where it is filled again if
 // need be.
-void TransferFiles::read_extent(const transfer::ReadExtent& effect) {
+void TransferFiles::read_extents(const transfer::ReadExtents& effect) {
   make_ready(effect.object, [self = shared_from_this(), effect](const Status& status) {
-    transfer::ExtentRead read{.object = effect.object, .extent = effect.extent, .crc = uint64_t{0}};
-    read.crc = status ? self->crc_of_pack(effect.object, effect.range) : Result<uint64_t>(status.error());
-    self->post(std::move(read));
+    const auto crc = [&](const recovery::Range& range) -> Result<uint64_t> {
+      if (!status) return status.error();
+      return self->crc_of_pack(effect.object, range);
+    };
+    self->post(transfer::ExtentsRead{
+        .object = effect.object, .first = effect.first, .crcs = crcs_of(effect.ranges, crc)});
   });
 }
 

@@ -131,18 +131,20 @@ void TransferFiles::perform(const transfer::CheckSource& effect) {
       });
 }
 
-void TransferFiles::perform(const transfer::ReadExtent& effect) {
-  if (file(effect.object).packed()) return read_extent(effect);
+void TransferFiles::perform(const transfer::ReadExtents& effect) {
+  if (file(effect.object).packed()) return read_extents(effect);
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   services_->pool_for(*exports_).run(
-      [source, kind, range = effect.range]() -> Result<uint64_t> {
-        if (!source) return crc_of_generated(kind, range.length);
-        return control::read_crc(source->fd.get(), kind, range.offset, range.length);
+      [source, kind, ranges = effect.ranges] {
+        return crcs_of(ranges, [&](const recovery::Range& range) -> Result<uint64_t> {
+          if (!source) return crc_of_generated(kind, range.length);
+          return control::read_crc(source->fd.get(), kind, range.offset, range.length);
+        });
       },
-      [self = shared_from_this(), effect](Result<uint64_t> crc) {
+      [self = shared_from_this(), effect](Result<std::vector<uint64_t>> crcs) {
         self->post(
-            transfer::ExtentRead{.object = effect.object, .extent = effect.extent, .crc = std::move(crc)});
+            transfer::ExtentsRead{.object = effect.object, .first = effect.first, .crcs = std::move(crcs)});
       });
 }
 

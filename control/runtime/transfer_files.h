@@ -20,6 +20,18 @@
 
 namespace sluice::runtime {
 
+// Of each of `ranges`, in their order; the first error ends it.
+template <typename CrcOf>
+Result<std::vector<uint64_t>> crcs_of(const std::vector<recovery::Range>& ranges, const CrcOf& crc_of) {
+  std::vector<uint64_t> crcs;
+  for (const recovery::Range& range : ranges) {
+    const Result<uint64_t> crc = crc_of(range);
+    if (!crc) return crc.error();
+    crcs.push_back(*crc);
+  }
+  return crcs;
+}
+
 // By which an unfinished file of a destination is found again.
 exports::DestinationSpec spec_of(const catalog::File& file);
 
@@ -50,7 +62,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   void perform(const transfer::ReadList& effect);
   void perform(const transfer::ReopenSources& effect);
   void perform(const transfer::CheckSource& effect);
-  void perform(const transfer::ReadExtent& effect);
+  void perform(const transfer::ReadExtents& effect);
   // Of a destination
   void perform(const transfer::CreateFiles& effect);
   void perform(const transfer::RecoverFiles& effect);
@@ -73,7 +85,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   Destination& destination(ObjectId object);
   void let_go(ObjectId object);  // its descriptors
   // Of packs, in pack_files.cc.
-  void read_extent(const transfer::ReadExtent& effect);
+  void read_extents(const transfer::ReadExtents& effect);
   void check_pack(const transfer::CheckSource& effect);
   void read_back_pack(const transfer::ReadBackObject& effect);
   Result<uint64_t> crc_of_pack(ObjectId object, recovery::Range range) const;

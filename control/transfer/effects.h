@@ -133,10 +133,10 @@ struct CheckSource {  // is it still as it was, and when did anything happen to 
   ObjectId object;
   std::optional<Error> otherwise;  // what is wrong if it is, handed back
 };
-struct ReadExtent {  // -> ExtentRead
+struct ReadExtents {  // one after the other, at most a block -> ExtentsRead
   ObjectId object;
-  ExtentId extent;
-  recovery::Range range;
+  ExtentId first;
+  std::vector<recovery::Range> ranges;  // of each
 };
 
 // ---- files of a destination --------------------------------------------------------------------
@@ -235,7 +235,7 @@ using Effect =
     std::variant<Call, TakeCall, RefuseCall, Send, HangUp, ClaimFlows, DropClaim, ReserveFlows,
                  ReserveBuffers, ShrinkLanes, OpenFlow, CloseFlow, CommandLane, SetRate, SettleLane,
                  DrainEvents, ReleaseFlows, OpenObject, CloseObject, FetchObject, OpenSources, ReadList,
-                 ReopenSources, CheckSource, ReadExtent, CreateFiles, RecoverFiles, ReopenFile, RecreateFile,
+                 ReopenSources, CheckSource, ReadExtents, CreateFiles, RecoverFiles, ReopenFile, RecreateFile,
                  SyncObject, FinishObject, ReadBackObject, NameObject, DropFile, ReleaseFiles, WriteJournal,
                  AskPlace, TakePlace, LeavePlace, Log, Over>;
 

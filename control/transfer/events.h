@@ -136,10 +136,10 @@ struct SourceChecked {  // kIntegrity: its size or mtime changed
   // With `otherwise`, of a pack: the first of its names, and why each does not arrive.
   std::vector<catalog::FailedName> names = {};
 };
-struct ExtentRead {
+struct ExtentsRead {
   ObjectId object;
-  ExtentId extent;
-  Result<uint64_t> crc;
+  ExtentId first;
+  Result<std::vector<uint64_t>> crcs;  // of each that was to be read
 };
 
 // Where they will stand, and which they are; in the order of the offer. FileState::kFailed: that one cannot.
@@ -207,7 +207,7 @@ using Event =
                  CallEnded, PeerCalled, PeerInquires, CallLost, Received, StreamEnded, BoardAttached,
                  BoardLost, FlowsClaimed, FlowsReserved, BuffersReserved, FlowEvent, EventsDrained,
                  FlowsReleased, Tick, ObjectOpened, ObjectClosed, ObjectFetched, SourcesOpened, ListRead,
-                 SourcesReopened, SourceChecked, ExtentRead, FilesCreated, FilesRecovered, FileReopened,
+                 SourcesReopened, SourceChecked, ExtentsRead, FilesCreated, FilesRecovered, FileReopened,
                  FileRecreated, ObjectSynced, ObjectFinished, ObjectReadBack, ObjectNamed, FileDropped,
                  FilesReleased, JournalWritten, PlaceTold, TimerDue>;
 

@@ -119,7 +119,7 @@ std::optional<LegPhase> told_at(const Scene& scene, const Course& course, size_t
   if (course.leaves) return phase;
   go_on(world);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
-  EXPECT_EQ(world.count<ReadExtent>(), 0U) << "nothing is read again of which the CRC was told";
+  EXPECT_EQ(world.count<ReadExtents>(), 0U) << "nothing is read again of which the CRC was told";
   return phase;
 }
 

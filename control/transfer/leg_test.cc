@@ -246,13 +246,13 @@ TEST(Leg, ThatClosesReadsNothingAgain) {
   for (const bool leaves : {false, true}) {
     World world(source());
     world.peer.holds[ObjectId(0)] = {world.content.all(ObjectId(0))};
-    world.hold<ReadExtent>(3);
+    world.hold<ReadExtents>();
     world.start();
     world.tick();
-    ASSERT_EQ(world.count<ReadExtent>(), 4U);
+    ASSERT_EQ(world.count<ReadExtents>(), 1U);
     world.post(leaves ? Event(Detach{}) : Event(Cancel{}));
     world.release();
-    EXPECT_EQ(world.count<ReadExtent>(), 4U) << "of 80: nobody wants the others any more";
+    EXPECT_EQ(world.count<ReadExtents>(), 1U) << "of 2: nobody wants the others any more";
     EXPECT_TRUE(world.over);
   }
 }

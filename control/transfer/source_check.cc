@@ -56,25 +56,22 @@ void SourceEnd::say_digest(ObjectId object, Effects& out) const {
       out);
 }
 
-// One extent after the other: first those that the peer has and whose CRC is not known here, then what may
+// One block after the other: first extents that the peer has and whose CRC is not known here, then what may
 // have changed.
 void SourceEnd::reread(Effects& out) {
   if (rereading_ || files_.halted()) return;
   if (const auto next = sender_.take_unknown()) {
-    const auto [object, extent] = *next;
     rereading_ = true;
-    return pending_.ask(
-        ReadExtent{
-            .object = object, .extent = extent, .range = sender_.ledger(object).map().range_of(extent)},
-        out);
+    return pending_.ask(read_extents(sender_.ledger(next->object), next->object, next->first, next->end),
+                        out);
   }
-  if (const std::optional<ReadExtent> again = recheck_.next()) {
+  if (const std::optional<ReadExtents> again = recheck_.next()) {
     rereading_ = true;
     pending_.ask(*again, out);
   }
 }
 
-Status SourceEnd::on(const ExtentRead& event, Effects& out) {
+Status SourceEnd::on(const ExtentsRead& event, Effects& out) {
   pending_.answered();
   rereading_ = false;
   if (sender_.withdrawn(event.object)) {
@@ -83,26 +80,27 @@ Status SourceEnd::on(const ExtentRead& event, Effects& out) {
     reread(out);
     return {};
   }
-  if (!event.crc) {
+  if (!event.crcs) {
     recheck_.failed();
     check_source(
         event.object,
-        Error{event.crc.error().code, catalog().shown(event.object) + ": " + event.crc.error().message}, out);
+        Error{event.crcs.error().code, catalog().shown(event.object) + ": " + event.crcs.error().message},
+        out);
     return {};
   }
   Status status;
   if (recheck_.reading()) {
-    status = rechecked(event.object, *event.crc, out);
+    status = rechecked(event.object, *event.crcs, out);
   } else {
-    sender_.reread({.object = event.object, .extent = event.extent}, *event.crc);
+    sender_.reread(event.object, event.first, *event.crcs);
     status = follow_sender(out);
   }
   if (status) reread(out);
   return status;
 }
 
-Status SourceEnd::rechecked(ObjectId object, uint64_t crc, Effects& out) {
-  switch (recheck_.read(crc, sender_.ledger(object))) {
+Status SourceEnd::rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out) {
+  switch (recheck_.read(crcs, sender_.ledger(object))) {
     case SourceRecheck::Found::kSameSoFar:
       return {};
     case SourceRecheck::Found::kChanged:

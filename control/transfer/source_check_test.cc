@@ -9,8 +9,7 @@
 namespace sluice::transfer::test {
 namespace {
 
-constexpr size_t kExtents = 80 + 2;  // of the fixture's files
-constexpr size_t kBlock = recovery::kBlockExtents;
+constexpr size_t kBlocks = 2 + 1;  // of the fixture's files, of 80 and 2 extents
 
 Scene suspect_source() {
   Scene scene = source();
@@ -22,7 +21,7 @@ TEST(ASource, ThatWasLeftAloneIsReadOnce) {
   World world(source());
   world.start();
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
-  EXPECT_EQ(world.count<ReadExtent>(), 0U);
+  EXPECT_EQ(world.count<ReadExtents>(), 0U);
 }
 
 TEST(ASource, ThatSomethingHappenedToIsReadAgainAndSentIfItIsTheSame) {
@@ -31,7 +30,7 @@ TEST(ASource, ThatSomethingHappenedToIsReadAgainAndSentIfItIsTheSame) {
   world.start();
   world.pass(kLongNs);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
-  EXPECT_EQ(world.count<ReadExtent>(), kExtents);
+  EXPECT_EQ(world.count<ReadExtents>(), kBlocks);
   EXPECT_TRUE(world.logged("f0: something happened to it (its ctime changed)"));
   EXPECT_TRUE(world.logged("f0: holds what was sent"));
 }
@@ -41,7 +40,7 @@ TEST(ASource, ThatSomebodyMayWriteIsReadAgain) {
   world.start();
   world.pass(kLongNs);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
-  EXPECT_EQ(world.count<ReadExtent>(), kExtents);
+  EXPECT_EQ(world.count<ReadExtents>(), kBlocks);
   EXPECT_TRUE(world.logged("f0: somebody has it open for writing"));
 }
 
@@ -51,7 +50,7 @@ TEST(ASource, OfBeforeCtimesWereKeptIsTakenByItsOtherTimes) {
   world.files_ctime_ns = 0;
   world.start();
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
-  EXPECT_EQ(world.count<ReadExtent>(), 0U);
+  EXPECT_EQ(world.count<ReadExtents>(), 0U);
 }
 
 TEST(ASource, ThatHoldsOtherBytesThanWereSentIsAnErrorAndItsDigestIsNotSaid) {
@@ -63,7 +62,7 @@ TEST(ASource, ThatHoldsOtherBytesThanWereSentIsAnErrorAndItsDigestIsNotSaid) {
     world.pass(kLongNs);
     EXPECT_EQ(world.state(), ViewState::kFailed);
     EXPECT_EQ(world.error(), ErrorCode::kIntegrity);
-    EXPECT_EQ(world.count<ReadExtent>(), kBlock) << "and not to its end";
+    EXPECT_EQ(world.count<ReadExtents>(), 1U) << "and not to its end";
     const std::vector<FileDigest> said = world.said<FileDigest>();
     EXPECT_TRUE(std::all_of(said.begin(), said.end(),
                             [](const FileDigest& digest) { return digest.size_bytes == 0; }));
@@ -72,7 +71,7 @@ TEST(ASource, ThatHoldsOtherBytesThanWereSentIsAnErrorAndItsDigestIsNotSaid) {
 
 TEST(ASource, IsReadOnWhereItWasWhenAnAttemptEnds) {
   World world(suspect_source());
-  world.hold<ReadExtent>(kBlock + 5);
+  world.hold<ReadExtents>(1);
   world.start();
   ASSERT_EQ(world.held(), 1U);
   world.pass(kSecondNs);
@@ -83,19 +82,19 @@ TEST(ASource, IsReadOnWhereItWasWhenAnAttemptEnds) {
   world.attach();
   world.pass(kLongNs);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
-  EXPECT_EQ(world.count<ReadExtent>(), kExtents);
+  EXPECT_EQ(world.count<ReadExtents>(), kBlocks);
 }
 
 TEST(ASource, ThatCannotBeReadAgainWaitsForAnOperator) {
   World world(alone(suspect_source()));
-  world.fail<ReadExtent>(ErrorCode::kStorage, 3);
+  world.fail<ReadExtents>(ErrorCode::kStorage, 1);
   world.start();
   EXPECT_EQ(world.phase(), TransferPhase::kPaused);
   EXPECT_EQ(world.error(), ErrorCode::kStorage);
   world.post(ContinueAsked{});
   world.pass(kLongNs);
   EXPECT_EQ(world.state(), ViewState::kSucceeded);
-  EXPECT_EQ(world.count<ReadExtent>(), kExtents - 2 + 1);
+  EXPECT_EQ(world.count<ReadExtents>(), kBlocks - 1 + 1);
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ class SourceEnd {
   Status on(const SourcesReopened& event, Effects& out);
   Status on(const ListRead& event);
   Status on(const SourceChecked& event, Effects& out);
-  Status on(const ExtentRead& event, Effects& out);
+  Status on(const ExtentsRead& event, Effects& out);
   Status on(const JournalWritten& event, Effects& out);
 
   // ---- what it knows ----
@@ -139,7 +139,7 @@ class SourceEnd {
   Status states_end(Effects& out);
   Status follow_sender(Effects& out);
   void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
-  Status rechecked(ObjectId object, uint64_t crc, Effects& out);
+  Status rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out);
   void say_digest(ObjectId object, Effects& out) const;
   Error differs(ObjectId object) const;
   Error changed(ObjectId object) const;

@@ -5,6 +5,13 @@
 
 namespace sluice::transfer {
 
+ReadExtents read_extents(const recovery::ExtentLedger& ledger, ObjectId object, ExtentId first,
+                         ExtentId end) {
+  ReadExtents read{.object = object, .first = first, .ranges = {}};
+  for (ExtentId each = first; each < end; ++each) read.ranges.push_back(ledger.map().range_of(each));
+  return read;
+}
+
 bool SourceRecheck::add(ObjectId object, const recovery::Layout& layout, int64_t ctime_ns) {
   const auto same = [object](const Again& each) { return each.object == object; };
   if (std::any_of(objects_.begin(), objects_.end(), same)) return false;
@@ -13,24 +20,24 @@ bool SourceRecheck::add(ObjectId object, const recovery::Layout& layout, int64_t
   return true;
 }
 
-std::optional<ReadExtent> SourceRecheck::next() {
+std::optional<ReadExtents> SourceRecheck::next() {
   if (reading_ || objects_.empty()) return std::nullopt;
   reading_ = true;
   const Again& again = objects_.front();
-  return ReadExtent{
-      .object = again.object, .extent = again.next, .range = again.ledger.map().range_of(again.next)};
+  return read_extents(again.ledger, again.object, recovery::ExtentLedger::first_of(again.next),
+                      again.ledger.end_of(again.next));
 }
 
-SourceRecheck::Found SourceRecheck::read(uint64_t crc, const recovery::ExtentLedger& sent) {
+SourceRecheck::Found SourceRecheck::read(const std::vector<uint64_t>& crcs,
+                                         const recovery::ExtentLedger& sent) {
   reading_ = false;
   ++steps_;
   Again& again = objects_.front();
-  (void)again.ledger.add(again.next, crc);
-  const recovery::BlockId block = recovery::ExtentLedger::block_of(again.next);
-  ++again.next;
-  // A full block is compared at once: a file that changed need not be read to its end.
-  const std::optional<uint64_t> digest = again.ledger.block_digest(block);
-  if (digest && digest != sent.block_digest(block)) return Found::kChanged;
+  const recovery::BlockId block = again.next++;
+  ExtentId extent = recovery::ExtentLedger::first_of(block);
+  for (const uint64_t crc : crcs) (void)again.ledger.add(extent++, crc);
+  // At once: a file that changed need not be read to its end.
+  if (again.ledger.block_digest(block) != sent.block_digest(block)) return Found::kChanged;
   return again.ledger.complete() ? Found::kSame : Found::kSameSoFar;
 }
 

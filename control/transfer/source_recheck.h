@@ -11,25 +11,28 @@
 
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "control/recovery/extent_ledger.h"
 #include "control/transfer/effects.h"
 
 namespace sluice::transfer {
 
+ReadExtents read_extents(const recovery::ExtentLedger& ledger, ObjectId object, ExtentId first, ExtentId end);
+
 class SourceRecheck {
  public:
   // False: it is under way already. `ctime_ns`: before the reading. Objects without bytes need none.
   bool add(ObjectId object, const recovery::Layout& layout, int64_t ctime_ns);
 
-  // What is to be read next, one at a time; each is answered by read() or failed().
-  std::optional<ReadExtent> next();
+  // The block that is to be read next, one at a time; each is answered by read() or failed().
+  std::optional<ReadExtents> next();
   bool reading() const { return reading_; }
   void failed() { reading_ = false; }
   void drop(ObjectId object);  // not while it is read
   // `sent`: what is known of the bytes that were sent.
   enum class Found : uint8_t { kSameSoFar, kSame, kChanged };  // kSame: all of it; then take()
-  Found read(uint64_t crc, const recovery::ExtentLedger& sent);
+  Found read(const std::vector<uint64_t>& crcs, const recovery::ExtentLedger& sent);
   int64_t take();  // the object is through: the ctime before it was read
 
   bool idle() const { return objects_.empty(); }
@@ -41,7 +44,7 @@ class SourceRecheck {
     ObjectId object;
     int64_t ctime_ns = 0;
     recovery::ExtentLedger ledger;
-    ExtentId next;
+    recovery::BlockId next;
   };
   std::deque<Again> objects_;  // the first is being read
   bool reading_ = false;

@@ -114,7 +114,7 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
           }
         } else if constexpr (std::is_same_v<E, SourcesReopened>) {
           to_end(job_.source()->on(e, out_));
-        } else if constexpr (std::is_same_v<E, SourceChecked> || std::is_same_v<E, ExtentRead>) {
+        } else if constexpr (std::is_same_v<E, SourceChecked> || std::is_same_v<E, ExtentsRead>) {
           to_end(job_.source()->on(e, out_));
         } else if constexpr (std::is_same_v<E, FileReopened>) {
           to_end(job_.destination()->on(e, out_));

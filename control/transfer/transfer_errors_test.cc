@@ -357,10 +357,10 @@ TEST(ErrorAfterARestart, ASourceThatIsAnotherFileNowEndsIt) {
 TEST(ErrorAfterARestart, AnExtentThatCannotBeReadAgainIsAnErrorIfTheFileIsAsItWas) {
   World world(alone(source()));
   world.peer.holds[ObjectId(0)] = {{.offset = 0, .length = 2 * kExtent}};
-  world.fail<ReadExtent>(ErrorCode::kStorage);
+  world.fail<ReadExtents>(ErrorCode::kStorage);
   world.start();
   world.pass(kSecondNs);
-  EXPECT_EQ(world.count<ReadExtent>(), 1U);
+  EXPECT_EQ(world.count<ReadExtents>(), 1U);
   EXPECT_EQ(world.phase(), TransferPhase::kPaused);
   EXPECT_EQ(world.error(), ErrorCode::kStorage);
 }

@@ -76,10 +76,11 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
                          .ctime_ns = source_ctime_ns,
                          .names = check->otherwise ? changed_names : std::vector<catalog::FailedName>()};
   }
-  if (const auto* read = std::get_if<ReadExtent>(&effect)) {
-    return ExtentRead{.object = read->object,
-                      .extent = read->extent,
-                      .crc = or_error(Content::crc(read->object, read->extent) ^ source_change)};
+  if (const auto* read = std::get_if<ReadExtents>(&effect)) {
+    std::vector<uint64_t> crcs;
+    for (size_t i = 0; i < read->ranges.size(); ++i)
+      crcs.push_back(Content::crc(read->object, read->first.plus(i)) ^ source_change);
+    return ExtentsRead{.object = read->object, .first = read->first, .crcs = or_error(std::move(crcs))};
   }
   if (const auto* create = std::get_if<CreateFiles>(&effect)) {
     std::vector<catalog::File> files = create->files;

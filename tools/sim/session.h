@@ -136,7 +136,7 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   void perform(const transfer::ReadList& e);
   void perform(const transfer::ReopenSources& e);
   void perform(const transfer::CheckSource& e);
-  void perform(const transfer::ReadExtent& e);
+  void perform(const transfer::ReadExtents& e);
   void perform(const transfer::CreateFiles& e);
   void perform(const transfer::RecoverFiles& e);
   void perform(const transfer::ReopenFile& e);

@@ -31,23 +31,23 @@ bool Session::holds(uint64_t inode) const {
 
 // ---- a source ------------------------------------------------------------------------------------
 
-void Session::perform(const transfer::ReadExtent& e) {
+void Session::perform(const transfer::ReadExtents& e) {
   if (broken(Break::kNoReread)) return;
   later(
       host_.disk.latency_ns(), Host::IfKilled::kFate, [] {},
       [this, e] {
         if (host_.disk.error_of(inode_of(e.object)) != 0) {
-          return post(transfer::ExtentRead{.object = e.object,
-                                           .extent = e.extent,
-                                           .crc = Error{ErrorCode::kSourceUnreadable, "the disk failed"}});
+          return post(transfer::ExtentsRead{.object = e.object,
+                                            .first = e.first,
+                                            .crcs = Error{ErrorCode::kSourceUnreadable, "the disk failed"}});
         }
         const std::vector<uint8_t>& bytes = host_.files.inode(inode_of(e.object))->now;
         const wire::CrcKind kind = transfer_->job().terms->crc_kind;
-        ++host_.trace.reached.rereads;
-        post(transfer::ExtentRead{
-            .object = e.object,
-            .extent = e.extent,
-            .crc = crc::compute(kind, 0, bytes.data() + e.range.offset, e.range.length)});
+        host_.trace.reached.rereads += e.ranges.size();
+        std::vector<uint64_t> crcs;
+        for (const recovery::Range& range : e.ranges)
+          crcs.push_back(crc::compute(kind, 0, bytes.data() + range.offset, range.length));
+        post(transfer::ExtentsRead{.object = e.object, .first = e.first, .crcs = std::move(crcs)});
       });
 }
 
