@@ -24,6 +24,7 @@
 #include "dataplane/base/log.h"
 #include "dataplane/base/sandbox/profiles.h"
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/board/counters.h"
 #include "dataplane/crc/crc.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/lane/attach_server.h"
@@ -101,6 +102,8 @@ std::vector<int> helper_cpus(net::Port& port, uint32_t workers) {
 // Until a signal ends it. The service manager hears that all is well only while every worker turns.
 void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port, int signals,
           lane::WorkerWatch workers, daemon::Service& service) {
+  // Of the device, which does not say by which queue: its first worker has them.
+  const board::CounterWriter missed(memory.board().workers[0]);
   uint64_t next_maintain_ns = 0;
   for (;;) {
     server.serve(kServeTimeoutMs, signals);
@@ -111,6 +114,7 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
     if (workers.all_turned()) service.alive(now_ns);
     if (now_ns >= next_maintain_ns) {
       port.maintain();
+      missed.raise_to(board::Counter::rx_missed, port.missed_frames());
       memory.board().link.store(static_cast<uint32_t>(port.link()), std::memory_order_relaxed);
       for (const std::string& news : sandbox::take_news()) spdlog::error("{}", news);
       memory.board().refused_calls.store(sandbox::refused_calls(), std::memory_order_relaxed);

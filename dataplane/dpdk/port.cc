@@ -312,4 +312,9 @@ board::Link Port::link() const {
   return link.link_status == RTE_ETH_LINK_UP ? board::Link::kUp : board::Link::kDown;
 }
 
+uint64_t Port::missed_frames() const {
+  rte_eth_stats stats{};
+  return rte_eth_stats_get(ethdev_.id(), &stats) == 0 ? stats.imissed : 0;
+}
+
 }  // namespace sluice::dpdk

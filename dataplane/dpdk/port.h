@@ -41,6 +41,7 @@ class Port final : public net::Port {
   void join() override;
   void maintain() override;
   board::Link link() const override;  // of a memif: whether the other side is there
+  uint64_t missed_frames() const override;
   int core_of(uint32_t worker) const override { return cores_.worker_cpus[worker]; }
 
  private:

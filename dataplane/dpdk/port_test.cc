@@ -3,6 +3,7 @@
 #include "dataplane/dpdk/port.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
 #include <array>
 #include <cstring>
@@ -179,6 +180,31 @@ TEST_F(PortTest, RefusesASocketThatAnotherNodeServes) {
   second.expect_line_with("another process serves there");
   EXPECT_EQ(second.exit_status(), 1);
   EXPECT_EQ(server.exit_status(), 0);
+}
+
+// By the driver's word; libpcap's says what it is, and takes what runs over the loopback.
+TEST_F(PortTest, SaysWhatTheDeviceHadNoRoomFor) {
+  if (geteuid() != 0) GTEST_SKIP() << "capturing needs root";
+  config::Node captures = node(true);
+  captures.device = "net_pcap0,iface=lo";
+  captures.mtu = 1500;
+  Child child([&](const Wire& wire) {
+    const auto port = open_port(captures, wire);
+    if (port == nullptr) return 1;
+    wire.say(port->missed_frames() == 0 ? "none yet" : "too early");
+    const UniqueFd sender(::socket(AF_INET, SOCK_DGRAM, 0));
+    sockaddr_in discard{
+        .sin_family = AF_INET, .sin_port = htons(9), .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    const std::array<char, 1000> bytes{};
+    while (port->missed_frames() == 0 && !wire.stop_wanted())
+      (void)sendto(sender.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&discard),
+                   sizeof discard);
+    wire.say("missed");
+    return 0;
+  });
+  child.expect_line_with("none yet");
+  child.expect_line_with("missed");
+  EXPECT_EQ(child.exit_status(), 0);
 }
 
 TEST_F(PortTest, NamesWhatIsWrongWithTheConfiguration) {

@@ -44,6 +44,9 @@ class Port {
   virtual void maintain() = 0;
   // Of the device, now. Main thread.
   virtual board::Link link() const { return board::Link::kUnknown; }
+  // Frames that the device had no room for since it started; 0 where queues count them (rx_missed). Main
+  // thread.
+  virtual uint64_t missed_frames() const { return 0; }
   virtual int core_of(uint32_t worker) const = 0;  // CPU number
 };
 
