@@ -18,6 +18,7 @@
 
 namespace sluice::transfer {
 
+// The extents from `first` to before `end`.
 ReadExtents read_extents(const recovery::ExtentLedger& ledger, ObjectId object, ExtentId first, ExtentId end);
 
 class SourceRecheck {

@@ -55,8 +55,10 @@ def test_ratios_are_to_the_best_of_the_tools_and_not_to_the_loop():
 
     rows = [row("small", "sluice", 8000.0), row("small", "rsync", 2000.0), row("small", "tar-socat", 4000.0),
             row("small", "bare-loop", 10_000.0), row("small", "scp", None), row("large", "sluice", 1.0, wall_s=4.0),
-            row("half", "sluice", 1.0, wall_s=2.0), row("mixed", "sluice", 1.0, wall_s=4.2)]  # fmt: skip
+            row("half", "sluice", 1.0, wall_s=2.0), row("mixed", "sluice", 1.0, wall_s=4.2),
+            row("unchanged", "sluice", 9.0), row("unchanged", "rsync", 3.0)]  # fmt: skip
     out = trees.summary(rows)
     assert (out["files_per_s"], out["ratio_rsync"], out["ratio_best"], out["ratio_bare_loop"]) == (8000.0, 4.0, 2.0, 0.8)
+    assert out["sync_ratio_rsync"] == 3.0
     assert out["mixed_over_slower"] == pytest.approx(1.05)
     assert out["tmpfs_ratio_rsync"] is out["kernel_tree_ratio_best"] is out["rss_mb_million"] is None

@@ -3,7 +3,8 @@
 #
 # Trees are made from a seed: `small` (files of 4 KiB, a hundred in a directory), `kernel` (a Linux kernel's number of
 # files and bytes), `large` and `mixed` (both kinds together; Sluice alone), `million` (files of one byte; Sluice alone,
-# for the memory of its daemons). The destination is an empty folder. files_per_s counts the wall of the whole client,
+# for the memory of its daemons), `unchanged` (the same once more, by `--sync` and `rsync -a`: the destination has all of it
+# already). Otherwise the destination is an empty folder. files_per_s counts the wall of the whole client,
 # and a `sync -f` of the destination's file system after it, for everybody; for `disk` the page cache is dropped before.
 # After each run diff compares the trees. Each end has one core, as in `peers`; TCP tools run with CUBIC. Modes, times
 # and owners are kept by those that keep them: curl and GridFTP do not.
@@ -18,6 +19,7 @@ from ..meter import forget_peak, peak_mb
 from ..nodes import RATE_UNLIMITED
 from ..peers import ends, forests, ours, tree_tools
 from ..peers.roster import Roster
+from ..stopwatch import timed
 from . import shapes
 
 HELP = "directories and a million small files, beside rsync, tar, scp, GridFTP, nginx and a bare loop"
@@ -25,6 +27,7 @@ REAL = False
 PACKAGES = ()
 _OURS = "sluice"
 _OF_OURS_ALONE = ("large", "mixed", "million")
+_UNCHANGED, _COMPARING = "unchanged", (_OURS, "rsync")
 
 
 def run(bench):
@@ -37,6 +40,7 @@ def run(bench):
         for forest in planted.values():
             grounds.all["disk"].plant(forest)
         grounds.all["tmpfs"].plant(planted["small"])
+        grounds.all["disk"].plant_same(_unchanged(planted))
         bench.described = {"kind": "own", "file_systems": grounds.describe(), "wire": "memif; the others: veth, MTU 9000",
                            "files": {name: len(each.files) for name, each in planted.items()}}  # fmt: skip
         with _Race(bench, grounds, planted) as race:
@@ -57,6 +61,10 @@ def _forests(bench):
         all_of.append(million)
     half.name = "half"
     return {each.name: each for each in [*all_of, half]}
+
+
+def _unchanged(planted):
+    return planted.get("million", planted["small"])
 
 
 class _Race(contextlib.ExitStack):
@@ -82,17 +90,24 @@ class _Race(contextlib.ExitStack):
     def settings(self):
         shared = [("small", "disk"), ("small", "tmpfs"), ("kernel", "disk")]
         out = [{"tree": tree, "storage": storage, "peer": name} for tree, storage in shared for name in self._roster.peers]
-        return out + [{"tree": tree, "storage": "disk", "peer": _OURS} for tree in (*_OF_OURS_ALONE, "half")
-                      if tree in self._planted]  # fmt: skip
+        out += [{"tree": tree, "storage": "disk", "peer": _OURS} for tree in (*_OF_OURS_ALONE, "half")
+                if tree in self._planted]  # fmt: skip
+        return out + [{"tree": _UNCHANGED, "storage": "disk", "peer": name} for name in _COMPARING]
 
     def possible(self, setting):
         self._roster.must_have_started(setting["peer"])
 
     def measure(self, setting):
         peer, ground = self._roster.peers[setting["peer"]], self._grounds[setting["storage"]]
-        forest = self._planted[setting["tree"]]
-        sample = self._ours(peer, ground, forest) if peer.name == _OURS else self._theirs(peer, ground, forest)
-        ground.check(forest)
+        same = setting["tree"] == _UNCHANGED
+        forest = _unchanged(self._planted) if same else self._planted[setting["tree"]]
+        ground.make_cold() if same else ground.make_ready()
+        target = ground.same if same else ground.target
+        if peer.name != _OURS:
+            sample = self._theirs(peer, ground, forest, target)
+        else:
+            sample = self._ours_synced(peer, ground, forest) if same else self._ours(peer, ground, forest)
+        ground.check(forest, target)
         sample["files_per_s"] = len(forest.files) / sample["wall_s"]
         return sample
 
@@ -100,7 +115,6 @@ class _Race(contextlib.ExitStack):
         nodes = peer.nodes
         nodes.thaw()
         try:
-            ground.make_ready()
             for pid in nodes.pids():
                 forget_peak(pid)
             before_mb = {pid: peak_mb(pid) for pid in nodes.pids()}
@@ -114,11 +128,26 @@ class _Race(contextlib.ExitStack):
             nodes.freeze()
         return sample
 
-    def _theirs(self, peer, ground, forest):
-        ground.make_ready()
+    def _ours_synced(self, peer, ground, forest):
+        """Two lists are compared, and no session follows."""
+        nodes = peer.nodes
+        nodes.thaw()
+        try:
+            cpu_s = peer.cpu_s()
+            command = nodes.a.command("send", "--sync", f"{ground.source(forest)}/", f"b:{ground.name}/same/")
+            finished = timed([*nodes.client_prefix, *command], self._timeout_s, ground.make_durable)
+            finished.must_have_worked("sluice send --sync")
+            if "nothing to do" not in finished.stdout:
+                raise LabError(f"sluice send --sync found something to do: {finished.stdout.strip()}")
+            return {"wall_s": finished.wall_s, "cpu_s": peer.cpu_s() - cpu_s,
+                    "rss_of_one_mb": max(peak_mb(pid) for pid in nodes.pids())}  # fmt: skip
+        finally:
+            nodes.freeze()
+
+    def _theirs(self, peer, ground, forest, target):
         groups = [self._groups.of(peer.name, side) for side in (0, 1)]
         cpu_s = sum(group.cpu_s() for group in groups)
-        finished = peer.copy(ground.source(forest), ground.target, self._timeout_s, ground.make_durable)
+        finished = peer.copy(ground.source(forest), target, self._timeout_s, ground.make_durable)
         finished.must_have_worked(peer.name)
         return {"wall_s": finished.wall_s, "goodput_gbps": forest.size_bytes * 8 / finished.wall_s / 1e9,
                 "cpu_s": sum(group.cpu_s() for group in groups) - cpu_s}  # fmt: skip
@@ -149,6 +178,7 @@ def summary(rows):
         "ratio_best": against("small", "disk", *tools),
         "ratio_bare_loop": against("small", "disk", "bare-loop"),
         "tmpfs_ratio_rsync": against("small", "tmpfs", "rsync"),
+        "sync_ratio_rsync": against(_UNCHANGED, "disk", "rsync"),
         "kernel_tree_ratio_best": against("kernel", "disk", *tools),
         "mixed_over_slower": rounded(ratio(wall_s("mixed"), slower), 3),
         "rss_mb_million": next((row.get("rss_grown_mb") for row in rows if row["tree"] == "million"), None),

@@ -85,6 +85,7 @@ class Ground:
         self.name = name
         self.folder = folder
         self.target = folder / "dst"
+        self.same = folder / "same"
 
     def source(self, forest):
         return self.folder / "src" / forest.name
@@ -93,10 +94,17 @@ class Ground:
         self.source(forest).mkdir(parents=True)
         forest.make(self.source(forest))
 
+    def plant_same(self, forest):
+        """Where nothing is left to do for whoever compares sizes and times."""
+        run(["cp", "-a", self.source(forest), self.same])
+
     def make_ready(self):
         shutil.rmtree(self.target, ignore_errors=True)
         self.target.mkdir()
         self.target.chmod(0o777)
+        self.make_cold()
+
+    def make_cold(self):
         self.make_durable()
         if self.name == "disk":
             drop_caches()
@@ -105,9 +113,9 @@ class Ground:
         """Belongs to everybody's time."""
         run(["sync", "-f", self.folder])
 
-    def check(self, forest):
+    def check(self, forest, target=None):
         # Its own diff: exact, and faster than anything written here.
-        differ = subprocess.run(["diff", "-rq", "--no-dereference", self.source(forest), self.target],
+        differ = subprocess.run(["diff", "-rq", "--no-dereference", self.source(forest), target or self.target],
                                 capture_output=True, text=True)  # fmt: skip
         if differ.returncode != 0:
             lines = (differ.stdout or differ.stderr).splitlines() or ["diff failed"]
