@@ -130,13 +130,16 @@ void Queue::keep_time(uint64_t now_ns) {
   count_drops();
 }
 
+// The kernel counts pieces, each of which may hold several datagrams.
 void Queue::count_drops() {
+  uint64_t pieces = 0;
   for (SocketPath* const path : paths_) {
     const uint32_t drops = socket_drops(path->socket.get());
     if (drops == path->drops) continue;
-    counters_.add(Counter::rx_missed, drops - path->drops);
+    pieces += drops - path->drops;
     path->drops = drops;
   }
+  if (pieces > 0) counters_.add(Counter::rx_missed, receiver_.datagrams_in(pieces));
 }
 
 }  // namespace sluice::udp

@@ -184,6 +184,30 @@ TEST_P(SocketQueue, MoreSmallOnesThanOneBurstComeInOrder) {
   for (uint32_t i = 0; i < kCount; ++i) EXPECT_EQ(got[i].mark, i);
 }
 
+// The kernel counts one piece where it dropped several datagrams.
+TEST_P(SocketQueue, WhatFoundNoRoomIsCountedInDatagrams) {
+  open_both();
+  const int small = 1 << 17;
+  ASSERT_EQ(::setsockopt(static_cast<SocketPath&>(*b_.path).socket.get(), SOL_SOCKET, SO_RCVBUF, &small,
+                         sizeof small),
+            0);
+  constexpr uint32_t kInPiece = 6, kPieces = 40;
+  for (uint32_t piece = 0; piece < kPieces; ++piece) {
+    for (uint32_t i = 0; i < kInPiece; ++i) ASSERT_TRUE(a_.begin(1, i * 8192, 8192, &a_.queue.buffers()[0]));
+    a_.queue.flush();
+  }
+  size_t came = 0;
+  RxDatagram burst[net::kBurst];
+  while (const uint32_t taken = b_.queue.receive(burst)) {
+    came += taken;
+    b_.queue.release();
+  }
+  ASSERT_GT(came, 0U);
+  ASSERT_LT(came, kInPiece * kPieces);
+  b_.queue.keep_time(1);
+  EXPECT_EQ(b_.count(Counter::rx_missed), kInPiece * kPieces - came);
+}
+
 TEST_P(SocketQueue, PayloadWithoutOwnerIsCopied) {
   open_both();
   ASSERT_TRUE(a_.begin(7, 0, 900, nullptr));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "dataplane/base/check.h"
 #include "dataplane/net/frame.h"
@@ -124,6 +125,7 @@ uint32_t Receiver::take(SocketPath& path) {
       continue;
     }
     const auto count = static_cast<uint32_t>(taken);
+    pieces_taken_ += count;
     bool joined = false;
     for (uint32_t i = 0; i < count; ++i) joined |= inspect(i, path);
     wanted_ = joined ? kJoinedAtOnce : kMessages;
@@ -185,7 +187,13 @@ uint32_t Receiver::receive(std::span<net::RxDatagram, net::kBurst> datagrams) {
 void Receiver::release() {
   counters_.add(Counter::rx_frames, handed_);
   counters_.add(Counter::rx_bytes, handed_bytes_);
+  datagrams_taken_ += handed_;
   handed_ = handed_bytes_ = 0;
+}
+
+uint64_t Receiver::datagrams_in(uint64_t pieces) {
+  const uint64_t taken = std::exchange(pieces_taken_, 0), held = std::exchange(datagrams_taken_, 0);
+  return taken == 0 ? pieces : std::max(pieces, pieces * held / taken);
 }
 
 }  // namespace sluice::udp

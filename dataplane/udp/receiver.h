@@ -29,6 +29,8 @@ class Receiver {
   // net::DatagramQueue's receive and release.
   uint32_t receive(std::span<net::RxDatagram, net::kBurst> datagrams);
   void release();
+  // What so many pieces held that the kernel dropped, if they were as those taken since the last call.
+  uint64_t datagrams_in(uint64_t pieces);
   // Returns after so long, or when a datagram has arrived.
   void sleep(uint64_t ns);
 
@@ -64,6 +66,8 @@ class Receiver {
   uint32_t message_count_ = 0;
   uint32_t at_ = 0;  // bytes of messages_[message_] that were handed on
   uint32_t wanted_ = kMessages;
+  uint64_t pieces_taken_ = 0;  // since the last call of datagrams_in, and what they held
+  uint64_t datagrams_taken_ = 0;
   uint64_t handed_ = 0;  // datagrams and bytes since the last release
   uint64_t handed_bytes_ = 0;
   std::array<mmsghdr, kMessages> calls_{};

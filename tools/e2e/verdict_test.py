@@ -226,12 +226,12 @@ def test_a_receive_ring_without_room_is_named(make_pair):
     if reason:
         pytest.skip(reason)
     pair = make_pair(wire=VethWire(sockets=(0, 1)), bytes_needed=1 << 29)
-    session = begin(pair.a, "send", f"memory:{1 << 40}", "b:null:", "--mode", "fixed", "--rate", "1G")
+    session = begin(pair.a, "send", f"memory:{1 << 40}", "b:null:", "--rate", "8G")
     wait_state(pair.b, session, "transferring")
     wait_until(lambda: shown(pair.b)["bytes_done"] > 0, 30, "first bytes")
     assert shrink_sockets(pair.b.dataplane.pid, _SMALL_BUFFER) > 0
     try:
-        wait_until(lambda: all(shown(node)["bottleneck"]["cause"] == "receiver ring" for node in pair.nodes), 90,
+        wait_until(lambda: all(shown(node)["bottleneck"]["cause"] == "receiver ring" for node in pair.nodes), 30,
                    "both nodes name the ring")  # fmt: skip
     finally:
         pair.a.must("session", "cancel", session)
