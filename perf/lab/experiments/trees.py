@@ -99,14 +99,16 @@ class _Race(contextlib.ExitStack):
 
     def measure(self, setting):
         peer, ground = self._roster.peers[setting["peer"]], self._grounds[setting["storage"]]
-        same = setting["tree"] == _UNCHANGED
-        forest = _unchanged(self._planted) if same else self._planted[setting["tree"]]
-        ground.make_cold() if same else ground.make_ready()
-        target = ground.same if same else ground.target
-        if peer.name != _OURS:
-            sample = self._theirs(peer, ground, forest, target)
+        if setting["tree"] == _UNCHANGED:
+            forest, target, ours_runs = _unchanged(self._planted), ground.same, self._ours_synced
+            ground.make_cold()
         else:
-            sample = self._ours_synced(peer, ground, forest) if same else self._ours(peer, ground, forest)
+            forest, target, ours_runs = self._planted[setting["tree"]], ground.target, self._ours
+            ground.make_ready()
+        if peer.name == _OURS:
+            sample = ours_runs(peer, ground, forest)
+        else:
+            sample = self._theirs(peer, ground, forest, target)
         ground.check(forest, target)
         sample["files_per_s"] = len(forest.files) / sample["wall_s"]
         return sample
