@@ -84,23 +84,10 @@ catalog::Bearer bearer_of(const Entry& entry) {
 
 }  // namespace
 
-Unpacker::Unpacker(DestinationTree tree, std::string staging, Options options)
-    : tree_(std::move(tree)), staging_(std::move(staging)), options_(options) {}
+Unpacker::Unpacker(DestinationTree tree, const std::string& staging, Options options)
+    : tree_(std::move(tree)), options_(options), staging_(tree_.fd.get(), staging) {}
 
-// What has no name when this ends never gets one from here.
-Unpacker::~Unpacker() {
-  if (staging_fd_) remove_staging(tree_.fd.get(), staging_);
-}
-
-void Unpacker::remove_staging(int directory_fd, const std::string& staging) {
-  const UniqueFd fd = open_beneath(directory_fd, staging, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!fd) return;
-  for (const std::string& name : names_in(fd.get()).value_or(std::vector<std::string>()))
-    ::unlinkat(fd.get(), name.c_str(), 0);
-  ::unlinkat(directory_fd, staging.c_str(), AT_REMOVEDIR);
-}
-
-// ---- under numbers -----------------------------------------------------------------------------
+// ---- before they have their names ---------------------------------------------------------------
 
 Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames* asked) {
   Result<tree::Index> index = tree::read_index(pack);
@@ -115,11 +102,8 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   if (Status status = check_wanted(asked); !status) return status;
   missing_ = {};
   settled_.assign(index_.entries.size(), false);
-  remove_staging(tree_.fd.get(), staging_);
-  const std::string shown = tree_.path + "/" + staging_;
-  if (::mkdirat(tree_.fd.get(), staging_.c_str(), 0700) != 0) return disk_error(shown, errno);
-  staging_fd_ = open_beneath(tree_.fd.get(), staging_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!staging_fd_) return disk_error(shown, errno);
+  const std::string shown = tree_.path + "/" + staging_.name();
+  if (const int reason = staging_.make(index_.entries.size()); reason != 0) return disk_error(shown, reason);
   uint64_t at = index_.data_at;
   for (size_t i = 0; i < index_.entries.size(); ++i) {
     const Entry& entry = index_.entries[i];
@@ -128,7 +112,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
     Failure failure = entry.failure;
     if (failure == Failure::kNone) failure = refusal(entry);
     if (failure == Failure::kNone) {
-      const Result<Failure> staged = stage_file(entry, std::to_string(i), bytes);
+      const Result<Failure> staged = stage_name(i, bytes);
       if (!staged) return staged.error();
       failure = *staged;
     }
@@ -136,7 +120,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
     missing_.note(entry.path, failure);
     settled_[i] = true;
   }
-  if (::syncfs(staging_fd_.get()) != 0) return disk_error(shown, errno);
+  if (::syncfs(staging_.fd()) != 0) return disk_error(shown, errno);
   if (options_.verify) return read_back();
   return {};
 }
@@ -179,25 +163,46 @@ Unpacker::Failure Unpacker::refusal(const Entry& entry) const {
   return Failure::kNone;
 }
 
-Result<Failure> Unpacker::stage_file(const Entry& entry, const std::string& name,
-                                     std::span<const uint8_t> bytes) {
-  const int at = staging_fd_.get();
-  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
-  if (entry.kind == EntryKind::kSymlink) {
-    if (::symlinkat(entry.target.c_str(), at, name.c_str()) != 0) return told(entry.path, errno);
-    if (const int reason = accounts_.give(at, entry.attributes, name.c_str()); reason != 0)
-      return told(entry.path, reason);
-    if (::utimensat(at, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
-    return Failure::kNone;
+Result<Failure> Unpacker::stage_name(size_t number, std::span<const uint8_t> bytes) {
+  const Entry& entry = index_.entries[number];
+  const bool is_link = entry.kind == EntryKind::kSymlink;
+  if (!is_link && entry.kind != EntryKind::kFile) return Failure::kNone;
+  if (!is_link && crc::compute(kKind, 0, bytes.data(), bytes.size()) != entry.digest)
+    return Failure::kDamaged;
+  Result<Failure> staged = is_link ? stage_link(number) : stage_file(number, bytes);
+  if (!staged || *staged != Failure::kNone) staging_.discard(number);
+  return staged;
+}
+
+Result<Failure> Unpacker::stage_link(size_t number) {
+  const Entry& entry = index_.entries[number];
+  const int at = staging_.fd();
+  const char* name = staging_.choose(number, entry.path).c_str();
+  int made = ::symlinkat(entry.target.c_str(), at, name);
+  if (made != 0 && errno == EEXIST) {
+    name = staging_.choose_number(number).c_str();
+    made = ::symlinkat(entry.target.c_str(), at, name);
   }
-  if (entry.kind != EntryKind::kFile) return Failure::kNone;
-  if (crc::compute(kKind, 0, bytes.data(), bytes.size()) != entry.digest) return Failure::kDamaged;
-  const UniqueFd fd(::openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  // Until it was read back it can be read.
-  const mode_t mode = options_.verify ? 0600 : entry.mode & 0777;
+  if (made != 0) return told(entry.path, errno);
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
+  if (const int reason = accounts_.give(at, entry.attributes, name); reason != 0)
+    return told(entry.path, reason);
+  if (::utimensat(at, name, times, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
+  return Failure::kNone;
+}
+
+Result<Failure> Unpacker::stage_file(size_t number, std::span<const uint8_t> bytes) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  const Entry& entry = index_.entries[number];
+  UniqueFd fd(::openat(staging_.fd(), staging_.choose(number, entry.path).c_str(), kFlags, 0600));
+  if (!fd && errno == EEXIST)
+    fd = UniqueFd(::openat(staging_.fd(), staging_.choose_number(number).c_str(), kFlags, 0600));
   if (!fd || !write_all(fd.get(), bytes)) return told(entry.path, errno);
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;
+  // Until it was read back it can be read.
+  const mode_t mode = options_.verify ? 0600 : entry.mode & 0777;
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (::fchmod(fd.get(), mode) != 0 || ::futimens(fd.get(), times) != 0) return told(entry.path, errno);
   return Failure::kNone;
 }
@@ -217,8 +222,7 @@ Status Unpacker::read_back() {
   for (size_t i = 0; i < index_.entries.size(); ++i) {
     const Entry& entry = index_.entries[i];
     if (settled_[i] || entry.kind != EntryKind::kFile) continue;
-    const UniqueFd fd =
-        open_beneath(staging_fd_.get(), std::to_string(i), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const UniqueFd fd = open_beneath(staging_.fd(), staging_.at(i), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (!fd) return disk_error(tree_.path + "/" + entry.path, errno);
     const Result<uint64_t> crc = control::read_back_crc(fd.get(), kKind, 0, entry.size_bytes);
     if (!crc) return crc.error();
@@ -254,16 +258,18 @@ Status Unpacker::commit() {
                      ": its path leads elsewhere since the session began: a directory was "
                      "renamed or replaced, or something mounted over it; put it back, then "
                      "continue the session"};
-  folds_case_ = folds_case(tree_.fd.get(), staging_);
-  keeps_case_ = folds_case_ && keeps_case(staging_fd_.get());
+  keeps_case_ = staging_.folds_case() && keeps_case(staging_.fd());
+  int ignored = 0;
+  staging_.give_directories([&](const std::string& path) { return open_parent(path, &ignored); },
+                            [this](size_t i) { settled_[i] = true; });
   const auto of_top = [this](size_t i) { return index_.entries[i].path == catalog::kTop; };
   if (Status status = give_names([&](size_t i) { return !of_top(i); }); !status) return status;
   parent_ = {};
-  remove_staging(tree_.fd.get(), staging_);
+  staging_.remove();
   // That was the last name that came or went in it.
   if (Status status = give_names(of_top); !status) return status;
   if (::syncfs(tree_.fd.get()) != 0) return disk_error(tree_.path, errno);
-  staging_fd_.reset();
+  staging_.close();
   return {};
 }
 
@@ -281,12 +287,11 @@ Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
 Result<Failure> Unpacker::give_name(size_t number) {
   const Entry& entry = index_.entries[number];
   if (entry.kind == EntryKind::kDirectory) return set_attributes(entry);
-  const std::string staged = std::to_string(number);
   if (entry.kind == EntryKind::kHardLink) {
-    const Result<Failure> linked = link_to_target(entry, staged);
+    const Result<Failure> linked = link_to_target(entry, staging_.choose_number(number));
     if (!linked || *linked != Failure::kNone) return linked;
   }
-  return place(entry, staged);
+  return place(entry, staging_.at(number));
 }
 
 Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
@@ -294,8 +299,8 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   const int parent = open_parent(entry.path, &reason);
   if (parent < 0) return told(entry.path, reason);
   const std::string name = last_component(entry.path);
-  const int from = staging_fd_.get();
-  if (folds_case_ && is_another_name(name)) return Failure::kOtherLetters;
+  const int from = staging_.fd();
+  if (staging_.folds_case() && is_another_name(name)) return Failure::kOtherLetters;
   if (options_.overwrite) {
     // A file or a link is replaced, whatever else stands there is not.
     struct stat info {};
@@ -305,7 +310,7 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   }
   if (rename_between(from, staged, parent, name, options_.overwrite)) {
     if (parent_.names) parent_.names->insert(name);
-    if (folds_case_) parent_.given.emplace(folded(name), name);
+    if (staging_.folds_case()) parent_.given.emplace(folded(name), name);
     return Failure::kNone;
   }
   if (errno == EEXIST && !options_.overwrite) return same_as(entry, parent, name, staged);
@@ -340,7 +345,7 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return Failure::kExists;
   if (entry.kind == EntryKind::kHardLink) {
     struct stat linked {};
-    const bool same = ::fstatat(staging_fd_.get(), staged.c_str(), &linked, AT_SYMLINK_NOFOLLOW) == 0 &&
+    const bool same = ::fstatat(staging_.fd(), staged.c_str(), &linked, AT_SYMLINK_NOFOLLOW) == 0 &&
                       linked.st_ino == info.st_ino && linked.st_dev == info.st_dev;
     return same ? Failure::kNone : Failure::kExists;
   }
@@ -355,7 +360,7 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
   return set ? Failure::kNone : Failure::kForbidden;
 }
 
-Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& name) {
+Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& staged) {
   const UniqueFd at = open_beneath(tree_.fd.get(), parent_of(entry.target), O_RDONLY | O_DIRECTORY);
   if (!at) return told(entry.path, errno);
   struct stat info {};
@@ -364,8 +369,8 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
   // Something else may have had that name, and has it still.
   if (!S_ISREG(info.st_mode) || !same_time(info.st_mtim, timespec_of(entry.mtime_ns)))
     return Failure::kExists;
-  ::unlinkat(staging_fd_.get(), name.c_str(), 0);  // of a commit that was interrupted
-  if (::linkat(at.get(), last_component(entry.target).c_str(), staging_fd_.get(), name.c_str(), 0) == 0)
+  ::unlinkat(staging_.fd(), staged.c_str(), 0);  // of a commit that was interrupted
+  if (::linkat(at.get(), last_component(entry.target).c_str(), staging_.fd(), staged.c_str(), 0) == 0)
     return Failure::kNone;
   return told(entry.path, errno);
 }
@@ -374,7 +379,7 @@ Result<Failure> Unpacker::set_attributes(const Entry& entry) {
   int ignored = 0;
   const bool is_top = entry.path == catalog::kTop;
   if (is_top && tree_.keeps_own) return Failure::kNone;
-  if (folds_case_ && !is_top && open_parent(entry.path, &ignored) >= 0 &&
+  if (staging_.folds_case() && !is_top && open_parent(entry.path, &ignored) >= 0 &&
       is_another_name(last_component(entry.path)))
     return Failure::kOtherLetters;
   parent_ = {};

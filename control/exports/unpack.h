@@ -1,7 +1,7 @@
 // The names of a pack at the destination: made beneath a hidden directory, made durable, then moved to where
 // they belong.
 //
-// stage() writes every file and link of the pack under a number, and one syncfs makes all of them durable.
+// stage() writes every file and link of the pack there (staging.h), and one syncfs makes all of them durable.
 // commit() gives them their names, in directories that are made where they are missing, and a second syncfs
 // makes these durable: two waits for the disk for a thousand files. Both may be repeated after any crash: a
 // name that stands there already with the same bytes is as good as one that was just given.
@@ -26,6 +26,7 @@
 #include "control/catalog/catalog.h"
 #include "control/exports/nested.h"
 #include "control/exports/owners.h"
+#include "control/exports/staging.h"
 #include "control/tree/pack.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
@@ -52,8 +53,7 @@ class Unpacker {
   };
 
   // `staging`: the name of the hidden directory, the same for this pack after a restart.
-  Unpacker(DestinationTree tree, std::string staging, Options options);
-  ~Unpacker();
+  Unpacker(DestinationTree tree, const std::string& staging, Options options);
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
@@ -63,8 +63,6 @@ class Unpacker {
   // After stage(). After an error it may be called again. kStorage: the tree's path leads elsewhere now.
   Status commit();
   const catalog::Shortfall& missing() const { return missing_; }
-  // What a crash may have left; nothing is fine.
-  static void remove_staging(int directory_fd, const std::string& staging);
 
  private:
   using Entry = catalog::Entry;
@@ -77,10 +75,12 @@ class Unpacker {
   };
 
   Failure refusal(const Entry& entry) const;
-  Result<Failure> stage_file(const Entry& entry, const std::string& name, std::span<const uint8_t> bytes);
+  Result<Failure> stage_name(size_t number, std::span<const uint8_t> bytes);
+  Result<Failure> stage_link(size_t number);
+  Result<Failure> stage_file(size_t number, std::span<const uint8_t> bytes);
   Status give_names(const std::function<bool(size_t)>& which);  // by their numbers
   Result<Failure> give_name(size_t number);
-  Result<Failure> link_to_target(const Entry& entry, const std::string& name);
+  Result<Failure> link_to_target(const Entry& entry, const std::string& staged);
   Result<Failure> set_attributes(const Entry& entry);
   bool is_another_name(const std::string& name);  // in the directory parent_
   Result<Failure> place(const Entry& entry, const std::string& staged);
@@ -92,12 +92,10 @@ class Unpacker {
   int open_parent(const std::string& path, int* reason);
 
   const DestinationTree tree_;
-  const std::string staging_;
   const Options options_;
-  UniqueFd staging_fd_;
+  Staging staging_;
   Accounts accounts_;
   tree::Index index_;
-  bool folds_case_ = false;
   bool keeps_case_ = false;
   std::vector<bool> settled_;  // has its name, or failed
   Parent parent_;              // of the last name: those of a directory come together

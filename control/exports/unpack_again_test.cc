@@ -134,9 +134,9 @@ TEST_P(UnpackAgainTest, WhatAnInterruptedLifeStagedIsRemoved) {
   fs::create_directories(root_ / "data" / kStaging);
   write(root_ / "data" / kStaging / "0", "half");
   const Result<DestinationTree> tree = exports_.open_destination_tree("data");
-  Unpacker::remove_staging(tree->fd.get(), kStaging);
+  Staging::remove(tree->fd.get(), kStaging);
   EXPECT_FALSE(there(kStaging));
-  Unpacker::remove_staging(tree->fd.get(), kStaging);
+  Staging::remove(tree->fd.get(), kStaging);
 }
 
 TEST_P(UnpackAgainTest, WhatIsNoDirectoryInTheWayOfStagingIsAnError) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "control/exports/staging.h"
 #include "control/runtime/transfer_files.h"
 
 namespace sluice::runtime {
@@ -42,8 +43,7 @@ void remove_unheld(const exports::Exports& exports, const std::string& session_i
     if (file.packed()) {
       const Result<exports::DestinationTree> tree = exports.open_destination_tree(file.path);
       if (!tree) continue;
-      exports::Unpacker::remove_staging(tree->fd.get(),
-                                        staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
+      exports::Staging::remove(tree->fd.get(), staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
       directories->note(tree->fd.get());
       continue;
     }

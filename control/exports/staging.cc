@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/exports/staging.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "control/exports/beneath.h"
+#include "control/exports/letters.h"
+
+namespace sluice::exports {
+namespace {
+
+// What a directory hands on to whatever is made in it.
+struct HandedOn {
+  std::optional<gid_t> group;
+  std::string acl;
+  int flags = 0;
+
+  bool operator==(const HandedOn&) const = default;
+};
+
+constexpr int kFlagsHandedOn = FS_COMPR_FL | FS_NOCOMP_FL | FS_SYNC_FL | FS_DIRSYNC_FL | FS_NODUMP_FL |
+                               FS_NOATIME_FL | FS_NOCOW_FL | FS_JOURNAL_DATA_FL | FS_PROJINHERIT_FL |
+                               FS_CASEFOLD_FL | FS_DAX_FL;
+constexpr const char* kDefaultAcl = "system.posix_acl_default";
+
+std::optional<HandedOn> handed_on(int directory_fd) {
+  HandedOn out;
+  struct stat info {};
+  if (::fstat(directory_fd, &info) != 0) return std::nullopt;
+  if ((info.st_mode & S_ISGID) != 0) out.group = info.st_gid;
+  const ssize_t acl_bytes = ::fgetxattr(directory_fd, kDefaultAcl, nullptr, 0);
+  if (acl_bytes > 0) {
+    out.acl.resize(static_cast<size_t>(acl_bytes));
+    if (::fgetxattr(directory_fd, kDefaultAcl, out.acl.data(), out.acl.size()) != acl_bytes)
+      return std::nullopt;
+  }
+  // A file system that has none says so.
+  if (::ioctl(directory_fd, FS_IOC_GETFLAGS, &out.flags) != 0) out.flags = 0;
+  out.flags &= kFlagsHandedOn;
+  return out;
+}
+
+void empty(int directory_fd) {
+  for (const std::string& name : names_in(directory_fd).value_or(std::vector<std::string>()))
+    ::unlinkat(directory_fd, name.c_str(), 0);
+}
+
+}  // namespace
+
+// What has no name when this ends never gets one from here.
+Staging::~Staging() {
+  if (fd_) remove();
+}
+
+int Staging::make(size_t names) {
+  remove(tree_fd_, name_);
+  at_.assign(names, {});
+  directories_.clear();
+  last_ = directories_.end();
+  if (::mkdirat(tree_fd_, name_.c_str(), 0700) != 0) return errno;
+  fd_ = open_beneath(tree_fd_, name_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!fd_) return errno;
+  folds_case_ = exports::folds_case(tree_fd_, name_);
+  return 0;
+}
+
+void Staging::remove() { remove(tree_fd_, name_); }
+
+void Staging::remove(int tree_fd, const std::string& name) {
+  const UniqueFd fd = open_beneath(tree_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!fd) return;
+  empty(fd.get());
+  for (const std::string& directory : names_in(fd.get()).value_or(std::vector<std::string>())) {
+    const UniqueFd inner = open_beneath(fd.get(), directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (inner) empty(inner.get());
+    ::unlinkat(fd.get(), directory.c_str(), AT_REMOVEDIR);
+  }
+  ::unlinkat(tree_fd, name.c_str(), AT_REMOVEDIR);
+}
+
+// ---- where names are made -----------------------------------------------------------------------
+
+const std::string& Staging::choose(size_t number, const std::string& path) {
+  Whole* const whole = whole_of(parent_of(path));
+  if (whole == nullptr) return choose_number(number);
+  whole->numbers.push_back(number);
+  return at_[number] = whole->name + "/" + last_component(path);
+}
+
+const std::string& Staging::choose_number(size_t number) {
+  if (last_ != directories_.end() && last_->second) std::erase(last_->second->numbers, number);
+  return at_[number] = std::to_string(number);
+}
+
+void Staging::discard(size_t number) {
+  const bool gone = ::unlinkat(fd_.get(), at_[number].c_str(), 0) == 0 || errno == ENOENT;
+  if (last_ == directories_.end() || !last_->second) return;
+  std::erase(last_->second->numbers, number);
+  last_->second->broken |= !gone;
+}
+
+Staging::Whole* Staging::whole_of(const std::string& path) {
+  if (last_ == directories_.end() || last_->first != path) {
+    const auto [found, is_new] = directories_.try_emplace(path);
+    last_ = found;
+    // Of "A" and "a" only one can be in a directory that folds them; names are looked at one by one there.
+    if (is_new && !folds_case_ && !open_beneath(tree_fd_, path, O_PATH | O_DIRECTORY) && errno == ENOENT)
+      last_->second.emplace();
+  }
+  if (!last_->second) return nullptr;
+  Whole& whole = *last_->second;
+  if (whole.name.empty()) {
+    const std::string name = "d" + std::to_string(directories_.size());
+    // As make_directories() makes them: for its owner alone, until its own mode comes.
+    if (::mkdirat(fd_.get(), name.c_str(), 0700) != 0) {
+      last_->second.reset();
+      return nullptr;
+    }
+    whole.name = name;
+  }
+  return &whole;
+}
+
+// ---- directories in their places ----------------------------------------------------------------
+
+void Staging::give_directories(const std::function<int(const std::string&)>& open_parent,
+                               const std::function<void(size_t)>& given) {
+  const std::optional<HandedOn> here = handed_on(fd_.get());
+  for (auto& [path, whole] : directories_) {
+    if (!whole || whole->broken || whole->numbers.empty()) continue;
+    const int parent = open_parent(path);
+    if (parent < 0 || !here || handed_on(parent) != here) continue;
+    if (!rename_between(fd_.get(), whole->name, parent, last_component(path), false)) continue;
+    for (const size_t number : whole->numbers) given(number);
+    whole.reset();
+  }
+}
+
+}  // namespace sluice::exports
