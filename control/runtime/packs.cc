@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <deque>
 
 #include "control/exports/beneath.h"
 #include "control/exports/temporary.h"
@@ -30,21 +31,39 @@ bool as_listed(const struct stat& info, const Entry& entry) {
          exports::ns_of(info.st_mtim) == entry.mtime_ns && exports::ns_of(info.st_ctim) == entry.ctime_ns;
 }
 
-// `place` is as long as the file was when it was listed.
-Failure read_file(int tree_fd, const std::string& path, const Entry& entry, std::span<uint8_t> place) {
-  const UniqueFd fd = exports::open_beneath(tree_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+// A file as it was listed, of which the disk has been asked for.
+struct AskedFor {
+  UniqueFd fd;
+  Failure failure = Failure::kNone;
+};
+
+// So many files ahead: a disk that is asked for one after the other rests in between.
+constexpr size_t kAskedForAhead = 32;
+
+AskedFor ask_for(int tree_fd, const std::string& path, const Entry& entry) {
+  AskedFor file{.fd = exports::open_beneath(tree_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)};
   struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) return exports::read_failure(errno);
-  if (!as_listed(info, entry)) return Failure::kChanged;
+  if (!file.fd || ::fstat(file.fd.get(), &info) != 0)
+    return {.fd = {}, .failure = exports::read_failure(errno)};
+  if (!as_listed(info, entry)) return {.fd = {}, .failure = Failure::kChanged};
+  // A file system that cannot do so reads it when it is read.
+  ::posix_fadvise(file.fd.get(), 0, static_cast<off_t>(entry.size_bytes), POSIX_FADV_WILLNEED);
+  return file;
+}
+
+// `place` is as long as the file was when it was listed.
+Failure read_file(const AskedFor& file, const Entry& entry, std::span<uint8_t> place) {
+  if (file.failure != Failure::kNone) return file.failure;
   size_t at = 0;
   while (at < place.size()) {
-    const ssize_t got = ::pread(fd.get(), place.data() + at, place.size() - at, static_cast<off_t>(at));
+    const ssize_t got = ::pread(file.fd.get(), place.data() + at, place.size() - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Failure::kUnreadable;
     if (got == 0) return Failure::kChanged;
     at += static_cast<size_t>(got);
   }
-  if (::fstat(fd.get(), &info) != 0) return Failure::kUnreadable;
+  struct stat info {};
+  if (::fstat(file.fd.get(), &info) != 0) return Failure::kUnreadable;
   return as_listed(info, entry) ? Failure::kNone : Failure::kChanged;
 }
 
@@ -63,6 +82,30 @@ Result<std::span<uint8_t>> map(int fd, uint64_t bytes) {
 std::string path_in(const exports::SourceTree& tree, const Entry& entry) {
   const size_t before = tree.name.empty() ? 0 : tree.name.size() + 1;
   return entry.path.size() > before ? entry.path.substr(before) : entry.path;
+}
+
+bool is_to_be_read(const Entry& entry) {
+  return entry.kind == EntryKind::kFile && entry.failure == Failure::kNone;
+}
+
+// One behind the other into `data`; each with what it sums to, or why it could not be read.
+void read_files(const exports::SourceTree& tree, std::span<Entry> entries, std::span<uint8_t> data) {
+  std::deque<AskedFor> ahead;
+  size_t asked = 0;
+  for (Entry& entry : entries) {
+    for (; asked < entries.size() && ahead.size() < kAskedForAhead; ++asked) {
+      const Entry& next = entries[asked];
+      ahead.push_back(is_to_be_read(next) ? ask_for(tree.fd.get(), path_in(tree, next), next) : AskedFor());
+    }
+    const AskedFor file = std::move(ahead.front());
+    ahead.pop_front();
+    const std::span<uint8_t> place = data.first(entry.size_bytes);
+    data = data.subspan(entry.size_bytes);
+    if (!is_to_be_read(entry)) continue;
+    entry.failure = read_file(file, entry, place);
+    if (entry.failure == Failure::kNone)
+      entry.digest = crc::compute(wire::CrcKind::kCrc64Ecma, 0, place.data(), place.size());
+  }
 }
 
 // Not what it was when it was listed: why.
@@ -113,15 +156,7 @@ Result<std::shared_ptr<PackMemory>> fill_pack(const exports::Exports& exports, c
     return Error{ErrorCode::kStorage, pack.shown + ": the journal's list is of another pack"};
   Result<std::shared_ptr<PackMemory>> memory = PackMemory::make(pack.size_bytes);
   if (!memory) return memory.error();
-  uint64_t at = layout.data_at;
-  for (Entry& entry : *entries) {
-    const std::span<uint8_t> place = (*memory)->bytes().subspan(at, entry.size_bytes);
-    at += entry.size_bytes;
-    if (entry.kind != EntryKind::kFile || entry.failure != Failure::kNone) continue;
-    entry.failure = read_file((*found)->fd.get(), path_in(**found, entry), entry, place);
-    if (entry.failure == Failure::kNone)
-      entry.digest = crc::compute(wire::CrcKind::kCrc64Ecma, 0, place.data(), place.size());
-  }
+  read_files(**found, *entries, (*memory)->bytes().subspan(layout.data_at));
   tree::write_index(*entries, (*memory)->bytes());
   return memory;
 }
