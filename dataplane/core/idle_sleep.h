@@ -6,7 +6,9 @@
 // to fill, at the pace at which datagrams have moved of late, one way or the other; what is due by itself the
 // caller knows. It grows by a quarter each time and shrinks at once: a session that begins is answered soon,
 // and a pace that rises is followed with the next sleep. Who waits for no disk waits for a peer that is about
-// as fast, and sleeps shortly: long sleeps cost a tenth of what goes from memory to memory.
+// as fast, and sleeps shortly: long sleeps cost a tenth of what goes from memory to memory. When nothing came
+// for a millisecond that peer does something else, such as making the thousand files of a pack, and may need
+// this core for it: then sleeps are as long as for a disk.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,6 +28,8 @@ class IdleSleep {
   // While it waits for a disk, and the queue loses nothing.
   static constexpr uint64_t kNsMaxOfDisk = 800'000;
   static constexpr uint64_t kNsMaxWithoutFlows = 1'000'000;
+  // Of a peer's pause between datagrams.
+  static constexpr uint64_t kNsPatience = 1'000'000;
   static constexpr uint32_t kTurnsBefore = 32;
   static constexpr uint32_t kTurnsBeforeLong = 4;
 
@@ -50,7 +54,8 @@ class IdleSleep {
       moved_ = moved;
       next_ns_ = what == For::kDisk ? first_ns_ : kNsFirst;
     }
-    return std::min(next_ns_, longest_ns(what));
+    const bool quiet = now_ns - std::min(now_ns, counted_ns_) >= kNsPatience;
+    return std::min(next_ns_, longest_ns(what == For::kPeer && quiet ? For::kDisk : what));
   }
   // That long, or until something was due.
   void slept() { next_ns_ = std::min(next_ns_ * 2, kNsMaxWithoutFlows); }

@@ -83,6 +83,24 @@ TEST(IdleSleep, DoublesWhileNothingIsDone) {
   EXPECT_EQ(sleep.next_ns(0, 0, For::kWork), IdleSleep::kNsMaxWithoutFlows);
 }
 
+TEST(IdleSleep, IsLongOnceAPeerIsQuietAndShortAgainWithItsNextDatagram) {
+  for (const bool loses : {false, true}) {
+    IdleSleep sleep(kQueue, loses);
+    sleep.worked();
+    uint64_t now_ns = kSecondNs;
+    const auto sleeps_ns = [&] {
+      const uint64_t slept_ns = sleep.next_ns(now_ns, 1, For::kPeer);
+      sleep.slept();
+      now_ns += slept_ns;
+      return slept_ns;
+    };
+    while (now_ns < kSecondNs + IdleSleep::kNsPatience) EXPECT_LE(sleeps_ns(), IdleSleep::kNsMax);
+    EXPECT_EQ(sleeps_ns(), loses ? IdleSleep::kNsMax : IdleSleep::kNsMaxOfDisk);
+    sleep.worked();
+    EXPECT_EQ(sleeps_ns(), IdleSleep::kNsFirst);
+  }
+}
+
 TEST(IdleSleep, AskingAgainIsNoSleep) {
   IdleSleep sleep(kQueue, true);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(sleep.next_ns(0, 0, For::kPeer), IdleSleep::kNsFirst);
