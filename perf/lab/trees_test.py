@@ -32,7 +32,7 @@ def test_the_bare_loop_copies_and_leaves_nothing_else(tmp_path):
     ground = forests.Ground("here", tmp_path)
     ground.target.mkdir()
     forest = forests.small(1_234)
-    ground.plant(forest)
+    ground.plant_once(forest)
     forests.bare_loop(ground.source(forest), ground.target)
     ground.check(forest)
     assert sum(len(files) for _place, _folders, files in os.walk(ground.target)) == 1_234
@@ -42,7 +42,7 @@ def test_a_tree_that_differs_is_found_out(tmp_path):
     ground = forests.Ground("here", tmp_path)
     ground.target.mkdir()
     forest = forests.small(3)
-    ground.plant(forest)
+    ground.plant_once(forest)
     forest.make(ground.target)
     (ground.target / "d0/f1").write_bytes(b"other")
     with pytest.raises(LabError, match="f1"):

@@ -90,13 +90,16 @@ class Ground:
     def source(self, forest):
         return self.folder / "src" / forest.name
 
-    def plant(self, forest):
+    def plant_once(self, forest):
+        if self.source(forest).exists():
+            return
         self.source(forest).mkdir(parents=True)
         forest.make(self.source(forest))
 
-    def plant_same(self, forest):
+    def plant_same_once(self, forest):
         """Where nothing is left to do for whoever compares sizes and times."""
-        run(["cp", "-a", self.source(forest), self.same])
+        if not self.same.exists():
+            run(["cp", "-a", self.source(forest), self.same])
 
     def make_ready(self):
         shutil.rmtree(self.target, ignore_errors=True)
