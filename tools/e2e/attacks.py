@@ -141,10 +141,9 @@ class Siege:
         packet = self._wait(B, STATUS)
         return altered(packet, tx_seq=packet[Sluice].tx_seq + ahead) if ahead else packet
 
-    def probe(self, ahead=0):
+    def probe(self, number=0):
         """One of the true ones is seen only where the sender waits; without it the form of one."""
-        packet = altered(self.data(), b"", type=2, flags=0, object=0, length=0)
-        return altered(packet, offset=ahead)
+        return altered(self.data(), b"", type=2, flags=0, object=0, offset=number, length=0)
 
     def _wait(self, side, kind):
         wait_until(lambda: self.wire.seen(side, kind), 20, f"a {kind} datagram of side {side} goes by")
