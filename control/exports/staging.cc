@@ -17,9 +17,11 @@
 namespace sluice::exports {
 namespace {
 
-// What a directory hands on to whatever is made in it.
+// What a directory hands on to whatever is made in it, as far as it can be asked. Its group it hands on with
+// this bit, or by a mount option that nobody tells of.
 struct HandedOn {
-  std::optional<gid_t> group;
+  gid_t group = 0;
+  bool sets_group = false;
   std::string acl;
   int flags = 0;
 
@@ -35,17 +37,28 @@ std::optional<HandedOn> handed_on(int directory_fd) {
   HandedOn out;
   struct stat info {};
   if (::fstat(directory_fd, &info) != 0) return std::nullopt;
-  if ((info.st_mode & S_ISGID) != 0) out.group = info.st_gid;
+  out.group = info.st_gid;
+  out.sets_group = (info.st_mode & S_ISGID) != 0;
   const ssize_t acl_bytes = ::fgetxattr(directory_fd, kDefaultAcl, nullptr, 0);
+  if (acl_bytes < 0 && errno != ENODATA && errno != EOPNOTSUPP) return std::nullopt;
   if (acl_bytes > 0) {
     out.acl.resize(static_cast<size_t>(acl_bytes));
     if (::fgetxattr(directory_fd, kDefaultAcl, out.acl.data(), out.acl.size()) != acl_bytes)
       return std::nullopt;
   }
-  // A file system that has none says so.
-  if (::ioctl(directory_fd, FS_IOC_GETFLAGS, &out.flags) != 0) out.flags = 0;
+  if (::ioctl(directory_fd, FS_IOC_GETFLAGS, &out.flags) != 0) {
+    if (errno != ENOTTY && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) return std::nullopt;
+    out.flags = 0;
+  }
   out.flags &= kFlagsHandedOn;
   return out;
+}
+
+bool same_directory(int one_fd, int other_fd) {
+  struct stat one {};
+  struct stat other {};
+  return ::fstat(one_fd, &one) == 0 && ::fstat(other_fd, &other) == 0 && one.st_ino == other.st_ino &&
+         one.st_dev == other.st_dev;
 }
 
 void empty(int directory_fd) {
@@ -96,15 +109,22 @@ const std::string& Staging::choose(size_t number, const std::string& path) {
 }
 
 const std::string& Staging::choose_number(size_t number) {
-  if (last_ != directories_.end() && last_->second) std::erase(last_->second->numbers, number);
+  take_back(number);
   return at_[number] = std::to_string(number);
 }
 
 void Staging::discard(size_t number) {
   const bool gone = ::unlinkat(fd_.get(), at_[number].c_str(), 0) == 0 || errno == ENOENT;
-  if (last_ == directories_.end() || !last_->second) return;
-  std::erase(last_->second->numbers, number);
-  last_->second->broken |= !gone;
+  if (take_back(number)) last_->second->broken |= !gone;
+}
+
+// Of the directory that was chosen last, if it was chosen for this number.
+bool Staging::take_back(size_t number) {
+  if (last_ == directories_.end() || !last_->second) return false;
+  std::vector<size_t>& numbers = last_->second->numbers;
+  if (numbers.empty() || numbers.back() != number) return false;
+  numbers.pop_back();
+  return true;
 }
 
 Staging::Whole* Staging::whole_of(const std::string& path) {
@@ -137,11 +157,14 @@ void Staging::give_directories(const std::function<int(const std::string&)>& ope
   for (auto& [path, whole] : directories_) {
     if (!whole || whole->broken || whole->numbers.empty()) continue;
     const int parent = open_parent(path);
-    if (parent < 0 || !here || handed_on(parent) != here) continue;
+    // This one was made in the tree's own directory, and has of it what there is to have.
+    if (parent < 0 || (!same_directory(parent, tree_fd_) && (!here || handed_on(parent) != here))) continue;
     if (!rename_between(fd_.get(), whole->name, parent, last_component(path), false)) continue;
     for (const size_t number : whole->numbers) given(number);
-    whole.reset();
   }
+  // Once: what has failed by itself since is not given with its directory later.
+  directories_.clear();
+  last_ = directories_.end();
 }
 
 }  // namespace sluice::exports

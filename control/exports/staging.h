@@ -50,8 +50,8 @@ class Staging {
   void discard(size_t number);
 
   // Gives the whole directories their places, outer ones first, and tells the numbers of all that is in them.
-  // What cannot be given whole is left to be given by itself, and to fail by itself. `open_parent`: of a path
-  // in the tree, made if it is missing, or -1.
+  // What cannot be given whole is left to be given by itself, and to fail by itself. The first time only.
+  // `open_parent`: of a path in the tree, made if it is missing, or -1.
   void give_directories(const std::function<int(const std::string&)>& open_parent,
                         const std::function<void(size_t)>& given);
 
@@ -65,6 +65,7 @@ class Staging {
   using Directories = std::map<std::string, std::optional<Whole>>;  // by path; none: the tree has it
 
   Whole* whole_of(const std::string& path);
+  bool take_back(size_t number);
 
   const int tree_fd_;
   const std::string name_;

@@ -137,12 +137,33 @@ TEST_P(StagingTest, WhatACrashLeftIsRemovedWithItsDirectories) {
   EXPECT_EQ(unpack(some()), Names());
 }
 
-TEST_P(StagingTest, ANameThatIsTooLongFailsByItself) {
-  const std::string longest(255, 'n');
-  Content content = some();
-  content.add_file("new/" + longest + "/f", "f");
-  EXPECT_EQ(unpack(content), Names());
-  EXPECT_EQ(text("new/" + longest + "/f"), "f");
+// What failed by itself in the meantime was told as failed.
+TEST_P(StagingTest, ACommitThatIsRepeatedGivesNoDirectoryWhole) {
+  write(root_ / "data/t", "a file in its way");
+  const auto one = unpacker();
+  ASSERT_TRUE(one->stage(some().pack()));
+  fs::rename(root_ / "data/t", root_ / "data/aside");
+  write(root_ / "data/t", "a file in its way");
+  ASSERT_TRUE(one->commit());
+  const Names first = missing(*one);
+  EXPECT_EQ(first.size(), 3U);
+  fs::remove(root_ / "data/t");
+  ASSERT_TRUE(one->commit());
+  EXPECT_EQ(missing(*one), first);
+  EXPECT_FALSE(there("t"));
+}
+
+TEST_P(StagingTest, TheGroupOfTheTreeIsNoReasonToGiveNameByName) {
+  if (::geteuid() != 0 || ::chown(path("data").c_str(), 0, 12'345) != 0) GTEST_SKIP() << "needs root";
+  const auto one = unpacker();
+  ASSERT_TRUE(one->stage(Content().add_file("t/a", "a").add_file("t/sub/b", "b").pack()));
+  struct stat outer {};
+  struct stat inner {};
+  ASSERT_EQ(::stat(found_staged("a").parent_path().c_str(), &outer), 0);
+  ASSERT_EQ(::stat(found_staged("b").parent_path().c_str(), &inner), 0);
+  ASSERT_TRUE(one->commit());
+  EXPECT_EQ(info("t").st_ino, outer.st_ino);
+  EXPECT_EQ(info("t/sub").st_ino, inner.st_ino);
 }
 
 }  // namespace

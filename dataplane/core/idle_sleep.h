@@ -25,7 +25,7 @@ class IdleSleep {
   static constexpr uint64_t kNsFirst = 20'000;
   // With flows. Half of 256 frames stay free at 100 Gbit/s, where a queue loses what it has no room for.
   static constexpr uint64_t kNsMax = 100'000;
-  // While it waits for a disk, and the queue loses nothing.
+  // While it waits for a disk, or for a peer that is quiet, and the queue loses nothing.
   static constexpr uint64_t kNsMaxOfDisk = 800'000;
   static constexpr uint64_t kNsMaxWithoutFlows = 1'000'000;
   // Of a peer's pause between datagrams.

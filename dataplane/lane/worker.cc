@@ -37,7 +37,8 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
       tx_extents_(shared.board.port.tx_extents),
       tx_(resources_, tx_extents_, shared.port.pattern()),
       rx_(resources_, tx_extents_, shared.board.port.rx_extents),
-      idle_sleep_(shared.port.receive_queue().datagrams, shared.port.receive_queue().loses) {}
+      // What other workers hand on waits in a short ring.
+      idle_sleep_(shared.port.receive_queue().datagrams, shared.port.receive_queue().loses || workers_ > 1) {}
 
 Status Worker::open() {
   // io_uring lets only the thread that opened a ring use it.

@@ -86,20 +86,22 @@ class Ground:
         self.folder = folder
         self.target = folder / "dst"
         self.same = folder / "same"
+        self._planted = set()
 
     def source(self, forest):
         return self.folder / "src" / forest.name
 
     def plant_once(self, forest):
-        if self.source(forest).exists():
-            return
-        self.source(forest).mkdir(parents=True)
-        forest.make(self.source(forest))
+        if forest.name not in self._planted:
+            self.source(forest).mkdir(parents=True)
+            forest.make(self.source(forest))
+            self._planted.add(forest.name)
 
     def plant_same_once(self, forest):
         """Where nothing is left to do for whoever compares sizes and times."""
-        if not self.same.exists():
-            run(["cp", "-a", self.source(forest), self.same])
+        if self.same not in self._planted:
+            run(["cp", "-aT", self.source(forest), self.same])
+            self._planted.add(self.same)
 
     def make_ready(self):
         shutil.rmtree(self.target, ignore_errors=True)
