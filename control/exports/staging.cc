@@ -8,7 +8,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "control/exports/beneath.h"
@@ -52,13 +51,6 @@ std::optional<HandedOn> handed_on(int directory_fd) {
   }
   out.flags &= kFlagsHandedOn;
   return out;
-}
-
-bool same_directory(int one_fd, int other_fd) {
-  struct stat one {};
-  struct stat other {};
-  return ::fstat(one_fd, &one) == 0 && ::fstat(other_fd, &other) == 0 && one.st_ino == other.st_ino &&
-         one.st_dev == other.st_dev;
 }
 
 void empty(int directory_fd) {
@@ -157,8 +149,9 @@ void Staging::give_directories(const std::function<int(const std::string&)>& ope
   for (auto& [path, whole] : directories_) {
     if (!whole || whole->broken || whole->numbers.empty()) continue;
     const int parent = open_parent(path);
-    // This one was made in the tree's own directory, and has of it what there is to have.
-    if (parent < 0 || (!same_directory(parent, tree_fd_) && (!here || handed_on(parent) != here))) continue;
+    if (parent < 0) continue;
+    // What comes directly into the tree was made in it: this directory has of it what there is to have.
+    if (parent_of(path) != "." && (!here || handed_on(parent) != here)) continue;
     if (!rename_between(fd_.get(), whole->name, parent, last_component(path), false)) continue;
     for (const size_t number : whole->numbers) given(number);
   }

@@ -37,7 +37,7 @@ class Staging {
 
   const std::string& name() const { return name_; }
   int fd() const { return fd_.get(); }
-  // May names of a tree be told apart here as there?
+  // Are "A" and "a" one name in the tree's directory?
   bool folds_case() const { return folds_case_; }
 
   // Where, beneath fd(), the name is to be made that has this number and this path in the tree.
