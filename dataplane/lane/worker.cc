@@ -11,8 +11,6 @@
 namespace sluice::lane {
 namespace {
 
-constexpr uint64_t kLateForgotten = 64;   // sleeps
-constexpr uint64_t kLateNsMax = 200'000;  // more is the hypervisor's doing
 constexpr uint32_t kCommandsPerLoop = 16;
 // Nothing that a worker does for nothing takes so long: somebody else had its core.
 constexpr uint64_t kCoreTakenNs = 100'000;
@@ -92,7 +90,7 @@ uint64_t Worker::moved() const {
 }
 
 // Sleeps until shortly before something is due, at most a little longer each time. A frame that leaves late
-// is lost to the rate, so what waking up takes here is learnt: the most of late, forgotten slowly.
+// has to be made up for, so what waking up takes here is learnt.
 uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   const bool flows = tx_.has_flows() || rx_.has_flows();
   // Something that was due at the last step and was not done waits for something else, like the device.
@@ -100,14 +98,17 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   using For = IdleSleep::For;
   const For what = !flows ? For::kWork : disk_.in_flight() > 0 ? For::kDisk : For::kPeer;
   const uint64_t wanted_ns = idle_sleep_.next_ns(now_ns, moved(), what);
-  const uint64_t sleep_ns = std::min(wanted_ns, due_ns - std::min(due_ns, now_ns + late_ns_));
-  if (sleep_ns < IdleSleep::kNsMin) return now_ns;
+  const uint64_t sleep_ns = std::min(wanted_ns, due_ns - std::min(due_ns, now_ns + wake_delay_.ns()));
+  if (sleep_ns < IdleSleep::kNsMin) {
+    wake_delay_.stayed_awake(now_ns);
+    return now_ns;
+  }
   datagrams_->sleep(sleep_ns);
   const uint64_t woken_ns = shared_.clock.now_ns();
   // A batch that leaves a little late is as good.
   const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns + datagrams_->batch_ns());
   if (late_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, late_ns);
-  late_ns_ = std::min(std::max(late_ns, late_ns_ - late_ns_ / kLateForgotten), kLateNsMax);
+  wake_delay_.woke(late_ns, woken_ns);
   idle_sleep_.slept();
   resources_.count(Counter::idle_sleeps);
   return woken_ns;

@@ -17,6 +17,7 @@
 
 #include "dataplane/board/spsc_ring.h"
 #include "dataplane/core/idle_sleep.h"
+#include "dataplane/core/wake_delay.h"
 #include "dataplane/lane/clock.h"
 #include "dataplane/lane/key_table.h"
 #include "dataplane/lane/rx_side.h"
@@ -84,7 +85,7 @@ class Worker {
   uint32_t idle_loops_ = 0;
   IdleSleep idle_sleep_;
   uint64_t disk_counted_ns_ = 0;  // what its operations took is counted until then
-  uint64_t late_ns_ = 0;          // by how much sleeps have ended later than they should
+  WakeDelay wake_delay_;
 };
 
 }  // namespace sluice::lane
