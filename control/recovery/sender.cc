@@ -49,7 +49,8 @@ void Sender::start_attempt(uint32_t lanes, const Options& options, uint64_t now_
     const uint64_t share = bytes_total_ / (lanes * kPartsPerLane) / extent_bytes + 1;
     part_bytes_ = std::min(part_bytes_, share * extent_bytes);
   }
-  cursor_ = ObjectId();
+  cursor_ = short_cursor_ = ObjectId();
+  short_turn_ = false;
   unknown_.clear();
   bytes_held_ = 0;
   for (Object& object : objects_) {
@@ -125,14 +126,24 @@ bool Sender::has_room(const LaneWork& work) const {
 }
 
 std::optional<Sender::Part> Sender::take_next_part() {
-  for (; cursor_ < objects_.end_id(); ++cursor_) {
-    Object& object = objects_[cursor_];
-    if (object.done || object.withdrawn) continue;
+  short_turn_ = !short_turn_;
+  std::optional<Part> part;
+  if (short_turn_) part = take_part_of(&short_cursor_, true);
+  if (!part) part = take_part_of(&cursor_, false);
+  // The one whose turn it is may not be open yet.
+  if (!part) part = take_part_of(&short_cursor_, true);
+  return part;
+}
+
+std::optional<Sender::Part> Sender::take_part_of(ObjectId* cursor, bool short_only) {
+  for (; *cursor < objects_.end_id(); ++*cursor) {
+    Object& object = objects_[*cursor];
+    if (object.done || object.withdrawn || (short_only && !is_short(object))) continue;
     const Range rest{.offset = object.next_offset, .length = object.layout.size_bytes - object.next_offset};
     const std::vector<Range> run = object.given.missing(rest, 1);
     if (run.empty()) continue;
-    if (!object.open) return std::nullopt;  // Objects are given in their order.
-    Part part{.object = cursor_, .offset = run.front().offset};
+    if (!object.open) return std::nullopt;  // those behind it are opened later
+    Part part{.object = *cursor, .offset = run.front().offset};
     CHECK(part_bytes_ != 0, "partitions have bytes");
     // Cutting at multiples of the partition keeps the pieces of a file that is often resumed from becoming
     // smaller each time.

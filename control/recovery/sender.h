@@ -1,6 +1,10 @@
 // The sending end of a session, without its files and its wire: which partition goes to which lane, what was
 // sent with which CRC, what the peer has, what must be repaired.
 //
+// Objects are given to lanes in their order, but for one thing: short ones, such as packs of small files, and
+// the long one whose turn it is take turns. So the many small files of a tree do not wait for a long file
+// before them, and keep the peer's disk busy with names while that one's bytes are on their way.
+//
 // Pure. Told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock. A
 // lane gets its next partition when it has little left, so that no lane waits for the slowest.
 //
@@ -155,6 +159,10 @@ class Sender {
   void give_parts();
   bool has_room(const LaneWork& work) const;
   std::optional<Part> take_next_part();
+  std::optional<Part> take_part_of(ObjectId* cursor, bool short_only);
+  bool is_short(const Object& object) const {
+    return object.layout.size_bytes <= options_.partition_bytes;
+  }
   void place(LaneId lane, const Part& part, uint64_t sent_end);
   void extent_sent(const board::Event& event, LaneId lane);
   void partition_sent(const board::Event& event, LaneId lane);
@@ -176,6 +184,8 @@ class Sender {
   uint64_t bytes_total_ = 0;
   uint64_t bytes_held_ = 0;
   ObjectId cursor_;
+  ObjectId short_cursor_;    // short objects before it are given to lanes in full
+  bool short_turn_ = false;  // a long one had the last
   std::deque<ExtentRun> unknown_;  // at the peer, their CRCs not known here
   size_t known_ = 0;               // to the peer
   size_t done_ = 0;

@@ -279,6 +279,35 @@ TEST_F(SenderTest, WhatNeedsNothingDoesNotHoldUpWhatIsFoundBehindIt) {
   EXPECT_EQ(sender.cursor(), ObjectId(3));
 }
 
+// A tree of small files beside large ones took as long as both together: its packs waited behind these.
+TEST_F(SenderTest, ShortObjectsAndALongOneTakeTurns) {
+  Sender sender = make({1000ULL * kExtent, 1000ULL * kExtent, kExtent, 2 * kExtent, kExtent});
+  begin(sender);
+  std::vector<uint32_t> order;
+  for (int i = 0; i < 8; ++i) {
+    for (const LaneCommand& command : sender.take_actions().commands) {
+      order.push_back(command.object.value());
+      sender.on_event({.kind = EventKind::kPartitionSent,
+                       .object = command.object.value(),
+                       .offset = command.range.offset,
+                       .length = command.range.length},
+                      command.lane);
+    }
+  }
+  order.resize(8);
+  EXPECT_EQ(order, (std::vector<uint32_t>{2, 0, 3, 0, 4, 0, 0, 0}));
+  EXPECT_EQ(sender.cursor(), ObjectId(0));
+}
+
+TEST_F(SenderTest, WhatIsShortDoesNotWaitForALongOneThatIsNotOpenYet) {
+  Sender sender = make({1000ULL * kExtent, kExtent});
+  sender.object_opened(kSecond);
+  sender.peer_said_all();
+  const Sender::Actions actions = sender.take_actions();
+  ASSERT_EQ(actions.commands.size(), 1U);
+  EXPECT_EQ(actions.commands[0].object, kSecond);
+}
+
 TEST_F(SenderTest, AdoptedWorkIsNotGivenAgainAndIsReported) {
   Sender sender = make({4 * kExtent});
   sender.adopt({.kind = EventKind::kHeld, .offset = 0, .length = kExtent}, LaneId(0));

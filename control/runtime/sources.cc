@@ -124,7 +124,7 @@ class Gathering final : public SourceVisitor {
       return sink_ == nullptr ? Status() : hand_over();
     });
     if (!walked) return walked;
-    open_large();
+    open_large(packer_.large_count());
     return {};
   }
 
@@ -142,32 +142,44 @@ class Gathering final : public SourceVisitor {
 
   // Enough to be worth a word to the peer and a row of the journal.
   static constexpr size_t kLargePerPart = 64;
+  // Few objects are open at a time, and a long file among them holds up those that are so many behind it.
+  static constexpr size_t kPacksPerLarge = catalog::kOpenWithPacksMax / 2;
 
   Status hand_over() {
     if (Status status = sink_->go_on(); !status) return status;
-    if (packer_.closed_count() == 0 && packer_.large_count() < kLargePerPart) return {};
-    open_large();
-    OpenSources found = part(packer_.take_closed());
+    const size_t large = packer_.large_count();
+    if (packer_.closed_count() == 0 && large < kLargePerPart) return {};
+    const size_t due = handed_packs_ % kPacksPerLarge == 0 ? 1 : 0;
+    open_large(large < kLargePerPart ? due : large);
+    std::vector<catalog::File> packs = packer_.take_closed();
+    handed_packs_ += packs.size();
+    OpenSources found = part(std::move(packs));
     handed_ += found.files.size();
     return sink_->take(std::move(found));
   }
 
-  // Packs come first: their many names are written while the large files' bytes are on their way.
+  // Large files evenly among the packs, behind the first of them.
   OpenSources part(std::vector<catalog::File> packs) {
     OpenSources found;
-    for (catalog::File& pack : packs) {
-      pack.keep = choice_.keep();
-      found.files.push_back(std::move(pack));
+    const size_t large = sources_.files.size();
+    const auto add_large = [&](size_t i) {
+      found.files.push_back(std::move(sources_.files[i]));
+      found.open.push_back(std::move(sources_.open[i]));
+    };
+    size_t added = 0;
+    for (size_t i = 0; i < packs.size(); ++i) {
+      while (added < large && (added + 1) * packs.size() <= i * (large + 1)) add_large(added++);
+      packs[i].keep = choice_.keep();
+      found.files.push_back(std::move(packs[i]));
       found.open.push_back(nullptr);
     }
-    std::move(sources_.files.begin(), sources_.files.end(), std::back_inserter(found.files));
-    std::move(sources_.open.begin(), sources_.open.end(), std::back_inserter(found.open));
+    while (added < large) add_large(added++);
     sources_ = {};
     return found;
   }
 
-  void open_large() {
-    for (tree::Packer::Large& large : packer_.take_large()) {
+  void open_large(size_t most) {
+    for (tree::Packer::Large& large : packer_.take_large(most)) {
       Result<exports::SourceFile> opened = exports_.open_source(large.file.path);
       if (!opened) {
         large.entry.failure = opened.error().code == ErrorCode::kOutsideExports
@@ -191,7 +203,8 @@ class Gathering final : public SourceVisitor {
 
   const exports::Exports& exports_;
   const selection::Choice& choice_;
-  size_t handed_ = 0;  // files, to the sink, or known
+  size_t handed_ = 0;        // files, to the sink, or known
+  size_t handed_packs_ = 0;  // of these, to the sink
   size_t kept_bytes_ = 0;
   tree::Packer packer_;
   OpenSources sources_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "dataplane/base/text.h"
@@ -122,7 +123,12 @@ void Packer::close_pack() {
   open_bytes_ = kPackHeadBytes;
 }
 
-std::vector<Packer::Large> Packer::take_large() { return std::exchange(large_, {}); }
+std::vector<Packer::Large> Packer::take_large(size_t most) {
+  const auto end = large_.begin() + static_cast<std::ptrdiff_t>(std::min(most, large_.size()));
+  std::vector<Large> taken(std::make_move_iterator(large_.begin()), std::make_move_iterator(end));
+  large_.erase(large_.begin(), end);
+  return taken;
+}
 
 std::vector<catalog::File> Packer::take_closed() { return std::exchange(packs_, {}); }
 

@@ -1,8 +1,8 @@
 // Divides what a tree holds into objects: files that are large by themselves, all others in packs.
 //
-// Packs come first, then the large files, then the last pack: so the many names of the packs are written
-// while the large files' bytes are on their way, and hard links and the times of directories come when all
-// that they concern is there.
+// Large files are to be spread among the packs: so the many names of these are written while the bytes of
+// those are on their way. The last pack comes last: hard links and the times of directories, when all that
+// they concern is there.
 //
 // With the number of packs and of large files both limits grow, so that whatever a tree holds fits into a
 // session. Packs that are closed, and large files, may be taken while more is added; the last pack comes
@@ -12,6 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -45,8 +46,9 @@ class Packer {
     catalog::File file;
     catalog::Entry entry;
   };
-  // Files that become objects of their own. What cannot be opened is given back to add(), with its failure.
-  std::vector<Large> take_large();
+  // Files that become objects of their own, the first of them. What cannot be opened is given back to add(),
+  // with its failure.
+  std::vector<Large> take_large(size_t most = SIZE_MAX);
   std::vector<catalog::File> take_closed();  // packs
   // The packs but the last one, then the last one: nothing is added behind them.
   std::vector<catalog::File> take_packs();

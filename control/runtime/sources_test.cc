@@ -1,0 +1,102 @@
+// In which order a tree's packs and large files travel.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/runtime/sources.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace sluice::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+// P: a pack, L: a large file.
+std::string letters(const std::vector<catalog::File>& files) {
+  std::string letters;
+  for (const catalog::File& file : files) letters += file.packed() ? 'P' : 'L';
+  return letters;
+}
+
+class Parts final : public SourceSink {
+ public:
+  Status go_on() override { return {}; }
+  Status take(OpenSources part) override {
+    EXPECT_EQ(part.files.size(), part.open.size());
+    std::move(part.files.begin(), part.files.end(), std::back_inserter(files));
+    return {};
+  }
+  std::vector<catalog::File> files;
+};
+
+class SourcesTest : public testing::Test {
+ protected:
+  SourcesTest() {
+    char name[] = "/tmp/sluice-sources-XXXXXX";
+    root_ = ::mkdtemp(name);
+    exports_.emplace(std::move(*exports::Exports::open({{"from", root_, true, false}})));
+  }
+  ~SourcesTest() override { fs::remove_all(root_); }
+
+  // Of nothing but a length; three of 1 MiB fill a pack, and longer ones are large.
+  void make(const std::string& directory, int files, uint64_t bytes) const {
+    fs::create_directories(root_ / directory);
+    for (int i = 0; i < files; ++i) {
+      const fs::path path = root_ / directory / ("f" + std::to_string(i));
+      std::ofstream{path};
+      fs::resize_file(path, bytes);
+    }
+  }
+  Result<OpenSources> open(SourceSink* sink) { return open_sources(*exports_, {"from/t"}, {}, sink); }
+
+  static constexpr uint64_t kMiB = 1 << 20;
+  fs::path root_;
+  std::optional<exports::Exports> exports_;
+};
+
+TEST_F(SourcesTest, LargeFilesAreEvenlyAmongThePacks) {
+  make("t", 3, 2 * kMiB);
+  make("t/beside", 36, kMiB);
+  const Result<OpenSources> all = open(nullptr);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(letters(all->files), "PPPLPPPLPPPLPPPP");  // the last one of directories
+}
+
+TEST_F(SourcesTest, WhereThereAreNoPacksLargeFilesComeAlone) {
+  make("t", 3, 2 * kMiB);
+  const Result<OpenSources> all = open(nullptr);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(letters(all->files), "LLLP");
+}
+
+// Sixteen objects are open at a time: of many large files found first packs would have to wait for each.
+TEST_F(SourcesTest, WhileMoreIsLookedForFewLargeFilesGoBeforeThePacks) {
+  make("t", 5, 2 * kMiB);
+  make("t/beside", 60, kMiB);
+  Parts parts;
+  const Result<OpenSources> rest = open(&parts);
+  ASSERT_TRUE(rest) << rest.error().message;
+  std::move(rest->files.begin(), rest->files.end(), std::back_inserter(parts.files));
+  const std::string order = letters(parts.files);
+  EXPECT_EQ(std::count(order.begin(), order.end(), 'L'), 5) << "all of them come";
+  for (size_t end = 1; end <= order.size() - 4; ++end) {
+    const auto large = std::count(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(end), 'L');
+    EXPECT_LE(large, static_cast<std::ptrdiff_t>(end / 9 + 1)) << order;
+  }
+}
+
+// A directory of nothing but large files must not wait for its end.
+TEST_F(SourcesTest, ManyLargeFilesComeWhileMoreIsLookedFor) {
+  make("t", 200, 2 * kMiB);
+  Parts parts;
+  const Result<OpenSources> rest = open(&parts);
+  ASSERT_TRUE(rest) << rest.error().message;
+  EXPECT_GE(parts.files.size(), 64U);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
