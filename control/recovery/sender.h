@@ -160,9 +160,7 @@ class Sender {
   bool has_room(const LaneWork& work) const;
   std::optional<Part> take_next_part();
   std::optional<Part> take_part_of(ObjectId* cursor, bool short_only);
-  bool is_short(const Object& object) const {
-    return object.layout.size_bytes <= options_.partition_bytes;
-  }
+  bool is_short(const Object& object) const { return object.layout.size_bytes <= options_.partition_bytes; }
   void place(LaneId lane, const Part& part, uint64_t sent_end);
   void extent_sent(const board::Event& event, LaneId lane);
   void partition_sent(const board::Event& event, LaneId lane);
@@ -184,8 +182,8 @@ class Sender {
   uint64_t bytes_total_ = 0;
   uint64_t bytes_held_ = 0;
   ObjectId cursor_;
-  ObjectId short_cursor_;    // short objects before it are given to lanes in full
-  bool short_turn_ = false;  // a long one had the last
+  ObjectId short_cursor_;          // short objects before it are given to lanes in full
+  bool short_turn_ = false;        // a long one had the last
   std::deque<ExtentRun> unknown_;  // at the peer, their CRCs not known here
   size_t known_ = 0;               // to the peer
   size_t done_ = 0;

@@ -40,8 +40,9 @@ void Sender::check_object(ObjectId id) const {
          "nothing is left to give before the next offset");
   DCHECK(id >= cursor_ || object.done || object.withdrawn || object.given.complete(),
          "nothing is left to give of the objects before the cursor");
-  DCHECK(id >= short_cursor_ || !is_short(object) || object.done || object.withdrawn || object.given.complete(),
-         "nothing is left to give of the short objects before theirs");
+  DCHECK(
+      id >= short_cursor_ || !is_short(object) || object.done || object.withdrawn || object.given.complete(),
+      "nothing is left to give of the short objects before theirs");
   DCHECK(object.placed.empty() || may_give_ || adopted_,
          "nothing is given before the peer has said what it has");
   uint64_t end_before = 0;

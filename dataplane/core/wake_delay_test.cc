@@ -14,7 +14,8 @@ TEST(WakeDelay, IsWhatSleepsAreLateByOnAverage) {
   EXPECT_NEAR(static_cast<double>(delay.ns()), 40'000, 3'000);
 }
 
-// As by the most of late: 200 us with the first thread that had the core, and frames of 90 us are waited for awake.
+// As by the most of late: 200 us with the first thread that had the core, and frames of 90 us are waited for
+// awake.
 TEST(WakeDelay, OneLateSleepAmongManyCountsLittle) {
   WakeDelay delay;
   for (int i = 0; i < 200; ++i) delay.woke(i % 16 == 0 ? 3 * kMsNs : 15'000, 0);
