@@ -3,6 +3,7 @@
 #include <isa-l/crc.h>
 #include <isa-l/crc64.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "dataplane/crc/variants.h"
@@ -49,12 +50,22 @@ uint64_t header_by_library(CrcKind kind, uint64_t seed, const uint8_t* header) {
 bool can_stream(const void* to, size_t bytes) { return fills_blocks(to, bytes, kBlock) && bytes > 0; }
 
 void stream(const void* from, void* to, size_t bytes) {
-  const auto* const source = static_cast<const uint8_t*>(from);
-  auto* const target = static_cast<uint8_t*>(to);
-  for (size_t at = 0; at < bytes; at += kBlock) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(target + at),
-                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + at)));
+  const auto* source = static_cast<const uint8_t*>(from);
+  auto* target = static_cast<uint8_t*>(to);
+  const auto ordinary = [&](size_t count) {
+    if (count > 0) std::memcpy(target, source, count);
+    source += count;
+    target += count;
+    bytes -= count;
+  };
+  // Lines that are written in part go through the caches.
+  ordinary(std::min(bytes, (kLineBytes - reinterpret_cast<uintptr_t>(target) % kLineBytes) % kLineBytes));
+  for (; bytes >= kLineBytes; source += kLineBytes, target += kLineBytes, bytes -= kLineBytes) {
+    for (size_t at = 0; at < kLineBytes; at += kBlock)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(target + at),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + at)));
   }
+  ordinary(bytes);
 }
 
 }  // namespace sluice::crc

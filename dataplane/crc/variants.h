@@ -50,8 +50,9 @@ uint64_t sum_by_library(CrcKind kind, uint64_t seed, const void* data, size_t by
 uint64_t copy_by_library(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
 uint64_t stream_by_library(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
 uint64_t header_by_library(CrcKind kind, uint64_t seed, const uint8_t* header);
-// The copy alone past the caches, where it can.
+// Nothing is written in part of a block.
 bool can_stream(const void* to, size_t bytes);
+// The copy alone past the caches.
 void stream(const void* from, void* to, size_t bytes);
 
 // By PCLMULQDQ.

@@ -12,6 +12,7 @@ namespace sluice::lane {
 int FlowChannel::open(const WorkerResources& resources, const board::FlowConfig& config,
                       const FlowSecret& secret) {
   datagrams_ = &resources.datagrams;
+  store_ = &resources.store;
   keys_ = seal::SecretBox<seal::FlowKeys>::make(secret.protection, secret.secret, resources.key_epoch_bits);
   if (!keys_) return ENOMEM;
   seal_ = seal::FlowSeal(static_cast<wire::CrcKind>(config.crc_kind), secret.protection, *keys_,

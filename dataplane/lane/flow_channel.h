@@ -66,6 +66,7 @@ class FlowChannel {
   void tell_reachable(bool reachable, uint64_t now_ns, board::FlowState& state);
 
   net::DatagramQueue* datagrams_ = nullptr;
+  const seal::Store* store_ = nullptr;  // of the worker's turn
   std::unique_ptr<net::Path> path_;
   seal::SecretBox<seal::FlowKeys> keys_;
   seal::FlowSeal seal_;
@@ -81,7 +82,7 @@ inline bool FlowChannel::send(const wire::Header& header, std::span<const uint8_
   const net::TxDatagram datagram = datagrams_->begin(*path_, payload, in_place, send_at_ns);
   if (datagram.header == nullptr) return false;
   const std::span<uint8_t, wire::kHeaderBytes> header_out(datagram.header, wire::kHeaderBytes);
-  *digest = seal_.seal(header, payload, header_out, datagram.payload);
+  *digest = seal_.seal(header, payload, header_out, datagram.payload, *store_);
   datagrams_->end(*path_, payload, datagram);
   return true;
 }

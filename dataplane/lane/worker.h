@@ -17,6 +17,7 @@
 
 #include "dataplane/board/spsc_ring.h"
 #include "dataplane/core/idle_sleep.h"
+#include "dataplane/core/store_choice.h"
 #include "dataplane/core/wake_delay.h"
 #include "dataplane/lane/clock.h"
 #include "dataplane/lane/key_table.h"
@@ -69,6 +70,7 @@ class Worker {
   bool poll_disk();
   void count_disk_time(uint64_t now_ns);
   uint64_t moved() const;
+  uint64_t sent_bytes() const;
   uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time afterwards
 
   WorkerShared& shared_;
@@ -86,6 +88,7 @@ class Worker {
   IdleSleep idle_sleep_;
   uint64_t disk_counted_ns_ = 0;  // what its operations took is counted until then
   WakeDelay wake_delay_;
+  StoreChoice store_choice_;
 };
 
 }  // namespace sluice::lane

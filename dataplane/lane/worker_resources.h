@@ -30,7 +30,8 @@ struct WorkerResources {
   board::PortInfo port_info;  // copied: control can write to the board
   seal::Scratch& scratch;
   const uint32_t& key_epoch_bits;
-  uint64_t turn_ns = 0;  // when the worker's turn began
+  uint64_t turn_ns = 0;                             // when the worker's turn began
+  seal::Store store = seal::Store::kThroughCaches;  // in this turn
 
   void count(Counter counter, uint64_t n = 1) const { board::CounterWriter(slot).add(counter, n); }
   void emit(const board::Event& event) const {

@@ -127,6 +127,9 @@ class DatagramQueue {
   // True: begin's `send_at_ns` is obeyed, in nanoseconds of the clock that keep_time is told; 0 is at once.
   // Datagrams of a queue leave in the order in which they were begun. May change with keep_time.
   bool sends_at_times() const { return sends_at_times_; }
+  // True: what is written into a datagram lies where another core reads it, as behind a memif. May change
+  // from turn to turn.
+  virtual bool another_core_reads() const { return false; }
   // Not 0: datagrams that are due within so long may be sent at once, for the sake of fewer system calls.
   uint64_t batch_ns() const { return batch_ns_; }
   // `now_ns` was read just now. Once per turn.

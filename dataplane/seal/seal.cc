@@ -5,7 +5,8 @@
 namespace sluice::seal {
 
 uint64_t FlowSeal::encipher(const wire::Header& header, std::span<const uint8_t> payload,
-                            std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out) {
+                            std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out,
+                            Store store) {
   DCHECK(payload.empty() || payload_out != nullptr, "the cipher is the copy");
   KeyChain& chain = keys_->of(header.type);
   const uint64_t number = number_of(header);
@@ -19,8 +20,14 @@ uint64_t FlowSeal::encipher(const wire::Header& header, std::span<const uint8_t>
   const uint64_t digest =
       header.type == wire::Type::kData ? crc::compute(data_kind_, 0, payload.data(), payload.size()) : 0;
   const auto nonce = nonce_of(*key, number);
-  key->key.seal(nonce.data(), header_out.first<wire::kHeaderCoveredBytes>(), payload, payload_out,
-                &header_out[wire::kHeaderCoveredBytes]);
+  // The cipher only knows ordinary stores, so that what it writes goes on from the scratch.
+  const bool past_caches = store == Store::kPastCaches && !payload.empty();
+  key->key.seal(nonce.data(), header_out.first<wire::kHeaderCoveredBytes>(), payload,
+                past_caches ? scratch_->sealed.data() : payload_out, &header_out[wire::kHeaderCoveredBytes]);
+  if (past_caches) {
+    crc::copy_past_caches(wire::CrcKind::kNone, 0, scratch_->sealed.data(), payload_out, payload.size());
+    crc::publish_copies();
+  }
   return digest;
 }
 

@@ -63,9 +63,14 @@ class Opened {
   uint64_t digest_ = 0;
 };
 
-// What the payload of any datagram fits into; a worker has one for all its flows.
+// How a payload is written that another core or a device reads next.
+enum class Store : uint8_t { kThroughCaches, kPastCaches };
+
+// What the payload of any datagram fits into; a worker has one for all its flows. What is sealed has its own
+// place: what was opened may still lie in the other.
 struct alignas(64) Scratch {
   std::array<uint8_t, wire::kChunkBytesMax> bytes;
+  alignas(64) std::array<uint8_t, wire::kChunkBytesMax> sealed;
 };
 
 class FlowSeal {
@@ -84,9 +89,11 @@ class FlowSeal {
 
   // Writes header and seal of a datagram to `header_out`, and the payload to `payload_out`; nullptr: the
   // payload leaves from where it lies, which is for those that are not enciphered. header.length is
-  // payload.size(); header.key_epoch is not looked at. Returns the payload's digest; 0 if it is no data.
+  // payload.size(); header.key_epoch is not looked at. `store`: how the payload is written there. Returns the
+  // payload's digest; 0 if it is no data.
   uint64_t seal(const wire::Header& header, std::span<const uint8_t> payload,
-                std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out);
+                std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out,
+                Store store = Store::kThroughCaches);
 
   // `datagram` is a whole UDP payload, of which wire::decode made `header`. `empty_place`: header.length
   // bytes where no good byte lies, for the payload (order 1); nullptr: nothing is written there (order 2).
@@ -97,7 +104,7 @@ class FlowSeal {
 
  private:
   uint64_t encipher(const wire::Header& header, std::span<const uint8_t> payload,
-                    std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out);
+                    std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out, Store store);
   Opened decipher(const wire::Header& header, std::span<const uint8_t> datagram, uint8_t* empty_place);
 
   wire::CrcKind data_kind_ = wire::CrcKind::kCrc64Ecma;
@@ -109,13 +116,20 @@ class FlowSeal {
 // Inline, both: they are steps of building and taking one datagram, and their results stay in registers.
 
 inline uint64_t FlowSeal::seal(const wire::Header& header, std::span<const uint8_t> payload,
-                               std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out) {
+                               std::span<uint8_t, wire::kHeaderBytes> header_out, uint8_t* payload_out,
+                               Store store) {
   DCHECK(header.length == payload.size(), "a header tells the length of what follows it");
-  if (enciphers(header.type)) return encipher(header, payload, header_out, payload_out);
+  if (enciphers(header.type)) return encipher(header, payload, header_out, payload_out, store);
   wire::encode(header, header_out);
-  const uint64_t digest = payload_out != nullptr
-                              ? crc::copy(data_kind_, 0, payload.data(), payload_out, payload.size())
-                              : crc::compute(data_kind_, 0, payload.data(), payload.size());
+  uint64_t digest = 0;
+  if (payload_out == nullptr) {
+    digest = crc::compute(data_kind_, 0, payload.data(), payload.size());
+  } else if (store == Store::kThroughCaches) {
+    digest = crc::copy(data_kind_, 0, payload.data(), payload_out, payload.size());
+  } else {
+    digest = crc::copy_past_caches(data_kind_, 0, payload.data(), payload_out, payload.size());
+    crc::publish_copies();
+  }
   wire::store_be64(&header_out[wire::kHeaderCoveredBytes],
                    crc::compute_header(data_kind_, digest, header_out.first<wire::kHeaderCoveredBytes>()));
   return digest;

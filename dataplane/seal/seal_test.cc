@@ -85,6 +85,37 @@ INSTANTIATE_TEST_SUITE_P(Seal, EveryKind,
                                          Case{CrcKind::kCrc64Ecma, Protection::kAes256Gcm}),
                          name_of);
 
+// Of any length, to any place of a line of cache; nothing around it is written, and what was opened stays.
+TEST_P(EveryKind, SealsTheSamePastTheCaches) {
+  constexpr size_t kLine = 64;
+  uint64_t tx_seq = 0;
+  for (const size_t size :
+       {size_t{1}, size_t{63}, size_t{64}, size_t{900}, size_t{1384}, size_t{8192}, size_t{32768}}) {
+    for (size_t skew = 0; skew < kLine; skew += size < 1000 ? 1 : 7) {
+      const Bytes payload = some_bytes(size);
+      const wire::Header header{.type = Type::kData,
+                                .flow_id = 0x1122334455660007,
+                                .tx_seq = tx_seq++,
+                                .length = static_cast<uint32_t>(size)};
+      Bytes front(wire::kHeaderBytes);
+      Bytes usual_front(wire::kHeaderBytes);
+      Bytes usual(size);
+      Bytes room(size + 4 * kLine, 0xEE);
+      const size_t at = -reinterpret_cast<uintptr_t>(room.data()) % kLine + kLine + skew;
+      std::fill(from_.scratch->bytes.begin(), from_.scratch->bytes.end(), 0x77);
+      const uint64_t digest = from_.seal.seal(header, payload, std::span<uint8_t, wire::kHeaderBytes>(front),
+                                              &room[at], Store::kPastCaches);
+      EXPECT_EQ(digest, from_.seal.seal(header, payload, std::span<uint8_t, wire::kHeaderBytes>(usual_front),
+                                        usual.data()));
+      EXPECT_EQ(front, usual_front);
+      EXPECT_TRUE(std::equal(usual.begin(), usual.end(), &room[at])) << size << " bytes, skew " << skew;
+      std::fill_n(&room[at], size, 0xEE);
+      EXPECT_EQ(room, Bytes(room.size(), 0xEE)) << "something beside " << size << " bytes, skew " << skew;
+      EXPECT_EQ(from_.scratch->bytes.front(), 0x77) << "what was opened lies there";
+    }
+  }
+}
+
 TEST_P(EveryKind, OpensWhatItSealedInBothOrders) {
   uint64_t tx_seq = 0;
   for (const size_t size : {size_t{1}, size_t{63}, size_t{1384}, size_t{8192}, size_t{32768}}) {
