@@ -1,11 +1,12 @@
 // How a worker writes what another core reads next: through its caches, or past them. Pure.
 //
 // Through the caches is twice as fast, as long as the lines come quickly from the core that read them last.
-// Where they do not, as in a virtual machine whose cores the host places now here, now there, each line is
-// waited for, and a chunk of 8 KiB takes ten times as long; past the caches it takes the same time always
-// (docs/PERFORMANCE.md). So both are measured, all the time: of each window a few turns go the
-// other way, and the next window goes by what took less for a byte. The least of a window counts, since a
-// turn that was interrupted says nothing. SPDX-License-Identifier: Apache-2.0
+// Where they do not, as in some virtual machines for seconds or for hours, each line is waited for, and a
+// chunk of 8 KiB takes eight times as long; past the caches it takes the same time always
+// (docs/PERFORMANCE.md). So both are measured, all the time: of each window a few turns go the other way, and
+// the next window goes by what took less for a byte. The least of a window counts, since a turn that was
+// interrupted says nothing.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
