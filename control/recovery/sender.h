@@ -3,7 +3,8 @@
 //
 // Objects are given to lanes in their order, but for one thing: short ones, such as packs of small files, and
 // the long one whose turn it is take turns. So the many small files of a tree do not wait for a long file
-// before them, and keep the peer's disk busy with names while that one's bytes are on their way.
+// before them, as far as objects are open, and keep the peer busy with names while that one's bytes are on
+// their way.
 //
 // Pure. Told what happened, it says what to do (Actions); the caller owns flows, disks, journal and clock. A
 // lane gets its next partition when it has little left, so that no lane waits for the slowest.
@@ -36,6 +37,7 @@ class Sender {
  public:
   struct Options {
     uint64_t partition_bytes = 0;
+    uint64_t short_bytes = 0;    // objects up to this do not wait for a longer one
     uint64_t lane_rate_bps = 0;  // of each lane; it decides how much is queued there
   };
   struct SentRange {
@@ -160,7 +162,7 @@ class Sender {
   bool has_room(const LaneWork& work) const;
   std::optional<Part> take_next_part();
   std::optional<Part> take_part_of(ObjectId* cursor, bool short_only);
-  bool is_short(const Object& object) const { return object.layout.size_bytes <= options_.partition_bytes; }
+  bool is_short(const Object& object) const { return object.layout.size_bytes <= options_.short_bytes; }
   void place(LaneId lane, const Part& part, uint64_t sent_end);
   void extent_sent(const board::Event& event, LaneId lane);
   void partition_sent(const board::Event& event, LaneId lane);

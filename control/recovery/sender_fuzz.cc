@@ -38,7 +38,8 @@ Indexed<ObjectId, Layout> any_layouts(fuzz::Input& input) {
 }
 
 Sender::Options any_options(fuzz::Input& input) {
-  return {.partition_bytes = uint64_t{1 + input.below(16)} * kExtentBytes, .lane_rate_bps = input.edge()};
+  const uint64_t partition_bytes = uint64_t{1 + input.below(16)} * kExtentBytes;
+  return {.partition_bytes = partition_bytes, .short_bytes = partition_bytes, .lane_rate_bps = input.edge()};
 }
 
 std::vector<Range> any_ranges(fuzz::Input& input) {

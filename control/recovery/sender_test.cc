@@ -19,7 +19,8 @@ class SenderTest : public testing::Test {
   Sender make(std::vector<uint64_t> sizes, uint32_t lanes = 1) {
     Indexed<ObjectId, Layout> layouts;
     for (const uint64_t size : sizes) layouts.push_back(layout_of(size));
-    return Sender(layouts, lanes, {.partition_bytes = 2 * kExtent, .lane_rate_bps = 1'000'000});
+    return Sender(layouts, lanes,
+                  {.partition_bytes = 2 * kExtent, .short_bytes = 2 * kExtent, .lane_rate_bps = 1'000'000});
   }
   static void begin(Sender& sender) {
     for (ObjectId id; id.value() < sender.objects(); ++id) sender.object_opened(id);

@@ -77,7 +77,7 @@ class Gathering final : public SourceVisitor {
         sink_(sink) {}
 
   Result<OpenSources> finish() {
-    OpenSources all = part(packer_.take_packs());
+    OpenSources all = part(packer_.take_packs(), sources_.files.size());
     if (packer_.has_last()) {
       all.files.push_back(packer_.take_last());
       all.files.back().keep = choice_.keep();
@@ -124,7 +124,7 @@ class Gathering final : public SourceVisitor {
       return sink_ == nullptr ? Status() : hand_over();
     });
     if (!walked) return walked;
-    open_large(packer_.large_count());
+    open_large(packer_.large_count());  // while this tree is the packer's
     return {};
   }
 
@@ -145,23 +145,29 @@ class Gathering final : public SourceVisitor {
   // Few objects are open at a time, and a long file among them holds up those that are so many behind it.
   static constexpr size_t kPacksPerLarge = catalog::kOpenWithPacksMax / 2;
 
+  // Large files that go with these packs; no more of them wait than are worth a part.
+  size_t large_due(size_t packs) const {
+    const size_t waiting = sources_.files.size() + packer_.large_count();
+    if (packs == 0) return waiting;
+    const size_t due = packs_since_large_ >= kPacksPerLarge ? 1 : 0;
+    return std::max(due, waiting - std::min(waiting, kLargePerPart - 1));
+  }
+
   Status hand_over() {
     if (Status status = sink_->go_on(); !status) return status;
-    const size_t large = packer_.large_count();
-    if (packer_.closed_count() == 0 && large < kLargePerPart) return {};
-    const size_t due = handed_packs_ % kPacksPerLarge == 0 ? 1 : 0;
-    open_large(large < kLargePerPart ? due : large);
-    std::vector<catalog::File> packs = packer_.take_closed();
-    handed_packs_ += packs.size();
-    OpenSources found = part(std::move(packs));
+    const size_t packs = packer_.closed_count();
+    if (packs == 0 && packer_.large_count() < kLargePerPart) return {};
+    const size_t due = large_due(packs);
+    open_large(due - std::min(due, sources_.files.size()));
+    OpenSources found = part(packer_.take_closed(), due);
     handed_ += found.files.size();
     return sink_->take(std::move(found));
   }
 
-  // Large files evenly among the packs, behind the first of them.
-  OpenSources part(std::vector<catalog::File> packs) {
+  // The first of the large files, evenly among the packs and behind the first of these.
+  OpenSources part(std::vector<catalog::File> packs, size_t most_large) {
     OpenSources found;
-    const size_t large = sources_.files.size();
+    const size_t large = std::min(most_large, sources_.files.size());
     const auto add_large = [&](size_t i) {
       found.files.push_back(std::move(sources_.files[i]));
       found.open.push_back(std::move(sources_.open[i]));
@@ -174,7 +180,10 @@ class Gathering final : public SourceVisitor {
       found.open.push_back(nullptr);
     }
     while (added < large) add_large(added++);
-    sources_ = {};
+    const auto taken = static_cast<std::ptrdiff_t>(large);
+    sources_.files.erase(sources_.files.begin(), sources_.files.begin() + taken);
+    sources_.open.erase(sources_.open.begin(), sources_.open.begin() + taken);
+    packs_since_large_ = large > 0 ? 0 : packs_since_large_ + packs.size();
     return found;
   }
 
@@ -203,8 +212,8 @@ class Gathering final : public SourceVisitor {
 
   const exports::Exports& exports_;
   const selection::Choice& choice_;
-  size_t handed_ = 0;        // files, to the sink, or known
-  size_t handed_packs_ = 0;  // of these, to the sink
+  size_t handed_ = 0;  // files, to the sink, or known
+  size_t packs_since_large_ = kPacksPerLarge;
   size_t kept_bytes_ = 0;
   tree::Packer packer_;
   OpenSources sources_;

@@ -19,16 +19,14 @@ constexpr uint32_t kCreditExtentsMax = 1U << 20;  // as of a status (docs/WIRE.m
 Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>& files,
                                                const Agreement& agreement) {
   Indexed<ObjectId, recovery::Layout> layouts;
-  for (const catalog::File& file : files) {
-    layouts.push_back({.size_bytes = file.size_bytes,
-                       .extent_bytes = agreement.extent_bytes,
-                       .crc_kind = agreement.crc_kind});
-  }
+  for (const catalog::File& file : files)
+    layouts.push_back({file.size_bytes, agreement.extent_bytes, agreement.crc_kind});
   return layouts;
 }
 
-recovery::Sender::Options options_of(const Agreement& agreement) {
+recovery::Sender::Options options_of(const Settings& settings, const Agreement& agreement) {
   return {.partition_bytes = agreement.partition_bytes,
+          .short_bytes = settings.short_bytes,
           .lane_rate_bps = agreement.rate_bps / std::max(1U, agreement.lanes)};
 }
 
@@ -40,7 +38,7 @@ SourceEnd::SourceEnd(const Settings& settings, const Agreement& agreement,
       files_(settings, files),
       extent_bytes_(agreement.extent_bytes),
       crc_kind_(agreement.crc_kind),
-      sender_(layouts_of(files, agreement), agreement.lanes, options_of(agreement)) {}
+      sender_(layouts_of(files, agreement), agreement.lanes, options_of(settings, agreement)) {}
 
 // Should they be holes no more when the digests are said, the file has changed, and that is found as ever.
 void SourceEnd::note_holes(ObjectId from) {
@@ -162,7 +160,7 @@ void SourceEnd::begin(const std::string& peer_name, ControlStream& stream, const
   path_.begin(peer_name, agreement, lanes, settings_.paths->sizes(), now_ns);
   lane_rates_.assign(lanes, UINT64_MAX);
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;
-  sender_.start_attempt(static_cast<uint32_t>(lanes), options_of(agreement), now_ns);
+  sender_.start_attempt(static_cast<uint32_t>(lanes), options_of(settings_, agreement), now_ns);
   held_at_start_ = sender_.bytes_held();
   flows_done_ = 0;
   states_known_ = false;

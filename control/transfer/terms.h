@@ -131,6 +131,8 @@ struct Settings {
   // simulator takes small ones, so that few files reach what thousands do.
   uint32_t open_objects_max = board::kOpenObjectsMax;
   uint32_t open_ahead = 16;
+  // Objects up to this, such as packs of any size, do not wait for a longer one (recovery/sender.h).
+  uint64_t short_bytes = 64U << 20;
   // Shared by all transfers of this node.
   std::shared_ptr<rate::Paths> paths = std::make_shared<rate::Paths>();
   std::shared_ptr<deadline::Ledger> ledger = std::make_shared<deadline::Ledger>();

@@ -21,7 +21,7 @@ class StoreChoice {
   static constexpr uint32_t kTrialEvery = 64;
   // While it goes past them: a turn through the caches may take four times as long.
   static constexpr uint32_t kTrialEveryPast = 256;
-  // A turn that wrote less is mostly something else.
+  // What takes a turn that wrote less is mostly something else.
   static constexpr uint64_t kBytesMin = 4'096;
   // The other way must save a fifth.
   static constexpr uint64_t kWorth = 5;
@@ -31,14 +31,14 @@ class StoreChoice {
 
   // That turn has ended: it wrote so many bytes, and took so long.
   void turn(uint64_t bytes, uint64_t ns) {
-    if (bytes < kBytesMin) return;
+    if (bytes == 0) return;
     uint64_t& least = least_[past_caches() ? 1 : 0];
-    least = std::min(least, ns * kPerBytes / bytes);
+    if (bytes >= kBytesMin) least = std::min(least, ns * kPerBytes / bytes);
     if (++turn_ < kTrials * trial_every()) return;
     turn_ = 0;
     const uint64_t now = least_[past_caches_ ? 1 : 0];
     const uint64_t other = least_[past_caches_ ? 0 : 1];
-    if (other < now - now / kWorth) past_caches_ = !past_caches_;
+    if (now != UINT64_MAX && other < now - now / kWorth) past_caches_ = !past_caches_;
     least_ = {UINT64_MAX, UINT64_MAX};
   }
 

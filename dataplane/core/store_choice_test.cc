@@ -50,10 +50,20 @@ TEST(StoreChoice, TurnsThatWereInterruptedSayNothing) {
   EXPECT_FALSE(choice.past_caches());
 }
 
-TEST(StoreChoice, ShortTurnsDoNotCount) {
+TEST(StoreChoice, ShortTurnsAreNotMeasuredAndEndATrial) {
+  StoreChoice choice;
+  uint32_t past = 0;
+  for (uint32_t i = 0; i < 6400; ++i) {
+    past += choice.past_caches() ? 1 : 0;
+    choice.turn(StoreChoice::kBytesMin - 1, choice.past_caches() ? 1 : 1'000'000);
+  }
+  EXPECT_EQ(past, 100U);
+}
+
+TEST(StoreChoice, WhatOnlyTheTrialsMeasuredIsNoReason) {
   StoreChoice choice;
   for (uint32_t i = 0; i < 2 * kTurns; ++i)
-    choice.turn(StoreChoice::kBytesMin - 1, choice.past_caches() ? 1 : 1'000'000);
+    choice.turn(choice.past_caches() ? kTurnBytes : StoreChoice::kBytesMin - 1, 20'000);
   EXPECT_FALSE(choice.past_caches());
 }
 

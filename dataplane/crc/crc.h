@@ -31,7 +31,8 @@ uint64_t compute_header(CrcKind kind, uint64_t seed,
 
 // compute(), while the bytes are copied to `to`, which another core reads next.
 uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
-// copy() past the caches, for what no core will touch soon (non-temporal stores, where they pay).
+// copy() past the caches (non-temporal stores), for what no core will touch soon, or where lines come slowly
+// from another core (core/store_choice.h); an ordinary copy where such stores do not pay.
 // Another thread or a device sees the copy only after publish_copies().
 uint64_t copy_past_caches(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes);
 void publish_copies();

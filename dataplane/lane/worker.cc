@@ -118,7 +118,8 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
   // A batch that leaves a little late is as good.
   const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns + datagrams_->batch_ns());
   if (late_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, late_ns);
-  wake_delay_.woke(late_ns, woken_ns);
+  // A datagram that comes ends some sleeps: how late they would have ended, nobody knows.
+  if (woken_ns >= now_ns + sleep_ns) wake_delay_.woke(late_ns, woken_ns);
   idle_sleep_.slept();
   resources_.count(Counter::idle_sleeps);
   return woken_ns;

@@ -28,7 +28,8 @@ transfer::Settings settings_of(const Plan& plan, uint32_t node) {
           .keep_ns = plan.keep_ns,
           .trust_journal = plan.broken == Break::kTrustJournal,
           .open_objects_max = plan.open_objects_max,
-          .open_ahead = plan.open_ahead};
+          .open_ahead = plan.open_ahead,
+          .short_bytes = plan.partition_bytes};
 }
 
 }  // namespace
