@@ -38,6 +38,16 @@ def test_the_bare_loop_copies_and_leaves_nothing_else(tmp_path):
     assert sum(len(files) for _place, _folders, files in os.walk(ground.target)) == 1_234
 
 
+def test_a_tree_on_a_disk_is_not_removed_right_before_the_next_run(tmp_path):
+    for name, stays in (("disk", True), ("tmpfs", False)):
+        (tmp_path / name).mkdir()
+        ground = forests.Ground(name, tmp_path / name)
+        for _ in range(3):
+            ground.make_ready()
+            (ground.target / "f").write_bytes(b"x")
+        assert len(list((tmp_path / name).rglob("f"))) == (3 if stays else 1)
+
+
 def test_a_tree_that_differs_is_found_out(tmp_path):
     ground = forests.Ground("here", tmp_path)
     ground.target.mkdir()
