@@ -63,6 +63,7 @@ uint64_t copy(CrcKind kind, uint64_t seed, const void* from, void* to, size_t by
 
 uint64_t copy_past_caches(CrcKind kind, uint64_t seed, const void* from, void* to, size_t bytes) {
   if (wire::checks(kind)) return chosen->copy_past_caches(kind, seed, from, to, bytes);
+  if (!can_stream(to, bytes)) return copy(kind, seed, from, to, bytes);
   stream(from, to, bytes);
   return 0;
 }

@@ -52,7 +52,7 @@ uint64_t stream_by_library(CrcKind kind, uint64_t seed, const void* from, void* 
 uint64_t header_by_library(CrcKind kind, uint64_t seed, const uint8_t* header);
 // Nothing is written in part of a block.
 bool can_stream(const void* to, size_t bytes);
-// The copy alone past the caches.
+// The copy alone past the caches, to any place.
 void stream(const void* from, void* to, size_t bytes);
 
 // By PCLMULQDQ.

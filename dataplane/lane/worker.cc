@@ -48,12 +48,12 @@ void Worker::run() {
   auto& longest_ns = resources_.slot.counters[static_cast<uint32_t>(Counter::loop_ns_max)];
   uint64_t now_ns = shared_.clock.now_ns();
   while (!shared_.stop.load(std::memory_order_relaxed)) {
-    const uint64_t sent_before = sent_bytes();
+    const uint64_t sent_before = counted(Counter::tx_bytes);
     const bool busy = step(now_ns);
     const uint64_t previous_ns = now_ns;
     now_ns = shared_.clock.now_ns();
     if (datagrams_->another_core_reads())
-      store_choice_.turn(sent_bytes() - sent_before, now_ns - previous_ns);
+      store_choice_.turn(counted(Counter::tx_bytes) - sent_before, now_ns - previous_ns);
     if (now_ns - previous_ns > longest_ns.load(std::memory_order_relaxed))
       set(longest_ns, now_ns - previous_ns);
     if (busy || now_ns - previous_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, now_ns - previous_ns);
@@ -69,10 +69,10 @@ void Worker::run() {
 bool Worker::step(uint64_t now_ns) {
   const HotScope hot;
   resources_.turn_ns = now_ns;
+  datagrams_->keep_time(now_ns);
   resources_.store = datagrams_->another_core_reads() && store_choice_.past_caches()
                          ? seal::Store::kPastCaches
                          : seal::Store::kThroughCaches;
-  datagrams_->keep_time(now_ns);
   count_disk_time(now_ns);
   bool busy = poll_datagrams(now_ns);
   busy |= poll_steered(now_ns);
@@ -89,15 +89,7 @@ bool Worker::step(uint64_t now_ns) {
 }
 
 // Datagrams, one way or the other; and what else the device brings, which is little.
-uint64_t Worker::moved() const {
-  const auto& counters = resources_.slot.counters;
-  return counters[static_cast<uint32_t>(Counter::rx_frames)].load(std::memory_order_relaxed) +
-         counters[static_cast<uint32_t>(Counter::tx_frames)].load(std::memory_order_relaxed);
-}
-
-uint64_t Worker::sent_bytes() const {
-  return resources_.slot.counters[static_cast<uint32_t>(Counter::tx_bytes)].load(std::memory_order_relaxed);
-}
+uint64_t Worker::moved() const { return counted(Counter::rx_frames) + counted(Counter::tx_frames); }
 
 // Sleeps until shortly before something is due, at most a little longer each time. A frame that leaves late
 // has to be made up for, so what waking up takes here is learnt.

@@ -70,7 +70,9 @@ class Worker {
   bool poll_disk();
   void count_disk_time(uint64_t now_ns);
   uint64_t moved() const;
-  uint64_t sent_bytes() const;
+  uint64_t counted(Counter counter) const {
+    return resources_.slot.counters[static_cast<uint32_t>(counter)].load(std::memory_order_relaxed);
+  }
   uint64_t idle(uint64_t stepped_ns, uint64_t now_ns);  // returns the time afterwards
 
   WorkerShared& shared_;

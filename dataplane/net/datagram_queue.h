@@ -128,8 +128,8 @@ class DatagramQueue {
   // Datagrams of a queue leave in the order in which they were begun. May change with keep_time.
   bool sends_at_times() const { return sends_at_times_; }
   // True: what is written into a datagram lies where another core reads it, as behind a memif. May change
-  // from turn to turn.
-  virtual bool another_core_reads() const { return false; }
+  // with keep_time.
+  bool another_core_reads() const { return another_core_reads_; }
   // Not 0: datagrams that are due within so long may be sent at once, for the sake of fewer system calls.
   uint64_t batch_ns() const { return batch_ns_; }
   // `now_ns` was read just now. Once per turn.
@@ -155,6 +155,7 @@ class DatagramQueue {
   static void set_next_hop(Path& path, const Address& next_hop) { path.next_hop_ = next_hop; }
 
   bool sends_at_times_ = false;
+  bool another_core_reads_ = false;
   uint64_t batch_ns_ = 0;
 };
 

@@ -198,6 +198,7 @@ void FrameDatagrams::keep_time(uint64_t now_ns) {
   now_ns_ = now_ns;
   frames_.keep_time(now_ns);
   sends_at_times_ = frames_.sends_at_times();
+  another_core_reads_ = frames_.caller_copies();
 }
 
 }  // namespace sluice::net

@@ -31,7 +31,6 @@ class FrameDatagrams : public DatagramQueue {
     return begin_in(frames_, path, payload, owner, send_at_ns);
   }
   void flush() override;
-  bool another_core_reads() const override { return frames_.caller_copies(); }
   bool device_holds(const Buffer& buffer) override { return frames_.device_holds(buffer); }
   void keep_time(uint64_t now_ns) override;
   std::span<const Buffer> buffers() const override { return frames_.buffers(); }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/seal/seal.h"
 
+#include "dataplane/crc/variants.h"
+
 namespace sluice::seal {
 
 uint64_t FlowSeal::encipher(const wire::Header& header, std::span<const uint8_t> payload,
@@ -25,7 +27,7 @@ uint64_t FlowSeal::encipher(const wire::Header& header, std::span<const uint8_t>
   key->key.seal(nonce.data(), header_out.first<wire::kHeaderCoveredBytes>(), payload,
                 past_caches ? scratch_->sealed.data() : payload_out, &header_out[wire::kHeaderCoveredBytes]);
   if (past_caches) {
-    crc::copy_past_caches(wire::CrcKind::kNone, 0, scratch_->sealed.data(), payload_out, payload.size());
+    crc::stream(scratch_->sealed.data(), payload_out, payload.size());
     crc::publish_copies();
   }
   return digest;

@@ -4,8 +4,9 @@
 # Trees are made from a seed: `small` (files of 4 KiB, a hundred in a directory), `kernel` (a Linux kernel's number of
 # files and bytes), `large` and `mixed` (both kinds together; Sluice alone), `million` (files of one byte; Sluice alone,
 # for the memory of its daemons), `unchanged` (the same once more, by `--sync` and `rsync -a`: the destination has all of it
-# already). Otherwise the destination is an empty folder; nothing is removed right before a run. files_per_s counts the wall of the whole client,
-# and a `sync -f` of the destination's file system after it, for everybody; for `disk` the page cache is dropped before.
+# already). Otherwise the destination is an empty folder; nothing is removed right before a run. files_per_s counts the
+# wall of the whole client, and a `sync -f` of the destination's file system after it, for everybody; for `disk` the page
+# cache is dropped before.
 # After each run diff compares the trees. Each end has one core, as in `peers`; TCP tools run with CUBIC. Modes, times
 # and owners are kept by those that keep them: curl and GridFTP do not.
 # SPDX-License-Identifier: Apache-2.0
