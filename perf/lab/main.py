@@ -14,7 +14,7 @@ sys.path[:0] = [str(_PERF), str(_PERF.parent / "tools")]
 
 from harness import HarnessError, find_binaries  # noqa: E402
 from harness.system import REPOSITORY, exit_on_signals  # noqa: E402
-from lab import experiments, machine, packages, plots, report  # noqa: E402
+from lab import experiments, machine, packages, plots, report, sides  # noqa: E402
 from lab.bench import Bench  # noqa: E402
 from lab.errors import FAILED, MISSING, USAGE, LabError  # noqa: E402
 
@@ -31,6 +31,8 @@ def arguments(words):
     parser.add_argument("--repeat", type=_positive, metavar="N", help="runs of each setting (5; 3 with --quick)")
     parser.add_argument("--only", action="append", default=[], metavar="WORDS",
                         help="settings whose line has all these words (\"mode=adaptive buffer_ms=1.0\"); may be repeated")  # fmt: skip
+    parser.add_argument("--cores", type=_positive, default=1, metavar="N",
+                        help="cores of each side (1): the worker of a node has the first, all else shares them")  # fmt: skip
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where the result goes (build/lab/NAME.json)")
     parser.add_argument("--plots", type=pathlib.Path, metavar="DIR", help="where plots go (build/lab/plots)")
     parser.add_argument("--no-plots", action="store_true", help="measure only; needs no matplotlib")
@@ -75,6 +77,7 @@ def programs():
 def measure(options):
     """The result as it is written: one JSON object."""
     experiment = check(options)
+    sides.give(options.cores)
     binaries = programs()
     packages.install([*experiment.PACKAGES, *([] if options.no_plots else plots.PACKAGES)])
     bench = Bench(quick=options.quick, repeats=options.repeat, nodes=options.node or None,
@@ -86,6 +89,7 @@ def measure(options):
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "quick": options.quick,
         "repeats": bench.repeats,
+        "cores_per_side": options.cores,
     }
     if options.only:
         result["only"] = options.only

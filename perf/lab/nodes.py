@@ -11,6 +11,7 @@ import signal
 from harness import HarnessError, MemifWire, Node, Pair, find_binaries
 from harness.system import allowed_cores
 
+from . import sides
 from .errors import MISSING, LabError
 from .figures import gbps, ratio
 from .meter import Meter
@@ -23,12 +24,6 @@ CHUNK_STEP_BYTES = 4
 _ETHERNET_BYTES, _WIRE_GAP_BYTES, _IP_UDP_BYTES, _HEADER_BYTES = 14, 24, 28, 72
 FRAME_OVERHEAD_BYTES = _ETHERNET_BYTES + _IP_UDP_BYTES + _HEADER_BYTES
 DATAGRAM_OVERHEAD_BYTES = _IP_UDP_BYTES + _HEADER_BYTES
-
-
-def pin(side):
-    """Everything of one side on one core: what `one core per side` means."""
-    cores = allowed_cores()
-    return ["taskset", "-c", str(cores[side % len(cores)])]
 
 
 def wire_bytes(session):
@@ -118,13 +113,16 @@ class _Nodes:
 
 
 class OwnNodes(_Nodes):
-    """A Pair of the lab's own. pinned: each side's daemons, and the client, on one core."""
+    """A Pair of the lab's own. pinned: each side's daemons, and the client, on the cores of this side."""
 
     def __init__(self, wire=None, settings=None, pinned=True, bytes_needed=0, prefix=None, **options):
         # What a reserved path carries, unless an experiment is about the laws of the rate.
         settings = {**(settings or {}), "transfer": {"mode": "fixed", **(settings or {}).get("transfer", {})}}
-        self._prefix = prefix or (pin if pinned else None)
+        self._prefix = prefix or (sides.pin if pinned else None)
         self.client_prefix = self._prefix(0) if self._prefix else []
+        for side, name in enumerate(("settings_a", "settings_b")):
+            own = options.get(name) or {}
+            options[name] = {**own, "dataplane": {"cores": sides.cores(side)[:1], **own.get("dataplane", {})}}
         self.pair = Pair(wire or MemifWire(rate=RATE_UNLIMITED), bytes_needed=bytes_needed, settings=settings,
                          prefix=self._prefix, **options)  # fmt: skip
 

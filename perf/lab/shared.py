@@ -18,8 +18,9 @@ import tempfile
 
 from harness import EmulatedWire, Node, find_binaries
 from harness.stacked import Stacked
-from harness.system import allowed_cores, free_ports, run, scratch_parent
+from harness.system import free_ports, run, scratch_parent
 
+from . import sides
 from .emulated import path_settings
 from .nodes import RATE_UNLIMITED
 from .peers.ends import Ends
@@ -158,13 +159,12 @@ class Crowd(Stacked):
             self._bottleneck.detour(namespace, "data0", side, detour_ms)
         else:
             self._bottleneck.attach(namespace, "data0", side)
-        cores = allowed_cores()
         directory = self._bottleneck.base / namespace
         node = Node(self._binaries, directory / name, name, port, ["nsenter", f"--net=/run/netns/{namespace}", "--"], {
             "transfer": {"rate": RATE_UNLIMITED},
             "port": {"device": f"net_af_packet0,iface=data0,{_FRAMES}", "address4": f"10.66.0.{host}/24", "mtu": MTU,
                      "rate": RATE_UNLIMITED},
-            "dataplane": {"memory": "no-huge", "memory_mib": self._memory_mib, "cores": [cores[side % len(cores)]]},
+            "dataplane": {"memory": "no-huge", "memory_mib": self._memory_mib, "cores": sides.cores(side)[:1]},
         })  # fmt: skip
         node.add_export("data", directory / "data")
         node.create()

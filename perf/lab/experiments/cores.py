@@ -13,6 +13,7 @@ REAL = True
 PACKAGES = ()
 _FIRST_BYTES = 1 << 30
 _LANES_MAX = 16
+_NODE_MIB, _WORKER_MIB = 256, 64
 
 
 def run(bench):
@@ -40,10 +41,10 @@ def run(bench):
 
 
 def own(count):
-    """A pair with so many workers on each side, on cores of their own."""
+    """A pair with so many workers on each side, on cores of their own, and memory for each of them."""
     cores = allowed_cores()
     sides = [{"dataplane": {"workers": count, "cores": cores[side * count : (side + 1) * count]}} for side in (0, 1)]
-    return {"settings_a": sides[0], "settings_b": sides[1]}
+    return {"settings_a": sides[0], "settings_b": sides[1], "memory_mib": max(_NODE_MIB, _WORKER_MIB * count)}
 
 
 def summary(rows):

@@ -3,8 +3,8 @@
 import contextlib
 
 from harness import Hugepages
-from harness.system import allowed_cores
 
+from .. import sides
 from ..nodes import RATE_UNLIMITED as RATE
 from ..probe import MEMORY_MIB as PROBE_MEMORY_MIB
 from ..probe import Place
@@ -17,12 +17,11 @@ UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 def probe_place(nodes):
     """A Place for a probe where the pair's nodes are frozen: a memif like theirs, and hugepages of its own."""
     pair = nodes.pair
-    cores = allowed_cores()
     # Devices of one process must have different names.
     ports = [pair.wire.device(side, pair.base).replace("net_memif0", f"net_memif{side}")
              .replace("memif.sock", "probe.sock") for side in (0, 1)]  # fmt: skip
     with Hugepages(2 * (PROBE_MEMORY_MIB + _HUGEPAGE_MARGIN_MIB)) as pages:
-        yield Place(ports, (cores[0], cores[1 % len(cores)]), "hugepages" if pages.available else "no-huge")
+        yield Place(ports, (sides.cores(0)[0], sides.cores(1)[0]), "hugepages" if pages.available else "no-huge")
 
 
 def size_name(size):

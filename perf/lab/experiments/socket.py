@@ -20,7 +20,8 @@ from harness.system import random_file, run as command
 from ..bench import bytes_for
 from ..errors import MISSING, LabError
 from ..figures import by_round, median, rounded, spread
-from ..nodes import OwnNodes, pin
+from ..nodes import OwnNodes
+from ..sides import pin
 from ..probe import last_object, program
 from ..stopwatch import Running, timed
 from . import shapes

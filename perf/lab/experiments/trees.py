@@ -7,7 +7,7 @@
 # already). Otherwise the destination is an empty folder; nothing is removed right before a run. files_per_s counts the
 # wall of the whole client, and a `sync -f` of the destination's file system after it, for everybody; for `disk` the page
 # cache is dropped before.
-# After each run diff compares the trees. Each end has one core, as in `peers`; TCP tools run with CUBIC. Modes, times
+# After each run diff compares the trees. Each end has one core (--cores: more), as in `peers`; TCP tools run with CUBIC. Modes, times
 # and owners are kept by those that keep them: curl and GridFTP do not.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib

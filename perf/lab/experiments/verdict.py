@@ -10,9 +10,7 @@ import contextlib
 import subprocess
 import sys
 
-from harness.system import allowed_cores
-
-from .. import watch
+from .. import sides, watch
 from ..emulated import EmulatedNodes, queue_for, running_session
 from ..errors import LabError
 from ..figures import rounded
@@ -92,9 +90,8 @@ def measure(nodes, disk, case, size):
 @contextlib.contextmanager
 def burning(side):
     """Others that want the core of this side's dataplane; None: nobody does."""
-    cores = allowed_cores()
     burners = [] if side is None else [
-        subprocess.Popen(["taskset", "-c", str(cores[side % len(cores)]), sys.executable, "-c", "while True: pass"])
+        subprocess.Popen(["taskset", "-c", str(sides.cores(side)[0]), sys.executable, "-c", "while True: pass"])
         for _ in range(_BURNERS)]  # fmt: skip
     try:
         yield

@@ -1,6 +1,6 @@
 # Two hosts on this machine for tools of the kernel's network: namespaces joined by a veth pair.
 #
-# Everything of one end runs on one core, in its namespace, and in a cgroup by which its CPU is counted with all
+# Everything of one end runs on the cores of its side, in its namespace, and in a cgroup by which its CPU is counted with all
 # of its children. Whatever is made or set here is taken back.
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -10,9 +10,10 @@ import re
 import shutil
 
 from harness.stacked import Stacked
-from harness.system import allowed_cores, is_root, run, wait_until
+from harness.system import is_root, run, wait_until
 from harness.wires import inside_namespace
 
+from .. import sides
 from ..errors import MISSING, LabError
 
 ADDRESSES = ("10.88.0.1", "10.88.0.2")
@@ -77,8 +78,7 @@ class Groups:
 
 
 def pinned(group, side):
-    cores = allowed_cores()
-    return [*group.prefix(), "taskset", "-c", str(cores[side % len(cores)])]
+    return [*group.prefix(), *sides.pin(side)]
 
 
 def missing():
