@@ -1,54 +1,74 @@
 // How a worker writes what another core reads next: through its caches, or past them. Pure.
 //
 // Through the caches is twice as fast, as long as the lines come quickly from the core that read them last.
-// Where they do not, as in some virtual machines for seconds or for hours, each line is waited for, and a
-// chunk of 8 KiB takes eight times as long; past the caches it takes the same time always
-// (docs/PERFORMANCE.md). So both are measured, all the time: of each window a few turns go the other way, and
-// the next window goes by what took less for a byte. The least of a window counts, since a turn that was
-// interrupted says nothing.
+// Where they do not, as in some virtual machines, each line is waited for, and a chunk of 8 KiB takes eight
+// times as long; past the caches it takes the same time always (docs/PERFORMANCE.md). Such slow times last for
+// milliseconds or for hours, and only long ones are worth a change: so a trial of the other way is compared
+// with the mean of all that was written since the last one. Trials through the caches, which may take five
+// times as long, become rarer with each that was in vain.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 namespace sluice {
 
 class StoreChoice {
  public:
-  static constexpr uint32_t kTrials = 4;  // of a window
-  static constexpr uint32_t kTrialEvery = 64;
-  // While it goes past them: a turn through the caches may take four times as long.
-  static constexpr uint32_t kTrialEveryPast = 256;
+  static constexpr uint64_t kFirstBytes = 64 << 20;      // until the first trial
+  static constexpr uint64_t kThroughBytes = 1ULL << 30;  // through the caches, until the next
+  static constexpr uint64_t kTrialPastBytes = 1 << 20;
+  static constexpr uint64_t kPastBytes = 512 << 20;  // past them; twice that after each trial in vain
+  static constexpr uint64_t kPastBytesMax = 8ULL << 30;
+  static constexpr uint64_t kTrialThroughBytes = 32 << 20;  // more than a ring, which is to be in the caches again
   // What takes a turn that wrote less is mostly something else.
   static constexpr uint64_t kBytesMin = 4'096;
+  // A turn that lasts longer was interrupted, and says nothing.
+  static constexpr uint64_t kInterruptedNs = 500'000;
   // The other way must save a fifth.
-  static constexpr uint64_t kWorth = 5;
+  static constexpr double kWorth = 0.8;
 
   // For the turn that begins.
-  bool past_caches() const { return past_caches_ != (turn_ % trial_every() == trial_every() - 1); }
+  bool past_caches() const { return past_caches_ != trial_; }
 
   // That turn has ended: it wrote so many bytes, and took so long.
   void turn(uint64_t bytes, uint64_t ns) {
-    if (bytes == 0) return;
-    uint64_t& least = least_[past_caches() ? 1 : 0];
-    if (bytes >= kBytesMin) least = std::min(least, ns * kPerBytes / bytes);
-    if (++turn_ < kTrials * trial_every()) return;
-    turn_ = 0;
-    const uint64_t now = least_[past_caches_ ? 1 : 0];
-    const uint64_t other = least_[past_caches_ ? 0 : 1];
-    if (now != UINT64_MAX && other < now - now / kWorth) past_caches_ = !past_caches_;
-    least_ = {UINT64_MAX, UINT64_MAX};
+    if (bytes >= kBytesMin && ns <= kInterruptedNs) {
+      Cost& cost = trial_ ? of_trial_ : before_;
+      cost.bytes += bytes;
+      cost.ns += ns;
+    }
+    written_bytes_ += bytes;
+    if (written_bytes_ < (trial_ ? trial_bytes() : due_bytes_)) return;
+    written_bytes_ = 0;
+    if (trial_) judge();
+    trial_ = !trial_;
   }
 
  private:
-  static constexpr uint64_t kPerBytes = 1 << 16;
-  uint32_t trial_every() const { return past_caches_ ? kTrialEveryPast : kTrialEvery; }
+  struct Cost {
+    uint64_t bytes = 0, ns = 0;
+    double ns_per_byte() const { return static_cast<double>(ns) / static_cast<double>(bytes); }
+  };
 
-  bool past_caches_ = false;
-  uint32_t turn_ = 0;
-  std::array<uint64_t, 2> least_{UINT64_MAX, UINT64_MAX};  // ns of 64 KiB
+  uint64_t trial_bytes() const { return past_caches_ ? kTrialThroughBytes : kTrialPastBytes; }
+
+  void judge() {
+    const bool measured = before_.bytes != 0 && of_trial_.bytes != 0;
+    if (measured && of_trial_.ns_per_byte() < before_.ns_per_byte() * kWorth) {
+      past_caches_ = !past_caches_;
+      due_bytes_ = past_caches_ ? kPastBytes : kThroughBytes;
+    } else {
+      due_bytes_ = past_caches_ ? std::min(2 * due_bytes_, kPastBytesMax) : kThroughBytes;
+    }
+    before_ = of_trial_ = {};
+  }
+
+  bool past_caches_ = false, trial_ = false;
+  uint64_t written_bytes_ = 0;  // of the trial, or since it
+  uint64_t due_bytes_ = kFirstBytes;
+  Cost before_, of_trial_;
 };
 
 }  // namespace sluice
