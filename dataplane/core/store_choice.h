@@ -2,10 +2,10 @@
 //
 // Through the caches is twice as fast, as long as the lines come quickly from the core that read them last.
 // Where they do not, as in some virtual machines, each line is waited for, and a chunk of 8 KiB takes eight
-// times as long; past the caches it takes the same time always (docs/PERFORMANCE.md). Such slow times last for
-// milliseconds or for hours, and only long ones are worth a change: so a trial of the other way is compared
-// with the mean of all that was written since the last one. Trials through the caches, which may take five
-// times as long, become rarer with each that was in vain.
+// times as long; past the caches it takes the same time always (docs/PERFORMANCE.md). Such slow times last
+// for milliseconds or for hours, and only long ones are worth a change: so a trial of the other way is
+// compared with the mean of all that was written since the last one. Trials through the caches, which may
+// take five times as long, become rarer with each that was in vain.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,8 @@ class StoreChoice {
   static constexpr uint64_t kTrialPastBytes = 1 << 20;
   static constexpr uint64_t kPastBytes = 512 << 20;  // past them; twice that after each trial in vain
   static constexpr uint64_t kPastBytesMax = 8ULL << 30;
-  static constexpr uint64_t kTrialThroughBytes = 32 << 20;  // more than a ring, which is to be in the caches again
+  static constexpr uint64_t kTrialThroughBytes =
+      32 << 20;  // more than a ring, which is to be in the caches again
   // What takes a turn that wrote less is mostly something else.
   static constexpr uint64_t kBytesMin = 4'096;
   // A turn that lasts longer was interrupted, and says nothing.
