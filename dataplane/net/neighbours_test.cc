@@ -63,14 +63,16 @@ class NeighboursTest : public testing::Test {
   }
   bool knows(const char* ip, const uint8_t* mac = kPeerMac) {
     Frame question(128);
-    const uint8_t* const hop = neighbours_.next_hop(AddressOf(ip).bytes);
+    const AddressOf address(ip);  // the next hop may point into it
+    const uint8_t* const hop = neighbours_.next_hop(address.bytes);
     if (hop == nullptr) return false;
     const auto way = neighbours_.resolve(hop, 0, kNow, question).way;
     return way.known && memcmp(way.link.bytes, mac, 6) == 0;
   }
   // What is asked, at this time, when a packet is to be sent there.
   Frame solicitation_of(const char* ip, uint64_t now_ns = kNow) {
-    const uint8_t* const hop = neighbours_.next_hop(AddressOf(ip).bytes);
+    const AddressOf address(ip);  // the next hop may point into it
+    const uint8_t* const hop = neighbours_.next_hop(address.bytes);
     if (hop == nullptr) return {};
     Frame frame(128, 0xee);
     frame.resize(neighbours_.resolve(hop, 0, now_ns, frame).frame_bytes);
