@@ -21,8 +21,8 @@ class StoreChoice {
   static constexpr uint64_t kTrialPastBytes = 1 << 20;
   static constexpr uint64_t kPastBytes = 512 << 20;  // past them; twice that after each trial in vain
   static constexpr uint64_t kPastBytesMax = 8ULL << 30;
-  static constexpr uint64_t kTrialThroughBytes =
-      32 << 20;  // more than a ring, which is to be in the caches again
+  // More than a ring, which is to be in the caches again.
+  static constexpr uint64_t kTrialThroughBytes = 32 << 20;
   // What takes a turn that wrote less is mostly something else.
   static constexpr uint64_t kBytesMin = 4'096;
   // A turn that lasts longer was interrupted, and says nothing.
