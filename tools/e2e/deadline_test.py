@@ -4,7 +4,7 @@ import re
 
 import pytest
 from harness import EmulatedWire, wait_until
-from transfers import (DEADLINE, ENDED, LATE, MIB, USAGE, begin, ended_session, forget, make_file, refused,
+from transfers import (DEADLINE, LATE, MIB, USAGE, begin, cancel_all, ended_session, forget, make_file, refused,
                        wait_state)  # fmt: skip
 
 SESSIONS_MAX = 2
@@ -23,11 +23,7 @@ def nothing_left(pair):
     """What a node measured is gone with its control: each test begins with nodes that know nothing."""
     yield
     pair.wire.clear()
-    for session in pair.a.sessions():
-        if session["state"] not in ENDED:
-            pair.a.must("session", "cancel", session["id"])
-    wait_until(lambda: all(session["state"] in ENDED for node in pair.nodes for session in node.sessions()), 60,
-               "every session has ended at both nodes")  # fmt: skip
+    cancel_all(pair)
     pair.a.control.stop()
     pair.a.start_control()
 

@@ -3,7 +3,7 @@
 import pytest
 from harness import wait_until
 from harness.system import same_bytes
-from transfers import (ENDED, MIB, RESOURCES, USAGE, begin, ended_session, forget, make_file, names, refused,
+from transfers import (ENDED, MIB, RESOURCES, USAGE, begin, cancel_all, ended_session, forget, make_file, names, refused,
                        still_serving, wait_state)  # fmt: skip
 
 SESSIONS_MAX = 2
@@ -25,12 +25,7 @@ def nothing_left(pair):
     for node in pair.nodes:
         if not node.control.running():
             node.start_control()
-    for node in pair.nodes:
-        for session in node.sessions():
-            if session["state"] not in ENDED and session["direction"] in ("send", "get"):
-                node.must("session", "cancel", session["id"])
-    wait_until(lambda: all(session["state"] in ENDED for node in pair.nodes for session in node.sessions()),
-               60, "every session has ended at both nodes")  # fmt: skip
+    cancel_all(pair)
     wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
     still_serving(pair)
 

@@ -61,6 +61,8 @@ def met(mode="rw", chooses=False, **options):
         meeting = Meeting(half)
         yield meeting
         meeting.listener.close()
+        # A peer knows that its session failed before the node has removed what had arrived of it.
+        wait_until(lambda: not temporary_files(half.a), 30, "no temporary file is left")
         assert half.a.stop() == (0, 0), half.a.control.log_tail()
         assert not temporary_files(half.a)
 

@@ -127,6 +127,17 @@ def begin(node, *arguments):
     return node.must(*arguments, "--detach").stdout.split()[-1]
 
 
+def cancel_all(pair):
+    """Ends whatever either node of the pair began; one that ends by itself just then is as well."""
+    for node in pair.nodes:
+        for session in node.sessions():
+            if session["state"] not in ENDED and session["direction"] in ("send", "get"):
+                result = node.sluice("session", "cancel", session["id"])
+                assert result.returncode == 0 or "has ended already" in result.stderr, result.stderr
+    wait_until(lambda: all(session["state"] in ENDED for node in pair.nodes for session in node.sessions()), 60,
+               "every session has ended at both nodes")  # fmt: skip
+
+
 def start_slow(node, *arguments, rate="40M", lookup=None):
     """Starts a transfer in the background; returns (process, session id) once bytes have arrived."""
     before = {session["id"] for session in node.sessions()}
