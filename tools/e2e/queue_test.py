@@ -63,6 +63,7 @@ def test_what_is_too_much_waits_in_its_order_and_is_shown(pair):
 
 def test_a_higher_priority_goes_first_may_be_changed_and_survives_a_restart(pair):
     first = fill(pair.a, pair.b, 3)
+    wait_state(pair.a, first[0], "transferring")
     wait_until(lambda: queue_of(pair.a) == first[1:], 30, "two wait")
     urgent = begin(pair.a, "send", f"memory:{64 * MIB}", f"{pair.b.name}:null:", *SLOW, "--priority", "10")
     wait_until(lambda: queue_of(pair.a) == [urgent, *first[1:]], 30, "it goes first")
@@ -128,11 +129,15 @@ def test_a_caller_waits_for_its_turn_at_the_node_that_it_called(pair):
 
         wait_until(lambda: shown() == [f"node b: its turn, {place} of 3" for place in ("1st", "2nd", "3rd")],
                    30, "three wait for node b")  # fmt: skip
-        running = [session["id"] for session in states(pair.a, *sessions) if session["state"] == "transferring"]
-        pair.a.must("session", "cancel", running[0])
-        wait_until(lambda: any(session["state"] == "transferring" for session in states(pair.a, *sessions)), 30,
-                   "the next has its turn")  # fmt: skip
-        assert not any(session["error"] for session in states(pair.a, *sessions) if session["id"] != running[0])
+
+        def running():
+            return [session["id"] for session in states(pair.a, *sessions) if session["state"] == "transferring"]
+
+        first, *others = wait_until(running, 30, "the first has its turn")
+        assert not others
+        pair.a.must("session", "cancel", first)
+        wait_until(running, 30, "the next has its turn")
+        assert not any(session["error"] for session in states(pair.a, *sessions) if session["id"] != first)
     finally:
         pair.a.settings["control"]["sessions_max"] = SESSIONS_MAX
         pair.a.write_configuration()

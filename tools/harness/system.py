@@ -42,13 +42,15 @@ def run(command, **options):
 
 def wait_until(condition, deadline_s, what, interval_s=0.05):
     """Polls `condition` until it returns something true, and returns that. The interval only bounds how
-    often we look; what is waited for is the condition."""
+    often we look; what is waited for is the condition. It is looked at once more after the deadline: the
+    machine may have stood still meanwhile."""
     end = time.monotonic() + deadline_s
     while True:
+        late = time.monotonic() > end
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        if late:
             raise HarnessError(f"{what}: not so after {deadline_s:g} s")
         time.sleep(interval_s)
 
