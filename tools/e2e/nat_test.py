@@ -21,6 +21,8 @@ from transfers import (
 _reason = nat_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 LANES = 2
+# Long enough for a machine that stands still for a while: an attempt that is begun anew is a failure here.
+STALL_S = 20
 
 
 # The node outside is on sockets, or on a device of frames.
@@ -28,7 +30,7 @@ LANES = 2
 def pair(request, make_pair):
     wire = NatWire(sockets=request.param)
     return make_pair(wire=wire, prefix=wire.enter, prepare=lambda pair: wire.introduce(*pair.nodes),
-                     settings={"control": {"stall_timeout_s": 5}},
+                     settings={"control": {"stall_timeout_s": STALL_S}},
                      settings_a=wire.node_settings(0), settings_b=wire.node_settings(1), bytes_needed=1 << 30)  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import pytest
 from transfers import MIB, USAGE, finish, forget, make_file, refused, start_slow
 
 _STEP_S = 60
+_BEHIND = b"<behind the last>"
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,10 @@ class Screen:
 
     def ended(self):
         self.read(lambda: self.process.poll() is not None)
+        # What it wrote last may still be on its way: it came when what is written behind it has come.
+        os.write(self._worker, _BEHIND)
+        self.read(lambda: self.raw.endswith(_BEHIND))
+        self.raw = self.raw.removesuffix(_BEHIND)
         return self.process.returncode
 
     def close(self):
