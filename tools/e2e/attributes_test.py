@@ -5,9 +5,8 @@ import os
 import pwd
 
 import pytest
-from harness import wait_until
 from harness.system import is_root
-from transfers import (CONFIGURATION, MIB, OUTSIDE, USAGE, ended_session, finish, make_file, refused, start_slow,
+from transfers import (CONFIGURATION, MIB, OUTSIDE, USAGE, ended_session, finish, make_file, nothing_temporary, refused, start_slow,
                        temporary_files)  # fmt: skip
 from trees import forget_tree
 
@@ -151,4 +150,4 @@ def test_they_outlive_a_kill(pair, tree, victim):
     end = ended_session(pair.a, session)
     assert end["state"] == "succeeded", end["error"]
     assert owners(pair.b.export() / "tree") == owners(tree)
-    wait_until(lambda: not list(temporary_files(pair.b)), 10, "nothing is left")
+    nothing_temporary(pair.b)

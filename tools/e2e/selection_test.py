@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from harness import wait_until
-from transfers import MIB, USAGE, begin, last_session, temporary_files, wait_state
+from transfers import MIB, USAGE, begin, last_session, nothing_temporary, temporary_files, wait_state
 from trees import forget_tree, make_tree, names_beneath, same, state_of
 
 PARTIAL = 21
@@ -243,7 +243,7 @@ def test_control_that_starts_again_goes_on_with_the_same_selection(pair, tmp_pat
     wanted = tmp_path / "wanted"
     subprocess.run(["rsync", "-aH", *options[:6], f"{root}/", f"{wanted}/"], check=True)
     same(wanted, arrived)
-    wait_until(lambda: not any(list(temporary_files(node)) for node in pair.nodes), 10, "no temporary file")
+    nothing_temporary(*pair.nodes)
     for place in (root, arrived):
         shutil.rmtree(place)
 

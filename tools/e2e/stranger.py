@@ -8,7 +8,7 @@ import threading
 import pytest
 from harness import Pair, VethWire, wait_until
 from harness.system import same_bytes
-from transfers import MIB, Lossy, fresh_name, make_file, refused, temporary_files
+from transfers import MIB, Lossy, fresh_name, make_file, nothing_temporary, refused, temporary_files
 
 import peer
 
@@ -61,8 +61,7 @@ def met(mode="rw", chooses=False, **options):
         meeting = Meeting(half)
         yield meeting
         meeting.listener.close()
-        # A peer knows that its session failed before the node has removed what had arrived of it.
-        wait_until(lambda: not temporary_files(half.a), 30, "no temporary file is left")
+        nothing_temporary(half.a)
         assert half.a.stop() == (0, 0), half.a.control.log_tail()
         assert not temporary_files(half.a)
 

@@ -8,7 +8,7 @@ import pytest
 from harness import wait_until
 from harness.system import is_root
 from held import held
-from transfers import MIB, begin, ended_session, temporary_files, wait_state
+from transfers import MIB, begin, ended_session, nothing_temporary, wait_state
 from trees import forget_tree, make_tree, same, state_of
 
 pytestmark = pytest.mark.skipif(not is_root(), reason="holding up a directory needs root")
@@ -70,12 +70,8 @@ class Moving:
             assert not end["listing"]
             assert end["names"]["done"] == end["names"]["total"] == len(state_of(self.root)) + 1, end["names"]
         same(self.root, self.target / "tree")
-        self.nothing_temporary()
+        nothing_temporary(*self.pair.nodes)
         return ended_session(self.giver, self.session)
-
-    def nothing_temporary(self):
-        for node in self.pair.nodes:
-            wait_until(lambda node=node: not list(temporary_files(node)), 10, f"no temporary name at {node.name}")
 
 
 @pytest.fixture(params=[True, False], ids=["push", "pull"])
@@ -168,7 +164,7 @@ def test_a_session_that_is_cancelled_while_the_list_is_read_leaves_nothing_unfin
         for node in moving.pair.nodes:
             end = ended_session(node, moving.session)
             assert end["state"] == "cancelled" and end["listing"], end
-        moving.nothing_temporary()
+        nothing_temporary(*moving.pair.nodes)
 
 
 def test_what_changed_while_nobody_listed_is_sent_as_it_is_or_told(moving):
@@ -191,7 +187,7 @@ def test_what_changed_while_nobody_listed_is_sent_as_it_is_or_told(moving):
     assert (arrived / "a" / "a comes late").read_bytes() == b"late"
     assert sorted(path.name for path in (arrived / "zz").iterdir()) == ["other"]
     assert (arrived / "a" / "f00007").exists()
-    moving.nothing_temporary()
+    nothing_temporary(*moving.pair.nodes)
 
 
 def test_a_source_that_is_not_there_is_an_error_of_the_command(moving):

@@ -43,6 +43,11 @@ def temporary_files(node):
             for path in folder.rglob("*") if path.is_file() and path.name.startswith(".")]  # fmt: skip
 
 
+def nothing_temporary(*nodes):
+    """A session that has ended may be removing what came of it."""
+    wait_until(lambda: not any(temporary_files(node) for node in nodes), 10, "no temporary file is left")
+
+
 def push(pair, source, *options, to="data/", name=None, check=True):
     """a sends; returns the path where it now stands at b, compared with cmp."""
     result = pair.a.sluice("send", source, f"b:{to}{name or ''}", *options)

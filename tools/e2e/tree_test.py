@@ -6,7 +6,7 @@ import stat
 
 import pytest
 from harness import wait_until
-from transfers import last_session, temporary_files
+from transfers import last_session, nothing_temporary, temporary_files
 from trees import forget_tree, make_tree, names_beneath, same, state_of
 
 PARTIAL = 21
@@ -149,7 +149,7 @@ def test_whatever_ends_in_the_middle_the_tree_is_whole_at_the_end(pair, kill, si
     same(root, target)
     names = names_of(pair.a)
     assert names["failed"] == 0 and names["done"] == names["total"]
-    wait_until(lambda: not any(list(temporary_files(node)) for node in pair.nodes), 10, "no temporary file")
+    nothing_temporary(*pair.nodes)
     for place in (root, target):
         shutil.rmtree(place)
 
@@ -163,7 +163,7 @@ def test_a_session_that_is_cancelled_leaves_whole_files_and_no_others(pair):
     session = last_session(pair.a)["id"]
     pair.a.must("session", "cancel", session)
     wait_until(lambda: last_session(pair.b)["state"] in ("cancelled", "failed"), 30, "the end at the other node")
-    wait_until(lambda: not list(temporary_files(pair.b)), 10, "no temporary file")
+    nothing_temporary(pair.b)
     sent, arrived = state_of(root), state_of(target)
     for path, (kind, _mode, mtime_ns, what, _links) in arrived.items():
         if kind == stat.S_IFREG:

@@ -7,9 +7,8 @@ import shutil
 import subprocess
 
 import pytest
-from harness import wait_until
 from harness.system import is_root
-from transfers import MIB, OUTSIDE, ended_session, finish, make_file, refused, start_slow, temporary_files
+from transfers import MIB, OUTSIDE, ended_session, finish, make_file, nothing_temporary, refused, start_slow, temporary_files
 from trees import acl, forget_tree, kept
 
 pytestmark = pytest.mark.skipif(not is_root() or shutil.which("rsync") is None, reason="needs root and rsync")
@@ -153,4 +152,4 @@ def test_they_outlive_a_kill(pair, tree, victim):
     end = ended_session(pair.a, session)
     assert end["state"] == "succeeded", end["error"]
     assert kept(pair.b.export() / "tree") == kept(tree)
-    wait_until(lambda: not list(temporary_files(pair.b)), 10, "nothing is left")
+    nothing_temporary(pair.b)
