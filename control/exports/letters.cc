@@ -2,6 +2,8 @@
 #include "control/exports/letters.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +36,11 @@ bool has_other_letters(int directory_fd, const std::string& name) {
   if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
   const auto names = names_in(directory_fd);
   return names && std::find(names->begin(), names->end(), name) == names->end();
+}
+
+bool folds_case_by_itself(int directory_fd) {
+  int flags = 0;
+  return ::ioctl(directory_fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_CASEFOLD_FL) != 0;
 }
 
 bool keeps_case(int directory_fd) {

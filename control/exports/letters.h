@@ -15,6 +15,9 @@ bool folds_case(int directory_fd, const std::string& present);
 // folded; reads the whole directory.
 bool has_other_letters(int directory_fd, const std::string& name);
 
+// Of one directory alone, as ext4 and tmpfs have them: those beside it may tell letters apart.
+bool folds_case_by_itself(int directory_fd);
+
 // Are names listed as they were made? Makes one in an empty directory, or one of numbers, and removes it.
 bool keeps_case(int directory_fd);
 // Letters of ASCII in lower case: of names that are the same to such a file system.

@@ -240,13 +240,17 @@ Status Unpacker::read_back() {
 int Unpacker::open_parent(const std::string& path, int* reason) {
   const std::string directory = parent_of(path);
   if (parent_.fd && parent_.path == directory) return parent_.fd.get();
-  parent_ = {.path = directory, .fd = {}, .given = {}, .names = {}};
+  parent_ = {};
+  parent_.path = directory;
   parent_.fd = open_beneath(tree_.fd.get(), directory, O_RDONLY | O_DIRECTORY);
   if (!parent_.fd && errno == ENOENT) {
     errno = make_directories(tree_.fd.get(), directory, &parent_.fd);
   }
   *reason = parent_.fd ? 0 : errno;
-  return parent_.fd ? parent_.fd.get() : -1;
+  if (!parent_.fd) return -1;
+  parent_.folds_case = staging_.folds_case() || folds_case_by_itself(parent_.fd.get());
+  parent_.keeps_case = !staging_.folds_case() || keeps_case_;
+  return parent_.fd.get();
 }
 
 Status Unpacker::commit() {
@@ -300,7 +304,7 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   if (parent < 0) return told(entry.path, reason);
   const std::string name = last_component(entry.path);
   const int from = staging_.fd();
-  if (staging_.folds_case() && is_another_name(name)) return Failure::kOtherLetters;
+  if (parent_.folds_case && is_another_name(name)) return Failure::kOtherLetters;
   if (options_.overwrite) {
     // A file or a link is replaced, whatever else stands there is not.
     struct stat info {};
@@ -310,7 +314,7 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   }
   if (rename_between(from, staged, parent, name, options_.overwrite)) {
     if (parent_.names) parent_.names->insert(name);
-    if (staging_.folds_case()) parent_.given.emplace(folded(name), name);
+    if (parent_.folds_case) parent_.given.emplace(folded(name), name);
     return Failure::kNone;
   }
   if (errno == EEXIST && !options_.overwrite) return same_as(entry, parent, name, staged);
@@ -323,7 +327,7 @@ bool Unpacker::is_another_name(const std::string& name) {
   if (given != parent_.given.end()) return given->second != name;
   const int parent = parent_.fd.get();
   struct stat info {};
-  if (!keeps_case_ || ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (!parent_.keeps_case || ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
   if (!parent_.names) {
     const auto names = names_in(parent).value_or(std::vector<std::string>());
     parent_.names.emplace(names.begin(), names.end());
@@ -379,7 +383,7 @@ Result<Failure> Unpacker::set_attributes(const Entry& entry) {
   int ignored = 0;
   const bool is_top = entry.path == catalog::kTop;
   if (is_top && tree_.keeps_own) return Failure::kNone;
-  if (staging_.folds_case() && !is_top && open_parent(entry.path, &ignored) >= 0 &&
+  if (!is_top && open_parent(entry.path, &ignored) >= 0 && parent_.folds_case &&
       is_another_name(last_component(entry.path)))
     return Failure::kOtherLetters;
   parent_ = {};

@@ -70,6 +70,8 @@ class Unpacker {
   struct Parent {
     std::string path;
     UniqueFd fd;
+    bool folds_case = false;  // are "A" and "a" one name in it?
+    bool keeps_case = true;   // and is it listed as it was made?
     std::map<std::string, std::string> given;  // where case is folded: folded names, and as they are
     std::optional<std::set<std::string, std::less<>>> names;  // where case is folded, and they were looked at
   };
