@@ -85,7 +85,7 @@ catalog::Bearer bearer_of(const Entry& entry) {
 }  // namespace
 
 Unpacker::Unpacker(DestinationTree tree, const std::string& staging, Options options)
-    : tree_(std::move(tree)), options_(options), staging_(tree_.fd.get(), staging) {}
+    : tree_(std::move(tree)), options_(options), staging_(tree_.fd.get(), staging), parent_(tree_.fd.get()) {}
 
 // ---- before they have their names ---------------------------------------------------------------
 
@@ -237,22 +237,6 @@ Status Unpacker::read_back() {
 
 // ---- under their names -------------------------------------------------------------------------
 
-int Unpacker::open_parent(const std::string& path, int* reason) {
-  const std::string directory = parent_of(path);
-  if (parent_.fd && parent_.path == directory) return parent_.fd.get();
-  parent_ = {};
-  parent_.path = directory;
-  parent_.fd = open_beneath(tree_.fd.get(), directory, O_RDONLY | O_DIRECTORY);
-  if (!parent_.fd && errno == ENOENT) {
-    errno = make_directories(tree_.fd.get(), directory, &parent_.fd);
-  }
-  *reason = parent_.fd ? 0 : errno;
-  if (!parent_.fd) return -1;
-  parent_.folds_case = staging_.folds_case() || folds_case_by_itself(parent_.fd.get());
-  parent_.keeps_case = !staging_.folds_case() || keeps_case_;
-  return parent_.fd.get();
-}
-
 Status Unpacker::commit() {
   const Result<bool> there = leads_to(tree_.root_path, tree_.relative, tree_.fd.get());
   if (!there) return there.error();
@@ -262,13 +246,12 @@ Status Unpacker::commit() {
                      ": its path leads elsewhere since the session began: a directory was "
                      "renamed or replaced, or something mounted over it; put it back, then "
                      "continue the session"};
-  keeps_case_ = staging_.folds_case() && keeps_case(staging_.fd());
-  int ignored = 0;
-  staging_.give_directories([&](const std::string& path) { return open_parent(path, &ignored); },
+  if (staging_.folds_case()) parent_.fold_case(keeps_case(staging_.fd()));
+  staging_.give_directories([this](const std::string& path) { return parent_.open(path); },
                             [this](size_t i) { settled_[i] = true; });
   const auto of_top = [this](size_t i) { return index_.entries[i].path == catalog::kTop; };
   if (Status status = give_names([&](size_t i) { return !of_top(i); }); !status) return status;
-  parent_ = {};
+  parent_.close();
   staging_.remove();
   // That was the last name that came or went in it.
   if (Status status = give_names(of_top); !status) return status;
@@ -299,12 +282,11 @@ Result<Failure> Unpacker::give_name(size_t number) {
 }
 
 Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
-  int reason = 0;
-  const int parent = open_parent(entry.path, &reason);
-  if (parent < 0) return told(entry.path, reason);
+  const int parent = parent_.open(entry.path);
+  if (parent < 0) return told(entry.path, errno);
   const std::string name = last_component(entry.path);
   const int from = staging_.fd();
-  if (parent_.folds_case && is_another_name(name)) return Failure::kOtherLetters;
+  if (parent_.has_with_other_letters(name)) return Failure::kOtherLetters;
   if (options_.overwrite) {
     // A file or a link is replaced, whatever else stands there is not.
     struct stat info {};
@@ -313,26 +295,11 @@ Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
       return Failure::kExists;
   }
   if (rename_between(from, staged, parent, name, options_.overwrite)) {
-    if (parent_.names) parent_.names->insert(name);
-    if (parent_.folds_case) parent_.given.emplace(folded(name), name);
+    parent_.gave(name);
     return Failure::kNone;
   }
   if (errno == EEXIST && !options_.overwrite) return same_as(entry, parent, name, staged);
   return told(entry.path, errno);
-}
-
-// Of "A" and "a" only one has a name there, and the other one must not replace it.
-bool Unpacker::is_another_name(const std::string& name) {
-  const auto given = parent_.given.find(folded(name));
-  if (given != parent_.given.end()) return given->second != name;
-  const int parent = parent_.fd.get();
-  struct stat info {};
-  if (!parent_.keeps_case || ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
-  if (!parent_.names) {
-    const auto names = names_in(parent).value_or(std::vector<std::string>());
-    parent_.names.emplace(names.begin(), names.end());
-  }
-  return !parent_.names->contains(name);
 }
 
 // A crash may have come after the name was given. Only bytes that were read say that it is the same file.
@@ -380,13 +347,11 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
 }
 
 Result<Failure> Unpacker::set_attributes(const Entry& entry) {
-  int ignored = 0;
   const bool is_top = entry.path == catalog::kTop;
   if (is_top && tree_.keeps_own) return Failure::kNone;
-  if (!is_top && open_parent(entry.path, &ignored) >= 0 && parent_.folds_case &&
-      is_another_name(last_component(entry.path)))
+  if (!is_top && parent_.open(entry.path) >= 0 && parent_.has_with_other_letters(last_component(entry.path)))
     return Failure::kOtherLetters;
-  parent_ = {};
+  parent_.close();
   UniqueFd fd;
   if (is_top) fd = open_beneath(tree_.fd.get(), ".", O_RDONLY | O_DIRECTORY);
   if (is_top && !fd) return told(entry.path, errno);

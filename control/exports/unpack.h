@@ -15,9 +15,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +23,7 @@
 #include "control/catalog/catalog.h"
 #include "control/exports/nested.h"
 #include "control/exports/owners.h"
+#include "control/exports/parent.h"
 #include "control/exports/staging.h"
 #include "control/tree/pack.h"
 #include "dataplane/base/error.h"
@@ -67,14 +65,6 @@ class Unpacker {
  private:
   using Entry = catalog::Entry;
   using Failure = catalog::Failure;
-  struct Parent {
-    std::string path;
-    UniqueFd fd;
-    bool folds_case = false;  // are "A" and "a" one name in it?
-    bool keeps_case = true;   // and is it listed as it was made?
-    std::map<std::string, std::string> given;  // where case is folded: folded names, and as they are
-    std::optional<std::set<std::string, std::less<>>> names;  // where case is folded, and they were looked at
-  };
 
   Failure refusal(const Entry& entry) const;
   Result<Failure> stage_name(size_t number, std::span<const uint8_t> bytes);
@@ -84,23 +74,19 @@ class Unpacker {
   Result<Failure> give_name(size_t number);
   Result<Failure> link_to_target(const Entry& entry, const std::string& staged);
   Result<Failure> set_attributes(const Entry& entry);
-  bool is_another_name(const std::string& name);  // in the directory parent_
   Result<Failure> place(const Entry& entry, const std::string& staged);
   Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged);
   Status read_back();
   Result<Failure> give_attributes(int fd, const Entry& entry);  // but mode and times
   Status check_wanted(const catalog::AskedNames* asked) const;
-  // The directory of `path`, made if it is missing; an errno if there is none.
-  int open_parent(const std::string& path, int* reason);
 
   const DestinationTree tree_;
   const Options options_;
   Staging staging_;
   Accounts accounts_;
   tree::Index index_;
-  bool keeps_case_ = false;
   std::vector<bool> settled_;  // has its name, or failed
-  Parent parent_;              // of the last name: those of a directory come together
+  Parent parent_;
   catalog::Shortfall missing_;
 };
 
