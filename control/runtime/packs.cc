@@ -37,8 +37,9 @@ struct AskedFor {
   Failure failure = Failure::kNone;
 };
 
-// So many files ahead: a disk that is asked for one after the other rests in between. Four packs are filled
-// at a time, which is far from the 1024 descriptors that any process has.
+// So many files ahead: a disk that is asked for one after the other rests in between. No more than 16 packs
+// are filled at a time, which needs half of the 1024 descriptors that any process has, and control asks for
+// more (control/node/manager.cc).
 constexpr size_t kAskedForAhead = 32;
 
 AskedFor ask_for(int tree_fd, const std::string& path, const Entry& entry) {
