@@ -14,18 +14,19 @@ Error not_in_memory() { return {ErrorCode::kStorage, "the pack is not in memory 
 }  // namespace
 
 void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then) {
-  if (!file(object).packed() || packs_.contains(object) ||
-      (transfer_.job().terms->discard && is_destination()))
+  const catalog::File& pack = file(object);
+  if (!pack.packed() || packs_.contains(object) || (transfer_.job().terms->discard && is_destination()))
     return then({});
-  services_->pool_for(*exports_).run(
-      [exports = exports_, pack = file(object), destination = is_destination()] {
-        return destination ? PackMemory::make(pack.size_bytes) : fill_pack(*exports, pack);
-      },
-      [self = shared_from_this(), object, then = std::move(then)](Result<Memory> memory) {
-        if (!memory) return then(memory.error());
-        self->packs_[object] = {.memory = std::move(*memory), .unpacker = nullptr};
-        then({});
-      });
+  auto keep = [self = shared_from_this(), object, then = std::move(then)](Result<Memory> memory) {
+    if (!memory) return then(memory.error());
+    self->packs_[object] = {.memory = std::move(*memory), .unpacker = nullptr};
+    then({});
+  };
+  // Empty memory needs no thread. In the pool's queue it would wait for other packs to be unpacked, and what
+  // comes meanwhile would be of an object that nobody knows.
+  if (is_destination()) return keep(PackMemory::make(pack.size_bytes));
+  services_->pool_for(*exports_).run([exports = exports_, pack] { return fill_pack(*exports, pack); },
+                                     std::move(keep));
 }
 
 void TransferFiles::closed(ObjectId object) {

@@ -3,7 +3,7 @@
 // A pack lies in a file of memory (memfd), which the dataplane reads or writes as any other. What a process
 // that ends leaves of it is nothing: it is filled, or asked for, again.
 //
-// Blocking, on the pool.
+// Blocking, on the pool; empty memory is made anywhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
