@@ -4,17 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <asio/awaitable.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/strand.hpp>
 #include <asio/thread_pool.hpp>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -22,17 +19,13 @@
 
 namespace sluice::control {
 
-// On so many cores. A pack of small files waits for its disk twice (control/exports/unpack.h), and in between
-// each has a core to itself; no session has more than 16 of them open (docs/WIRE.md 2.7).
-constexpr uint32_t pool_threads(uint32_t cores) { return std::clamp(2 * cores, 4U, 16U); }
+inline constexpr uint32_t kPoolThreads = 4;
 
 class Pool {
  public:
   using Serial = asio::strand<asio::thread_pool::executor_type>;
 
-  // On as many threads as the cores of this process want.
-  explicit Pool(asio::io_context& io) : Pool(io, pool_threads(std::thread::hardware_concurrency())) {}
-  Pool(asio::io_context& io, uint32_t threads) : io_(io), threads_(threads) {}
+  explicit Pool(asio::io_context& io, uint32_t threads = kPoolThreads) : io_(io), threads_(threads) {}
 
   Serial serial() { return asio::make_strand(threads_.get_executor()); }
 

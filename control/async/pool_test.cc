@@ -15,13 +15,6 @@
 namespace sluice::control {
 namespace {
 
-TEST(Pool, HasTwoThreadsForEachCore) {
-  EXPECT_EQ(pool_threads(0), 4U) << "it is not known";
-  EXPECT_EQ(pool_threads(1), 4U);
-  EXPECT_EQ(pool_threads(4), 8U);
-  EXPECT_EQ(pool_threads(256), 16U);
-}
-
 TEST(Pool, HandsResultsToTheLoop) {
   asio::io_context io;
   Pool pool(io);

@@ -3,10 +3,13 @@
 // A pack lies in a file of memory (memfd), which the dataplane reads or writes as any other. What a process
 // that ends leaves of it is nothing: it is filled, or asked for, again.
 //
-// Blocking, on the pool; empty memory is made anywhere.
+// Blocking, on a pool of their own (services.h), so that they hold up no journal and no sync of another
+// session; empty memory is made anywhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +21,11 @@
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::runtime {
+
+// Threads of the pool of packs, on so many cores: each pack waits for its disk twice
+// (control/exports/unpack.h), and has a core to itself in between. No session has more than 16 open
+// (docs/WIRE.md 2.7).
+constexpr uint32_t pack_threads(uint32_t cores) { return std::clamp(2 * cores, 4U, 16U); }
 
 class PackMemory {
  public:

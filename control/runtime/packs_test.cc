@@ -67,6 +67,13 @@ class PacksTest : public testing::Test {
   exports::Exports exports_;
 };
 
+TEST(PackThreads, AreTwoForEachCoreWithinLimits) {
+  EXPECT_EQ(pack_threads(0), 4U) << "it is not known";
+  EXPECT_EQ(pack_threads(1), 4U);
+  EXPECT_EQ(pack_threads(4), 8U);
+  EXPECT_EQ(pack_threads(256), 16U);
+}
+
 TEST_F(PacksTest, ATreeGoesThroughItsPacksToADestination) {
   write("from/t/a", "bytes of a");
   write("from/t/sub/b", "");

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "control/async/pool.h"
@@ -17,6 +18,7 @@
 #include "control/identity/trust.h"
 #include "control/journal/journal.h"
 #include "control/peer/frame_memory.h"
+#include "control/runtime/packs.h"
 #include "control/runtime/places.h"
 #include "control/runtime/quotas.h"
 #include "control/runtime/session_logs.h"
@@ -53,6 +55,9 @@ struct Services {
   control::Pool& pool_for(const exports::Exports& open) {
     return open.of_user() ? pool_of_user(open.uid()) : pool;
   }
+  control::Pool& packs_pool_for(const exports::Exports& open) {
+    return open.of_user() ? pool_of_user(open.uid()) : packs_pool;
+  }
   control::Pool& lists_pool_for(const exports::Exports& open) {
     return open.of_user() ? pool_of_user(open.uid()) : lists_pool;
   }
@@ -76,6 +81,7 @@ struct Services {
   SessionLogs logs;
   Places places{io, node.sessions_max, node.sessions_per_peer};
   control::Pool pool{io};
+  control::Pool packs_pool{io, pack_threads(std::thread::hardware_concurrency())};
   control::Pool lists_pool{io, kListThreads};
   std::map<uint32_t, std::unique_ptr<control::Pool>> user_pools;  // of each user who ever asked for a session
   // On the loop, as of the last look (standing.h).
