@@ -185,7 +185,7 @@ void TransferTask::perform(const transfer::LeavePlace& effect) {
 transfer::View TransferTask::view() const {
   transfer::View view = transfer_->view(control::monotonic_ns());
   const transfer::SessionQueue& queue = services_->places.queue();
-  if (!transfer_->waits_for_place() || queue.place(view.id) == 0) return view;
+  if (view.state != transfer::ViewState::kQueued || queue.place(view.id) == 0) return view;
   view.queue.place = queue.place(view.id);
   view.queue.length = queue.waiting();
   view.waiting_for += ": " + transfer::place_text(view.queue.place, view.queue.length);
