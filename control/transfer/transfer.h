@@ -85,8 +85,6 @@ class Transfer {
   const Job& job() const { return job_; }
   TransferPhase phase() const { return phase_; }
   bool ended() const { return outcome_.has_value(); }  // and the journal knows
-  // It waits for a place; who keeps the queue knows which is its own.
-  bool waits_for_place() const { return phase_ == TransferPhase::kQueued && turn_.place == Place::kWaiting; }
   const std::optional<Error>& error() const { return error_; }
   const Leg& leg(LegId leg) const { return *legs_[leg.value()]; }
   size_t legs() const { return legs_.size(); }
@@ -188,6 +186,7 @@ class Transfer {
     Place place = Place::kNone;
     uint32_t ticket = 0;    // tells answers to this wish from those to one that was given up
     uint64_t since_ns = 0;  // it is queued, or its caller was heard of
+    bool waited = false;    // whoever began it has been told so, and stands by no more
   } turn_;
   bool paused_ = false;     // by an operator of this node, or held by an error
   bool cancelled_ = false;  // by an operator, or by its deadline

@@ -195,10 +195,11 @@ void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
   if (detached_) return leave();
   const Error error = end.error.value_or(Error{ErrorCode::kInternal, "the attempt ended without a reason"});
   if (!job_.began) {
-    // As with any tool, an error at the beginning is the end, unless somebody just fell over.
+    // As with any tool, an error at the beginning is the end, unless somebody just fell over, or it has
+    // waited for its turn.
     const bool fell = error.code == ErrorCode::kPeerUnreachable || error.code == ErrorCode::kDaemonNotRunning;
     const bool again = legs_.front()->call_waits() || end.peer_paused ||
-                       (fell && job_.initiator && (peer_.contacted || end.board_lost));
+                       (fell && job_.initiator && (peer_.contacted || turn_.waited || end.board_lost));
     if (!again) return end_with(error, now_ns);
     if (!job_.has_end()) return rest(error, end, now_ns);
   }

@@ -54,6 +54,7 @@ uint64_t Transfer::queued_until_ns() const {
 void Transfer::on(const PlaceTold& event, uint64_t now_ns) {
   if (event.ticket != turn_.ticket || turn_.place == Place::kHeld) return;
   turn_.place = event.place == 0 ? Place::kHeld : Place::kWaiting;
+  turn_.waited |= turn_.place == Place::kWaiting;
   if (job_.initiator) return;
   turn_.since_ns = now_ns;
   Leg& leg = *legs_.front();

@@ -143,6 +143,24 @@ TEST(Turn, OfThePeerIsAWaitWithANameThatHoldsNothingHere) {
   EXPECT_EQ(other.state(), ViewState::kSucceeded);
 }
 
+TEST(Turn, ComesThoughThePeerIsAwayJustThen) {
+  for (const Role role : {Role::kSource, Role::kDestination}) {
+    const auto world = queued({.role = role});
+    world->reachable = false;
+    its_turn(*world);
+    EXPECT_EQ(world->phase(), TransferPhase::kResting) << "who began it stands by no more";
+    EXPECT_EQ(world->count<LeavePlace>(), 1U) << "others may run meanwhile";
+    world->place = 0;
+    world->reachable = true;
+    world->pass(6 * kSecondNs);
+    EXPECT_EQ(world->state(), ViewState::kSucceeded);
+  }
+  World at_once(source());
+  at_once.reachable = false;
+  at_once.start();
+  EXPECT_EQ(at_once.error(), ErrorCode::kPeerUnreachable) << "an error at the beginning";
+}
+
 TEST(Turn, IsNotAWaitAfterWhichItIsPaused) {
   Scene scene = source();
   scene.settings.resume_timeout_ns = 20 * kSecondNs;
