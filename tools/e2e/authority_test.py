@@ -4,7 +4,7 @@ import pytest
 from authorities import Authority
 from harness import wait_until
 from harness.system import same_bytes
-from transfers import MIB, UNTRUSTED, finish, forget, make_file, push, refused, start_slow, wait_state
+from transfers import MIB, UNTRUSTED, ended_session, finish, forget, make_file, push, refused, start_slow, wait_state
 
 import peer
 
@@ -59,9 +59,11 @@ def test_what_runs_with_a_key_that_is_distrusted_is_paused(pair):
     pair.b.must("node", "distrust", fingerprint(pair.a))
     wait_state(pair.b, session, "paused")
     refused(pair.a.sluice("ls", "b:"), UNTRUSTED)
+    assert finish(process).returncode == UNTRUSTED  # it called once more
     pair.b.must("node", "allow", fingerprint(pair.a))
-    pair.b.must("session", "continue", session)
-    assert finish(process).returncode == 0
+    for node in pair.nodes:
+        node.must("session", "continue", session)
+    assert ended_session(pair.a, session)["state"] == "succeeded"
     assert same_bytes(source, pair.b.export() / source.name)
     forget(source, pair.b.export() / source.name)
 

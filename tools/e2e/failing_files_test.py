@@ -5,7 +5,7 @@ import os
 import pytest
 from harness import is_root, wait_until
 from harness.system import random_file, same_bytes
-from transfers import MIB, ended_session, last_session, temporary_files
+from transfers import MIB, ended_session, last_session, nothing_temporary
 from trees import forget_tree
 
 PARTIAL = 21
@@ -76,7 +76,7 @@ def test_each_is_named_with_its_reason_and_all_others_arrive(pair, tree, side):
     assert {path.name for path in there.iterdir()} == arrived | {"taken"}
     for name in arrived:
         assert same_bytes(tree / name, there / name)
-    assert not any(list(temporary_files(node)) for node in pair.nodes)
+    nothing_temporary(*pair.nodes)
 
 
 def test_small_files_that_change_between_two_readings_of_their_pack_are_named(pair):
@@ -110,6 +110,6 @@ def test_small_files_that_change_between_two_readings_of_their_pack_are_named(pa
     assert all((there / name).read_bytes() == before[name] for name in arrived)
     reasons = {each["path"].removeprefix("many/"): each["reason"] for each in names["missing"]}
     assert all(reason == (CHANGED if name in changed else IN_PACK) for name, reason in reasons.items()), reasons
-    assert not any(list(temporary_files(node)) for node in pair.nodes)
+    nothing_temporary(*pair.nodes)
     forget_tree(root)
     forget_tree(there)

@@ -12,7 +12,7 @@ import pytest
 from harness import Node, find_binaries, veth_missing, wait_until
 from harness.system import free_ports, run, same_bytes, scratch_parent
 from held import held
-from transfers import MIB, QUOTA, begin, ended_session, finish, forget, make_file, refused, start_slow, temporary_files
+from transfers import MIB, QUOTA, begin, ended_session, finish, forget, make_file, nothing_temporary, refused, start_slow
 from trees import forget_tree
 
 _reason = veth_missing()
@@ -91,8 +91,7 @@ def metrics(node):
 @pytest.fixture
 def clean(nodes):
     yield
-    for node in nodes.all:
-        assert temporary_files(node) == []
+    nothing_temporary(*nodes.all)
 
 
 def test_a_session_of_too_many_bytes_is_refused_before_anything_is_stored(nodes, clean):

@@ -4,8 +4,8 @@ import pytest
 from harness import Node, find_binaries, wait_until
 from harness.system import free_ports
 from hostile import Stream
-from transfers import (CANCELLED, INCOMPATIBLE, MIB, OUTSIDE, UNTRUSTED, ended_session, finish, forget, make_file, push,
-                       refused, start_slow, temporary_files)  # fmt: skip
+from transfers import (CANCELLED, INCOMPATIBLE, MIB, OUTSIDE, UNTRUSTED, ended_session, finish, forget, make_file,
+                       nothing_temporary, push, refused, start_slow)  # fmt: skip
 
 import peer
 
@@ -86,7 +86,7 @@ def test_the_other_side_is_bound_as_well(pair):
     refused(pair.b.sluice("send", "--dry-run", source, "a:data/"), OUTSIDE, "open to peer a")
     wanted = make_file(pair.a, 1000)
     refused(pair.b.sluice("get", f"a:{wanted}", pair.b.export("theirs")), OUTSIDE, "open to peer a")
-    assert temporary_files(pair.b) == []
+    nothing_temporary(pair.b)
     forget(source, wanted)
 
 
@@ -121,7 +121,7 @@ def test_a_right_that_is_taken_away_ends_what_runs_when_control_comes_back(pair,
     pair.b.start_control()
     assert finish(process).returncode == OUTSIDE, process.stderr_text
     assert ended_session(pair.b, session)["error_code"] == OUTSIDE
-    assert temporary_files(pair.a) + temporary_files(pair.b) == []
+    nothing_temporary(*pair.nodes)
     pair.b.control.stop()
     pair.b.export_peers["ours"] = open_to
     pair.b.write_configuration()
@@ -151,5 +151,5 @@ def test_who_is_distrusted_is_a_stranger_at_once(pair, third):
     kind, answer = waiting.open_session()
     assert kind == "failure" and answer.code == UNTRUSTED, answer
     waiting.close()
-    assert temporary_files(pair.b) == []
+    nothing_temporary(pair.b)
     forget(source)
