@@ -27,7 +27,8 @@ inline constexpr size_t kPageBytes = 48U << 10;  // a page with as much takes no
 inline constexpr size_t kProblemsMax = 100;
 inline constexpr size_t kSpacesMax = 64;
 inline constexpr size_t kSoftwareBytesMax = 100;
-inline constexpr uint64_t kPagesAhead = 8;              // that an asker lets be under way
+// That an asker lets be under way: some tenths of a second, in which the other node may stand still.
+inline constexpr uint64_t kPagesAhead = 32;
 inline constexpr uint64_t kEntriesMax = 1'000'000'000;  // a list with more never ends
 
 enum class Type : uint8_t {

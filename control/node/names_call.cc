@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kSilence = 15s;
 constexpr auto kHeartbeat = 1s;
-constexpr size_t kSaidMax = 3 * names::kPagesAhead;
+constexpr size_t kSaidMax = names::kPagesAhead + 16;  // and words on how much may come
 
 }  // namespace
 
