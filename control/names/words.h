@@ -27,7 +27,7 @@ inline constexpr size_t kPageBytes = 48U << 10;  // a page with as much takes no
 inline constexpr size_t kProblemsMax = 100;
 inline constexpr size_t kSpacesMax = 64;
 inline constexpr size_t kSoftwareBytesMax = 100;
-// That an asker lets be under way: some tenths of a second, in which the other node may stand still.
+// That an asker lets be under way: a tenth of a second and more, in which its node may stand still.
 inline constexpr uint64_t kPagesAhead = 32;
 inline constexpr uint64_t kEntriesMax = 1'000'000'000;  // a list with more never ends
 

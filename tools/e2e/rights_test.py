@@ -5,7 +5,7 @@ from harness import Node, find_binaries, wait_until
 from harness.system import free_ports
 from hostile import Stream
 from transfers import (CANCELLED, INCOMPATIBLE, MIB, OUTSIDE, UNTRUSTED, ended_session, finish, forget, make_file,
-                       nothing_temporary, push, refused, start_slow)  # fmt: skip
+                       nothing_temporary, push, refused, start_slow, temporary_files)  # fmt: skip
 
 import peer
 
@@ -86,7 +86,7 @@ def test_the_other_side_is_bound_as_well(pair):
     refused(pair.b.sluice("send", "--dry-run", source, "a:data/"), OUTSIDE, "open to peer a")
     wanted = make_file(pair.a, 1000)
     refused(pair.b.sluice("get", f"a:{wanted}", pair.b.export("theirs")), OUTSIDE, "open to peer a")
-    nothing_temporary(pair.b)
+    assert temporary_files(pair.b) == []  # nothing had begun
     forget(source, wanted)
 
 
