@@ -19,12 +19,15 @@ class SnapshotsTest : public ::testing::Test {
  protected:
   Snapshots::Look look() {
     return [this] {
-      if (std::this_thread::get_id() != loop_.get_id()) on_loop_ = false;
+      if (std::this_thread::get_id() != loop_id_) on_loop_ = false;
       return metrics::NodeFigures{.turns = ++looks_};
     };
   }
   void run_loop() {
-    loop_ = std::thread([this] { io_.run(); });
+    loop_ = std::thread([this] {
+      loop_id_ = std::this_thread::get_id();  // loop_ itself is assigned when this may run already
+      io_.run();
+    });
   }
   void TearDown() override {
     work_.reset();
@@ -35,6 +38,7 @@ class SnapshotsTest : public ::testing::Test {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
   std::thread loop_;
+  std::thread::id loop_id_;  // written and read by the loop
   std::atomic<uint64_t> looks_{0};
   std::atomic<bool> on_loop_{true};
 };

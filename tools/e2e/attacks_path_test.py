@@ -58,8 +58,6 @@ def in_path(siege, tampering):
             wait_until(lambda: len(done) == tampering.count, 20, f"{tampering.count} {tampering.kind} datagrams have passed")
         finally:
             siege.tamper = None
-    if tampering.kind == DATA:
-        siege.touched += tampering.count
 
 
 def without_sum(frame, at):
@@ -282,16 +280,15 @@ def siege(make_pair, request):
     wire = MiddleWire(sockets=(A, B) if sockets else ())
     settings = {"transfer": {"protection": protection}}
     with besieged(make_pair(wire=wire, bytes_needed=1 << 30, settings=settings), "-4") as one:
-        one.touched = 0
         yield one
 
 
 @pytest.mark.parametrize(**named(ALTERED_DATA))
 @over("aes-128-gcm")
 def test_altered_under_a_cipher(siege, attack):
+    # That each costs one datagram sent again is for dataplane/lane/enciphered_test.cc: here a machine that is late
+    # loses others besides.
     in_path(siege, attack)
-    _, session, _ = siege.pair.a.json("session", "show", siege.session)
-    assert session["retransmits"] <= siege.touched, session
 
 
 @pytest.mark.parametrize(**named(UNDER_CRC))

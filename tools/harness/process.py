@@ -5,7 +5,7 @@ import subprocess
 
 from .system import HarnessError
 
-_STOP_DEADLINE_S = 15
+_STOP_DEADLINE_S = 60  # then it hangs; a slow machine needs some seconds
 
 
 class Daemon:

@@ -40,10 +40,14 @@ def run(command, **options):
     return result.stdout
 
 
+PATIENCE = 4  # a machine that others use as well is so many times as slow
+
+
 def wait_until(condition, deadline_s, what, interval_s=0.05):
-    """Polls `condition` until it returns something true, and returns that. The interval only bounds how
-    often we look; what is waited for is the condition. It is looked at once more after the deadline: the
-    machine may have stood still meanwhile."""
+    """Polls `condition` until it returns something true, and returns that. The interval only bounds how often we look;
+    what is waited for is the condition. deadline_s is what a machine of its own may need at most; a shared one gets
+    PATIENCE times as long. The condition is looked at once more after that: the machine may have stood still."""
+    deadline_s *= PATIENCE
     end = time.monotonic() + deadline_s
     while True:
         late = time.monotonic() > end
