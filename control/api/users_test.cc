@@ -161,7 +161,7 @@ class UsersDoorTest : public ::testing::Test {
     ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
     const auto stub = api::Control::NewStub(grpc::CreateInsecureChannelFromFd("test", fd.release()));
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
     api::ListSessionsReply reply;
     if (!stub->ListSessions(&context, {}, &reply).ok()) return {"refused"};
     for (const api::Session& session : reply.sessions()) ids.push_back(session.id());

@@ -62,12 +62,12 @@ class UsersServe : public ::testing::Test {
         if (!connection) return;
         Channel channel(std::move(connection));
         Parcel parcel;
-        if (channel.receive(&parcel, std::chrono::seconds(5)) != 0) continue;
+        if (channel.receive(&parcel, std::chrono::seconds(60)) != 0) continue;
         greeted_ = uid_of_hello(parcel.bytes) ? *uid_of_hello(parcel.bytes) : 0;
         Answer answer;
         if (refuse_) answer.error = {ErrorCode::kConfiguration, "he may not"};
-        if (channel.send(encode(answer), {}, std::chrono::seconds(5)) != 0 || refuse_) continue;
-        users::serve(channel, exports_, std::chrono::seconds(5));
+        if (channel.send(encode(answer), {}, std::chrono::seconds(60)) != 0 || refuse_) continue;
+        users::serve(channel, exports_, std::chrono::seconds(60));
       }
     });
   }
