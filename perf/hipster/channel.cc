@@ -25,6 +25,8 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/arguments/arguments.h"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -153,7 +155,7 @@ void receive(Channel& channel, int from, int to) {
 }  // namespace
 
 int main(int count, char** words) {
-  CLI::App app{"HIPSTER's channel between two network interfaces"};
+  CLI::App app{"HIPSTER's channel between two network interfaces", "sluice-channel"};
   std::array<std::string, 2> names;
   double l0_bytes = 1024;
   double delay_ms = 1024;
@@ -163,7 +165,8 @@ int main(int count, char** words) {
   app.add_option("--l0-bytes", l0_bytes, "Dropped with probability 1 - exp(-L / this)");
   app.add_option("--delay-ms", delay_ms, "Late by an exponential time of mean this / ln(L)");
   app.add_option("--seed", seed, "Of all chance");
-  CLI11_PARSE(app, count, words);
+  if (const auto parsed = sluice::arguments::parse_main(app, count, words); parsed.ended)
+    return parsed.status;
 
   for (const int number : {SIGTERM, SIGINT}) std::signal(number, [](int) { stopping = 1; });
   const std::array<int, 2> ports{open_port(names[0]), open_port(names[1])};

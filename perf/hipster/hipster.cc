@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "dataplane/base/arguments/arguments.h"
+
 namespace sluice::hipster {
 
 void fail(const std::string& what) {
@@ -31,7 +33,7 @@ int make_socket() {
 
 int main(int count, char** words) {
   using namespace sluice::hipster;
-  CLI::App app{"HIPSTER's file transfer, for comparisons"};
+  CLI::App app{"HIPSTER's file transfer, for comparisons", "hipster"};
   Options options;
   app.require_subcommand(1);
   CLI::App* send = app.add_subcommand("send", "Sends a file");
@@ -44,6 +46,7 @@ int main(int count, char** words) {
   send->add_option("--window", options.window, "Packets that may be on their way before the sender waits");
   send->add_option("--block-us", options.block_us, "Longest time between two packets while it waits");
   receive->add_option("--size-bytes", options.size_bytes, "Size of the file")->required();
-  CLI11_PARSE(app, count, words);
+  if (const auto parsed = sluice::arguments::parse_main(app, count, words); parsed.ended)
+    return parsed.status;
   return send->parsed() ? send_file(options) : receive_file(options);
 }

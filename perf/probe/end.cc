@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/net/frame.h"
 
@@ -63,11 +64,7 @@ void add_end_options(CLI::App& app, EndOptions* options) {
 }
 
 int run_program(CLI::App& app, int argc, char** argv, const std::function<Status()>& body) {
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : static_cast<int>(ErrorCode::kUsage);
-  }
+  if (const auto parsed = arguments::parse_main(app, argc, argv); parsed.ended) return parsed.status;
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigaction(SIGTERM, &action, nullptr);

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/arguments/arguments.h"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -101,7 +103,7 @@ int receive(const Options& options) {
 }  // namespace
 
 int main(int count, char** words) {
-  CLI::App app{"UDT from memory to nowhere, for comparisons"};
+  CLI::App app{"UDT from memory to nowhere, for comparisons", "udt"};
   Options options;
   app.require_subcommand(1);
   CLI::App* const sender = app.add_subcommand("send", "Sends for so many seconds");
@@ -112,7 +114,8 @@ int main(int count, char** words) {
     each->add_option("--mtu", options.mtu, "Of the wire, bytes");
   }
   sender->add_option("--seconds", options.seconds, "How long");
-  CLI11_PARSE(app, count, words);
+  if (const auto parsed = sluice::arguments::parse_main(app, count, words); parsed.ended)
+    return parsed.status;
   UDT::startup();
   const int status = sender->parsed() ? send(options) : receive(options);
   UDT::cleanup();

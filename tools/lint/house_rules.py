@@ -61,7 +61,8 @@ _PERFORMS = {"control/async", "control/audit", "control/attach", "control/export
 ARROWS = {
     "dataplane/base": set(),
     "dataplane/base/config": {"dataplane/base", "dataplane/core"},
-    "dataplane/base/daemon": {"dataplane/base"},
+    "dataplane/base/arguments": {"dataplane/base"},
+    "dataplane/base/daemon": {"dataplane/base", "dataplane/base/arguments"},
     "dataplane/base/sandbox": {"dataplane/base"},
     "dataplane/core": {"dataplane/base"},
     "dataplane/crc": {"dataplane/base", "dataplane/core"},
@@ -104,7 +105,7 @@ ARROWS = {
     "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
-    "tools/cli": _BASE | {"dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics",
+    "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics",
                          "control/names", "control/selection", "tools/doctor"},
     "tools/doctor": _BASE | {"control/identity"},
     "tools": None,  # anything

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/check.h"
 #include "tools/sim/runner.h"
 
@@ -19,7 +20,8 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 
-  CLI::App app{"Deterministic simulator: the production code on virtual time, with faults and a judge."};
+  CLI::App app{"Deterministic simulator: the production code on virtual time, with faults and a judge.",
+               "sluice-sim"};
   RunOptions options;
   std::string regressions = SLUICE_SIM_SEEDS;
   std::string broken = "none";
@@ -38,7 +40,7 @@ int main(int argc, char** argv) {
   app.add_option("--regressions", regressions, "List of seeds that are run first")->capture_default_str();
   app.add_option("--break", broken, "Put in a deliberate defect: exit 0 only if it is found");
   app.add_flag("--verbose", options.verbose, "Print every event (with --seed), or every seed");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto parsed = sluice::arguments::parse_main(app, argc, argv); parsed.ended) return parsed.status;
 
   bool known = false;
   options.broken = break_named(broken, &known);

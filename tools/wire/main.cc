@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/dpdk/bare_ports.h"
 #include "tools/wire/commands.h"
 #include "tools/wire/control_socket.h"
@@ -104,7 +105,8 @@ int serve(const Options& options) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-  CLI::App app{"Sluice path emulator: joins two devices by a path with rate, loss, delay and damage."};
+  CLI::App app{"Sluice path emulator: joins two devices by a path with rate, loss, delay and damage.",
+               "sluice-wire"};
   sluice::Options options;
   auto& ports = options.ports;
   ports.program = "sluice-wire";
@@ -133,11 +135,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--core", ports.cores, "CPUs for the polling thread; any if not given")->delimiter(',');
   app.set_version_flag("--version", SLUICE_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : static_cast<int>(sluice::ErrorCode::kUsage);
-  }
+  if (const auto parsed = sluice::arguments::parse_main(app, argc, argv); parsed.ended) return parsed.status;
   // Standard output is for the final counters.
   spdlog::set_default_logger(spdlog::stderr_color_mt("sluice-wire"));
   return sluice::serve(options);

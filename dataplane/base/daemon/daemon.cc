@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <system_error>
 #include <utility>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/daemon/journal_sink.h"
 #include "dataplane/base/text.h"
 
@@ -49,14 +52,9 @@ Result<std::optional<Options>> parse(const Program& program, int argc, const cha
   Options options;
   CLI::App app(program.about, program.name);
   add_options(app, program, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    app.exit(asked);
-    return std::optional<Options>();
-  } catch (const CLI::ParseError& error) {
-    return Error{ErrorCode::kUsage, std::string(error.what()) + "; see '" + program.name + " --help'"};
-  }
+  const auto parsed = arguments::parse(app, {argv + std::min(argc, 1), argv + argc}, std::cout);
+  if (!parsed) return parsed.error();
+  if (!*parsed) return std::optional<Options>();
   std::error_code ignored;
   options.node = std::filesystem::absolute(options.node, ignored);
   if (!options.node.has_filename()) options.node = options.node.parent_path();
