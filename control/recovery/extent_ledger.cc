@@ -24,7 +24,7 @@ uint64_t full_bitmap(uint32_t extents) { return extents == 64 ? ~uint64_t{0} : (
 }  // namespace
 
 ExtentLedger::ExtentLedger(const Layout& layout)
-    : layout_(layout), map_(layout), closed_((map_.extents() + kBlockExtents - 1) / kBlockExtents, 0) {}
+    : layout_(layout), map_(layout), closed_((map_.extents() + kBlockExtents - 1) / kBlockExtents) {}
 
 ExtentId ExtentLedger::end_of(BlockId block) const {
   return std::min(first_of(block).plus(kBlockExtents), map_.end_id());
@@ -68,29 +68,41 @@ ExtentLedger::Add ExtentLedger::add(ExtentId extent, uint64_t crc) {
   open.crcs[i] = crc;
   changed_.insert(block);
   if (open.bitmap == full_bitmap(extents_in(block))) {
-    closed_[block] = fold_block(block, open);
+    closed_.set(block.value(), fold_block(block, open));
     open_.erase(block);
   }
   return Add::kNew;
 }
 
 void ExtentLedger::add_zeros(Range range) {
-  const ExtentId end = range.end() >= layout_.size_bytes ? map_.end_id() : map_.extent_at(range.end());
-  for (ExtentId extent = map_.extent_at(range.offset); extent < end;) {
-    const BlockId block = block_of(extent);
-    const bool whole =
-        extent == first_of(block) && end_of(block) <= end && !map_.is_set(extent) && !open_.contains(block);
-    if (!whole) {
-      if (!map_.is_set(extent)) add(extent, crc::of_zeros(layout_.crc_kind, map_.range_of(extent).length));
-      ++extent;
+  const auto add_each = [this](ExtentId from, ExtentId end) {
+    for (ExtentId extent = from; extent < end; ++extent)
+      add(extent, crc::of_zeros(layout_.crc_kind, map_.range_of(extent).length));
+  };
+  for (const ExtentRun& run : map_.missing(map_.whole_in(range))) {
+    const BlockId first = block_of(run.first.plus(kBlockExtents - 1));
+    const BlockId end = run.end == map_.end_id() ? end_id() : block_of(run.end);
+    if (first >= end) {
+      add_each(run.first, run.end);
       continue;
     }
-    for (; extent < end_of(block); ++extent) map_.set(extent);
-    const Range bytes = range_of(block);
-    closed_[block] = crc::of_zeros(layout_.crc_kind, bytes.length);
-    digest_ ^= shifted(bytes.end(), closed_[block]);
-    changed_.insert(block);
+    add_each(run.first, first_of(first));
+    add_zero_blocks(first, end);
+    add_each(first_of(end), run.end);
   }
+}
+
+// All but the last of an object are alike, so that they are filled in at once. Nobody is told that they
+// changed: the holes of a file are in the journal by themselves.
+void ExtentLedger::add_zero_blocks(BlockId first, BlockId end) {
+  map_.set({first_of(first), end_of(BlockId(end.value() - 1))});
+  const uint64_t block_bytes = uint64_t{kBlockExtents} * layout_.extent_bytes;
+  closed_.fill(first.value(), end.value(), crc::of_zeros(layout_.crc_kind, block_bytes));
+  const BlockId last(end.value() - 1);
+  closed_.set(last.value(), crc::of_zeros(layout_.crc_kind, range_of(last).length));
+  const uint64_t bytes_end = range_of(last).end();
+  const uint64_t bytes = bytes_end - range_of(first).offset;
+  digest_ ^= shifted(bytes_end, crc::of_zeros(layout_.crc_kind, bytes));
 }
 
 std::string ExtentLedger::encode(BlockId block) const {
@@ -102,7 +114,7 @@ std::string ExtentLedger::encode(BlockId block) const {
   }
   if (open == open_.end()) {
     put(&bytes, full_bitmap(extents_in(block)));
-    put(&bytes, closed_[block]);
+    put(&bytes, closed_[block.value()]);
     return bytes;
   }
   put(&bytes, open->second.bitmap);
@@ -137,9 +149,9 @@ Status ExtentLedger::restore(const Block& block) {
     if (map_.is_set(extent)) return bad();  // The row came twice.
   }
   if (is_full) {
-    for (ExtentId extent = first; extent < end_of(block.id); ++extent) map_.set(extent);
-    closed_[block.id] = get(block.bytes, 8);
-    digest_ ^= shifted(range_of(block.id).end(), closed_[block.id]);
+    map_.set({first, end_of(block.id)});
+    closed_.set(block.id.value(), get(block.bytes, 8));
+    digest_ ^= shifted(range_of(block.id).end(), closed_[block.id.value()]);
     return {};
   }
   size_t at = 8;
@@ -160,14 +172,14 @@ std::optional<uint64_t> ExtentLedger::extent_crc(ExtentId extent) const {
 
 std::optional<uint64_t> ExtentLedger::block_digest(BlockId block) const {
   if (!map_.is_set(first_of(block)) || open_.contains(block)) return std::nullopt;
-  return closed_[block];
+  return closed_[block.value()];
 }
 
 ExtentLedger::Piece ExtentLedger::piece_at(ExtentId from) const {
   DCHECK(map_.is_set(from), "an extent that is known");
   const BlockId block = block_of(from);
   const auto open = open_.find(block);
-  if (open == open_.end()) return {.range = range_of(block), .crc = closed_[block]};
+  if (open == open_.end()) return {.range = range_of(block), .crc = closed_[block.value()]};
   Piece piece{.range = {.offset = map_.range_of(from).offset}};
   for (ExtentId extent = from; extent < end_of(block) && map_.is_set(extent); ++extent) {
     const uint64_t bytes = map_.range_of(extent).length;
@@ -187,7 +199,7 @@ Range ExtentLedger::forget(Range range) {
     const BlockId block = block_of(extent);
     const auto open = open_.find(block);
     if (open == open_.end()) {
-      if (map_.is_set(first_of(block))) digest_ ^= shifted(range_of(block).end(), closed_[block]);
+      if (map_.is_set(first_of(block))) digest_ ^= shifted(range_of(block).end(), closed_[block.value()]);
       for (ExtentId each = first_of(block); each < end_of(block); ++each) map_.clear(each);
       extent = end_of(block);
     } else {
@@ -213,7 +225,7 @@ void ExtentLedger::check_invariants() const {
     const auto open = open_.find(block);
     if (open == open_.end()) {
       DCHECK(bitmap == 0 || bitmap == full, "a block of which some extents are known is open");
-      if (bitmap == full) digest ^= shifted(range_of(block).end(), closed_[block]);
+      if (bitmap == full) digest ^= shifted(range_of(block).end(), closed_[block.value()]);
       continue;
     }
     DCHECK(open->second.bitmap == bitmap && bitmap != full, "an open block has the map's bits, not all");

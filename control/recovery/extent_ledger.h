@@ -49,7 +49,7 @@ class ExtentLedger {
   // kDiffers when the extent is known with another CRC; in a full block that cannot be seen any more.
   Add add(ExtentId extent, uint64_t crc);
   // These whole extents are zeros, as holes of a file are: as if each were added that is not known yet. Whole
-  // blocks take one step each.
+  // blocks take no time, whatever their number, and are not among those that changed.
   void add_zeros(Range range);
   // The blocks that changed since the last call.
   std::vector<Block> take_changed();
@@ -70,7 +70,7 @@ class ExtentLedger {
   };
   Piece piece_at(ExtentId from) const;
 
-  BlockId end_id() const { return closed_.end_id(); }  // one past the last block
+  BlockId end_id() const { return BlockId(closed_.size()); }  // one past the last block
   static BlockId block_of(ExtentId extent) { return BlockId(extent.value() / kBlockExtents); }
   static ExtentId first_of(BlockId block) { return ExtentId(block.value() * kBlockExtents); }
   ExtentId end_of(BlockId block) const;  // one past its last extent
@@ -87,12 +87,13 @@ class ExtentLedger {
   uint64_t shifted(uint64_t end, uint64_t crc) const;
   uint64_t fold_block(BlockId block, const Open& open) const;
   std::string encode(BlockId block) const;
+  void add_zero_blocks(BlockId first, BlockId end);
 
   Layout layout_;
   ExtentMap map_;
   uint64_t digest_ = 0;
   std::map<BlockId, Open> open_;
-  Indexed<BlockId, uint64_t> closed_;  // digest of each full block
+  Words closed_;  // digest of each full block
   std::set<BlockId> changed_;
 };
 

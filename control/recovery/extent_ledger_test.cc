@@ -60,6 +60,7 @@ TEST_P(ExtentLedgerTest, ZerosAreAsIfEachExtentOfThemHadBeenAdded) {
       ledger.check_invariants();
       ExtentLedger again(layout_);
       for (const Block& block : ledger.take_changed()) ASSERT_TRUE(again.restore(block));
+      again.add_zeros(zeros);  // whole blocks of them have no rows
       EXPECT_EQ(again.digest(), ledger.digest());
       for (const ExtentId extent : order_) {
         const bool zero = extent.value() >= begin && extent.value() < end;
@@ -70,6 +71,25 @@ TEST_P(ExtentLedgerTest, ZerosAreAsIfEachExtentOfThemHadBeenAdded) {
       EXPECT_EQ(ledger.digest(), crc_of_all()) << begin << " to " << end << ", of which " << known;
     }
   }
+}
+
+// The greatest object of a session, all holes: what is kept and done for it does not grow with its size.
+TEST(ExtentLedger, TakesHolesOfAnySizeAtOnce) {
+  const Layout layout{
+      .size_bytes = (1ULL << 48) - 5, .extent_bytes = 1U << 20, .crc_kind = crc::CrcKind::kCrc64Ecma};
+  ExtentLedger ledger(layout);
+  const uint64_t data = 3ULL << 40;
+  ledger.add_zeros({.offset = 0, .length = data});
+  ledger.add_zeros({.offset = data + (1U << 20), .length = layout.size_bytes - data - (1U << 20)});
+  const std::vector<Range> missing =
+      ledger.map().missing({.offset = 0, .length = layout.size_bytes}, ~size_t{0});
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_EQ(missing.front(), (Range{.offset = data, .length = 1U << 20}));
+  EXPECT_EQ(ledger.map().set_bytes(), layout.size_bytes - (1U << 20));
+  EXPECT_EQ(ledger.take_changed().size(), 1U) << "the block that has data, and no block of zeros";
+  ledger.add(ledger.map().extent_at(data), crc::of_zeros(layout.crc_kind, 1U << 20));
+  EXPECT_TRUE(ledger.complete());
+  EXPECT_EQ(ledger.digest(), crc::of_zeros(layout.crc_kind, layout.size_bytes));
 }
 
 TEST_P(ExtentLedgerTest, SurvivesAnyNumberOfRestartsInBetween) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "control/recovery/words.h"
 #include "dataplane/base/check.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/range.h"
@@ -24,6 +25,12 @@ struct Layout {
   uint64_t size_bytes = 0;
   uint32_t extent_bytes = 1;
   crc::CrcKind crc_kind = crc::CrcKind::kNone;
+};
+
+// Neighbouring extents of one object.
+struct ExtentRun {
+  ExtentId first;
+  ExtentId end;  // one past the last
 };
 
 class ExtentMap {
@@ -47,11 +54,25 @@ class ExtentMap {
   Range range_of(ExtentId extent) const;
   // The extent that is exactly this range, if there is one.
   std::optional<ExtentId> extent_of(Range range) const;
+  Range bytes_of(ExtentRun run) const;  // the last extent may be short
+  // The extents that lie in the range with all their bytes.
+  ExtentRun whole_in(Range range) const;
   // The part of a range that lies in the object; its length is 0 when none does.
   Range cut(Range range) const;
 
   bool set(ExtentId extent);    // false when it was set already
   bool clear(ExtentId extent);  // false when it was not set
+  // Sets a run in a time that does not grow with its length. Returns the bytes that were not set before.
+  uint64_t set(ExtentRun run);
+  uint64_t clear(ExtentRun run);            // likewise; the bytes that were set
+  uint64_t set_bytes(ExtentRun run) const;  // of what is set in the run
+  std::vector<ExtentRun> missing(ExtentRun run) const;
+  // The first that is not set, from the beginning of the run on; its end if there is none.
+  ExtentId next_clear(ExtentRun run) const {
+    return ExtentId(find(run.first.value(), run.end.value(), false));
+  }
+  // The first that is set, from this one on; end_id() if there is none.
+  ExtentId next_set(ExtentId from) const { return ExtentId(find(from.value(), extents_, true)); }
 
   // Runs of extents within the range that are not set, cut to the range, at most `limit` of them, in order.
   std::vector<Range> missing(Range range, size_t limit) const;
@@ -64,13 +85,17 @@ class ExtentMap {
 
  private:
   bool bit(uint64_t extent) const { return bits_[extent / 64] >> (extent % 64) & 1U; }
+  // Of a run of extents that are all clear, or all set.
+  void put_bits(uint64_t first, uint64_t end, bool set);
+  // The first extent, from `from` on, that is set, or is not; `end` if there is none before.
+  uint64_t find(uint64_t from, uint64_t end, bool set) const;
 
   uint64_t size_bytes_ = 0;
   uint64_t extent_bytes_ = 1;
   uint64_t extents_ = 0;
   uint64_t set_extents_ = 0;
   uint64_t set_bytes_ = 0;
-  std::vector<uint64_t> bits_;
+  Words bits_;
 };
 
 // The bytes of these extents, in order, neighbours joined.

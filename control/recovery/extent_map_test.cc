@@ -77,6 +77,53 @@ TEST(ExtentMap, MissingAgreesWithABitByBitCount) {
   }
 }
 
+TEST(ExtentMap, RunsAreAsIfEachExtentWereSet) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 100; ++round) {
+    // More than one page of words.
+    ExtentMap runs(layout_of(random() % (100'000 * uint64_t{kExtent}) + 1));
+    ExtentMap each(layout_of(runs.size_bytes()));
+    for (int i = 0; i < 8; ++i) {
+      const uint64_t first = random() % runs.extents();
+      const uint64_t end = first + random() % (runs.extents() - first + 1);
+      uint64_t bytes = 0;
+      for (ExtentId extent(first); extent < ExtentId(end); ++extent)
+        if (each.set(extent)) bytes += each.range_of(extent).length;
+      EXPECT_EQ(runs.set(ExtentRun{ExtentId(first), ExtentId(end)}), bytes);
+      const ExtentId gone(random() % runs.extents());
+      EXPECT_EQ(runs.clear(gone), each.clear(gone));
+      const uint64_t gone_end = gone.value() + random() % (runs.extents() - gone.value() + 1) / 4;
+      uint64_t cleared = 0;
+      for (ExtentId extent = gone; extent < ExtentId(gone_end); ++extent)
+        if (each.clear(extent)) cleared += each.range_of(extent).length;
+      EXPECT_EQ(runs.clear(ExtentRun{gone, ExtentId(std::max(gone.value(), gone_end))}), cleared);
+    }
+    runs.check_invariants();
+    EXPECT_TRUE(runs.contains(each) && each.contains(runs));
+    EXPECT_EQ(runs.set_bytes(), each.set_bytes());
+    EXPECT_EQ(runs.set_bytes({ExtentId(0), runs.end_id()}), each.set_bytes());
+    uint64_t missing = 0;
+    for (const ExtentRun& run : runs.missing(ExtentRun{ExtentId(0), runs.end_id()})) {
+      EXPECT_FALSE(runs.is_set(run.first) || runs.is_set(ExtentId(run.end.value() - 1)));
+      missing += runs.bytes_of(run).length;
+    }
+    EXPECT_EQ(missing + runs.set_bytes(), runs.size_bytes());
+  }
+}
+
+TEST(ExtentMap, WholeExtentsOfARange) {
+  const ExtentMap map(layout_of(3 * kExtent + 1));
+  const auto whole = [&](uint64_t offset, uint64_t length) {
+    const ExtentRun run = map.whole_in({.offset = offset, .length = length});
+    return std::pair(run.first.value(), run.end.value());
+  };
+  EXPECT_EQ(whole(1, 2 * kExtent), std::pair(uint64_t{1}, uint64_t{2}));
+  EXPECT_EQ(whole(0, ~uint64_t{0}), std::pair(uint64_t{0}, uint64_t{4}));
+  EXPECT_EQ(whole(3 * kExtent, 1), std::pair(uint64_t{3}, uint64_t{4}));
+  const auto [first, end] = whole(kExtent + 1, 10);
+  EXPECT_EQ(first, end) << "none";
+}
+
 TEST(ExtentMap, JoinsNeighbouringExtents) {
   const ExtentMap map(layout_of(5 * kExtent + 7));
   const std::vector<Range> ranges = join_extents(map, {ExtentId(5), ExtentId(0), ExtentId(1), ExtentId(4)});

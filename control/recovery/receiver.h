@@ -81,6 +81,10 @@ class Receiver {
   void add(const Layout& layout);  // one more, behind the others
   // Rows of the journal, before the first attempt; finish_restore() after the last.
   Status restore(ObjectId object, const Block& block) { return objects_[object].ledger.restore(block); }
+  // After its rows: these whole extents are zeros, where no row says otherwise.
+  void restore_zeros(ObjectId object, const std::vector<Range>& ranges) {
+    for (const Range& range : ranges) objects_[object].ledger.add_zeros(range);
+  }
   void finish_restore();
   // The file was out of this process's hands: what the ledger says of it is a claim until it was read again.
   // No file is finished before that (receiver_claims.cc).

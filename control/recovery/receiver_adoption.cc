@@ -43,10 +43,8 @@ void Receiver::adoption_answered(ObjectId id, const board::Event& event) {
     const Range range = found.missing.cut({.offset = event.offset, .length = event.length});
     if (adoption_->round != Adoption::Round::kMissing || range.length == 0) return;
     ++found.runs;
-    const ExtentId last = found.missing.extent_at(range.end() - 1);
-    for (ExtentId extent = found.missing.extent_at(range.offset); extent <= last; ++extent) {
-      found.missing.set(extent);
-    }
+    found.missing.set(
+        {found.missing.extent_at(range.offset), found.missing.extent_at(range.end() - 1).plus(1)});
     found.end = std::max(found.end, range.end());
     return;
   }
@@ -93,8 +91,9 @@ bool Receiver::forget_unknown() {
   for (const auto& [id, found] : adoption_->objects) {
     if (objects_[id].done) continue;
     std::vector<ExtentId> unknown;
-    for (ExtentId extent; extent < found.missing.end_id(); ++extent) {
-      if (!found.missing.is_set(extent) && !objects_[id].written.is_set(extent)) unknown.push_back(extent);
+    for (const ExtentRun& written : found.missing.missing({ExtentId(0), found.missing.end_id()})) {
+      for (const ExtentRun& run : objects_[id].written.missing(written))
+        for (ExtentId extent = run.first; extent < run.end; ++extent) unknown.push_back(extent);
     }
     forgot |= !unknown.empty();
     forget_and_need(id, std::move(unknown));

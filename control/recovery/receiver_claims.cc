@@ -5,8 +5,6 @@
 // Claims of an object are read from its start to its end. What arrives meanwhile is no claim; the block that
 // it fills up is read with it, since of a full block only one digest is known.
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
-
 #include "control/recovery/receiver.h"
 
 namespace sluice::recovery {
@@ -22,19 +20,14 @@ void Receiver::distrust(ObjectId id) {
 
 std::optional<ExtentId> Receiver::next_claim(const Object& object) const {
   const ExtentMap& claimed = object.claimed;
-  for (uint64_t at = object.claims_from.value(); at < claimed.extents(); at = (at / 64 + 1) * 64) {
-    const uint64_t word = claimed.word(at / 64) >> (at % 64);
-    if (word != 0) return ExtentId(at + static_cast<uint64_t>(std::countr_zero(word)));
-  }
-  return std::nullopt;
+  const ExtentId next = claimed.next_set(object.claims_from);
+  return next < claimed.end_id() ? std::optional(next) : std::nullopt;
 }
 
 void Receiver::set_claims_from(Object& object, ExtentId from) {
-  while (const std::optional<ExtentId> claim = next_claim(object)) {
-    if (*claim >= from) return;
-    claimed_bytes_ -= object.claimed.range_of(*claim).length;
-    object.claims_from = claim->plus(1);
-  }
+  if (from <= object.claims_from) return;
+  claimed_bytes_ -= object.claimed.set_bytes({object.claims_from, from});
+  object.claims_from = from;
 }
 
 void Receiver::drop_claims(Object& object) {

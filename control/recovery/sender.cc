@@ -160,9 +160,7 @@ std::optional<Sender::Part> Sender::take_part_of(ObjectId* cursor, bool short_on
 void Sender::place(LaneId lane, const Part& part, uint64_t sent_end) {
   Object& object = objects_[part.object];
   const uint64_t end = part.offset + part.length;
-  for (uint64_t at = part.offset; at < end; at += object.layout.extent_bytes) {
-    object.given.set(object.given.extent_at(at));
-  }
+  object.given.set({object.given.extent_at(part.offset), object.given.extent_at(end - 1).plus(1)});
   object.placed[part.offset] = {.end = end, .sent_end = sent_end, .lane = lane};
 }
 
@@ -264,13 +262,20 @@ bool Sender::has_work(LaneId lane, const board::FlowState& state) const {
              state.extents_done.load(std::memory_order_relaxed);
 }
 
-std::optional<Sender::ExtentRun> Sender::take_unknown() {
-  std::optional<ExtentRun> taken;
+std::optional<Sender::UnknownRun> Sender::take_unknown() {
+  std::optional<UnknownRun> taken;
   while (!unknown_.empty()) {
-    ExtentRun& run = unknown_.front();
+    UnknownRun& run = unknown_.front();
     const ExtentId next = run.first;
     Object& object = objects_[run.object];
-    const bool wanted = !object.withdrawn && !object.ledger.map().is_set(next);
+    if (object.withdrawn) {
+      if (taken) break;
+      object.unknown = ExtentMap(object.layout);
+      const ObjectId withdrawn = run.object;
+      std::erase_if(unknown_, [&](const UnknownRun& each) { return each.object == withdrawn; });
+      continue;
+    }
+    const bool wanted = !object.ledger.map().is_set(next);
     if (taken && (!wanted || run.object != taken->object || next != taken->end ||
                   ExtentLedger::block_of(next) != ExtentLedger::block_of(taken->first)))
       break;

@@ -45,7 +45,7 @@ class Sender {
     LaneId lane;
     Range range;
   };
-  struct ExtentRun {
+  struct UnknownRun {
     ObjectId object;
     ExtentId first;
     ExtentId end;  // one past the last
@@ -99,7 +99,7 @@ class Sender {
 
   // The next extents, of one block, that must be read again to know their CRCs; the caller answers with
   // reread().
-  std::optional<ExtentRun> take_unknown();
+  std::optional<UnknownRun> take_unknown();
   void reread(ObjectId object, ExtentId first, const std::vector<uint64_t>& crcs);
   std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
 
@@ -168,6 +168,8 @@ class Sender {
   void partition_sent(const board::Event& event, LaneId lane);
   void add_crc(ObjectId id, ExtentId extent, uint64_t crc);
   void finish_or_report(ObjectId id);
+  void note_unknown(ObjectId id, ExtentRun extents);
+  static ExtentRun alike(const Object& object, const Placed* placed, Range range);
   void order_repair(LaneId lane, ObjectId id, Range range);
   static uint64_t never_sent_until(const Object& object, Range range);
   void report_sent(LaneId lane, Part* part, uint64_t end);
@@ -184,10 +186,10 @@ class Sender {
   uint64_t bytes_total_ = 0;
   uint64_t bytes_held_ = 0;
   ObjectId cursor_;
-  ObjectId short_cursor_;          // short objects before it are given to lanes in full
-  bool short_turn_ = false;        // a long one had the last
-  std::deque<ExtentRun> unknown_;  // at the peer, their CRCs not known here
-  size_t known_ = 0;               // to the peer
+  ObjectId short_cursor_;           // short objects before it are given to lanes in full
+  bool short_turn_ = false;         // a long one had the last
+  std::deque<UnknownRun> unknown_;  // at the peer, their CRCs not known here
+  size_t known_ = 0;                // to the peer
   size_t done_ = 0;
   uint64_t steps_ = 0;
   bool may_give_ = false;  // the peer has said what it has

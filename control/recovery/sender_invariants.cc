@@ -21,7 +21,7 @@ void Sender::check_invariants() const {
   DCHECK(known_ <= objects_.size(), "the peer knows nothing that there is not");
   uint64_t unknown = 0;
   for (const Object& object : objects_) unknown += object.unknown.set_extents();
-  for (const ExtentRun& run : unknown_) {
+  for (const UnknownRun& run : unknown_) {
     unknown -= run.end.value() - run.first.value();
     DCHECK(objects_.contains(run.object) && run.first < run.end &&
                run.end <= objects_[run.object].given.end_id(),

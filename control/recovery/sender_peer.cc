@@ -14,22 +14,13 @@ constexpr uint64_t kRepairShareNs = 1'000'000'000;  // A lane counts as busy wit
 void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
   if (!objects_.contains(id) || objects_[id].done) return;
   Object& object = objects_[id];
-  const uint32_t extent_bytes = object.layout.extent_bytes;
   for (const Range& told : ranges) {
     if (told.offset >= object.layout.size_bytes) continue;
     const Range range = object.at_peer.cut(told);
-    for (ExtentId extent((range.offset + extent_bytes - 1) / extent_bytes); extent < object.at_peer.end_id();
-         ++extent) {
-      if (object.at_peer.range_of(extent).end() > range.end()) break;
-      object.given.set(extent);
-      if (!object.at_peer.set(extent)) continue;
-      bytes_held_ += object.at_peer.range_of(extent).length;
-      if (object.ledger.map().is_set(extent) || !object.unknown.set(extent)) continue;
-      if (!unknown_.empty() && unknown_.back().object == id && unknown_.back().end == extent) {
-        ++unknown_.back().end;
-      } else {
-        unknown_.push_back({.object = id, .first = extent, .end = extent.plus(1)});
-      }
+    for (const ExtentRun& run : object.at_peer.missing(object.at_peer.whole_in(range))) {
+      object.given.set(run);
+      bytes_held_ += object.at_peer.set(run);
+      for (const ExtentRun& unknown : object.ledger.map().missing(run)) note_unknown(id, unknown);
     }
     forget_placed(object, range);
     // A repair that a former control ordered may have sent an extent on a second lane. The peer lists the
@@ -37,6 +28,19 @@ void Sender::peer_has(ObjectId id, const std::vector<Range>& ranges) {
     tell_lanes_peer_has(id, range);
   }
   ++steps_;
+}
+
+// The CRCs of these are not known here, so they are to be read again.
+void Sender::note_unknown(ObjectId id, ExtentRun extents) {
+  Object& object = objects_[id];
+  for (const ExtentRun& run : object.unknown.missing(extents)) {
+    object.unknown.set(run);
+    if (!unknown_.empty() && unknown_.back().object == id && unknown_.back().end == run.first) {
+      unknown_.back().end = run.end;
+    } else {
+      unknown_.push_back({.object = id, .first = run.first, .end = run.end});
+    }
+  }
 }
 
 void Sender::tell_lanes_peer_has(ObjectId id, Range range) {
@@ -103,12 +107,13 @@ void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std:
     Range repair{.offset = range.offset, .length = 0};
     LaneId lane;
     for (uint64_t at = range.offset; at < range.end();) {
-      const ExtentId extent = object.at_peer.extent_at(at);
-      const Range whole = object.at_peer.range_of(extent);
+      const Placed* placed = placed_at(object, at);
+      const ExtentRun run = alike(object, placed, {.offset = at, .length = range.end() - at});
+      const ExtentId extent = run.first;
+      const Range whole = object.at_peer.bytes_of(run);
       const uint64_t piece_end = std::min(range.end(), whole.end());
       // The peer may have had it and lost it, to a sync that failed.
-      if (object.at_peer.clear(extent)) bytes_held_ -= whole.length;
-      const Placed* placed = placed_at(object, at);
+      bytes_held_ -= object.at_peer.clear(run);
       // Where a part is missing another part has come: the extent was sent, though nobody here may know.
       const bool part = at != whole.offset || piece_end != whole.end();
       const bool sent = placed != nullptr ? at < placed->sent_end : object.given.is_set(extent);
@@ -122,7 +127,7 @@ void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std:
       }
       if (repeat) {
         repair.length += piece_end - at;
-        object.given.set(extent);
+        object.given.set(run);
         at = piece_end;
       } else {
         at = placed != nullptr
@@ -133,6 +138,20 @@ void Sender::peer_needs(ObjectId id, std::optional<LaneId> told_lane, const std:
     }
     order_repair(lane, id, repair);
   }
+}
+
+// Extents from the beginning of `range` on that a peer who needs them is answered alike: of holes, which no
+// lane has and whose sums are known, all that lie whole in it, so that a word about them costs no time;
+// otherwise one.
+ExtentRun Sender::alike(const Object& object, const Placed* placed, Range range) {
+  const ExtentId first = object.at_peer.extent_at(range.offset);
+  const ExtentRun whole = object.at_peer.whole_in(range);
+  const ExtentRun one{first, first.plus(1)};
+  if (placed != nullptr || whole.first != first || whole.end <= first) return one;
+  ExtentId end = object.ledger.map().next_clear(whole);
+  const auto next = object.placed.upper_bound(range.offset);
+  if (next != object.placed.end()) end = std::min(end, object.at_peer.extent_at(next->first));
+  return end > first ? ExtentRun{first, end} : one;
 }
 
 // The end of the run, from the start of `range` on, that was neither given to a lane nor ever sent.

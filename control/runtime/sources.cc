@@ -46,12 +46,31 @@ size_t kept_bytes(const std::vector<catalog::File>& files) {
   return bytes;
 }
 
+uint64_t bytes_of(const std::vector<catalog::File>& files) {
+  uint64_t bytes = 0;
+  for (const catalog::File& file : files) bytes += file.packed() ? 0 : file.size_bytes;
+  return std::min(bytes, transfer::kSessionBytesMax);
+}
+
 // One error for all that a session cannot take.
 Error too_many(size_t files) {
   return usage(
       fmt::format("{} files that are large, or named one by one: a session takes at most {}; send parts of "
                   "them by themselves",
                   files, catalog::kFilesMax));
+}
+
+constexpr uint64_t kTiB = 1ULL << 40;
+
+// Told before a peer is called, or anything is made that grows with the number of bytes: a sparse file may
+// say any size.
+Error too_large(const std::string& shown, uint64_t bytes) {
+  return {
+      ErrorCode::kResources,
+      fmt::format("{}: with its {:.1f} TiB the session would have more than {} TiB, and takes no more; leave "
+                  "it out (--exclude), or send it in pieces",
+                  shown, static_cast<double>(bytes) / static_cast<double>(kTiB),
+                  transfer::kSessionBytesMax / kTiB)};
 }
 
 // It is one, so that all else is there when it is unpacked.
@@ -68,11 +87,12 @@ class Gathering final : public SourceVisitor {
  public:
   // `sink`: of parts; nothing: all at once.
   Gathering(const exports::Exports& exports, const selection::Choice& choice, tree::KnownNames known,
-            size_t kept_bytes, SourceSink* sink)
+            size_t kept_bytes, uint64_t bytes, SourceSink* sink)
       : exports_(exports),
         choice_(choice),
         handed_(known.packs() + known.large()),
         kept_bytes_(kept_bytes),
+        bytes_(bytes),
         packer_({}, std::move(known)),
         sink_(sink) {}
 
@@ -92,6 +112,7 @@ class Gathering final : public SourceVisitor {
   Status generated(const std::string& path, uint64_t bytes) override {
     catalog::File file{.name = fmt::format("memory-{}", bytes), .shown = path};
     if (packer_.knows(file.name)) return {};
+    if (Status status = take_bytes(path, bytes); !status) return status;
     file.size_bytes = bytes;
     file.keep = choice_.keep();
     file.mtime_ns = control::unix_ns();
@@ -102,6 +123,7 @@ class Gathering final : public SourceVisitor {
 
   Status file(const std::string& path, exports::SourceFile opened) override {
     if (packer_.knows(opened.name)) return {};
+    if (Status status = take_bytes(opened.path, opened.size); !status) return status;
     catalog::File file = file_of(path, opened, choice_.keep(), accounts_);
     if (const catalog::Failure failure = kept_of(opened, &file.attributes);
         failure != catalog::Failure::kNone)
@@ -117,6 +139,9 @@ class Gathering final : public SourceVisitor {
   Status tree(const std::string& path, const exports::SourceTree& tree) override {
     packer_.begin_tree(path, tree.path, tree.name);
     const Status walked = exports::walk_tree(tree, choice_, [this](catalog::Entry entry) -> Status {
+      if (entry.kind == catalog::EntryKind::kFile) {
+        if (Status status = take_bytes(base::printable(entry.path), entry.size_bytes); !status) return status;
+      }
       packer_.add(std::move(entry));
       if (const size_t files = handed_ + packer_.large_count() + sources_.files.size();
           files > catalog::kFilesMax)
@@ -129,6 +154,12 @@ class Gathering final : public SourceVisitor {
   }
 
  private:
+  Status take_bytes(const std::string& shown, uint64_t bytes) {
+    if (bytes > transfer::kSessionBytesMax - bytes_) return too_large(shown, bytes);
+    bytes_ += bytes;
+    return {};
+  }
+
   // Added to what is there already. Each of these files is told to the peer by itself.
   catalog::Failure kept_of(const exports::SourceFile& file, catalog::Attributes* attributes) {
     const catalog::Failure failure =
@@ -215,6 +246,7 @@ class Gathering final : public SourceVisitor {
   size_t handed_ = 0;  // files, to the sink, or known
   size_t packs_since_large_ = kPacksPerLarge;
   size_t kept_bytes_ = 0;
+  uint64_t bytes_ = 0;  // of files, at most kSessionBytesMax
   tree::Packer packer_;
   OpenSources sources_;
   exports::Accounts accounts_;
@@ -312,7 +344,7 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
   if (!choice) return choice.error();
   Result<tree::KnownNames> names = tree::KnownNames::of(known);
   if (!names) return names.error();
-  Gathering gathering(exports, *choice, std::move(*names), kept_bytes(known), sink);
+  Gathering gathering(exports, *choice, std::move(*names), kept_bytes(known), bytes_of(known), sink);
   if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
   return gathering.finish();
 }

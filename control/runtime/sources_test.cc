@@ -98,5 +98,31 @@ TEST_F(SourcesTest, ManyLargeFilesComeWhileMoreIsLookedFor) {
   EXPECT_GE(parts.files.size(), 64U);
 }
 
+// Before a peer is called, and whatever the file holds: it says a size, and has not a byte.
+TEST(Sources, MoreBytesThanASessionTakesAreRefusedByName) {
+  char name[] = "/dev/shm/sluice-sources-XXXXXX";
+  const fs::path root = ::mkdtemp(name);
+  const auto exports = exports::Exports::open({{"from", root, true, false}});
+  ASSERT_TRUE(exports);
+  fs::create_directories(root / "t");
+  for (const char* each : {"t/one", "t/two"}) {
+    std::ofstream{root / each};
+    fs::resize_file(root / each, 200ULL << 40);
+  }
+  const auto code = [&](const std::vector<std::string>& paths) {
+    const Result<OpenSources> opened = open_sources(*exports, paths, {});
+    if (opened) return ErrorCode::kOk;
+    EXPECT_NE(opened.error().message.find("256 TiB"), std::string::npos) << opened.error().message;
+    return opened.error().code;
+  };
+  EXPECT_EQ(code({"from/t/one"}), ErrorCode::kOk);
+  EXPECT_EQ(code({"from/t"}), ErrorCode::kResources) << "both";
+  EXPECT_EQ(code({"from/t/one", "from/t/two"}), ErrorCode::kResources);
+  EXPECT_EQ(code({"memory:257TiB"}), ErrorCode::kResources);
+  fs::resize_file(root / "t/one", 1ULL << 60);
+  EXPECT_EQ(code({"from/t/one"}), ErrorCode::kResources);
+  fs::remove_all(root);
+}
+
 }  // namespace
 }  // namespace sluice::runtime

@@ -8,6 +8,7 @@
 #include "control/catalog/asked_names.h"
 #include "control/transfer/destination_files.h"
 #include "control/transfer/kept.h"
+#include "control/transfer/negotiation.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::transfer {
@@ -156,13 +157,7 @@ Status DestinationFiles::check(const TransferOffer& offer) const {
       return bad(fmt::format("the peer offers two files with the name \"{}\"", base::printable(file.name)));
     }
   }
-  if (total / extent_bytes_ > kExtentsMax) {
-    return Error{
-        ErrorCode::kResources,
-        fmt::format("{} bytes in extents of {} are too many for one session: raise dataplane.extent_bytes",
-                    total, extent_bytes_)};
-  }
-  return {};
+  return check_bytes(total, extent_bytes_);
 }
 
 Status DestinationFiles::check_file(const OfferedFile& file, bool is_last) const {

@@ -75,8 +75,7 @@ Status Handshake::handle(Message message, uint64_t now_ns, Effects& out) {
   if (const auto* wishes = std::get_if<Specification>(&message)) return specification(*wishes, now_ns, out);
   if (const auto* set = std::get_if<SpecificationSet>(&message)) return take_answer(*set, now_ns, out);
   if (const auto* request = std::get_if<TransferRequest>(&message)) {
-    find_sources(request->source_paths, request->selection, now_ns, out);
-    return {};
+    return find_sources(request->source_paths, request->selection, now_ns, out);
   }
   if (const auto* offer = std::get_if<TransferOffer>(&message)) return take_offer(*offer, now_ns, out);
   const auto& ready = std::get<TransferReady>(message);
@@ -147,13 +146,11 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
 Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out) {
   if (Status status = agree_upon(specification_, set, now_ns, out); !status) return status;
   const Request& request = *around_.job.request;
-  if (around_.job.role == Role::kSource) {
-    find_sources(request.source_paths, request.selection, now_ns, out);
-  } else {
-    around_.stream.send(TransferRequest{.source_paths = request.source_paths, .selection = request.selection},
-                        out);
-    await_offer(now_ns, out);
-  }
+  if (around_.job.role == Role::kSource)
+    return find_sources(request.source_paths, request.selection, now_ns, out);
+  around_.stream.send(TransferRequest{.source_paths = request.source_paths, .selection = request.selection},
+                      out);
+  await_offer(now_ns, out);
   return {};
 }
 

@@ -83,8 +83,9 @@ class Handshake {
                     Effects& out);
   void reserve(uint32_t lanes, bool may_wait, uint64_t now_ns, Effects& out);
   Status reserved(uint64_t now_ns, Effects& out);  // flows, and credit where that comes first
-  void find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
-                    uint64_t now_ns, Effects& out);
+  Status find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
+                      uint64_t now_ns, Effects& out);
+  Status make_source(const std::vector<catalog::File>& files);
   Status list_whole(Effects& out);
   void settle(uint64_t now_ns, Effects& out);
   void start(uint64_t now_ns, Effects& out);

@@ -11,25 +11,34 @@ namespace sluice::transfer {
 using P = HandshakePhase;
 
 // Those of the session, if it has any; else those that were opened for it; else what the paths name.
-void Handshake::find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
-                             uint64_t now_ns, Effects& out) {
+Status Handshake::find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
+                               uint64_t now_ns, Effects& out) {
   Job& job = around_.job;
   enter(P::kSources, now_ns);
   job.asked = {.paths = paths, .selection = selection};
   if (job.source() == nullptr && job.sources) {
-    job.end.emplace<SourceEnd>(
-        SourceEnd::make(around_.settings, *job.terms, *std::exchange(job.sources, std::nullopt)));
+    if (Status status = make_source(*std::exchange(job.sources, std::nullopt)); !status) return status;
   }
-  if (job.source() != nullptr) return job.source()->files().reopen(out);
-  pending_.ask(OpenSources{.paths = paths, .selection = selection}, out);
+  if (job.source() != nullptr) {
+    job.source()->files().reopen(out);
+  } else {
+    pending_.ask(OpenSources{.paths = paths, .selection = selection}, out);
+  }
+  return {};
+}
+
+Status Handshake::make_source(const std::vector<catalog::File>& files) {
+  Result<SourceEnd> made = SourceEnd::make(around_.settings, *around_.job.terms, files);
+  if (!made) return made.error();
+  around_.job.end.emplace<SourceEnd>(std::move(*made));
+  return {};
 }
 
 Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& out) {
   pending_.answered();
   if (!event.files) return event.files.error();
-  Job& job = around_.job;
-  job.end.emplace<SourceEnd>(SourceEnd::make(around_.settings, *job.terms, *event.files));
-  if (!halted_) job.source()->files().reopen(out);
+  if (Status status = make_source(*event.files); !status) return status;
+  if (!halted_) around_.job.source()->files().reopen(out);
   return {};
 }
 

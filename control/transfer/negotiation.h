@@ -42,6 +42,9 @@ Result<Agreement> agree(const Specification& specification, const SpecificationS
                         const Abilities& abilities, bool initiator);
 
 // Whole extents, and not too many.
+// May a session have so many bytes? kResources: they are too many extents. Asked before anything is made that
+// grows with their number.
+Status check_bytes(uint64_t bytes, uint32_t extent_bytes);
 bool good_partition(uint64_t partition_bytes, uint32_t extent_bytes);
 
 Hello make_hello(const std::string& session_id);

@@ -361,6 +361,18 @@ TEST(Negotiation, TheFirstCrcKindThatThisNodeKnowsIsTaken) {
   EXPECT_EQ(answer(spec, node, 64ULL << 20, {48000}).error().code, ErrorCode::kIncompatible);
 }
 
+TEST(Negotiation, ASessionHasNoMoreBytesThanItsExtentsHold) {
+  EXPECT_TRUE(check_bytes(kSessionBytesMax, 1U << 20));
+  const Status most = check_bytes(kSessionBytesMax + (1U << 20), 1U << 20);
+  ASSERT_FALSE(most);
+  EXPECT_EQ(most.error().code, ErrorCode::kResources);
+  EXPECT_EQ(most.error().message.find("extent_bytes"), std::string::npos)
+      << "no remedy is named that is at its maximum: " << most.error().message;
+  const Status small = check_bytes(kSessionBytesMax, 1U << 16);
+  ASSERT_FALSE(small);
+  EXPECT_NE(small.error().message.find("extent_bytes"), std::string::npos) << small.error().message;
+}
+
 TEST(Negotiation, HelloNeedsACommonVersionAndASessionId) {
   Hello hello = make_hello(std::string(32, 'x'));
   hello.version_min = 1;

@@ -73,8 +73,9 @@ Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& 
   return end;
 }
 
-SourceEnd SourceEnd::make(const Settings& settings, const Agreement& agreement,
-                          const std::vector<catalog::File>& files) {
+Result<SourceEnd> SourceEnd::make(const Settings& settings, const Agreement& agreement,
+                                  const std::vector<catalog::File>& files) {
+  if (Status status = check_room(0, files, agreement.extent_bytes); !status) return status.error();
   SourceEnd end(settings, agreement, files);
   end.list_.holes = !agreement.discard;
   if (end.list_.holes) end.note_holes();

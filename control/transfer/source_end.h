@@ -39,8 +39,9 @@ bool allowed(ListPhase from, ListPhase to);
 class SourceEnd {
  public:
   // Extent size and CRC kind are those of the first agreement, for ever.
-  static SourceEnd make(const Settings& settings, const Agreement& agreement,
-                        const std::vector<catalog::File>& files);
+  // kResources: more bytes than a session takes.
+  static Result<SourceEnd> make(const Settings& settings, const Agreement& agreement,
+                                const std::vector<catalog::File>& files);
   // From the journal: kStorage when its rows make no sense.
   static Result<SourceEnd> restore(const Settings& settings, const Agreement& agreement, const Saved& saved);
 
@@ -117,6 +118,8 @@ class SourceEnd {
 
  private:
   SourceEnd(const Settings& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
+  // Before anything is made that grows with their number of bytes.
+  static Status check_room(uint64_t bytes, const std::vector<catalog::File>& more, uint32_t extent_bytes);
   void note_holes(ObjectId from = ObjectId());
   void trim_holes(std::vector<catalog::File>* files) const;
   bool may_grow() const { return stream_ != nullptr && !lane_rates_.empty() && !files_.halted(); }

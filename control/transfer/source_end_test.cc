@@ -25,7 +25,7 @@ class Sending : public testing::Test {
     for (const uint64_t size : content_.sizes) {
       all.push_back({.name = "f", .shown = "/from/f", .path = "/from/f", .size_bytes = size});
     }
-    end_ = std::make_unique<SourceEnd>(SourceEnd::make(settings_, agreement_, all));
+    end_ = std::make_unique<SourceEnd>(std::move(*SourceEnd::make(settings_, agreement_, all)));
     stream_.call(out_);
     stream_.call_ended(true, 1);
     stream_.greeted();
@@ -63,6 +63,14 @@ TEST_F(Sending, NothingLeavesBeforeThePeerHasSaidWhatItHas) {
   EXPECT_TRUE(asked<CommandLane>().empty());
   say_all();
   EXPECT_GE(asked<CommandLane>().size(), 1U);
+}
+
+// Nothing is made that grows with the size that a file says it has.
+TEST_F(Sending, MoreBytesThanASessionTakesAreRefusedAtOnce) {
+  std::vector<catalog::File> files(3, {.name = "f", .path = "/from/f", .size_bytes = uint64_t{1} << 60});
+  const Result<SourceEnd> end = SourceEnd::make(settings_, agreement_, files);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, ErrorCode::kResources);
 }
 
 TEST_F(Sending, WhatThePeerHasIsNotSent) {

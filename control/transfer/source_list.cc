@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "control/transfer/negotiation.h"
 #include "control/transfer/source_end.h"
 
 namespace sluice::transfer {
@@ -30,6 +32,11 @@ bool allowed(ListPhase from, ListPhase to) {
   return false;
 }
 
+Status SourceEnd::check_room(uint64_t bytes, const std::vector<catalog::File>& more, uint32_t extent_bytes) {
+  for (const catalog::File& file : more) bytes += std::min(file.size_bytes, kSessionBytesMax + 1);
+  return check_bytes(bytes, extent_bytes);
+}
+
 // Whatever the attempt: the list belongs to the transfer.
 Status SourceEnd::on(const ListRead& event) {
   if (!event.files) {
@@ -39,6 +46,7 @@ Status SourceEnd::on(const ListRead& event) {
   list_.found = *event.files;
   list_.found_end = event.ended;
   list_.phase.change(list_.found.empty() && !event.ended ? ListPhase::kIdle : ListPhase::kFound);
+  if (Status status = check_room(catalog().bytes_total(), list_.found, extent_bytes_); !status) return status;
   if (catalog().file_count() + list_.found.size() <= catalog::kFilesMax) return {};
   return Error{ErrorCode::kUsage,
                fmt::format("more than {} files that are large, or named one by one: a session takes no more; "

@@ -26,7 +26,9 @@ namespace sluice::transfer {
 inline constexpr uint32_t kProtocolVersion = 5;  // of docs/WIRE.md
 inline constexpr std::string_view kNullDestination = "null:";
 using catalog::kMemoryPrefix;
-inline constexpr uint64_t kExtentsMax = 1ULL << 28;  // of one transfer: each costs a bit, and a byte
+inline constexpr uint64_t kExtentsMax = 1ULL
+                                        << 28;  // of one transfer: each costs some bits, if it is no hole
+inline constexpr uint64_t kSessionBytesMax = kExtentsMax * wire::kExtentBytesMax;  // in the longest extents
 inline constexpr uint32_t kExpectedLossPpmMax = 950'000;
 inline constexpr uint64_t kSecondNs = 1'000'000'000;
 inline constexpr uint64_t kMillisecondNs = 1'000'000;
