@@ -23,6 +23,7 @@ api::VerifyProgress message_of(const node::VerifyProgress& progress) {
   message.set_good(progress.good);
   message.set_problem(progress.problem);
   message.set_digest(progress.digest);
+  message.set_names_unchecked(progress.names_unchecked);
   return message;
 }
 
@@ -147,7 +148,7 @@ asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id)
   const Result<transfer::View> view = manager_.show(id);
   if (!view) co_return view.error();
   auto exports = std::make_shared<const exports::Exports>(manager_.exports_of(*view));
-  Result<std::vector<node::VerifyFile>> files = co_await manager_.verification(std::move(id));
+  Result<node::ToVerify> files = co_await manager_.verification(std::move(id));
   if (!files) co_return files.error();
   co_return Verification([exports, files = std::move(*files)](const VerifyReport& report) {
     node::verify(*exports, files,

@@ -120,7 +120,7 @@ class Manager {
   asio::awaitable<std::vector<ComponentLevel>> component_levels();
   asio::awaitable<Status> set_component_level(std::string component, std::string level);  // "": of all
   // What `sluice verify` reads back; verify() is for a thread of the caller's own.
-  asio::awaitable<Result<std::vector<VerifyFile>>> verification(std::string id);
+  asio::awaitable<Result<ToVerify>> verification(std::string id);
   // A question about names, to a peer.
   asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request);
   asio::awaitable<Result<PeerAbout>> about(std::string peer);  // about.cc

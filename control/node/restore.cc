@@ -65,11 +65,11 @@ void Manager::expect(const std::vector<transfer::Record>& records) {
   }
 }
 
-asio::awaitable<Result<std::vector<VerifyFile>>> Manager::verification(std::string id) {
+asio::awaitable<Result<ToVerify>> Manager::verification(std::string id) {
   const std::shared_ptr<runtime::Services> services = services_;
   const Result<transfer::View> found = find(id);
   if (!found) co_return found.error();
-  auto work = [services, id = found->id]() -> Result<std::vector<VerifyFile>> {
+  auto work = [services, id = found->id]() -> Result<ToVerify> {
     const Result<std::optional<transfer::Saved>> saved = services->journal->saved(id, true);
     if (!saved) return saved.error();
     if (saved->has_value()) return files_to_verify(**saved);

@@ -19,11 +19,12 @@ namespace sluice::node {
 struct VerifyProgress {
   std::string file;
   uint64_t bytes_checked = 0;
-  uint64_t bytes_total = 0;  // as far as the journal knows CRCs
-  bool done = false;         // the last of this file
-  bool good = false;         // with `done`
-  std::string problem;       // with `done`, not good: what and where
-  std::string digest;        // with `done`, of a whole file: hex
+  uint64_t bytes_total = 0;      // as far as the journal knows CRCs
+  bool done = false;             // the last of this file
+  bool good = false;             // with `done`
+  std::string problem;           // with `done`, not good: what and where
+  std::string digest;            // with `done`, of a whole file: hex
+  uint64_t names_unchecked = 0;  // with `done`: of the session
 };
 // Told about each file now and then, and once with `done`; returns false to stop.
 using VerifyReport = std::function<bool(const VerifyProgress&)>;
@@ -39,9 +40,14 @@ struct VerifyFile {
   recovery::ExtentLedger ledger;
 };
 
-// What can be checked of a transfer, from what the journal has of it. kUsage: nothing.
-Result<std::vector<VerifyFile>> files_to_verify(const transfer::Saved& saved);
-void verify(const exports::Exports& exports, const std::vector<VerifyFile>& files,
-            const VerifyReport& report);
+// What can be checked of a transfer, from what the journal has of it.
+struct ToVerify {
+  std::vector<VerifyFile> files;
+  // Names of which no digest is kept, since they travelled in packs, or which did not arrive.
+  uint64_t names_unchecked = 0;
+};
+// kUsage: nothing.
+Result<ToVerify> files_to_verify(const transfer::Saved& saved);
+void verify(const exports::Exports& exports, const ToVerify& what, const VerifyReport& report);
 
 }  // namespace sluice::node

@@ -169,6 +169,14 @@ TEST_F(CliTest, VerifyTellsOfEachFileAndFailsWhenOneIsBad) {
   EXPECT_EQ(bad.exit_code, static_cast<int>(ErrorCode::kIntegrity));
   EXPECT_NE(bad.out.find("/two: BAD: differs"), std::string::npos) << bad.out;
   EXPECT_EQ(sluice({"verify", "s1", "--json"}).json()["files"][1]["good"], false);
+  control_.on_io([&] {
+    control_.sessions.verdicts = {verdict("/one", true)};
+    control_.sessions.verdicts.back().set_names_unchecked(7);
+  });
+  const Outcome in_part = sluice({"verify", "s1"});
+  EXPECT_EQ(in_part.exit_code, 0);
+  EXPECT_NE(in_part.out.find("not checked: 7 name(s)"), std::string::npos) << in_part.out;
+  EXPECT_EQ(sluice({"verify", "s1", "--json"}).json()["names_unchecked"], 7);
 }
 
 TEST_F(CliTest, WaitThatTimesOutSaysSoAndUsesTheChosenStatus) {

@@ -152,7 +152,9 @@ Json verify_json(const std::vector<api::VerifyProgress>& verdicts) {
                          {"digest", verdict.digest()},
                          {"problem", verdict.problem()}});
   }
-  return {{"schema", "sluice.verify.v1"}, {"files", std::move(files)}};
+  return {{"schema", "sluice.verify.v1"},
+          {"files", std::move(files)},
+          {"names_unchecked", verdicts.empty() ? 0 : verdicts.back().names_unchecked()}};
 }
 
 namespace {

@@ -251,6 +251,11 @@ Result<int> verify(const Context& context, const SessionFlags& flags) {
   });
   if (shows) environment.err << "\r\x1b[K" << std::flush;
   if (!status) return status.error();
+  if (const uint64_t names = verdicts.empty() ? 0 : verdicts.back().names_unchecked(); names != 0)
+    text += fmt::format(
+        "not checked: {} name(s) that travelled in packs, whose digests are not kept, or did not arrive; "
+        "compare them with sluice send --sync --checksum --dry-run\n",
+        names);
   context.print(verify_json(verdicts), text);
   const auto bad = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return !v.good(); });
   if (bad == 0) return 0;

@@ -1,12 +1,13 @@
 # Directories from node to node: what arrives is what was sent, whatever fell over meanwhile.
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import shutil
 import stat
 
 import pytest
 from harness import wait_until
-from transfers import last_session, nothing_temporary, temporary_files
+from transfers import INTEGRITY, MIB, last_session, nothing_temporary, temporary_files
 from trees import forget_tree, make_tree, names_beneath, same, state_of
 
 PARTIAL = 21
@@ -170,3 +171,21 @@ def test_a_session_that_is_cancelled_leaves_whole_files_and_no_others(pair):
             assert (mtime_ns, what) == (sent[path][2], sent[path][3]), path
     for place in (root, target):
         shutil.rmtree(place)
+
+
+def test_verify_checks_the_large_files_of_a_tree_and_counts_its_other_names(pair):
+    root = pair.a.export() / "verified"
+    root.mkdir()
+    (root / "small").write_bytes(b"small")
+    (root / "large").write_bytes(os.urandom(2 * MIB))
+    pair.a.must("send", root, "b:data/")
+    session = last_session(pair.a)["id"]
+    for node in pair.nodes:
+        verdict = json.loads(node.must("--json", "verify", session).stdout)
+        assert [(file["file"].endswith("/large"), file["good"]) for file in verdict["files"]] == [(True, True)], verdict
+        assert verdict["names_unchecked"] == 2, f"the small file and the directory: {verdict}"
+    with open(pair.b.export() / "verified/large", "r+b") as file:
+        file.write(b"other")
+    assert pair.b.sluice("verify", session).returncode == INTEGRITY
+    for node in pair.nodes:
+        forget_tree(node.export() / "verified")
