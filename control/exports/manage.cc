@@ -13,6 +13,7 @@
 #include "control/exports/exports.h"
 #include "control/exports/remover.h"
 #include "control/exports/reserved.h"
+#include "control/exports/room.h"
 #include "control/exports/temporary.h"
 #include "control/exports/walk.h"
 
@@ -44,7 +45,7 @@ Error change_error(const std::string& path, int reason) {
       return {ErrorCode::kDestinationExists, path + ": exists already; choose another name"};
     case ENOSPC:
     case EDQUOT:
-      return {ErrorCode::kNoSpace, path + ": no space for another name; free some"};
+      return full(path, reason, -1);
     case EROFS:
       return {ErrorCode::kStorage, path + ": its file system is read-only; mount it for writing"};
     default:
@@ -93,7 +94,7 @@ Status make_one(UniqueFd& at, const std::string& name, const std::string& shown,
   if (::mkdirat(at.get(), name.c_str(), 0777) == 0) {
     ++done.entries;
   } else if (errno != EEXIST || !may_exist) {
-    return change_error(shown, errno);
+    return errno == ENOSPC || errno == EDQUOT ? full(shown, errno, at.get()) : change_error(shown, errno);
   }
   UniqueFd next = open_beneath(at.get(), name, kDirectory);
   if (!next && errno == ENOTDIR) return change_error(shown, may_exist ? EEXIST : errno);

@@ -47,6 +47,26 @@ Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_byt
                                    "; free some space, or choose another destination"};
 }
 
+Error full(const std::string& path, int reason, int fd) {
+  if (reason == EDQUOT)
+    return {ErrorCode::kNoSpace,
+            path +
+                ": a quota of its file system (of a user, a group, a directory or a "
+                "subvolume) is used up, whatever else is free; raise it, remove something "
+                "that counts against it, or choose another destination"};
+  struct statvfs info {};
+  const bool known = ::fstatvfs(fd, &info) == 0;
+  if (known && info.f_files != 0 && info.f_favail == 0)
+    return {ErrorCode::kNoSpace,
+            path +
+                ": its file system has no inode left for another name, whatever space is "
+                "free; remove some files, or choose another destination"};
+  const std::string left =
+      known ? " (" + human_bytes(uint64_t{info.f_bavail} * info.f_frsize) + " free)" : std::string();
+  return {ErrorCode::kNoSpace,
+          path + ": the file system became full" + left + "; free some space, or choose another destination"};
+}
+
 uint64_t free_bytes_of(int fd) {
   struct statvfs info {};
   if (::fstatvfs(fd, &info) != 0) return std::numeric_limits<uint64_t>::max();  // fallocate will tell
@@ -76,7 +96,13 @@ Status take_room(int fd, uint64_t size_bytes, uint64_t room_bytes, const std::ve
           [&] { return ::fallocate(fd, 0, static_cast<off_t>(run.offset), static_cast<off_t>(run.length)); });
   }
   if (good || errno == EOPNOTSUPP) return {};
-  if (errno == ENOSPC || errno == EDQUOT) return no_space(path, needed, free_bytes_of(fd));
+  if (errno == ENOSPC || errno == EDQUOT) {
+    const int reason = errno;
+    const uint64_t free_bytes = free_bytes_of(fd);
+    // What is free is no reason: it would have been enough.
+    return reason == EDQUOT || free_bytes >= needed ? full(path, reason, fd)
+                                                    : no_space(path, needed, free_bytes);
+  }
   if (errno == EFBIG)
     return Error{ErrorCode::kStorage, path + ": its file system takes no file of " + human_bytes(room_bytes) +
                                           "; choose another destination"};

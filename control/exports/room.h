@@ -18,5 +18,8 @@ uint64_t free_bytes_of(int fd);  // where the file system tells
 Status take_room(int fd, uint64_t size_bytes, uint64_t room_bytes, const std::vector<base::Range>& holes,
                  const std::string& path);
 Error no_space(const std::string& path, uint64_t needed_bytes, uint64_t free_bytes);
+// What a file system that said ENOSPC or EDQUOT ran out of: a quota, names (inodes) or bytes. `fd`: of
+// anything in it; -1: not known. kNoSpace; `path` is for people.
+Error full(const std::string& path, int reason, int fd);
 
 }  // namespace sluice::exports

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "control/exports/beneath.h"
+#include "control/exports/room.h"
 
 namespace sluice::exports {
 
@@ -73,9 +74,7 @@ Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, con
   constexpr int kAttempts = 4;
   for (int i = 0; i < kAttempts; ++i) {
     UniqueFd fd = open_beneath(directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (!fd && (errno == ENOSPC || errno == EDQUOT))
-      return Error{ErrorCode::kNoSpace,
-                   path + ": no space for another file; free some, or choose another destination"};
+    if (!fd && (errno == ENOSPC || errno == EDQUOT)) return full(path, errno, directory_fd);
     if (!fd && errno != EEXIST) return lookup_error(path, errno, ErrorCode::kStorage);
     if (!fd) {
       if (auto status = remove_leftover(directory_fd, name, path, reserved); !status) return status.error();

@@ -9,6 +9,7 @@
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
 #include "control/exports/owners.h"
+#include "control/exports/room.h"
 #include "control/exports/temporary.h"
 #include "dataplane/base/path.h"
 
@@ -132,6 +133,7 @@ Result<std::string> Exports::make_directories_for(std::string_view destination,
     return Error{
         ErrorCode::kDestinationExists,
         printable(path) + ": something that is no directory stands in its way; choose another destination"};
+  if (reason == ENOSPC || reason == EDQUOT) return full(printable(path), reason, tree->fd.get());
   if (reason != 0) return lookup_error(printable(path), reason, ErrorCode::kStorage);
   return path;
 }

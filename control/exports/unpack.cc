@@ -12,6 +12,7 @@
 #include "control/exports/beneath.h"
 #include "control/exports/letters.h"
 #include "control/exports/read_back.h"
+#include "control/exports/room.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "control/exports/xattrs.h"
@@ -30,9 +31,9 @@ bool stops_all(int reason) {
          reason == ENFILE || reason == ENOMEM;
 }
 
-Error disk_error(const std::string& path, int reason) {
-  if (reason == ENOSPC || reason == EDQUOT)
-    return {ErrorCode::kNoSpace, printable(path) + ": the file system became full: free space"};
+// `fd`: of anything in the file system, which then says what it ran out of.
+Error disk_error(const std::string& path, int reason, int fd = -1) {
+  if (reason == ENOSPC || reason == EDQUOT) return full(printable(path), reason, fd);
   return storage_error(printable(path), reason);
 }
 
@@ -58,8 +59,8 @@ Failure failure_of_errno(int reason) {
   }
 }
 
-Result<Failure> told(const std::string& path, int reason) {
-  if (stops_all(reason)) return disk_error(path, reason);
+Result<Failure> told(const std::string& path, int reason, int fd = -1) {
+  if (stops_all(reason)) return disk_error(path, reason, fd);
   return failure_of_errno(reason);
 }
 
@@ -103,7 +104,8 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   missing_ = {};
   settled_.assign(index_.entries.size(), false);
   const std::string shown = tree_.path + "/" + staging_.name();
-  if (const int reason = staging_.make(index_.entries.size()); reason != 0) return disk_error(shown, reason);
+  if (const int reason = staging_.make(index_.entries.size()); reason != 0)
+    return disk_error(shown, reason, tree_.fd.get());
   uint64_t at = index_.data_at;
   for (size_t i = 0; i < index_.entries.size(); ++i) {
     const Entry& entry = index_.entries[i];
@@ -183,7 +185,7 @@ Result<Failure> Unpacker::stage_link(size_t number) {
     name = staging_.choose_number(number).c_str();
     made = ::symlinkat(entry.target.c_str(), at, name);
   }
-  if (made != 0) return told(entry.path, errno);
+  if (made != 0) return told(entry.path, errno, at);
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (const int reason = accounts_.give(at, entry.attributes, name); reason != 0)
     return told(entry.path, reason);
@@ -197,7 +199,7 @@ Result<Failure> Unpacker::stage_file(size_t number, std::span<const uint8_t> byt
   UniqueFd fd(::openat(staging_.fd(), staging_.choose(number, entry.path).c_str(), kFlags, 0600));
   if (!fd && errno == EEXIST)
     fd = UniqueFd(::openat(staging_.fd(), staging_.choose_number(number).c_str(), kFlags, 0600));
-  if (!fd || !write_all(fd.get(), bytes)) return told(entry.path, errno);
+  if (!fd || !write_all(fd.get(), bytes)) return told(entry.path, errno, staging_.fd());
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;
   // Until it was read back it can be read.
@@ -283,7 +285,7 @@ Result<Failure> Unpacker::give_name(size_t number) {
 
 Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   const int parent = parent_.open(entry.path);
-  if (parent < 0) return told(entry.path, errno);
+  if (parent < 0) return told(entry.path, errno, tree_.fd.get());
   const std::string name = last_component(entry.path);
   const int from = staging_.fd();
   if (parent_.has_with_other_letters(name)) return Failure::kOtherLetters;
@@ -356,7 +358,7 @@ Result<Failure> Unpacker::set_attributes(const Entry& entry) {
   if (is_top) fd = open_beneath(tree_.fd.get(), ".", O_RDONLY | O_DIRECTORY);
   if (is_top && !fd) return told(entry.path, errno);
   if (const int reason = is_top ? 0 : make_directories(tree_.fd.get(), entry.path, &fd); reason != 0)
-    return told(entry.path, reason);
+    return told(entry.path, reason, tree_.fd.get());
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;

@@ -196,7 +196,11 @@ Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
   if (receiver_->done(object)) return {};  // of a file that was given up
   journal_suspect(object, Entry::kNoted, out);
   const Error what =
-      error == ENOSPC || error == EDQUOT
+      error == EDQUOT
+          ? Error{ErrorCode::kNoSpace, catalog().shown(object) +
+                                           ": a quota of its file system is used up: raise it, or remove "
+                                           "something that counts against it"}
+      : error == ENOSPC
           ? Error{ErrorCode::kNoSpace, catalog().shown(object) + ": the file system became full: free space"}
           : Error{ErrorCode::kStorage,
                   fmt::format("{}: writing at byte {} failed: {}: check the disk", catalog().shown(object),
