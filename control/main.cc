@@ -344,6 +344,9 @@ Status serve(const daemon::Options& options) {
       sandbox_news.stop();
       shutdown.begin();
     });
+    // Sockets and the journal are made. What is made from here on is made for users: directories by this, all
+    // else with a mode that is given.
+    ::umask(static_cast<mode_t>(std::stoul(node->umask, nullptr, 8)));
     tell(*sandboxed);
     spdlog::info("node {} serves {}, {}", node->name, node->control_socket().string(),
                  node->calls_only() ? "and only calls its peers" : "peers at " + node->listen);

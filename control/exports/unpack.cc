@@ -362,7 +362,11 @@ Result<Failure> Unpacker::set_attributes(const Entry& entry) {
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;
-  if (::fchmod(fd.get(), entry.mode & 0777) != 0 || ::futimens(fd.get(), times) != 0)
+  // Only the nine permission bits travel: others of a directory, that its group is inherited in it or that it
+  // is sticky, stay as they are here.
+  struct stat now {};
+  if (::fstat(fd.get(), &now) != 0 || ::fchmod(fd.get(), (now.st_mode & 07000) | (entry.mode & 0777)) != 0 ||
+      ::futimens(fd.get(), times) != 0)
     return told(entry.path, errno);
   return Failure::kNone;
 }

@@ -97,6 +97,7 @@ struct Node {
   uint32_t resume_timeout_s = 86400;    // an interrupted session tries for so long to go on by itself
   uint32_t keep_timeout_s = 604800;  // a session of another node that does not go on with it is kept so long
   std::string reread = "always";     // what had arrived before an interruption: "always", "never"
+  std::string umask = "022";         // of directories that are made without a mode of their own; octal
   uint32_t sync_lag_bytes = 256U << 20;  // written but unsynced bytes before a sync begins
   uint32_t sync_lag_ms = 1000;
 

@@ -114,6 +114,14 @@ std::string_view group_problem(std::string_view text) {
   return good ? "" : "must be the name of a group, without blanks, ':' and '/', or empty";
 }
 
+std::string_view umask_problem(std::string_view text) {
+  const bool octal = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '7'; });
+  const bool good = octal && (text.size() == 3 || (text.size() == 4 && text.front() == '0'));
+  // Whoever makes a directory goes into it.
+  const bool own = good && text[text.size() - 3] == '0';
+  return own ? "" : "must be three octal digits of which the first is 0, as \"022\"";
+}
+
 std::string_view chunk_problem(uint64_t bytes) {
   return bytes == 0 || (bytes >= wire::kChunkBytesMin && bytes % wire::kChunkBytesStep == 0)
              ? ""

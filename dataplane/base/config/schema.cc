@@ -129,6 +129,14 @@ const Key kKeys[] = {
          "compared, while the transfer goes on. `never` trusts the journal: unsafe where volumes may go "
          "back to a snapshot or files may be replaced."},
     {.section = "control",
+     .name = "umask",
+     .field = &Node::umask,
+     .allowed = "three octal digits, the first 0",
+     .meaning =
+         "Permissions that directories do not get which `--mkdir` and `sluice mkdir` make, as of umask(1). "
+         "Where the directory above has a default ACL, that counts instead.",
+     .text_problem = umask_problem},
+    {.section = "control",
      .name = "sync_lag_bytes",
      .type = ValueType::kSize,
      .field = &Node::sync_lag_bytes,
