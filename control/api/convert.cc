@@ -88,6 +88,7 @@ void add_names(const transfer::NamesView& names, api::NamesProgress* to) {
     api::MissingName* const one = to->add_missing();
     one->set_path(base::printable(name.path));
     one->set_reason(std::string(catalog::failure_text(name.failure)));
+    one->set_arrived(name.failure == catalog::kOtherTime);
   }
 }
 

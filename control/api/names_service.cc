@@ -4,6 +4,8 @@
 #include <chrono>
 #include <future>
 
+#include "dataplane/base/file_time.h"
+
 namespace sluice::control {
 namespace {
 
@@ -16,7 +18,7 @@ void put(const names::Entry& entry, api::NameEntry* to) {
   to->set_type(static_cast<api::NameEntry::Type>(entry.type));
   to->set_size(entry.size_bytes);
   to->set_mode(entry.mode);
-  to->set_mtime_ns(entry.mtime_ns);
+  base::put_file_time(entry.mtime_ns, to);
   to->set_uid(entry.uid);
   to->set_gid(entry.gid);
   to->set_links(entry.links);

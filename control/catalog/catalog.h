@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "control/catalog/entry.h"
+#include "dataplane/base/file_time.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/range.h"
 
@@ -82,11 +83,11 @@ struct File {
   std::string path;
   std::string peer_path;  // where it stands at the other node, for people
   uint64_t size_bytes = 0;
-  uint32_t mode = 0644;   // permission bits
-  int64_t mtime_ns = 0;   // since 1970
-  int64_t ctime_ns = 0;   // of the source, when it was opened or last found unchanged; 0: not known
-  FileIdentity identity;  // of the source; of the unfinished file at the destination
-  uint64_t digest = 0;    // kFinishing, kDone: of the transfer's CRC kind
+  uint32_t mode = 0644;           // permission bits
+  base::FileTimeNs mtime_ns = 0;  // since 1970
+  int64_t ctime_ns = 0;           // of the source, when it was opened or last found unchanged; 0: not known
+  FileIdentity identity;          // of the source; of the unfinished file at the destination
+  uint64_t digest = 0;            // kFinishing, kDone: of the transfer's CRC kind
   FileState state = FileState::kOpen;
   bool overwrite = false;
   // Read again before it is believed. Destination: its disk failed once. Source: times may not tell of

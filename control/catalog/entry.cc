@@ -32,18 +32,26 @@ static_assert(std::size(kFailureTexts) == kFailures);
 }  // namespace
 
 std::string_view failure_text(Failure failure) {
+  if (failure == kOtherTime)
+    return "arrived, with another time: the destination's file system cannot hold its own";
   const auto i = static_cast<size_t>(failure);
   return i < std::size(kFailureTexts) ? kFailureTexts[i]
                                       : kFailureTexts[static_cast<size_t>(Failure::kOther)];
 }
 
 Failure failure_of(uint32_t number) {
+  if (number == static_cast<uint32_t>(kOtherTime)) return kOtherTime;
   return number < kFailures ? static_cast<Failure>(number) : Failure::kOther;
 }
 
 void Shortfall::note(const std::string& path, Failure failure) {
-  ++(failure == Failure::kSpecial ? left_out : failed);
+  if (failure != kOtherTime) ++(failure == Failure::kSpecial ? left_out : failed);
   if (names.size() < kFailuresKept) names.push_back({.path = path, .failure = failure});
+}
+
+void Shortfall::forget_failures() {
+  failed = left_out = 0;
+  std::erase_if(names, [](const FailedName& name) { return name.failure != kOtherTime; });
 }
 
 bool good_path(std::string_view path) {

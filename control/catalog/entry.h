@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "control/catalog/attributes.h"
+#include "dataplane/base/file_time.h"
 
 namespace sluice::catalog {
 
@@ -43,6 +44,8 @@ enum class Failure : uint8_t {
   kOtherLetters,        // one that differs in the case of letters alone has that name at the destination
 };
 inline constexpr uint8_t kFailures = 16;
+// No failure: the name arrived, and the destination's file system cannot hold its time.
+inline constexpr Failure kOtherTime{64};
 std::string_view failure_text(Failure failure);  // for people
 Failure failure_of(uint32_t number);             // kOther: a later version's
 
@@ -50,10 +53,10 @@ struct Entry {
   std::string path;
   EntryKind kind = EntryKind::kFile;
   uint64_t size_bytes = 0;
-  uint32_t mode = 0;     // permission bits
-  int64_t mtime_ns = 0;  // since 1970
-  std::string target;    // of links
-  uint64_t digest = 0;   // CRC-64 of a file's bytes
+  uint32_t mode = 0;              // permission bits
+  base::FileTimeNs mtime_ns = 0;  // since 1970
+  std::string target;             // of links
+  uint64_t digest = 0;            // CRC-64 of a file's bytes
   Failure failure = Failure::kNone;
   Attributes attributes;  // of hard links none: they are those of the file
   int64_t ctime_ns = 0;   // at the source, which tells by it what has changed; does not travel
@@ -70,8 +73,9 @@ inline constexpr size_t kFailuresKept = 100;
 struct Shortfall {
   uint32_t failed = 0;
   uint32_t left_out = 0;          // Failure::kSpecial: nobody expects these
-  std::vector<FailedName> names;  // the first of both, at most kFailuresKept
+  std::vector<FailedName> names;  // the first of both, and of kOtherTime, at most kFailuresKept
   void note(const std::string& path, Failure failure);
+  void forget_failures();  // all but kOtherTime
 };
 
 // Relative, at most 4096 bytes, no component empty, ".", "..", longer than 255 bytes, or with a NUL byte.

@@ -51,6 +51,20 @@ TEST(Failures, EachHasItsTextAndALaterVersionsIsToldAsAny) {
   for (const uint32_t number : {uint32_t{kFailures}, 255U, 256U, UINT32_MAX})
     EXPECT_EQ(failure_of(number), Failure::kOther) << number;
   EXPECT_EQ(failure_text(static_cast<Failure>(200)), failure_text(Failure::kOther));
+  EXPECT_EQ(failure_of(static_cast<uint32_t>(kOtherTime)), kOtherTime);
+  EXPECT_TRUE(texts.insert(failure_text(kOtherTime)).second);
+}
+
+TEST(Shortfall, ANameThatArrivedWithAnotherTimeIsToldAndDoesNotCount) {
+  Shortfall shortfall;
+  shortfall.note("lost", Failure::kVanished);
+  shortfall.note("old", kOtherTime);
+  EXPECT_EQ(shortfall.failed, 1U);
+  EXPECT_EQ(shortfall.names.size(), 2U);
+  shortfall.forget_failures();
+  EXPECT_EQ(shortfall.failed, 0U);
+  ASSERT_EQ(shortfall.names.size(), 1U);
+  EXPECT_EQ(shortfall.names.front().path, "old");
 }
 
 TEST(LastName, IsThatOfTheFileWhateverSlashesAndDotsFollow) {

@@ -158,6 +158,11 @@ Status DestinationFile::finish() {
   return {};
 }
 
+bool DestinationFile::has_its_time() const {
+  struct stat info {};
+  return ::fstat(state_->fd.get(), &info) != 0 || same_time(info.st_mtim, timespec_of(state_->spec.mtime_ns));
+}
+
 Status DestinationFile::commit() {
   State& s = *state_;
   if (s.user) return s.commit_for_user();

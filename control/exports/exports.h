@@ -21,6 +21,7 @@
 #include "control/names/words.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/file_time.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exports {
@@ -34,7 +35,7 @@ struct SourceFile {
   uint32_t mode = 0;  // permission bits
   uint32_t uid = 0;
   uint32_t gid = 0;
-  int64_t mtime_ns = 0;
+  base::FileTimeNs mtime_ns = 0;
   int64_t ctime_ns = 0;
   bool may_be_changing = false;  // its times may not tell (file_state.h)
   catalog::FileIdentity identity;
@@ -46,7 +47,7 @@ struct DestinationSpec {
   std::string name;           // name of the source file
   uint64_t size = 0;
   uint32_t mode = 0644;
-  int64_t mtime_ns = 0;
+  base::FileTimeNs mtime_ns = 0;
   bool overwrite = false;
   uint32_t alignment = 4096;       // the preallocated size is rounded up to this
   std::vector<base::Range> holes;  // in order: what of it takes no room
@@ -76,6 +77,8 @@ class DestinationFile {
   Status sync();
   // Truncates to size, sets owner and group if they are kept, then mode and mtime, fsyncs.
   Status finish();
+  // After finish: has it the time that it was to have, as precisely as its file system keeps any?
+  bool has_its_time() const;
   // After finish: renames (RENAME_NOREPLACE unless overwriting), fsyncs the directory. After an error it may
   // be called again: what was done then is not done twice. kStorage, before anything has a name: the path
   // leads elsewhere than when the file was created. kOutsideExports: so it does since the rename; the file

@@ -32,7 +32,7 @@ bool changed_just_now(int64_t ctime_ns) {
   timespec tick{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   ::clock_getres(CLOCK_REALTIME_COARSE, &tick);
-  return ctime_ns >= ns_of(now) - ns_of(tick);
+  return ctime_ns >= clock_ns_of(now) - clock_ns_of(tick);
 }
 
 }  // namespace
@@ -47,8 +47,8 @@ std::optional<FileState> state_of(int fd) {
       .uid = info.stx_uid,
       .gid = info.stx_gid,
       .mtime_ns = ns_of(info.stx_mtime),
-      .ctime_ns = ns_of(info.stx_ctime)};
-  if ((info.stx_mask & STATX_BTIME) != 0) state.identity.birth_ns = ns_of(info.stx_btime);
+      .ctime_ns = clock_ns_of(info.stx_ctime)};
+  if ((info.stx_mask & STATX_BTIME) != 0) state.identity.birth_ns = clock_ns_of(info.stx_btime);
   int generation = 0;
   if (S_ISREG(state.mode) && ::ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
     state.identity.generation = static_cast<uint32_t>(generation);

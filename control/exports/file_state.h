@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "control/catalog/catalog.h"
+#include "dataplane/base/file_time.h"
 
 namespace sluice::exports {
 
@@ -15,7 +16,7 @@ struct FileState {
   uint32_t mode = 0;  // with the kind of file
   uint32_t uid = 0;
   uint32_t gid = 0;
-  int64_t mtime_ns = 0;
+  base::FileTimeNs mtime_ns = 0;
   int64_t ctime_ns = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "control/exports/exports_fixture.h"
+#include "control/exports/times.h"
 
 namespace sluice::exports {
 namespace {
@@ -50,8 +51,7 @@ TEST_P(FileStateTest, AWriteWhoseMtimeIsPutBackShowsInTheCtime) {
   do {
     ASSERT_EQ(::pwrite(writer.get(), "J", 1, 0), 1);
   } while (state().ctime_ns == before.ctime_ns);  // the clock of the file system may tick slowly
-  const timespec times[2] = {{0, UTIME_OMIT},
-                             {before.mtime_ns / 1'000'000'000, before.mtime_ns % 1'000'000'000}};
+  const timespec times[2] = {{0, UTIME_OMIT}, timespec_of(before.mtime_ns)};
   ASSERT_EQ(::futimens(writer.get(), times), 0);
   EXPECT_EQ(state().mtime_ns, before.mtime_ns);
   const auto now = Exports::check_unchanged(*source);

@@ -1,4 +1,4 @@
-// Times since 1970 in nanoseconds, as system calls take them.
+// Times since 1970 in nanoseconds, and as system calls take them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,26 +7,20 @@
 #include <cstdint>
 #include <ctime>
 
+#include "dataplane/base/file_time.h"
+
 namespace sluice::exports {
 
-// What a file system may say is more than fits: then the first, or the last, that does.
-inline int64_t ns_since_1970(int64_t seconds, int64_t rest_ns) {
-  int64_t ns = 0;
-  if (__builtin_mul_overflow(seconds, int64_t{1'000'000'000}, &ns) ||
-      __builtin_add_overflow(ns, rest_ns, &ns))
-    return seconds < 0 ? INT64_MIN : INT64_MAX;
-  return ns;
+inline base::FileTimeNs ns_of(const timespec& time) { return base::file_time_ns(time.tv_sec, time.tv_nsec); }
+inline base::FileTimeNs ns_of(const struct statx_timestamp& time) {
+  return base::file_time_ns(time.tv_sec, time.tv_nsec);
 }
+// Of times that the clock of this system gave, and nobody else.
+inline int64_t clock_ns_of(const timespec& time) { return base::clamped_ns(ns_of(time)); }
+inline int64_t clock_ns_of(const struct statx_timestamp& time) { return base::clamped_ns(ns_of(time)); }
 
-inline int64_t ns_of(const timespec& time) { return ns_since_1970(time.tv_sec, time.tv_nsec); }
-inline int64_t ns_of(const struct statx_timestamp& time) { return ns_since_1970(time.tv_sec, time.tv_nsec); }
-
-// Also before 1970.
-inline timespec timespec_of(int64_t ns) {
-  constexpr int64_t kSecondNs = 1'000'000'000;
-  const int64_t rest_ns = ns % kSecondNs;
-  if (rest_ns >= 0) return {.tv_sec = ns / kSecondNs, .tv_nsec = rest_ns};
-  return {.tv_sec = ns / kSecondNs - 1, .tv_nsec = rest_ns + kSecondNs};
+inline timespec timespec_of(base::FileTimeNs time_ns) {
+  return {.tv_sec = base::whole_seconds(time_ns), .tv_nsec = base::rest_of_second_ns(time_ns)};
 }
 
 // A file system may keep less of it: whole seconds, or, as NTFS, hundreds of nanoseconds.
@@ -35,6 +29,16 @@ inline bool same_time(const timespec& kept, const timespec& wanted) {
     if (kept.tv_nsec == wanted.tv_nsec - wanted.tv_nsec % step) return kept.tv_sec == wanted.tv_sec;
   }
   return false;
+}
+
+// Did a file system make `kept` of a time that it was given? Of one that it cannot hold it makes another:
+// which, is tried out on `fd`, something in it whose time does not matter.
+inline bool is_made_of(const timespec& kept, const timespec& given, int fd) {
+  if (same_time(kept, given)) return true;
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, given};
+  struct stat made {};
+  return ::futimens(fd, times) == 0 && ::fstat(fd, &made) == 0 && made.st_mtim.tv_sec == kept.tv_sec &&
+         made.st_mtim.tv_nsec == kept.tv_nsec;
 }
 
 }  // namespace sluice::exports

@@ -235,7 +235,7 @@ class TreeWalk {
     if (S_ISDIR(info.stx_mode) || !takes(path, false)) return {};
     entry.mode = info.stx_mode & 07777U;
     entry.mtime_ns = ns_of(info.stx_mtime);
-    entry.ctime_ns = ns_of(info.stx_ctime);
+    entry.ctime_ns = clock_ns_of(info.stx_ctime);
     entry.attributes = accounts_.attributes(info.stx_uid, info.stx_gid, choice_.keep());
     if (S_ISREG(info.stx_mode)) {
       entry.size_bytes = info.stx_size;

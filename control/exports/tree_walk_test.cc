@@ -151,7 +151,7 @@ TEST_P(TreeWalkTest, AFileIsToldAsItIs) {
   EXPECT_EQ(file.mode & 0777, 0751U);
   EXPECT_EQ(file.mtime_ns, -2'999'999'996);
   const struct stat now = info("t/f");
-  EXPECT_EQ(file.ctime_ns, ns_since_1970(now.st_ctim.tv_sec, now.st_ctim.tv_nsec));
+  EXPECT_EQ(file.ctime_ns, clock_ns_of(now.st_ctim));
   EXPECT_EQ(file.failure, Failure::kNone);
 }
 

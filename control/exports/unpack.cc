@@ -103,6 +103,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   if (Status status = check_wanted(asked); !status) return status;
   missing_ = {};
   settled_.assign(index_.entries.size(), false);
+  other_time_.assign(index_.entries.size(), false);
   const std::string shown = tree_.path + "/" + staging_.name();
   if (const int reason = staging_.make(index_.entries.size()); reason != 0)
     return disk_error(shown, reason, tree_.fd.get());
@@ -190,6 +191,9 @@ Result<Failure> Unpacker::stage_link(size_t number) {
   if (const int reason = accounts_.give(at, entry.attributes, name); reason != 0)
     return told(entry.path, reason);
   if (::utimensat(at, name, times, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
+  struct stat now {};
+  other_time_[number] =
+      ::fstatat(at, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && !same_time(now.st_mtim, times[1]);
   return Failure::kNone;
 }
 
@@ -206,6 +210,8 @@ Result<Failure> Unpacker::stage_file(size_t number, std::span<const uint8_t> byt
   const mode_t mode = options_.verify ? 0600 : entry.mode & 0777;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (::fchmod(fd.get(), mode) != 0 || ::futimens(fd.get(), times) != 0) return told(entry.path, errno);
+  struct stat now {};
+  other_time_[number] = ::fstat(fd.get(), &now) == 0 && !same_time(now.st_mtim, times[1]);
   return Failure::kNone;
 }
 
@@ -257,6 +263,7 @@ Status Unpacker::commit() {
   staging_.remove();
   // That was the last name that came or went in it.
   if (Status status = give_names(of_top); !status) return status;
+  note_other_times();
   if (::syncfs(tree_.fd.get()) != 0) return disk_error(tree_.path, errno);
   staging_.close();
   return {};
@@ -267,15 +274,26 @@ Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
     if (settled_[i] || !which(i)) continue;
     const Result<Failure> given = give_name(i);
     if (!given) return given.error();
-    if (*given != Failure::kNone) missing_.note(index_.entries[i].path, *given);
+    if (*given != Failure::kNone) {
+      missing_.note(index_.entries[i].path, *given);
+      other_time_[i] = false;
+    }
     settled_[i] = true;
   }
   return {};
 }
 
+// Last, since only so many names are told.
+void Unpacker::note_other_times() {
+  for (size_t i = 0; i < index_.entries.size(); ++i) {
+    if (other_time_[i]) missing_.note(index_.entries[i].path, catalog::kOtherTime);
+  }
+  other_time_.assign(index_.entries.size(), false);
+}
+
 Result<Failure> Unpacker::give_name(size_t number) {
   const Entry& entry = index_.entries[number];
-  if (entry.kind == EntryKind::kDirectory) return set_attributes(entry);
+  if (entry.kind == EntryKind::kDirectory) return set_attributes(number);
   if (entry.kind == EntryKind::kHardLink) {
     const Result<Failure> linked = link_to_target(entry, staging_.choose_number(number));
     if (!linked || *linked != Failure::kNone) return linked;
@@ -340,7 +358,7 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
   if (::fstatat(at.get(), last_component(entry.target).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return told(entry.path, errno);
   // Something else may have had that name, and has it still.
-  if (!S_ISREG(info.st_mode) || !same_time(info.st_mtim, timespec_of(entry.mtime_ns)))
+  if (!S_ISREG(info.st_mode) || !is_made_of(info.st_mtim, timespec_of(entry.mtime_ns), staging_.fd()))
     return Failure::kExists;
   ::unlinkat(staging_.fd(), staged.c_str(), 0);  // of a commit that was interrupted
   if (::linkat(at.get(), last_component(entry.target).c_str(), staging_.fd(), staged.c_str(), 0) == 0)
@@ -348,7 +366,8 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
   return told(entry.path, errno);
 }
 
-Result<Failure> Unpacker::set_attributes(const Entry& entry) {
+Result<Failure> Unpacker::set_attributes(size_t number) {
+  const Entry& entry = index_.entries[number];
   const bool is_top = entry.path == catalog::kTop;
   if (is_top && tree_.keeps_own) return Failure::kNone;
   if (!is_top && parent_.open(entry.path) >= 0 && parent_.has_with_other_letters(last_component(entry.path)))
@@ -368,6 +387,7 @@ Result<Failure> Unpacker::set_attributes(const Entry& entry) {
   if (::fstat(fd.get(), &now) != 0 || ::fchmod(fd.get(), (now.st_mode & 07000) | (entry.mode & 0777)) != 0 ||
       ::futimens(fd.get(), times) != 0)
     return told(entry.path, errno);
+  other_time_[number] = ::fstat(fd.get(), &now) == 0 && !same_time(now.st_mtim, times[1]);
   return Failure::kNone;
 }
 

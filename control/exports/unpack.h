@@ -73,7 +73,8 @@ class Unpacker {
   Status give_names(const std::function<bool(size_t)>& which);  // by their numbers
   Result<Failure> give_name(size_t number);
   Result<Failure> link_to_target(const Entry& entry, const std::string& staged);
-  Result<Failure> set_attributes(const Entry& entry);
+  Result<Failure> set_attributes(size_t number);
+  void note_other_times();
   Result<Failure> place(const Entry& entry, const std::string& staged);
   Failure same_as(const Entry& entry, int parent_fd, const std::string& name, const std::string& staged);
   Status read_back();
@@ -85,7 +86,8 @@ class Unpacker {
   Staging staging_;
   Accounts accounts_;
   tree::Index index_;
-  std::vector<bool> settled_;  // has its name, or failed
+  std::vector<bool> settled_;     // has its name, or failed
+  std::vector<bool> other_time_;  // its file system cannot hold its own
   Parent parent_;
   catalog::Shortfall missing_;
 };

@@ -176,16 +176,56 @@ TEST(Unpack, ADiskThatIsFullEndsItAndLeavesNothing) {
   });
 }
 
+// Only the nine permission bits travel: what else a directory has here stays.
+TEST_P(UnpackTest, ADirectoryKeepsItsOtherBits) {
+  for (const char* name : {"shared", "sticky"}) fs::create_directory(root_ / "data" / name);
+  ASSERT_EQ(::chmod(path("data/shared").c_str(), 02770), 0);
+  ASSERT_EQ(::chmod(path("data/sticky").c_str(), 01777), 0);
+  Content content;
+  content.add(directory("shared", 0750)).add(directory("sticky", 0755));
+  EXPECT_EQ(unpack(content), Names());
+  EXPECT_EQ(mode("shared"), 02750U);
+  EXPECT_EQ(mode("sticky"), 01755U);
+}
+
+// Whatever the file system makes of it, it makes of the time that was sent; and says so where that is
+// another.
+TEST_P(UnpackTest, TimesOfAnyYearArriveOrAreToldOf) {
+  for (const int64_t year_s : {int64_t{10'413'792'000}, int64_t{13'569'465'600}, int64_t{-20'000'000'000}}) {
+    write(root_ / "data/made", "");
+    const timespec times[2] = {{0, UTIME_OMIT}, {.tv_sec = year_s, .tv_nsec = 500}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path("data/made").c_str(), times, 0), 0);
+    const timespec made = info("made").st_mtim;
+    Content content;
+    content.add_file("f", "bytes").add(hard_link("h", "f")).add(directory("d", 0755));
+    for (Entry& entry : content.entries) entry.mtime_ns = base::file_time_ns(year_s, 500);
+    const auto one = unpacker();
+    ASSERT_TRUE(one->stage(content.pack()));
+    ASSERT_TRUE(one->commit());
+    for (const char* name : {"f", "h", "d"}) {
+      EXPECT_EQ(info(name).st_mtim.tv_sec, made.tv_sec) << name << year_s;
+      EXPECT_EQ(info(name).st_mtim.tv_nsec, made.tv_nsec) << name << year_s;
+    }
+    EXPECT_EQ(one->missing().failed, 0U);
+    const bool held = made.tv_sec == year_s;
+    EXPECT_EQ(one->missing().names.size(), held ? 0U : 2U) << year_s;
+    for (const catalog::FailedName& each : one->missing().names) EXPECT_EQ(each.failure, catalog::kOtherTime);
+    for (const char* name : {"f", "h", "d"}) fs::remove_all(root_ / "data" / name);
+  }
+}
+
 TEST(Times, AnyNumberOfNanosecondsIsATime) {
-  for (const int64_t ns :
-       {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-1'000'000'000}, INT64_MIN, INT64_MAX}) {
+  for (const base::FileTimeNs ns :
+       {base::FileTimeNs{0}, base::FileTimeNs{1}, base::FileTimeNs{-1}, base::FileTimeNs{-1'000'000'000},
+        base::FileTimeNs{INT64_MIN}, base::FileTimeNs{INT64_MAX}, base::file_time_ns(INT64_MAX, 999'999'999),
+        base::file_time_ns(INT64_MIN, 0)}) {
     const timespec time = timespec_of(ns);
     EXPECT_GE(time.tv_nsec, 0);
     EXPECT_LT(time.tv_nsec, 1'000'000'000);
-    EXPECT_EQ(ns_since_1970(time.tv_sec, time.tv_nsec), ns);
+    EXPECT_TRUE(ns_of(time) == ns);
   }
-  EXPECT_EQ(ns_since_1970(INT64_MAX / 2, 5), INT64_MAX);
-  EXPECT_EQ(ns_since_1970(INT64_MIN, 5), INT64_MIN);
+  EXPECT_EQ(clock_ns_of(timespec{.tv_sec = INT64_MAX / 2, .tv_nsec = 5}), INT64_MAX);
+  EXPECT_EQ(clock_ns_of(timespec{.tv_sec = INT64_MIN, .tv_nsec = 5}), INT64_MIN);
 }
 
 }  // namespace

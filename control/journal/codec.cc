@@ -6,6 +6,7 @@
 #include "control/proto/fields.h"
 #include "control/proto/journal.pb.h"
 #include "control/selection/choice.h"
+#include "dataplane/base/file_time.h"
 
 namespace sluice::journal {
 namespace {
@@ -280,7 +281,7 @@ std::string encode(const catalog::File& file) {
   to.set_path(file.path);
   to.set_size(file.size_bytes);
   to.set_mode(file.mode);
-  to.set_mtime_ns(file.mtime_ns);
+  base::put_file_time(file.mtime_ns, &to);
   to.set_device(file.identity.device);
   to.set_inode(file.identity.inode);
   to.set_generation(file.identity.generation);
@@ -357,7 +358,7 @@ std::optional<catalog::File> decode_file(const std::string& bytes) {
                        .peer_path = from.peer_path(),
                        .size_bytes = from.size(),
                        .mode = from.mode(),
-                       .mtime_ns = from.mtime_ns(),
+                       .mtime_ns = base::file_time_of(from),
                        .ctime_ns = from.ctime_ns(),
                        .identity = {.device = from.device(),
                                     .inode = from.inode(),

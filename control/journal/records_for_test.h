@@ -147,7 +147,7 @@ inline catalog::File sample_file(const std::string& name) {
       .peer_path = "/incoming/" + name,
       .size_bytes = 1ULL << 59,
       .mode = 0600,
-      .mtime_ns = -5,
+      .mtime_ns = base::file_time_ns(-20'000'000'000, 9),
       .ctime_ns = -7,
       .identity = {.device = ~0ULL, .inode = 1ULL << 63, .generation = ~0U, .birth_ns = -9},
       .digest = 0xFEDCBA9876543210,

@@ -14,7 +14,7 @@ namespace {
 using Kind = Difference::Kind;
 using Side = Comparison::Side;
 
-Entry file(std::string path, uint64_t size = 1, int64_t mtime_ns = 5) {
+Entry file(std::string path, uint64_t size = 1, base::FileTimeNs mtime_ns = 5) {
   return {
       .path = std::move(path), .type = Type::kFile, .size_bytes = size, .mode = 0644, .mtime_ns = mtime_ns};
 }

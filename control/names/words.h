@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dataplane/base/error.h"
+#include "dataplane/base/file_time.h"
 #include "dataplane/base/path.h"
 
 namespace sluice::names {
@@ -48,7 +49,7 @@ struct Entry {
   Type type = Type::kUnknown;
   uint64_t size_bytes = 0;  // of a file, or of a link's text
   uint32_t mode = 0;        // the twelve permission bits
-  int64_t mtime_ns = 0;
+  base::FileTimeNs mtime_ns = 0;
   uint32_t uid = 0;
   uint32_t gid = 0;
   uint64_t links = 0;

@@ -8,6 +8,7 @@
 #include "control/peer/failed_names.h"
 #include "control/peer/heartbeat_codec.h"
 #include "control/proto/fields.h"
+#include "dataplane/base/file_time.h"
 
 namespace sluice::peer {
 namespace {
@@ -95,7 +96,7 @@ void put(const transfer::TransferOffer& m, PeerMessage* wire) {
     one->set_path(file.name);
     one->set_size(file.size_bytes);
     one->set_mode(file.mode);
-    one->set_mtime_ns(file.mtime_ns);
+    base::put_file_time(file.mtime_ns, one);
     one->set_kind(static_cast<File::Kind>(file.kind));
     one->set_members(file.members);
     set_ranges(one->mutable_holes(), file.holes);
@@ -260,7 +261,7 @@ transfer::TransferOffer take(const TransferOffer& m) {
          .name = file.path(),
          .size_bytes = file.size(),
          .mode = file.mode(),
-         .mtime_ns = file.mtime_ns(),
+         .mtime_ns = base::file_time_of(file),
          // A kind that is not known stays one.
          .kind = static_cast<catalog::FileKind>(std::min(static_cast<uint32_t>(file.kind()), 255U)),
          .members = file.members(),

@@ -124,7 +124,7 @@ inline std::vector<Message> sample_messages() {
                      .name = "\xe6\x95\xb0",
                      .size_bytes = 1ULL << 59,
                      .mode = 0640,
-                     .mtime_ns = -9,
+                     .mtime_ns = base::file_time_ns(-20'000'000'000, 9),
                      .kind = catalog::FileKind::kLastPack,
                      .members = 77,
                      .holes = ranges,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/peer/names_codec.h"
 
+#include "dataplane/base/file_time.h"
+
 namespace sluice::peer {
 namespace {
 
@@ -11,7 +13,7 @@ void put(const names::Entry& entry, NameEntry* to) {
   to->set_type(static_cast<NameType>(entry.type));
   to->set_size(entry.size_bytes);
   to->set_mode(entry.mode);
-  to->set_mtime_ns(entry.mtime_ns);
+  base::put_file_time(entry.mtime_ns, to);
   to->set_uid(entry.uid);
   to->set_gid(entry.gid);
   to->set_links(entry.links);
@@ -100,7 +102,7 @@ std::vector<names::Entry> take(const EntryField& field) {
                        .type = type_of(one.type()),
                        .size_bytes = one.size(),
                        .mode = one.mode(),
-                       .mtime_ns = one.mtime_ns(),
+                       .mtime_ns = base::file_time_of(one),
                        .uid = one.uid(),
                        .gid = one.gid(),
                        .links = one.links(),

@@ -15,7 +15,7 @@ names::Entry sample() {
           .type = names::Type::kLink,
           .size_bytes = 1ULL << 60,
           .mode = 07755,
-          .mtime_ns = -7,
+          .mtime_ns = base::file_time_ns(13'569'465'600, 7),  // in 2400
           .uid = 1000,
           .gid = ~0U,
           .links = 2,
@@ -70,7 +70,8 @@ TEST(NamesCodec, EveryFieldOfAnEntryTravels) {
   const names::Entry back = std::get<names::Page>(*word_from_wire(wire)).entries[0];
   EXPECT_EQ(back.path, sample().path);
   EXPECT_EQ(back.target, sample().target);
-  EXPECT_EQ(back.mtime_ns, -7);
+  EXPECT_EQ(back.mtime_ns, sample().mtime_ns);
+  EXPECT_EQ(entry.mtime_ns(), INT64_MAX) << "for those who do not know the other fields";
   EXPECT_EQ(back.allocated_bytes, 512U);
   EXPECT_EQ(back.digest, 1ULL << 63);
 }

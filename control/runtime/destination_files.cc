@@ -260,14 +260,21 @@ void TransferFiles::perform(const transfer::FinishObject& effect) {
 void TransferFiles::perform(const transfer::NameObject& effect) {
   if (file(effect.object).packed()) return name_pack(effect.object);
   Destination open = destination(effect.object);
+  const auto other_time = std::make_shared<bool>(false);
   services_->pool_for(*exports_).run(
-      [open, without = without_file(effect.object)] { return open ? open->commit() : without; },
-      [self = shared_from_this(), effect](Status status) {
+      [open, other_time, without = without_file(effect.object)] {
+        const Status named = open ? open->commit() : without;
+        *other_time = open && named && !open->has_its_time();
+        return named;
+      },
+      [self = shared_from_this(), other_time, effect](Status status) {
         const Destination& named = self->destination(effect.object);
         const bool given = status || (named && named->has_name());
-        if (status) self->let_go(effect.object);
-        self->post(
-            transfer::ObjectNamed{.object = effect.object, .status = std::move(status), .given = given});
+        transfer::ObjectNamed news{
+            .object = effect.object, .status = std::move(status), .given = given, .missing = {}};
+        if (*other_time) news.missing.note(self->file(effect.object).name, catalog::kOtherTime);
+        if (news.status) self->let_go(effect.object);
+        self->post(std::move(news));
       });
 }
 

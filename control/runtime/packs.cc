@@ -28,7 +28,8 @@ constexpr size_t kSessionDigits = 8;
 
 bool as_listed(const struct stat& info, const Entry& entry) {
   return S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) == entry.size_bytes &&
-         exports::ns_of(info.st_mtim) == entry.mtime_ns && exports::ns_of(info.st_ctim) == entry.ctime_ns;
+         exports::ns_of(info.st_mtim) == entry.mtime_ns &&
+         exports::clock_ns_of(info.st_ctim) == entry.ctime_ns;
 }
 
 // A file as it was listed, of which the disk has been asked for.

@@ -20,6 +20,7 @@
 #include "control/selection/selection.h"
 #include "control/verdict/verdict.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/file_time.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/path.h"
 #include "dataplane/core/wire.h"
@@ -100,7 +101,7 @@ struct OfferedFile {
   std::string name;
   uint64_t size_bytes = 0;
   uint32_t mode = 0;
-  int64_t mtime_ns = 0;
+  base::FileTimeNs mtime_ns = 0;
   catalog::FileKind kind = catalog::FileKind::kFile;
   uint32_t members = 0;                // of a pack
   std::vector<recovery::Range> holes;  // of whole extents, in order: zeros that need not be sent

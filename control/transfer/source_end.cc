@@ -208,7 +208,7 @@ Status SourceEnd::follow_sender(Effects& out) {
   for (const ObjectId object : wants.done) {
     for (catalog::File& file : files_.catalog().files_of(object)) {
       if (file.failed()) continue;
-      if (!file.packed()) file.missing = {};  // it was withdrawn too late to fail
+      if (!file.packed()) file.missing.forget_failures();  // it was withdrawn too late to fail
       file.state = catalog::FileState::kDone;
       file.digest = sender_.digest(object);
     }

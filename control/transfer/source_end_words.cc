@@ -86,10 +86,12 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
   return follow_sender(out);
 }
 
-// Of a pack: what the destination says that it has not.
+// Of a pack: what the destination says that it has not. A file that is done has not failed.
 void SourceEnd::note_failures(const FileDone& done) {
   for (catalog::File& file : files_.catalog().files_of(done.object)) {
-    if (file.packed() && !file.failed()) file.missing = done.missing;
+    if (file.failed()) continue;
+    file.missing = done.missing;
+    if (!file.packed()) file.missing.forget_failures();
   }
 }
 

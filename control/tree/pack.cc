@@ -11,6 +11,7 @@
 #include "control/proto/journal.pb.h"
 #include "control/proto/peer.pb.h"
 #include "dataplane/base/check.h"
+#include "dataplane/base/file_time.h"
 #include "dataplane/base/path.h"
 #include "dataplane/base/text.h"
 #include "dataplane/core/wire.h"
@@ -27,6 +28,8 @@ using google::protobuf::io::CodedInputStream;
 constexpr uint64_t kMagic = 0x534c5549'43455031;  // "SLUICEP1"
 // Of one entry beside its path and target: tags, lengths and numbers, each as long as it can become.
 constexpr uint64_t kEntryBytesMax = 72;
+// And of a time that is told in seconds.
+constexpr uint64_t kFarTimeBytesMax = 17;
 // And of its owner and group, where these are kept, beside their names; of an extended attribute beside its
 // name and its value; of an entry of an ACL beside its name.
 constexpr uint64_t kAttributesBytesMax = 32;
@@ -42,7 +45,7 @@ void put(const Entry& from, peer::PackEntry* to) {
   to->set_kind(static_cast<peer::PackEntry::Kind>(from.kind));
   to->set_size(from.size_bytes);
   to->set_mode(from.mode);
-  to->set_mtime_ns(from.mtime_ns);
+  base::put_file_time(from.mtime_ns, to);
   to->set_target(from.target);
   to->set_digest(from.digest);
   to->set_failure(static_cast<uint32_t>(from.failure));
@@ -55,7 +58,7 @@ Entry take(const peer::PackEntry& from) {
           .kind = static_cast<EntryKind>(std::min(static_cast<uint32_t>(from.kind()), 255U)),
           .size_bytes = from.size(),
           .mode = from.mode() & 07777,
-          .mtime_ns = from.mtime_ns(),
+          .mtime_ns = base::file_time_of(from),
           .target = from.target(),
           .digest = from.digest(),
           .failure = catalog::failure_of(from.failure()),
@@ -129,8 +132,9 @@ size_t kept_count(const catalog::Attributes& attributes) {
 }
 
 uint64_t bytes_in_pack(const Entry& entry) {
-  return kEntryBytesMax + entry.path.size() + entry.target.size() + kept_bytes(entry.attributes) +
-         entry.size_bytes;
+  const uint64_t time_bytes = base::fits_64_bits(entry.mtime_ns) ? 0 : kFarTimeBytesMax;
+  return kEntryBytesMax + time_bytes + entry.path.size() + entry.target.size() +
+         kept_bytes(entry.attributes) + entry.size_bytes;
 }
 
 PackLayout layout_of(std::span<const Entry> entries) {

@@ -34,6 +34,9 @@ Content one_of_each() {
   content.add({.path = "t/closed", .kind = EntryKind::kDirectory, .failure = Failure::kForbidden});
   content.add_file("t/z", std::string(5000, 'z'));
   content.add({.path = "t", .kind = EntryKind::kDirectory, .mode = 0, .mtime_ns = INT64_MIN});
+  content.add(
+      {.path = "u", .kind = EntryKind::kDirectory, .mtime_ns = base::file_time_ns(INT64_MAX, 999'999'999)});
+  content.add({.path = "v", .kind = EntryKind::kDirectory, .mtime_ns = base::file_time_ns(INT64_MIN, 1)});
   return content;
 }
 
@@ -87,7 +90,7 @@ TEST(Pack, AnIndexNeverBecomesLongerThanWasThought) {
       const Entry file{.path = path,
                        .size_bytes = 1,
                        .mode = UINT32_MAX,
-                       .mtime_ns = -1,
+                       .mtime_ns = base::file_time_ns(INT64_MIN, 999'999'999),
                        .target = longest,
                        .digest = UINT64_MAX,
                        .failure = Failure::kOther};
@@ -96,7 +99,7 @@ TEST(Pack, AnIndexNeverBecomesLongerThanWasThought) {
       const Entry entry{.path = path,
                         .kind = EntryKind::kHardLink,
                         .mode = UINT32_MAX,
-                        .mtime_ns = -1,
+                        .mtime_ns = base::file_time_ns(INT64_MIN, 999'999'999),
                         .target = longest,
                         .digest = UINT64_MAX,
                         .failure = Failure::kOther};

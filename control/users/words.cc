@@ -5,6 +5,7 @@
 
 #include "control/catalog/catalog.h"
 #include "control/proto/users.pb.h"
+#include "dataplane/base/file_time.h"
 #include "dataplane/base/path.h"
 
 namespace sluice::users {
@@ -63,7 +64,7 @@ std::string encode(const Call& call) {
   message.set_name(spec.name);
   message.set_size(spec.size);
   message.set_mode(spec.mode);
-  message.set_mtime_ns(spec.mtime_ns);
+  base::put_file_time(spec.mtime_ns, &message);
   message.set_overwrite(spec.overwrite);
   message.set_alignment(spec.alignment);
   for (const base::Range& hole : spec.holes) {
@@ -104,7 +105,7 @@ std::optional<Call> decode_call(std::string_view bytes) {
   spec.name = message.name();
   spec.size = message.size();
   spec.mode = message.mode();
-  spec.mtime_ns = message.mtime_ns();
+  spec.mtime_ns = base::file_time_of(message);
   spec.overwrite = message.overwrite();
   spec.alignment = message.alignment();
   for (const wire::Hole& hole : message.holes()) spec.holes.push_back({hole.offset(), hole.length()});

@@ -16,7 +16,7 @@ Call sample() {
                     .name = "x.bin",
                     .size = 1 << 20,
                     .mode = 0640,
-                    .mtime_ns = -5,
+                    .mtime_ns = base::file_time_ns(-20'000'000'000, 9),
                     .overwrite = true,
                     .alignment = 4096,
                     .holes = {{4096, 8192}, {65536, 4096}}};
@@ -35,7 +35,7 @@ TEST(UsersWords, ACallComesAsItWasSaid) {
   EXPECT_EQ(heard->file.spec.name, "x.bin");
   EXPECT_EQ(heard->file.spec.size, said.file.spec.size);
   EXPECT_EQ(heard->file.spec.mode, 0640U);
-  EXPECT_EQ(heard->file.spec.mtime_ns, -5);
+  EXPECT_EQ(heard->file.spec.mtime_ns, base::file_time_ns(-20'000'000'000, 9));
   EXPECT_EQ(heard->file.spec.alignment, 4096U);
   EXPECT_EQ(heard->file.spec.holes, said.file.spec.holes);
   EXPECT_TRUE(catalog::same_file(heard->file.identity, said.file.identity));

@@ -109,7 +109,7 @@ Json session_fields(const api::Session& s) {
   out["files"] = std::move(files);
   Json missing = Json::array();
   for (const api::MissingName& name : s.names().missing())
-    missing.push_back({{"path", name.path()}, {"reason", name.reason()}});
+    missing.push_back({{"path", name.path()}, {"reason", name.reason()}, {"arrived", name.arrived()}});
   out["names"] = {{"total", s.names().total()},
                   {"done", s.names().done()},
                   {"failed", s.names().failed()},

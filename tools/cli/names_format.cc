@@ -9,12 +9,11 @@
 #include <ctime>
 
 #include "dataplane/base/error.h"
+#include "dataplane/base/file_time.h"
 #include "tools/cli/format.h"
 
 namespace sluice::cli {
 namespace {
-
-constexpr int64_t kNsPerS = 1'000'000'000;
 
 std::string escape_of(char c) {
   switch (c) {
@@ -37,22 +36,8 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-struct Moment {
-  int64_t seconds;
-  int64_t rest_ns;
-};
-
-Moment moment(int64_t ns) {
-  Moment result{.seconds = ns / kNsPerS, .rest_ns = ns % kNsPerS};
-  if (result.rest_ns < 0) {  // before 1970
-    result.rest_ns += kNsPerS;
-    --result.seconds;
-  }
-  return result;
-}
-
-std::string time_text(int64_t ns) {
-  const std::time_t seconds = moment(ns).seconds;
+std::string time_text(const api::NameEntry& entry) {
+  const std::time_t seconds = base::whole_seconds(base::file_time_of(entry));
   std::tm local{};
   if (::localtime_r(&seconds, &local) == nullptr) return "?";
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
@@ -125,9 +110,8 @@ std::string mode_text(const api::NameEntry& entry) {
 }
 
 std::string long_line(const api::NameEntry& entry, const std::string& path) {
-  std::string line =
-      fmt::format("{} {:>3} {:>5} {:>5} {:>14} {} {}", mode_text(entry), entry.links(), entry.uid(),
-                  entry.gid(), entry.size(), time_text(entry.mtime_ns()), escaped(path));
+  std::string line = fmt::format("{} {:>3} {:>5} {:>5} {:>14} {} {}", mode_text(entry), entry.links(),
+                                 entry.uid(), entry.gid(), entry.size(), time_text(entry), escaped(path));
   if (entry.type() == api::NameEntry::LINK) line += " -> " + escaped(entry.target());
   return line + "\n";
 }
@@ -141,7 +125,8 @@ std::string stat_text(const api::NameEntry& entry, const std::string& path) {
   text += fmt::format("mode       {} ({:04o})\n", mode_text(entry), entry.mode());
   text += fmt::format("owner      {}, group {}\n", entry.uid(), entry.gid());
   text += fmt::format("links      {}\n", entry.links());
-  text += fmt::format("modified   {}.{:09}\n", time_text(entry.mtime_ns()), moment(entry.mtime_ns()).rest_ns);
+  text += fmt::format("modified   {}.{:09}\n", time_text(entry),
+                      base::rest_of_second_ns(base::file_time_of(entry)));
   return text;
 }
 
@@ -156,6 +141,7 @@ Json name_json(const api::NameEntry& entry, const std::string& path) {
   out["gid"] = entry.gid();
   out["links"] = entry.links();
   out["mtime_ns"] = entry.mtime_ns();
+  out["mtime_seconds"] = base::whole_seconds(base::file_time_of(entry));
   put_bytes(out, "target", entry.target());
   out["error_code"] = entry.error_code();
   out["error_name"] = entry.error_code() == 0 ? "" : error_name(entry.error_code());

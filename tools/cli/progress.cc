@@ -188,7 +188,8 @@ std::string progress_text(const api::Session& session) {
 std::string missing_text(const api::Session& session) {
   std::string out;
   for (const api::MissingName& name : session.names().missing())
-    out += fmt::format("missing: {}: {}\n", printable(name.path()), name.reason());
+    out += fmt::format("{}: {}: {}\n", name.arrived() ? "changed" : "missing", printable(name.path()),
+                       name.reason());
   const uint64_t missing = session.names().failed() + session.names().left_out();
   const auto told = static_cast<uint64_t>(session.names().missing_size());
   if (missing > told) out += fmt::format("missing: and {} more\n", missing - told);

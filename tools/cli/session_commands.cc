@@ -130,7 +130,7 @@ std::string details(const api::Session& s) {
     add("names", fmt::format("{}{}, {} done, {} failed, {} left out", s.names().total(), so_far(s),
                              s.names().done(), s.names().failed(), s.names().left_out()));
   for (const api::MissingName& name : s.names().missing())
-    add("missing", printable(name.path()) + ": " + name.reason());
+    add(name.arrived() ? "changed" : "missing", printable(name.path()) + ": " + name.reason());
   for (const api::FileProgress& file : s.files()) {
     add("file",
         fmt::format("{} -> {}: {} of {} bytes{}", printable(file.source()), printable(file.destination()),

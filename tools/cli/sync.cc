@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "control/selection/filter.h"
+#include "dataplane/base/file_time.h"
 #include "dataplane/base/path.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
@@ -198,14 +199,14 @@ class Sync {
 
   struct Top {
     uint32_t mode = 0;
-    int64_t mtime_ns = 0;
+    base::FileTimeNs mtime_ns = 0;
     bool operator==(const Top&) const = default;
   };
   static std::optional<Top> own_top(const std::string& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) return std::nullopt;
     return Top{.mode = info.st_mode & 0777,
-               .mtime_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+               .mtime_ns = base::file_time_ns(info.st_mtim.tv_sec, info.st_mtim.tv_nsec)};
   }
   std::optional<Top> peers_top(const std::string& path) {
     api::ListNamesRequest asked;
@@ -215,7 +216,7 @@ class Sync {
     std::optional<Top> found;
     const Status status = client_->list_names(asked, [&found](const api::ListNamesReply& part) {
       if (part.entries_size() != 0)
-        found = Top{.mode = part.entries(0).mode() & 0777, .mtime_ns = part.entries(0).mtime_ns()};
+        found = Top{.mode = part.entries(0).mode() & 0777, .mtime_ns = base::file_time_of(part.entries(0))};
       return true;
     });
     return status ? found : std::nullopt;

@@ -48,6 +48,10 @@ def make_tree(root, files=600, seed=1, large=1):
         os.utime(path, ns=(1, draw.randrange(-10**18, 2 * 10**18)))
     for i in range(large):
         (root / "d1" / f"large{i}").write_bytes(draw.randbytes(3 * MIB + 17))
+    # Beyond what 64 bits of nanoseconds hold; of a file system that cannot hold them either, what it makes of them.
+    for name, seconds in (("d1/large0", 10_413_792_000), ("d1/e1/f1", 13_569_465_600), ("d2/e2/f2", -10_000_000_000)):
+        if (root / name).exists():
+            os.utime(root / name, ns=(1, seconds * 10**9 + 7))
     os.symlink("/nowhere/at/all", root / "dangling")
     os.symlink("d1/e1", root / "within")
     os.link(root / "d0" / "e0" / "f0", root / "hard")

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 
-from . import kept, packs, wire
+from . import kept, packs, times, wire
 from .control import pb
 from .session import MAX_RANGES, Lane, Session, fold, ranges_of
 
@@ -18,7 +18,7 @@ class Incoming:
     """One file: its temporary name, and the CRC of each extent that is written."""
 
     def __init__(self, offered, folder, final):
-        self.size, self.mode, self.mtime_ns, self.attributes = offered.size, offered.mode, offered.mtime_ns, offered.attributes
+        self.size, self.mode, self.mtime_ns, self.attributes = offered.size, offered.mode, times.told(offered), offered.attributes
         self.name, self.final, self.kind, self.members = os.fsdecode(offered.path), final, offered.kind, offered.members
         folder.mkdir(parents=True, exist_ok=True)
         self.temporary = folder / f".{final.name}.{secrets.token_hex(4)}"
@@ -165,7 +165,7 @@ class Destination(Session):
             first = first or offer
             offered += offer.files
         if self.files:
-            same = [(os.fsdecode(each.path), each.size, each.mtime_ns) for each in offered]
+            same = [(os.fsdecode(each.path), each.size, times.told(each)) for each in offered]
             if same != [(file.name, file.size, file.mtime_ns) for file in self.files]:
                 self.stream.fail(7, "the offer is not what it was")
         else:

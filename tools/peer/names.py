@@ -7,6 +7,7 @@ import shutil
 import stat
 import time
 
+from . import times
 from .control import INCOMPATIBLE, Failed, Gone, connect, pb
 from .wire import CRC64
 
@@ -172,7 +173,7 @@ class Owner:
         info = os.lstat(place)
         kind = TYPES[stat.S_IFMT(info.st_mode)]
         entry = pb.NameEntry(path=path, type=kind, size=info.st_size if kind in (1, 3) else 0,
-                            mode=stat.S_IMODE(info.st_mode), mtime_ns=info.st_mtime_ns, uid=info.st_uid,
+                            mode=stat.S_IMODE(info.st_mode), **times.of(info), uid=info.st_uid,
                             gid=info.st_gid, links=info.st_nlink, allocated_bytes=info.st_blocks * 512,
                             target=os.readlink(place) if kind == 3 else b"")  # fmt: skip
         if digests and kind == 1:

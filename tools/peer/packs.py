@@ -6,7 +6,7 @@ import secrets
 import stat
 import struct
 
-from . import kept, wire
+from . import kept, times, wire
 from .control import pb
 
 MAGIC = b"SLUICEP1"
@@ -54,7 +54,7 @@ def tree(folder, keep=0):
             path = os.path.join(place, each)
             info = os.lstat(path)
             entry = pb.PackEntry(path=os.path.join(name, os.path.relpath(path, folder)), mode=info.st_mode & 0o777,
-                                 mtime_ns=info.st_mtime_ns)  # fmt: skip
+                                 **times.of(info))  # fmt: skip
             if stat.S_ISLNK(info.st_mode):
                 entry.kind, entry.target = SYMLINK, os.readlink(path)
                 files.append((entry, b""))
@@ -74,7 +74,7 @@ def tree(folder, keep=0):
         inner = os.path.relpath(place, folder)
         path = name if inner == b"." else os.path.join(name, inner)
         directories.append((pb.PackEntry(path=path, kind=DIRECTORY, mode=info.st_mode & 0o777,
-                                         mtime_ns=info.st_mtime_ns, attributes=kept.of(place, keep)), b""))  # fmt: skip
+                                         attributes=kept.of(place, keep), **times.of(info)), b""))  # fmt: skip
     last = links + directories
     return ([(PACK, len(files), pack(files))] if files else []) + [(LAST_PACK, len(last), pack(last))]
 
@@ -139,7 +139,7 @@ def give(folder, entry, content, overwrite, keep=0):
         os.makedirs(place, 0o700, exist_ok=True)
         kept.give(place, entry.attributes, keep)
         os.chmod(place, entry.mode & 0o777)
-        os.utime(place, ns=(entry.mtime_ns, entry.mtime_ns))
+        os.utime(place, ns=(times.told(entry),) * 2)
         return
     if os.path.lexists(place) and not overwrite:
         raise FileExistsError(place)
@@ -156,7 +156,7 @@ def give(folder, entry, content, overwrite, keep=0):
             kept.give(temporary, entry.attributes, keep)
             os.fchmod(file.fileno(), entry.mode & 0o777)
     if entry.kind != HARD_LINK:
-        os.utime(temporary, ns=(entry.mtime_ns, entry.mtime_ns), follow_symlinks=False)
+        os.utime(temporary, ns=(times.told(entry),) * 2, follow_symlinks=False)
     os.rename(temporary, place)
 
 

@@ -5,7 +5,7 @@ import os
 import time
 import types
 
-from . import kept, packs, wire
+from . import kept, packs, times, wire
 from .control import INCOMPATIBLE
 from .session import MAX_RANGES, Lane, Session, fold
 
@@ -117,7 +117,7 @@ class Source(Session):
             if not self.files:
                 self.files = self.opened(self.node.named(self.stream, request.source_paths), request.keep)
         offers = [{"object": number, "path": b"" if file.kind else os.fsencode(os.path.basename(file.path)),
-                   "size": file.size, "mode": file.stat.st_mode & 0o777, "mtime_ns": file.stat.st_mtime_ns,
+                   "size": file.size, "mode": file.stat.st_mode & 0o777, **times.of(file.stat),
                    "kind": file.kind, "members": file.members, "holes": file.holes(self.terms.extent_bytes),
                    "attributes": None if file.kind else kept.of(file.path, self._offer["keep"])}
                   for number, file in enumerate(self.files)]  # fmt: skip
