@@ -13,7 +13,7 @@ constexpr std::string_view kFailureTexts[] = {
     "vanished before it was read",
     "permission denied",
     "changed while it was read",
-    "could not be read",
+    "could not be read, or does not say how long it is, as files of /proc and /sys",
     "is a device, a pipe or a socket",
     "has a name that is too long or reserved",
     "exists at the destination; replace it with --overwrite",

@@ -30,7 +30,7 @@ enum class Failure : uint8_t {
   kVanished,    // it was listed, and was not there any more
   kForbidden,   // permissions
   kChanged,     // while it was read
-  kUnreadable,  // the disk said no
+  kUnreadable,  // the disk said no, or the file is made while it is read
   kSpecial,     // a device, a pipe, a socket: left out
   kName,        // too long, or reserved, at either node
   kExists,      // something else has that name at the destination

@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -35,7 +38,42 @@ bool changed_just_now(int64_t ctime_ns) {
   return ctime_ns >= clock_ns_of(now) - clock_ns_of(tick);
 }
 
+// File systems whose files are made by the kernel while they are read. Others that do so (FUSE) are known by
+// a file that says it is empty, and is not.
+bool made_while_read(const struct statfs& info) {
+  constexpr uint64_t kConfigfs = 0x62656570;
+  const auto type = static_cast<uint64_t>(static_cast<unsigned long>(info.f_type));
+  for (const uint64_t known :
+       {uint64_t{PROC_SUPER_MAGIC}, uint64_t{SYSFS_MAGIC}, uint64_t{CGROUP_SUPER_MAGIC},
+        uint64_t{CGROUP2_SUPER_MAGIC}, uint64_t{DEBUGFS_MAGIC}, uint64_t{TRACEFS_MAGIC},
+        uint64_t{SECURITYFS_MAGIC}, uint64_t{SELINUX_MAGIC}, kConfigfs, uint64_t{RDTGROUP_SUPER_MAGIC}}) {
+    if (type == known) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool tells_its_size(int fd, uint64_t size_bytes) {
+  struct stat info {};
+  struct statfs system {};
+  // What has blocks on a disk has its bytes there.
+  if (::fstat(fd, &info) != 0 || info.st_blocks != 0) return true;
+  if (::fstatfs(fd, &system) == 0 && made_while_read(system)) return false;
+  if (size_bytes != 0) return true;
+  char byte = 0;
+  ssize_t got = 0;
+  do {
+    got = ::pread(fd, &byte, 1, 0);
+  } while (got < 0 && errno == EINTR);
+  return got == 0;
+}
+
+Error tells_no_size(const std::string& shown) {
+  return {
+      ErrorCode::kSourceUnreadable,
+      shown + ": does not say how long it is, as files of /proc and /sys: copy it to a file, and send that"};
+}
 
 std::optional<FileState> state_of(int fd) {
   struct statx info {};

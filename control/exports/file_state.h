@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "control/catalog/catalog.h"
+#include "dataplane/base/error.h"
 #include "dataplane/base/file_time.h"
 
 namespace sluice::exports {
@@ -28,5 +30,11 @@ std::optional<FileState> state_of(int fd);
 // was changed so lately that another change could bear the same time. `fd` can only read. Where the system
 // does not tell (it does so for the file's owner and CAP_LEASE), the answer is no.
 bool may_be_changing(int fd, const FileState& state);
+
+// Is the size that the system says of this file that of its content? Files of /proc, /sys and the like say
+// none, a page, or the size of the address space, and are made while they are read. `fd` can read; what may
+// block a reader has O_NONBLOCK.
+bool tells_its_size(int fd, uint64_t size_bytes);
+Error tells_no_size(const std::string& shown);
 
 }  // namespace sluice::exports

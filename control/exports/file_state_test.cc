@@ -36,6 +36,28 @@ TEST_P(FileStateTest, IsWhatStatSays) {
   EXPECT_EQ(found.ctime_ns, info.st_ctim.tv_sec * 1'000'000'000 + info.st_ctim.tv_nsec);
 }
 
+TEST_P(FileStateTest, FilesThatAreMadeWhileTheyAreReadDoNotTellTheirSize) {
+  const auto tells = [](const std::string& path) {
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    EXPECT_TRUE(fd) << path;
+    return tells_its_size(fd.get(), state_of(fd.get())->size_bytes);
+  };
+  EXPECT_FALSE(tells("/proc/version"));
+  EXPECT_FALSE(tells("/proc/sys/kernel/ostype"));
+  const char* const page = "/sys/kernel/mm/transparent_hugepage/enabled";
+  EXPECT_TRUE(!fs::exists(page) || !tells(page)) << "it says 4096 bytes";
+  write(root_ / "data/empty", "");
+  EXPECT_TRUE(tells(path("data/empty")));
+  EXPECT_TRUE(tells(path("data/file")));
+  fs::resize_file(root_ / "data/empty", 1U << 20);
+  EXPECT_TRUE(tells(path("data/empty"))) << "a hole, of which the size is known";
+  auto proc = Exports::open({{"proc", "/proc/sys/kernel", true, false}});
+  ASSERT_TRUE(proc);
+  const auto source = proc->open_source("proc/ostype");
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().code, ErrorCode::kSourceUnreadable);
+}
+
 TEST_P(FileStateTest, AFileThatWasMadeAnewIsAnotherEvenUnderTheSameNumber) {
   const FileState before = state();
   fs::remove(root_ / "data/file");

@@ -255,5 +255,19 @@ TEST_F(PacksTest, WhatWouldBeOneNameAtTheDestinationIsRefused) {
   EXPECT_EQ(refusal({"from/t/sub"}), ErrorCode::kOk) << "a directory is something";
 }
 
+// They say that they are empty, and are not: nothing of that name may arrive.
+TEST_F(PacksTest, AFileThatIsMadeWhileItIsReadIsNamedAndNotSentEmpty) {
+  auto proc = exports::Exports::open({{"proc", "/proc/sys/kernel/random", true, false}});
+  ASSERT_TRUE(proc);
+  Result<OpenSources> opened = open_sources(*proc, {"proc/"}, {});
+  ASSERT_TRUE(opened) << opened.error().message;
+  ASSERT_EQ(opened->files.size(), 1U);
+  const auto memory = fill_pack(*proc, opened->files.front());
+  ASSERT_TRUE(memory) << memory.error().message;
+  for (const Entry& entry : entries_of(**memory)) {
+    EXPECT_TRUE(entry.kind != EntryKind::kFile || entry.failure == Failure::kUnreadable) << entry.path;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::runtime
