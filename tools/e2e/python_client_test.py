@@ -1,9 +1,11 @@
 # The Python client (tools/python) moves files between real nodes, and hears of errors what the command says of them.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import importlib
 import os
 import pathlib
 import shutil
+import signal
 import sys
 
 import pytest
@@ -158,3 +160,19 @@ def test_selects_and_previews(sluice, pair):
     assert (pair.a.export() / "c.h5").exists()
     shutil.rmtree(folder)
     forget(pair.a.export() / "c.h5", pair.b.export() / "a.h5", pair.b.export() / "c.h5")
+
+
+def test_control_that_stands_still_is_an_error(sluice, pair, monkeypatch):
+    """Stopped: a call and a stream end by themselves. The real limits are those of the command."""
+    for name, seconds in (("_FIRST_S", 0.1), ("_BETWEEN_S", 0.1), ("_STILL_S", 1.0)):
+        monkeypatch.setattr(sluice.node, name, seconds)
+    with sluice.Node(pair.a.directory) as node, contextlib.ExitStack() as stack:
+        node.counters()
+        os.kill(pair.a.control.pid, signal.SIGSTOP)
+        stack.callback(os.kill, pair.a.control.pid, signal.SIGCONT)
+        for ask in (node.counters, lambda: list(node.events()), lambda: list(node.names("b", "data"))):
+            with pytest.raises(sluice.SluiceError, match="stands still") as caught:
+                ask()
+            assert caught.value.code == DAEMON
+    with sluice.Node(pair.a.directory) as node:
+        node.counters()

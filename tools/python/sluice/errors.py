@@ -20,6 +20,12 @@ class SluiceError(Exception):
         self.name = name
 
 
+def stands_still(socket: str, limit_s: float) -> SluiceError:
+    return SluiceError(_UNREACHABLE, "daemon_not_running",
+                       f"sluice-control on {socket} stands still: no answer within {limit_s:.0f} s; see whether it is "
+                       "stopped or swapped out, and what its log says last")  # fmt: skip
+
+
 def of_call(error: grpc.RpcError, socket: str) -> SluiceError:
     """What a call failed of."""
     said = {item.key: item.value for item in error.trailing_metadata() or ()}
@@ -31,4 +37,6 @@ def of_call(error: grpc.RpcError, socket: str) -> SluiceError:
         if os.path.exists(socket) and not os.access(socket, os.W_OK):
             return SluiceError(_CONFIGURATION, "configuration", f"{socket}: no right to it: ask its node's operator")
         return SluiceError(_UNREACHABLE, "daemon_not_running", f"sluice-control does not answer on {socket}: start it")
+    if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+        return SluiceError(_UNREACHABLE, "daemon_not_running", f"sluice-control does not answer in time on {socket}: see its log")
     return SluiceError(_INTERNAL, "internal", f"{socket}: {error.code().name}: {error.details()}")

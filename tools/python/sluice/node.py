@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import threading
 import types
 import urllib.parse
 from typing import Any, Callable, Iterator, Optional, Sequence, Type, Union
@@ -14,10 +15,11 @@ import grpc
 
 from . import api_pb2 as api
 from . import log_pb2 as logs
-from .errors import SluiceError, of_call
+from .errors import SluiceError, of_call, stands_still
 
 _ENDED = (api.Session.SUCCEEDED, api.Session.FAILED, api.Session.CANCELLED)
 _CALL_S = 60  # as the command
+_FIRST_S, _BETWEEN_S, _STILL_S = 3.0, 5.0, 15.0  # as control/api/pulse.h
 _Path = Union[str, "os.PathLike[str]"]
 _Name = Union[str, bytes, "os.PathLike[Any]"]  # of the other node; there they are bytes
 
@@ -251,10 +253,12 @@ class Node:
         ask = self._channel.unary_unary(f"/sluice.api.{service}/{method}",
                                         request_serializer=type(request).SerializeToString,
                                         response_deserializer=reply.FromString)  # fmt: skip
-        try:
-            return ask(request, timeout=timeout_s)
-        except grpc.RpcError as error:
-            raise of_call(error, self._socket) from None
+        answer = ask.future(request, timeout=timeout_s)
+        with contextlib.closing(self._pulse(answer)) as pulse:
+            try:
+                return answer.result()
+            except (grpc.RpcError, grpc.FutureCancelledError) as error:
+                raise self._error(error, pulse) from None
 
     def stream(self, method: str, request: Any, reply: Any, timeout_s: Optional[float] = None, *,
                service: str = "Control") -> Iterator[Any]:  # fmt: skip
@@ -263,13 +267,50 @@ class Node:
                                          request_serializer=type(request).SerializeToString,
                                          response_deserializer=reply.FromString)  # fmt: skip
         answers = ask(request, timeout=timeout_s)
-        with contextlib.closing(_Cancelled(answers)):
+        with contextlib.closing(_Cancelled(answers)), contextlib.closing(self._pulse(answers)) as pulse:
             try:
                 yield from answers
             except grpc.RpcError as error:
                 if timeout_s is not None and error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
                     return
-                raise of_call(error, self._socket) from None
+                raise self._error(error, pulse) from None
+
+    def _pulse(self, call: Any) -> _Pulse:
+        ask = self._channel.unary_unary("/sluice.api.Control/ShowSession",
+                                        request_serializer=api.SessionRef.SerializeToString,
+                                        response_deserializer=api.Session.FromString)  # fmt: skip
+        return _Pulse(ask, call)
+
+    def _error(self, error: Any, pulse: _Pulse) -> SluiceError:
+        return stands_still(self._socket, _STILL_S) if pulse.still else of_call(error, self._socket)
+
+
+class _Pulse:
+    """Ends a call, which may take long, when control stands still: its loop is asked for something beside it."""
+
+    def __init__(self, ask: Any, call: Any) -> None:
+        self.still = False
+        self._ask = ask
+        self._call = call
+        self._over = threading.Event()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def close(self) -> None:
+        self._over.set()
+
+    def _run(self) -> None:
+        wait_s = _FIRST_S
+        while not self._over.wait(wait_s):
+            wait_s = _BETWEEN_S
+            try:
+                self._ask(api.SessionRef(id="-"), timeout=_STILL_S)
+            except grpc.RpcError as error:  # a refusal is an answer
+                if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED and not self._over.is_set():
+                    self.still = True
+                    self._call.cancel()
+                    return
+            except ValueError:  # the channel was closed
+                return
 
 
 class _Cancelled:
