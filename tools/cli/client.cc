@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "control/api/error_metadata.h"
+#include "control/api/pulse.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/cli/progress.h"
@@ -22,6 +24,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr int kCallTimeoutSeconds = 60;
+constexpr time_t kConnectTimeoutS = 15;
 constexpr int kErrorCodeMax = static_cast<int>(kErrorCodeLast);
 
 std::chrono::system_clock::time_point after_s(double seconds) {
@@ -49,8 +52,9 @@ Error to_error(const grpc::Status& status, const grpc::ClientContext& context) {
       return {ErrorCode::kDaemonNotRunning,
               "sluice-control ended the connection; see its log, and start it again if it is down"};
     case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return {ErrorCode::kDaemonNotRunning, "sluice-control did not answer within " +
-                                                std::to_string(kCallTimeoutSeconds) + " s; see its log"};
+      return {ErrorCode::kDaemonNotRunning,
+              "sluice-control runs and did not answer within " + std::to_string(kCallTimeoutSeconds) +
+                  " s: a disk or a peer may keep it waiting; see its log and 'sluice session list'"};
     case grpc::StatusCode::UNIMPLEMENTED:
       return {ErrorCode::kIncompatible,
               "sluice-control is of another version than this command; restart it after an upgrade"};
@@ -59,39 +63,48 @@ Error to_error(const grpc::Status& status, const grpc::ClientContext& context) {
   }
 }
 
-template <typename Stub, typename Reply, typename Request>
-Result<Reply> call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                   const Request& request) {
+// A call, and a look now and then whether somebody is there who could answer it.
+struct Call {
+  explicit Call(api::Control::Stub& control) : pulse(control, context) {}
+
+  Error error_of(const grpc::Status& status) const {
+    if (pulse.stands_still() && !attached_code(context))
+      return {ErrorCode::kDaemonNotRunning, control::Pulse::problem("")};
+    return to_error(status, context);
+  }
+
   grpc::ClientContext context;
-  context.set_deadline(after_s(kCallTimeoutSeconds));
+  control::Pulse pulse;  // last: it ends before the context
+};
+
+template <typename Stub, typename Reply, typename Request>
+Result<Reply> call(api::Control::Stub& control, Stub& stub,
+                   grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                   const Request& request, std::optional<double> timeout_s = kCallTimeoutSeconds) {
+  Call asked(control);
+  if (timeout_s) asked.context.set_deadline(after_s(*timeout_s));
   Reply reply;
-  const grpc::Status status = (stub.*method)(&context, request, &reply);
-  if (!status.ok()) return to_error(status, context);
+  const grpc::Status status = (stub.*method)(&asked.context, request, &reply);
+  if (!status.ok()) return asked.error_of(status);
   return reply;
 }
 
-template <typename Request>
-Result<api::NamesReply> change(api::Names::Stub& stub,
-                               grpc::Status (api::Names::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                                        api::NamesReply*),
-                               const Request& request) {
-  grpc::ClientContext context;
-  api::NamesReply reply;
-  const grpc::Status status = (stub.*method)(&context, request, &reply);
-  if (!status.ok()) return to_error(status, context);
-  return reply;
+template <typename Reply, typename Request>
+Result<Reply> call(api::Control::Stub& control,
+                   grpc::Status (api::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                   const Request& request) {
+  return call(control, control, method, request);
 }
 
 // Hands out part after part, until there are no more or no more are wanted.
 template <typename Reader, typename Part>
-Status read_parts(Reader reader, grpc::ClientContext& context,
-                  const std::function<bool(const Part&)>& on_part) {
+Status read_parts(Reader reader, Call& asked, const std::function<bool(const Part&)>& on_part) {
   Part part;
   bool wanted = true;
   while (wanted && reader->Read(&part)) wanted = on_part(part);
-  if (!wanted) context.TryCancel();
+  if (!wanted) asked.context.TryCancel();
   const grpc::Status status = reader->Finish();
-  if (!status.ok() && wanted) return to_error(status, context);
+  if (!status.ok() && wanted) return asked.error_of(status);
   return {};
 }
 
@@ -113,6 +126,8 @@ Error cannot_connect(const std::filesystem::path& directory, const std::filesyst
                                               "; start it with 'sluice-control --node " + directory.string() +
                                               "'"};
   }
+  if (error == EAGAIN)
+    return {ErrorCode::kDaemonNotRunning, control::Pulse::problem(" of " + directory.string())};
   return {ErrorCode::kDaemonNotRunning, "cannot connect to " + socket.string() + ": " + std::strerror(error)};
 }
 
@@ -123,6 +138,9 @@ UniqueFd connect_to(const std::filesystem::path& path) {
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (path.native().size() >= sizeof(address.sun_path)) return {};
   std::memcpy(address.sun_path, path.c_str(), path.native().size());
+  // One that stands still takes no more calls once its queue is full.
+  const timeval limit{.tv_sec = kConnectTimeoutS, .tv_usec = 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
     return socket;
   const int error = errno;
@@ -169,7 +187,10 @@ Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& nod
                                             api::Logs::NewStub(channel), api::Peers::NewStub(channel)));
 }
 
-Result<api::NodeReply> Client::node() { return call(*stub_, &api::Control::Stub::Node, api::NodeRequest()); }
+Result<api::NodeReply> Client::node() {
+  return call(*stub_, *stub_, &api::Control::Stub::Node, api::NodeRequest(),
+              limit_s_.value_or(kCallTimeoutSeconds));
+}
 
 Result<std::string> Client::begin(const TransferRequest& request) {
   const auto* const send = std::get_if<api::SendRequest>(&request);
@@ -181,17 +202,18 @@ Result<std::string> Client::begin(const TransferRequest& request) {
 
 Status Client::preview(const api::SendRequest& request,
                        const std::function<void(const api::PreviewReply&)>& on_part) {
-  grpc::ClientContext context;
-  auto reader = stub_->PreviewSend(&context, request);
-  api::PreviewReply part;
-  while (reader->Read(&part)) on_part(part);
-  const grpc::Status status = reader->Finish();
-  if (!status.ok()) return to_error(status, context);
-  return {};
+  const auto all = [&on_part](const api::PreviewReply& part) {
+    on_part(part);
+    return true;
+  };
+  Call asked(*stub_);
+  return read_parts(stub_->PreviewSend(&asked.context, request), asked,
+                    std::function<bool(const api::PreviewReply&)>(all));
 }
 
 Result<api::ListSessionsReply> Client::list() {
-  return call(*stub_, &api::Control::Stub::ListSessions, api::ListSessionsRequest());
+  return call(*stub_, *stub_, &api::Control::Stub::ListSessions, api::ListSessionsRequest(),
+              limit_s_.value_or(kCallTimeoutSeconds));
 }
 
 Result<api::Session> Client::show(const std::string& id) {
@@ -226,13 +248,13 @@ Result<api::Session> Client::go_on(const std::string& id) {
 
 Status Client::verify(const std::string& id,
                       const std::function<void(const api::VerifyProgress&)>& on_progress) {
-  grpc::ClientContext context;
-  auto reader = stub_->VerifySession(&context, reference(id));
-  api::VerifyProgress progress;
-  while (reader->Read(&progress)) on_progress(progress);
-  const grpc::Status status = reader->Finish();
-  if (!status.ok()) return to_error(status, context);
-  return {};
+  const auto all = [&on_progress](const api::VerifyProgress& progress) {
+    on_progress(progress);
+    return true;
+  };
+  Call asked(*stub_);
+  return read_parts(stub_->VerifySession(&asked.context, reference(id)), asked,
+                    std::function<bool(const api::VerifyProgress&)>(all));
 }
 
 Result<api::CountersReply> Client::counters() {
@@ -241,32 +263,33 @@ Result<api::CountersReply> Client::counters() {
 
 Status Client::list_names(const api::ListNamesRequest& request,
                           const std::function<bool(const api::ListNamesReply&)>& on_part) {
-  grpc::ClientContext context;
-  return read_parts(names_->List(&context, request), context, on_part);
+  Call asked(*stub_);
+  if (limit_s_) asked.context.set_deadline(after_s(*limit_s_));
+  return read_parts(names_->List(&asked.context, request), asked, on_part);
 }
 
 Result<api::NamesReply> Client::make_directory(const api::MakeDirectoryRequest& request) {
-  return change(*names_, &api::Names::Stub::MakeDirectory, request);
+  return call(*stub_, *names_, &api::Names::Stub::MakeDirectory, request, std::nullopt);
 }
 
 Result<api::NamesReply> Client::move_name(const api::MoveNameRequest& request) {
-  return change(*names_, &api::Names::Stub::Move, request);
+  return call(*stub_, *names_, &api::Names::Stub::Move, request, std::nullopt);
 }
 
 Result<api::NamesReply> Client::remove_name(const api::RemoveNameRequest& request) {
-  return change(*names_, &api::Names::Stub::Remove, request);
+  return call(*stub_, *names_, &api::Names::Stub::Remove, request, std::nullopt);
 }
 
 Status Client::compare(const api::CompareRequest& request,
                        const std::function<bool(const api::CompareReply&)>& on_part) {
-  grpc::ClientContext context;
+  Call asked(*stub_);
   bool wanted = true;
   bool complete = false;
   const auto watched = [&](const api::CompareReply& part) {
     complete = complete || part.has_totals();
     return wanted = on_part(part);
   };
-  Status status = read_parts(names_->Compare(&context, request), context,
+  Status status = read_parts(names_->Compare(&asked.context, request), asked,
                              std::function<bool(const api::CompareReply&)>(watched));
   if (!status || !wanted) return status;
   if (!complete)
@@ -276,61 +299,54 @@ Status Client::compare(const api::CompareRequest& request,
 
 Status Client::read_log(const api::LogRequest& request,
                         const std::function<bool(const api::LogReply&)>& on_part) {
-  grpc::ClientContext context;
-  return read_parts(logs_->Read(&context, request), context, on_part);
+  Call asked(*stub_);
+  return read_parts(logs_->Read(&asked.context, request), asked, on_part);
 }
 
 Result<api::PeerAnswer> Client::about(const std::string& peer) {
   api::PeerRequest request;
   request.set_peer(peer);
-  return call(*peers_, &api::Peers::Stub::About, request);
+  return call(*stub_, *peers_, &api::Peers::Stub::About, request);
 }
 
 Result<api::ComponentLevels> Client::log_levels() {
-  return call(*logs_, &api::Logs::Stub::Levels, api::ComponentLevelsRequest());
+  return call(*stub_, *logs_, &api::Logs::Stub::Levels, api::ComponentLevelsRequest());
 }
 
 Result<api::ComponentLevels> Client::set_component_level(const api::ComponentLevel& level) {
-  return call(*logs_, &api::Logs::Stub::SetLevel, level);
+  return call(*stub_, *logs_, &api::Logs::Stub::SetLevel, level);
 }
 
 Result<api::SessionLogLevel> Client::set_log_level(const std::string& id, const std::string& level) {
   api::SessionLogLevel request;
   request.set_id(id);
   request.set_level(level);
-  return call(*logs_, &api::Logs::Stub::SetSessionLevel, request);
+  return call(*stub_, *logs_, &api::Logs::Stub::SetSessionLevel, request);
 }
 
 Status Client::events(const std::string& id, const std::function<bool(const api::SessionEvent&)>& on_event) {
-  grpc::ClientContext context;
-  auto reader = stub_->SessionEvents(&context, reference(id));
-  api::SessionEvent event;
-  bool wanted = true;
-  while (wanted && reader->Read(&event)) wanted = on_event(event);
-  if (!wanted) context.TryCancel();
-  const grpc::Status status = reader->Finish();
-  if (!status.ok() && wanted) return to_error(status, context);
-  return {};
+  Call asked(*stub_);
+  return read_parts(stub_->SessionEvents(&asked.context, reference(id)), asked, on_event);
 }
 
 Result<api::Session> Client::watch(const std::string& id, std::optional<double> timeout_s,
                                    const std::function<bool(const api::Session&)>& on_change) {
-  grpc::ClientContext context;
-  if (timeout_s) context.set_deadline(after_s(*timeout_s));
-  auto reader = stub_->WatchSession(&context, reference(id));
+  Call asked(*stub_);
+  if (timeout_s) asked.context.set_deadline(after_s(*timeout_s));
+  auto reader = stub_->WatchSession(&asked.context, reference(id));
   api::Session session;
   bool enough = false;
   while (!enough && reader->Read(&session)) enough = !on_change(session);
-  if (enough) context.TryCancel();
+  if (enough) asked.context.TryCancel();
   const grpc::Status status = reader->Finish();
   if (enough || session_ended(session)) return session;
   const bool timed_out = timeout_s && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-  if (timed_out && !attached_code(context)) return session.id().empty() ? show(id) : session;
+  if (timed_out && !attached_code(asked.context)) return session.id().empty() ? show(id) : session;
   if (status.ok()) {
     return Error{ErrorCode::kInternal,
                  "sluice-control ended the stream of session " + id + " before its end"};
   }
-  Error error = to_error(status, context);
+  Error error = asked.error_of(status);
   if (error.code == ErrorCode::kDaemonNotRunning) {
     error.message += "; the session goes on once it runs again: 'sluice session wait " + id + "'";
   }

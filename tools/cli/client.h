@@ -26,6 +26,9 @@ class Client {
   // the other, for which the end of the last channel waits, takes longer than a short command does.
   static void keep_channels();
 
+  // From now on node(), list() and list_names() end after so long, in place of the usual time.
+  void limit_time(double seconds) { limit_s_ = seconds; }
+
   Result<api::NodeReply> node();
   Result<std::string> begin(const TransferRequest& request);  // the session's id
   // Calls `on_part` with each part.
@@ -77,6 +80,7 @@ class Client {
          std::unique_ptr<api::Logs::Stub> logs, std::unique_ptr<api::Peers::Stub> peers)
       : stub_(std::move(stub)), names_(std::move(names)), logs_(std::move(logs)), peers_(std::move(peers)) {}
 
+  std::optional<double> limit_s_;
   std::unique_ptr<api::Control::Stub> stub_;
   std::unique_ptr<api::Names::Stub> names_;
   std::unique_ptr<api::Logs::Stub> logs_;

@@ -20,6 +20,7 @@ doctor::DaemonFacts ask_daemon(const std::filesystem::path& directory) {
   const auto reply = client ? (*client)->node() : Result<api::NodeReply>(client.error());
   if (!reply) {
     facts.problem = reply.error().message;
+    facts.stands_still = client && reply.error().code == ErrorCode::kDaemonNotRunning;
     return facts;
   }
   facts.version = reply->version();
@@ -145,7 +146,11 @@ Result<int> examine(const Context& context, const std::string& peer) {
   if (!directory) return directory.error();
   doctor::Facts facts = doctor::gather(*directory);
   if (facts.node) facts.daemon = ask_daemon(*directory);
-  if (!peer.empty()) facts.peer_look = look_at_peer(*directory, peer);
+  if (!peer.empty()) {
+    facts.peer_look = facts.daemon.stands_still
+                          ? doctor::PeerLook{.name = peer, .problem = facts.daemon.problem}
+                          : look_at_peer(*directory, peer);
+  }
   const std::vector<doctor::Finding> findings = doctor::check(facts);
   context.print(json_of(findings), text_of(findings));
   const bool failed = doctor::worst(findings) == doctor::Level::kFail;

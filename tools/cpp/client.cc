@@ -54,6 +54,7 @@ std::optional<Status> wait_until(const Connection& connection, const std::string
                                  const OnProgress& on_progress) {
   grpc::ClientContext context;
   if (until) context.set_deadline(*until);
+  const control::Pulse pulse(connection.stub(), context);
   const auto stream = connection.stub().WatchSession(&context, reference(id));
   const Leaving leaving(context);
   api::Session message;
@@ -65,7 +66,7 @@ std::optional<Status> wait_until(const Connection& connection, const std::string
   if (!held(last) && !last.ended()) {
     const grpc::Status status = stream->Finish();
     if (until && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return std::nullopt;
-    if (!status.ok()) throw error_of(status, context, connection.socket());
+    if (!status.ok()) throw error_of(status, context, pulse, connection.socket());
     throw error(ErrorCode::kInternal, "session " + id + ": its node ended the stream before its end");
   }
   if (last.error_code != 0) throw Error(last.error_code, last.error_name, last.error);

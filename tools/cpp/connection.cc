@@ -33,12 +33,14 @@ Error unreachable(const std::filesystem::path& socket) {
 
 }  // namespace
 
-Error error_of(const grpc::Status& status, const grpc::ClientContext& context,
+Error error_of(const grpc::Status& status, const grpc::ClientContext& context, const control::Pulse& pulse,
                const std::filesystem::path& socket) {
   const std::string said = text_of(context, control::kErrorCodeKey);
   int code = 0;
   if (std::from_chars(said.data(), said.data() + said.size(), code).ec == std::errc() && code > 0)
     return {code, text_of(context, control::kErrorNameKey), status.error_message()};
+  if (pulse.stands_still())
+    return error(ErrorCode::kDaemonNotRunning, control::Pulse::problem(" on " + socket.string()));
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
       return unreachable(socket);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dataplane/base/counted.h"
 #include "tools/doctor/findings.h"
 
 namespace sluice::doctor {
@@ -202,10 +203,15 @@ void check_device(const Facts& facts, std::vector<Finding>& out) {
 void check_cores(const Facts& facts, std::vector<Finding>& out) {
   const config::Node& node = *facts.node;
   if (node.workers >= facts.cpus.size()) {
-    warn(out, "cores", fmt::format("{} workers share {} CPUs with all else", node.workers, facts.cpus.size()),
-         "lower [dataplane] workers");
+    warn(out, "cores",
+         fmt::format("{} {} with all else", base::counted(node.workers, "worker shares", "workers share"),
+                     base::counted(facts.cpus.size(), "CPU")),
+         node.workers > 1 ? "lower [dataplane] workers"
+                          : "give this host, or this virtual machine, more CPUs");
   } else {
-    pass(out, "cores", fmt::format("{} CPUs for {} workers", facts.cpus.size(), node.workers));
+    pass(out, "cores",
+         fmt::format("{} for {}", base::counted(facts.cpus.size(), "CPU"),
+                     base::counted(node.workers, "worker")));
   }
   for (const int core : node.cores) {
     const auto found = std::find_if(facts.cpus.begin(), facts.cpus.end(),
@@ -281,6 +287,9 @@ void check_kernel(const Facts& facts, std::vector<Finding>& out) {
 
 void check_daemons(const Facts& facts, std::vector<Finding>& out) {
   const DaemonFacts& daemon = facts.daemon;
+  if (daemon.stands_still)
+    return fail(out, "control", daemon.problem,
+                "if its log says nothing, start it again: sessions go on from where they are");
   if (!daemon.problem.empty())
     return warn(out, "control", daemon.problem, fmt::format("sluice-control --node {}", facts.directory));
   pass(out, "control", "it runs, version " + daemon.version);
@@ -329,7 +338,8 @@ void check_certificates(const Facts& facts, std::vector<Finding>& out) {
       fail(out, "certificates", fmt::format("{} is out of date since {}", one.what, one.when), remedy);
     } else {
       warn(out, "certificates",
-           fmt::format("{} is out of date in {} days, on {}", one.what, one.left_s / kDayS, one.when),
+           fmt::format("{} is out of date in {}, on {}", one.what, base::counted(one.left_s / kDayS, "day"),
+                       one.when),
            remedy);
     }
   }

@@ -76,7 +76,8 @@ struct KernelFacts {
 };
 
 struct DaemonFacts {
-  std::string problem;  // why sluice-control did not answer; empty: it did
+  std::string problem;        // why sluice-control did not answer; empty: it did
+  bool stands_still = false;  // it runs, takes calls, and answers none
   std::string version;
   bool attached = false;
   bool hugepages = false;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "dataplane/base/counted.h"
 #include "tools/doctor/findings.h"
 
 namespace sluice::doctor {
@@ -43,8 +44,8 @@ void check_path(const PeerLook& look, std::vector<Finding>& out) {
   const double percent =
       look.datagrams == 0 ? 0 : 100 * static_cast<double>(look.lost) / static_cast<double>(look.datagrams);
   const std::string text =
-      fmt::format("{} of {} datagrams were lost on the way to {} ({:.2f} %), round trip {:.0f} us", look.lost,
-                  look.datagrams, look.name, percent, look.rtt_us);
+      fmt::format("{} of {} were lost on the way to {} ({:.2f} %), round trip {:.0f} us", look.lost,
+                  base::counted(look.datagrams, "datagram"), look.name, percent, look.rtt_us);
   if (percent > kLossWarnPercent) {
     warn(out, "path_loss", text,
          fmt::format("sluice bench {} --rate RATE finds the rate that the path carries", look.name));
@@ -52,9 +53,10 @@ void check_path(const PeerLook& look, std::vector<Finding>& out) {
     pass(out, "path_loss", text);
   }
   if (look.no_room > 0) {
-    warn(out, "peer_room",
-         fmt::format("{} dropped {} datagrams for want of a buffer", look.name, look.no_room),
-         "raise [dataplane] extents_per_worker there");
+    warn(
+        out, "peer_room",
+        fmt::format("{} dropped {} for want of a buffer", look.name, base::counted(look.no_room, "datagram")),
+        "raise [dataplane] extents_per_worker there");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/counted.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::doctor {
@@ -107,11 +108,11 @@ std::vector<std::string> draw(const Plan& plan, size_t columns) {
     }
     draw_node(node, drawing);
   }
-  drawing.line(fmt::format(
-      "{} cores, {} CPUs; {}", cores, cpus,
-      plan.cores_chosen ? fmt::format("[CPU=wN]: worker N of {}", plan.workers)
-                        : fmt::format("{} worker{}, on cores that sluice-dataplane chooses near the port",
-                                      plan.workers, plan.workers == 1 ? "" : "s")));
+  drawing.line(fmt::format("{}, {}; {}", base::counted(cores, "core"), base::counted(cpus, "CPU"),
+                           plan.cores_chosen
+                               ? fmt::format("[CPU=wN]: worker N of {}", plan.workers)
+                               : fmt::format("{}, on cores that sluice-dataplane chooses near the port",
+                                             base::counted(plan.workers, "worker"))));
   if (isolated) drawing.line("*: the kernel runs nothing else there (isolcpus)");
   return drawing.take();
 }

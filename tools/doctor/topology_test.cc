@@ -88,7 +88,7 @@ TEST_F(TopologyTest, AMachineOfWhichTheKernelSaysLittle) {
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[0], "NUMA node 0: 0 MiB");
   EXPECT_EQ(lines[2], "  port     net_memif0  <- the data port");
-  EXPECT_EQ(lines[3], "1 cores, 1 CPUs; 1 worker, on cores that sluice-dataplane chooses near the port");
+  EXPECT_EQ(lines[3], "1 core, 1 CPU; 1 worker, on cores that sluice-dataplane chooses near the port");
 }
 
 TEST(TopologyDrawing, NoLineIsLongerThanTheTerminal) {

@@ -1,0 +1,100 @@
+// Ends a call to control that may take long when control stands still: a process that is stopped or swapped
+// out, or whose loop is stuck. A call cannot tell that from one whose answer takes time, such as a file that
+// is read for hours. So while it waits, control is asked beside it for something that its loop answers at
+// once.
+//
+// For clients of the API. One thread for as long as it lives; any answer, a refusal too, is a sign of life.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "control/proto/api.grpc.pb.h"
+
+namespace sluice::control {
+
+struct PulseTimes {
+  std::chrono::milliseconds first{3000};    // most calls have ended before
+  std::chrono::milliseconds between{5000};  // from an answer to the next question
+  std::chrono::milliseconds limit{15'000};  // without an answer it stands still
+};
+
+class Pulse {
+ public:
+  Pulse(api::Control::Stub& control, grpc::ClientContext& call, PulseTimes times = {})
+      : control_(control), call_(call), times_(times), thread_([this] { run(); }) {}
+  Pulse(const Pulse&) = delete;
+  Pulse& operator=(const Pulse&) = delete;
+  ~Pulse() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+      if (question_ != nullptr) question_->TryCancel();
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+  // Then the call was cancelled for it.
+  bool stands_still() const {
+    const std::lock_guard lock(mutex_);
+    return still_;
+  }
+
+  static std::string problem(const std::string& where, PulseTimes times = {}) {
+    return "sluice-control" + where + " stands still: no answer within " +
+           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(times.limit).count()) +
+           " s; see whether it is stopped or swapped out ('ps -o stat,cmd -C sluice-control', 'systemctl "
+           "status sluice-control') and what its log says last";
+  }
+
+ private:
+  void run() {
+    for (auto wait = times_.first; !over_within(wait); wait = times_.between) {
+      if (answers()) continue;
+      const std::lock_guard lock(mutex_);
+      if (over_) return;
+      still_ = true;
+      call_.TryCancel();
+      return;
+    }
+  }
+  bool over_within(std::chrono::milliseconds wait) {
+    std::unique_lock lock(mutex_);
+    return wake_.wait_for(lock, wait, [this] { return over_; });
+  }
+  bool answers() {
+    grpc::ClientContext question;
+    question.set_deadline(std::chrono::system_clock::now() + times_.limit);
+    {
+      const std::lock_guard lock(mutex_);
+      if (over_) return true;
+      question_ = &question;
+    }
+    api::SessionRef none;
+    none.set_id("-");  // begins no session's id: a look at the loop and nothing else
+    api::Session reply;
+    const grpc::Status status = control_.ShowSession(&question, none, &reply);
+    const std::lock_guard lock(mutex_);
+    question_ = nullptr;
+    return status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;
+  }
+
+  api::Control::Stub& control_;
+  grpc::ClientContext& call_;
+  const PulseTimes times_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool over_ = false;
+  bool still_ = false;
+  grpc::ClientContext* question_ = nullptr;
+  std::thread thread_;
+};
+
+}  // namespace sluice::control

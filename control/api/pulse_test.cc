@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/api/pulse.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "control/api/fake_sessions_for_test.h"
+
+namespace sluice::control {
+namespace {
+
+using std::chrono::milliseconds;
+
+class PulseTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Status served = control_.serve();
+    ASSERT_TRUE(served) << served.error().message;
+    stub_ = api::Control::NewStub(
+        grpc::CreateChannel("unix:" + control_.socket.string(), grpc::InsecureChannelCredentials()));
+    api::Session session;
+    session.set_id("s1");
+    session.set_state(api::Session::TRANSFERRING);
+    control_.on_io([&] { control_.sessions.sessions["s1"] = session; });
+  }
+
+  FakeControl control_;
+  std::unique_ptr<api::Control::Stub> stub_;
+};
+
+TEST_F(PulseTest, ACallEndsWhenControlAnswersNobody) {
+  std::promise<void> goes_on;
+  asio::post(control_.io, [wait = goes_on.get_future().share()] { wait.wait(); });
+  grpc::ClientContext context;
+  const Pulse pulse(*stub_, context,
+                    {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(50)});
+  api::CountersReply reply;
+  const grpc::Status status = stub_->Counters(&context, {}, &reply);
+  goes_on.set_value();
+  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(pulse.stands_still());
+}
+
+TEST_F(PulseTest, AStreamEndsAsWell) {
+  grpc::ClientContext context;
+  api::SessionRef ref;
+  ref.set_id("s1");
+  const Pulse pulse(*stub_, context,
+                    {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(50)});
+  const auto stream = stub_->WatchSession(&context, ref);
+  std::promise<void> goes_on;
+  asio::post(control_.io, [wait = goes_on.get_future().share()] { wait.wait(); });
+  api::Session session;
+  while (stream->Read(&session)) {
+  }
+  goes_on.set_value();
+  EXPECT_FALSE(stream->Finish().ok());
+  EXPECT_TRUE(pulse.stands_still());
+}
+
+// However long it takes, as long as the loop turns.
+TEST_F(PulseTest, ACallWhoseAnswerTakesLongIsWaitedFor) {
+  grpc::ClientContext context;
+  api::SessionRef ref;
+  ref.set_id("s1");
+  Pulse pulse(*stub_, context,
+              {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(60'000)});
+  const auto stream = stub_->WatchSession(&context, ref);
+  // Every question is a look at a session.
+  while (control_.on_io([&] { return control_.sessions.shows; }) < 20) std::this_thread::yield();
+  control_.on_io([&] { control_.sessions.sessions["s1"].set_state(api::Session::SUCCEEDED); });
+  api::Session session;
+  while (stream->Read(&session)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(session.state(), api::Session::SUCCEEDED);
+  EXPECT_FALSE(pulse.stands_still());
+}
+
+// Nothing waits for the answer to a question that nobody needs any more.
+TEST_F(PulseTest, ItEndsInTheMiddleOfAQuestion) {
+  std::promise<void> goes_on;
+  asio::post(control_.io, [wait = goes_on.get_future().share()] { wait.wait(); });
+  grpc::ClientContext context;
+  {
+    const Pulse pulse(*stub_, context,
+                      {.first = milliseconds(0), .between = milliseconds(1), .limit = std::chrono::hours(1)});
+    std::this_thread::yield();
+  }
+  goes_on.set_value();
+}
+
+}  // namespace
+}  // namespace sluice::control
