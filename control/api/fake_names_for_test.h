@@ -20,10 +20,13 @@ class FakeNames final : public NamesManager {
  public:
   asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
                                                               names::Request request) override {
-    const bool lists = std::holds_alternative<names::List>(request);
+    const auto* const list = std::get_if<names::List>(&request);
+    const std::vector<names::Page> told = list == nullptr          ? std::vector<names::Page>()
+                                          : list->itself && itself ? *itself
+                                                                   : pages;
     asked.emplace_back(std::move(peer), std::move(request));
     if (refusal) co_return *refusal;
-    co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(*this, lists));
+    co_return std::shared_ptr<NamesQuestion>(std::make_shared<Question>(*this, told));
   }
 
   Result<std::unique_ptr<OwnNames>> list_own(const names::List& asked_own,
@@ -42,9 +45,10 @@ class FakeNames final : public NamesManager {
   }
 
   std::vector<std::pair<std::string, names::Request>> asked;
-  std::optional<Error> refusal;    // instead of a question
-  std::vector<names::Page> pages;  // of each list
-  std::optional<Error> end;        // instead of `done`
+  std::optional<Error> refusal;                    // instead of a question
+  std::vector<names::Page> pages;                  // of each list
+  std::optional<std::vector<names::Page>> itself;  // of a question about one name, if that is another
+  std::optional<Error> end;                        // instead of `done`
   std::vector<names::Page> own_pages;
   std::optional<Error> own_refusal;
   names::Done done;
@@ -69,8 +73,8 @@ class FakeNames final : public NamesManager {
 
   class Question final : public NamesQuestion {
    public:
-    Question(FakeNames& names, bool lists) : names_(names) {
-      if (lists) pages_.assign(names.pages.begin(), names.pages.end());
+    Question(FakeNames& names, const std::vector<names::Page>& pages)
+        : names_(names), pages_(pages.begin(), pages.end()) {
       ++names_.open;
     }
     ~Question() override { --names_.open; }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <ostream>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "tools/cli/format.h"
+#include "tools/cli/shell.h"
 
 namespace sluice::cli {
 namespace {
@@ -25,13 +27,6 @@ int report(const Error& error, bool json, Environment& environment) {
   if (json) environment.out << to_line(error_json(error)) << std::flush;
   environment.err << "sluice: " << printable(error.message) << "\n" << std::flush;
   return static_cast<int>(error.code);
-}
-
-// CLI11 writes some messages over several lines; ours have one.
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
 }
 
 // The results are worth nothing when they cannot be written, unless the reader went away by its own wish.
@@ -60,6 +55,13 @@ Result<std::filesystem::path> Context::existing_node_directory() const {
                    directory.string() + "', or name yours with --node or SLUICE_NODE"};
 }
 
+std::string Context::command_for(const std::filesystem::path& directory) const {
+  const std::filesystem::path usual = environment.working_directory / environment.default_node;
+  const std::filesystem::path meant = environment.working_directory / directory;
+  if (usual.lexically_normal() == meant.lexically_normal()) return "sluice";
+  return "sluice --node " + shell_word(meant.string());
+}
+
 void Context::print(const Json& object, const std::string& text) const {
   environment.out << (json ? to_line(object) : text);
 }
@@ -85,27 +87,20 @@ void add_everything(CLI::App& app, Context& context) {
   app.footer("'sluice help COMMAND' tells of one command.");
 }
 
-int run(const std::vector<std::string>& arguments, Environment& environment) {
+int run(const std::vector<std::string>& given, Environment& environment) {
   Context context{environment};
   CLI::App app("", "sluice");
   add_everything(app, context);
 
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  if (!reversed.empty() && reversed.back() == "help") {
-    reversed.pop_back();
-    reversed.insert(reversed.begin(), "--help");
+  std::vector<std::string> words = given;
+  if (!words.empty() && words.front() == "help") words.front() = "--help";
+  const auto parsed = arguments::parse(app, words, environment.out);
+  if (!parsed) {
+    const auto options_end = std::find(words.begin(), words.end(), "--");
+    const bool json = std::find(words.begin(), options_end, "--json") != options_end;
+    return report(parsed.error(), json, environment);
   }
-  try {
-    app.parse(reversed);
-  } catch (const CLI::Success& help) {
-    app.exit(help, environment.out, environment.err);
-    return check_output(0, environment);
-  } catch (const CLI::ParseError& e) {
-    const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
-    const std::string command = command_name(app);
-    const std::string hint = "; see 'sluice " + command + (command.empty() ? "--help'" : " --help'");
-    return report({ErrorCode::kUsage, one_line(e.what()) + hint}, json, environment);
-  }
+  if (!*parsed) return check_output(0, environment);
   if (context.version) {
     context.print({{"schema", "sluice.version.v1"}, {"version", SLUICE_VERSION}},
                   "sluice " SLUICE_VERSION "\n");

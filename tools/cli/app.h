@@ -43,6 +43,8 @@ struct Context {
   std::filesystem::path node_directory() const;
   // Fails, with the remedy, unless that is a node's directory.
   Result<std::filesystem::path> existing_node_directory() const;
+  // "sluice", with --node where it would mean another node.
+  std::string command_for(const std::filesystem::path& directory) const;
   // Prints the object or the text, by --json.
   void print(const Json& object, const std::string& text) const;
 };

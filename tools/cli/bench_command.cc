@@ -13,7 +13,9 @@
 #include <random>
 #include <thread>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/counted.h"
 #include "tools/cli/app.h"
 #include "tools/cli/bench.h"
 #include "tools/cli/canceller.h"
@@ -212,8 +214,9 @@ std::string head_text(const BenchFlags& flags, const std::vector<Way>& ways) {
 std::string total_text(const Way& way, const Measured& measured) {
   const api::Session& session = measured.session;
   std::string text = bench_line(way.arrow(), measured.total);
-  text += fmt::format("    {} lanes, chunks of {} bytes, {}, {}, {}; session {}\n", session.lanes(),
-                      session.chunk_bytes(), session.crc(), session.protection(), session.rate_mode(),
+  text += fmt::format("    {}, chunks of {} bytes, {}, {}, {}; session {}\n",
+                      base::counted(session.lanes(), "lane"), session.chunk_bytes(), session.crc(),
+                      session.protection(), session.rate_mode(),
                       printable(session.id().substr(0, kShortIdBytes)));
   const std::string cause = bottleneck_text(session.bottleneck());
   text += "    limited by: " + (cause.empty() ? "nothing that can be named" : cause);
@@ -318,16 +321,16 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
   command
       .add_option("-t,--time", flags.seconds, "Seconds to measure (default: 10, or until all has arrived)")
       ->type_name("S")
-      ->check(CLI::Range(0.1, 86400.0));
+      ->transform(arguments::number(0.1, 86400));
   command
       .add_option("-n,--bytes", flags.bytes, "So much instead, such as 10G; with --to up to so much (4 GiB)")
       ->type_name("SIZE");
   command.add_option("-O,--omit", flags.times.omit_s, "Seconds at the beginning that do not count")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->transform(arguments::number(0, 3600));
   command.add_option("-i,--interval", flags.times.interval_s, "Seconds between reports (1)")
       ->type_name("S")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->transform(arguments::number(0.1, 3600));
   command.add_option("--from", flags.from, "A file at the sending node, instead of its memory")
       ->type_name("FILE");
   command
@@ -335,7 +338,9 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
                   "A directory at the receiving node: into a file there, of which nothing stays")
       ->type_name("DIR");
   TransferFlags& transfer = flags.transfer;
-  command.add_option("-P,--parallel,--lanes", transfer.lanes, "UDP flows side by side")->type_name("N");
+  command.add_option("-P,--parallel,--lanes", transfer.lanes, "UDP flows side by side")
+      ->type_name("N")
+      ->transform(lanes_range());
   command.add_option("-b,--bitrate,--rate", transfer.rate, "Limit in bit/s, such as 10G")->type_name("RATE");
   command.add_option("-l,--length,--chunk-bytes", transfer.chunk_bytes, "Payload of one datagram")
       ->type_name("N");

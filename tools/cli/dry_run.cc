@@ -13,6 +13,7 @@
 
 #include "control/selection/choice.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/counted.h"
 #include "dataplane/base/path.h"
 #include "tools/cli/format.h"
 #include "tools/cli/names_format.h"
@@ -68,8 +69,8 @@ class PreviewPrinter {
       if (error) rest["error"] = error_json(*error);
       out_ << (names_ == 0 ? kHead : "") << "]," << to_line(rest).substr(1);
     } else {
-      err_ << fmt::format("sluice: {} names of {} would be sent, {} would fail, {} would be left out\n",
-                          names_, format_bytes(bytes_), failed_, left_out_);
+      err_ << fmt::format("sluice: {} of {} would be sent, {} would fail, {} would be left out\n",
+                          base::counted(names_, "name"), format_bytes(bytes_), failed_, left_out_);
     }
     out_.flush();
     err_.flush();

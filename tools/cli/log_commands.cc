@@ -8,6 +8,7 @@
 #include <optional>
 #include <ostream>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/log_format.h"
@@ -92,7 +93,9 @@ void add_log_commands(CLI::App& session, Context& context) {
   reading->add_option("id", flags->id, "Session, as 'sluice session list' shows it")
       ->required()
       ->type_name("ID");
-  reading->add_option("--lane", flags->lane, "Of this lane alone; the first is 0")->type_name("N");
+  reading->add_option("--lane", flags->lane, "Of this lane alone; the first is 0")
+      ->type_name("N")
+      ->transform(arguments::whole(0, 65535));
   reading->add_flag("-f,--follow", flags->follow, "Also what comes, until the session ends");
   reading->callback(
       [&context, flags] { context.action = [&context, flags] { return log(context, *flags); }; });

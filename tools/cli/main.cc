@@ -11,11 +11,11 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
+#include "tools/cli/terminal.h"
 
 namespace {
 
@@ -45,10 +45,9 @@ int main(int argc, char** argv) {
   gpr_set_log_function([](gpr_log_func_args*) {});
   sluice::cli::Environment environment{std::cout, std::cerr};
   environment.reader_left = reader_left;
-  const char* const terminal = std::getenv("TERM");
-  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";  // it knows no escapes
-  environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1 && !dumb;
-  environment.out_is_terminal = ::isatty(STDOUT_FILENO) == 1 && !dumb;
+  const bool escapes = sluice::cli::knows_escapes(std::getenv("TERM"));
+  environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1 && escapes;
+  environment.out_is_terminal = ::isatty(STDOUT_FILENO) == 1 && escapes;
   environment.err_columns = terminal_columns;
   if (::isatty(STDIN_FILENO) == 1) {
     environment.answer = [] {

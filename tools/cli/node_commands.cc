@@ -7,6 +7,7 @@
 #include "control/identity/trust.h"
 #include "control/metrics/table.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/counted.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
@@ -56,15 +57,15 @@ Result<int> init(const Context& context, const InitFlags& flags) {
   if (auto made = create_node(directory, options); !made) return made.error();
   const auto self = identity::load(directory);
   if (!self) return self.error();
-  context.print(
-      {{"schema", "sluice.node_init.v1"},
-       {"directory", directory.string()},
-       {"name", self->name},
-       {"fingerprint", self->fingerprint},
-       {"certificate_file", self->certificate_file.string()}},
-      fmt::format("node {} in {}\nfingerprint {}\n"
-                  "Give {} to the operators of your peers, and take theirs with 'sluice node trust'.\n",
-                  self->name, directory.string(), self->fingerprint, self->certificate_file.string()));
+  context.print({{"schema", "sluice.node_init.v1"},
+                 {"directory", directory.string()},
+                 {"name", self->name},
+                 {"fingerprint", self->fingerprint},
+                 {"certificate_file", self->certificate_file.string()}},
+                fmt::format("node {} in {}\nfingerprint {}\n"
+                            "Give {} to the operators of your peers, and take theirs with '{} node trust'.\n",
+                            self->name, directory.string(), self->fingerprint,
+                            self->certificate_file.string(), context.command_for(directory)));
   return 0;
 }
 
@@ -74,8 +75,7 @@ struct Live {
 };
 
 // What the running daemons say; an Error when there is none to ask.
-Result<Live> live_status(const std::filesystem::path& directory) {
-  auto client = Client::connect(directory);
+Result<Live> live_status(const Result<std::unique_ptr<Client>>& client) {
   if (!client) return client.error();
   auto node = (*client)->node();
   if (!node) return node.error();
@@ -185,8 +185,7 @@ std::string sandbox_text(std::string_view daemon, bool there, const api::Sandbox
   const std::string refused =
       sandbox.refused_calls() == 0
           ? ""
-          : fmt::format("; {} call{} not allowed, see its log", sandbox.refused_calls(),
-                        sandbox.refused_calls() == 1 ? "" : "s");
+          : fmt::format("; {} not allowed, see its log", base::counted(sandbox.refused_calls(), "call"));
   return fmt::format("{:<12} {}: {}{}\n", "sandbox", daemon, printable(sandbox.text()), refused);
 }
 
@@ -208,8 +207,8 @@ std::string live_text(const Result<Live>& answer) {
   text += sandbox_text("control", live->has_control_sandbox(), live->control_sandbox());
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
   const std::string link = live->link().empty() ? "" : " (link " + printable(live->link()) + ")";
-  text += fmt::format("dataplane    attached: {}{}, {} worker{}, {}, frames up to {} bytes, CRC by {}\n",
-                      printable(live->device()), link, live->workers(), live->workers() == 1 ? "" : "s",
+  text += fmt::format("dataplane    attached: {}{}, {}, {}, frames up to {} bytes, CRC by {}\n",
+                      printable(live->device()), link, base::counted(live->workers(), "worker"),
                       live->hugepages() ? "hugepages" : "no hugepages", live->frame_bytes_max(),
                       printable(live->crc_variant()));
   return text + sandbox_text("dataplane", live->has_dataplane_sandbox(), live->dataplane_sandbox());
@@ -257,7 +256,10 @@ Result<int> show(const Context& context, const ShowFlags& flags) {
     context.print(nullptr, flags.next ? self->next_certificate_pem : self->certificate_pem);
     return 0;
   }
-  const auto live = live_status(*directory);
+  const auto client = Client::connect(*directory);
+  const auto live = live_status(client);
+  // One that was there and does not answer is no node without a daemon.
+  if (client && !live && live.error().code == ErrorCode::kDaemonNotRunning) return live.error();
   const auto view = view_of(*directory, live);
   if (!view) return view.error();
   context.print(view_json(*view, live), view_text(*view, live));
@@ -285,17 +287,24 @@ void add_init(CLI::App& node, Context& context) {
   command->add_option("--address6", options.address6, "IPv6 address of the data port")->type_name("A/LEN");
   command->add_option("--gateway", options.gateway4, "IPv4 router of the data network")->type_name("A");
   command->add_option("--gateway6", options.gateway6, "IPv6 router of the data network")->type_name("A");
-  command->add_option("--mtu", options.mtu, "IP MTU of the data network")->type_name("N");
+  command->add_option("--mtu", options.mtu, "IP MTU of the data network")
+      ->type_name("N")
+      ->transform(range_of("port", "mtu"));
   command->add_option("--udp-port-base", options.udp_port_base, "First UDP port of the lanes")
-      ->type_name("N");
+      ->type_name("N")
+      ->transform(range_of("port", "udp_port_base"));
   command->add_option("--core", options.cores, "CPU of a worker; repeat for each")
       ->type_name("N")
+      ->transform(range_of("dataplane", "cores"))
       ->allow_extra_args(false);
   command->add_option("--workers", options.workers, "Workers (default: one for each --core, else 1)")
-      ->type_name("N");
+      ->type_name("N")
+      ->transform(range_of("dataplane", "workers"));
   command->add_option("--poll", options.poll, "adaptive or busy")->type_name("MODE");
   command->add_option("--memory", options.memory, "auto, hugepages or no-huge")->type_name("KIND");
-  command->add_option("--memory-mib", options.memory_mib, "Memory of the dataplane in MiB")->type_name("N");
+  command->add_option("--memory-mib", options.memory_mib, "Memory of the dataplane in MiB")
+      ->type_name("N")
+      ->transform(range_of("dataplane", "memory_mib"));
   command->add_option("--rate", flags->rate, "Rate of a session in bit/s, such as 10G")->type_name("RATE");
   command
       ->add_option("--export", flags->exports, "Directory that may be read, written or both; repeat for each")

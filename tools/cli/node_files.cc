@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -11,6 +12,9 @@
 
 #include "control/identity/identity.h"
 #include "control/identity/node_files.h"
+#include "dataplane/base/arguments/arguments.h"
+#include "dataplane/base/check.h"
+#include "dataplane/base/config/schema.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/cli/format.h"
 #include "tools/cli/target.h"
@@ -61,6 +65,14 @@ Result<config::Export> parse_export(std::string_view text, const fs::path& worki
     break;
   }
   auto absolute = local_path(path, working_directory);
+  const size_t colon = path.rfind(':');
+  const bool no_mode = colon != std::string_view::npos && path.find('/', colon) == std::string_view::npos;
+  std::error_code not_there;
+  if (no_mode && absolute && !fs::is_directory(*absolute, not_there)) {
+    return usage("--export: '" + printable(path.substr(colon)) +
+                 "' is no mode; write :r, :w, :rw, :rm, :wm or :rwm (r: "
+                 "peers may read, w: write, m: remove and rename)");
+  }
   if (!absolute) return usage("--export: " + absolute.error().message);
   if (absolute->size() > 1 && absolute->ends_with('/')) absolute->pop_back();
   std::error_code ignored;
@@ -71,6 +83,12 @@ Result<config::Export> parse_export(std::string_view text, const fs::path& worki
   }
   item.path = *absolute;
   return item;
+}
+
+CLI::Validator range_of(std::string_view section, std::string_view key) {
+  const config::Key* const found = config::find_key(section, key);
+  CHECK(found != nullptr, "an option is named after a key that is there");
+  return arguments::whole(static_cast<int64_t>(found->min), static_cast<int64_t>(found->max));
 }
 
 std::string host_name() {

@@ -9,6 +9,10 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
 
+namespace CLI {
+class Validator;
+}  // namespace CLI
+
 namespace sluice::cli {
 
 enum class Missing : uint8_t { kRefused, kLeft };  // a directory that is not there
@@ -16,6 +20,9 @@ enum class Missing : uint8_t { kRefused, kLeft };  // a directory that is not th
 // "NAME=PATH[:r|w|rw|rm|wm|rwm]".
 Result<config::Export> parse_export(std::string_view text, const std::filesystem::path& working_directory,
                                     Missing missing = Missing::kRefused);
+
+// What a number of node.toml may be, for the option that sets it.
+CLI::Validator range_of(std::string_view section, std::string_view key);
 
 std::string host_name();
 

@@ -12,6 +12,7 @@
 #include "tools/cli/node_files.h"
 #include "tools/cli/service_files.h"
 #include "tools/cli/setup_plan.h"
+#include "tools/cli/shell.h"
 #include "tools/cli/target.h"
 
 namespace sluice::cli {
@@ -204,7 +205,7 @@ Status finish(const Setup& setup) {
   return grant(setup.carrier.service_rights(), "/");
 }
 
-std::string next_steps(const Setup& setup, const identity::Identity& self) {
+std::string next_steps(const Context& context, const Setup& setup, const identity::Identity& self) {
   std::string text =
       fmt::format("node {} in {}\nfingerprint {}\n", self.name, setup.directory.string(), self.fingerprint);
   text += setup.carrier.card ? "data over " + card_line(*setup.carrier.card) + "\n"
@@ -218,12 +219,22 @@ std::string next_steps(const Setup& setup, const identity::Identity& self) {
         "  systemctl restart sluice-host sluice-dataplane sluice-control\n"
         "  adduser USER sluice                      (who may use it, besides root)\n";
   } else {
-    const std::string node = setup.directory.string();
+    const auto host = host_commands(setup.carrier, setup.options.memory_mib);
+    if (!host.empty())
+      text +=
+          "  as root, after each start of the host: the card and its hugepages (sluice-host is of the "
+          "package; in "
+          "the source it is tools/package/sluice-host)\n";
+    for (const std::string& command : host) text += "  " + command + "\n";
+    const std::string node = shell_word(setup.directory.string());
     text += fmt::format("  sluice-dataplane --node {} &\n  sluice-control --node {} &\n", node, node);
   }
+  const std::string sluice = context.command_for(setup.directory);
   return text +
-         "  sluice node trust PEER CERT --address HOST:7400, with the certificate of a peer; give it " +
-         self.certificate_file.string() + "\n  sluice doctor\n";
+         fmt::format(
+             "  {} node trust PEER CERT --address HOST:7400, with the certificate of a peer; give it {}\n"
+             "  {} doctor\n",
+             sluice, self.certificate_file.string(), sluice);
 }
 
 Result<int> set_up(const Context& context, const SetupFlags& flags) {
@@ -243,7 +254,7 @@ Result<int> set_up(const Context& context, const SetupFlags& flags) {
                  {"certificate_file", self->certificate_file.string()},
                  {"device", setup->carrier.device},
                  {"service", setup->service.has_value()}},
-                next_steps(*setup, *self));
+                next_steps(context, *setup, *self));
   return 0;
 }
 
@@ -274,8 +285,12 @@ void add_setup(CLI::App& node, Context& context) {
   command->add_option("--address6", options.address6, "IPv6 address of the data port")->type_name("A/LEN");
   command->add_option("--gateway", options.gateway4, "IPv4 router of the data network, of a card")
       ->type_name("A");
-  command->add_option("--mtu", options.mtu, "IP MTU of the data network")->type_name("N");
-  command->add_option("--memory-mib", flags->memory_mib, "Memory of the dataplane in MiB")->type_name("N");
+  command->add_option("--mtu", options.mtu, "IP MTU of the data network")
+      ->type_name("N")
+      ->transform(range_of("port", "mtu"));
+  command->add_option("--memory-mib", flags->memory_mib, "Memory of the dataplane in MiB")
+      ->type_name("N")
+      ->transform(range_of("dataplane", "memory_mib"));
   command
       ->add_option("--export", flags->exports,
                    "Directory that peers may use, made where it is not there; repeat for each")

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "dataplane/base/counted.h"
 #include "tools/cli/format.h"
 #include "tools/cli/when.h"
 
@@ -116,7 +117,8 @@ uint64_t names_total(const api::Session& session) {
 std::string session_subject(const api::Session& session) {
   if (session.files_size() == 1 && session.names().total() <= 1)
     return printable(last_component(session.files(0).source()));
-  return fmt::format("{} files{} ({} done)", names_total(session), so_far(session), session.names().done());
+  return fmt::format("{}{} ({} done)", base::counted(names_total(session), "file"), so_far(session),
+                     session.names().done());
 }
 
 double loss_fraction(const api::Session& session) {

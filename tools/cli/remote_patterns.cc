@@ -59,6 +59,24 @@ class Fitting {
   size_t bytes_ = 0;
 };
 
+// A file or directory whose name is that very text, "[a]" for one: as a shell takes a pattern that fits
+// nothing.
+bool is_a_name(Client& client, const std::string& peer, const std::string& path) {
+  api::ListNamesRequest request;
+  request.set_peer(peer);
+  request.set_path(path);
+  request.set_itself(true);
+  bool there = false;
+  (void)client.list_names(request, [&there](const api::ListNamesReply& part) {
+    for (const api::NameEntry& entry : part.entries()) {
+      there = there || (entry.error_code() == 0 &&
+                        (entry.type() == api::NameEntry::FILE || entry.type() == api::NameEntry::DIRECTORY));
+    }
+    return true;
+  });
+  return there;
+}
+
 Status replace_one(Client& client, const std::string& pattern, api::GetRequest& request, std::ostream& err) {
   api::ListNamesRequest list;
   list.set_peer(request.peer());
@@ -68,6 +86,12 @@ Status replace_one(Client& client, const std::string& pattern, api::GetRequest& 
   const Status status =
       client.list_names(list, [&fitting](const api::ListNamesReply& part) { return fitting.take(part); });
   if (fitting.problem()) return *fitting.problem();
+  const bool none =
+      fitting.files().empty() && (status || status.error().code == ErrorCode::kSourceUnreadable);
+  if (none && is_a_name(client, request.peer(), pattern)) {
+    request.add_sources(pattern);
+    return {};
+  }
   if (!status) return status.error();
   const std::string shown = request.peer() + ":" + escaped(pattern);
   if (fitting.files().empty())

@@ -54,6 +54,25 @@ TEST_F(RemotePatternsTest, WhatIsNoFileIsLeftOutAndTold) {
   EXPECT_EQ(outcome.err, "sluice: beta:data/*: left out what fits and is no file: 2\n");
 }
 
+TEST_F(RemotePatternsTest, APatternThatFitsNothingIsTheNameItself) {
+  for (const Type type : {Type::kFile, Type::kDirectory}) {
+    there_is({});
+    control_.on_io([&] { control_.names.itself = {{{names::Entry{.path = "", .type = type}}}}; });
+    EXPECT_EQ(sluice({"get", "-q", "beta:data/[a]", "/tmp/"}).exit_code, 0);
+    EXPECT_EQ(fetched(), Paths{"data/[a]"});
+  }
+  control_.on_io([&] { control_.names.end = Error{ErrorCode::kSourceUnreadable, "nothing fits"}; });
+  EXPECT_EQ(sluice({"get", "-q", "beta:data/[b]", "/tmp/"}).exit_code, 0) << "as a node says it";
+  EXPECT_EQ(fetched(), Paths{"data/[b]"});
+  control_.on_io([&] { control_.names.end.reset(); });
+  there_is({{.path = "a", .type = Type::kFile}});
+  EXPECT_EQ(sluice({"get", "-q", "beta:data/[a]", "/tmp/"}).exit_code, 0);
+  EXPECT_EQ(fetched(), Paths{"data/a"}) << "it fits";
+  there_is({});
+  control_.on_io([&] { control_.names.itself = {{{names::Entry{.path = "", .type = Type::kFifo}}}}; });
+  expect_one_line_error(sluice({"get", "-q", "beta:data/[a]", "/tmp/"}), ErrorCode::kSourceUnreadable);
+}
+
 TEST_F(RemotePatternsTest, NothingIsFetchedUnlessAllThatFitsIsKnown) {
   there_is({{.path = "d", .type = Type::kDirectory}});
   expect_one_line_error(sluice({"get", "beta:data/*", "/tmp/"}), ErrorCode::kSourceUnreadable);

@@ -12,6 +12,8 @@
 #include <ostream>
 #include <sstream>
 
+#include "control/identity/trust.h"
+#include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
 #include "tools/cli/canceller.h"
 #include "tools/cli/client.h"
@@ -178,6 +180,29 @@ Result<int> run_all(const Context& context, const RunFile& file, bool quiet) {
   return runner.exit_code();
 }
 
+const std::string& peer_of(const TransferRequest& request) {
+  const auto* const send = std::get_if<api::SendRequest>(&request);
+  return send != nullptr ? send->peer() : std::get<api::GetRequest>(request).peer();
+}
+
+// A name that no peer of this node has. Where the node's files cannot be read here, the node says so itself.
+Status check_peers(const Context& context, const RunFile& file) {
+  const auto directory = context.existing_node_directory();
+  if (!directory) return {};
+  const auto node = config::load(*directory);
+  if (!node) return {};
+  for (const RunTransfer& transfer : file.transfers) {
+    const auto request =
+        transfer_request(transfer.direction, transfer.flags, context.environment.working_directory, nullptr);
+    if (!request) continue;
+    const auto peer = identity::find_peer(*node, peer_of(*request));
+    if (peer || peer.error().code != ErrorCode::kPeerUntrusted) continue;
+    const size_t at = transfer.direction == Direction::kSend ? transfer.places.paths.size() - 1 : 0;
+    return Error{ErrorCode::kPeerUntrusted, transfer.places.paths[at] + ": " + peer.error().message};
+  }
+  return {};
+}
+
 Result<int> run_file(const Context& context, const RunFlags& flags) {
   if (flags.reference) {
     context.environment.out << run_file_reference();
@@ -194,8 +219,11 @@ Result<int> run_file(const Context& context, const RunFlags& flags) {
   for (const RunTransfer& transfer : file->transfers) {
     const auto request =
         transfer_request(transfer.direction, transfer.flags, context.environment.working_directory, nullptr);
-    if (!request) return Error{ErrorCode::kConfiguration, transfer.place + ": " + request.error().message};
+    if (request) continue;
+    const std::string place = place_of(transfer, request.error(), context.environment.working_directory);
+    return Error{ErrorCode::kConfiguration, place + ": " + request.error().message};
   }
+  if (const Status known = check_peers(context, *file); !known) return known.error();
   if (!flags.check) return run_all(context, *file, flags.quiet);
   std::string commands;
   Json list = Json::array();

@@ -6,9 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <sstream>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/toml_text.h"
 #include "tools/cli/format.h"
+#include "tools/cli/shell.h"
 
 namespace sluice::cli {
 namespace {
@@ -38,24 +41,53 @@ OptionKeys option_keys() {
   OptionKeys keys;
   for (const CLI::Option* const option : command.get_options()) {
     const std::string& name = option->get_lnames().front();
+    const arguments::ValueWords value = arguments::value_words(*option);
     keys[key_of(name)] = {.flag = "--" + name,
                           .takes_value = option->get_expected_max() != 0,
                           .repeats = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll,
-                          .type = option->get_type_name(),
+                          .type = value.name + (value.allowed().empty() ? "" : ": " + value.allowed()),
                           .meaning = option->get_description()};
   }
   return keys;
 }
 
-std::string shell_word(const std::string& word) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-_./:,+=@%").find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string quoted = "'";
-  for (const char c : printable(word)) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+// An option as the command has it, and where it stands in the file.
+struct GivenOption {
+  Arguments words;  // "--rate", "5G"
+  std::string place;
+};
+using GivenOptions = std::vector<GivenOption>;
+
+Arguments words_of(const GivenOptions& options) {
+  Arguments words;
+  for (const GivenOption& one : options) words.insert(words.end(), one.words.begin(), one.words.end());
+  return words;
+}
+
+Status parse_options(const Arguments& words, TransferFlags* flags) {
+  CLI::App command;
+  command.set_help_flag();
+  add_flags(command, *flags);
+  std::ostringstream nothing;
+  const auto parsed = arguments::parse(command, words, nothing);
+  return parsed ? Status() : Status(parsed.error());
+}
+
+// Which of these options is the first that makes a wrong command: by its own value, else beside those before.
+Error wrong_option(const GivenOptions& options, const Error& of_all) {
+  TransferFlags unused;
+  for (const GivenOption& one : options) {
+    if (one.words.size() == 1) continue;
+    const Status alone = parse_options(one.words, &unused);
+    if (!alone) return {ErrorCode::kConfiguration, one.place + ": " + alone.error().message};
+  }
+  GivenOptions so_far;
+  for (const GivenOption& one : options) {
+    so_far.push_back(one);
+    const Status together = parse_options(words_of(so_far), &unused);
+    if (!together) return {ErrorCode::kConfiguration, one.place + ": " + together.error().message};
+  }
+  return of_all;
 }
 
 class Reader {
@@ -66,19 +98,21 @@ class Reader {
     RunFile file;
     const toml::table* defaults = nullptr;
     std::vector<std::pair<const toml::table*, Direction>> tables;
-    for (const auto& [key, node] : table) {
-      if (key.str() == "together" && node.is_boolean()) {
+    for (const auto& [name, at] : as_written(table)) {
+      const std::string& key = name;
+      const toml::node& node = *at;
+      if (key == "together" && node.is_boolean()) {
         file.together = node.as_boolean()->get();
-      } else if (key.str() == "options" && node.is_table()) {
+      } else if (key == "options" && node.is_table()) {
         defaults = node.as_table();
-      } else if ((key.str() == "send" || key.str() == "get") && node.is_array_of_tables()) {
-        const Direction direction = key.str() == "send" ? Direction::kSend : Direction::kGet;
+      } else if ((key == "send" || key == "get") && node.is_array_of_tables()) {
+        const Direction direction = key == "send" ? Direction::kSend : Direction::kGet;
         for (const toml::node& each : *node.as_array()) tables.emplace_back(each.as_table(), direction);
       } else {
         return wrong(node,
                      fmt::format("{} does not belong here: a file of transfers has together = true or false, "
                                  "[options], [[send]] and [[get]]",
-                                 printable(key.str())));
+                                 printable(key)));
       }
     }
     if (tables.empty())
@@ -95,6 +129,12 @@ class Reader {
   }
 
  private:
+  struct Path {
+    std::string text;
+    std::string place;
+  };
+  using Paths = std::vector<Path>;
+
   std::string place(const toml::node& node) const {
     return fmt::format("{}:{}", origin_, static_cast<size_t>(node.source().begin.line));
   }
@@ -114,8 +154,9 @@ class Reader {
 
   Result<RunTransfer> read_transfer(const toml::table& table, Direction direction,
                                     const toml::table* defaults) const {
-    Arguments options, sources;
-    std::string to;
+    GivenOptions options;
+    Paths sources;
+    Path to;
     if (defaults != nullptr) {
       for (const auto& [key, node] : as_written(*defaults)) {
         if (table.contains(key)) continue;
@@ -127,37 +168,41 @@ class Reader {
       if (key == "sources") {
         status = add_sources(*node, &sources);
       } else if (key == "to" && node->is_string()) {
-        to = node->as_string()->get();
+        to = {node->as_string()->get(), place(*node)};
+      } else if (key == "to") {
+        status = wrong(*node, "to: write a string");
       } else {
         status = add_option(key, *node, &options);
       }
       if (!status) return status.error();
     }
-    if (sources.empty() || to.empty())
+    if (sources.empty() || to.text.empty())
       return wrong(table, "a transfer needs sources = [\"...\"] and to = \"...\", as the command has them");
-    return parse(table, direction, options, sources, to);
+    sources.push_back(std::move(to));
+    return parse(table, direction, options, sources);
   }
 
-  Status add_sources(const toml::node& node, Arguments* sources) const {
+  Status add_sources(const toml::node& node, Paths* sources) const {
     if (const auto* one = node.as_string()) {
-      sources->push_back(one->get());
+      sources->push_back({one->get(), place(node)});
       return {};
     }
     if (node.is_array() && node.as_array()->is_homogeneous<std::string>()) {
-      for (const toml::node& each : *node.as_array()) sources->push_back(each.as_string()->get());
+      for (const toml::node& each : *node.as_array())
+        sources->push_back({each.as_string()->get(), place(each)});
       return {};
     }
     return wrong(node, "sources: write a string, or an array of strings");
   }
 
-  Status add_option(const std::string& key, const toml::node& node, Arguments* options) const {
+  Status add_option(const std::string& key, const toml::node& node, GivenOptions* options) const {
     const auto found = keys_.find(key);
     if (found == keys_.end())
       return wrong(node, fmt::format("{}: no such key; 'sluice run --reference' lists them", printable(key)));
     const OptionKey& option = found->second;
     if (!option.takes_value) {
       if (!node.is_boolean()) return wrong(node, key + ": write true or false");
-      if (node.as_boolean()->get()) options->push_back(option.flag);
+      if (node.as_boolean()->get()) options->push_back({{option.flag}, place(node)});
       return {};
     }
     if (option.repeats && node.is_array()) {
@@ -170,7 +215,7 @@ class Reader {
   }
 
   Status add_value(const std::string& key, const OptionKey& option, const toml::node& node,
-                   Arguments* options) const {
+                   GivenOptions* options) const {
     std::string value;
     if (const auto* text = node.as_string()) {
       value = text->get();
@@ -181,33 +226,28 @@ class Reader {
     } else {
       return wrong(node, key + ": write a string or a number");
     }
-    // In one word: a value may begin with a hyphen.
-    if (option.repeats) {
-      options->push_back(option.flag + "=" + value);
-    } else {
-      options->insert(options->end(), {option.flag, value});
-    }
+    options->push_back({{option.flag, value}, place(node)});
     return {};
   }
 
   // As the command itself would.
-  Result<RunTransfer> parse(const toml::table& table, Direction direction, const Arguments& options,
-                            const Arguments& sources, const std::string& to) const {
-    RunTransfer transfer{.direction = direction, .flags = {}, .place = place(table), .command = {}};
-    CLI::App command;
-    command.set_help_flag();
-    add_flags(command, transfer.flags);
-    Arguments reversed(options.rbegin(), options.rend());
-    try {
-      command.parse(reversed);
-    } catch (const CLI::ParseError& error) {
-      return Error{ErrorCode::kConfiguration, transfer.place + ": " + error.what()};
-    }
-    transfer.flags.paths = sources;
-    transfer.flags.paths.push_back(to);
+  Result<RunTransfer> parse(const toml::table& table, Direction direction, const GivenOptions& options,
+                            const Paths& paths) const {
+    RunTransfer transfer{
+        .direction = direction, .flags = {}, .place = place(table), .command = {}, .places = {}};
+    const Arguments words = words_of(options);
+    if (const Status parsed = parse_options(words, &transfer.flags); !parsed)
+      return wrong_option(options, wrong(table, parsed.error().message));
+    for (const GivenOption& one : options) transfer.places.options[one.words.front()] = one.place;
     transfer.command = direction == Direction::kSend ? "sluice send" : "sluice get";
-    for (const std::string& word : options) transfer.command += " " + shell_word(word);
-    for (const std::string& word : transfer.flags.paths) transfer.command += " " + shell_word(word);
+    for (const std::string& word : words) transfer.command += " " + shell_word(word);
+    if (std::any_of(paths.begin(), paths.end(), [](const Path& p) { return p.text.starts_with('-'); }))
+      transfer.command += " --";
+    for (const Path& path : paths) {
+      transfer.flags.paths.push_back(path.text);
+      transfer.places.paths.push_back(path.place);
+      transfer.command += " " + shell_word(path.text);
+    }
     return transfer;
   }
 
@@ -215,7 +255,38 @@ class Reader {
   const OptionKeys keys_;
 };
 
+// Of these paths alone, without options.
+Status try_paths(const RunTransfer& transfer, const std::vector<std::string>& paths,
+                 const std::filesystem::path& working_directory) {
+  TransferFlags flags;
+  flags.paths = paths;
+  const auto request = transfer_request(transfer.direction, flags, working_directory, nullptr);
+  return request ? Status() : Status(request.error());
+}
+
 }  // namespace
+
+std::string place_of(const RunTransfer& transfer, const Error& error,
+                     const std::filesystem::path& working_directory) {
+  if (error.message.starts_with("--")) {
+    const auto found =
+        transfer.places.options.find(error.message.substr(0, error.message.find_first_of(": ")));
+    if (found != transfer.places.options.end()) return found->second;
+  }
+  const std::vector<std::string>& paths = transfer.flags.paths;
+  if (paths.size() != transfer.places.paths.size() || paths.size() < 2) return transfer.place;
+  const bool sends = transfer.direction == Direction::kSend;
+  const size_t last = paths.size() - 1;
+  if (sends && !try_paths(transfer, {"./x", paths[last]}, working_directory))
+    return transfer.places.paths[last];
+  for (size_t i = 0; i < last; ++i) {
+    const std::string& to = sends ? paths[last] : std::string("./x");
+    if (!try_paths(transfer, {paths[i], to}, working_directory)) return transfer.places.paths[i];
+  }
+  if (!sends && !try_paths(transfer, {paths[0], paths[last]}, working_directory))
+    return transfer.places.paths[last];
+  return transfer.place;
+}
 
 Result<RunFile> parse_run_file(std::string_view text, const std::string& origin) {
   const auto table = config::parse_toml(text, origin);

@@ -5,6 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,10 @@ struct RunTransfer {
   TransferFlags flags;
   std::string place;    // "FILE:LINE"
   std::string command;  // as one would write it in a shell
+  struct Places {
+    std::map<std::string, std::string> options;  // "--rate" -> "FILE:LINE"
+    std::vector<std::string> paths;              // as flags.paths
+  } places;
 };
 
 struct RunFile {
@@ -28,6 +34,10 @@ struct RunFile {
 
 // kConfiguration, with file and line, for what is wrong in it.
 Result<RunFile> parse_run_file(std::string_view text, const std::string& origin);
+
+// Where stands what is wrong, if a request cannot be made of the transfer: `error` says what.
+std::string place_of(const RunTransfer& transfer, const Error& error,
+                     const std::filesystem::path& working_directory);
 
 // The keys, as docs/REFERENCE.md has them.
 std::string run_file_reference();

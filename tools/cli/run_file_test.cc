@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tools/cli/cli_fixture_for_test.h"
+#include "tools/cli/node_files.h"
 
 namespace sluice::cli {
 namespace {
@@ -60,10 +61,10 @@ TEST(RunFile, RulesCountInTheOrderOfTheFile) {
   using Rules = std::vector<selection::Rule>;
   EXPECT_EQ(file->transfers[0].flags.rules, (Rules{{true, "a"}, {true, "-b"}, {false, "*"}}));
   EXPECT_EQ(file->transfers[1].flags.rules, (Rules{{false, "x y"}, {true, "u"}, {false, "v"}, {true, "w"}}));
-  EXPECT_EQ(file->transfers[0].command, "sluice send --include=a --include=-b '--exclude=*' d b:c");
+  EXPECT_EQ(file->transfers[0].command, "sluice send --include a --include -b --exclude '*' d b:c");
   EXPECT_EQ(problem_of(transfer + "exclude = [1.5, true]\n").find("f.toml:4: exclude: write"), 0U);
   EXPECT_EQ(problem_of(transfer + "rate = [\"1G\"]\n").find("f.toml:4: rate: write"), 0U);
-  EXPECT_EQ(problem_of(transfer + "filter = \"v\"\n").find("f.toml:1: "), 0U);
+  EXPECT_EQ(problem_of(transfer + "filter = \"v\"\n").find("f.toml:4: "), 0U);
 }
 
 TEST(RunFile, HasAKeyForEveryOptionOfSendAndGet) {
@@ -98,9 +99,13 @@ TEST(RunFile, SaysWhatIsWrongAndWhere) {
             0U);
   EXPECT_EQ(problem_of(transfer + "lane = 2\n").find("f.toml:4: lane: no such key"), 0U);
   EXPECT_EQ(problem_of(transfer + "verify = 1\n").find("f.toml:4: verify: write true or false"), 0U);
-  EXPECT_EQ(problem_of(transfer + "mode = \"swift\"\n").find("f.toml:1: "), 0U);
-  EXPECT_EQ(problem_of(transfer + "ipv4 = true\nipv6 = true\n").find("f.toml:1: "), 0U);
+  EXPECT_EQ(problem_of(transfer + "rate = \"1G\"\nmode = \"swift\"\n").find("f.toml:5: "), 0U);
+  EXPECT_EQ(problem_of(transfer + "ipv4 = true\nipv6 = true\n").find("f.toml:5: "), 0U);
   EXPECT_EQ(problem_of(transfer + "lanes = {}\n").find("f.toml:4: "), 0U);
+  EXPECT_EQ(problem_of("[options]\nmode = \"fixed\"\nlanes = 0\n" + transfer).find("f.toml:3: "), 0U);
+  EXPECT_EQ(problem_of("[options]\nmode = \"swift\"\n\n" + transfer).find("f.toml:2: "), 0U);
+  EXPECT_EQ(problem_of("[[send]]\nsources = \"a\"\nto = 5\n").find("f.toml:3: to: write a string"), 0U);
+  EXPECT_EQ(problem_of(transfer + "\n# empty\nfiles_from = \"\"\n").find("f.toml:6: "), 0U);
   EXPECT_EQ(problem_of("[[send]\n").find("f.toml:1: not valid TOML"), 0U);
 }
 
@@ -138,7 +143,34 @@ TEST_F(RunCommandTest, OnlyChecksIfAskedTo) {
 TEST_F(RunCommandTest, WhatIsWrongWithOneTransferIsToldBeforeAnyBegins) {
   const Outcome outcome = run_text(two_ + "[[send]]\nsources = \"a\"\nto = \"nowhere\"\n");
   expect_one_line_error(outcome, ErrorCode::kConfiguration);
-  EXPECT_NE(outcome.err.find("f.toml:7: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("f.toml:9: "), std::string::npos) << outcome.err;
+  control_.on_io([&] { EXPECT_TRUE(control_.sessions.sessions.empty()); });
+}
+
+TEST_F(RunCommandTest, TheLineIsThatOfTheKeyThatIsWrong) {
+  const auto line_of = [this](const std::string& text) {
+    const Outcome outcome = run_text(text, {"--check"});
+    expect_one_line_error(outcome, ErrorCode::kConfiguration);
+    return outcome.err.substr(0, outcome.err.find(": ", outcome.err.find("f.toml")));
+  };
+  EXPECT_EQ(line_of("[[send]]\nsources = \"a\"\nto = \"b:c\"\n\nmin_rate = \"fast\"\n"), "sluice: f.toml:5");
+  EXPECT_EQ(line_of("[options]\n\nrate = \"fast\"\n[[send]]\nsources = \"a\"\nto = \"b:c\"\n"),
+            "sluice: f.toml:3");
+  EXPECT_EQ(line_of("[[send]]\nto = \"b:c\"\nsources = [\n  \"a\",\n  \"b:c\",\n]\n"), "sluice: f.toml:5");
+  EXPECT_EQ(line_of("[[get]]\nto = \"x\"\nsources = [\n  \"b:a\",\n  \"here\",\n]\n"), "sluice: f.toml:5");
+  EXPECT_EQ(line_of("[[get]]\nsources = \"b:a\"\nto = \"b:x\"\n"), "sluice: f.toml:3");
+  EXPECT_EQ(line_of("[[send]]\nsources = \"a\"\nto = \"b:c\"\nfiles_from = \"none\"\n"), "sluice: f.toml:4");
+}
+
+TEST_F(RunCommandTest, APeerThatNobodyHasNamedIsToldBeforeAnyBegins) {
+  config::TemplateOptions options;
+  options.name = "here";
+  ASSERT_TRUE(create_node(control_.directory / "n", options));
+  std::filesystem::copy(control_.directory / "n/node.toml", control_.directory / "node.toml");
+  const Outcome outcome = run_text(two_);
+  expect_one_line_error(outcome, ErrorCode::kPeerUntrusted);
+  EXPECT_NE(outcome.err.find("f.toml:3: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("sluice node trust"), std::string::npos) << outcome.err;
   control_.on_io([&] { EXPECT_TRUE(control_.sessions.sessions.empty()); });
 }
 

@@ -8,7 +8,9 @@
 #include <ostream>
 #include <vector>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/counted.h"
 #include "tools/cli/app.h"
 #include "tools/cli/chart.h"
 #include "tools/cli/client.h"
@@ -260,8 +262,8 @@ Result<int> verify(const Context& context, const SessionFlags& flags) {
   const auto bad = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return !v.good(); });
   if (bad == 0) return 0;
   environment.err << fmt::format(
-      "sluice: {} of {} file(s) could not be verified: see above, or send them again\n", bad,
-      verdicts.size());
+      "sluice: {} of {} could not be verified: see above, or send what is bad again\n", bad,
+      base::counted(verdicts.size(), "file"));
   return static_cast<int>(ErrorCode::kIntegrity);
 }
 
@@ -318,15 +320,15 @@ void add_session_commands(CLI::App& app, Context& context) {
   ranking->add_option("priority", rank_flags->priority, "-100 to 100: the higher goes first")
       ->required()
       ->type_name("N")
-      ->check(priority_range());
+      ->transform(priority_range());
   const auto [waiting, flags] =
       add("wait", "Wait for the end of a session; its result is the exit status", wait);
   waiting->add_option("--timeout", flags->timeout_s, "Leave after so many seconds")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e9));
+      ->transform(arguments::number(0, 1e9));
   waiting->add_option("--timeout-exit-code", flags->timeout_exit_code, "Exit status then (default: 124)")
       ->type_name("C")
-      ->check(CLI::Range(0, 255));
+      ->transform(arguments::whole(0, 255));
   waiting->add_flag("-q,--quiet", flags->quiet, "Show no progress");
   auto checked = std::make_shared<SessionFlags>();
   CLI::App* verifying = app.add_subcommand(

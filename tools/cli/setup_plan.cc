@@ -131,4 +131,16 @@ std::string host_file(const Carrier& carrier, uint32_t memory_mib) {
   return text + "#DRIVER=vfio-pci\n";
 }
 
+std::vector<std::string> host_commands(const Carrier& carrier, uint32_t memory_mib) {
+  if (!carrier.card) return {};
+  const Card& card = *carrier.card;
+  std::string host = fmt::format("HUGEPAGES_MIB={} ", memory_mib);
+  if (card.numa_node >= 0) host += fmt::format("HUGEPAGES_NODE={} ", card.numa_node);
+  std::vector<std::string> commands;
+  if (carrier.binds()) commands.emplace_back("modprobe vfio-pci");
+  if (!card.shared_with_kernel()) host += "DEVICE=" + card.pci + " GROUP=$(id -gn) ";
+  commands.push_back(host + "/usr/libexec/sluice/sluice-host");
+  return commands;
+}
+
 }  // namespace sluice::cli

@@ -37,5 +37,8 @@ Result<std::string> default_device(const std::vector<doctor::Card>& cards, const
 std::string card_line(const doctor::Card& card);
 // DIR/host.conf: what sluice-host.service does before the dataplane starts.
 std::string host_file(const Carrier& carrier, uint32_t memory_mib);
+// The same as commands, for a node that is not of the services: what the host needs before its dataplane
+// starts.
+std::vector<std::string> host_commands(const Carrier& carrier, uint32_t memory_mib);
 
 }  // namespace sluice::cli

@@ -108,6 +108,21 @@ TEST(SetupPlan, TheHostIsGivenWhatTheDeviceNeedsAndNoMore) {
   EXPECT_EQ(shared.find("\nDEVICE="), std::string::npos) << "it stays with the kernel";
 }
 
+TEST(SetupPlan, WhatACardNeedsIsNamedForANodeOfNoService) {
+  EXPECT_TRUE(host_commands(*carrier_of(kAll, "udp", false), 256).empty());
+  EXPECT_EQ(host_commands(*carrier_of(kAll, "eth2", false), 1024),
+            (std::vector<std::string>{"modprobe vfio-pci",
+                                      "HUGEPAGES_MIB=1024 HUGEPAGES_NODE=1 DEVICE=0000:01:00.0 GROUP=$(id "
+                                      "-gn) /usr/libexec/sluice/sluice-host"}));
+  EXPECT_EQ(host_commands(*carrier_of(kAll, "eth4", false), 512),
+            (std::vector<std::string>{"HUGEPAGES_MIB=512 /usr/libexec/sluice/sluice-host"}))
+      << "it stays with the kernel";
+  EXPECT_EQ(host_commands(*carrier_of(kAll, "04:00.0", false), 512),
+            (std::vector<std::string>{
+                "HUGEPAGES_MIB=512 DEVICE=0000:04:00.0 GROUP=$(id -gn) /usr/libexec/sluice/sluice-host"}))
+      << "vfio-pci has it already; its device may still be root's";
+}
+
 class Setup : public ::testing::Test {
  protected:
   void SetUp() override { fs::create_directories(place_); }
@@ -151,6 +166,11 @@ TEST_F(Setup, YesMakesANodeOnSocketsWithADirectoryToShare) {
   EXPECT_EQ(node->exports[0].mode(), "rw");
   EXPECT_TRUE(fs::is_directory(node->exports[0].path));
   EXPECT_NE(out_.str().find("fingerprint"), std::string::npos);
+  // What it says comes next is done to this node.
+  const std::string command = "sluice --node " + (place_ / "n").string();
+  EXPECT_NE(out_.str().find("  " + command + " node trust PEER"), std::string::npos) << out_.str();
+  EXPECT_NE(out_.str().find("  " + command + " doctor\n"), std::string::npos) << out_.str();
+  EXPECT_EQ(out_.str().find("sluice-host"), std::string::npos) << "sockets need nothing of the host";
   EXPECT_EQ(setup({"--yes"}), static_cast<int>(ErrorCode::kConfiguration));
   EXPECT_NE(err_.str().find("holds a node already"), std::string::npos);
 }

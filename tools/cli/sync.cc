@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "control/selection/filter.h"
+#include "dataplane/base/counted.h"
 #include "dataplane/base/file_time.h"
 #include "dataplane/base/path.h"
 #include "tools/cli/follow.h"
@@ -311,15 +312,17 @@ class Sync {
             {"sessions", sessions_}};
   }
 
+  std::string same_text() const { return base::counted(totals_.same(), "name is", "names are"); }
+
   SyncOutcome outcome() const {
     const Json object = counts();
     const uint64_t failed = object["failed"];
     std::string text;
     if (sessions_.empty() && removed_ == 0 && failed == 0) {
-      text = exit_code_ == 0 ? fmt::format("nothing to do: {} names are the same\n", totals_.same()) : "";
+      text = exit_code_ == 0 ? fmt::format("nothing to do: {} the same\n", same_text()) : "";
     } else {
-      text = fmt::format("{} names are the same, {} sent ({}), {} removed, {} failed\n", totals_.same(),
-                         sent_, format_bytes(bytes_), removed_, failed);
+      text = fmt::format("{} the same, {} sent ({}), {} removed, {} failed\n", same_text(), sent_,
+                         format_bytes(bytes_), removed_, failed);
     }
     return {.exit_code = exit_code_, .object = object, .text = text};
   }
@@ -342,8 +345,8 @@ class Sync {
     }
     object["would_send"] = send;
     object["would_remove"] = remove;
-    text += fmt::format("{} names are the same, {} would be sent ({}), {} would be removed\n", totals_.same(),
-                        send.size(), format_bytes(plan_.bytes()), remove.size());
+    text += fmt::format("{} the same, {} would be sent ({}), {} would be removed\n", same_text(), send.size(),
+                        format_bytes(plan_.bytes()), remove.size());
     return {.exit_code = exit_code_, .object = object, .text = text};
   }
 

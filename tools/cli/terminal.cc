@@ -39,17 +39,24 @@ std::string plain(const std::string& line) {
 
 }  // namespace
 
+bool knows_escapes(const char* kind) {
+  const std::string_view name = kind == nullptr ? "" : kind;
+  return !name.empty() && name != "dumb" && name != "unknown";
+}
+
 Result<std::unique_ptr<Terminal>> Terminal::open() {
+  constexpr const char* kOtherwise = ": set TERM, or use 'sluice session show' or 'sluice session events'";
+  const char* const kind = std::getenv("TERM");
+  if (kind == nullptr || *kind == '\0')
+    return Error{ErrorCode::kUsage, std::string("TERM does not say what kind this terminal is") + kOtherwise};
   // Without a locale that is installed names are shown as far as they are ASCII.
   if (std::setlocale(LC_CTYPE, "") == nullptr) std::setlocale(LC_CTYPE, "C.UTF-8");
   std::unique_ptr<Terminal> terminal(new Terminal());
   terminal->utf8_ = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
   SCREEN* const screen = ::newterm(nullptr, stdout, stdin);
   if (screen == nullptr) {
-    const char* const kind = std::getenv("TERM");
     return Error{ErrorCode::kUsage,
-                 std::string("cannot draw on a terminal of kind '") + (kind == nullptr ? "" : kind) +
-                     "': set TERM, or use 'sluice session show' or 'sluice session events'"};
+                 std::string("cannot draw on a terminal of kind '") + kind + "'" + kOtherwise};
   }
   terminal->screen_ = screen;
   ::cbreak();

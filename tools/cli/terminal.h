@@ -12,6 +12,10 @@
 
 namespace sluice::cli {
 
+// Whether a terminal of this kind, as TERM names it, takes sequences that move the cursor. Nothing is known
+// of one that has no name.
+bool knows_escapes(const char* kind);
+
 class Terminal {
  public:
   enum class Key { kNone, kQuit, kOther, kResized };

@@ -12,8 +12,10 @@
 #include <system_error>
 
 #include "control/selection/name_list.h"
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "tools/cli/format.h"
+#include "tools/cli/node_files.h"
 #include "tools/cli/target.h"
 #include "tools/cli/when.h"
 
@@ -54,7 +56,8 @@ void add_rules(CLI::App& command, TransferFlags& flags) {
 }  // namespace
 
 // The node refuses what is beyond, too.
-CLI::Validator priority_range() { return CLI::Range(-100, 100); }
+CLI::Validator priority_range() { return arguments::whole(-100, 100); }
+CLI::Validator lanes_range() { return range_of("transfer", "lanes"); }
 
 CLI::Validator log_levels() { return CLI::IsMember({"events", "packets", "off"}); }
 
@@ -73,7 +76,9 @@ void add_data_flags(CLI::App& command, TransferFlags& flags) {
 }
 
 void add_flags(CLI::App& command, TransferFlags& flags) {
-  command.add_option("--lanes", flags.lanes, "UDP flows side by side")->type_name("N");
+  command.add_option("--lanes", flags.lanes, "UDP flows side by side")
+      ->type_name("N")
+      ->transform(lanes_range());
   command.add_option("--rate", flags.rate, "Limit of the session in bit/s, such as 10G or 800M")
       ->type_name("RATE");
   command.add_option("--min-rate", flags.min_rate, "Fail if it is slower than this for a minute")
@@ -83,7 +88,7 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
           "--timeout", flags.timeout_s,
           "Fail when nothing has moved for so many seconds; without it what stands still may go on later")
       ->type_name("S")
-      ->check(CLI::Range(1, 10'000'000));
+      ->transform(arguments::whole(1, 10'000'000));
   command
       .add_option(
           "--deadline", flags.deadline,
@@ -98,7 +103,7 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
       .add_option("--priority", flags.priority,
                   "Among sessions that wait for their turn the higher goes first (0)")
       ->type_name("N")
-      ->check(priority_range());
+      ->transform(priority_range());
   command
       .add_option("--log-level", flags.log_level,
                   "What 'session log' has of it: events (the default), packets (each datagram), off")
@@ -108,7 +113,7 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
       .add_option("--expect-loss", flags.expected_loss_percent,
                   "Percentage of datagrams that the path loses, however little is sent")
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 95.0));
+      ->transform(arguments::number(0, 95));
   command
       .add_option("--chunk-bytes", flags.chunk_bytes,
                   "Payload of one datagram; auto: whatever brings most under the path's loss")

@@ -62,6 +62,8 @@ struct TransferFlags {
 
 // What a priority may be.
 CLI::Validator priority_range();
+// How many lanes a session may have.
+CLI::Validator lanes_range();
 // Of a session's network log.
 CLI::Validator log_levels();
 // How data go, whatever they are: --mode, --crc, --protection, -4, -6.

@@ -9,6 +9,7 @@
 #include "control/identity/node_files.h"
 #include "control/identity/rotation.h"
 #include "control/identity/trust.h"
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
@@ -38,6 +39,7 @@ struct RotateFlags {
   bool finish = false;
   bool abandon = false;
   bool now = false;
+  bool yes = false;
   uint32_t overlap_days = 7;
   uint32_t lifetime_days = 0;
   std::string certificate;
@@ -230,10 +232,37 @@ Result<identity::Identity> rotated(const Context& context, const fs::path& direc
   return begun && flags.now ? identity::finish_rotation(directory) : begun;
 }
 
+// This node is not told who has taken the new key. Who has not refuses it from the moment on that it is used.
+Status warn_of_refusals(const Environment& environment, const fs::path& directory, const RotateFlags& flags) {
+  const auto peers = identity::load_usable_peers(directory);
+  if (!peers) return peers.error();
+  if (peers->peers.empty()) return {};
+  std::string names;
+  for (const identity::Peer& peer : peers->peers) names += (names.empty() ? "" : ", ") + peer.name;
+  const auto self = identity::load(directory);
+  const auto next = self ? identity::fingerprint_of_pem(self->next_certificate_pem) : Result<std::string>("");
+  environment.err
+      << "sluice: warning: from now on a peer that has not taken the new key refuses this node. Peers: "
+      << names << ". At each of them 'sluice node show' prints the key that it trusts"
+      << (next && !next->empty() ? "; the new one is " + *next : "") << "\n"
+      << std::flush;
+  if (flags.yes || !environment.answer) return {};
+  environment.err << "sluice: use the new key now? [y/N] " << std::flush;
+  const std::string answer = environment.answer();
+  if (answer == "y" || answer == "Y" || answer == "yes") return {};
+  return Error{ErrorCode::kCancelled, "nothing was changed; both keys stay as they were"};
+}
+
 Result<int> rotate(const Context& context, const RotateFlags& flags) {
   const auto directory = context.existing_node_directory();
   if (!directory) return directory.error();
   if (Status status = check(flags); !status) return status.error();
+  std::error_code ignored;
+  const bool under_way = fs::exists(identity::next_certificate_file(*directory), ignored);
+  if (flags.finish ? under_way : flags.now && !under_way) {
+    const Status agreed = warn_of_refusals(context.environment, *directory, flags);
+    if (!agreed) return agreed.error();
+  }
   Json json = {{"schema", "sluice.node_rotate.v1"}};
   if (flags.abandon) {
     const Result<bool> gone = identity::abandon_rotation(*directory);
@@ -253,9 +282,9 @@ Result<int> rotate(const Context& context, const RotateFlags& flags) {
                {"next_fingerprint", begun ? *next : ""}});
   context.print(
       json, begun ? fmt::format("new key {}\nPeers are offered it whenever they connect; their operators "
-                                "take it with 'sluice node trust {} --successor'.\nWhen they have: sluice "
-                                "node rotate --finish\n",
-                                *next, self->name)
+                                "take it with 'sluice node trust {} --successor'.\nWhen they have: {} node "
+                                "rotate --finish\n",
+                                *next, self->name, context.command_for(*directory))
                   : fmt::format("this node's key is {}\n", self->fingerprint));
   return 0;
 }
@@ -304,13 +333,14 @@ void add_rotate(CLI::App& node, Context& context) {
   command->add_flag("--abandon", flags->abandon, "Keep the present key, and destroy the new one");
   command->add_flag("--now", flags->now,
                     "Make it and use it at once: peers that ask their operator refuse it");
+  command->add_flag("--yes", flags->yes, "With --finish or --now: ask nothing, only warn");
   command
       ->add_option("--overlap-days", flags->overlap_days,
                    "So long both keys count at peers that took the new one (default 7)")
-      ->check(CLI::Range(0U, kDaysMax))
+      ->transform(arguments::whole(0, kDaysMax))
       ->type_name("N");
   command->add_option("--days", flags->lifetime_days, "End of the new certificate (default: none)")
-      ->check(CLI::Range(1U, kDaysMax))
+      ->transform(arguments::whole(1, kDaysMax))
       ->type_name("N");
   command
       ->add_option("--certificate", flags->certificate,

@@ -6,6 +6,7 @@
 
 #include "tools/cli/chart.h"
 #include "tools/cli/format.h"
+#include "tools/cli/terminal.h"
 #include "tools/cli/watch_page.h"
 
 namespace sluice::cli {
@@ -148,6 +149,12 @@ TEST(WatchPage, TheDiskIsThatOfTheTimeBetweenTwoLooks) {
   set("busy_ns", 500'000'000);
   page.counters(counters, 2 * kASecondNs);
   EXPECT_TRUE(shows(page.lines(80, 30), "20 writes/s of 10.0 ms"));
+}
+
+TEST(Terminal, OneOfNoKindGetsNoEscapes) {
+  for (const char* kind : {"", "dumb", "unknown"}) EXPECT_FALSE(knows_escapes(kind)) << kind;
+  EXPECT_FALSE(knows_escapes(nullptr));
+  EXPECT_TRUE(knows_escapes("xterm-256color"));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 # Unknown, untrusted, absent and cancelled: a session ends with a reason, and the nodes go on serving.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
+import os
+import signal
 
 import pytest
 from harness import Node, wait_until
@@ -97,3 +99,19 @@ def test_without_dataplane(pair, source):
     refused(pair.a.sluice("send", source, "b:data/"), DAEMON, "sluice-dataplane")
     pair.a.start_dataplane()
     wait_until(pair.a.attached, 30, "control attaches to the new dataplane")
+
+
+def test_control_that_stands_still(pair):
+    """Stopped, as one that is swapped out: each command ends by itself and says what to look at."""
+    waits = [["session", "list"], ["node", "show"], ["counters"], ["session", "wait", "x"], ["session", "events"],
+             ["ls", "b:data"], ["mkdir", "b:data/d"], ["send", "memory:1M", "b:null:"], ["bench", "b"]]  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        os.kill(pair.a.control.pid, signal.SIGSTOP)
+        stack.callback(os.kill, pair.a.control.pid, signal.SIGCONT)
+        processes = [pair.a.popen(*words) for words in [*waits, ["doctor", "b"]]]
+        ends = [process.communicate(timeout=300) for process in processes]
+    for words, process, (out, err) in zip(waits, processes, ends):
+        assert process.returncode == DAEMON, (words, out, err)
+        assert "stands still" in err and "swapped out" in err, (words, err)
+    assert "stands still" in ends[-1][0], ends[-1]
+    assert pair.a.sluice("session", "list").returncode == 0

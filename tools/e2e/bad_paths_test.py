@@ -266,3 +266,27 @@ def test_unknown_session(pair):
         result = pair.a.sluice("session", verb, "0123456789abcdef")
         assert result.returncode not in (0, UNREACHABLE)
         assert "0123456789abcdef" in result.stderr
+
+
+def test_names_that_look_like_lists(pair):
+    """A command line that takes brackets and commas for a list would send the file `a`."""
+    here, there = pair.a.export() / "odd", pair.b.export() / "odd"
+    for directory in (here, there):
+        directory.mkdir(exist_ok=True)
+    odd = ["[a]", "[a,b]", "[]", "a,b", "-q", "--json", "++", "{}", "%%", "'a'"]
+    for name in [*odd, "a", "b"]:
+        (here / name).write_text(f"this is {name}")
+    (here / "[2024]").mkdir()
+    (here / "[2024]" / "x").write_text("in a directory")
+    for name in odd:
+        result = subprocess.run(pair.a.command("send", "-q", "--", name, "b:data/odd/"), cwd=here, check=False,
+                                capture_output=True, text=True)  # fmt: skip
+        assert result.returncode == 0, (name, result.stderr)
+        assert sorted(os.listdir(there)) == sorted(odd[: odd.index(name) + 1])
+        assert (there / name).read_text() == f"this is {name}"
+    pair.a.must("send", here / "[2024]", "b:data/odd/")
+    assert (there / "[2024]" / "x").read_text() == "in a directory"
+    pair.a.must("get", "b:data/odd/[a]", here / "[got]")
+    assert (here / "[got]").read_text() == "this is [a]"
+    shutil.rmtree(here)
+    shutil.rmtree(there)
