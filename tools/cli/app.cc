@@ -7,6 +7,8 @@
 
 #include "dataplane/base/arguments/arguments.h"
 #include "tools/cli/format.h"
+#include "tools/cli/help.h"
+#include "tools/cli/operands.h"
 #include "tools/cli/shell.h"
 
 namespace sluice::cli {
@@ -67,6 +69,7 @@ void Context::print(const Json& object, const std::string& text) const {
 }
 
 void add_everything(CLI::App& app, Context& context) {
+  use_help(app);
   app.description("Sluice moves very large files between data-transfer nodes.");
   app.fallthrough();
   app.require_subcommand(0, 1);
@@ -92,6 +95,11 @@ int run(const std::vector<std::string>& given, Environment& environment) {
   CLI::App app("", "sluice");
   add_everything(app, context);
 
+  if (given.size() >= 3 && given[0] == kOperandsCommand) {
+    if (given.size() > 3) context.node_option = given[3];
+    print_operands(context, {.command = given[1], .word = given[2]});
+    return check_output(0, environment);
+  }
   std::vector<std::string> words = given;
   if (!words.empty() && words.front() == "help") words.front() = "--help";
   const auto parsed = arguments::parse(app, words, environment.out);

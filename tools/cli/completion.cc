@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "tools/cli/app.h"
 #include "tools/cli/target.h"
 
@@ -33,15 +34,6 @@ std::string first_sentence(const std::string& text) {
   return text.substr(0, std::min(text.find(". "), text.find('\n')));
 }
 
-// What CLI::IsMember says of itself: "{a,b,c}", perhaps behind the name of a type.
-std::vector<std::string> choices_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const size_t open = type.find('{');
-  const size_t close = type.find('}', open);
-  if (open == std::string::npos || close == std::string::npos) return {};
-  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
-}
-
 void collect(const CLI::App& app, const std::string& path, std::vector<CommandWords>& out) {
   const size_t at = out.size();
   out.push_back(
@@ -50,7 +42,7 @@ void collect(const CLI::App& app, const std::string& path, std::vector<CommandWo
     OptionWords words{.names = {},
                       .about = first_sentence(option->get_description()),
                       .takes_value = option->get_items_expected_max() > 0,
-                      .choices = choices_of(*option)};
+                      .choices = arguments::value_words(*option).choices};
     for (const std::string& name : option->get_lnames()) words.names.push_back("--" + name);
     for (const std::string& name : option->get_snames()) words.names.push_back("-" + name);
     if (!words.names.empty()) out[at].options.push_back(std::move(words));
@@ -116,17 +108,60 @@ std::string value_cases(const std::vector<CommandWords>& all, const std::string&
   return out;
 }
 
+// The word under the cursor, which bash has divided at colons, and without its quotes; then what the node
+// knows. bash puts what is offered in the place of the part behind the last colon.
+constexpr std::string_view kBashOperands = R"(_sluice_unquoted() {
+  local text=$1 out='' at
+  for ((at = 0; at < ${#text}; ++at)); do
+    if [[ ${text:at:1} == \\ ]] && ((at + 1 < ${#text})); then ((++at)); fi
+    out+=${text:at:1}
+  done
+  printf %s "$out"
+}
+_sluice_operands() {
+  local line=${COMP_LINE:0:COMP_POINT} word=${COMP_WORDS[COMP_CWORD]} quote='' before='' offered about
+  if [[ -n $line ]]; then
+    line=${line//\\ /$'\x01'}
+    word=${line##*[[:space:]]}
+    word=${word//$'\x01'/\\ }
+  fi
+  case $word in
+    \"* | \'*) quote=1 word=${word:1} ;;
+    *)
+      word=$(_sluice_unquoted "$word")
+      if [[ $word == *:* && $COMP_WORDBREAKS == *:* ]]; then before=${word%"${word##*:}"}; fi
+      ;;
+  esac
+  while IFS=$'\t' read -r offered about; do
+    if [[ $offered == *[:/] ]]; then compopt -o nospace 2>/dev/null; fi
+    offered=${offered#"$before"}
+    if [[ -z $quote ]]; then printf -v offered %q "$offered"; fi
+    COMPREPLY+=("$offered")
+  done < <("${COMP_WORDS[0]}" __operands "$1" "$word" ${2:+"$2"} 2>/dev/null)
+  # With what is not here bash offers files by itself.
+  if ((${#COMPREPLY[@]} == 0)) || [[ $word == *:* || ! $1 =~ ^(send|get)$ ]]; then return; fi
+  while IFS= read -r offered; do
+    if [[ -d $offered ]]; then offered+=/ && compopt -o nospace 2>/dev/null; fi
+    if [[ -z $quote ]]; then printf -v offered %q "$offered"; fi
+    COMPREPLY+=("$offered")
+  done < <(compgen -f -- "$word")
+}
+)";
+
 std::string bash_script(const std::vector<CommandWords>& all) {
-  std::string out =
-      "# Completion of sluice for bash, made by `sluice completion bash`.\n"
+  std::string out = "# Completion of sluice for bash, made by `sluice completion bash`.\n";
+  out += kBashOperands;
+  out +=
       "_sluice() {\n"
       "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' "
       "options='' "
-      "words='' i\n"
+      "words='' node='' i\n"
       "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
       "    case \"$command:${COMP_WORDS[i]}\" in\n"
       "      *:" +
-      std::string(kAnywhere) + ") ((++i)) ;;\n";
+      std::string(kAnywhere) +
+      ")\n        if [[ ${COMP_WORDS[i + 1]} == = ]]; then ((++i)); fi\n"
+      "        ((++i))\n        node=${COMP_WORDS[i]}\n        ;;\n";
   out += walk_cases(all, "      '@case') command='@path' ;;\n");
   out += "    esac\n  done\n  COMPREPLY=()\n  case \"$command:$previous\" in\n";
   out += value_cases(
@@ -140,7 +175,11 @@ std::string bash_script(const std::vector<CommandWords>& all) {
   out += fmt::format("  esac\n  options+=' {}'\n", words_of(option_names(all[0]), " "));
   return out +
          "  if [[ $current == -* ]]; then words=$options; fi\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "  if [[ -n $words ]]; then\n"
+         "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "  else\n"
+         "    _sluice_operands \"$command\" \"$node\"\n"
+         "  fi\n"
          "}\n"
          "complete -o bashdefault -o default -F _sluice sluice\n";
 }
@@ -170,12 +209,15 @@ std::string zsh_script(const std::vector<CommandWords>& all) {
       "#compdef sluice\n"
       "# Completion of sluice for zsh, made by `sluice completion zsh`.\n"
       "_sluice() {\n"
-      "  local command='' i\n"
-      "  local -a commands options choices\n"
+      "  local command='' node='' i\n"
+      "  local -a commands options choices found\n"
       "  for ((i = 2; i < CURRENT; ++i)); do\n"
       "    case \"$command:${words[i]}\" in\n"
       "      *:" +
-      std::string(kAnywhere) + ") ((++i)) ;;\n";
+      std::string(kAnywhere) +
+      ") ((++i)); node=${(Q)words[i]} ;;\n"
+      "      *:" +
+      std::string(kAnywhere) + "=*) node=${(Q)words[i]#*=} ;;\n";
   out += walk_cases(all, "      '@case') command='@path' ;;\n");
   out += "    esac\n  done\n  case \"$command:${words[CURRENT-1]}\" in\n";
   out += value_cases(
@@ -194,7 +236,11 @@ std::string zsh_script(const std::vector<CommandWords>& all) {
          "  elif (( $#commands )); then\n"
          "    _describe command commands\n"
          "  else\n"
-         "    _files\n"
+         "    found=(\"${(@f)$(${words[1]} __operands \"$command\" \"${(Q)PREFIX}\" ${node:+$node} "
+         "2>/dev/null)}\")\n"
+         "    found=(${found%%$'\\t'*})\n"
+         "    if (( $#found )); then compadd -S '' -a found; fi\n"
+         "    if [[ $PREFIX != *:* ]]; then _files; fi\n"
          "  fi\n"
          "}\n"
          "_sluice \"$@\"\n";
@@ -210,7 +256,16 @@ std::string fish_script(const std::vector<CommandWords>& all) {
   out += walk_cases(all, "            case '@case'\n                set command '@path'\n");
   out +=
       "        end\n    end\n    echo $command\nend\nfunction __sluice_is\n"
-      "    test (__sluice_command) = \"$argv[1]\"\nend\n";
+      "    test (__sluice_command) = \"$argv[1]\"\nend\n"
+      "function __sluice_operands\n"
+      "    set -l words (commandline -opc)\n"
+      "    set -l node\n"
+      "    if set -l at (contains -i -- --node $words)\n"
+      "        set node $words[(math $at + 1)]\n"
+      "    end\n"
+      "    $words[1] __operands (__sluice_command) (string unescape -- (commandline -ct)) $node 2>/dev/null\n"
+      "end\n"
+      "complete -c sluice -a '(__sluice_operands)'\n";
   for (const CommandWords& one : all) {
     const std::string here = "complete -c sluice -n " + in_fish_quotes("__sluice_is \"" + one.path + "\"");
     for (const CommandWords& below : all) {

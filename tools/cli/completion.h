@@ -1,8 +1,9 @@
 // What a shell completes after `sluice`: a script made from the tree of commands itself, so that none is
 // forgotten.
 //
-// Pure. Completed are commands and options, and file names where a word of their own follows; names at other
-// nodes and sessions are not, since that would ask a daemon for each key that is pressed.
+// Pure. The script knows commands, options and their choices; for operands it runs the command (operands.h),
+// which asks the node for peers, names at them and sessions and has a limit of time. Local files are the
+// shell's own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

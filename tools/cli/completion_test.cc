@@ -59,6 +59,116 @@ TEST(Completion, BashOffersCommandsOptionsAndChoices) {
   EXPECT_EQ(bash_offers({"send", "--files-from", ""}), "");
 }
 
+// What bash would put in the place of the part behind the last colon; `sluice` says what it is told here.
+class BashOperands : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(place_ / "files");
+    std::ofstream(place_ / "script") << script_of("bash");
+    std::ofstream(place_ / "files/beta-file") << "";
+    std::filesystem::create_directory(place_ / "files/be dir");
+  }
+  void TearDown() override { std::filesystem::remove_all(place_); }
+
+  std::string offers(const std::string& line, const std::string& says) {
+    std::ofstream(place_ / "says") << says;
+    std::ofstream(place_ / "sluice") << "#!/bin/bash\nprintf '<%s>' \"$@\" > " << (place_ / "asked").string()
+                                     << "\ncat " << (place_ / "says").string() << "\n";
+    std::filesystem::permissions(place_ / "sluice", std::filesystem::perms::owner_all);
+    std::ofstream(place_ / "line") << line;
+    // As readline divides a line: at blanks, and at colons, which are words of their own.
+    std::ofstream(place_ / "run") << "cd " << (place_ / "files").string() << "; PATH=" << place_.string()
+                                  << ":$PATH; . " << (place_ / "script").string() << R"(
+COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+COMP_LINE=$(<../line); COMP_POINT=${#COMP_LINE}
+read -r -a COMP_WORDS <<<"${COMP_LINE//:/ : }"
+[[ $COMP_LINE == *[\ :] ]] && COMP_WORDS+=('')
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_sluice
+printf '%s|' "${COMPREPLY[@]}"
+)";
+    return output_of("bash --norc " + (place_ / "run").string() + " 2>&1");
+  }
+  std::string asked() const {
+    std::ostringstream text;
+    text << std::ifstream(place_ / "asked").rdbuf();
+    return text.str();
+  }
+
+  const std::filesystem::path place_ =
+      std::filesystem::temp_directory_path() / ("operands-test-" + std::to_string(::getpid()));
+};
+
+TEST_F(BashOperands, WhatTheNodeKnowsIsOfferedByteForByte) {
+  EXPECT_EQ(offers("sluice session show 3f", "3f2a\ttransferring\n3fff\tpaused\n"), "3f2a|3fff|");
+  EXPECT_EQ(asked(), "<__operands><session show><3f>");
+  EXPECT_EQ(offers("sluice --node /n ls beta:", "beta:data/\tdirectory\n"), "data/|");
+  EXPECT_EQ(asked(), "<__operands><ls><beta:></n>");
+  EXPECT_EQ(offers("sluice get beta:data/r", "beta:data/run 1\tx\nbeta:data/r$HOME\tx\nbeta:data/r'\tx\n"),
+            "data/run\\ 1|data/r\\$HOME|data/r\\'|");
+  EXPECT_EQ(offers("sluice get beta:data/\\\\\\[", "beta:data/\\[a]\tx\n"), "data/\\\\\\[a\\]|");
+  EXPECT_EQ(asked(), "<__operands><get><beta:data/\\[>");
+}
+
+TEST_F(BashOperands, PeersStandBesideLocalFiles) {
+  const std::string both = offers("sluice send be", "beta:\t10.0.0.2:7400\n");
+  for (const char* one : {"beta:|", "be\\ dir/|", "beta-file|"})
+    EXPECT_NE(both.find(one), std::string::npos) << both;
+  EXPECT_EQ(offers("sluice send be", ""), "|") << "bash's own";
+  EXPECT_EQ(offers("sluice doctor be", "beta\tx\n"), "beta|");
+}
+
+class Operands : public CliTest {
+ protected:
+  std::string offers(const std::string& command, const std::string& word) const {
+    const Outcome outcome = sluice({"__operands", command, word, control_.directory.string()});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.err, "");
+    std::istringstream lines(outcome.out);
+    std::string all;
+    for (std::string line; std::getline(lines, line);) all += line.substr(0, line.find('\t')) + "|";
+    return all;
+  }
+};
+
+TEST_F(Operands, ArePeersNamesAndSessions) {
+  sessions_are(api::Session::TRANSFERRING);
+  sluice({"send", "a", "b:x", "--detach"});
+  control_.on_io([&] {
+    for (const char* name : {"beta", "berta", "alpha"})
+      control_.sessions.node_reply.add_peers()->set_name(name);
+  });
+  EXPECT_EQ(offers("session show", ""), "s1|");
+  EXPECT_EQ(offers("session show", "x"), "");
+  EXPECT_EQ(offers("doctor", "b"), "beta|berta|");
+  EXPECT_EQ(offers("send", "be"), "beta:|berta:|");
+  EXPECT_EQ(offers("send", "./be"), "") << "a local file";
+  EXPECT_EQ(offers("node init", ""), "");
+  EXPECT_EQ(offers("nonsense", ""), "");
+}
+
+TEST_F(Operands, NamesAreThoseInTheDirectoryThatIsTyped) {
+  control_.on_io([&] {
+    names::Page page;
+    for (const char* name : {"other", "run1", "run[2]"}) {
+      names::Entry entry;
+      entry.path = name;
+      entry.type = names::Type::kFile;
+      page.entries.push_back(entry);
+    }
+    control_.names.pages = {page};
+  });
+  EXPECT_EQ(offers("stat", "b:data/ru"), "b:data/run1|b:data/run[2]|");
+  EXPECT_EQ(offers("get", "b:data/ru"), "b:data/run1|b:data/run\\[2\\]|") << "a pattern that is no pattern";
+  EXPECT_EQ(offers("ls", "b:"), "b:other/|b:run1/|b:run\\[2\\]/|") << "exports";
+}
+
+TEST_F(Operands, WithoutADaemonThereAreNone) {
+  control_.server.reset();
+  EXPECT_EQ(offers("send", ""), "");
+  EXPECT_EQ(sluice({"__operands", "send", "", "/nowhere"}).exit_code, 0);
+}
+
 TEST(Completion, EachCommandAndOptionIsInEachScript) {
   for (const std::string shell : {"bash", "zsh", "fish"}) {
     const std::string script = script_of(shell);

@@ -331,11 +331,10 @@ CLI::App* add_command(CLI::App& app, Context& context, const FlagsPtr& flags, co
 void add_list(CLI::App& app, Context& context) {
   const auto flags = std::make_shared<NamesFlags>();
   CLI::App* ls = add_command(app, context, flags, "ls", "List names at another node", list);
-  ls->add_option("path", flags->paths,
-                 "NODE:PATH, which may have wildcards (* ? [a-z]); NODE: lists its exports")
+  ls->add_option("path", flags->paths, "May have wildcards (* ? [a-z]); NODE: alone lists its exports")
       ->required()
       ->expected(1)
-      ->type_name("");
+      ->type_name("NODE:PATH");
   ls->add_flag("-l,--long", flags->long_form, "Mode, links, owner, group, size and time as well");
   ls->add_flag("-R,--recursive", flags->recursive, "What is in directories as well");
   ls->add_flag("-a,--all", flags->all, "Unfinished files of transfers as well");
@@ -349,26 +348,30 @@ void add_names_commands(CLI::App& app, Context& context) {
   add_list(app, context);
   const auto stat_flags = std::make_shared<NamesFlags>();
   add_command(app, context, stat_flags, "stat", "Show what another node knows of a name", stat)
-      ->add_option("paths", stat_flags->paths, "NODE:PATH...")
+      ->add_option("paths", stat_flags->paths, "Names at one or more nodes")
       ->required()
-      ->type_name("");
+      ->type_name("NODE:PATH...");
 
   const auto mkdir_flags = std::make_shared<NamesFlags>();
   CLI::App* mkdir =
       add_command(app, context, mkdir_flags, "mkdir", "Make directories at another node", make_directory);
-  mkdir->add_option("paths", mkdir_flags->paths, "NODE:PATH...")->required()->type_name("");
+  mkdir->add_option("paths", mkdir_flags->paths, "Names at one or more nodes")
+      ->required()
+      ->type_name("NODE:PATH...");
   mkdir->add_flag("-p,--parents", mkdir_flags->parents, "Those above as well; one that is there is no error");
 
   const auto mv_flags = std::make_shared<NamesFlags>();
   CLI::App* mv = add_command(app, context, mv_flags, "mv", "Move a name at another node", move);
-  mv->add_option("paths", mv_flags->paths, "NODE:OLD NODE:NEW; into NEW, if that is a directory")
+  mv->add_option("paths", mv_flags->paths, "Into NEW, if that is a directory")
       ->required()
-      ->type_name("");
+      ->type_name("NODE:OLD NODE:NEW");
   mv->add_flag("-f,--force", mv_flags->force, "Replace a file that has the new name");
 
   const auto rm_flags = std::make_shared<NamesFlags>();
   CLI::App* rm = add_command(app, context, rm_flags, "rm", "Remove names at another node", remove);
-  rm->add_option("paths", rm_flags->paths, "NODE:PATH...")->required()->type_name("");
+  rm->add_option("paths", rm_flags->paths, "Names at one or more nodes")
+      ->required()
+      ->type_name("NODE:PATH...");
   rm->add_flag("-r,--recursive", rm_flags->recursive, "Directories, and all that is in them");
   rm->add_flag("-y,--yes", rm_flags->yes, "Ask nothing");
 }

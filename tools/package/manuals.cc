@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <iostream>
 
+#include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/schema.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/app.h"
+#include "tools/cli/help.h"
 
 namespace sluice::package {
 namespace {
@@ -31,36 +33,20 @@ std::string first_sentence(const std::string& text) {
   return first;
 }
 
-// What CLI11 calls the value, without the list that a check adds: "MODE:{a,b}" is MODE.
-std::string value_name(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  return type.substr(0, type.find(":{"));
-}
-
-std::string choices_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const size_t open = type.find('{');
-  const size_t close = type.find('}', open);
-  if (open == std::string::npos || close == std::string::npos) return "";
-  std::string out;
-  for (const std::string& one : CLI::detail::split(type.substr(open + 1, close - open - 1), ','))
-    out += (out.empty() ? "" : ", ") + one;
-  return out;
-}
-
 std::string option_item(const CLI::Option& option) {
   std::string names;
   const auto add = [&names](const std::string& name) {
     names += (names.empty() ? "\\fB" : ", \\fB") + roff(name) + "\\fR";
   };
+  const arguments::ValueWords value = arguments::value_words(option);
   for (const std::string& name : option.get_snames()) add("-" + name);
   for (const std::string& name : option.get_lnames()) add("--" + name);
   if (names.empty())
-    names = "\\fI" + roff(value_name(option)) + "\\fR";
+    names = "\\fI" + roff(value.name) + "\\fR";
   else if (option.get_items_expected_max() > 0)
-    names += " \\fI" + roff(value_name(option)) + "\\fR";
+    names += " \\fI" + roff(value.name) + "\\fR";
   std::string more;
-  if (const std::string choices = choices_of(option); !choices.empty()) more += "One of " + choices + ".\n";
+  if (const std::string allowed = value.allowed(); !allowed.empty()) more += "Allowed: " + allowed + ".\n";
   if (!option.get_default_str().empty()) more += "Default: " + option.get_default_str() + ".\n";
   if (!option.get_envname().empty()) more += "Also by the environment: " + option.get_envname() + ".\n";
   std::string about = option.get_description();
@@ -76,8 +62,7 @@ std::string synopsis(const CLI::App& app, const std::string& name) {
   if (!options.empty()) line += " [\\fIoptions\\fR]";
   for (const CLI::Option* option : app.get_options()) {
     if (option->nonpositional()) continue;
-    const std::string word =
-        "\\fI" + roff(value_name(*option)) + "\\fR" + (option->get_items_expected_max() > 1 ? " ..." : "");
+    const std::string word = "\\fI" + roff(arguments::value_words(*option).name) + "\\fR";
     line += option->get_required() ? " " + word : " [" + word + "]";
   }
   return line + "\n";
@@ -104,11 +89,19 @@ std::string items(const CLI::App& app) {
   return text;
 }
 
+// `begins` stands before them, if there are any.
+std::string examples(const CLI::App& app, const std::string& begins) {
+  std::string text;
+  for (const std::string& line : cli::example_lines(app)) text += roff(line) + "\n";
+  return text.empty() ? "" : begins + ".PP\n.RS 4\n.nf\n" + text + ".fi\n.RE\n";
+}
+
 std::string sections(const CLI::App& app, const std::string& name) {
   std::string text;
   for (const CLI::App* command : commands_of(app)) {
     const std::string full = name + " " + command->get_name();
-    text += ".SS " + roff(full) + "\n" + roff(command->get_description()) + "\n" + items(*command);
+    text += ".SS " + roff(full) + "\n" + roff(command->get_description()) + "\n" + items(*command) +
+            examples(*command, ".PP\nFor example:\n");
     text += sections(*command, full);
   }
   return text;
@@ -116,13 +109,14 @@ std::string sections(const CLI::App& app, const std::string& name) {
 
 constexpr std::string_view kExitStatus =
     ".SH EXIT STATUS\n"
-    "All programs of Sluice share these; RUNBOOK.md has their meaning and what to do.\n";
+    "All programs of Sluice share these; RUNBOOK.md tells more of what to do.\n";
 
 std::string exit_codes() {
   std::string text(kExitStatus);
   for (int code = 0; code <= static_cast<int>(kErrorCodeLast); ++code) {
     const std::string_view name = error_code_name(static_cast<ErrorCode>(code));
-    text += fmt::format(".TP\n.B {}\n{}\n", code, roff(name));
+    text += fmt::format(".TP\n.B {}\n{}\n.br\n{}\n", code, roff(name),
+                        roff(cli::exit_meaning(static_cast<ErrorCode>(code))));
   }
   return text;
 }
@@ -235,6 +229,7 @@ Page command_page(const CLI::App& app, const std::string& name) {
                      synopses(app, name) + ".SH DESCRIPTION\n" + roff(app.get_description()) + "\n";
   if (const std::string own = items(app); !own.empty()) text += ".SH OPTIONS\n" + own;
   if (!below.empty()) text += ".SH COMMANDS\n" + below;
+  text += examples(app, ".SH EXAMPLES\n");
   text += ".PP\nOptions of every command, and the exit statuses, are in\n.BR sluice (1).\n";
   return {.file = title + ".1", .text = text + see_also(".BR sluice (1)")};
 }

@@ -16,6 +16,7 @@
 #include "dataplane/base/config/schema.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/app.h"
+#include "tools/cli/help.h"
 
 namespace sluice::package {
 namespace {
@@ -78,9 +79,24 @@ TEST(Manuals, EveryKeyAndExitCodeIsThere) {
   for (int code = 0; code <= static_cast<int>(kErrorCodeLast); ++code) {
     const std::string name(error_code_name(static_cast<ErrorCode>(code)));
     for (const char* file : {"sluice.1", "sluice-dataplane.8"})
-      EXPECT_NE(pages.at(file).find(".B " + std::to_string(code) + "\n" + roff(name) + "\n"),
+      EXPECT_NE(pages.at(file).find(".B " + std::to_string(code) + "\n" + roff(name) + "\n.br\n" +
+                                    roff(cli::exit_meaning(static_cast<ErrorCode>(code))) + "\n"),
                 std::string::npos)
           << name;
+  }
+}
+
+TEST(Manuals, TheSynopsisHasTheOperandsAndEachPageExamples) {
+  const auto pages = by_file();
+  EXPECT_NE(pages.at("sluice-send.1").find("\\fIoptions\\fR] \\fISRC... NODE:PATH\\fR\n"), std::string::npos);
+  EXPECT_NE(pages.at("sluice-mv.1").find("\\fINODE:OLD NODE:NEW\\fR\n"), std::string::npos);
+  EXPECT_NE(pages.at("sluice-send.1").find("Allowed: \\-100 to 100."), std::string::npos);
+  for (const auto& [file, text] : pages) {
+    EXPECT_EQ(text.find("INT in ["), std::string::npos) << file;
+    if (!file.starts_with("sluice-") || !file.ends_with(".1")) continue;
+    EXPECT_TRUE(text.find(".SH EXAMPLES\n") != std::string::npos ||
+                text.find("\nFor example:\n") != std::string::npos)
+        << file;
   }
 }
 
