@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "dataplane/base/counted.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::tree {
@@ -97,13 +98,14 @@ void Packer::add(Entry entry) {
 }
 
 catalog::File Packer::pack_of(const std::vector<Entry>& entries, catalog::FileKind kind) const {
-  catalog::File file{.name = {},
-                     .shown = fmt::format("{} ({} names from {} on)", tree_.shown, entries.size(),
-                                          base::printable(entries.front().path)),
-                     .path = tree_.path,
-                     .peer_path = {},
-                     .size_bytes = layout_of(entries).size_bytes,
-                     .kind = kind};
+  catalog::File file{
+      .name = {},
+      .shown = fmt::format("{} ({} from {} on)", tree_.shown, base::counted(entries.size(), "name"),
+                           base::printable(entries.front().path)),
+      .path = tree_.path,
+      .peer_path = {},
+      .size_bytes = layout_of(entries).size_bytes,
+      .kind = kind};
   file.pack.members = static_cast<uint32_t>(entries.size());
   file.pack.list = std::make_shared<const std::string>(to_bytes(entries));
   return file;

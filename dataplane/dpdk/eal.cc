@@ -23,6 +23,7 @@
 #include <system_error>
 #include <thread>
 
+#include "dataplane/base/counted.h"
 #include "dataplane/net/ram.h"
 
 namespace sluice::dpdk {
@@ -132,12 +133,11 @@ std::vector<std::string> eal_arguments(const EalRequest& request) {
 Result<EalPlan> plan_eal(const config::Node& node, const Device& device, const CoreChoice& cores,
                          const EalFacts& facts, const Warn& warn) {
   if (facts.needed_mib > node.memory_mib) {
-    return Error{
-        ErrorCode::kConfiguration,
-        fmt::format("[dataplane] memory_mib = {} is too small for {} workers of {} extents of {} KiB: "
-                    "set it to {} or more",
-                    node.memory_mib, node.workers, node.extents_per_worker, node.extent_bytes >> 10,
-                    facts.needed_mib)};
+    return Error{ErrorCode::kConfiguration,
+                 fmt::format("[dataplane] memory_mib = {} is too small for {} of {} extents of {} KiB: "
+                             "set it to {} or more",
+                             node.memory_mib, base::counted(node.workers, "worker"), node.extents_per_worker,
+                             node.extent_bytes >> 10, facts.needed_mib)};
   }
   const auto hugepages =
       choose_hugepages("[dataplane] memory", node.memory, node.memory_mib, facts.hugepages_free_mib, warn);

@@ -125,8 +125,11 @@ Status Port::choose_memory_and_cores(EalPlan* plan) {
   cores_ = *cores;
   if (cores_.shared) {
     warn_(
-        fmt::format("{} workers share the cores of this machine, which slows them: lower [dataplane] workers",
-                    node_.workers));
+        node_.workers == 1
+            ? "the worker shares its core with all else on this machine, which slows it: give it another core"
+            : fmt::format(
+                  "{} workers share the cores of this machine, which slows them: lower [dataplane] workers",
+                  node_.workers));
   }
   const uint64_t pattern_bytes = node_.extent_bytes + Queue::extent_alignment(node_.extent_bytes);
   const uint64_t bytes = node_.workers * Queue::memory_bytes(queue_setup(0)) + pattern_bytes;

@@ -11,6 +11,8 @@
 #include <memory>
 #include <set>
 
+#include "dataplane/base/counted.h"
+
 namespace sluice::dpdk {
 namespace {
 
@@ -20,8 +22,9 @@ Error wrong_cores(std::string reason) {
 
 Status check_given(std::span<const ProcessingUnit> units, const CoreRequest& request) {
   if (request.cores.size() != request.workers) {
-    return wrong_cores(fmt::format("{} CPUs for {} workers: name one CPU per worker, or leave cores out",
-                                   request.cores.size(), request.workers));
+    return wrong_cores(fmt::format("{} for {}: name one CPU per worker, or leave cores out",
+                                   base::counted(request.cores.size(), "CPU"),
+                                   base::counted(request.workers, "worker")));
   }
   for (const int cpu : request.cores) {
     const auto unit = std::ranges::find(units, cpu, &ProcessingUnit::cpu);
