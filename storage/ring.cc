@@ -11,6 +11,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "dataplane/base/io_uring_denied.h"
+
 namespace sluice::storage {
 namespace {
 
@@ -63,7 +65,7 @@ Status Ring::open(uint32_t slots, std::span<uint8_t> memory, std::span<const int
   const int rc = setup(std::max(slots, 8U), &ring_);
   if (rc < 0) {
     return Error{ErrorCode::kResources, std::string("io_uring cannot be set up: ") + std::strerror(-rc) +
-                                            "; allow it (sysctl kernel.io_uring_disabled=0)"};
+                                            "; " + base::io_uring_remedy(-rc, base::io_uring_host())};
   }
   open_ = true;
   progress_.resize(slots);

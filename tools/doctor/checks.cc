@@ -257,7 +257,7 @@ void check_kernel(const Facts& facts, std::vector<Finding>& out) {
     pass(out, "io_uring", "it can be set up");
   } else {
     fail(out, "io_uring", fmt::format("it cannot be set up: {}", kernel.io_uring_problem),
-         "sysctl -w kernel.io_uring_disabled=0 (in a container, its seccomp profile)");
+         kernel.io_uring_remedy);
   }
   const uint64_t memory = facts.node ? uint64_t{facts.node->memory_mib} << 20 : 0;
   if (kernel.memlock_bytes >= memory) {

@@ -83,6 +83,7 @@ TEST(Doctor, WithoutAConfigurationLooksAtTheHostAlone) {
   facts.node.reset();
   facts.configuration_error = "node.toml:3: unknown key";
   facts.kernel.io_uring_problem = "Operation not permitted";
+  facts.kernel.io_uring_remedy = "sysctl -w kernel.io_uring_disabled=0";
   EXPECT_EQ(found(facts, "configuration").text, "node.toml:3: unknown key");
   expect(facts, "configuration", Level::kFail, "correct");
   expect(facts, "io_uring", Level::kFail, "kernel.io_uring_disabled");

@@ -67,6 +67,7 @@ struct ExportFacts {
 
 struct KernelFacts {
   std::string io_uring_problem;  // empty: it can be set up
+  std::string io_uring_remedy;   // then
   uint64_t rmem_max = 0;         // 0: not known
   uint64_t wmem_max = 0;
   std::optional<bool> clock_synchronized;

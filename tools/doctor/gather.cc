@@ -17,6 +17,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "dataplane/base/io_uring_denied.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/base/utc.h"
 
@@ -76,10 +77,13 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-std::string io_uring_problem() {
+void try_io_uring(KernelFacts* facts) {
   io_uring_params parameters{};
   const UniqueFd ring(static_cast<int>(::syscall(SYS_io_uring_setup, 8, &parameters)));
-  return ring ? "" : std::strerror(errno);
+  if (ring) return;
+  const int error = errno;
+  facts->io_uring_problem = std::strerror(error);
+  facts->io_uring_remedy = base::io_uring_remedy(error, base::io_uring_host());
 }
 
 uint64_t hard_limit(int resource) {
@@ -201,7 +205,7 @@ std::vector<CpuFacts> gather_cpus(const fs::path& root, const std::vector<int>& 
 
 KernelFacts gather_kernel() {
   KernelFacts facts;
-  facts.io_uring_problem = io_uring_problem();
+  try_io_uring(&facts);
   facts.rmem_max = count_in("/proc/sys/net/core/rmem_max");
   facts.wmem_max = count_in("/proc/sys/net/core/wmem_max");
   timex clock{};
