@@ -105,6 +105,7 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
   // Of the device, which does not say by which queue: its first worker has them.
   const board::CounterWriter missed(memory.board().workers[0]);
   uint64_t next_maintain_ns = 0;
+  lane::ClockWatch clocks(memory.board());
   for (;;) {
     server.serve(kServeTimeoutMs, signals);
     signalfd_siginfo signal_info;
@@ -117,6 +118,7 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
       missed.raise_to(board::Counter::rx_missed, port.missed_frames());
       memory.board().link.store(static_cast<uint32_t>(port.link()), std::memory_order_relaxed);
       for (const std::string& news : sandbox::take_news()) spdlog::error("{}", news);
+      for (const std::string& news : clocks.take_news()) spdlog::warn("{}", news);
       memory.board().refused_calls.store(sandbox::refused_calls(), std::memory_order_relaxed);
       next_maintain_ns = now_ns + kMaintainIntervalNs;
     }
@@ -188,6 +190,19 @@ Result<sandbox::State> confine(const config::Node& node, bool rings_restricted) 
   return state;
 }
 
+bool use_tsc() {
+  const std::string source = lane::kernel_clock_source();
+  const bool usable = lane::tsc_is_usable(source);
+  if (!usable) {
+    spdlog::warn(
+        "clock: the kernel keeps time by {}, not by the CPU's time stamp counter, so each turn of a worker "
+        "reads "
+        "it from the kernel: high rates need more CPU; docs/RUNBOOK.md, \"The clock\", says what to look at",
+        source.empty() ? "an unknown device" : source);
+  }
+  return usable;
+}
+
 int serve(const config::Node& node, daemon::Service& service) {
   const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int signals = signal_fd();
@@ -227,7 +242,7 @@ int serve(const config::Node& node, daemon::Service& service) {
                             .board = memory->board(),
                             .objects = *objects,
                             .keys = *keys,
-                            .clock = lane::Clock::calibrate(),
+                            .with_tsc = use_tsc(),
                             .poll_busy = node.poll == "busy",
                             .stop = stop,
                             .epochs = epochs,

@@ -1,7 +1,8 @@
 // CLOCK_MONOTONIC in nanoseconds, read from the TSC: one cheap read per loop, no system call.
 //
-// The invariant TSC is calibrated against CLOCK_MONOTONIC once at start; the difference afterwards is
-// the frequency error of that calibration (some parts per million), which matters to no user of it.
+// A thread has its own. The TSC is compared with the system's clock once a millisecond for as long as the
+// thread runs (dataplane/core/tick_clock.h). Where the kernel itself keeps time by something else, the TSC is
+// not used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +10,10 @@
 
 #include <cstdint>
 #include <ctime>
+#include <string>
+#include <string_view>
+
+#include "dataplane/core/tick_clock.h"
 
 namespace sluice::lane {
 
@@ -18,30 +23,38 @@ inline uint64_t monotonic_ns() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000ULL + static_cast<uint64_t>(t.tv_nsec);
 }
 
+// What the kernel keeps time by: "tsc", "kvm-clock", "hpet"; empty where it does not say.
+std::string kernel_clock_source();
+// Whether time can be told from the TSC while the kernel keeps it by this source. A kernel that has a TSC and
+// uses another device found it unstable, stopping, or different from CPU to CPU. Where it does not say, the
+// CPU is asked.
+bool tsc_is_usable(std::string_view clock_source);
+
 class Clock {
  public:
-  // Blocks for about 20 ms.
-  static Clock calibrate() {
-    constexpr uint64_t kWindowNs = 20'000'000;
-    Clock clock;
-    clock.base_ns_ = monotonic_ns();
-    clock.base_tsc_ = __rdtsc();
-    uint64_t now = clock.base_ns_;
-    while (now - clock.base_ns_ < kWindowNs) now = monotonic_ns();
-    const uint64_t ticks = __rdtsc() - clock.base_tsc_;
-    clock.ns_per_tick_fp_ =
-        static_cast<uint64_t>((static_cast<__uint128_t>(now - clock.base_ns_) << 32) / ticks);
-    return clock;
+  // Without the TSC each reading is one of the system's clock.
+  explicit Clock(bool with_tsc) : with_tsc_(with_tsc) {}
+
+  uint64_t now_ns() {
+    if (!with_tsc_) return monotonic_ns();
+    if (const auto ns = ticks_.at(__rdtsc())) return *ns;
+    return ticks_.learn(closest_pair(monotonic_ns, read_ticks, &least_gap_ns_));
   }
-  uint64_t now_ns() const {
-    return base_ns_ +
-           static_cast<uint64_t>((static_cast<__uint128_t>(__rdtsc() - base_tsc_) * ns_per_tick_fp_) >> 32);
-  }
+  // How often the TSC and the system's clock turned out to have parted.
+  uint64_t partings() const { return ticks_.partings(); }
 
  private:
-  uint64_t base_ns_ = 0;
-  uint64_t base_tsc_ = 0;
-  uint64_t ns_per_tick_fp_ = 0;
+  // Neither before the reading of the system's clock in front of it nor after the one behind it.
+  static uint64_t read_ticks() {
+    _mm_lfence();
+    const uint64_t ticks = __rdtsc();
+    _mm_lfence();
+    return ticks;
+  }
+
+  bool with_tsc_;
+  TickClock ticks_;
+  uint64_t least_gap_ns_ = UINT64_MAX / 4;
 };
 
 }  // namespace sluice::lane

@@ -71,7 +71,6 @@ struct Side {
                .board = memory.board(),
                .objects = objects,
                .keys = keys,
-               .clock = Clock(),
                .poll_busy = true,
                .stop = stop,
                .epochs = epochs,

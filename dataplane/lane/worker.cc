@@ -36,7 +36,8 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
       tx_(resources_, tx_extents_, shared.port.pattern()),
       rx_(resources_, tx_extents_, shared.board.port.rx_extents),
       // What other workers hand on waits in a short ring.
-      idle_sleep_(shared.port.receive_queue().datagrams, shared.port.receive_queue().loses || workers_ > 1) {}
+      idle_sleep_(shared.port.receive_queue().datagrams, shared.port.receive_queue().loses || workers_ > 1),
+      clock_(shared.with_tsc) {}
 
 Status Worker::open() {
   // io_uring lets only the thread that opened a ring use it.
@@ -46,12 +47,14 @@ Status Worker::open() {
 
 void Worker::run() {
   auto& longest_ns = resources_.slot.counters[static_cast<uint32_t>(Counter::loop_ns_max)];
-  uint64_t now_ns = shared_.clock.now_ns();
+  uint64_t now_ns = clock_.now_ns();
   while (!shared_.stop.load(std::memory_order_relaxed)) {
     const uint64_t sent_before = counted(Counter::tx_bytes);
     const bool busy = step(now_ns);
     const uint64_t previous_ns = now_ns;
-    now_ns = shared_.clock.now_ns();
+    now_ns = clock_.now_ns();
+    if (clock_.partings() > counted(Counter::clock_partings)) [[unlikely]]
+      resources_.count(Counter::clock_partings);
     if (datagrams_->another_core_reads())
       store_choice_.turn(counted(Counter::tx_bytes) - sent_before, now_ns - previous_ns);
     if (now_ns - previous_ns > longest_ns.load(std::memory_order_relaxed))
@@ -106,7 +109,7 @@ uint64_t Worker::idle(uint64_t stepped_ns, uint64_t now_ns) {
     return now_ns;
   }
   datagrams_->sleep(sleep_ns);
-  const uint64_t woken_ns = shared_.clock.now_ns();
+  const uint64_t woken_ns = clock_.now_ns();
   // A batch that leaves a little late is as good.
   const uint64_t late_ns = woken_ns - std::min(woken_ns, now_ns + sleep_ns + datagrams_->batch_ns());
   if (late_ns > kCoreTakenNs) resources_.count(Counter::busy_ns, late_ns);

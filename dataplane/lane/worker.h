@@ -35,7 +35,7 @@ struct WorkerShared {
   board::Board& board;
   ObjectTable& objects;
   KeyTable& keys;
-  Clock clock;
+  bool with_tsc = false;                                 // workers tell time by it
   bool poll_busy = false;                                // never sleep
   uint32_t key_epoch_bits = seal::KeyChain::kEpochBits;  // tests and the simulator take fewer
   std::atomic<bool>& stop;
@@ -88,6 +88,7 @@ class Worker {
   std::array<net::RxDatagram, net::kBurst> burst_;  // a member, so that no turn has to initialise it
   uint32_t idle_loops_ = 0;
   IdleSleep idle_sleep_;
+  Clock clock_;
   uint64_t disk_counted_ns_ = 0;  // what its operations took is counted until then
   WakeDelay wake_delay_;
   StoreChoice store_choice_;

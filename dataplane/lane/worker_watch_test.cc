@@ -22,5 +22,19 @@ TEST(WorkerWatch, EachWorkerHasToTurnEachTime) {
   EXPECT_TRUE(watch.all_turned());
 }
 
+TEST(ClockWatch, TellsOfEachPartingOnce) {
+  const auto board = std::make_unique<board::Board>();
+  ClockWatch watch(*board);
+  EXPECT_TRUE(watch.take_news().empty());
+  auto& count = board->workers[1].counters[static_cast<uint32_t>(board::Counter::clock_partings)];
+  count = 1;
+  const auto news = watch.take_news();
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_TRUE(news[0].starts_with("worker 1: ")) << news[0];
+  EXPECT_TRUE(watch.take_news().empty());
+  count = 2;
+  EXPECT_EQ(watch.take_news().size(), 1U);
+}
+
 }  // namespace
 }  // namespace sluice::lane

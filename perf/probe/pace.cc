@@ -105,7 +105,7 @@ Status measure(const PaceOptions& options) {
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return Error{ErrorCode::kInternal, "no memory to share with the receiver"};
   Shared& shared = *new (memory) Shared;
-  const lane::Clock clock = lane::Clock::calibrate();
+  lane::Clock clock(lane::tsc_is_usable(lane::kernel_clock_source()));
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) return Error{ErrorCode::kInternal, "cannot start the receiver's process: fork failed"};

@@ -21,7 +21,7 @@ constexpr timespec kIdle{0, 10'000};
 constexpr uint64_t kSilenceNs = 200'000'000;  // after the sender has ended: nothing more comes
 
 template <typename Policy>
-void send(net::FrameQueue& queue, const PaceOptions& options, const lane::Clock& clock, const Pace& pace,
+void send(net::FrameQueue& queue, const PaceOptions& options, lane::Clock& clock, const Pace& pace,
           const std::atomic<bool>& stop, Sent& sent) {
   const FrameWriter writer(options.sender.frame_bytes);
   Policy policy(pace);
@@ -48,7 +48,7 @@ void send(net::FrameQueue& queue, const PaceOptions& options, const lane::Clock&
   sent.duration_ns = now_ns - pace.start_ns;
 }
 
-using Sender = void (*)(net::FrameQueue&, const PaceOptions&, const lane::Clock&, const Pace&,
+using Sender = void (*)(net::FrameQueue&, const PaceOptions&, lane::Clock&, const Pace&,
                         const std::atomic<bool>&, Sent&);
 
 Sender sender_of(const std::string& policy) {
@@ -59,7 +59,7 @@ Sender sender_of(const std::string& policy) {
   return send<Bucket>;
 }
 
-void receive(net::FrameQueue& queue, const PaceOptions& options, const lane::Clock& clock, Shared& shared,
+void receive(net::FrameQueue& queue, const PaceOptions& options, lane::Clock& clock, Shared& shared,
              const std::atomic<bool>& stop) {
   prctl(PR_SET_TIMERSLACK, 1);
   VirtualQueue arrivals(options.pace(0), options.queue_frames);
@@ -97,7 +97,7 @@ Pace PaceOptions::pace(uint64_t start_ns) const {
       .rate_bps = rate_bps, .wire_bytes = sender.frame_bytes + net::kWireOverheadBytes, .start_ns = start_ns};
 }
 
-Result<std::unique_ptr<Sent>> run_sender(const PaceOptions& options, const lane::Clock& clock, Shared& shared,
+Result<std::unique_ptr<Sent>> run_sender(const PaceOptions& options, lane::Clock& clock, Shared& shared,
                                          const std::function<bool()>& peer_gone) {
   auto end = End::open("sluice-pace", options.sender);
   if (!end) return end.error();
@@ -119,7 +119,7 @@ Result<std::unique_ptr<Sent>> run_sender(const PaceOptions& options, const lane:
   return sent;
 }
 
-Status run_receiver(const PaceOptions& options, const lane::Clock& clock, Shared& shared) {
+Status run_receiver(const PaceOptions& options, lane::Clock& clock, Shared& shared) {
   auto end = End::open("sluice-pace", options.receiver);
   if (!end) return end.error();
   const auto never = [] { return false; };

@@ -1,7 +1,7 @@
 // The two ends of sluice-pace: a sender under one policy of the ladder, and a receiver.
 //
-// One process each, forked, so that each has its own EAL as two nodes have. They share `Shared` and the
-// clock, which is calibrated before the fork.
+// One process each, forked, so that each has its own EAL as two nodes have. They share `Shared`,
+// and each tells the same time (CLOCK_MONOTONIC) by a clock of its own.
 //
 // Times are the sender's: a frame leaves when the device has taken the burst it is in, read from the TSC
 // behind tx_flush. That instant is what a wire would see; the receiver's arrival times are read once per
@@ -57,8 +57,8 @@ struct Sent {
 };
 
 // `peer_gone`: the receiver's process has ended.
-Result<std::unique_ptr<Sent>> run_sender(const PaceOptions& options, const lane::Clock& clock, Shared& shared,
+Result<std::unique_ptr<Sent>> run_sender(const PaceOptions& options, lane::Clock& clock, Shared& shared,
                                          const std::function<bool()>& peer_gone);
-Status run_receiver(const PaceOptions& options, const lane::Clock& clock, Shared& shared);
+Status run_receiver(const PaceOptions& options, lane::Clock& clock, Shared& shared);
 
 }  // namespace sluice::probe

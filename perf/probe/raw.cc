@@ -32,7 +32,7 @@ struct Count {
   }
 };
 
-Count send(net::FrameQueue& queue, const lane::Clock& clock, const EndOptions& options,
+Count send(net::FrameQueue& queue, lane::Clock& clock, const EndOptions& options,
            const std::atomic<bool>& stop) {
   const FrameWriter writer(options.frame_bytes);
   Count sent;
@@ -49,7 +49,7 @@ Count send(net::FrameQueue& queue, const lane::Clock& clock, const EndOptions& o
   return sent;
 }
 
-Count receive(net::FrameQueue& queue, const lane::Clock& clock, const EndOptions& options,
+Count receive(net::FrameQueue& queue, lane::Clock& clock, const EndOptions& options,
               const std::atomic<bool>& stop) {
   const auto length_ns = static_cast<uint64_t>(options.seconds * 1e9);
   Count received;
@@ -78,7 +78,7 @@ struct Options {
 };
 
 Status measure(const Options& options) {
-  const lane::Clock clock = lane::Clock::calibrate();
+  lane::Clock clock(lane::tsc_is_usable(lane::kernel_clock_source()));
   auto end = End::open("sluice-raw", options.end);
   if (!end) return end.error();
   const auto never = [] { return false; };

@@ -74,7 +74,6 @@ Dataplane::Dataplane(Setup setup)
                                                               .board = board_,
                                                               .objects = *objects_,
                                                               .keys = keys_,
-                                                              .clock = lane::Clock(),
                                                               .poll_busy = true,
                                                               .key_epoch_bits = setup_.plan.key_epoch_bits,
                                                               .stop = stop_,
