@@ -300,6 +300,8 @@ Status serve(const daemon::Options& options) {
   if (auto usable = check_state(*node); !usable) return usable.error();
   const auto sandboxed = confine(*node);
   if (!sandboxed) return sandboxed.error();
+  if (const size_t given_back = exports->note_opened_in(node->state() / "opened-directories"); given_back > 0)
+    spdlog::warn("{} directories that a former life had opened up have their modes again", given_back);
   auto journal = journal::Journal::open(node->journal());
   if (!journal) return journal.error();
 

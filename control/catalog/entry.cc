@@ -15,7 +15,7 @@ constexpr std::string_view kFailureTexts[] = {
     "changed while it was read",
     "could not be read, or does not say how long it is, as files of /proc and /sys",
     "is a device, a pipe or a socket",
-    "has a name that is too long or reserved",
+    "has a name that is too long, reserved, or not possible in the destination's file system",
     "exists at the destination; replace it with --overwrite",
     "could not be written at the destination",
     "was damaged between the nodes' memories",
@@ -25,7 +25,26 @@ constexpr std::string_view kFailureTexts[] = {
     "has more extended attributes, or longer ACLs, than are kept of a name (64 KiB, and 16 MiB of all large "
     "files)",
     "has extended attributes or an ACL that the destination's file system does not take",
-    "has the name of another one there, whose file system takes letters of either case for the same",
+    "has the name of another one there, whose file system takes both for the same (letters of either case, "
+    "forms of Unicode, or dots and spaces at the end); rename one of them",
+    "something of another kind has that name at the destination, which is never replaced; remove it there, "
+    "or "
+    "rename one of them",
+    "another session writes to that name at the destination, or has paused while it did; wait for it, or "
+    "cancel "
+    "it",
+    "needs a link more than the destination's file system allows, to a file or for directories in one; "
+    "divide "
+    "them",
+    "another file system is mounted there at the destination, or above it; send what belongs into that one "
+    "by "
+    "itself",
+    "is in a file system at the destination that may only be read; mount it for writing",
+    "its directory at the destination may not be written to; give the user of sluice-control there the right "
+    "to "
+    "it",
+    "it, or its directory at the destination, may not be changed (chattr +i or +a); take that away there "
+    "(chattr -i -a)",
 };
 static_assert(std::size(kFailureTexts) == kFailures);
 

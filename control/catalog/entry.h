@@ -41,9 +41,16 @@ enum class Failure : uint8_t {
   kInPack,              // it is as it was, and others of its pack are not
   kAttributesTooLarge,  // its extended attributes and ACLs are more than is kept of a name
   kAttributesRefused,   // the destination's file system does not take them
-  kOtherLetters,        // one that differs in the case of letters alone has that name at the destination
+  kOtherLetters,        // to the destination's file system it is the same name as another one
+  kOtherKind,           // what has that name at the destination is of a kind that is never replaced
+  kTaken,               // another session writes to that name, or has paused while it did
+  kTooManyLinks,        // the destination's file system allows no more
+  kMounted,             // another file system is mounted there, or above it
+  kReadOnly,            // and that one may only be read
+  kDirectoryForbidden,  // permissions of its directory at the destination
+  kImmutable,           // it or its directory, at the destination
 };
-inline constexpr uint8_t kFailures = 16;
+inline constexpr uint8_t kFailures = 23;
 // No failure: the name arrived, and the destination's file system cannot hold its time.
 inline constexpr Failure kOtherTime{64};
 std::string_view failure_text(Failure failure);  // for people

@@ -106,7 +106,7 @@ Result<DestinationFile> Exports::take_for_user(const DestinationSpec& spec, Uniq
   state->peer = peer_;
   state->spec = spec;
   state->name = last_component(spec.path);
-  state->temporary = temporary_name(state->name);
+  state->temporary = temporary_name_in(directory.get(), state->name);
   state->path = shown;
   state->name_path = spec.path;
   state->fd = std::move(fd);

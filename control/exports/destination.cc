@@ -14,40 +14,12 @@
 #include "control/exports/destination_state.h"
 #include "control/exports/exports.h"
 #include "control/exports/file_state.h"
-#include "control/exports/letters.h"
-#include "control/exports/owners.h"
+#include "control/exports/refusals.h"
 #include "control/exports/reserved.h"
 #include "control/exports/room.h"
 #include "control/exports/temporary.h"
-#include "control/exports/times.h"
-#include "control/exports/xattrs.h"
-#include "dataplane/base/path.h"
 
 namespace sluice::exports {
-namespace {
-
-using base::kNameBytesMax;
-
-// What stands under the final name must not be there, or be a regular file that may be replaced.
-Status check_final_name(int directory_fd, const std::string& name, const std::string& path, bool overwrite) {
-  struct stat info {};
-  if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT) return {};
-    return lookup_error(path, errno, ErrorCode::kStorage);
-  }
-  if (!S_ISREG(info.st_mode))
-    return Error{ErrorCode::kDestinationExists,
-                 path + ": exists and is no regular file, which is never replaced; choose another name"};
-  if (!overwrite) return Error{ErrorCode::kDestinationExists, path + ": exists; replace it with --overwrite"};
-  if (folds_case(directory_fd, name) && has_other_letters(directory_fd, name))
-    return Error{ErrorCode::kDestinationExists, path +
-                                                    ": exists, written with other letters, which are the "
-                                                    "same to this file system; choose another name"};
-  return {};
-}
-
-}  // namespace
-
 DestinationFile::State::~State() {
   if (!fd || committed || keep) return;
   if (user) {
@@ -55,6 +27,7 @@ DestinationFile::State::~State() {
     return;
   }
   // Before the descriptor closes, and the lock with it.
+  const auto open = writable_for_now();
   if (still_named(directory.get(), temporary, fd.get())) ::unlinkat(directory.get(), temporary.c_str(), 0);
 }
 
@@ -85,6 +58,7 @@ const std::string& DestinationFile::final_path() const { return state_->path; }
 std::string DestinationFile::name_path() const { return state_->name_path; }
 bool DestinationFile::has_name() const { return state_->committed; }
 void DestinationFile::keep() { state_->keep = true; }
+catalog::Failure DestinationFile::why() const { return state_->why; }
 
 catalog::FileIdentity DestinationFile::identity() const {
   const std::optional<FileState> state = state_of(state_->fd.get());
@@ -101,30 +75,8 @@ Status DestinationFile::sync() {
   return {};
 }
 
-Status DestinationFile::State::rename_to_final() const {
-  const int at = directory.get();
-  const Result<bool> there = in_place();
-  if (!there) return there.error();
-  if (!*there)
-    return elsewhere(ErrorCode::kStorage, "its",
-                     "its data is " + place_now() + ", as " + printable(temporary) +
-                         ": put the directory back, then continue the session");
-  if (!still_named(at, temporary, fd.get()))
-    return Error{ErrorCode::kStorage,
-                 path + ": its temporary file was removed or replaced by somebody; this file begins anew"};
-  if (Status status = check_final_name(at, name, path, spec.overwrite); !status && spec.overwrite)
-    return status;
-  if (rename_between(at, temporary, at, name, spec.overwrite)) return {};
-  if (errno == EEXIST)
-    return Error{ErrorCode::kDestinationExists,
-                 path + ": appeared while it was received; replace it with --overwrite"};
-  if (errno == EISDIR || errno == ENOTEMPTY)
-    return Error{ErrorCode::kDestinationExists,
-                 path + ": is a directory, which is never replaced; choose another name"};
-  return storage_error(path, errno);
-}
-
 Status DestinationFile::State::remove() const {
+  const auto open = writable_for_now();
   if (still_named(directory.get(), temporary, fd.get()) &&
       ::unlinkat(directory.get(), temporary.c_str(), 0) != 0 && errno != ENOENT)
     return storage_error(path, errno);
@@ -133,52 +85,6 @@ Status DestinationFile::State::remove() const {
 
 Status DestinationFile::drop() {
   return state_->user ? state_->user->drop(state_->for_user()) : state_->remove();
-}
-
-Status DestinationFile::finish() {
-  State& s = *state_;
-  if (s.user) return s.user->finish(s.for_user());
-  const int fd = s.fd.get();
-  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(s.spec.mtime_ns)};
-  Accounts accounts;
-  if (const Refused refused = give_kept(fd, false, s.spec.attributes, s.spec.keep, accounts);
-      refused.reason != 0)
-    return concerns_disk(fd, refused.reason)
-               ? storage_error(s.path, refused.reason)
-               : Error{ErrorCode::kAttributes,
-                       s.path + ": cannot be given " + refused.what + ": " + std::strerror(refused.reason) +
-                           "; send it to another file system, or leave out --xattrs and --acls"};
-  if (const int reason = accounts.give(fd, s.spec.attributes); reason != 0)
-    return Error{ErrorCode::kStorage,
-                 s.path + ": cannot be given its owner or group: " + std::strerror(reason) +
-                     "; let sluice-control do it (CAP_CHOWN, CAP_FOWNER), or leave out --owner and --group"};
-  if (::ftruncate(fd, static_cast<off_t>(s.spec.size)) != 0 || ::fchmod(fd, s.spec.mode & 0777) != 0 ||
-      ::futimens(fd, times) != 0 || ::fsync(fd) != 0)
-    return storage_error(s.path, errno);
-  return {};
-}
-
-bool DestinationFile::has_its_time() const {
-  struct stat info {};
-  return ::fstat(state_->fd.get(), &info) != 0 || same_time(info.st_mtim, timespec_of(state_->spec.mtime_ns));
-}
-
-Status DestinationFile::commit() {
-  State& s = *state_;
-  if (s.user) return s.commit_for_user();
-  if (!s.committed) {
-    if (auto status = s.rename_to_final(); !status) return status;
-    s.committed = true;
-    s.under_way.reset();
-  }
-  if (::fsync(s.directory.get()) != 0) return storage_error(s.path, errno);
-  // The name was given in the directory that is open. Whoever waits for files may have taken it from there
-  // already, so only the way to that directory is looked at.
-  const Result<bool> there = s.in_place();
-  if (!there) return there.error();
-  if (*there) return {};
-  return s.elsewhere(ErrorCode::kOutsideExports, "complete, but its",
-                     "the file is " + s.place_now() + ": move it from there");
 }
 
 namespace {
@@ -200,7 +106,9 @@ Result<Place> place_of(int root_fd, const std::string& relative, const std::stri
   const UniqueFd probe = open_beneath(root_fd, relative, O_PATH | O_NOFOLLOW);
   struct stat info {};
   const bool there = probe && ::fstat(probe.get(), &info) == 0;
-  if (!there && errno != ENOENT) return lookup_error(absolute, errno, ErrorCode::kStorage);
+  // A name that is too long is told as what it is to be.
+  if (!there && errno != ENOENT && errno != ENAMETOOLONG)
+    return lookup_error(absolute, errno, ErrorCode::kStorage);
   if (there && S_ISDIR(info.st_mode)) return Place{relative, absolute == "/" ? "" : absolute, spec.name};
   if (spec.is_directory || spec.path.ends_with('/')) {
     if (!there) return missing_directory(absolute);
@@ -212,20 +120,6 @@ Result<Place> place_of(int root_fd, const std::string& relative, const std::stri
   place.directory_path = absolute.substr(0, absolute.rfind('/'));
   place.name = slash == std::string::npos ? relative : relative.substr(slash + 1);
   return place;
-}
-
-Status check_name(const std::string& name, const std::string& directory) {
-  if (!valid_file_name(name))
-    return Error{ErrorCode::kStorage,
-                 directory + ": '" + printable(name) + "' is not a file name; name the destination in full"};
-  if (is_temporary_name(name))
-    return Error{ErrorCode::kStorage, directory + "/" + printable(name) +
-                                          ": such names are kept for files under way; choose another"};
-  if (temporary_name(name).size() > kNameBytesMax)
-    return Error{ErrorCode::kStorage,
-                 directory + "/" + printable(name) + ": the name is too long; use at most " +
-                     std::to_string(kNameBytesMax - kTemporarySuffix.size() - 1) + " bytes"};
-  return {};
 }
 
 // 0 when the file cannot be that big.
@@ -248,7 +142,8 @@ Result<Exports::Location> Exports::locate_writable(std::string_view path) const 
   return location;
 }
 
-Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec) const {
+Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec,
+                                                    catalog::Failure* why) const {
   const auto location = locate_writable(spec.path);
   if (!location) return location.error();
   if (user_) return create_for_user(*location, spec);
@@ -256,7 +151,6 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
   const int root_fd = location->root->fd->get();
   const auto place = place_of(root_fd, location->relative, location->absolute, spec);
   if (!place) return place.error();
-  if (auto status = check_name(place->name, place->directory_path); !status) return status.error();
 
   auto state = std::make_unique<DestinationFile::State>();
   state->spec = spec;
@@ -264,40 +158,62 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec)
   state->root_path = location->root->config.path;
   state->relative = place->directory;
   state->path = place->directory_path + "/" + printable(place->name);
-  state->name_path = place->directory_path + "/" + place->name;
-  state->temporary = temporary_name(place->name);
-  const std::string temporary_path = place->directory_path + "/" + printable(state->temporary);
-  state->directory = open_beneath(root_fd, place->directory, O_RDONLY | O_DIRECTORY);
-  if (!state->directory)
-    return errno == ENOENT ? missing_directory(place->directory_path)
-                           : lookup_error(place->directory_path, errno, ErrorCode::kStorage);
-  const int at = state->directory.get();
-  if (auto status = check_final_name(at, state->name, state->path, spec.overwrite); !status) {
-    // Of this file, maybe, made just before a crash, when the name was free: nobody else looks for it. Nor is
-    // anything of this file synced later, so that the power could bring it back.
-    if (::faccessat(at, state->temporary.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-      (void)remove_leftover(at, state->temporary, temporary_path, *reserved_);
-      ::fsync(at);
-    }
-    return status.error();
-  }
-
-  const uint64_t needed_bytes = aligned_bytes(spec);
-  if (needed_bytes == 0 && spec.size != 0) return no_space(state->path, spec.size, free_bytes_of(at));
-  auto fd = create_temporary(at, state->temporary, temporary_path, *reserved_);
-  if (!fd) return fd.error();
-  state->fd = std::move(*fd);  // from here the destructor removes it
-  const Status room = take_room(state->fd.get(), spec.size, needed_bytes, spec.holes, state->path);
-  if (!room) {
-    (void)state->remove();  // the destructor tries again
-    return room.error();
-  }
+  state->name_path = state->absolute();
+  state->given = given_;
+  if (spec.beneath_tree) state->writable = writable_;
+  Status made = state->open_directory(root_fd, place->directory_path);
+  if (made) made = create_in(*state);
+  if (!made && why != nullptr) *why = state->why;
+  if (!made) return made.error();
   state->direct = make_direct(state->fd.get());
   state->under_way = Reserved::add_path(reserved_, state->absolute());
   DestinationFile file(std::move(state));
   // They count as durable from now on.
   if (Status status = spec.holes.empty() ? Status() : file.sync(); !status) return status.error();
   return file;
+}
+
+Status DestinationFile::State::open_directory(int root_fd, const std::string& shown) {
+  directory = open_beneath(root_fd, relative, O_RDONLY | O_DIRECTORY);
+  if (!directory && errno == EACCES && writable) {
+    const UniqueFd closed = open_beneath(root_fd, relative, O_PATH | O_DIRECTORY);
+    const auto open = closed ? writable->open_up(closed.get()) : nullptr;
+    if (open) directory = open_beneath(root_fd, relative, O_RDONLY | O_DIRECTORY);
+    if (!open) errno = EACCES;
+  }
+  if (directory) return {};
+  const int reason = errno;
+  if (reason == ENOENT) return missing_directory(shown);
+  why = why_not(root_fd, relative, reason);
+  return refusal_of(root_fd, relative, shown, reason);
+}
+
+// The unfinished file of a name in an open directory.
+Status Exports::create_in(DestinationFile::State& state) const {
+  const int at = state.directory.get();
+  const std::string directory_path = state.path.substr(0, state.path.rfind('/'));
+  if (Status status = state.check_name(directory_path); !status) return status;
+  state.temporary = temporary_name_in(at, state.name);
+  const std::string temporary_path = directory_path + "/" + printable(state.temporary);
+  const auto open = state.writable_for_now();
+  if (Status status = state.check_final_name(); !status) {
+    // Of this file, maybe, made just before a crash, when the name was free: nobody else looks for it. Nor is
+    // anything of this file synced later, so that the power could bring it back.
+    if (::faccessat(at, state.temporary.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+      (void)remove_leftover(at, state.temporary, temporary_path, *reserved_);
+      ::fsync(at);
+    }
+    return status;
+  }
+  const DestinationSpec& spec = state.spec;
+  const uint64_t needed_bytes = aligned_bytes(spec);
+  if (needed_bytes == 0 && spec.size != 0) return no_space(state.path, spec.size, free_bytes_of(at));
+  auto fd = create_temporary(at, state.temporary, temporary_path, *reserved_, &state.why);
+  if (!fd) return fd.error();
+  state.fd = std::move(*fd);  // from here the destructor removes it
+  const Status room = take_room(state.fd.get(), spec.size, needed_bytes, spec.holes, state.path);
+  if (!room) (void)state.remove();  // the destructor tries again
+  return room;
 }
 
 Reservation Exports::reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const {
@@ -334,7 +250,9 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
   state->name = named->name;
   state->name_path = spec.path;
   state->path = printable(spec.path);
-  state->temporary = temporary_name(named->name);
+  state->temporary = temporary_name_in(named->directory.get(), named->name);
+  state->given = given_;
+  if (spec.beneath_tree) state->writable = writable_;
   state->root_path = std::move(named->root_path);
   state->relative = std::move(named->relative);
   state->directory = std::move(named->directory);
@@ -367,7 +285,7 @@ Result<bool> Exports::is_committed(const std::string& name_path,
   if (!state) return storage_error(printable(name_path), errno);
   if (!same_file(state->identity, identity)) return false;
   // After a link instead of a rename both names are there.
-  const std::string temporary = temporary_name(named->name);
+  const std::string temporary = temporary_name_in(at, named->name);
   if (still_named(at, temporary, there.get())) ::unlinkat(at, temporary.c_str(), 0);
   if (::fsync(at) != 0) return storage_error(printable(name_path), errno);
   return true;

@@ -7,6 +7,8 @@
 
 #include "control/exports/as_user.h"
 #include "control/exports/exports.h"
+#include "control/exports/given.h"
+#include "control/exports/writable.h"
 
 namespace sluice::exports {
 
@@ -28,6 +30,9 @@ struct DestinationFile::State {
   // Of a user: all that is done to names and attributes, this does.
   std::shared_ptr<UserFiles> user;
   std::string peer;
+  std::shared_ptr<Given> given;
+  std::shared_ptr<WritableDirectories> writable;           // where the directory may be opened up
+  mutable catalog::Failure why = catalog::Failure::kNone;  // of the last error
 
   ~State();
 
@@ -39,7 +44,19 @@ struct DestinationFile::State {
   std::string place_now() const;
   Error elsewhere(ErrorCode code, const std::string& begin, const std::string& end) const;
   UserFile for_user() const;  // as the user's helper has to know it
-  Status rename_to_final() const;
+  std::shared_ptr<const void> writable_for_now() const {
+    return writable ? writable->if_needed(directory.get()) : nullptr;
+  }
+  Status open_directory(int root_fd, const std::string& shown);
+  // naming.cc
+  Status refuse(catalog::Failure failure, Error error) const;
+  Status exists() const;
+  Status check_name(const std::string& shown) const;
+  Status check_final_name() const;
+  Status rename_to_final();
+  Status not_renamed(int reason);
+  Status take_what_is_there();
+  Status give_all(int file_fd) const;
   Status commit_for_user();
   Status remove() const;  // what is unfinished, so that no loss of power brings it back
 };

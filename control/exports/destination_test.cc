@@ -330,7 +330,7 @@ TEST_P(DestinationTest, WhatIsUnderWayStaysThoughItsNameIsTaken) {
 }
 
 TEST_P(DestinationTest, NamesThatLeaveNoRoomOrAreKeptAreRefused) {
-  EXPECT_EQ(destination_error(spec("data/" + std::string(243, 'n'))).code, ErrorCode::kStorage);
+  EXPECT_EQ(destination_error(spec("data/" + std::string(256, 'n'))).code, ErrorCode::kStorage);
   EXPECT_EQ(destination_error(spec("data/" + std::string(241, 'n'))).code, ErrorCode::kOk);
   EXPECT_EQ(destination_error(spec("data/.x.sluice-part")).code, ErrorCode::kStorage);
 }

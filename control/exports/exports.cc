@@ -51,9 +51,15 @@ Exports Exports::open_reachable(const std::vector<config::Export>& exports) {
   return result;
 }
 
+size_t Exports::note_opened_in(const std::filesystem::path& file) {
+  writable_ = std::make_shared<WritableDirectories>(file);
+  return writable_->give_back();
+}
+
 Exports Exports::for_peer(std::string_view peer) const {
   Exports result = *this;
   result.peer_ = peer;
+  result.given_ = std::make_shared<Given>();
   for (Root& root : result.roots_) {
     root.config = root.config.for_peer(peer);
     root.open = root.unreachable == 0 && (root.config.read || root.config.write || root.config.manage);
@@ -143,10 +149,15 @@ Result<SourceFile> Exports::open_source(std::string_view path) const {
 
 Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const {
   const std::string name = last_component(name_path);
-  const std::string unfinished = name_path.substr(0, name_path.size() - name.size()) + temporary_name(name);
-  const auto location = locate_readable(user_ ? name_path : unfinished);
+  const std::string before = name_path.substr(0, name_path.size() - name.size());
+  const auto directory = locate_readable(user_ ? name_path : before);
+  if (!directory) return directory.error();
+  if (user_) return open_for_user(*directory, true);
+  const UniqueFd at = open_beneath(directory->root->fd->get(), directory->relative, O_PATH | O_DIRECTORY);
+  if (!at) return lookup_error(directory->absolute, errno, ErrorCode::kSourceUnreadable);
+  const auto location = locate_readable(before + temporary_name_in(at.get(), name));
   if (!location) return location.error();
-  return user_ ? open_for_user(*location, true) : open_regular(*location);
+  return open_regular(*location);
 }
 
 Result<SourceFile> Exports::open_regular(const Location& location) {

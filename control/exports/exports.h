@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "control/catalog/catalog.h"
 #include "control/exports/tree_walk.h"
 #include "control/exports/unpack.h"
+#include "control/exports/writable.h"
 #include "control/names/words.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
@@ -49,6 +51,8 @@ struct DestinationSpec {
   uint32_t mode = 0644;
   base::FileTimeNs mtime_ns = 0;
   bool overwrite = false;
+  bool one_of_many = false;        // of a session of several names: what is the same there already is as good
+  bool beneath_tree = false;       // in a directory of what comes, which may be opened up (writable.h)
   uint32_t alignment = 4096;       // the preallocated size is rounded up to this
   std::vector<base::Range> holes;  // in order: what of it takes no room
   catalog::Keep keep;
@@ -71,7 +75,9 @@ class DestinationFile {
   bool has_name() const;                  // its final one
   catalog::FileIdentity identity() const;
   Status drop();  // removes the unfinished file, so that no loss of power brings it back
-  void keep();    // the file stays when this object goes: its session goes on later
+  // Of the last error: what a peer is told of it; kNone: what its code says.
+  catalog::Failure why() const;
+  void keep();  // the file stays when this object goes: its session goes on later
   // fdatasync, and once the directory, so that the file is found after a loss of power. An error means:
   // nothing since the last good one is durable.
   Status sync();
@@ -116,6 +122,9 @@ class Exports {
   // Those whose roots this process may reach. Of one that it may not, nothing can be opened; which, and why,
   // is told by whoever tries.
   static Exports open_reachable(const std::vector<config::Export>& exports);
+  // Directories that are opened up are noted there (writable.h), and those of before get back their modes.
+  // Returns how many. Before anything is copied from this.
+  size_t note_opened_in(const std::filesystem::path& file);
   // The same as this peer may use it, in sessions of either side's asking: what is not open to it stands
   // there without any right, so that nobody comes to an inner export by way of an outer one. Cheap; shares
   // the descriptors and what is reserved.
@@ -143,7 +152,9 @@ class Exports {
   static Result<int64_t> check_unchanged(const SourceFile& file);
   // kOutsideExports, kDestinationExists, kNoSpace (checked before, and by fallocate), kStorage. Two
   // writers for one destination: the second gets kDestinationExists naming the first's temporary.
-  Result<DestinationFile> create_destination(const DestinationSpec& spec) const;
+  // `why`: what a peer is told of it; left alone: what its code says.
+  Result<DestinationFile> create_destination(const DestinationSpec& spec,
+                                             catalog::Failure* why = nullptr) const;
   // The unfinished file of an earlier life of this daemon; spec.path is its name_path(). `fd`: its
   // descriptor, when somebody still had it, and with it the lock. Nothing when it is gone or is another file.
   Result<std::optional<DestinationFile>> reopen_destination(const DestinationSpec& spec,
@@ -157,10 +168,13 @@ class Exports {
   // the path, or, of a file's, all but its name. Needs the right to write and no other.
   Status make_missing(std::string_view destination, bool is_directory, const catalog::Keep& keep) const;
   // `relative` beneath it, made where it is missing; its path.
-  Result<std::string> make_directories_for(std::string_view destination, const std::string& relative) const;
+  Result<std::string> make_directories_for(std::string_view destination, const std::string& relative,
+                                           catalog::Failure* why = nullptr) const;
   // Of the export in which the path lies, and of those within it that are open: a tree may come into them,
   // too. Nothing where the path leads into none.
   std::vector<QuotaOf> quotas(std::string_view path) const;
+  // A former life of this daemon gave some of the session's names: then more is taken for one of them.
+  void note_interrupted() const { given_->interrupted(); }
   Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
@@ -209,6 +223,7 @@ class Exports {
   static Status check_in_place(const Root& root);
   static Result<SourceFile> open_regular(const Location& location);
   static Result<SourceFile> as_source(const Location& location, UniqueFd fd);
+  Status create_in(DestinationFile::State& state) const;
   // as_user.cc
   Result<SourceFile> open_for_user(const Location& location, bool unfinished) const;
   Result<DestinationFile> create_for_user(const Location& location, const DestinationSpec& spec) const;
@@ -234,7 +249,9 @@ class Exports {
   std::vector<Root> roots_;
   bool of_operator_ = false;
   std::shared_ptr<Reserved> reserved_;
-  std::string peer_;  // of for_peer()
+  std::shared_ptr<WritableDirectories> writable_ = std::make_shared<WritableDirectories>();
+  std::shared_ptr<Given> given_ = std::make_shared<Given>();  // by the session that for_peer() was called for
+  std::string peer_;                                          // of for_peer()
   std::shared_ptr<UserFiles> user_;
 };
 

@@ -257,8 +257,10 @@ Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, As
   if (S_ISDIR(info.st_mode) && !asked.recursive)
     return Error{ErrorCode::kUsage,
                  location->absolute + ": is a directory; remove it and what is in it with -r"};
+  // Who may write could choose their modes as well.
   Remover remover(
-      *reserved_, [this](dev_t device, ino_t inode) { return root_of(device, inode) != nullptr; }, pulse);
+      *reserved_, location->root->config.write ? writable_ : nullptr,
+      [this](dev_t device, ino_t inode) { return root_of(device, inode) != nullptr; }, pulse);
   if (const Status status = remover.remove(at.get(), name, location->absolute); !status)
     return status.error();
   if (const Status status = sync_directory(at.get(), location->absolute); !status) return status.error();

@@ -4,11 +4,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <vector>
 
 #include "control/exports/beneath.h"
-#include "control/exports/letters.h"
 
 namespace sluice::exports {
 
@@ -16,33 +15,85 @@ int Parent::open(const std::string& path) {
   const std::string directory = parent_of(path);
   if (now_.fd && now_.path == directory) return now_.fd.get();
   now_ = {};
-  now_.path = directory;
-  now_.fd = open_beneath(tree_fd_, directory, O_RDONLY | O_DIRECTORY);
-  if (!now_.fd && errno == ENOENT) errno = make_directories(tree_fd_, directory, &now_.fd);
-  if (!now_.fd) return -1;
-  now_.folding = everywhere_;
-  if (!now_.folding && folds_case_by_itself(now_.fd.get())) now_.folding.emplace();
+  UniqueFd fd;
+  if (const int reason = make(directory, &fd); reason != 0) {
+    errno = reason;
+    return -1;
+  }
+  now_ = {.path = directory, .fd = std::move(fd), .folding = {}, .names = {}, .opened = {}};
+  now_.folding = tree_.given->folding(now_.fd.get());
   return now_.fd.get();
 }
 
-bool Parent::has_with_other_letters(const std::string& name) {
-  if (!now_.folding) return false;
-  const auto given = now_.given.find(folded(name));
-  if (given != now_.given.end()) return given->second != name;
-  struct stat info {};
-  if (!now_.folding->keeps_case || ::fstatat(now_.fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
-    return false;
-  if (!now_.names) {
-    const auto names = names_in(now_.fd.get()).value_or(std::vector<std::string>());
-    now_.names.emplace(names.begin(), names.end());
+int Parent::make(const std::string& path, UniqueFd* out) {
+  if (!tree_.given->may_enter(tree_.fd.get(), tree_.path, path)) return ENOTUNIQ;
+  *out = open_beneath(tree_.fd.get(), path, O_RDONLY | O_DIRECTORY);
+  if (*out) return 0;
+  if (errno != ENOENT && errno != EACCES) return errno;
+  std::vector<Opened> opened;  // on the way, until it was looked at once more
+  if (const int reason = make(path, out, opened); reason != 0) return reason;
+  // Another thread may have made it meanwhile, under another name.
+  return tree_.given->may_enter(tree_.fd.get(), tree_.path, path) ? 0 : ENOTUNIQ;
+}
+
+int Parent::make(const std::string& path, UniqueFd* out, std::vector<Opened>& opened) {
+  UniqueFd at = open_beneath(tree_.fd.get(), ".", O_RDONLY | O_DIRECTORY);
+  if (!at) return errno;
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t slash = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, slash - begin);
+    begin = slash + 1;
+    if (const int reason = step(at, name, opened); reason != 0) return reason;
   }
-  return !now_.names->contains(name);
+  *out = std::move(at);
+  return 0;
+}
+
+// Into one directory, which is made if it is missing; what their modes forbid to their owner is allowed to it
+// meanwhile. The one that everything comes into keeps its mode.
+int Parent::step(UniqueFd& at, const std::string& name, std::vector<Opened>& opened) {
+  const auto allow = [&](int fd) {
+    opened.push_back(tree_.writable->open_up(fd));
+    if (!opened.back()) errno = EACCES;
+    return opened.back() != nullptr;
+  };
+  struct stat tree {};
+  struct stat here {};
+  const bool is_tree = ::fstat(tree_.fd.get(), &tree) != 0 || ::fstat(at.get(), &here) != 0 ||
+                       (tree.st_ino == here.st_ino && tree.st_dev == here.st_dev);
+  const auto made = [&] {
+    // Nobody else looks into it before it has the mode that it is to have.
+    return ::mkdirat(at.get(), name.c_str(), 0700) == 0 || errno == EEXIST;
+  };
+  if (!made() && (errno != EACCES || is_tree || !allow(at.get()) || !made())) return errno;
+  constexpr uint64_t kFlags = O_DIRECTORY | O_NOFOLLOW;
+  UniqueFd next = open_beneath(at.get(), name, O_RDONLY | kFlags);
+  if (!next && errno == EACCES) {
+    const UniqueFd closed = open_beneath(at.get(), name, O_PATH | kFlags);
+    if (!closed || !allow(closed.get())) return EACCES;
+    next = open_beneath(at.get(), name, O_RDONLY | kFlags);
+  }
+  if (!next) return errno;
+  at = std::move(next);
+  return 0;
+}
+
+bool Parent::open_up() {
+  if (now_.path != "." && !now_.opened) {
+    now_.opened = tree_.writable->open_up(now_.fd.get());
+    if (now_.opened) return true;
+  }
+  errno = EACCES;
+  return false;
+}
+
+bool Parent::has_other(const std::string& name) {
+  return tree_.given->has_other(now_.folding, now_.fd.get(), absolute(name), name, &now_.names);
 }
 
 void Parent::gave(const std::string& name) {
-  if (!now_.folding) return;
-  if (now_.names) now_.names->insert(name);
-  now_.given.emplace(folded(name), name);
+  tree_.given->gave(now_.folding, now_.fd.get(), absolute(name), name);
+  if (!now_.names.empty()) now_.names.insert(name);
 }
 
 }  // namespace sluice::exports

@@ -4,48 +4,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
+#include "control/exports/destination_tree.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exports {
 
 class Parent {
  public:
-  // `tree_fd`: of the directory that paths are beneath; outlives it.
-  explicit Parent(int tree_fd) : tree_fd_(tree_fd) {}
+  explicit Parent(const DestinationTree& tree) : tree_(tree) {}  // which outlives it
 
-  // All of the tree takes "A" and "a" for one name. keeps_case: and lists names as they were made.
-  void fold_case(bool keeps_case) { everywhere_ = Folding{.keeps_case = keeps_case}; }
-
-  // The directory of `path`, made if it is missing; -1 and errno.
+  // The directory of `path`, made if it is missing; -1 and errno: ENOTUNIQ where the file system takes it for
+  // another one, which the session has given or which was there before.
   int open(const std::string& path);
   void close() { now_ = {}; }
+  // `path` itself as a directory, in the same way. 0 or an errno.
+  int make(const std::string& path, UniqueFd* out);
 
-  // Of the directory that is open: has it a name that differs from this one in its letters' case alone, and
-  // is the same to it? What has that name must not be replaced.
-  bool has_with_other_letters(const std::string& name);
-  // `name` has been given in it.
+  // Of the directory that is open (given.h).
+  std::unique_lock<std::mutex> one_by_one() { return tree_.given->one_by_one(now_.folding); }
+  bool has_other(const std::string& name);
   void gave(const std::string& name);
+  // Its mode forbade it: may it be written to now, until another one is opened?
+  bool open_up();
 
  private:
-  struct Folding {
-    bool keeps_case = true;
-  };
+  using Opened = std::shared_ptr<const void>;
   struct Now {
     std::string path;
     UniqueFd fd;
-    std::optional<Folding> folding;                           // none: "A" and "a" are two names in it
-    std::map<std::string, std::string> given;                 // folded names, and as they are
-    std::optional<std::set<std::string, std::less<>>> names;  // once they were looked at
+    Folding folding;
+    DirectoryNames names;  // once they were looked at
+    Opened opened;
   };
+  int make(const std::string& path, UniqueFd* out, std::vector<Opened>& opened);
+  int step(UniqueFd& at, const std::string& name, std::vector<Opened>& opened);
+  std::string absolute(const std::string& name) const {
+    return tree_.absolute(now_.path == "." ? name : now_.path + "/" + name);
+  }
 
-  const int tree_fd_;
-  std::optional<Folding> everywhere_;
+  const DestinationTree& tree_;
   Now now_;
 };
 

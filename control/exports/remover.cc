@@ -49,15 +49,27 @@ void Remover::problem(const std::string& path, const Error& error) {
     done_.problems.push_back(std::move(entry));
 }
 
+// What is in a directory of files that are only read goes with it, as by rsync.
+bool Remover::unlink(int directory_fd, const std::string& name, int flags) {
+  if (::unlinkat(directory_fd, name.c_str(), flags) == 0) return true;
+  struct stat info {};
+  if (errno != EACCES || !writable_ || ::fstat(directory_fd, &info) != 0 ||
+      is_root_(info.st_dev, info.st_ino))
+    return false;
+  opened_ = writable_->open_up(directory_fd);
+  if (opened_) return ::unlinkat(directory_fd, name.c_str(), flags) == 0;
+  errno = EACCES;
+  return false;
+}
+
 Status Remover::remove_one(int directory_fd, const std::string& name, mode_t mode, const std::string& shown) {
   // One that nobody holds is a leftover; else it is in use.
   if (is_temporary_name(name) && S_ISREG(mode)) return remove_leftover(directory_fd, name, shown, reserved_);
-  return ::unlinkat(directory_fd, name.c_str(), 0) == 0 || errno == ENOENT ? Status()
-                                                                           : remove_error(shown, errno);
+  return unlink(directory_fd, name, 0) || errno == ENOENT ? Status() : remove_error(shown, errno);
 }
 
 bool Remover::empty_directory(int directory_fd, const std::string& name, const std::string& path) {
-  if (::unlinkat(directory_fd, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
+  if (!unlink(directory_fd, name, AT_REMOVEDIR) && errno != ENOENT) {
     problem(path, remove_error(shown(path), errno));
     return false;
   }

@@ -9,11 +9,13 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "control/exports/pulse.h"
 #include "control/exports/reserved.h"
 #include "control/exports/walk.h"
+#include "control/exports/writable.h"
 #include "control/names/words.h"
 #include "dataplane/base/error.h"
 
@@ -23,8 +25,10 @@ class Remover {
  public:
   using IsRoot = std::function<bool(dev_t device, ino_t inode)>;
 
-  Remover(const Reserved& reserved, IsRoot is_root, Pulse& pulse)
-      : reserved_(reserved), is_root_(std::move(is_root)), pulse_(pulse) {}
+  // `writable`: opens up directories whose mode forbids their owner to remove names from them; or none.
+  Remover(const Reserved& reserved, std::shared_ptr<WritableDirectories> writable, IsRoot is_root,
+          Pulse& pulse)
+      : reserved_(reserved), writable_(std::move(writable)), is_root_(std::move(is_root)), pulse_(pulse) {}
 
   // An error: nothing could be begun, or it was stopped (kCancelled). `shown` is the name's path, for people.
   Status remove(int directory_fd, const std::string& name, const std::string& shown);
@@ -36,11 +40,14 @@ class Remover {
   Status remove_tree(int directory_fd, const std::string& name);
   void look_at_name(Walk& walk);
   void leave(Walk& walk);
+  bool unlink(int directory_fd, const std::string& name, int flags);  // errno tells
   bool empty_directory(int directory_fd, const std::string& name, const std::string& path);
   void problem(const std::string& path, const Error& error);
   std::string shown(const std::string& path) const;
 
   const Reserved& reserved_;
+  const std::shared_ptr<WritableDirectories> writable_;
+  std::shared_ptr<const void> opened_;  // the last one
   const IsRoot is_root_;
   Pulse& pulse_;
   std::string top_;  // for people

@@ -11,7 +11,6 @@
 #include <cerrno>
 
 #include "control/exports/beneath.h"
-#include "control/exports/letters.h"
 
 namespace sluice::exports {
 namespace {
@@ -65,7 +64,7 @@ Staging::~Staging() {
   if (fd_) remove();
 }
 
-int Staging::make(size_t names) {
+int Staging::make(size_t names, Given& given) {
   remove(tree_fd_, name_);
   at_.assign(names, {});
   directories_.clear();
@@ -73,7 +72,7 @@ int Staging::make(size_t names) {
   if (::mkdirat(tree_fd_, name_.c_str(), 0700) != 0) return errno;
   fd_ = open_beneath(tree_fd_, name_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd_) return errno;
-  folds_case_ = exports::folds_case(tree_fd_, name_);
+  folds_ = given.folding(fd_.get()).folds;
   return 0;
 }
 
@@ -123,8 +122,8 @@ Staging::Whole* Staging::whole_of(const std::string& path) {
   if (last_ == directories_.end() || last_->first != path) {
     const auto [found, is_new] = directories_.try_emplace(path);
     last_ = found;
-    // Of "A" and "a" only one can be in a directory that folds them; names are looked at one by one there.
-    if (is_new && !folds_case_ && !open_beneath(tree_fd_, path, O_PATH | O_DIRECTORY) && errno == ENOENT)
+    // Of "A" and "a" only one can be in a directory that folds them: there each name is looked at by itself.
+    if (is_new && !folds_ && !open_beneath(tree_fd_, path, O_PATH | O_DIRECTORY) && errno == ENOENT)
       last_->second.emplace();
   }
   if (!last_->second) return nullptr;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "control/exports/given.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exports {
@@ -29,7 +30,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
 
   // Anew, for so many names. 0, or an errno.
-  int make(size_t names);
+  int make(size_t names, Given& given);
   void remove();
   void close() { fd_.reset(); }
   // What a crash may have left; nothing is fine.
@@ -37,8 +38,6 @@ class Staging {
 
   const std::string& name() const { return name_; }
   int fd() const { return fd_.get(); }
-  // Are "A" and "a" one name in the tree's directory?
-  bool folds_case() const { return folds_case_; }
 
   // Where, beneath fd(), the name is to be made that has this number and this path in the tree.
   const std::string& choose(size_t number, const std::string& path);
@@ -70,7 +69,7 @@ class Staging {
   const int tree_fd_;
   const std::string name_;
   UniqueFd fd_;
-  bool folds_case_ = false;
+  bool folds_ = false;  // two names of a pack may be one in the tree's directory
   Directories directories_;
   Directories::iterator last_ = directories_.end();  // names of a directory come together
   std::vector<std::string> at_;

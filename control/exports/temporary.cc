@@ -2,18 +2,43 @@
 #include "control/exports/temporary.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "control/exports/beneath.h"
-#include "control/exports/room.h"
+#include "control/exports/refusals.h"
+#include "dataplane/base/path.h"
+#include "dataplane/crc/crc.h"
 
 namespace sluice::exports {
 
 std::string temporary_name(const std::string& name) { return "." + name + std::string(kTemporarySuffix); }
+
+size_t name_bytes_max(int directory_fd) {
+  struct statfs info {};
+  if (::fstatfs(directory_fd, &info) != 0 || info.f_namelen <= 0) return base::kNameBytesMax;
+  return std::min(base::kNameBytesMax, static_cast<size_t>(info.f_namelen));
+}
+
+std::string temporary_name_in(int directory_fd, const std::string& name) {
+  std::string whole = temporary_name(name);
+  const size_t most = name_bytes_max(directory_fd);
+  if (whole.size() <= most) return whole;
+  const uint64_t sum =
+      crc::compute(wire::CrcKind::kCrc64Ecma, 0, reinterpret_cast<const uint8_t*>(name.data()), name.size());
+  const std::string end = fmt::format("~{:016x}", sum);
+  const size_t others = temporary_name(end).size();
+  size_t kept = most > others ? most - others : 0;
+  // Not within a character: some file systems take no part of one.
+  while (kept > 0 && (static_cast<uint8_t>(name[kept]) & 0xC0) == 0x80) --kept;
+  return temporary_name(name.substr(0, kept) + end);
+}
 
 // A file system that folds cases (ext4 does by directory) ignores some characters and takes others for a
 // letter: of those that no ASCII letter stands for, only the long s becomes one of this suffix.
@@ -70,12 +95,17 @@ Status remove_leftover(int directory_fd, const std::string& name, const std::str
 }
 
 Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path,
-                                  const Reserved& reserved) {
+                                  const Reserved& reserved, catalog::Failure* why) {
   constexpr int kAttempts = 4;
+  // Whatever else is said below: somebody has the name, or is about to.
+  *why = catalog::Failure::kTaken;
   for (int i = 0; i < kAttempts; ++i) {
     UniqueFd fd = open_beneath(directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (!fd && (errno == ENOSPC || errno == EDQUOT)) return full(path, errno, directory_fd);
-    if (!fd && errno != EEXIST) return lookup_error(path, errno, ErrorCode::kStorage);
+    if (!fd && errno != EEXIST) {
+      const int reason = errno;
+      *why = why_not(directory_fd, name, reason);
+      return refusal_of(directory_fd, name, path, reason);
+    }
     if (!fd) {
       if (auto status = remove_leftover(directory_fd, name, path, reserved); !status) return status.error();
       continue;
@@ -88,6 +118,7 @@ Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, con
       return storage_error(path, reason);
     }
     if (!still_named(directory_fd, name, fd.get())) return busy(path);
+    *why = catalog::Failure::kNone;
     return fd;
   }
   return busy(path);

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/catalog/entry.h"
 #include "control/exports/reserved.h"
 #include "dataplane/base/error.h"
 #include "dataplane/base/unique_fd.h"
@@ -19,6 +20,11 @@ namespace sluice::exports {
 inline constexpr std::string_view kTemporarySuffix = ".sluice-part";
 
 std::string temporary_name(const std::string& name);
+// The same for a file in this directory. Where that would be too long for its file system the end of `name`
+// gives way to a sum of it.
+std::string temporary_name_in(int directory_fd, const std::string& name);
+// Bytes of the longest name that a file can have there, 255 at most.
+size_t name_bytes_max(int directory_fd);
 // Also in the spellings that a file system without cases takes for the same name.
 bool is_temporary_name(std::string_view name);
 // Is a part of the path such a name?
@@ -27,7 +33,7 @@ bool leads_through_temporary(std::string_view path);
 // Empty, locked, and certainly the one that has this name. kDestinationExists: another transfer writes it, or
 // has let go of it for a while (`reserved`).
 Result<UniqueFd> create_temporary(int directory_fd, const std::string& name, const std::string& path,
-                                  const Reserved& reserved);
+                                  const Reserved& reserved, catalog::Failure* why);
 
 // Removes a temporary file that nobody holds. kDestinationExists: a transfer writes it, or has let go of it
 // for a while, or it is none.

@@ -9,7 +9,8 @@
 #include "control/exports/beneath.h"
 #include "control/exports/exports.h"
 #include "control/exports/owners.h"
-#include "control/exports/room.h"
+#include "control/exports/parent.h"
+#include "control/exports/refusals.h"
 #include "control/exports/temporary.h"
 #include "dataplane/base/path.h"
 
@@ -107,8 +108,10 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
       .root_path = location->root->config.path,
       .relative = location->relative,
       .nested = nested(*location, &config::Export::write, keep),
-      .keeps_own = location->relative == "." && !of_operator_};
-  if (location->relative != ".") tree.path += "/" + location->relative;
+      .keeps_own = location->relative == "." && !of_operator_,
+      .given = given_,
+      .writable = writable_};
+  if (location->relative != ".") tree.path = (tree.path == "/" ? "" : tree.path) + "/" + location->relative;
   if (tree.fd) return tree;
   if (errno == ENOENT)
     return Error{ErrorCode::kStorage,
@@ -118,24 +121,31 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
   return lookup_error(location->absolute, errno, ErrorCode::kStorage);
 }
 
-Result<std::string> Exports::make_directories_for(std::string_view destination,
-                                                  const std::string& relative) const {
+Result<std::string> Exports::make_directories_for(std::string_view destination, const std::string& relative,
+                                                  catalog::Failure* why) const {
   const Result<DestinationTree> tree = open_destination_tree(destination);
   if (!tree) return tree.error();
   const std::string path = tree->path + "/" + relative;
+  const auto refuse = [why](catalog::Failure failure, Error error) {
+    if (why != nullptr) *why = failure;
+    return error;
+  };
   if (leads_through_temporary(relative))
-    return Error{ErrorCode::kStorage,
-                 printable(path) + ": such names are kept for files under way; choose another"};
+    return refuse(
+        catalog::Failure::kName,
+        {ErrorCode::kStorage, printable(path) + ": such names are kept for files under way; choose another"});
   if (!permitted(tree->nested, relative)) return locate_writable(path).error();
   UniqueFd directory;
-  const int reason = make_directories(tree->fd.get(), relative, &directory);
-  if (reason == ENOTDIR || reason == ELOOP || reason == EEXIST)
-    return Error{
-        ErrorCode::kDestinationExists,
-        printable(path) + ": something that is no directory stands in its way; choose another destination"};
-  if (reason == ENOSPC || reason == EDQUOT) return full(printable(path), reason, tree->fd.get());
-  if (reason != 0) return lookup_error(printable(path), reason, ErrorCode::kStorage);
-  return path;
+  const int reason = Parent(*tree).make(relative, &directory);
+  if (reason == 0) return path;
+  const catalog::Failure failure = why_not(tree->fd.get(), relative, reason);
+  if (failure == catalog::Failure::kOtherLetters) return refuse(failure, other_letters(path));
+  if (failure == catalog::Failure::kOtherKind)
+    return refuse(
+        failure,
+        {ErrorCode::kDestinationExists,
+         printable(path) + ": something that is no directory stands in its way; choose another destination"});
+  return refuse(failure, refusal_of(tree->fd.get(), relative, printable(path), reason));
 }
 
 }  // namespace sluice::exports

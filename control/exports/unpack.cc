@@ -4,14 +4,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "control/exports/beneath.h"
-#include "control/exports/letters.h"
 #include "control/exports/read_back.h"
+#include "control/exports/refusals.h"
 #include "control/exports/room.h"
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
@@ -37,31 +38,9 @@ Error disk_error(const std::string& path, int reason, int fd = -1) {
   return storage_error(printable(path), reason);
 }
 
-Failure failure_of_errno(int reason) {
-  switch (reason) {
-    case EEXIST:
-    case ENOTDIR:
-    case EISDIR:
-    case ENOTEMPTY:
-    case ELOOP:
-      return Failure::kExists;
-    case EACCES:
-    case EPERM:
-      return Failure::kForbidden;
-    case ENAMETOOLONG:
-    case EINVAL:
-    case EILSEQ:
-      return Failure::kName;
-    case ENOENT:
-      return Failure::kVanished;
-    default:
-      return Failure::kUnwritable;
-  }
-}
-
-Result<Failure> told(const std::string& path, int reason, int fd = -1) {
-  if (stops_all(reason)) return disk_error(path, reason, fd);
-  return failure_of_errno(reason);
+bool may_only_be_read(int fd) {
+  struct statvfs info {};
+  return ::fstatvfs(fd, &info) == 0 && (info.f_flag & ST_RDONLY) != 0;
 }
 
 bool write_all(int fd, std::span<const uint8_t> bytes) {
@@ -86,7 +65,7 @@ catalog::Bearer bearer_of(const Entry& entry) {
 }  // namespace
 
 Unpacker::Unpacker(DestinationTree tree, const std::string& staging, Options options)
-    : tree_(std::move(tree)), options_(options), staging_(tree_.fd.get(), staging), parent_(tree_.fd.get()) {}
+    : tree_(std::move(tree)), options_(options), staging_(tree_.fd.get(), staging), parent_(tree_) {}
 
 // ---- before they have their names ---------------------------------------------------------------
 
@@ -105,8 +84,9 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   settled_.assign(index_.entries.size(), false);
   other_time_.assign(index_.entries.size(), false);
   const std::string shown = tree_.path + "/" + staging_.name();
-  if (const int reason = staging_.make(index_.entries.size()); reason != 0)
-    return disk_error(shown, reason, tree_.fd.get());
+  if (const int reason = make_staging(); reason != 0)
+    return stops_all(reason) ? disk_error(shown, reason, tree_.fd.get())
+                             : refusal_of(tree_.fd.get(), staging_.name(), printable(tree_.path), reason);
   uint64_t at = index_.data_at;
   for (size_t i = 0; i < index_.entries.size(); ++i) {
     const Entry& entry = index_.entries[i];
@@ -126,6 +106,21 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
   if (::syncfs(staging_.fd()) != 0) return disk_error(shown, errno);
   if (options_.verify) return read_back();
   return {};
+}
+
+// What comes may choose the mode of the directory that it comes into, as of any within: then that one is
+// opened up as they are.
+int Unpacker::make_staging() {
+  if (options_.keep.top && !tree_.keeps_own) top_open_ = tree_.writable->if_needed(tree_.fd.get());
+  return staging_.make(index_.entries.size(), *tree_.given);
+}
+
+// Why a name is not given. An error where that is the disk's.
+Result<Failure> Unpacker::told(const std::string& path, int reason) const {
+  // What is mounted within may be so alone.
+  if (stops_all(reason) && (reason != EROFS || may_only_be_read(tree_.fd.get())))
+    return disk_error(path, reason, tree_.fd.get());
+  return why_not(tree_.fd.get(), path, reason);
 }
 
 // Nothing but what was asked for, and agreed upon.
@@ -186,7 +181,7 @@ Result<Failure> Unpacker::stage_link(size_t number) {
     name = staging_.choose_number(number).c_str();
     made = ::symlinkat(entry.target.c_str(), at, name);
   }
-  if (made != 0) return told(entry.path, errno, at);
+  if (made != 0) return told(entry.path, errno);
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (const int reason = accounts_.give(at, entry.attributes, name); reason != 0)
     return told(entry.path, reason);
@@ -203,7 +198,7 @@ Result<Failure> Unpacker::stage_file(size_t number, std::span<const uint8_t> byt
   UniqueFd fd(::openat(staging_.fd(), staging_.choose(number, entry.path).c_str(), kFlags, 0600));
   if (!fd && errno == EEXIST)
     fd = UniqueFd(::openat(staging_.fd(), staging_.choose_number(number).c_str(), kFlags, 0600));
-  if (!fd || !write_all(fd.get(), bytes)) return told(entry.path, errno, staging_.fd());
+  if (!fd || !write_all(fd.get(), bytes)) return told(entry.path, errno);
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;
   // Until it was read back it can be read.
@@ -254,13 +249,13 @@ Status Unpacker::commit() {
                      ": its path leads elsewhere since the session began: a directory was "
                      "renamed or replaced, or something mounted over it; put it back, then "
                      "continue the session"};
-  if (staging_.folds_case()) parent_.fold_case(keeps_case(staging_.fd()));
   staging_.give_directories([this](const std::string& path) { return parent_.open(path); },
                             [this](size_t i) { settled_[i] = true; });
   const auto of_top = [this](size_t i) { return index_.entries[i].path == catalog::kTop; };
   if (Status status = give_names([&](size_t i) { return !of_top(i); }); !status) return status;
   parent_.close();
   staging_.remove();
+  top_open_.reset();
   // That was the last name that came or went in it.
   if (Status status = give_names(of_top); !status) return status;
   note_other_times();
@@ -303,46 +298,62 @@ Result<Failure> Unpacker::give_name(size_t number) {
 
 Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
   const int parent = parent_.open(entry.path);
-  if (parent < 0) return told(entry.path, errno, tree_.fd.get());
+  if (parent < 0) return told(entry.path, errno);
   const std::string name = last_component(entry.path);
   const int from = staging_.fd();
-  if (parent_.has_with_other_letters(name)) return Failure::kOtherLetters;
+  const auto alone = parent_.one_by_one();
+  if (parent_.has_other(name)) return Failure::kOtherLetters;
   if (options_.overwrite) {
     // A file or a link is replaced, whatever else stands there is not.
     struct stat info {};
     if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode) &&
         !S_ISLNK(info.st_mode))
-      return Failure::kExists;
+      return Failure::kOtherKind;
   }
-  if (rename_between(from, staged, parent, name, options_.overwrite)) {
+  const auto renamed = [&] { return rename_between(from, staged, parent, name, options_.overwrite); };
+  if (renamed() || (errno == EACCES && parent_.open_up() && renamed())) {
     parent_.gave(name);
     return Failure::kNone;
   }
-  if (errno == EEXIST && !options_.overwrite) return same_as(entry, parent, name, staged);
-  return told(entry.path, errno);
+  if (errno != EEXIST || options_.overwrite) return told(entry.path, errno);
+  const Failure same = same_as(entry, parent, name, staged);
+  if (same == Failure::kNone) parent_.gave(name);
+  return same;
 }
+
+namespace {
+
+// What stands there is not the same: would it be replaced on request?
+Failure in_the_way(int parent_fd, const std::string& name) {
+  struct stat info {};
+  const bool there = ::fstatat(parent_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+  return there && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode) ? Failure::kOtherKind : Failure::kExists;
+}
+
+}  // namespace
 
 // A crash may have come after the name was given. Only bytes that were read say that it is the same file.
 Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& name,
                           const std::string& staged) {
+  const Failure differs = in_the_way(parent_fd, name);
   if (entry.kind == EntryKind::kSymlink) {
     std::string target(entry.target.size() + 1, '\0');
     const ssize_t bytes = ::readlinkat(parent_fd, name.c_str(), target.data(), target.size());
     const bool same = bytes == static_cast<ssize_t>(entry.target.size()) && target.starts_with(entry.target);
-    return same ? Failure::kNone : Failure::kExists;
+    return same ? Failure::kNone : differs;
   }
   const UniqueFd fd = open_beneath(parent_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return Failure::kExists;
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return differs;
   if (entry.kind == EntryKind::kHardLink) {
     struct stat linked {};
     const bool same = ::fstatat(staging_.fd(), staged.c_str(), &linked, AT_SYMLINK_NOFOLLOW) == 0 &&
                       linked.st_ino == info.st_ino && linked.st_dev == info.st_dev;
-    return same ? Failure::kNone : Failure::kExists;
+    return same ? Failure::kNone : differs;
   }
-  if (static_cast<uint64_t>(info.st_size) != entry.size_bytes) return Failure::kExists;
+  if (static_cast<uint64_t>(info.st_size) != entry.size_bytes) return differs;
   const Result<uint64_t> crc = control::read_crc(fd.get(), kKind, 0, entry.size_bytes);
-  if (!crc || *crc != entry.digest) return Failure::kExists;
+  if (!crc || *crc != entry.digest) return differs;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   const Result<Failure> given = give_attributes(fd.get(), entry);
   if (given && *given == Failure::kAttributesRefused) return *given;
@@ -352,17 +363,20 @@ Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& 
 }
 
 Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& staged) {
+  Given& given = *tree_.given;
+  if (!given.may_enter(tree_.fd.get(), tree_.path, parent_of(entry.target))) return Failure::kOtherLetters;
   const UniqueFd at = open_beneath(tree_.fd.get(), parent_of(entry.target), O_RDONLY | O_DIRECTORY);
   if (!at) return told(entry.path, errno);
+  const std::string target = last_component(entry.target);
   struct stat info {};
-  if (::fstatat(at.get(), last_component(entry.target).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
-    return told(entry.path, errno);
+  if (::fstatat(at.get(), target.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
+  if (given.has_other(given.folding(at.get()), at.get(), tree_.path + "/" + entry.target, target))
+    return Failure::kOtherLetters;
   // Something else may have had that name, and has it still.
-  if (!S_ISREG(info.st_mode) || !is_made_of(info.st_mtim, timespec_of(entry.mtime_ns), staging_.fd()))
-    return Failure::kExists;
+  if (!S_ISREG(info.st_mode)) return Failure::kOtherKind;
+  if (!is_made_of(info.st_mtim, timespec_of(entry.mtime_ns), staging_.fd())) return Failure::kExists;
   ::unlinkat(staging_.fd(), staged.c_str(), 0);  // of a commit that was interrupted
-  if (::linkat(at.get(), last_component(entry.target).c_str(), staging_.fd(), staged.c_str(), 0) == 0)
-    return Failure::kNone;
+  if (::linkat(at.get(), target.c_str(), staging_.fd(), staged.c_str(), 0) == 0) return Failure::kNone;
   return told(entry.path, errno);
 }
 
@@ -370,23 +384,23 @@ Result<Failure> Unpacker::set_attributes(size_t number) {
   const Entry& entry = index_.entries[number];
   const bool is_top = entry.path == catalog::kTop;
   if (is_top && tree_.keeps_own) return Failure::kNone;
-  if (!is_top && parent_.open(entry.path) >= 0 && parent_.has_with_other_letters(last_component(entry.path)))
-    return Failure::kOtherLetters;
   parent_.close();
   UniqueFd fd;
   if (is_top) fd = open_beneath(tree_.fd.get(), ".", O_RDONLY | O_DIRECTORY);
   if (is_top && !fd) return told(entry.path, errno);
-  if (const int reason = is_top ? 0 : make_directories(tree_.fd.get(), entry.path, &fd); reason != 0)
-    return told(entry.path, reason, tree_.fd.get());
+  if (const int reason = is_top ? 0 : parent_.make(entry.path, &fd); reason != 0)
+    return told(entry.path, reason);
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;
   // Only the nine permission bits travel: others of a directory, that its group is inherited in it or that it
   // is sticky, stay as they are here.
   struct stat now {};
-  if (::fstat(fd.get(), &now) != 0 || ::fchmod(fd.get(), (now.st_mode & 07000) | (entry.mode & 0777)) != 0 ||
-      ::futimens(fd.get(), times) != 0)
-    return told(entry.path, errno);
+  if (::fstat(fd.get(), &now) != 0) return told(entry.path, errno);
+  const mode_t mode = (now.st_mode & 07000) | (entry.mode & 0777);
+  if (const int reason = tree_.writable->set_mode(fd.get(), mode); reason != 0)
+    return told(entry.path, reason);
+  if (::futimens(fd.get(), times) != 0) return told(entry.path, errno);
   other_time_[number] = ::fstat(fd.get(), &now) == 0 && !same_time(now.st_mtim, times[1]);
   return Failure::kNone;
 }

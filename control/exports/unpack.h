@@ -15,13 +15,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "control/catalog/asked_names.h"
 #include "control/catalog/catalog.h"
-#include "control/exports/nested.h"
+#include "control/exports/destination_tree.h"
 #include "control/exports/owners.h"
 #include "control/exports/parent.h"
 #include "control/exports/staging.h"
@@ -30,16 +31,6 @@
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exports {
-
-// A directory beneath a writable export, into which a tree comes.
-struct DestinationTree {
-  UniqueFd fd;
-  std::string path;            // absolute, the bytes of it
-  std::string root_path;       // of the export
-  std::string relative;        // beneath it
-  std::vector<Nested> nested;  // which of them may be written
-  bool keeps_own = false;      // mode and time of itself, whatever a peer wants
-};
 
 class Unpacker {
  public:
@@ -66,7 +57,9 @@ class Unpacker {
   using Entry = catalog::Entry;
   using Failure = catalog::Failure;
 
+  int make_staging();  // 0 or an errno
   Failure refusal(const Entry& entry) const;
+  Result<Failure> told(const std::string& path, int reason) const;
   Result<Failure> stage_name(size_t number, std::span<const uint8_t> bytes);
   Result<Failure> stage_link(size_t number);
   Result<Failure> stage_file(size_t number, std::span<const uint8_t> bytes);
@@ -83,6 +76,7 @@ class Unpacker {
 
   const DestinationTree tree_;
   const Options options_;
+  std::shared_ptr<const void> top_open_;  // while its own mode forbids to stage anything in it
   Staging staging_;
   Accounts accounts_;
   tree::Index index_;

@@ -70,12 +70,14 @@ TEST_P(UnpackAgainTest, OverwritingReplacesNoDirectoryAndNoPipe) {
   fs::create_directories(root_ / "data/t/a/full");
   fs::create_directories(root_ / "data/t/l");
   ASSERT_EQ(::mkfifo(path("data/t/b").c_str(), 0600), 0);
-  EXPECT_EQ(unpack(some(), {.overwrite = true}),
-            (Names{{"t/a", Failure::kExists}, {"t/b", Failure::kExists}, {"t/l", Failure::kExists}}));
+  EXPECT_EQ(
+      unpack(some(), {.overwrite = true}),
+      (Names{{"t/a", Failure::kOtherKind}, {"t/b", Failure::kOtherKind}, {"t/l", Failure::kOtherKind}}));
   EXPECT_TRUE(S_ISFIFO(info("t/b").st_mode));
   EXPECT_TRUE(there("t/a/full"));
-  EXPECT_EQ(unpack(some()),
-            (Names{{"t/a", Failure::kExists}, {"t/b", Failure::kExists}, {"t/l", Failure::kExists}}));
+  EXPECT_EQ(
+      unpack(some()),
+      (Names{{"t/a", Failure::kOtherKind}, {"t/b", Failure::kOtherKind}, {"t/l", Failure::kOtherKind}}));
 }
 
 TEST_P(UnpackAgainTest, WhatStandsInPlaceOfADirectoryIsNotRemoved) {
@@ -83,10 +85,10 @@ TEST_P(UnpackAgainTest, WhatStandsInPlaceOfADirectoryIsNotRemoved) {
     write(root_ / "data/t", "a file");
     Content content = some();
     content.add(directory("t"));
-    EXPECT_EQ(unpack(content, {.overwrite = overwrite}), (Names{{"t/a", Failure::kExists},
-                                                                {"t/b", Failure::kExists},
-                                                                {"t/l", Failure::kExists},
-                                                                {"t", Failure::kExists}}));
+    EXPECT_EQ(unpack(content, {.overwrite = overwrite}), (Names{{"t/a", Failure::kOtherKind},
+                                                                {"t/b", Failure::kOtherKind},
+                                                                {"t/l", Failure::kOtherKind},
+                                                                {"t", Failure::kOtherKind}}));
     EXPECT_EQ(text("t"), "a file");
   }
 }
@@ -154,7 +156,7 @@ TEST_P(UnpackAgainTest, AHardLinkNeedsItsTarget) {
   content.add(hard_link("t/h", "t/missing")).add(hard_link("t/i", "none/at/all"));
   content.add(hard_link("t/j", "t/dir")).add_file("t/b", "b");
   EXPECT_EQ(unpack(content),
-            (Names{{"t/h", Failure::kVanished}, {"t/i", Failure::kVanished}, {"t/j", Failure::kExists}}));
+            (Names{{"t/h", Failure::kVanished}, {"t/i", Failure::kVanished}, {"t/j", Failure::kOtherKind}}));
   EXPECT_EQ(text("t/b"), "b");
 }
 
@@ -212,7 +214,7 @@ TEST_P(UnpackAgainTest, TwoNamesThatAreOneAreOne) {
   Content content;
   content.add_file("t/a", "first").add_file("t/a", "first").add_file("t/a", "other").add_file("t/a/b", "b");
   const Names names = unpack(content);
-  EXPECT_EQ(names, (Names{{"t/a", Failure::kExists}, {"t/a/b", Failure::kExists}}));
+  EXPECT_EQ(names, (Names{{"t/a", Failure::kExists}, {"t/a/b", Failure::kOtherKind}}));
   EXPECT_EQ(text("t/a"), "first");
 }
 

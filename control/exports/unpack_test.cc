@@ -155,11 +155,41 @@ TEST_P(UnpackTest, WhatIsVerifiedIsReadBackAlsoByWhomItsModeLetsNotRead) {
 TEST_P(UnpackTest, WhereNothingMayBeWrittenTheNameIsForbiddenAndOthersAreNot) {
   fs::create_directory(root_ / "data/closed");
   if (!give_to_nobody()) GTEST_SKIP() << "needs root, to be somebody else";
-  ::chmod(path("data/closed").c_str(), 0555);
+  ASSERT_EQ(::chown(path("data/closed").c_str(), 0, 0), 0);
   const AsNobody nobody;
-  EXPECT_EQ(unpack(Content().add_file("closed/a", "a").add_file("b", "b").add_file("closed/d/c", "c")),
-            (Names{{"closed/a", Failure::kForbidden}, {"closed/d/c", Failure::kForbidden}}));
+  EXPECT_EQ(
+      unpack(Content().add_file("closed/a", "a").add_file("b", "b").add_file("closed/d/c", "c")),
+      (Names{{"closed/a", Failure::kDirectoryForbidden}, {"closed/d/c", Failure::kDirectoryForbidden}}));
   EXPECT_EQ(text("b"), "b");
+}
+
+TEST_P(UnpackTest, WhatADirectorysModeForbidsToItsOwnerComesAndTheModeStays) {
+  fs::create_directories(root_ / "data/t/closed/deep");
+  write(root_ / "data/t/closed/a", "before");
+  if (!give_to_nobody()) GTEST_SKIP() << "needs root, to be somebody else";
+  for (const char* each : {"data/t/closed/deep", "data/t/closed", "data/t"})
+    ASSERT_EQ(::chmod(path(each).c_str(), 0555), 0);
+  const AsNobody nobody;
+  Content content;
+  content.add_file("t/closed/a", "a").add_file("t/closed/new/c", "c").add_file("t/closed/deep/d", "d");
+  content.add(hard_link("t/closed/h", "t/closed/a"));
+  EXPECT_EQ(unpack(content, {.overwrite = true}), Names());
+  EXPECT_EQ(text("t/closed/a"), "a");
+  EXPECT_EQ(text("t/closed/deep/d"), "d");
+  EXPECT_EQ(info("t/closed/h").st_nlink, 2U);
+  for (const char* each : {"t/closed/deep", "t/closed", "t"}) EXPECT_EQ(mode(each), 0555U) << each;
+  // Its own mode is another one meanwhile, and the directory itself is no different where it is sent.
+  Content more;
+  more.add_file("e", "e").add(directory("closed", 0511)).add(directory(".", 0500));
+  const auto one = unpacker({.overwrite = true, .keep = {.top = true}}, "data/t");
+  ASSERT_TRUE(one->stage(more.pack()));
+  ASSERT_TRUE(one->commit());
+  EXPECT_EQ(missing(*one), Names());
+  EXPECT_EQ(mode("t/closed"), 0511U);
+  EXPECT_EQ(mode("t"), 0500U);
+  const auto without = unpacker({}, "data/t");
+  const Status refused = without->stage(more.pack());
+  ASSERT_FALSE(refused);
 }
 
 TEST(Unpack, ADiskThatIsFullEndsItAndLeavesNothing) {

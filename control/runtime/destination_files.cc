@@ -23,17 +23,17 @@ struct Created {
 };
 
 Result<exports::DestinationFile> create_file(const exports::Exports& exports, const catalog::File& file,
-                                             const transfer::CreateFiles& wanted) {
-  exports::DestinationSpec spec = spec_of(file);
+                                             const transfer::CreateFiles& wanted, catalog::Failure* why) {
+  exports::DestinationSpec spec = spec_of(file, wanted.in_part);
   spec.path = wanted.destination;
   spec.is_directory = wanted.into_directory;
   if (const size_t slash = file.name.rfind('/'); slash != std::string::npos) {
     Result<std::string> directory =
-        exports.make_directories_for(wanted.destination, file.name.substr(0, slash));
+        exports.make_directories_for(wanted.destination, file.name.substr(0, slash), why);
     if (!directory) return directory.error();
     spec.path = std::move(*directory);
   }
-  return exports.create_destination(spec);
+  return exports.create_destination(spec, why);
 }
 
 // All files, or, in part, those that can be. Those made before an error are removed by their destructors.
@@ -64,11 +64,12 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
       file.shown = fmt::format("{} ({} names)", exports::printable(path), file.pack.members);
       continue;
     }
-    Result<exports::DestinationFile> one = create_file(exports, file, wanted);
+    catalog::Failure why = catalog::Failure::kNone;
+    Result<exports::DestinationFile> one = create_file(exports, file, wanted, &why);
     if (!one && !(wanted.in_part && transfer::concerns_one_file(one.error().code))) return one.error();
     if (!one) {
       file.shown = exports::printable(path + "/" + file.name);
-      file.note_failed({}, transfer::failure_at_destination(one.error().code));
+      file.note_failed({}, transfer::failure_at_destination(one.error().code, why));
       file.state = catalog::FileState::kFailed;
       log::of(log::kSession)->warn("{}: {}; all else goes on", session, one.error().message);
       continue;
@@ -88,11 +89,12 @@ struct Found {
 
 // What is held here from now on, no other transfer can take. The dataplane may still have it: then it is
 // away.
-Found find_again(const exports::Exports& exports, const catalog::File& file) {
+Found find_again(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
   if (file.failed()) {
     // A volume that went back in time has it again.
     if (file.identity.inode == 0 || file.packed()) return {};
-    if (auto found = exports.reopen_destination(spec_of(file), file.identity, UniqueFd()); found && *found)
+    if (auto found = exports.reopen_destination(spec_of(file, one_of_many), file.identity, UniqueFd());
+        found && *found)
       (void)(*found)->drop();
     return {};
   }
@@ -111,7 +113,7 @@ Found find_again(const exports::Exports& exports, const catalog::File& file) {
     if (file.state == catalog::FileState::kDone) return {};
   }
   Result<std::optional<exports::DestinationFile>> reopened =
-      exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
+      exports.reopen_destination(spec_of(file, one_of_many), file.identity, UniqueFd());
   if (!reopened || !reopened->has_value()) return {};
   return {.what = Recovered::kHeld,
           .file = std::make_shared<exports::DestinationFile>(std::move(**reopened))};
@@ -119,7 +121,7 @@ Found find_again(const exports::Exports& exports, const catalog::File& file) {
 
 }  // namespace
 
-exports::DestinationSpec spec_of(const catalog::File& file) {
+exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many) {
   return {.path = file.path,
           .is_directory = false,
           .name = exports::last_component(file.name),
@@ -127,6 +129,8 @@ exports::DestinationSpec spec_of(const catalog::File& file) {
           .mode = file.mode & 07777,
           .mtime_ns = file.mtime_ns,
           .overwrite = file.overwrite,
+          .one_of_many = one_of_many,
+          .beneath_tree = file.keep.top || file.name.find('/') != std::string::npos,
           .holes = file.holes,
           .keep = file.keep,
           .attributes = file.attributes};
@@ -165,9 +169,11 @@ void TransferFiles::perform(const transfer::CreateFiles& effect) {
 void TransferFiles::perform(const transfer::RecoverFiles&) {
   const auto& files = transfer_.job().catalog()->files();
   services_->pool_for(*exports_).run(
-      [exports = exports_, files = std::vector<catalog::File>(files.begin(), files.end())] {
+      [exports = exports_, files = std::vector<catalog::File>(files.begin(), files.end()),
+       many = transfer_.job().catalog()->may_fail_in_part()] {
+        exports->note_interrupted();
         std::vector<Found> found;
-        for (const catalog::File& file : files) found.push_back(find_again(*exports, file));
+        for (const catalog::File& file : files) found.push_back(find_again(*exports, file, many));
         return found;
       },
       [self = shared_from_this()](std::vector<Found> found) {
@@ -188,8 +194,9 @@ void TransferFiles::perform(const transfer::ReopenFile& effect) {
   if (effect.object.value() < fetched_.size() && fetched_[effect.object.value()])
     fd = std::exchange(fetched_[effect.object.value()], nullptr);
   services_->pool_for(*exports_).run(
-      [exports = exports_, known = file(effect.object), fd] {
-        return exports->reopen_destination(spec_of(known), known.identity, std::move(*fd));
+      [exports = exports_, known = file(effect.object), fd,
+       many = transfer_.job().catalog()->may_fail_in_part()] {
+        return exports->reopen_destination(spec_of(known, many), known.identity, std::move(*fd));
       },
       [self = shared_from_this(), effect](Result<std::optional<exports::DestinationFile>> reopened) {
         transfer::FileReopened answer{.object = effect.object, .found = false};
@@ -208,12 +215,15 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
     packs_.erase(effect.object);
     return post(transfer::FileRecreated{.object = effect.object, .identity = catalog::FileIdentity()});
   }
+  const auto why = std::make_shared<catalog::Failure>(catalog::Failure::kNone);
   services_->pool_for(*exports_).run(
-      [exports = exports_, known = file(effect.object)] {
-        return exports->create_destination(spec_of(known));
+      [exports = exports_, known = file(effect.object), why,
+       many = transfer_.job().catalog()->may_fail_in_part()] {
+        return exports->create_destination(spec_of(known, many), why.get());
       },
-      [self = shared_from_this(), effect](Result<exports::DestinationFile> created) {
-        transfer::FileRecreated answer{.object = effect.object, .identity = catalog::FileIdentity()};
+      [self = shared_from_this(), effect, why](Result<exports::DestinationFile> created) {
+        transfer::FileRecreated answer{
+            .object = effect.object, .identity = catalog::FileIdentity(), .failure = *why};
         if (created) {
           self->destination(effect.object) = std::make_shared<exports::DestinationFile>(std::move(*created));
           answer.identity = self->destination(effect.object)->identity();
@@ -270,11 +280,13 @@ void TransferFiles::perform(const transfer::NameObject& effect) {
       [self = shared_from_this(), other_time, effect](Status status) {
         const Destination& named = self->destination(effect.object);
         const bool given = status || (named && named->has_name());
-        transfer::ObjectNamed news{
+        transfer::ObjectNamed answer{
             .object = effect.object, .status = std::move(status), .given = given, .missing = {}};
-        if (*other_time) news.missing.note(self->file(effect.object).name, catalog::kOtherTime);
-        if (news.status) self->let_go(effect.object);
-        self->post(std::move(news));
+        if (*other_time) answer.missing.note(self->file(effect.object).name, catalog::kOtherTime);
+        if (named && given) answer.identity = named->identity();
+        if (named && !answer.status) answer.failure = named->why();
+        if (answer.status) self->let_go(effect.object);
+        self->post(std::move(answer));
       });
 }
 

@@ -43,12 +43,14 @@ void remove_unheld(const exports::Exports& exports, const std::string& session_i
     if (file.packed()) {
       const Result<exports::DestinationTree> tree = exports.open_destination_tree(file.path);
       if (!tree) continue;
+      const auto open =
+          file.keep.top && !tree->keeps_own ? tree->writable->if_needed(tree->fd.get()) : nullptr;
       exports::Staging::remove(tree->fd.get(), staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
       directories->note(tree->fd.get());
       continue;
     }
     // What is found and is the file that was made goes with this object.
-    const auto found = exports.reopen_destination(spec_of(file), file.identity, UniqueFd());
+    const auto found = exports.reopen_destination(spec_of(file, files.size() > 1), file.identity, UniqueFd());
     if (found && *found) {
       directories->note((*found)->directory_fd());
       continue;

@@ -32,8 +32,8 @@ Result<std::vector<uint64_t>> crcs_of(const std::vector<recovery::Range>& ranges
   return crcs;
 }
 
-// By which an unfinished file of a destination is found again.
-exports::DestinationSpec spec_of(const catalog::File& file);
+// By which an unfinished file of a destination is found again. `one_of_many`: of a session of several names.
+exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many);
 
 class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
  public:

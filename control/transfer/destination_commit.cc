@@ -228,12 +228,13 @@ Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
   pending_.answered();
   for (catalog::File& file : files_.catalog().files_of(event.object)) {
     file.missing = event.missing;
+    if (event.identity && !file.packed()) file.identity = *event.identity;
   }
   if (!event.status && event.given) given_.insert(event.object);
   if (!event.status && !event.given && !files_.halted() && catalog().may_fail_in_part() &&
       !catalog().packed(event.object)) {
     (void)commit(event.object, CommitEvent::kBad, event.status, out);
-    if (Status failed = fail(event.object, event.status.error(), out); !failed) return failed;
+    if (Status failed = fail(event.object, event.status.error(), out, event.failure); !failed) return failed;
     return follow_receiver(out);
   }
   return commit(event.object, event.status ? CommitEvent::kGood : CommitEvent::kBad, event.status, out);

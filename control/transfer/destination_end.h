@@ -123,9 +123,11 @@ class DestinationEnd {
   Status named(ObjectId object, Effects& out);
   Status last_pack_due(Effects& out);
   // destination_failures.cc
-  Status fail(ObjectId object, const Error& error, Effects& out);
+  Status fail(ObjectId object, const Error& error, Effects& out,
+              catalog::Failure failure = catalog::Failure::kNone);
   Status found_damaged(ObjectId object, Effects& out);
-  void begin_failing(ObjectId object, const Error& error, Effects& out);
+  void begin_failing(ObjectId object, const Error& error, Effects& out,
+                     catalog::Failure failure = catalog::Failure::kNone);
   Status on(const ObjectFailed& failed);
   Status give_up_failing(Effects& out);
   void give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out);

@@ -11,10 +11,10 @@ namespace sluice::transfer {
 
 // An error where the transfer has no other name to go on with, or it is not the file's. A pack is in memory,
 // where nothing but a defect is wrong with all of it, once it is what was sent.
-Status DestinationEnd::fail(ObjectId object, const Error& error, Effects& out) {
+Status DestinationEnd::fail(ObjectId object, const Error& error, Effects& out, catalog::Failure failure) {
   if (!catalog().may_fail_in_part() || catalog().packed(object) || !concerns_one_file(error.code))
     return error;
-  begin_failing(object, error, out);
+  begin_failing(object, error, out, failure);
   return {};
 }
 
@@ -26,12 +26,13 @@ Status DestinationEnd::found_damaged(ObjectId object, Effects& out) {
   return {};
 }
 
-void DestinationEnd::begin_failing(ObjectId object, const Error& error, Effects& out) {
+void DestinationEnd::begin_failing(ObjectId object, const Error& error, Effects& out,
+                                   catalog::Failure failure) {
   if (receiver_->done(object)) return;
   out.log(LogLevel::kWarn, error.message + "; all else goes on");
   const std::string path = catalog().packed(object) ? "" : catalog().files_of(object).front().name;
-  failing_.try_emplace(object,
-                       Failing{.names = {{.path = path, .failure = failure_at_destination(error.code)}}});
+  failing_.try_emplace(
+      object, Failing{.names = {{.path = path, .failure = failure_at_destination(error.code, failure)}}});
 }
 
 // Of what has its name the source hears that.

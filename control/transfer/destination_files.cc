@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "control/transfer/failures.h"
 #include "dataplane/board/attach.h"
 
 namespace sluice::transfer {
@@ -258,7 +259,7 @@ Status DestinationFiles::on(const FileRecreated& event, std::vector<recovery::Bl
     file.identity = *event.identity;
   } else if (event.identity.error().code == ErrorCode::kDestinationExists && catalog_.may_fail_in_part()) {
     out.log(LogLevel::kWarn, event.identity.error().message + "; all else goes on");
-    file.note_failed({}, catalog::Failure::kExists);
+    file.note_failed({}, failure_at_destination(event.identity.error().code, event.failure));
     mark_failed(event.object);
   } else {
     return event.identity.error();

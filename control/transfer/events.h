@@ -161,6 +161,7 @@ struct FileReopened {  // false: it is gone, or another file
 struct FileRecreated {
   ObjectId object;
   Result<catalog::FileIdentity> identity;
+  catalog::Failure failure = catalog::Failure::kNone;  // what the peer is told of an error; kNone: its code
 };
 struct ObjectSynced {
   ObjectId object;
@@ -180,6 +181,9 @@ struct ObjectNamed {
   Status status;
   bool given = false;          // it has its name, even if something was wrong after that
   catalog::Shortfall missing;  // names of a pack that were not given
+  // What has the name, where it is not the file that was received but one of the same bytes that stood there.
+  std::optional<catalog::FileIdentity> identity = {};
+  catalog::Failure failure = catalog::Failure::kNone;  // as of FileRecreated
 };
 struct FileDropped {
   ObjectId object;

@@ -30,7 +30,10 @@ inline catalog::Failure failure_at_source(ErrorCode code) {
   return code == ErrorCode::kOutsideExports ? catalog::Failure::kForbidden : catalog::Failure::kUnreadable;
 }
 
-inline catalog::Failure failure_at_destination(ErrorCode code) {
+// `known`: what whoever met the error knows of it.
+inline catalog::Failure failure_at_destination(ErrorCode code,
+                                               catalog::Failure known = catalog::Failure::kNone) {
+  if (known != catalog::Failure::kNone) return known;
   switch (code) {
     case ErrorCode::kNoSpace:
       return catalog::Failure::kNoSpace;
