@@ -10,6 +10,7 @@
 #include "tools/cli/help.h"
 #include "tools/cli/operands.h"
 #include "tools/cli/shell.h"
+#include "tools/doctor/gather.h"
 
 namespace sluice::cli {
 namespace {
@@ -48,10 +49,19 @@ std::filesystem::path Context::node_directory() const {
   return absolute.has_filename() ? absolute : absolute.parent_path();
 }
 
+Error not_to_be_seen(const std::filesystem::path& directory) {
+  const doctor::LookerFacts looker = doctor::gather_looker(directory);
+  return {ErrorCode::kConfiguration, "you may not see " + directory.string() + " as " + looker.user +
+                                         ": run it as " +
+                                         (looker.owner.empty() ? "its owner" : looker.owner) +
+                                         ", or name your node with --node or SLUICE_NODE"};
+}
+
 Result<std::filesystem::path> Context::existing_node_directory() const {
   const std::filesystem::path directory = node_directory();
-  std::error_code ignored;
-  if (std::filesystem::exists(directory / "node.toml", ignored)) return directory;
+  std::error_code problem;
+  if (std::filesystem::exists(directory / "node.toml", problem)) return directory;
+  if (problem == std::errc::permission_denied) return not_to_be_seen(directory);
   return Error{ErrorCode::kConfiguration,
                "no node in " + directory.string() + " (no node.toml); make one with 'sluice node init " +
                    directory.string() + "', or name yours with --node or SLUICE_NODE"};

@@ -49,6 +49,9 @@ struct Context {
   void print(const Json& object, const std::string& text) const;
 };
 
+// Of a node's directory into which this user may not look.
+Error not_to_be_seen(const std::filesystem::path& directory);
+
 void add_bench_command(CLI::App& app, Context& context);
 void add_completion_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);

@@ -18,6 +18,7 @@
 #include "control/api/pulse.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/unique_fd.h"
+#include "tools/cli/app.h"
 #include "tools/cli/progress.h"
 
 namespace sluice::cli {
@@ -157,8 +158,9 @@ std::vector<std::shared_ptr<grpc::Channel>>* kept_channels = nullptr;
 void Client::keep_channels() { kept_channels = new std::vector<std::shared_ptr<grpc::Channel>>(); }
 
 Result<std::unique_ptr<Client>> Client::connect(const std::filesystem::path& node_directory) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(node_directory, ignored)) {
+  std::error_code problem;
+  if (!std::filesystem::is_directory(node_directory, problem)) {
+    if (problem == std::errc::permission_denied) return not_to_be_seen(node_directory);
     return Error{ErrorCode::kConfiguration,
                  "no node directory " + node_directory.string() +
                      "; make one with 'sluice node init', or name yours with --node "

@@ -145,7 +145,10 @@ Result<int> examine(const Context& context, const std::string& peer) {
   const auto directory = context.existing_node_directory();
   if (!directory) return directory.error();
   doctor::Facts facts = doctor::gather(*directory);
-  if (facts.node) facts.daemon = ask_daemon(*directory);
+  if (facts.node) {
+    facts.daemon = ask_daemon(*directory);
+    doctor::gather_processes(*facts.node, &facts);
+  }
   if (!peer.empty()) {
     facts.peer_look = facts.daemon.stands_still
                           ? doctor::PeerLook{.name = peer, .problem = facts.daemon.problem}

@@ -20,7 +20,27 @@ bool on_sockets(const Facts& facts) { return facts.device.kind == DeviceFacts::K
 
 std::string limit_text(uint64_t value) { return value == kLimitNone ? "unlimited" : std::to_string(value); }
 
+// Whose a limit is: a daemon's that runs, or this command's, which one that is started from here would have.
+std::string holder(const std::optional<ProcessFacts>& process) {
+  return process ? fmt::format(" of {} (process {})", process->program, process->pid)
+                 : std::string(" of this command, as of a daemon that is started like it");
+}
+
 }  // namespace
+
+bool hidden(const Facts& facts, const std::string& problem) {
+  const auto says = [&problem](std::string_view words) { return problem.find(words) != std::string::npos; };
+  return facts.looker.stranger && (says("Permission denied") || says("no permission"));
+}
+
+std::string as_owner(const Facts& facts) {
+  return fmt::format("run it as {0}: sudo -u {0} sluice --node {1} doctor", facts.looker.owner,
+                     facts.directory);
+}
+
+std::string unseen(const Facts& facts) {
+  return fmt::format("you may not see this as {}", facts.looker.user);
+}
 
 // The kernel's measure of how far memory of one node is from another; 10 is the node itself.
 std::string distance_text(const Facts& facts, int from, int to) {
@@ -65,13 +85,23 @@ Level worst(const std::vector<Finding>& findings) {
 }
 
 void check_node(const Facts& facts, std::vector<Finding>& out) {
+  if (facts.looker.stranger) {
+    warn(out, "user",
+         fmt::format("this is {}, and the node is {}'s: limits, rights and speeds are those of {}",
+                     facts.looker.user, facts.looker.owner, facts.looker.user),
+         as_owner(facts));
+  }
   if (facts.node) {
     pass(out, "configuration", facts.directory + "/node.toml is good");
+  } else if (hidden(facts, facts.configuration_error)) {
+    warn(out, "configuration", unseen(facts), as_owner(facts));
   } else {
     fail(out, "configuration", facts.configuration_error, "correct what the message names");
   }
   if (facts.identity_error.empty()) {
     pass(out, "identity", "key and certificate are there");
+  } else if (hidden(facts, facts.identity_error)) {
+    warn(out, "identity", unseen(facts), as_owner(facts));
   } else {
     fail(out, "identity", facts.identity_error,
          "restore identity/ from its backup, or [node] name as it was, or sluice node init a new node");
@@ -251,29 +281,45 @@ void check_cores(const Facts& facts, std::vector<Finding>& out) {
 
 // ---- the kernel --------------------------------------------------------------------------------
 
+namespace {
+
+void check_open_files(const std::optional<ProcessFacts>& process, uint64_t own, std::vector<Finding>& out) {
+  const uint64_t limit = process ? process->nofile : own;
+  if (limit >= kFilesWanted)
+    return pass(out, "open_files", fmt::format("limit {}{}", limit_text(limit), holder(process)));
+  warn(out, "open_files",
+       fmt::format("the limit{} is {}: a session may have 4096 files", holder(process), limit),
+       "LimitNOFILE=65536 in the unit, /etc/security/limits.conf, or ulimit -n 65536; then start the daemon "
+       "again");
+}
+
+}  // namespace
+
 void check_kernel(const Facts& facts, std::vector<Finding>& out) {
   const KernelFacts& kernel = facts.kernel;
   if (kernel.io_uring_problem.empty()) {
     pass(out, "io_uring", "it can be set up");
+  } else if (facts.looker.stranger) {
+    warn(out, "io_uring", fmt::format("{} may not set it up: {}", facts.looker.user, kernel.io_uring_problem),
+         as_owner(facts));
   } else {
     fail(out, "io_uring", fmt::format("it cannot be set up: {}", kernel.io_uring_problem),
          kernel.io_uring_remedy);
   }
   const uint64_t memory = facts.node ? uint64_t{facts.node->memory_mib} << 20 : 0;
-  if (kernel.memlock_bytes >= memory) {
-    pass(out, "locked_memory", fmt::format("limit {}", limit_text(kernel.memlock_bytes)));
+  const auto& locker = facts.dataplane_process;
+  const uint64_t memlock_bytes = locker ? locker->memlock_bytes : kernel.memlock_bytes;
+  if (memlock_bytes >= memory) {
+    pass(out, "locked_memory", fmt::format("limit {}{}", limit_text(memlock_bytes), holder(locker)));
   } else {
     warn(out, "locked_memory",
-         fmt::format("the limit is {} bytes: buffers cannot be registered with the disk, which costs CPU",
-                     kernel.memlock_bytes),
-         "ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit");
+         fmt::format("the limit{} is {} bytes: buffers cannot be registered with the disk, which costs CPU",
+                     holder(locker), memlock_bytes),
+         "ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit; then start sluice-dataplane again");
   }
-  if (kernel.nofile >= kFilesWanted) {
-    pass(out, "open_files", fmt::format("limit {}", limit_text(kernel.nofile)));
-  } else {
-    warn(out, "open_files", fmt::format("the hard limit is {}: a session may have 4096 files", kernel.nofile),
-         "LimitNOFILE=65536 in the unit, or /etc/security/limits.conf");
-  }
+  // Both daemons hold the files of a session.
+  check_open_files(facts.control_process, kernel.nofile, out);
+  if (facts.dataplane_process) check_open_files(facts.dataplane_process, kernel.nofile, out);
   if (!kernel.clock_synchronized || *kernel.clock_synchronized) {
     pass(out, "clock",
          kernel.clock_synchronized ? "it is synchronised" : "whether it is synchronised is not known");
@@ -287,6 +333,7 @@ void check_kernel(const Facts& facts, std::vector<Finding>& out) {
 
 void check_daemons(const Facts& facts, std::vector<Finding>& out) {
   const DaemonFacts& daemon = facts.daemon;
+  if (hidden(facts, daemon.problem)) return warn(out, "control", unseen(facts), as_owner(facts));
   if (daemon.stands_still)
     return fail(out, "control", daemon.problem,
                 "if its log says nothing, start it again: sessions go on from where they are");
@@ -307,7 +354,10 @@ void check_daemons(const Facts& facts, std::vector<Finding>& out) {
 
 void check_peers(const Facts& facts, std::vector<Finding>& out) {
   for (const std::string& problem : facts.trust_problems) {
-    fail(out, "peer", problem, "correct or remove the file: sluice-control does not start with it");
+    if (hidden(facts, problem))
+      warn(out, "peer", unseen(facts), as_owner(facts));
+    else
+      fail(out, "peer", problem, "correct or remove the file: sluice-control does not start with it");
   }
   if (facts.peers.empty() && facts.trust_problems.empty()) {
     warn(out, "peer", "none is trusted yet", "sluice node trust NAME CERT.pem --address HOST:PORT");

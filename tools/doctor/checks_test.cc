@@ -217,6 +217,46 @@ TEST(Doctor, FindsLimitsAndAClockThatIsNotSet) {
   EXPECT_EQ(found(facts, "clock").level, Level::kPass);
 }
 
+TEST(Doctor, LimitsAreThoseOfTheDaemonsThatRun) {
+  Facts facts = well();
+  facts.kernel.nofile = 1 << 20;
+  facts.control_process = {.program = "sluice-control", .pid = 17, .nofile = 1024};
+  const Finding few = found(facts, "open_files");
+  EXPECT_EQ(few.level, Level::kWarn);
+  for (const char* const word : {"sluice-control", "17", "1024"})
+    EXPECT_NE(few.text.find(word), std::string::npos) << few.text;
+  facts.control_process->nofile = 1 << 16;
+  EXPECT_EQ(found(facts, "open_files").level, Level::kPass);
+  facts.dataplane_process = {.program = "sluice-dataplane", .pid = 18, .nofile = 1024, .memlock_bytes = 4096};
+  expect(facts, "open_files", Level::kWarn, "LimitNOFILE");
+  EXPECT_NE(found(facts, "open_files").text.find("sluice-dataplane"), std::string::npos);
+  expect(facts, "locked_memory", Level::kWarn, "LimitMEMLOCK=infinity");
+  facts.kernel.nofile = 1024;
+  facts.kernel.memlock_bytes = 4096;
+  facts.dataplane_process = {.program = "sluice-dataplane", .pid = 18};
+  EXPECT_EQ(found(facts, "open_files").level, Level::kPass) << "this command's own limits hold nobody up";
+  EXPECT_EQ(found(facts, "locked_memory").level, Level::kPass);
+}
+
+TEST(Doctor, WhatAnotherUserMayNotSeeIsNotBroken) {
+  Facts facts = well();
+  facts.identity_error = "/n/identity/key.pem: Permission denied; check that it exists and can be read";
+  facts.daemon = {.problem =
+                      "no permission for /n/run/control.sock; run as the user that runs sluice-control"};
+  facts.trust_problems = {"/n/trusted: Permission denied; check its permissions"};
+  facts.exports[0].writable = false;
+  facts.kernel.io_uring_problem = "Operation not permitted";
+  expect(facts, "identity", Level::kFail, "backup");
+  facts.looker = {.user = "alice", .owner = "sluice", .stranger = true};
+  for (const char* const each : {"user", "identity", "control", "peer", "export", "io_uring"}) {
+    expect(facts, each, Level::kWarn, "run it as sluice: sudo -u sluice sluice --node /n doctor");
+    EXPECT_NE(found(facts, each).text.find("alice"), std::string::npos) << found(facts, each).text;
+  }
+  EXPECT_EQ(worst(check(facts)), Level::kWarn);
+  facts.identity_error = "/n/identity/key.pem: is no key";
+  expect(facts, "identity", Level::kFail, "backup");
+}
+
 TEST(Doctor, FindsExportsThatCannotBeUsed) {
   Facts facts = well();
   facts.exports[0].free_bytes = 4;

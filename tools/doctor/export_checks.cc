@@ -11,8 +11,12 @@ namespace {
 
 constexpr uint32_t kDirectAlignment = 4096;  // of the dataplane's reads and writes
 
-void check_export(const ExportFacts& facts, std::vector<Finding>& out) {
+void check_export(const Facts& all, const ExportFacts& facts, std::vector<Finding>& out) {
   const std::string what = fmt::format("export {} ({})", facts.root.name, facts.root.path.string());
+  const bool usable = facts.problem.empty() && (!facts.root.read || facts.readable) &&
+                      (!(facts.root.write || facts.root.manage) || facts.writable);
+  if (all.looker.stranger && !usable)
+    return warn(out, "export", fmt::format("{}: {}", what, unseen(all)), as_owner(all));
   if (!facts.problem.empty()) {
     return fail(out, "export", fmt::format("{}: {}", what, facts.problem),
                 fmt::format("mkdir -p {0}, mount it, or correct [[export]] path", facts.root.path.string()));
@@ -96,7 +100,7 @@ void check_exports(const Facts& facts, std::vector<Finding>& out) {
          "add an [[export]] to node.toml");
   }
   for (const ExportFacts& each : facts.exports) {
-    check_export(each, out);
+    check_export(facts, each, out);
     check_disk(facts, each, out);
     check_peers_of(each.root, facts.peers, out);
   }

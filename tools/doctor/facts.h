@@ -71,9 +71,24 @@ struct KernelFacts {
   uint64_t rmem_max = 0;         // 0: not known
   uint64_t wmem_max = 0;
   std::optional<bool> clock_synchronized;
-  uint64_t memlock_bytes = UINT64_MAX;  // limits of this user; UINT64_MAX: none
+  uint64_t memlock_bytes = UINT64_MAX;  // limits of this command; UINT64_MAX: none
   uint64_t nofile = UINT64_MAX;
   uint64_t memory_available_mib = 0;
+};
+
+// A daemon that runs, by the kernel's word: what it may have, which is not what this command may.
+struct ProcessFacts {
+  std::string program;
+  int pid = 0;
+  uint64_t nofile = UINT64_MAX;  // UINT64_MAX: no limit
+  uint64_t memlock_bytes = UINT64_MAX;
+};
+
+// Who looks, and whose the node is.
+struct LookerFacts {
+  std::string user;
+  std::string owner;      // of the node's key
+  bool stranger = false;  // neither the owner nor root: what may not be seen is not missing
 };
 
 struct DaemonFacts {
@@ -135,7 +150,10 @@ struct Facts {
   DeviceFacts device;
   std::vector<ExportFacts> exports;
   KernelFacts kernel;
+  LookerFacts looker;
   DaemonFacts daemon;
+  std::optional<ProcessFacts> control_process;
+  std::optional<ProcessFacts> dataplane_process;
   std::vector<PeerFacts> peers;
   std::optional<PeerLook> peer_look;             // of the one that was asked for
   std::vector<std::vector<int>> numa_distances;  // [from][to], by the kernel; empty: not known

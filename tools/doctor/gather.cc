@@ -115,6 +115,7 @@ Facts gather(const fs::path& directory) {
   Facts facts;
   facts.version = SLUICE_VERSION;
   facts.directory = directory.string();
+  facts.looker = gather_looker(directory);
   auto node = config::load(directory);
   if (node) {
     facts.node = *node;

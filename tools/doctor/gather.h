@@ -17,6 +17,12 @@ namespace sluice::doctor {
 // All but the daemon, whom the command asks itself.
 Facts gather(const std::filesystem::path& directory);
 
+// Also where there is no node, or it may not be looked into.
+LookerFacts gather_looker(const std::filesystem::path& directory);
+// Those of the node's daemons that run. The dataplane is asked only if it has a control: one that has none
+// might take this command for it.
+void gather_processes(const config::Node& node, Facts* facts);
+
 // ---- parts; `root` stands for "/" in tests ----
 // Of a file that has but one. Empty: there is no such file.
 std::string first_word(const std::filesystem::path& file);
@@ -32,6 +38,9 @@ DiskFacts gather_disk(const std::filesystem::path& directory, const std::filesys
 void try_speed(const std::filesystem::path& directory, DiskFacts* disk);
 std::vector<std::vector<int>> gather_numa_distances(const std::filesystem::path& root);
 KernelFacts gather_kernel();
+// Nothing: there is no such process, or it cannot be seen.
+std::optional<ProcessFacts> gather_process(const std::string& program, int pid,
+                                           const std::filesystem::path& root);
 std::vector<ExpiryFacts> gather_expiries(const std::vector<identity::Expiry>& all, int64_t now_unix_s);
 PeerFacts gather_peer(const identity::Peer& peer);
 

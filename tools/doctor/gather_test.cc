@@ -7,8 +7,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "dataplane/base/unique_fd.h"
@@ -177,6 +179,52 @@ TEST_F(Gather, SeesWhetherAPeerListens) {
   EXPECT_EQ(gather_peer(peer).problem, "");
   EXPECT_EQ(gather_peer({.name = "calls"}).problem, "");
   EXPECT_NE(gather_peer({.name = "wrong", .address = "nobody.invalid:1"}).problem, "");
+}
+
+TEST_F(Gather, TheLimitsOfADaemonAreThoseInForceInItsOwnProcess) {
+  fs::create_directories(root_ / "proc/17");
+  std::ofstream(root_ / "proc/17/limits")
+      << "Limit                     Soft Limit           Hard Limit           Units     \n"
+         "Max open files            1024                 524288               files     \n"
+         "Max locked memory         unlimited            unlimited            bytes     \n";
+  const std::optional<ProcessFacts> found = gather_process("sluice-control", 17, root_);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->nofile, 1024U);
+  EXPECT_EQ(found->memlock_bytes, UINT64_MAX);
+  EXPECT_FALSE(gather_process("sluice-control", 18, root_));
+  EXPECT_FALSE(gather_process("sluice-control", 0, root_));
+}
+
+// The listener of its socket is the daemon: here this process, whose limit is another than its hard one.
+TEST_F(Gather, ADaemonIsFoundByItsSocket) {
+  config::Node node;
+  node.directory = root_;
+  fs::create_directories(node.control_socket().parent_path());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(node.control_socket().native().size(), sizeof address.sun_path);
+  std::strcpy(address.sun_path, node.control_socket().c_str());
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  Facts facts;
+  gather_processes(node, &facts);
+  EXPECT_FALSE(facts.control_process) << "nobody listens yet";
+  ASSERT_EQ(::listen(listener.get(), 4), 0);
+  gather_processes(node, &facts);
+  ASSERT_TRUE(facts.control_process);
+  EXPECT_EQ(facts.control_process->pid, ::getpid());
+  EXPECT_FALSE(facts.dataplane_process) << "without a control it is left alone";
+}
+
+TEST_F(Gather, TheOwnerOfANodeIsWhoHasItsKey) {
+  fs::create_directories(root_ / "identity");
+  const LookerFacts own = gather_looker(root_);
+  EXPECT_FALSE(own.stranger);
+  EXPECT_EQ(own.user, own.owner);
+  if (::geteuid() != 0) return;  // nobody else can be the owner
+  ASSERT_EQ(::chown((root_ / "identity").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(gather_looker(root_).owner, "nobody");
+  EXPECT_FALSE(gather_looker(root_).stranger) << "root may see all";
 }
 
 TEST_F(Gather, OfThisHostFindsWhatThereMustBe) {

@@ -1,11 +1,14 @@
 # `sluice doctor` on real nodes: nothing fails on one that runs, and what is broken is named with its remedy.
 # SPDX-License-Identifier: Apache-2.0
+import json
+import resource
 import shutil
+import subprocess
 
 import pytest
-from harness import Node, find_binaries
+from harness import Node, find_binaries, is_root
 from harness.system import free_ports
-from transfers import CONFIGURATION, names
+from transfers import CONFIGURATION, names, refused
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,38 @@ def test_a_peer_that_is_not_there_or_not_known_fails_by_name(pair):
     status, findings = examine(pair.a, "nobody")
     assert status == CONFIGURATION and "nobody" in findings["peer_asked"][0]["text"]
     assert "sluice node trust nobody" in findings["peer_asked"][0]["remedy"]
+
+
+def test_limits_are_those_of_the_daemon_that_runs(pair):
+    for daemon in (pair.a.control, pair.a.dataplane):
+        before = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (1000, before[1]))
+        try:
+            _, findings = examine(pair.a)
+        finally:
+            resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, before)
+        told = [each for each in findings["open_files"] if f"(process {daemon.pid})" in each["text"]]
+        assert len(told) == 1 and told[0]["level"] == "warn" and "1000" in told[0]["text"], findings["open_files"]
+
+
+@pytest.mark.skipif(not is_root(), reason="becomes another user")
+def test_what_another_user_may_not_see_is_not_called_broken(pair, tmp_path):
+    def as_nobody(directory, *words):
+        command = [pair.a.command()[0], "--node", directory, *words]
+        return subprocess.run(command, user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
+                              check=False)  # fmt: skip
+
+    for folder in (pair.a.directory, pair.a.directory.parent):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    reply = json.loads(as_nobody(pair.a.directory, "doctor", "--json").stdout)
+    found = {each["check"]: each for each in reply["checks"]}
+    for check in ("user", "identity", "control"):
+        assert found[check]["level"] == "warn", found[check]
+        assert "run it as root: sudo -u root sluice" in found[check]["remedy"], found[check]
+    assert found["identity"]["text"] == "you may not see this as nobody"
+    tmp_path.chmod(0o700)
+    refused(as_nobody(tmp_path / "node", "doctor"), CONFIGURATION, "you may not see", "as nobody")
+    refused(as_nobody(tmp_path / "node", "session", "list"), CONFIGURATION, "you may not see", "as nobody")
 
 
 def test_the_plan_has_the_data_port_and_the_exports(pair):
