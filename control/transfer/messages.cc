@@ -184,10 +184,35 @@ size_t memory_bytes(const Message& message) {
   return sizeof(Message) + std::visit([](const auto& m) { return more_bytes(m); }, message);
 }
 
+namespace {
+
+// Each where it is a word, and no part of a path.
+std::string replaced(const std::string& text, std::string_view words, const std::string& by) {
+  constexpr std::string_view kBefore = " (\"'";
+  constexpr std::string_view kBehind = " ,;:.)'\"";
+  std::string out;
+  size_t from = 0;
+  for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    const size_t end = at + words.size();
+    const bool begins = at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos;
+    if (!begins || (end != text.size() && kBehind.find(text[end]) == std::string_view::npos)) continue;
+    out += text.substr(from, at - from) + by;
+    from = end;
+  }
+  return out + text.substr(from);
+}
+
+}  // namespace
+
+// A node says "this node" of itself and "the peer" of its hearer: repeated here, both would mean the other.
 Error error_of(const std::string& peer_name, const Failure& failure) {
   const bool known = failure.code > 0 && failure.code <= static_cast<uint32_t>(kErrorCodeLast);
+  std::string text = replaced(failure.message, "this node", "node " + peer_name);
+  text = replaced(text, "this host", "the host of node " + peer_name);
+  for (const std::string_view relative : {"the peer", "this peer"})
+    text = replaced(text, relative, "its peer");
   return {known ? static_cast<ErrorCode>(failure.code) : ErrorCode::kInternal,
-          fmt::format("{}: {}", peer_name, failure.message)};
+          fmt::format("{}: {}", peer_name, text)};
 }
 
 Failure failure_of(const Error& error) {

@@ -55,6 +55,20 @@ TEST(Failures, EveryErrorIsHeardAsWhatItWasAndOthersAsADefect) {
   EXPECT_EQ(error_of("beta", Failure{.code = 256 + 2}).code, ErrorCode::kInternal);
 }
 
+TEST(Failures, WhatAPeerSaysOfItselfIsNotTakenForThisNode) {
+  const auto heard = [](const std::string& said) {
+    return error_of("beta", failure_of({ErrorCode::kInternal, said})).message;
+  };
+  EXPECT_EQ(heard("sluice-dataplane of this node does not run: start it"),
+            "beta: sluice-dataplane of node beta does not run: start it");
+  EXPECT_EQ(heard("this node's data port has no IPv6 address"),
+            "beta: node beta's data port has no IPv6 address");
+  EXPECT_EQ(heard("the peer wants a protection that is not known here: upgrade this node"),
+            "beta: its peer wants a protection that is not known here: upgrade node beta");
+  EXPECT_EQ(heard("data/this node/the peer: no such file"), "beta: data/this node/the peer: no such file");
+  EXPECT_EQ(heard("ask this nodes"), "beta: ask this nodes");
+}
+
 TEST(Admit, ATextIsNotCutWithinACharacter) {
   const std::string text = std::string(kTextBytesMax - 4, 'x') + "数数";
   EXPECT_TRUE(base::is_utf8(admitted(Failure{.message = text}).message));

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from harness import Node, find_binaries, is_root
 from harness.system import free_ports
-from transfers import CONFIGURATION, names, refused
+from transfers import CONFIGURATION, DAEMON, names, refused
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +96,16 @@ def test_what_another_user_may_not_see_is_not_called_broken(pair, tmp_path):
     tmp_path.chmod(0o700)
     refused(as_nobody(tmp_path / "node", "doctor"), CONFIGURATION, "you may not see", "as nobody")
     refused(as_nobody(tmp_path / "node", "session", "list"), CONFIGURATION, "you may not see", "as nobody")
+
+
+def test_what_a_peer_says_of_itself_is_told_of_the_peer(pair):
+    pair.b.dataplane.stop()
+    try:
+        said = refused(pair.a.sluice("send", "memory:1000", "b:null:"), DAEMON, "sluice-dataplane of node b does not run")
+        assert "this node" not in said
+    finally:
+        pair.b.start_dataplane()
+        pair.b.wait_attached()
 
 
 def test_the_plan_has_the_data_port_and_the_exports(pair):
