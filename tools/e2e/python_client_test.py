@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -41,6 +42,21 @@ def source(pair):
     path = make_file(pair.a, 3 * MIB)
     yield path
     forget(path)
+
+
+def test_a_build_writes_nothing_into_the_checkout(tmp_path):
+    pytest.importorskip("pip")
+    pytest.importorskip("wheel")
+    root = CLIENT.parents[1]
+    checkout = tmp_path / "checkout"
+    for part in ("tools/python", "control/proto"):
+        shutil.copytree(root / part, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(root / "CMakeLists.txt", checkout)
+    before = sorted(checkout.rglob("*"))
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index",
+                    "-w", tmp_path / "out", checkout / "tools/python"], check=True)  # fmt: skip
+    assert sorted(checkout.rglob("*")) == before
+    assert list((tmp_path / "out").glob("*.whl"))
 
 
 def test_sends_and_gets_with_progress(sluice, pair, source):

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
+import atexit
 import pathlib
 import re
+import shutil
 import sys
+import tempfile
 
-import setuptools
-from setuptools.command.build_py import build_py
+sys.dont_write_bytecode = True  # nothing is written beside the sources: they may be anybody's checkout, or read-only
+import setuptools  # noqa: E402
+from setuptools.command.build_py import build_py  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import generate  # noqa: E402
+
+SCRATCH = tempfile.mkdtemp(prefix="sluice-client-")
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
 
 class BuildWithMessages(build_py):
@@ -33,4 +40,5 @@ setuptools.setup(
     package_data={"sluice": ["py.typed"]},
     install_requires=["grpcio>=1.51", generate.runtime_requirement()],
     cmdclass={"build_py": BuildWithMessages},
+    options={"build": {"build_base": SCRATCH}, "egg_info": {"egg_base": SCRATCH}},
 )
