@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kFailureTexts[] = {
     "",
-    "vanished before it was read",
+    "was not there when it was to be read",
     "permission denied",
     "changed while it was read",
     "could not be read, or does not say how long it is, as files of /proc and /sys",

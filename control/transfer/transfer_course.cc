@@ -357,7 +357,7 @@ void Transfer::report_end(uint64_t now_ns) {
   const double gbps = data_s > 0 ? static_cast<double>(figures.bytes_done) * 8e-9 / data_s : 0;
   out_.log(LogLevel::kInfo,
            fmt::format(
-               "with {} succeeded: {} file(s), {} bytes in {:.3f} s, {:.2f} Gbit/s, {} chunk(s) sent again",
+               "with {} succeeded: {} name(s), {} bytes in {:.3f} s, {:.2f} Gbit/s, {} chunk(s) sent again",
                peer, job_.has_end() ? job_.catalog()->names() : 0, job_.bytes_total(),
                static_cast<double>(figures.elapsed_ns) * 1e-9, gbps, figures.retransmits));
 }
