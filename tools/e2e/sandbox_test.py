@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 from harness import MemifWire, VethWire, is_root, veth_missing, wait_until
-from harness.system import free_ports
+from harness.system import free_ports, run
 from transfers import MIB, NO_SPACE, SANITIZED, begin, ended_session, forget, last_session, make_file, names, pull, push, refused
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="a build with a sanitizer has no sandbox")
@@ -169,3 +169,38 @@ def test_a_daemon_without_it_says_so(pair):
         node.stop()
         node.start()
     nothing_was_refused(pair)
+
+
+# ---- addresses: each is looked up and shown under the sandbox ------------------------------------------------
+
+
+def link_local(wire, side):
+    """The address that the kernel gave to this side's interface, once it may be used."""
+
+    def found():
+        lines = run([*wire.enter(side), "ip", "-6", "-o", "address", "show", "dev", "data0", "scope", "link"]).split("\n")
+        return next((line.split()[3].split("/")[0] for line in lines if line and "tentative" not in line), None)
+
+    return wait_until(found, 30, "a link-local address")
+
+
+@pytest.mark.skipif(veth_missing() is not None, reason="no network namespaces here")
+def test_peers_are_called_and_awaited_at_link_local_addresses_by_the_name_of_the_interface(make_pair):
+    wire = VethWire(sockets=(0, 1))
+
+    def prepare(pair):
+        for side, node in enumerate(pair.nodes):
+            node.address = f"[{link_local(wire, side)}%data0]:{node.address.split(':')[1]}"
+        pair.a.settings["control"]["listen"] = pair.a.address
+        pair.b.settings["control"]["listen"] = "[::]:" + pair.b.address.split(":")[-1]
+        for node, other in ((pair.a, pair.b), (pair.b, pair.a)):
+            node.write_configuration()
+            node.trust(other)
+
+    pair = make_pair(wire=wire, prefix=wire.enter, prepare=prepare, bytes_needed=64 * MIB)
+    for node, other in ((pair.a, pair.b), (pair.b, pair.a)):
+        source = make_file(node, MIB)
+        node.must("send", source, f"{other.name}:data/")
+        forget(source, other.export() / source.name)
+    nothing_was_refused(pair)
+    assert "%data0" in pair.b.control.log_file.read_text(), "a caller is shown with its zone"

@@ -315,7 +315,8 @@ Profile control_profile(const ControlNeeds& needs) {
   }
   for (const int kind : {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET}) allow_socket(profile, AF_UNIX, kind);
   allow_socket(profile, AF_NETLINK, SOCK_RAW);  // getaddrinfo: which addresses this host has
-  allow_ioctl(profile, {FS_IOC_GETVERSION, FS_IOC_GETFLAGS});
+  // The zone of a link-local address is the name of an interface: looked up, and shown again.
+  allow_ioctl(profile, {FS_IOC_GETVERSION, FS_IOC_GETFLAGS, SIOCGIFINDEX, SIOCGIFNAME});
   profile.tcp_connect = true;
   profile.tcp_ports = needs.tcp_ports;
 

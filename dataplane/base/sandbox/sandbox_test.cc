@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -297,6 +299,22 @@ TEST_F(SandboxTest, AControlListensWhereItIsToldAndCallsWhomItLikes) {
   profile.tcp_ports = {47999};
   EXPECT_EQ(in_child(profile, [] { return tcp(47999, ::bind); }), 0);
   EXPECT_EQ(in_child(profile, [] { return tcp(1, ::connect); }), ECONNREFUSED);
+}
+
+TEST_F(SandboxTest, AControlTurnsTheZoneOfALinkLocalAddressIntoANumberAndBack) {
+  const auto number = [] { return ::if_nametoindex("lo") != 0 ? 0 : -1; };
+  EXPECT_EQ(in_child(control(), number), 0);
+  const unsigned lo = ::if_nametoindex("lo");
+  char name[IF_NAMESIZE];
+  const auto named = [&] { return ::if_indextoname(lo, name) != nullptr ? 0 : -1; };
+  EXPECT_EQ(in_child(control(), named), 0);
+  const auto found = [] {
+    addrinfo hints{};
+    hints.ai_flags = AI_NUMERICHOST;
+    addrinfo* address = nullptr;
+    return ::getaddrinfo("fe80::1%lo", "7400", &hints, &address) == 0 && refused_calls() == 0 ? 0 : -1;
+  };
+  EXPECT_EQ(in_child(control(), found), 0);
 }
 
 TEST_F(SandboxTest, ThreadsThatAreThereGiveUpTheSame) {
