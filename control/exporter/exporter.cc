@@ -5,32 +5,25 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <prometheus/collectable.h>
-#include <prometheus/exposer.h>
 #include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <mutex>
-#include <optional>
-#include <thread>
 #include <utility>
 
 #include "control/exporter/host_figures.h"
+#include "control/exporter/http_server.h"
 #include "control/metrics/families.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exporter {
 namespace {
 
-// Scrapers, and those that connect and say nothing: each has a thread for at most kRequestTimeoutMs.
-constexpr const char* kThreads = "4";
-constexpr const char* kRequestTimeoutMs = "5000";
-constexpr std::chrono::milliseconds kCallEvery{10};
+constexpr int kBacklog = 128;
 
 Error cannot_listen(const std::string& listen, const std::string& reason) {
   return {ErrorCode::kConfiguration,
@@ -55,18 +48,19 @@ std::string text_of(const addrinfo& found, uint16_t port) {
   const void* raw = ip4 ? static_cast<const void*>(&reinterpret_cast<sockaddr_in*>(found.ai_addr)->sin_addr)
                         : &reinterpret_cast<sockaddr_in6*>(found.ai_addr)->sin6_addr;
   ::inet_ntop(found.ai_family, raw, host, sizeof host);
-  return ip4 ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+  if (ip4) return fmt::format("{}:{}", host, port);
+  const uint32_t zone = reinterpret_cast<sockaddr_in6*>(found.ai_addr)->sin6_scope_id;
+  return zone == 0 ? fmt::format("[{}]:{}", host, port) : fmt::format("[{}%{}]:{}", host, zone, port);
 }
 
-// The library only says that it could not: the reason is found by trying.
-int try_to_listen(const addrinfo& found) {
-  const UniqueFd probe(::socket(found.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+// A socket that listens there; invalid: errno says why not.
+UniqueFd listen_at(const sockaddr* address, socklen_t bytes) {
+  UniqueFd listening(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int yes = 1;
-  if (!probe || ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      ::bind(probe.get(), found.ai_addr, found.ai_addrlen) != 0 || ::listen(probe.get(), 1) != 0) {
-    return errno;
-  }
-  return 0;
+  if (listening && ::setsockopt(listening.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+      ::bind(listening.get(), address, bytes) == 0 && ::listen(listening.get(), kBacklog) == 0)
+    return listening;
+  return {};
 }
 
 prometheus::MetricFamily converted(const metrics::Family& family) {
@@ -86,18 +80,17 @@ prometheus::MetricFamily converted(const metrics::Family& family) {
   return out;
 }
 
-// What a scrape is answered with; called on the library's threads.
-class Collector final : public prometheus::Collectable {
+// What a scrape is answered with; called on the server's thread.
+class Collector {
  public:
   Collector(asio::io_context& io, Snapshots::Look look, const std::vector<config::Export>& exports)
       : snapshots_(io, std::move(look), {}), spaces_(exports) {}
 
   void stop() { snapshots_.stop(); }
 
-  std::vector<prometheus::MetricFamily> Collect() const override {
+  std::string text() {
     const Snapshot snapshot = snapshots_.newest();
     const std::vector<metrics::ExportSpace> exports = spaces_.newest();
-    const std::lock_guard lock(mutex_);
     if (snapshot.figures && snapshot.figures != last_) {
       last_ = snapshot.figures;
       labelled_.update(last_->sessions);
@@ -111,49 +104,29 @@ class Collector final : public prometheus::Collectable {
                                          .process = process_figures()})) {
       families.push_back(converted(family));
     }
-    return families;
+    return prometheus::TextSerializer().Serialize(families);
   }
 
  private:
-  mutable Snapshots snapshots_;
-  mutable ExportSpaces spaces_;
-  mutable std::mutex mutex_;
-  mutable std::shared_ptr<const metrics::NodeFigures> last_;
-  mutable metrics::Labelled labelled_{metrics::kLabelledMax};
+  Snapshots snapshots_;
+  ExportSpaces spaces_;
+  std::shared_ptr<const metrics::NodeFigures> last_;
+  metrics::Labelled labelled_{metrics::kLabelledMax};
 };
 
 class HttpExporter final : public Exporter {
  public:
-  HttpExporter(const ListenAddress& address, std::shared_ptr<Collector> collector)
-      : address_(address), collector_(std::move(collector)) {
-    exposer_.emplace(std::vector<std::string>{"listening_ports", address_.text, "num_threads", kThreads,
-                                              "request_timeout_ms", kRequestTimeoutMs});
-    exposer_->RegisterCollectable(collector_);
-  }
-  // The library looks every two seconds whether it is to stop, and after each caller: so it is called, until
-  // it has noticed.
-  ~HttpExporter() override {
-    collector_->stop();
-    std::atomic<bool> stopped{false};
-    std::thread caller([&] {
-      while (!stopped) {
-        const UniqueFd call(::socket(address_.raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        (void)::connect(call.get(), reinterpret_cast<const sockaddr*>(&address_.raw), address_.raw_bytes);
-        std::this_thread::sleep_for(kCallEvery);
-      }
-    });
-    exposer_.reset();
-    stopped = true;
-    caller.join();
-  }
+  HttpExporter(std::string address, std::shared_ptr<Collector> collector, std::unique_ptr<HttpServer> server)
+      : address_(std::move(address)), collector_(std::move(collector)), server_(std::move(server)) {}
+  ~HttpExporter() override { collector_->stop(); }
 
-  const std::string& address() const override { return address_.text; }
+  const std::string& address() const override { return address_; }
   void stop_waiting() override { collector_->stop(); }
 
  private:
-  const ListenAddress address_;
+  const std::string address_;
   const std::shared_ptr<Collector> collector_;
-  std::optional<prometheus::Exposer> exposer_;
+  const std::unique_ptr<HttpServer> server_;
 };
 
 }  // namespace
@@ -169,8 +142,7 @@ Result<ListenAddress> find_address(const std::string& listen) {
   if (const int failed = ::getaddrinfo(where->host.c_str(), port.c_str(), &hints, &found); failed != 0)
     return cannot_listen(listen, ::gai_strerror(failed));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-  if (const int failed = try_to_listen(*found); failed != 0)
-    return cannot_listen(listen, std::strerror(failed));
+  if (!listen_at(found->ai_addr, found->ai_addrlen)) return cannot_listen(listen, std::strerror(errno));
   ListenAddress address{.text = text_of(*found, where->port), .loopback = is_loopback(found->ai_addr)};
   std::memcpy(&address.raw, found->ai_addr, found->ai_addrlen);
   address.raw_bytes = found->ai_addrlen;
@@ -181,13 +153,12 @@ Result<std::unique_ptr<Exporter>> start(asio::io_context& io, const config::Node
                                         Snapshots::Look look) {
   const auto address = find_address(node.metrics_listen);
   if (!address) return address.error();
-  std::unique_ptr<Exporter> exporter;
-  try {
-    exporter = std::make_unique<HttpExporter>(*address,
-                                              std::make_shared<Collector>(io, std::move(look), node.exports));
-  } catch (const std::exception& e) {
-    return cannot_listen(node.metrics_listen, e.what());
-  }
+  UniqueFd listening = listen_at(reinterpret_cast<const sockaddr*>(&address->raw), address->raw_bytes);
+  if (!listening) return cannot_listen(node.metrics_listen, std::strerror(errno));
+  auto collector = std::make_shared<Collector>(io, std::move(look), node.exports);
+  auto server = HttpServer::start(std::move(listening), [collector] { return collector->text(); }, {});
+  if (!server) return server.error();
+  auto exporter = std::make_unique<HttpExporter>(address->text, std::move(collector), std::move(*server));
   spdlog::info("metrics at http://{}/metrics", address->text);
   if (!address->loopback) {
     spdlog::warn(
@@ -196,7 +167,7 @@ Result<std::unique_ptr<Exporter>> start(asio::io_context& io, const config::Node
         "127.0.0.1 behind a proxy that asks for one, or let only the monitoring system through the firewall",
         node.metrics_listen);
   }
-  return exporter;
+  return Result<std::unique_ptr<Exporter>>(std::move(exporter));
 }
 
 }  // namespace sluice::exporter

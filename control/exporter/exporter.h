@@ -1,5 +1,4 @@
-// Serves the metrics of a node over HTTP, for Prometheus: prometheus-cpp's Exposer, with threads of its
-// own.
+// Serves the metrics of a node over HTTP, for Prometheus, on a thread of its own (http_server.h).
 //
 // What it tells is a copy (control/exporter/snapshots.h): nothing here touches what belongs to control's
 // loop, and no scraper holds it up.

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "control/exporter/host_figures.h"
+#include "control/exporter/http_server.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::exporter {
@@ -118,6 +119,48 @@ TEST(Exporter, AnswersScrapesAndNothingElse) {
   EXPECT_EQ(ask(port, get("/metrics")), "") << "it listens no more";
   work.reset();
   loop.join();
+}
+
+// A scraper finds an answer however many connect before it and say nothing, or say it slowly, or take
+// nothing.
+TEST(HttpServer, WhoDoesNotFinishItsRequestHoldsUpNobody) {
+  const Bound kept = bind_any(false);
+  Bound listening{.socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), .port = kept.port};
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(kept.port)};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int yes = 1;
+  ASSERT_EQ(::setsockopt(listening.socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
+  ASSERT_EQ(::bind(listening.socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listening.socket.get(), 128), 0);
+  const std::string all(1 << 20, 'm');
+  auto server = HttpServer::start(std::move(listening.socket), [&all] { return all; },
+                                  {.callers = 8, .of_address = 4, .patience = std::chrono::minutes(10)});
+  ASSERT_TRUE(server);
+  std::vector<UniqueFd> others;
+  for (int i = 0; i < 60; ++i) {
+    UniqueFd& one = others.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in from{.sin_family = AF_INET};
+    from.sin_addr.s_addr = htonl(0x7f000002 + i % 20);
+    ASSERT_EQ(::bind(one.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
+    ASSERT_EQ(::connect(one.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    const std::string part = i % 2 == 0 ? "" : "GET /met";
+    ASSERT_EQ(::write(one.get(), part.data(), part.size()), static_cast<ssize_t>(part.size()));
+    if (i % 15 != 0) continue;
+    const std::string answer = ask(kept.port, get("/metrics"));
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK")) << answer.substr(0, 100);
+    EXPECT_TRUE(answer.ends_with(all)) << answer.size();
+  }
+  EXPECT_TRUE(ask(kept.port, std::string(10'000, 'x')).empty()) << "a request has an end";
+  EXPECT_TRUE(ask(kept.port, "rubbish\r\n\r\n").starts_with("HTTP/1.1 400"));
+}
+
+TEST(HttpServer, WhoHasHadItsTimeIsLetGo) {
+  Bound listening = bind_any(true);
+  const auto server =
+      HttpServer::start(std::move(listening.socket), [] { return std::string("m"); },
+                        {.callers = 8, .of_address = 4, .patience = std::chrono::milliseconds(20)});
+  ASSERT_TRUE(server);
+  EXPECT_EQ(ask(listening.port, "GET /met"), "") << "it was hung up on";
 }
 
 TEST(HostFigures, TellOfThisProcess) {

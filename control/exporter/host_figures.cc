@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -75,24 +76,22 @@ struct ExportSpaces::State {
   };
   std::vector<config::Export> exports;
   std::mutex mutex;
-  std::condition_variable round_over;
+  std::condition_variable answered;
   std::map<std::string, Heard> heard;
+  std::set<std::string> asked;  // that have not answered yet
   steady_clock::time_point round_began = steady_clock::time_point::min();
-  bool in_round = false;
 
-  void round() {  // on a thread of its own
-    for (const config::Export& each : exports) {
-      struct statvfs info {};
-      if (::statvfs(each.path.c_str(), &info) != 0) continue;
-      const std::lock_guard lock(mutex);
+  void ask(const config::Export& each) {  // on a thread of its own
+    struct statvfs info {};
+    const bool told = ::statvfs(each.path.c_str(), &info) == 0;
+    const std::lock_guard lock(mutex);
+    if (told)
       heard[each.name] = {.space = {.name = each.name,
                                     .size_bytes = uint64_t{info.f_blocks} * info.f_frsize,
                                     .free_bytes = uint64_t{info.f_bavail} * info.f_frsize},
                           .at = steady_clock::now()};
-    }
-    const std::lock_guard lock(mutex);
-    in_round = false;
-    round_over.notify_all();
+    asked.erase(each.name);
+    answered.notify_all();
   }
 };
 
@@ -106,13 +105,13 @@ std::vector<metrics::ExportSpace> ExportSpaces::newest() {
   const std::lock_guard lock(state_->mutex);
   const bool due =
       state_->round_began == steady_clock::time_point::min() || now - state_->round_began > kRoundEvery;
-  if (due && !state_->in_round && !state_->exports.empty()) {
-    state_->in_round = true;
-    state_->round_began = now;
+  if (due) state_->round_began = now;
+  for (const config::Export& each : state_->exports) {
+    if (!due || !state_->asked.insert(each.name).second) continue;
     try {
-      std::thread([state = state_] { state->round(); }).detach();
+      std::thread([state = state_, each] { state->ask(each); }).detach();
     } catch (const std::system_error&) {  // no thread to be had: another scrape tries again
-      state_->in_round = false;
+      state_->asked.erase(each.name);
     }
   }
   std::vector<metrics::ExportSpace> spaces;
@@ -124,7 +123,7 @@ std::vector<metrics::ExportSpace> ExportSpaces::newest() {
 
 void ExportSpaces::wait() {
   std::unique_lock lock(state_->mutex);
-  state_->round_over.wait(lock, [this] { return !state_->in_round; });
+  state_->answered.wait(lock, [this] { return state_->asked.empty(); });
 }
 
 }  // namespace sluice::exporter

@@ -17,8 +17,8 @@ namespace sluice::exporter {
 metrics::ProcessFigures process_figures();
 
 // How full the file systems of the exports are. Asking one that does not answer (a network that is
-// away) takes as long as it likes, so a thread of its own does that, one at a time, and a scrape tells
-// what it said last.
+// away) takes as long as it likes, so each is asked on a thread of its own, one at a time, and a scrape tells
+// what each said last.
 class ExportSpaces {
  public:
   explicit ExportSpaces(const std::vector<config::Export>& exports);
