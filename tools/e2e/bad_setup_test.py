@@ -106,7 +106,7 @@ def test_name_that_is_not_the_identitys(node):
 
 def test_init_does_not_cite_a_file_that_is_not_there(node, tmp_path):
     result = node.sluice("node", "init", tmp_path / "other", "--memory-mib", 99999999)
-    assert "node.toml" not in refused(result, USAGE, "memory_mib")
+    assert "node.toml" not in refused(result, USAGE, "--memory-mib")
 
 
 def test_second_dataplane_of_one_node(node):
