@@ -201,11 +201,10 @@ void DestinationFiles::open_grown(ObjectId first, Effects& out) {
   growth_.change(GrowthPhase::kOpening);
   for (ObjectId object = first; object < places_.end_id(); ++object) {
     const Place& place = places_[object];
-    if (!place.to_open() || place.opening || catalog_.object(object).size_bytes == 0) continue;
-    if (turn(object)) {
-      open(object, out);
-      continue;
-    }
+    const bool wanted = place.to_open() && !place.opening && catalog_.object(object).size_bytes != 0;
+    if (wanted && turn(object)) open(object, out);
+    // Also where this one is not to be opened: nothing else would close the one before it.
+    if (object.value() < window()) continue;
     const ObjectId before(object.value() - window());
     const bool closing = catalog_.packed(before) || catalog_.files_of(before).front().failed();
     if (places_[before].done && places_[before].open && !closing) close(before, out);
@@ -285,11 +284,15 @@ Status DestinationFiles::on(const JournalWritten& event, Effects& out) {
 
 // ---- objects at the dataplane ------------------------------------------------------------------
 
+// The window may be narrower than the dataplane's table, in which objects have places by their numbers: then
+// an object that was passed over leaves one that is far before it open.
 bool DestinationFiles::turn(ObjectId object) const {
-  const uint32_t ahead = window();
-  if (object.value() < ahead) return true;
-  const Place& before = places_[ObjectId(object.value() - ahead)];
-  return before.done && !before.open;
+  const auto left = [&](uint32_t by) {
+    if (object.value() < by) return true;
+    const Place& before = places_[ObjectId(object.value() - by)];
+    return before.done && !before.open && !before.opening;
+  };
+  return left(window()) && left(settings_.open_objects_max);
 }
 
 void DestinationFiles::open(ObjectId object, Effects& out) {
@@ -367,11 +370,11 @@ void DestinationFiles::on(const ObjectClosed& event, Effects& out) {
 }
 
 void DestinationFiles::open_in_place_of(ObjectId object, Effects& out) {
-  const ObjectId next = object.plus(window());
-  if (!places_.contains(next)) return;
-  if (halted_ || !places_[next].to_open() || places_[next].opening) return;
-  if (catalog_.object(next).size_bytes == 0) return;
-  open(next, out);
+  for (const uint32_t by : {window(), settings_.open_objects_max}) {
+    const ObjectId next = object.plus(by);
+    if (halted_ || !places_.contains(next) || !places_[next].to_open() || places_[next].opening) continue;
+    if (catalog_.object(next).size_bytes != 0 && turn(next)) open(next, out);
+  }
 }
 
 bool DestinationFiles::open_no_more(ObjectId object) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dataplane/board/attach.h"
 
 namespace sluice::transfer {
@@ -77,16 +79,43 @@ Status SourceFiles::on(const ObjectFetched& event, Effects& out) {
 
 // ---- at the dataplane --------------------------------------------------------------------------
 
+// Those that have to be closed before `object` is opened: the one that leaves the window, which may be
+// narrower than the dataplane's table, and the one that has its place in that table. They are not always the
+// same: what was done before its turn came, as a file that is one hole, was never opened in anybody's place.
+std::array<std::optional<ObjectId>, 2> SourceFiles::before(ObjectId object) const {
+  const auto back = [object](uint32_t by) {
+    return object.value() < by ? std::optional<ObjectId>() : ObjectId(object.value() - by);
+  };
+  return {back(window()), back(settings_.open_objects_max)};
+}
+
 bool SourceFiles::due(const recovery::Sender& sender) const {
-  const uint32_t ahead = window();
-  return next_.value() < sender.cursor().value() + settings_.open_ahead &&
-         (next_.value() < ahead || sender.done(ObjectId(next_.value() - ahead)));
+  if (next_.value() >= sender.cursor().value() + settings_.open_ahead) return false;
+  return std::ranges::all_of(before(next_),
+                             [&](const auto& object) { return !object || sender.done(*object); });
+}
+
+// True: nothing is in the way of `object`.
+bool SourceFiles::make_room_for(ObjectId object, const recovery::Sender& sender, Effects& out) {
+  bool free = true;
+  for (const std::optional<ObjectId>& each : before(object)) {
+    if (!each || !open_[*each]) continue;
+    free = false;
+    if (sender.done(*each)) close(*each, out);
+  }
+  return free;
+}
+
+void SourceFiles::close(ObjectId object, Effects& out) {
+  if (!closing_.insert(object).second) return;
+  pending_.ask(CloseObject{object}, out);
 }
 
 void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Effects& out) {
   extent_bytes_ = extent_bytes;
   while (!opening_ && !halted_ && prepared() && next_ < open_.end_id()) {
     if (catalog_.object(next_).size_bytes == 0 || sender->done(next_) || sender->withdrawn(next_)) {
+      make_room_for(next_, *sender, out);
       ++next_;
       continue;
     }
@@ -95,14 +124,8 @@ void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Eff
       sender->object_opened(next_++);
       continue;
     }
+    if (!make_room_for(next_, *sender, out)) return;  // that is under way, and asks again then
     opening_ = true;
-    const uint32_t ahead = window();
-    const ObjectId before(next_.value() - std::min(next_.value(), ahead));
-    if (next_.value() >= ahead && closing_.contains(before)) {  // it is under way, and asks again then
-      opening_ = false;
-      return;
-    }
-    if (next_.value() >= ahead && open_[before]) return pending_.ask(CloseObject{before}, out);
     pending_.ask(OpenObject{.object = next_,
                             .flags = generated(next_) ? uint32_t{board::kObjectGenerate} : 0,
                             .size_bytes = catalog_.object(next_).size_bytes,
@@ -113,16 +136,15 @@ void SourceFiles::open_next(uint32_t extent_bytes, recovery::Sender* sender, Eff
 }
 
 void SourceFiles::done(ObjectId object, Effects& out) {
-  if (halted_ || !prepared() || !catalog_.packed(object) || !open_[object] || closing_.contains(object))
-    return;
-  closing_.insert(object);
-  pending_.ask(CloseObject{object}, out);
+  if (halted_ || !prepared() || !open_[object]) return;
+  // Of others, those whose successor was passed over: nobody else would close them.
+  if (catalog_.packed(object) || object.plus(window()) < next_) close(object, out);
 }
 
 void SourceFiles::on(const ObjectClosed& event, recovery::Sender* sender, Effects& out) {
   pending_.answered();
   open_[event.object] = false;
-  if (closing_.erase(event.object) == 0) opening_ = false;
+  closing_.erase(event.object);
   open_next(extent_bytes_, sender, out);
 }
 

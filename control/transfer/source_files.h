@@ -6,6 +6,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -63,6 +65,9 @@ class SourceFiles {
 
  private:
   void fetch_next(Effects& out);
+  std::array<std::optional<ObjectId>, 2> before(ObjectId object) const;
+  bool make_room_for(ObjectId object, const recovery::Sender& sender, Effects& out);
+  void close(ObjectId object, Effects& out);
   bool due(const recovery::Sender& sender) const;
   uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }
 
@@ -73,8 +78,8 @@ class SourceFiles {
   ObjectId next_;                 // to be opened, or fetched
   uint32_t extent_bytes_ = 0;
   Pending pending_;
-  std::set<ObjectId> closing_;  // packs that are done
-  bool opening_ = false;        // one object is being opened, or the one before it closed
+  std::set<ObjectId> closing_;  // CloseObject was asked for
+  bool opening_ = false;        // one object is being opened
   bool adopting_ = false;
   bool halted_ = false;
 };

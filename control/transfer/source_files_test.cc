@@ -209,5 +209,39 @@ TEST_F(Sources, AFileStaysOpenUntilItsNumberIsNeeded) {
   EXPECT_TRUE(out_.empty()) << "nothing is open between attempts";
 }
 
+// The dataplane's table has a place for each of 64 numbers, the window is 16. Files that are one hole are
+// done before their turn: those that were opened long before keep their places until they are done, and are
+// closed then.
+TEST_F(Sources, ANumberIsNotUsedAgainWhileAnOldFileHasIt) {
+  have(80, false, 1);
+  settings_.open_ahead = 200;
+  reopen();
+  ASSERT_EQ(open_what_is_due(), 16U);
+  const auto send = [this](uint32_t i) {
+    sender_->on_event({.kind = board::EventKind::kExtentSent, .object = i, .length = kExtent, .digest = 5},
+                      LaneId(0));
+    sender_->on_event({.kind = board::EventKind::kPartitionSent, .object = i, .length = kExtent}, LaneId(0));
+    EXPECT_TRUE(sender_->file_done(ObjectId(i), sender_->digest(ObjectId(i))));
+    files_->done(ObjectId(i), out_);
+  };
+  for (uint32_t i = 0; i < 67; ++i) {
+    if (i != 3) send(i);
+  }
+  files_->open_next(kExtent, sender_.get(), out_);
+  std::vector<CloseObject> closes = asked<CloseObject>();
+  EXPECT_EQ(closes.size(), 15U) << "all that are done and open";
+  for (const CloseObject& each : closes) files_->on(ObjectClosed{each.object}, sender_.get(), out_);
+  EXPECT_TRUE(out_.empty()) << "67 has the number of 3, which is not done";
+  send(3);
+  files_->open_next(kExtent, sender_.get(), out_);
+  closes = asked<CloseObject>();
+  ASSERT_EQ(closes.size(), 1U);
+  EXPECT_EQ(closes[0].object, ObjectId(3));
+  files_->on(ObjectClosed{ObjectId(3)}, sender_.get(), out_);
+  const std::vector<OpenObject> opens = asked<OpenObject>();
+  ASSERT_EQ(opens.size(), 1U);
+  EXPECT_EQ(opens[0].object, ObjectId(67));
+}
+
 }  // namespace
 }  // namespace sluice::transfer

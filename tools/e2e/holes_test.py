@@ -99,6 +99,21 @@ def test_a_file_that_is_one_hole_and_one_in_a_tree(pair):
     shutil.rmtree(pair.b.export() / "holes")
 
 
+# Such files are done before their turn to be opened comes, and those with data are not.
+def test_more_files_that_are_one_hole_than_can_be_open(pair):
+    root = pair.a.export() / "many"
+    root.mkdir()
+    for number in range(600):
+        sparse(root, 1_200_000, [(300_000, 700_000)] if number % 60 == 3 else [], seed=number)
+    pair.a.must("send", root, "b:data/", timeout_s=120)
+    arrived = pair.b.export() / "many"
+    assert len(list(arrived.iterdir())) == 600
+    for each in root.iterdir():
+        assert each.read_bytes() == (arrived / each.name).read_bytes()
+    shutil.rmtree(root)
+    shutil.rmtree(arrived)
+
+
 @pytest.mark.parametrize("kill", ["control", "dataplane"])
 @pytest.mark.parametrize("side", [0, 1])
 def test_whatever_ends_in_the_middle_holes_are_not_sent(pair, kill, side):
