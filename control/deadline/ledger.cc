@@ -53,6 +53,29 @@ void Ledger::sample(const std::string& id, const Sample& sample, uint64_t now_ns
   if (all.size() > kSamplesMax) all.pop_front();
 }
 
+void Ledger::ended(const Path& path, const Whole& whole, uint64_t now_ns) {
+  std::deque<Ended>& all = ended_[path];
+  all.push_back({.at_ns = now_ns, .whole = whole});
+  if (all.size() > kWholesMax) all.pop_front();
+}
+
+double Ledger::besides_s(const Path& path, uint64_t bytes, uint64_t now_ns) const {
+  const auto found = ended_.find(path);
+  if (found == ended_.end()) return 0;
+  const std::optional<Speed> speed = this->speed(path, now_ns);
+  double sum_s = 0;
+  size_t count = 0;
+  for (const Ended& each : found->second) {
+    const Whole& whole = each.whole;
+    if (now_ns - std::min(now_ns, each.at_ns) > kRecentNs || (!speed && whole.bytes > bytes)) continue;
+    double rate_bps = whole.cap_bps > 0 ? whole.cap_bps : INFINITY;
+    if (speed) rate_bps = std::min(rate_bps, speed->mean_bps);
+    sum_s += std::max(0.0, whole.seconds - 8 * static_cast<double>(whole.bytes) / rate_bps);
+    ++count;
+  }
+  return count == 0 ? 0 : sum_s / static_cast<double>(count);
+}
+
 std::optional<Speed> Ledger::speed(const Path& path, uint64_t now_ns) const {
   const auto found = measured_.find(path);
   if (found == measured_.end()) return std::nullopt;

@@ -45,9 +45,17 @@ struct Sample {
   Limit limit = Limit::kPath;
 };
 
+// A session as a whole.
+struct Whole {
+  uint64_t bytes = 0;
+  double seconds = 0;
+  double cap_bps = 0;  // 0: none
+};
+
 class Ledger {
  public:
   static constexpr size_t kSamplesMax = 60;
+  static constexpr size_t kWholesMax = 8;
   static constexpr uint64_t kRecentNs = 3600ULL * 1'000'000'000;
 
   explicit Ledger(uint32_t places = 31) : places_(places) {}
@@ -58,6 +66,13 @@ class Ledger {
   // What its last second brought. The path had that and what the others had meanwhile.
   void sample(const std::string& id, const Sample& sample, uint64_t now_ns);
 
+  // A session has ended in success after so many seconds, in which it had the path for itself.
+  void ended(const Path& path, const Whole& whole, uint64_t now_ns);
+
+  // How long a session of so many bytes takes besides moving them: to begin, to find its rate, to make its
+  // files durable. As those before it did; 0 when nothing is known. Where the path's speed was never
+  // measured, since every session was too short for that, it is what smaller ones took in all.
+  double besides_s(const Path& path, uint64_t bytes, uint64_t now_ns) const;
   // Of a session that has the path for itself; nothing when too little was measured lately.
   std::optional<Speed> speed(const Path& path, uint64_t now_ns) const;
   // How much later `load` ends than it would alone on its path and node, because of the sessions that run or
@@ -76,6 +91,10 @@ class Ledger {
     uint64_t at_ns = 0;
     Sample sample;
   };
+  struct Ended {
+    uint64_t at_ns = 0;
+    Whole whole;
+  };
   struct Course;  // what is assumed of the sessions to come
 
   // One session tells what all of a path had, so that no second counts twice.
@@ -84,6 +103,7 @@ class Ledger {
   uint32_t places_;
   std::map<std::string, Entry> entries_;
   std::map<Path, std::deque<Measured>> measured_;
+  std::map<Path, std::deque<Ended>> ended_;
 };
 
 }  // namespace sluice::deadline

@@ -49,6 +49,28 @@ TEST(Ledger, KnowsThePathOfAPeerForAnHour) {
   EXPECT_FALSE(node.ledger.speed(kBeta, node.now_ns + Ledger::kRecentNs + kSecondNs));
 }
 
+TEST(Ledger, WhatSessionsTakeBesidesTheirDataIsKnownOfThoseThatEnded) {
+  Node node;
+  EXPECT_EQ(node.ledger.besides_s(kBeta, 100 * kMb, node.now_ns), 0);
+  node.measure(kBeta, 80e6);
+  node.ledger.ended(kBeta, {.bytes = 100 * kMb, .seconds = 11}, node.now_ns);
+  node.ledger.ended(kBeta, {.bytes = 1 * kMb, .seconds = 1.6}, node.now_ns);
+  EXPECT_DOUBLE_EQ(node.ledger.besides_s(kBeta, 1 * kMb, node.now_ns), 1.25);
+  node.ledger.ended(kBeta, {.bytes = 10 * kMb, .seconds = 3.25, .cap_bps = 40e6}, node.now_ns);
+  EXPECT_DOUBLE_EQ(node.ledger.besides_s(kBeta, 1 * kMb, node.now_ns), (1 + 1.5 + 1.25) / 3);
+  EXPECT_EQ(node.ledger.besides_s({.peer = "gamma"}, kMb, node.now_ns), 0);
+  EXPECT_EQ(node.ledger.besides_s(kBeta, kMb, node.now_ns + Ledger::kRecentNs + kSecondNs), 0);
+}
+
+// Each was too short for its rate to be measured: so the next one was admitted as the first, and late as it.
+TEST(Ledger, SessionsThatWereTooShortToBeMeasuredTellWhatOneTakes) {
+  Node node;
+  node.ledger.ended(kBeta, {.bytes = 30 * kMb, .seconds = 2.5}, node.now_ns);
+  EXPECT_DOUBLE_EQ(node.ledger.besides_s(kBeta, 30 * kMb, node.now_ns), 2.5);
+  EXPECT_DOUBLE_EQ(node.ledger.besides_s(kBeta, 90 * kMb, node.now_ns), 2.5);
+  EXPECT_EQ(node.ledger.besides_s(kBeta, 29 * kMb, node.now_ns), 0) << "fewer bytes may be faster";
+}
+
 TEST(Ledger, TheLastMinuteCounts) {
   Node node;
   node.measure(kBeta, 10e6, 100);

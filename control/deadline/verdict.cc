@@ -18,12 +18,12 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 // The later of what the cap and what the measured speed allow.
 std::optional<double> earliest(const Question& question, double more_s) {
   const double bits = 8 * static_cast<double>(question.bytes_left);
-  const double by_cap_s = question.cap_bps > 0 ? bits / question.cap_bps : 0;
+  const double by_cap_s = (question.cap_bps > 0 ? bits / question.cap_bps : 0) + question.besides_s;
   if (!question.speed || question.speed->at_least) return by_cap_s + more_s;
   const auto by_speed_s =
       seconds_for(*question.speed, bits + more_s * question.speed->mean_bps, kOfferedChance);
   if (!by_speed_s) return std::nullopt;
-  return std::max(by_cap_s + more_s, *by_speed_s);
+  return std::max(by_cap_s + more_s, *by_speed_s + question.besides_s);
 }
 
 std::string_view limit_text(Limit limit) {
@@ -53,9 +53,9 @@ std::optional<Policy> policy_of(std::string_view name) {
 
 Verdict judge(const Question& question) {
   const double bits = 8 * static_cast<double>(question.bytes_left);
-  const double seconds = question.seconds_left;
+  const double seconds = question.seconds_left - question.besides_s;
   Verdict verdict{.answer = Answer::kKept, .needed_bps = seconds > 0 ? bits / seconds : INFINITY};
-  if (question.bytes_left == 0 && seconds >= 0) return verdict;
+  if (question.bytes_left == 0 && question.seconds_left >= 0) return verdict;
   const auto refused = [&](Limit limit, double have_bps, double more_s) {
     verdict.answer = Answer::kRefused;
     verdict.limit = limit;
@@ -89,9 +89,14 @@ Error refusal(const Verdict& verdict, const Question& question, int64_t deadline
   }
   std::string why = "it is over";
   if (question.seconds_left > 0) {
-    why = fmt::format("{} bytes in {:.0f} s need {:.3f} Mbit/s, and {} {:.3f} Mbit/s", question.bytes_left,
-                      question.seconds_left, verdict.needed_bps * 1e-6, limit_text(verdict.limit),
-                      verdict.have_bps * 1e-6);
+    const double moving_s = question.seconds_left - question.besides_s;
+    why =
+        fmt::format("{} bytes in {:.1f} s need {:.3f} Mbit/s, and {} {:.3f} Mbit/s", question.bytes_left,
+                    moving_s, verdict.needed_bps * 1e-6, limit_text(verdict.limit), verdict.have_bps * 1e-6);
+    if (moving_s <= 0) {
+      why = fmt::format("sessions to this peer took {:.1f} s to begin and to end, and {:.1f} s are left",
+                        question.besides_s, question.seconds_left);
+    }
   }
   return {ErrorCode::kDeadline,
           fmt::format("the deadline {} cannot be kept: {}; {}: give a later one, or '--deadline-policy warn'",

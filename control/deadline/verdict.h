@@ -31,6 +31,7 @@ inline constexpr double kOfferedChance = 0.9;
 struct Question {
   uint64_t bytes_left = 0;
   double seconds_left = 0;
+  double besides_s = 0;           // it takes so long besides moving data: to begin, to find its rate, to end
   double cap_bps = 0;             // of data, without headers
   std::optional<Speed> speed;     // that the session has when it is alone; nothing: it was not measured
   std::optional<double> ahead_s;  // so much later it ends because of other sessions

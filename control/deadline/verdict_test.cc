@@ -28,6 +28,27 @@ TEST(Verdict, ACapThatIsTooLowNeedsNoMeasurement) {
   EXPECT_DOUBLE_EQ(*verdict.earliest_s, 20);
 }
 
+TEST(Verdict, WhatASessionTakesBesidesMovingDataCounts) {
+  Question asked = question();
+  asked.speed = measured(160e6);
+  asked.besides_s = 2;
+  EXPECT_EQ(judge(asked).answer, Answer::kKept);
+  asked.besides_s = 6;
+  Verdict verdict = judge(asked);
+  EXPECT_EQ(verdict.answer, Answer::kRefused);
+  ASSERT_TRUE(verdict.earliest_s);
+  EXPECT_GT(*verdict.earliest_s, 11);
+  asked.seconds_left = *verdict.earliest_s;
+  EXPECT_EQ(judge(asked).answer, Answer::kKept) << "what was offered is accepted";
+  asked = question();
+  asked.seconds_left = 1;
+  asked.besides_s = 1.5;
+  verdict = judge(asked);
+  EXPECT_EQ(verdict.answer, Answer::kRefused) << "whatever the speed is";
+  const std::string text = refusal(verdict, asked, kNoonNs, kNoonNs - 1'000'000'000).message;
+  EXPECT_NE(text.find("took 1.5 s to begin and to end, and 1.0 s are left"), std::string::npos) << text;
+}
+
 TEST(Verdict, WithoutAMeasurementNobodyKnows) { EXPECT_EQ(judge(question()).answer, Answer::kUnknown); }
 
 TEST(Verdict, NamesWhatHeldTheSamplesDown) {

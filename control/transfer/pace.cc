@@ -67,6 +67,7 @@ deadline::Question foresee(const deadline::Ledger& ledger, const deadline::Load&
   if (left_s > 0) one.reserved_bps = kReserve * 8 * static_cast<double>(one.bytes_left) / left_s;
   return {.bytes_left = one.bytes_left,
           .seconds_left = left_s,
+          .besides_s = ledger.besides_s(one.path, one.bytes_left, now_ns),
           .cap_bps = one.cap_bps,
           .speed = ledger.speed(one.path, now_ns),
           .ahead_s = ledger.ahead_s("", one, now_ns).value_or(kYearsS)};
@@ -99,6 +100,9 @@ deadline::Question Pace::question(const Sight& sight, uint64_t now_ns) const {
   if (sight.stage == Stage::kMoves) question.speed = own_speed();
   if (question.speed) return question;  // that is what it has beside the others
   question.speed = ledger_->speed(sight.load.path, now_ns);
+  // Once it moves, its beginning is over.
+  if (sight.stage != Stage::kMoves)
+    question.besides_s = ledger_->besides_s(sight.load.path, sight.load.bytes_left, now_ns);
   question.ahead_s = ledger_->ahead_s(id_, load(sight), now_ns).value_or(kYearsS);
   return question;
 }
@@ -118,8 +122,8 @@ std::optional<Pace::Forecast> Pace::forecast(const Sight& sight, uint64_t now_ns
     speed.deviation_bps = 0;
     speed.mean_bps = asked.cap_bps;
   }
-  Forecast forecast{.chance = deadline::chance(speed, bits, left_s)};
-  if (speed.mean_bps > 0) forecast.ends_s = bits / speed.mean_bps;
+  Forecast forecast{.chance = deadline::chance(speed, bits, left_s - asked.besides_s)};
+  if (speed.mean_bps > 0) forecast.ends_s = bits / speed.mean_bps + asked.besides_s;
   return forecast;
 }
 

@@ -69,6 +69,22 @@ TEST(Pace, WhoMovesWaitsForNobodyWhoWaits) {
   EXPECT_EQ(run.view().expected_end_unix_ns, alone);
 }
 
+// Each session was over before its rate could be measured, and late; and the next one was admitted as if
+// nothing were known.
+TEST(Pace, ASessionIsNotExpectedToBeFasterThanSmallerOnesWere) {
+  deadline::Ledger ledger;
+  const uint64_t now_ns = 1000 * kSecondNs;
+  const deadline::Load load{
+      .path = {.peer = "beta"}, .order = INT64_MAX, .bytes_left = 2 * kMb, .cap_bps = 1e10};
+  const auto answer = [&](int64_t left_s) {
+    return deadline::judge(foresee(ledger, load, left_s * static_cast<int64_t>(kSecondNs), now_ns)).answer;
+  };
+  EXPECT_EQ(answer(1), deadline::Verdict::Answer::kUnknown);
+  ledger.ended(load.path, {.bytes = kMb, .seconds = 2.5}, now_ns - kSecondNs);
+  EXPECT_EQ(answer(1), deadline::Verdict::Answer::kRefused);
+  EXPECT_EQ(answer(4), deadline::Verdict::Answer::kUnknown);
+}
+
 TEST(Pace, ASessionOnAnUnknownPathIsMeasuredAndThenAdmitted) {
   Session run(1000 * kMb, 200);
   EXPECT_EQ(run.view().state, DeadlineState::kMeasuring);

@@ -314,6 +314,7 @@ void Transfer::keep_paused(uint64_t now_ns) {
 void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
   error_ = std::move(error);
   give_up_place();
+  note_whole(now_ns);
   phase_.change(P::kEnding);
   times_.ended_ns = now_ns;
   if (times_.data_started_ns != 0) times_.data_ended_ns = now_ns;

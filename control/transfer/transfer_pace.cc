@@ -87,6 +87,20 @@ void Transfer::keep_pace(uint64_t now_ns) {
   if (error) give_up(*error, now_ns);
 }
 
+// For the deadlines of those to come. One that waited, rested, or shared its path says nothing of how long a
+// session takes.
+void Transfer::note_whole(uint64_t now_ns) {
+  if (error_ || !job_.has_end() || attempts_ != 1 || turn_.waited || times_.before_ns != 0) return;
+  const deadline::Load load = sight(now_ns).load;
+  const uint64_t bytes = job_.bytes_total();
+  if (bytes == 0 || settings_.ledger->others_bps(job_.id, load.path) > 0) return;
+  settings_.ledger->ended(load.path,
+                          {.bytes = bytes,
+                           .seconds = static_cast<double>(now_ns - times_.started_ns) * 1e-9,
+                           .cap_bps = load.cap_bps},
+                          now_ns);
+}
+
 std::optional<DeadlineView> Transfer::deadline_view(uint64_t now_ns) const {
   if (!job_.request || job_.request->options.deadline_unix_ns == 0) return std::nullopt;
   if (outcome_) {
