@@ -16,6 +16,7 @@ transfer::Settings settings_of(const config::Node& node) {
           .partition_bytes = node.partition_bytes,
           .sync_lag_bytes = node.sync_lag_bytes,
           .sync_lag_ns = node.sync_lag_ms * transfer::kMillisecondNs,
+          .connect_timeout_ns = node.connect_timeout_s * transfer::kSecondNs,
           .stall_timeout_ns = node.stall_timeout_s * transfer::kSecondNs,
           .resume_timeout_ns = node.resume_timeout_s * transfer::kSecondNs,
           .keep_ns = node.keep_timeout_s * transfer::kSecondNs,

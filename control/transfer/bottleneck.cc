@@ -40,6 +40,11 @@ void Bottleneck::start(const LaneSet& lanes, uint64_t now_ns) {
 }
 
 void Bottleneck::look(const Job& job, const LaneSet& lanes, uint64_t now_ns) {
+  if (job.source() != nullptr) {
+    arrival_.look_at_source(lanes.figures(), job.bytes_done(lanes.figures()), now_ns);
+  } else {
+    arrival_.look_at_destination(lanes.figures(), now_.cause == verdict::Cause::kNetwork, now_ns);
+  }
   if (const uint64_t advice_bps = lanes.figures().peer_advice_bps; advice_bps != 0) advice_bps_ = advice_bps;
   if (moving_ && now_ns - before_.time_ns >= kIntervalNs) judge(job, lanes, now_ns);
 }
@@ -84,14 +89,16 @@ verdict::Sight Bottleneck::sight(const SourceEnd& source, const LaneSet& lanes, 
       .sent = grown(before.chunks + before.retransmitted_chunks, now.chunks + now.retransmitted_chunks),
       .lost = grown(before.network_lost, now.network_lost),
       .no_room = grown(before.no_room, now.no_room),
-      .all_sent = sent_before_ && source.all_sent() && interval_ns > kRoundTrips * now.rtt_ns,
+      .all_sent = sent_before_ && source.all_sent() && interval_ns > kRoundTrips * now.rtt_ns &&
+                  now.retransmitted_chunks == before.retransmitted_chunks,
       .window = {.granted = grown(now.extents.done, now.credit_extents),
                  .used = grown(now.extents.done, now.opened_extents),
                  .wanted = now.extents.wanted},
       .rtt_ns = now.rtt_ns,
       .rtt_min_ns = now.rtt_min_ns,
       .here = control::load_of(before_.workers, lanes.workers(), interval_ns),
-      .there = peer_load_};
+      .there = peer_load_,
+      .nothing_arrives = arrival_.evidence()};
   if (const rate::Share* const rate = source.rate()) {
     sight.rate = {.now_bps = rate->rate_bps(),
                   .cap_bps = rate->cap_bps(),

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "control/transfer/arrival.h"
 #include "control/transfer/job.h"
 #include "control/transfer/lanes.h"
 #include "control/verdict/history.h"
@@ -33,6 +34,7 @@ class Bottleneck {
   // What the next Heartbeat says; `last`: nothing will follow.
   Heartbeat word(const Job& job, const LaneSet& lanes, bool last, uint64_t now_ns);
 
+  Arrival& arrival() { return arrival_; }
   const verdict::Verdict& now() const { return now_; }
   const verdict::Tally& tally() const { return tally_; }
   const verdict::History& history() const { return history_; }
@@ -48,6 +50,7 @@ class Bottleneck {
   verdict::Sight sight(const SourceEnd& source, const LaneSet& lanes, uint64_t now_ns) const;
 
   bool moving_ = false;
+  Arrival arrival_;
   Mark before_;               // at the last look
   Mark told_;                 // at the last word
   bool sent_before_ = false;  // all had been sent by then

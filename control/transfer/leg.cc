@@ -150,6 +150,8 @@ void Leg::on(const FlowsClaimed& event, Effects& out) {
 
 void Leg::start_moving(uint64_t now_ns) {
   enter(P::kMoving, now_ns);
+  watch_.bottleneck().arrival().begin(
+      {.peer = peer_name_, .peer_ports = agreement_.peer_ports, .own_ports = lanes_.local_ports()});
   watch_.start(job_, lanes_.figures(), now_ns);
   watch_.bottleneck().start(lanes_, now_ns);
   flows_changed_ = true;

@@ -386,7 +386,8 @@ std::string SourceEnd::waiting_for(const control::FlowFigures& before, const con
   const std::string wait = control::sender_wait(before, now, interval_ns, now_ns);
   if (!wait.empty()) return wait;
   if (waits_for_list()) return catalog().growing() ? "the list of files" : "peer's files";
-  return all_sent() ? "peer's disk (sync)" : "";
+  if (!all_sent()) return "";
+  return now.retransmitted_chunks == before.retransmitted_chunks ? "peer's disk (sync)" : "what was lost";
 }
 
 bool SourceEnd::all_sent() const {

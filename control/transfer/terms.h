@@ -125,6 +125,7 @@ struct Settings {
   uint64_t partition_bytes = 64U << 20;
   uint64_t sync_lag_bytes = 64U << 20;
   uint64_t sync_lag_ns = kSecondNs;
+  uint64_t connect_timeout_ns = 0;  // nothing of the data ever arrived: it fails; 0: it does not
   uint64_t stall_timeout_ns = 30 * kSecondNs;
   uint64_t resume_timeout_ns = 86400 * kSecondNs;  // for a peer that this node called
   uint64_t keep_ns = 7 * 86400 * kSecondNs;        // for one that called, and has not since

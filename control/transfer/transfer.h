@@ -118,6 +118,7 @@ class Transfer {
   void follow_legs(uint64_t now_ns);
   void count_bytes_done();
   void watch_rate(const Leg& leg, uint64_t now_ns);
+  void watch_arrival(const Leg& leg, uint64_t now_ns);
   void watch_stillness(uint64_t now_ns);
   void begin_attempts(uint64_t now_ns);
   // transfer_pace.cc: how fast it gets on, and its deadline
@@ -148,8 +149,8 @@ class Transfer {
   void end_with(std::optional<Error> error, uint64_t now_ns);
   void release_ended(uint64_t now_ns);
   void report_end(uint64_t now_ns);
-  void part_or_over(uint64_t now_ns);
   void note_whole(uint64_t now_ns);
+  void part_or_over(uint64_t now_ns);
   void part(uint64_t now_ns);
   void leave();
   void over();
@@ -216,9 +217,15 @@ class Transfer {
     uint64_t mark = 0;
     uint64_t since_ns = 0;
   };
+  struct Unheard {  // for how long data could have moved, and none of it ever arrived
+    bool heard = false;
+    uint64_t for_ns = 0;
+    uint64_t looked_ns = 0;
+  };
   struct Patience {  // of whoever asked for it
     Least least;
     Still still;
+    Unheard unheard;
   } patience_;
   struct Going {
     Pace pace;

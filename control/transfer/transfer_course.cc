@@ -64,6 +64,7 @@ void Transfer::follow_legs(uint64_t now_ns) {
     count_bytes_done();
     if (leg->moving() && times_.data_started_ns == 0) times_.data_started_ns = now_ns;
     watch_rate(*leg, now_ns);
+    watch_arrival(*leg, now_ns);
     if (leg->take_agreed()) {
       Batch batch;
       if (!std::exchange(job_.began, true)) batch.blocks = job_.take_rows();
@@ -313,8 +314,8 @@ void Transfer::keep_paused(uint64_t now_ns) {
 
 void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
   error_ = std::move(error);
-  give_up_place();
   note_whole(now_ns);
+  give_up_place();
   phase_.change(P::kEnding);
   times_.ended_ns = now_ns;
   if (times_.data_started_ns != 0) times_.data_ended_ns = now_ns;

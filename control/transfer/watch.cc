@@ -14,7 +14,8 @@ void Watch::start(const Job& job, const control::FlowFigures& figures, uint64_t 
 bool Watch::look(const Job& job, const control::FlowFigures& figures, uint64_t now_ns) {
   if (now_ns - looked_ns_ < kIntervalNs) return false;
   meter_.sample(job.bytes_done(figures), now_ns);
-  waiting_for_ = job.waiting_for(before_, figures, now_ns - looked_ns_, now_ns);
+  waiting_for_ = bottleneck_.arrival().waiting_for();
+  if (waiting_for_.empty()) waiting_for_ = job.waiting_for(before_, figures, now_ns - looked_ns_, now_ns);
   if (!warned_) warning_ = control::memory_wait(before_, figures, now_ns - looked_ns_);
   warned_ |= !warning_.empty();
   before_ = figures;

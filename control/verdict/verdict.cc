@@ -58,6 +58,8 @@ class Judge {
 
   Verdict verdict() const {
     if (s_.interval_ns == 0) return {};
+    if (!s_.nothing_arrives.empty())
+      return {.cause = Cause::kNetwork, .share = 1, .evidence = s_.nothing_arrives};
     if (s_.all_sent) return finishing();
     const double source = share_of(s_.blocked.source_ns, time_ns_);
     const double credit = share_of(s_.blocked.credit_ns, time_ns_);

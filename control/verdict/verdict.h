@@ -77,7 +77,8 @@ struct Sight {
   uint64_t rtt_ns = 0;
   uint64_t rtt_min_ns = 0;
   control::Load here;
-  std::optional<control::Load> there;  // as the destination told it
+  std::optional<control::Load> there;        // as the destination told it
+  std::vector<std::string> nothing_arrives;  // of all that was ever sent; the lines that say so
 };
 Verdict judge(const Sight& sight);
 

@@ -14,6 +14,7 @@ from transfers import (
     CONFIGURATION,
     MIB,
     STALLED,
+    UNREACHABLE,
     begin,
     finish,
     forget,
@@ -21,6 +22,7 @@ from transfers import (
     make_file,
     pull,
     push,
+    refused,
     start_slow,
     still_serving,
 )
@@ -115,6 +117,34 @@ def test_a_link_that_is_down_is_shown_and_a_timeout_ends_the_wait_for_it(make_pa
 
 
 # ---- strangers, and what the network says -----------------------------------------------------------------
+
+
+_no_firewall = veth_missing(lossy=True)
+
+
+# The nodes agree on everything over TCP, and a firewall of the host that receives drops UDP.
+@pytest.mark.skipif(_no_firewall is not None, reason=str(_no_firewall))
+def test_a_firewall_that_drops_udp_is_named_and_ends_the_session(make_pair):
+    pair = make_pair(wire=VethWire(sockets=(0, 1)), settings={"control": {"connect_timeout_s": 5}}, bytes_needed=1 << 28)
+    sent, got = make_file(pair.a, MIB), make_file(pair.b, MIB)
+    push(pair, sent, name="before").unlink()
+    pair.wire.close_udp(1)
+    refused(pair.a.sluice("send", sent, "b:data/"), UNREACHABLE, "no data has reached node b", "arrives at b's UDP port",
+            "firewall")  # fmt: skip
+    for node in pair.nodes:
+        wait_until(lambda node=node: last_session(node)["state"] == "failed", 60, "both ends know")
+        session = last_session(node)
+        assert session["error_code"] == UNREACHABLE and "UDP port" in session["error"]
+    verdict = last_session(pair.a)["bottleneck"]
+    assert verdict["cause"] == "network" and "sent" in verdict["evidence"][0] and "firewall" in verdict["evidence"][1]
+    status, report, _ = pair.a.json("doctor", "b")
+    path = [check for check in report["checks"] if check["check"] == "path"]
+    assert status != 0 and path[0]["level"] == "fail" and "b's UDP port" in path[0]["text"]
+    pair.wire.open_udp(1)
+    pair.wire.close_udp(0)
+    refused(pair.a.sluice("get", f"b:{got}", pair.a.export() / "got"), UNREACHABLE, "UDP port")
+    pair.wire.open_udp(0)
+    forget(sent, push(pair, sent), got, pull(pair, got))
 
 
 @pytest.fixture(scope="module")

@@ -302,6 +302,16 @@ class VethWire(Wire):
         """Raises the interface of a side's data, or sets it down, by which the other one has no carrier."""
         run(["ip", "-n", self._namespaces[side], "link", "set", "data0", "up" if up else "down"])
 
+    def close_udp(self, side):
+        """The firewall of a side's host drops all UDP that comes in."""
+        rules = ("add table inet closed; "
+                 "add chain inet closed incoming { type filter hook input priority 0; policy accept; }; "
+                 "add rule inet closed incoming meta l4proto udp drop")  # fmt: skip
+        run([*self._enter(self._namespaces[side]), "nft", rules])
+
+    def open_udp(self, side):
+        run([*self._enter(self._namespaces[side]), "nft", "delete table inet closed"])
+
     def narrow(self, mtu):
         """From now on the middle carries no longer packets than that, in both directions."""
         for side in (0, 1):

@@ -93,6 +93,7 @@ struct Node {
   uint32_t sessions_max = 32;           // that run at a time
   uint32_t sessions_per_peer = 16;      // of these, that one peer began
   uint32_t queue_max = 256;             // that wait for their turn, or for anything else, besides
+  uint32_t connect_timeout_s = 60;      // nothing of its data ever arrived for so long: a session fails
   uint32_t stall_timeout_s = 60;        // no progress for so long ends an attempt
   uint32_t resume_timeout_s = 86400;    // an interrupted session tries for so long to go on by itself
   uint32_t keep_timeout_s = 604800;  // a session of another node that does not go on with it is kept so long

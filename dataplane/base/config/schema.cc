@@ -94,6 +94,15 @@ const Key kKeys[] = {
          "Sessions that wait, or are paused, besides those that run; further ones are refused. One peer "
          "may have begun half of them."},
     {.section = "control",
+     .name = "connect_timeout_s",
+     .type = ValueType::kInteger,
+     .field = &Node::connect_timeout_s,
+     .min = 5,
+     .max = 86400,
+     .unit = "s",
+     .meaning = "A session fails if it sends data for so long and none has ever arrived, as where a firewall "
+                "drops UDP."},
+    {.section = "control",
      .name = "stall_timeout_s",
      .type = ValueType::kInteger,
      .field = &Node::stall_timeout_s,
