@@ -198,17 +198,23 @@ asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Stream
   CallerSeat& seat = static_cast<CallerSeat&>(*stream->seat);
   std::optional<identity::Peer> peer;
   bool expired = false;
+  bool silent = false;
   asio::error_code failure;
   {
     const Deadline deadline(stream->executor(), kHandshakeTimeoutMs, [stream] { stream->abort(); });
     co_await stream->readable();  // whoever says nothing costs nothing more
+    silent = stream->left_silently();
     if (co_await its_turn(state, stream, seat, deadline)) peer = co_await judge(state, stream, failure);
     expired = deadline.expired();
   }
   if (state->stopped || !seat.present() || expired || failure || !peer) {
     if (!state->stopped && seat.present()) {
       count_refusal(state->counts, *stream, expired);
-      if (!stream->check.cannot_judge) log_refusal(*state, *stream, expired, failure);
+      // `sluice doctor`, and whatever else watches a port, does no more than that.
+      if (silent)
+        log::of(log::kPeer)->debug("{} closed without a word", stream->remote());
+      else if (!stream->check.cannot_judge)
+        log_refusal(*state, *stream, expired, failure);
     }
     stream->abort();
     state->keep_spare();  // at once: it may have been that descriptor, and somebody else would take it

@@ -2,6 +2,7 @@
 #include "control/peer/stream.h"
 
 #include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
@@ -83,6 +84,11 @@ Stream::Stream(tcp::socket socket, std::shared_ptr<asio::ssl::context> context,
 }
 
 Stream::~Stream() { clear_queue(); }
+
+bool Stream::left_silently() {
+  char byte = 0;
+  return ::recv(tls_.lowest_layer().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
 
 asio::awaitable<void> Stream::readable() {
   asio::error_code ignored;

@@ -83,6 +83,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // The caller holds a shared_ptr until these are done.
   asio::awaitable<void> readable();
+  // It closed without a word, as who only looks whether a port is open.
+  bool left_silently();
   // Before the handshake: until then, or until it is closed or aborted.
   asio::awaitable<void> wait_until(std::chrono::steady_clock::time_point then);
   // Before the handshake: shows what is in this one instead.

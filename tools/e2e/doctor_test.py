@@ -108,6 +108,16 @@ def test_what_a_peer_says_of_itself_is_told_of_the_peer(pair):
         pair.b.wait_attached()
 
 
+def test_a_look_at_a_peer_is_no_failed_handshake_there(pair):
+    examine(pair.a, "b")
+    pair.b.stop()  # with all that it had to say
+    try:
+        assert not pair.b.control.log_lines("no handshake with")
+    finally:
+        pair.b.start()
+        pair.b.wait_attached()
+
+
 def test_the_plan_has_the_data_port_and_the_exports(pair):
     status, plan, _ = pair.a.json("node", "topology")
     assert status == 0 and plan["schema"] == "sluice.topology.v1"
