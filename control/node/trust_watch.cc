@@ -19,6 +19,14 @@ namespace {
 constexpr auto kLookInterval = std::chrono::seconds(2);
 constexpr uint64_t kAskAgainNs = 30'000'000'000;  // a peer that does not take the new key yet
 
+std::vector<std::string> addresses_of(const identity::Trust& trust) {
+  std::vector<std::string> addresses;
+  for (const identity::Peer& peer : trust.pinned()) {
+    if (const auto where = config::parse_host_port(peer.address)) addresses.push_back(where->host);
+  }
+  return addresses;
+}
+
 }  // namespace
 
 asio::awaitable<void> Manager::watch_trust(std::shared_ptr<bool> alive) {
@@ -36,6 +44,7 @@ asio::awaitable<void> Manager::watch_trust(std::shared_ptr<bool> alive) {
 }
 
 void Manager::look_at_trust(const identity::Standing& now) {
+  if (listener_) listener_->expect(addresses_of(*now.trust));
   std::vector<identity::Expiry> expiries = identity::expiries_of(now);
   for (const Task& task : std::vector<Task>(tasks_)) {
     const std::shared_ptr<peer::Connection> stream = task->stream();

@@ -2,6 +2,7 @@
 #include "control/peer/callers.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::peer {
 
@@ -22,23 +23,31 @@ size_t Callers::Groups::of(const std::string& group) const {
   return at == members.end() ? 0 : at->second.size();
 }
 
-Callers::Arrival Callers::came(const std::string& address) {
+Callers::Arrival Callers::came(const std::string& address, bool known) {
   Arrival arrival{.id = next_++, .let_go = {}};
-  if (strangers_.of(address) >= limits_.strangers_of_address) {
-    arrival.let_go = let_oldest_go(strangers_, address);
-  } else if (strangers_.count >= limits_.strangers) {
-    arrival.let_go = oldest_stranger();
+  Groups& groups = known ? known_ : strangers_;
+  if (groups.of(address) >= limits_.strangers_of_address) {
+    arrival.let_go = let_oldest_go(groups, address);
+  } else if (groups.count >= (known ? limits_.at_known_addresses : limits_.strangers)) {
+    arrival.let_go = oldest_of(groups);
   }
-  callers_[arrival.id] = {.kind = Kind::kStranger, .group = address};
-  strangers_.add(address, arrival.id);
+  callers_[arrival.id] = {.kind = known ? Kind::kKnownAddress : Kind::kStranger, .group = address};
+  groups.add(address, arrival.id);
   return arrival;
 }
 
 std::optional<Callers::Id> Callers::oldest_stranger() {
-  if (strangers_.count == 0) return std::nullopt;
-  const auto most =
-      std::ranges::max_element(strangers_.members, {}, [](const auto& group) { return group.second.size(); });
-  return let_oldest_go(strangers_, std::string(most->first));
+  if (const std::optional<Id> id = oldest_of(strangers_)) return id;
+  return oldest_of(known_);
+}
+
+std::optional<Callers::Id> Callers::oldest_of(Groups& groups) {
+  if (groups.count == 0) return std::nullopt;
+  // Of addresses that have equally many, the one that has waited the longest.
+  const auto most = std::ranges::max_element(groups.members, {}, [](const auto& group) {
+    return std::pair(group.second.size(), -static_cast<int64_t>(*group.second.begin()));
+  });
+  return let_oldest_go(groups, std::string(most->first));
 }
 
 std::optional<Callers::Id> Callers::trusted(Id id, const std::string& peer) {
@@ -71,6 +80,7 @@ void Callers::gone(Id id) {
 
 void Callers::leave(Id id, const Caller& caller) {
   if (caller.kind == Kind::kStranger) strangers_.remove(caller.group, id);
+  if (caller.kind == Kind::kKnownAddress) known_.remove(caller.group, id);
   if (caller.kind == Kind::kIdle) idle_.remove(caller.group, id);
 }
 

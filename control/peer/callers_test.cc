@@ -27,6 +27,31 @@ TEST(Callers, OfAllStrangersTheOldestOfTheAddressWithTheMostGoes) {
   EXPECT_EQ(callers.came("d").let_go, of_b) << "though a is older";
 }
 
+TEST(Callers, OfAddressesWithEquallyManyTheOneThatWaitedTheLongestGoes) {
+  Callers callers({.strangers = 3, .strangers_of_address = 3, .idle_of_peer = 1});
+  const Id first = callers.came("z").id;
+  const Id second = callers.came("a").id;
+  callers.came("m");
+  EXPECT_EQ(callers.came("b").let_go, first) << "not the first in the alphabet";
+  EXPECT_EQ(callers.came("c").let_go, second);
+}
+
+TEST(Callers, WhereSomebodyWasTrustedStrangersFromElsewhereDisplaceNobody) {
+  Callers callers({.strangers = 4, .strangers_of_address = 2, .at_known_addresses = 3, .idle_of_peer = 1});
+  const Id known = callers.came("home", true).id;
+  for (int i = 0; i < 1000; ++i) callers.came(std::to_string(i));
+  EXPECT_TRUE(callers.knows(known));
+  EXPECT_EQ(callers.strangers(), 5U);
+  callers.came("home", true);
+  EXPECT_EQ(callers.came("home", true).let_go, known) << "each address has its bound";
+  callers.came("office", true);
+  EXPECT_TRUE(callers.came("third", true).let_go);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(callers.oldest_stranger());
+  EXPECT_EQ(callers.strangers(), 3U) << "they go last";
+  EXPECT_TRUE(callers.oldest_stranger());
+  EXPECT_FALSE(callers.trusted(callers.came("home", true).id, "beta"));
+}
+
 TEST(Callers, WhoIsTrustedIsNoStrangerAnyMore) {
   Callers callers({.strangers = 1, .strangers_of_address = 1, .idle_of_peer = 2});
   const Id friends = callers.came("a").id;

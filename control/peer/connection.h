@@ -92,6 +92,9 @@ class Listener {
   virtual ~Listener() = default;      // stops listening; existing connections live on
   virtual uint16_t port() const = 0;  // the bound port (for ":0" in tests)
   virtual const CallerCounts& counts() const = 0;
+  // Numeric addresses of those who are trusted: who calls from there is not displaced by others (callers.h),
+  // also before it ever called.
+  virtual void expect(const std::vector<std::string>& addresses) = 0;
 };
 
 // Who this node is, and whom it trusts now. It may wait for that, e.g. for files to be read elsewhere. With

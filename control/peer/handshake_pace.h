@@ -39,6 +39,7 @@ class HandshakePace {
   Turn take(const std::string& address, uint64_t now_ns);
   void give_back(const std::string& address, const Turn& turn);
   void trusted(const std::string& address, uint64_t now_ns);  // somebody there is
+  bool knows(const std::string& address) const { return known_.contains(address); }
   size_t known_addresses() const { return known_.size(); }
 
  private:

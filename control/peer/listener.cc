@@ -117,10 +117,10 @@ class CallerSeat final : public Seat {
 };
 
 // Those who share an address. An IPv6 host has a whole /64 to call from.
-std::string address_group(const tcp::socket& socket) {
-  asio::error_code ignored;
-  const asio::ip::address address = socket.remote_endpoint(ignored).address();
-  if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
+std::string address_group(const asio::ip::address& address) {
+  if (!address.is_v6() || address.to_v6().is_v4_mapped())
+    return address.is_v4() ? address.to_string()
+                           : asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
   const auto bytes = address.to_v6().to_bytes();
   return {bytes.begin(), bytes.begin() + 8};
 }
@@ -227,8 +227,9 @@ asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Stream
 }
 
 void welcome(const std::shared_ptr<State>& state, tcp::socket socket) {
-  std::string address = address_group(socket);
-  const Callers::Arrival arrival = state->callers.came(address);
+  asio::error_code ignored;
+  std::string address = address_group(socket.remote_endpoint(ignored).address());
+  const Callers::Arrival arrival = state->callers.came(address, state->pace.knows(address));
   state->let_go(arrival.let_go);
   const auto executor = socket.get_executor();
   auto stream = std::make_shared<Stream>(std::move(socket), state->context, state->memory);
@@ -281,6 +282,13 @@ class TlsListener final : public Listener {
   }
   uint16_t port() const override { return port_; }
   const CallerCounts& counts() const override { return state_->counts; }
+  void expect(const std::vector<std::string>& addresses) override {
+    for (const std::string& each : addresses) {
+      asio::error_code not_numeric;
+      const asio::ip::address address = asio::ip::make_address(each, not_numeric);
+      if (!not_numeric) state_->pace.trusted(address_group(address), now_ns());
+    }
+  }
 
  private:
   std::shared_ptr<State> state_;
