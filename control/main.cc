@@ -21,13 +21,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <functional>
-#include <future>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "control/api/node_names.h"
 #include "control/api/node_sessions.h"
@@ -39,6 +37,7 @@
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
 #include "control/node/manager.h"
+#include "control/shutdown.h"
 #include "control/users/identity.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
@@ -46,6 +45,7 @@
 #include "dataplane/base/error.h"
 #include "dataplane/base/local_socket.h"
 #include "dataplane/base/log.h"
+#include "dataplane/base/open_files.h"
 #include "dataplane/base/sandbox/profiles.h"
 #include "dataplane/base/unique_fd.h"
 
@@ -54,8 +54,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Sessions tell their peers why they end; a peer that does not take it is not waited for longer.
-constexpr std::chrono::seconds kStopGrace{3};
+// What it has open before it serves anybody, a few connections, and the files of one session.
+constexpr uint64_t kOpenFilesLeast = 112;
 
 Error cannot(const std::string& what, const fs::path& path, int error) {
   return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
@@ -169,35 +169,6 @@ class SandboxNews {
   bool stopped_ = false;
 };
 
-// Ends everything in its order: no more calls of the operator, then the sessions, then the loop, which
-// returns by itself once nothing is left to do.
-class Shutdown {
- public:
-  Shutdown(asio::io_context& io, node::Manager& manager, std::function<void()> stop_servers)
-      : io_(io), manager_(manager), stop_servers_(std::move(stop_servers)) {}
-  ~Shutdown() {
-    returned_.set_value();
-    if (thread_.joinable()) thread_.join();
-  }
-  void begin() {
-    // The server waits for calls that this very loop has to answer, so it is stopped from outside.
-    thread_ = std::thread([this] {
-      stop_servers_();
-      asio::post(io_, [this] { manager_.stop(); });
-      if (returned_.get_future().wait_for(kStopGrace) != std::future_status::timeout) return;
-      manager_.give_up_users();
-      io_.stop();
-    });
-  }
-
- private:
-  asio::io_context& io_;
-  node::Manager& manager_;
-  const std::function<void()> stop_servers_;
-  std::promise<void> returned_;  // the loop did
-  std::thread thread_;
-};
-
 // The socket of those who may only look, if there are any.
 class Readers {
  public:
@@ -287,6 +258,10 @@ Status serve(const daemon::Options& options) {
   daemon::start_log(daemon::kControl.name, log::kOfControl, [&](const char* component) {
     return options.log_level_or(node->log_level_of(component));
   });
+  // A transfer may hold thousands of files open. Afterwards the sandbox forbids it.
+  if (Status enough = base::raise_open_files("sluice-control", kOpenFilesLeast + node->exports.size());
+      !enough)
+    return enough;
   auto service = daemon::Service::from_environment();
   // gRPC reports as errors what start_server explains better.
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
@@ -354,6 +329,11 @@ Status serve(const daemon::Options& options) {
                  node->calls_only() ? "and only calls its peers" : "peers at " + node->listen);
     heartbeat.begin();
     io.run();
+    if (const std::string stuck = shutdown.finish(); !stuck.empty()) {
+      spdlog::warn("stopped; calls into file systems have not come back, and are left behind: {}", stuck);
+      spdlog::default_logger()->flush();
+      std::_Exit(0);
+    }
   }
   spdlog::info("stopped");
   return {};

@@ -32,12 +32,14 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
+#include "dataplane/base/open_files.h"
 #include "dataplane/base/sandbox/profiles.h"
 
 namespace sluice::users {
 namespace {
 
-constexpr size_t kChildrenMax = 64;  // that serve a user each
+constexpr uint64_t kOpenFilesLeast = 96;  // its own, and a connection to each child
+constexpr size_t kChildrenMax = 64;       // that serve a user each
 constexpr std::chrono::seconds kHelloLimit{5};
 constexpr std::chrono::seconds kSendLimit{5};
 constexpr int kSystemdSocket = 3;  // sd_listen_fds(3)
@@ -221,6 +223,8 @@ Status run(const daemon::Options& options) {
                  "[control] users_group is not set in " + (options.node / "node.toml").string() +
                      ": nobody may use this node as a user of this host; set it, and restart sluice-control, "
                      "or do without sluice-users"};
+  if (Status enough = base::raise_open_files("sluice-users", kOpenFilesLeast + node->exports.size()); !enough)
+    return enough;
   daemon::start_log("sluice-users", kComponents,
                     [&](const char*) { return options.log_level_or(node->log_level); });
   auto service = daemon::Service::from_environment();

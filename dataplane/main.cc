@@ -22,6 +22,7 @@
 #include "dataplane/base/generated.h"
 #include "dataplane/base/local_socket.h"
 #include "dataplane/base/log.h"
+#include "dataplane/base/open_files.h"
 #include "dataplane/base/sandbox/profiles.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/board/counters.h"
@@ -37,6 +38,7 @@
 namespace sluice {
 namespace {
 
+constexpr uint64_t kOpenFilesLeast = 64;
 constexpr int kServeTimeoutMs = 100;
 constexpr uint64_t kMaintainIntervalNs = 1'000'000'000;
 
@@ -209,6 +211,8 @@ int serve(const config::Node& node, daemon::Service& service) {
   // What an unprivileged start may register with io_uring; best effort.
   const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
   (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
+  // It has what control opened as well: the files of all sessions whose turn has come.
+  if (auto s = base::raise_open_files("sluice-dataplane", kOpenFilesLeast); !s) return fail(s.error());
   auto opened = [&] {
     const StartWatch watch(signals);
     return open_port(node, warn);

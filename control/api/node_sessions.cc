@@ -205,6 +205,12 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_control_address(info->control_address);
   reply.set_longest_turn_ns(info->longest_turn_ns);
   reply.set_longest_turn(info->longest_turn);
+  for (const KeyedPool::Wait& wait : info->export_waits) {
+    api::NodeReply::Wait* const one = reply.add_waits();
+    one->set_export_name(wait.key);
+    one->set_waited_s(static_cast<double>(wait.waited_ns) * 1e-9);
+    one->set_calls(wait.running + wait.queued);
+  }
   reply.set_metrics_address(metrics_address_);
   *reply.mutable_control_sandbox() = message_of(sandbox_, sandbox::refused_calls());
   if (const auto dataplane = manager_.dataplane_state()) {

@@ -51,6 +51,11 @@ class BoardFlows {
   void close_flow(FlowSlotId slot);
   // Frees the slot: at once when its flow is closed or was never opened, else when the worker says so.
   void release_flow(FlowSlotId slot);
+  // FlowTable's; whoever waits may have it.
+  void lend_credit(FlowSlotId slot) {
+    table_.lend_credit(slot);
+    grant();
+  }
   bool session_has_flows(SessionSlotId session);
   // Never fails: a full ring is tried again at the next turn.
   void command(const board::Command& command);

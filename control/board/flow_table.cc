@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 namespace sluice::control {
 
@@ -78,6 +79,29 @@ std::optional<std::vector<uint32_t>> FlowTable::take_credit(const std::vector<Fl
   return credit;
 }
 
+void FlowTable::give_credit(uint32_t worker, uint32_t extents) {
+  const uint32_t paid = std::min(extents, rx_owed_[worker]);
+  rx_owed_[worker] -= paid;
+  rx_free_[worker] += extents - paid;
+}
+
+void FlowTable::lend_credit(FlowSlotId slot) {
+  Flow& its = flow(slot);
+  if (!its.taken || its.lent != 0) return;
+  its.lent = std::exchange(its.credit, 0);
+  give_credit(its.grant.worker, its.lent);
+}
+
+void FlowTable::take_back_credit(FlowSlotId slot) {
+  Flow& its = flow(slot);
+  if (!its.taken || its.lent == 0) return;
+  const uint32_t worker = its.grant.worker;
+  const uint32_t there = std::min(its.lent, rx_free_[worker]);
+  rx_free_[worker] -= there;
+  rx_owed_[worker] += its.lent - there;
+  its.credit = std::exchange(its.lent, 0);
+}
+
 uint32_t FlowTable::grow_credit(FlowSlotId slot, uint32_t wanted) {
   Flow& its = flow(slot);
   if (!its.taken || its.credit == 0 || wanted <= its.credit) return its.credit;
@@ -105,7 +129,7 @@ bool FlowTable::take_buffers(const std::vector<FlowGrant>& flows) {
 void FlowTable::release_flow(FlowSlotId slot) {
   Flow& freed = flow(slot);
   if (!freed.taken) return;
-  rx_free_[freed.grant.worker] += freed.credit;
+  give_credit(freed.grant.worker, freed.credit);
   tx_free_[freed.grant.worker] += freed.buffers;
   freed = Flow();
 }

@@ -44,6 +44,11 @@ class FlowTable {
   // A receiving flow could use a window of `wanted`. What it has then: at most twice what it had, and half of
   // what is left, so that flows that grow at the same time share.
   uint32_t grow_credit(FlowSlotId slot, uint32_t wanted);
+  // Others may have the credit of a flow that is not open yet, and not soon. It takes the same again before
+  // it is opened, also where that is more than is free: until others give theirs back, what finds no buffer
+  // is dropped and comes again.
+  void lend_credit(FlowSlotId slot);
+  void take_back_credit(FlowSlotId slot);
   bool take_buffers(const std::vector<FlowGrant>& flows);  // tx
   void release_flow(FlowSlotId slot);                      // with its credit or buffers
   void hold(const FlowGrant& grant);                       // nobody may have it until it is released
@@ -60,8 +65,10 @@ class FlowTable {
     bool taken = false;
     FlowGrant grant;
     uint32_t credit = 0;
+    uint32_t lent = 0;  // of its credit
     uint32_t buffers = 0;
   };
+  void give_credit(uint32_t worker, uint32_t extents);
   Flow& flow(FlowSlotId slot) { return flows_[slot.value()]; }
   const Flow& flow(FlowSlotId slot) const { return flows_[slot.value()]; }
   std::vector<uint32_t> flows_per_worker(const std::vector<FlowGrant>& flows) const;
@@ -70,6 +77,7 @@ class FlowTable {
   bool sessions_[board::kSessionsMax] = {};
   Flow flows_[board::kFlowsMax];
   uint32_t rx_free_[board::kWorkersMax] = {};
+  uint32_t rx_owed_[board::kWorkersMax] = {};  // what was taken back and was not free
   uint32_t tx_free_[board::kWorkersMax] = {};
 };
 

@@ -82,6 +82,37 @@ TEST(FlowTable, ANewcomerLeavesSomethingForTheNext) {
   EXPECT_EQ(got.front(), kCreditStart);
 }
 
+TEST(FlowTable, CreditOfWhoCannotUseItYetIsLentAndTakenBackWhole) {
+  FlowTable table;
+  table.reset(port_info(1, 10 + kRepairExtents, 10));
+  const std::vector<FlowGrant> held_up = *table.take_flows(1);
+  ASSERT_EQ(table.take_credit(held_up), std::vector<uint32_t>{5});
+  table.lend_credit(held_up[0].slot);
+  table.lend_credit(held_up[0].slot);
+  EXPECT_EQ(table.free_credit(0), 10U);
+  EXPECT_EQ(table.grow_credit(held_up[0].slot, 9), 0U);
+  const std::vector<FlowGrant> other = *table.take_flows(1);
+  const std::vector<FlowGrant> third = *table.take_flows(1);
+  ASSERT_EQ(table.take_credit(other), std::vector<uint32_t>{5});
+  ASSERT_EQ(table.take_credit(third), std::vector<uint32_t>{2});
+  EXPECT_EQ(table.free_credit(0), 3U);
+  table.take_back_credit(held_up[0].slot);
+  table.take_back_credit(held_up[0].slot);
+  EXPECT_EQ(table.free_credit(0), 0U) << "two more than there were";
+  EXPECT_FALSE(table.take_credit(*table.take_flows(1)));
+  table.release_flow(third[0].slot);
+  EXPECT_EQ(table.free_credit(0), 0U) << "that is owed";
+  table.release_flow(other[0].slot);
+  table.release_flow(held_up[0].slot);
+  EXPECT_EQ(table.free_credit(0), 10U) << "and nothing is lost";
+  const std::vector<FlowGrant> gone = *table.take_flows(1);
+  ASSERT_TRUE(table.take_credit(gone));
+  table.lend_credit(gone[0].slot);
+  table.release_flow(gone[0].slot);
+  table.take_back_credit(gone[0].slot);
+  EXPECT_EQ(table.free_credit(0), 10U);
+}
+
 TEST(FlowTable, SendingFlowsAreBoundedByTheReadBuffers) {
   FlowTable table;
   table.reset(port_info(1, 32, 5));

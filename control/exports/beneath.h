@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -50,6 +51,9 @@ std::optional<std::vector<std::string>> names_in(int directory_fd);
 
 // True for a name that a file can get: one component, not "." or "..".
 bool valid_file_name(std::string_view name);
+
+// fstat as the kernel knows it: a file system that does not answer is not asked.
+bool stat_without_asking(int fd, struct stat* info);
 
 // Sets O_DIRECT where the file system takes it and clears O_NONBLOCK: an io_uring request on a
 // non-blocking descriptor may fail with EAGAIN instead of waiting.

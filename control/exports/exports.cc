@@ -26,16 +26,29 @@ std::string_view kind_problem(mode_t mode) {
 
 }  // namespace
 
+Exports::Root Exports::root_at(const config::Export& config) {
+  UniqueFd fd(::open(config.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat info {};
+  const int reason = fd && stat_without_asking(fd.get(), &info) ? 0 : errno;
+  return {.config = config,
+          .fd = std::make_shared<const UniqueFd>(std::move(fd)),
+          .open = reason == 0,
+          .unreachable = reason,
+          .device = info.st_dev,
+          .inode = info.st_ino};
+}
+
 Result<Exports> Exports::open(const std::vector<config::Export>& exports) {
   Exports result;
   result.reserved_ = std::make_shared<Reserved>();
   for (const config::Export& item : exports) {
-    UniqueFd fd(::open(item.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!fd)
+    Root root = root_at(item);
+    if (root.unreachable != 0)
       return Error{ErrorCode::kConfiguration,
-                   "export " + item.name + ": " + item.path.string() + ": " + std::strerror(errno) +
+                   "export " + item.name + ": " + item.path.string() + ": " +
+                       std::strerror(root.unreachable) +
                        "; create the directory, or correct [[export]] path in node.toml"};
-    result.roots_.push_back({item, std::make_shared<const UniqueFd>(std::move(fd))});
+    result.roots_.push_back(std::move(root));
   }
   return result;
 }
@@ -43,11 +56,7 @@ Result<Exports> Exports::open(const std::vector<config::Export>& exports) {
 Exports Exports::open_reachable(const std::vector<config::Export>& exports) {
   Exports result;
   result.reserved_ = std::make_shared<Reserved>();
-  for (const config::Export& item : exports) {
-    UniqueFd fd(::open(item.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    const int reason = fd ? 0 : errno;
-    result.roots_.push_back({item, std::make_shared<const UniqueFd>(std::move(fd)), reason == 0, reason});
-  }
+  for (const config::Export& item : exports) result.roots_.push_back(root_at(item));
   return result;
 }
 
@@ -127,6 +136,11 @@ Status Exports::check_in_place(const Root& root) {
       "export " + root.config.name + ": " + root.config.path.string() +
           " is not the directory that it was when sluice-control started (renamed, replaced, or something "
           "mounted over it): put it back, or restart sluice-control"};
+}
+
+std::string Exports::export_of(std::string_view path) const {
+  const auto location = locate(path);
+  return location ? location->root->config.name : "";
 }
 
 Result<Exports::Location> Exports::locate_readable(std::string_view path) const {

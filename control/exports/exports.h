@@ -175,12 +175,15 @@ class Exports {
   std::vector<QuotaOf> quotas(std::string_view path) const;
   // A former life of this daemon gave some of the session's names: then more is taken for one of them.
   void note_interrupted() const { given_->interrupted(); }
+  // The export in which the path lies, without a look at its file system; empty: in none.
+  std::string export_of(std::string_view path) const;
   Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
 
-  // Of the file systems beneath exports that may be written, where they tell.
-  std::vector<names::Space> spaces() const;
+  // Of the file systems beneath exports that may be written: which these are, and what one tells, if it does.
+  std::vector<std::string> writable() const;
+  std::optional<names::Space> space_of(const std::string& export_name) const;
 
   // ---- names, for peers and operators (listing.cc, manage.cc) ----
   // kSourceUnreadable, kOutsideExports. The pulse outlives the Listing, and this object as well.
@@ -200,7 +203,11 @@ class Exports {
     std::shared_ptr<const UniqueFd> fd;
     bool open = true;
     int unreachable = 0;  // errno
+    // Of `fd`. Asked for once: what is done in one export waits for no file system of another.
+    dev_t device = 0;
+    ino_t inode = 0;
   };
+  static Root root_at(const config::Export& config);
   struct Location {  // a path beneath a root; `relative` is "." for the root itself
     const Root* root = nullptr;
     std::string relative;

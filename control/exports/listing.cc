@@ -265,7 +265,7 @@ void Exports::list_roots(Listing& listing) const {
   for (const Root* root : roots) {
     names::Entry entry{.path = root->config.name};
     struct stat info {};
-    if (::fstat(root->fd->get(), &info) == 0) describe(entry, info);
+    if (stat_without_asking(root->fd->get(), &info)) describe(entry, info);
     listing.put(std::move(entry));
   }
   listing.over_ = true;
@@ -286,8 +286,7 @@ const Exports::Root* Exports::root_of(const std::string& absolute) const {
 
 const Exports::Root* Exports::root_of(dev_t device, ino_t inode) const {
   for (const Root& root : roots_) {
-    struct stat info {};
-    if (::fstat(root.fd->get(), &info) == 0 && info.st_dev == device && info.st_ino == inode) return &root;
+    if (root.unreachable == 0 && root.device == device && root.inode == inode) return &root;
   }
   return nullptr;
 }

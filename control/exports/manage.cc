@@ -267,18 +267,23 @@ Result<names::Done> Exports::remove(const names::Remove& asked, Pulse& pulse, As
   return remover.take_done();
 }
 
-std::vector<names::Space> Exports::spaces() const {
-  std::vector<names::Space> spaces;
+std::vector<std::string> Exports::writable() const {
+  std::vector<std::string> names;
+  for (const Root& root : roots_) {
+    if (root.open && root.config.write) names.push_back(root.config.name);
+  }
+  return names;
+}
+
+std::optional<names::Space> Exports::space_of(const std::string& export_name) const {
   for (const Root& root : roots_) {
     struct statvfs info {};
-    if (!root.open || !root.config.write || spaces.size() == names::kSpacesMax ||
-        ::fstatvfs(root.fd->get(), &info) != 0)
-      continue;
-    spaces.push_back({.name = root.config.name,
-                      .size_bytes = uint64_t{info.f_blocks} * info.f_frsize,
-                      .free_bytes = uint64_t{info.f_bavail} * info.f_frsize});
+    if (root.config.name != export_name || ::fstatvfs(root.fd->get(), &info) != 0) continue;
+    return names::Space{.name = export_name,
+                        .size_bytes = uint64_t{info.f_blocks} * info.f_frsize,
+                        .free_bytes = uint64_t{info.f_bavail} * info.f_frsize};
   }
-  return spaces;
+  return std::nullopt;
 }
 
 }  // namespace sluice::exports

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "dataplane/base/progress.h"
+
 namespace sluice::exports {
 
 struct Pulse {
@@ -14,6 +16,7 @@ struct Pulse {
 
   // False: it is to stop.
   bool step() {
+    base::note_progress();
     steps.fetch_add(1, std::memory_order_relaxed);
     return !stop.load(std::memory_order_relaxed);
   }

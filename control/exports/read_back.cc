@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "control/exports/holes.h"
+#include "dataplane/base/progress.h"
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/crc/crc.h"
 
@@ -33,6 +34,7 @@ Result<uint64_t> read_crc(int fd, wire::CrcKind kind, uint64_t offset, uint64_t 
   const uint64_t end = offset + length;
   uint64_t crc = 0;
   for (uint64_t at = offset; at < end;) {
+    base::note_progress();
     // A hole of any length is read at once.
     if (const uint64_t data = exports::next_data(fd, at, end); data > at) {
       crc = crc::shift(kind, crc, data - at) ^ crc::of_zeros(kind, data - at);

@@ -17,6 +17,7 @@
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "control/exports/xattrs.h"
+#include "dataplane/base/progress.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::exports {
@@ -89,6 +90,7 @@ Status Unpacker::stage(std::span<const uint8_t> pack, const catalog::AskedNames*
                              : refusal_of(tree_.fd.get(), staging_.name(), printable(tree_.path), reason);
   uint64_t at = index_.data_at;
   for (size_t i = 0; i < index_.entries.size(); ++i) {
+    base::note_progress();
     const Entry& entry = index_.entries[i];
     const std::span<const uint8_t> bytes = pack.subspan(at, entry.size_bytes);
     at += entry.size_bytes;
@@ -223,6 +225,7 @@ Result<Failure> Unpacker::give_attributes(int fd, const Entry& entry) {
 
 Status Unpacker::read_back() {
   for (size_t i = 0; i < index_.entries.size(); ++i) {
+    base::note_progress();
     const Entry& entry = index_.entries[i];
     if (settled_[i] || entry.kind != EntryKind::kFile) continue;
     const UniqueFd fd = open_beneath(staging_.fd(), staging_.at(i), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -266,6 +269,7 @@ Status Unpacker::commit() {
 
 Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
   for (size_t i = 0; i < index_.entries.size(); ++i) {
+    base::note_progress();
     if (settled_[i] || !which(i)) continue;
     const Result<Failure> given = give_name(i);
     if (!given) return given.error();

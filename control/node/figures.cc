@@ -85,7 +85,9 @@ asio::awaitable<Result<NodeInfo>> Manager::info() {
                 .offers = {},
                 .control_address = services->node.listen,
                 .longest_turn_ns = services->turns->longest_ns(),
-                .longest_turn = services->turns->longest_name()};
+                .longest_turn = services->turns->longest_name(),
+                .export_waits = {}};
+  if (*alive) info.export_waits = export_waits();
   if (!standing) co_return info;
   info.peers = standing->trust->pinned();
   // What was taken, or whose peer is gone, is offered no more.

@@ -2,7 +2,6 @@
 #include "control/node/manager.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <asio/co_spawn.hpp>
@@ -10,6 +9,7 @@
 #include <random>
 
 #include "control/audit/lines.h"
+#include "control/runtime/export_key.h"
 #include "control/runtime/standing.h"
 #include "dataplane/base/log.h"
 
@@ -21,14 +21,6 @@ std::string new_session_id() {
   std::string id;
   for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
   return id;
-}
-
-// A transfer may hold thousands of files open.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) spdlog::warn("cannot raise the limit of open files");
 }
 
 // May this node begin something with it?
@@ -48,7 +40,8 @@ asio::awaitable<Status> check_user(std::shared_ptr<runtime::Services> services,
                                    std::optional<transfer::User> user) {
   if (!user) co_return Status();
   auto there = [services, uid = user->uid] { return services->users.of(uid)->there(); };
-  co_return co_await services->pool_of_user(user->uid).wait_for(std::move(there));
+  const control::KeyedPart threads = services->part_of_user(user->uid);
+  co_return co_await threads.wait_for(std::move(there));
 }
 
 uint64_t bytes_of(const runtime::OpenSources& sources) {
@@ -67,7 +60,6 @@ Manager::Manager(asio::io_context& io, const config::Node& node, identity::Ident
 Manager::~Manager() { *alive_ = false; }
 
 Status Manager::start() {
-  raise_descriptor_limit();
   // Later a file that is wrong takes the trust of its own peer only; now somebody is there to hear of it.
   const Result<identity::Trust> trust = identity::Trust::load(services_->node);
   if (!trust) return trust.error();
@@ -88,6 +80,7 @@ Status Manager::start() {
   }
   services_->board->start();
   asio::co_spawn(services_->io, watch_trust(alive_), asio::detached);
+  asio::co_spawn(services_->io, watch_exports(alive_), asio::detached);
   return {};
 }
 
@@ -95,6 +88,7 @@ void Manager::stop() {
   stopping_ = true;
   listener_.reset();
   trust_timer_->cancel();
+  export_timer_->cancel();
   names_desk_->stop();
   for (const Task& task : std::vector<Task>(tasks_)) task->post(transfer::Detach{});
   if (tasks_.empty()) services_->board->stop();
@@ -163,9 +157,10 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
         .known = {}};
     // What is to have a deadline is judged by its size: then all of it is looked for first.
     const bool whole = options->deadline_unix_ns != 0;
-    control::Pool& pool = services->lists_pool_for(*what.exports);
+    control::KeyedPart part = services->part(services->lists_pool, *what.exports,
+                                             runtime::export_key(*what.exports, wishes.sources));
     Result<runtime::OpenSources> opened =
-        co_await runtime::begin_list(services->io, pool, std::move(what), whole);
+        co_await runtime::begin_list(services->io, std::move(part), std::move(what), whole);
     if (!opened) co_return opened.error();
     sources = std::move(*opened);
   }
@@ -222,7 +217,7 @@ Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer
              request.user ? "user " + request.user->name : "an operator");
   note(audit::session_begun(id, role, true, peer, request.user, control::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.
-  if (services_->places.queue().waiting() != 0) sources = {};
+  if (services_->places.queue().waiting() != 0) close_sources(peer, request, std::exchange(sources, {}).open);
   std::optional<std::vector<catalog::File>> files;
   if (!sources.open.empty()) files = std::move(sources.files);
   return add(

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct NodeInfo {
   std::string control_address;
   uint64_t longest_turn_ns = 0;  // of control's loop
   std::string longest_turn;      // what it did
+  std::vector<control::KeyedPool::Wait> export_waits;
 };
 
 // A session's network log as it is now; on the loop, within one turn.
@@ -92,6 +94,9 @@ class Manager {
   // Lets go of every transfer (flows and files stay for the next control), then leaves the loop without work,
   // so that its run() returns. The caller may stop the loop earlier if that takes too long.
   void stop();
+  // After the loop: calls into file systems have so long to come back. Where some do not, it returns the
+  // exports that they are in; the process must then end as it is (KeyedPool::settle).
+  std::string settle(std::chrono::milliseconds limit);
   // Whoever opens files for users is waited for no longer. Any thread.
   void give_up_users() const { services_->users.give_up(); }
 
@@ -148,6 +153,8 @@ class Manager {
   asio::awaitable<Result<std::string>> begin(transfer::Role role, Wishes wishes);
   Task begin_now(transfer::Role role, std::string peer, transfer::Request request,
                  runtime::OpenSources sources, board::LogLevel log_level);
+  void close_sources(const std::string& peer, const transfer::Request& request,
+                     decltype(runtime::OpenSources::open) open);
   Status check_deadline(transfer::Role role, const std::string& peer, const transfer::Request& request) const;
   int64_t next_start_ns();
   Task add(std::unique_ptr<transfer::Transfer> transfer, runtime::OpenSources sources);
@@ -173,6 +180,12 @@ class Manager {
   Status check_room_for(const std::string& peer) const;
   void take_call(const std::shared_ptr<peer::Connection>& connection, const transfer::Hello& hello);
 
+  // export_watch.cc: file systems that do not answer
+  std::vector<control::KeyedPool*> pools() const;
+  std::vector<control::KeyedPool::Wait> export_waits() const;  // one for each key
+  asio::awaitable<void> watch_exports(std::shared_ptr<bool> alive);
+  void look_at_exports();
+
   // trust_watch.cc: keys that change while something runs
   asio::awaitable<void> watch_trust(std::shared_ptr<bool> alive);
   void look_at_trust(const identity::Standing& now);
@@ -193,6 +206,9 @@ class Manager {
   bool stopping_ = false;
   const std::shared_ptr<asio::steady_timer> trust_timer_ =
       std::make_shared<asio::steady_timer>(services_->io);
+  const std::shared_ptr<asio::steady_timer> export_timer_ =
+      std::make_shared<asio::steady_timer>(services_->io);
+  std::set<std::string> held_up_;  // keys of export_waits(), as of the last look
   ExpiryWarnings warnings_;
   std::vector<identity::Expiry> expiries_;        // as of the last look
   std::map<std::string, uint64_t> ask_again_ns_;  // by peer: when it is asked again to take the new key

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <type_traits>
 
 #include "control/async/clock.h"
 #include "control/audit/lines.h"
+#include "control/runtime/export_key.h"
 #include "control/transfer/negotiation.h"
 #include "dataplane/base/log.h"
 
@@ -20,8 +22,17 @@ using namespace std::chrono_literals;
 constexpr auto kRequestTimeout = 10s;
 constexpr std::chrono::seconds kCreditTimeout = 600s;  // somebody reads the list page by page
 constexpr auto kLook = 1s;
+constexpr auto kSpacePatience = 2s;  // an export that does not answer by then is left out
 
 Error stopping() { return {ErrorCode::kDaemonNotRunning, "sluice-control is stopping"}; }
+std::string key_of(const exports::Exports& exports, const names::Request& asked) {
+  if (const auto* made = std::get_if<names::MakeDirectory>(&asked)) return exports.export_of(made->path);
+  if (const auto* removed = std::get_if<names::Remove>(&asked)) return exports.export_of(removed->path);
+  if (const auto* move = std::get_if<names::Move>(&asked))
+    return runtime::export_key(exports, {move->from, move->to});
+  return "";
+}
+
 Error answered() { return {ErrorCode::kCancelled, "it was answered"}; }
 
 }  // namespace
@@ -36,6 +47,19 @@ Status NamesDesk::check_room(const std::string& peer) const {
       fmt::format("node {} answers {} questions about names already, {} of them of {}: try again when one "
                   "has ended (at most {} at a time, and {} of one peer)",
                   services_->node.name, calls_.size(), of_peer, peer, kCallsMax, kCallsPerPeerMax)};
+}
+
+Status NamesDesk::check_answers(const std::string& key) const {
+  for (const control::KeyedPool::Wait& wait :
+       services_->names_pool.waits(control::monotonic_ns(), runtime::kHeldUpNs)) {
+    if (wait.key != key || wait.running < runtime::kNamesThreads) continue;
+    return Error{
+        ErrorCode::kStalled,
+        fmt::format("export {} does not answer: its file system has let {} calls wait for up to {} s; "
+                    "check it at node {}",
+                    key, wait.running, wait.waited_ns / 1'000'000'000, services_->node.name)};
+  }
+  return {};
 }
 
 asio::awaitable<void> NamesDesk::serve(std::shared_ptr<peer::Connection> connection, transfer::Hello hello) {
@@ -91,11 +115,13 @@ template <typename Job>
 asio::awaitable<std::invoke_result_t<Job&>> NamesDesk::perform(CallPtr call, WorkPtr work, Job job) {
   using R = std::invoke_result_t<Job&>;
   const auto result = std::make_shared<std::optional<R>>();
-  services_->names_pool.run([work, job = std::move(job)]() mutable { return job(); },
-                            [call, result](R done) {
-                              result->emplace(std::move(done));
-                              call->wake();
-                            });
+  if (const Status status = check_answers(work->key); !status) co_return status.error();
+  services_->names_pool.run(
+      {.name = work->key, .owner = "", .most = 0}, [work, job = std::move(job)]() mutable { return job(); },
+      [call, result](R done) {
+        result->emplace(std::move(done));
+        call->wake();
+      });
   const std::chrono::seconds limit(services_->node.stall_timeout_s);
   uint64_t steps = 0;
   auto moved = steady_clock::now();
@@ -140,6 +166,7 @@ asio::awaitable<Status> NamesDesk::await_credit(CallPtr call, uint64_t sent, uin
 asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
   const auto work = std::make_shared<Work>();
   work->services = services_;
+  work->key = services_->exports.export_of(asked.path);
   auto open = [work, asked, peer = call->peer()]() -> Status {
     Result<std::unique_ptr<exports::Listing>> listing =
         work->services->exports.for_peer(peer).list(asked, work->pulse);
@@ -164,23 +191,47 @@ asio::awaitable<Status> NamesDesk::list(CallPtr call, names::List asked) {
 }
 
 asio::awaitable<Status> NamesDesk::about(CallPtr call, int64_t asked_unix_ns) {
-  const auto work = std::make_shared<Work>();
-  work->services = services_;
-  auto look = [work, peer = call->peer()]() -> Result<std::vector<names::Space>> {
-    return work->services->exports.for_peer(peer).spaces();
+  const exports::Exports exports = services_->exports.for_peer(call->peer());
+  const std::vector<std::string> writable = exports.writable();
+  // Asked all at once: one that does not answer is left out, and takes no time from the others.
+  struct Asked {
+    size_t waits = 0;
+    std::map<std::string, names::Space> spaces;
   };
-  Result<std::vector<names::Space>> spaces = co_await perform(call, work, std::move(look));
-  if (!spaces) co_return spaces.error();
-  call->say(names::Word(names::Done{.node = names::NodeState{.software = "sluice " SLUICE_VERSION,
-                                                             .asked_unix_ns = asked_unix_ns,
-                                                             .answered_unix_ns = control::unix_ns(),
-                                                             .spaces = std::move(*spaces)}}));
+  const auto asked = std::make_shared<Asked>();
+  for (const std::string& name : writable) {
+    if (!check_answers(name)) continue;
+    ++asked->waits;
+    services_->names_pool.run(
+        {.name = name, .owner = "", .most = 0}, [exports, name] { return exports.space_of(name); },
+        [call, asked](std::optional<names::Space> space) {
+          --asked->waits;
+          if (space) asked->spaces.emplace(space->name, *space);
+          call->wake();
+        });
+  }
+  const auto until = steady_clock::now() + kSpacePatience;
+  while (asked->waits != 0 && steady_clock::now() < until) {
+    if (call->problem()) co_return *call->problem();
+    co_await call->wait_for_wake(until - steady_clock::now());
+  }
+  names::NodeState state{.software = "sluice " SLUICE_VERSION,
+                         .asked_unix_ns = asked_unix_ns,
+                         .answered_unix_ns = control::unix_ns(),
+                         .spaces = {}};
+  for (const std::string& name : writable) {
+    const auto told = asked->spaces.find(name);
+    if (told != asked->spaces.end() && state.spaces.size() < names::kSpacesMax)
+      state.spaces.push_back(told->second);
+  }
+  call->say(names::Word(names::Done{.node = std::move(state)}));
   co_return Status();
 }
 
 asio::awaitable<Status> NamesDesk::change(CallPtr call, names::Request asked) {
   const auto work = std::make_shared<Work>();
   work->services = services_;
+  work->key = key_of(services_->exports, asked);
   auto job = [work, asked, peer = call->peer()]() -> Result<names::Done> {
     const exports::Exports exports = work->services->exports.for_peer(peer);
     if (const auto* made = std::get_if<names::MakeDirectory>(&asked)) return exports.make_directory(*made);

@@ -1,8 +1,8 @@
 // Where peers ask about names of this node, or have them changed. docs/WIRE.md, 2.6.
 //
 // On the loop's thread; the work itself is done on threads of its own (Services::names_pool), so that a slow
-// file system holds up neither the loop nor the journal. So many calls at a time, of each peer fewer; what
-// one keeps in memory is bounded by its pages and its walk.
+// file system holds up neither the loop nor the journal, nor questions about another export. So many calls at
+// a time, of each peer fewer; what one keeps in memory is bounded by its pages and its walk.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ namespace sluice::node {
 
 class NamesDesk : public std::enable_shared_from_this<NamesDesk> {
  public:
-  static constexpr size_t kCallsMax = runtime::kNamesThreads;
+  static constexpr size_t kCallsMax = 32;
   static constexpr size_t kCallsPerPeerMax = 4;
 
   explicit NamesDesk(std::shared_ptr<runtime::Services> services) : services_(std::move(services)) {}
@@ -39,10 +39,12 @@ class NamesDesk : public std::enable_shared_from_this<NamesDesk> {
     std::shared_ptr<runtime::Services> services;
     exports::Pulse pulse;
     std::unique_ptr<exports::Listing> listing;
+    std::string key;  // of its export
   };
   using WorkPtr = std::shared_ptr<Work>;
 
   Status check_room(const std::string& peer) const;
+  Status check_answers(const std::string& key) const;  // not all places of this export are held up
   // `asked`: for the log, once it is known.
   asio::awaitable<Status> answer(CallPtr call, std::string* asked);
   asio::awaitable<Status> list(CallPtr call, names::List asked);

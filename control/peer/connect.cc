@@ -1,12 +1,19 @@
 // The calling side: from a peer's address to an authenticated stream, and why it did not come to that.
 // SPDX-License-Identifier: Apache-2.0
+#include <netdb.h>
+
 #include <asio/co_spawn.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
-#include <asio/thread_pool.hpp>
 #include <asio/use_awaitable.hpp>
+#include <cstring>
 #include <ctime>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "control/identity/node_files.h"
 #include "control/peer/stream.h"
@@ -35,31 +42,100 @@ std::string no_answer(uint32_t timeout_ms) {
          " ms; check the address, the network and the firewall";
 }
 
-// Not asio's own thread for it: that one blocks all signals, SIGSYS as well, and what a library of the name
-// service tries and the sandbox does not allow would end the daemon.
-class ResolverThread final : public asio::execution_context::service {
- public:
-  using key_type = ResolverThread;
-  static asio::execution_context::id id;
-  explicit ResolverThread(asio::execution_context& owner) : service(owner) {}
-  asio::thread_pool& threads() { return threads_; }
-
- private:
-  void shutdown() override {  // with the loop that it answers to
-    threads_.stop();
-    threads_.join();
-  }
-  asio::thread_pool threads_{1};
-};
-asio::execution_context::id ResolverThread::id;
-
 struct Resolution {
   explicit Resolution(const asio::any_io_executor& executor) : timer(executor) {}
   asio::steady_timer timer;
   bool done = false;
-  asio::error_code failure;
+  std::string failure;
   std::vector<tcp::endpoint> endpoints;
 };
+
+// Looks names up with threads of its own: a name server that does not answer for one peer's name holds up
+// nobody else. Each name is looked up once at a time, whoever asks; a lookup cannot be interrupted, so at the
+// end it is left to itself.
+//
+// Not asio's own thread for it: that one blocks all signals, SIGSYS as well, and what a library of the name
+// service tries and the sandbox does not allow would end the daemon.
+class Resolver final : public asio::execution_context::service {
+ public:
+  using key_type = Resolver;
+  static asio::execution_context::id id;
+  explicit Resolver(asio::execution_context& owner) : service(owner) {}
+
+  // False: as many names as may be are looked up already, and none of them has been found yet.
+  bool look_up(const config::HostPort& where, const std::shared_ptr<Resolution>& resolution) {
+    const std::lock_guard lock(shared_->mutex);
+    const std::string name = where.host + " " + std::to_string(where.port);
+    const auto at = shared_->waiting.find(name);
+    if (at != shared_->waiting.end()) {
+      at->second.push_back(resolution);
+      return true;
+    }
+    if (shared_->waiting.size() >= kNamesMax) return false;
+    try {
+      std::thread([shared = shared_, where, name] { shared->answer(name, find(where)); }).detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
+    shared_->waiting[name].push_back(resolution);
+    return true;
+  }
+
+ private:
+  static constexpr size_t kNamesMax = 64;
+  struct Found {
+    std::string failure;
+    std::vector<tcp::endpoint> endpoints;
+  };
+  struct Shared {
+    std::mutex mutex;
+    std::map<std::string, std::vector<std::shared_ptr<Resolution>>> waiting;
+    bool closed = false;  // the loop is gone
+
+    void answer(const std::string& name, const Found& found) {
+      const std::lock_guard lock(mutex);
+      if (closed) return;
+      for (std::shared_ptr<Resolution>& one : waiting[name]) {
+        auto& timer = one->timer;
+        asio::post(timer.get_executor(), [one = std::move(one), found] {
+          one->done = true;
+          one->failure = found.failure;
+          one->endpoints = found.endpoints;
+          one->timer.cancel();
+        });
+      }
+      waiting.erase(name);
+    }
+  };
+
+  static Found find(const config::HostPort& where) {
+    addrinfo hints{};
+    hints.ai_flags = AI_NUMERICSERV;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* all = nullptr;
+    const int failed = ::getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &all);
+    if (failed != 0) return {.failure = ::gai_strerror(failed), .endpoints = {}};
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(all, &::freeaddrinfo);
+    Found found;
+    for (const addrinfo* each = all; each != nullptr; each = each->ai_next) {
+      tcp::endpoint endpoint;
+      if (each->ai_addrlen > endpoint.capacity()) continue;
+      endpoint.resize(each->ai_addrlen);
+      std::memcpy(endpoint.data(), each->ai_addr, each->ai_addrlen);
+      found.endpoints.push_back(endpoint);
+    }
+    return found;
+  }
+
+  void shutdown() override {
+    std::map<std::string, std::vector<std::shared_ptr<Resolution>>> forgotten;
+    const std::lock_guard lock(shared_->mutex);
+    shared_->closed = true;
+    forgotten.swap(shared_->waiting);
+  }
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+};
+asio::execution_context::id Resolver::id;
 
 // The system's resolver cannot be interrupted, so this does not wait for it: late answers are ignored.
 asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const identity::Peer& peer, uint32_t timeout_ms) {
@@ -72,29 +148,17 @@ asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const identity::Peer
   const auto state = std::make_shared<Resolution>(co_await asio::this_coro::executor);
   state->timer.expires_after(std::chrono::milliseconds(timeout_ms));
   auto& context = asio::query(state->timer.get_executor(), asio::execution::context);
-  asio::thread_pool& threads = asio::use_service<ResolverThread>(context).threads();
-  asio::post(
-      threads, [state, &threads, where = *where,
-                loop = asio::prefer(state->timer.get_executor(), asio::execution::outstanding_work.tracked)] {
-        asio::error_code failure;
-        tcp::resolver resolver(threads);
-        const auto found =
-            resolver.resolve(where.host, std::to_string(where.port), tcp::resolver::numeric_service, failure);
-        asio::post(loop, [state, failure, found] {
-          state->done = true;
-          state->failure = failure;
-          for (const auto& entry : found) state->endpoints.push_back(entry.endpoint());
-          state->timer.cancel();
-        });
-      });
+  if (!asio::use_service<Resolver>(context).look_up(*where, state))
+    co_return unreachable(peer,
+                          "too many names are being looked up; check the resolver, or use a numeric address");
   asio::error_code woken;
   co_await state->timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   if (!state->done) {
     co_return unreachable(peer, "its name was not resolved within " + std::to_string(timeout_ms) +
                                     " ms; check the resolver, or use a numeric address");
   }
-  if (state->failure || state->endpoints.empty())
-    co_return unreachable(peer, "its name cannot be resolved: " + state->failure.message() +
+  if (!state->failure.empty() || state->endpoints.empty())
+    co_return unreachable(peer, "its name cannot be resolved: " + state->failure +
                                     "; correct the address in trusted/" + peer.name + ".toml");
   co_return state->endpoints;
 }

@@ -7,9 +7,11 @@
 
 #include "control/exports/beneath.h"
 #include "control/exports/read_back.h"
+#include "control/runtime/export_key.h"
 #include "control/runtime/transfer_files.h"
 #include "control/transfer/failures.h"
 #include "dataplane/base/log.h"
+#include "dataplane/base/progress.h"
 
 namespace sluice::runtime {
 namespace {
@@ -58,6 +60,7 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
     path = tree->path;
   }
   for (catalog::File& file : created.files) {
+    base::note_progress();
     created.open.push_back(nullptr);
     if (file.packed()) {
       file.path = path;
@@ -153,27 +156,30 @@ void TransferFiles::fetched(ObjectId object, UniqueFd fd) {
 void TransferFiles::perform(const transfer::CreateFiles& effect) {
   if (const Status status = admit({effect.destination}, effect.files); !status)
     return post(transfer::FilesCreated{status.error()});
-  services_->pool_for(*exports_).run(
-      [exports = exports_, effect, session = transfer_.log_name()] {
-        return create_files(*exports, effect, session);
-      },
-      [self = shared_from_this()](Result<Created> created) {
-        if (!created) return self->post(transfer::FilesCreated{created.error()});
-        // Behind those that there are: a list may grow.
-        self->destinations_.resize(self->transfer_.job().catalog()->object_count());
-        std::move(created->open.begin(), created->open.end(), std::back_inserter(self->destinations_));
-        self->post(transfer::FilesCreated{std::move(created->files)});
-      });
+  key_ = export_key(*exports_, {effect.destination});
+  files_part().run([exports = exports_, effect,
+                    session = transfer_.log_name()] { return create_files(*exports, effect, session); },
+                   [self = shared_from_this()](Result<Created> created) {
+                     if (!created) return self->post(transfer::FilesCreated{created.error()});
+                     // Behind those that there are: a list may grow.
+                     self->destinations_.resize(self->transfer_.job().catalog()->object_count());
+                     std::move(created->open.begin(), created->open.end(),
+                               std::back_inserter(self->destinations_));
+                     self->post(transfer::FilesCreated{std::move(created->files)});
+                   });
 }
 
 void TransferFiles::perform(const transfer::RecoverFiles&) {
   const auto& files = transfer_.job().catalog()->files();
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [exports = exports_, files = std::vector<catalog::File>(files.begin(), files.end()),
        many = transfer_.job().catalog()->may_fail_in_part()] {
         exports->note_interrupted();
         std::vector<Found> found;
-        for (const catalog::File& file : files) found.push_back(find_again(*exports, file, many));
+        for (const catalog::File& file : files) {
+          found.push_back(find_again(*exports, file, many));
+          base::note_progress();
+        }
         return found;
       },
       [self = shared_from_this()](std::vector<Found> found) {
@@ -193,7 +199,7 @@ void TransferFiles::perform(const transfer::ReopenFile& effect) {
   std::shared_ptr<UniqueFd> fd = std::make_shared<UniqueFd>();
   if (effect.object.value() < fetched_.size() && fetched_[effect.object.value()])
     fd = std::exchange(fetched_[effect.object.value()], nullptr);
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [exports = exports_, known = file(effect.object), fd,
        many = transfer_.job().catalog()->may_fail_in_part()] {
         return exports->reopen_destination(spec_of(known, many), known.identity, std::move(*fd));
@@ -216,7 +222,7 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
     return post(transfer::FileRecreated{.object = effect.object, .identity = catalog::FileIdentity()});
   }
   const auto why = std::make_shared<catalog::Failure>(catalog::Failure::kNone);
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [exports = exports_, known = file(effect.object), why,
        many = transfer_.job().catalog()->may_fail_in_part()] {
         return exports->create_destination(spec_of(known, many), why.get());
@@ -249,7 +255,7 @@ Status TransferFiles::without_file(ObjectId object) const {
 template <typename Answer>
 void TransferFiles::run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work) {
   const Destination open = destination(object);
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [open, without = without_file(object), work = std::move(work)] { return open ? work(*open) : without; },
       [self = shared_from_this(), object](Status status) {
         self->post(Answer{.object = object, .status = std::move(status)});
@@ -271,7 +277,7 @@ void TransferFiles::perform(const transfer::NameObject& effect) {
   if (file(effect.object).packed()) return name_pack(effect.object);
   Destination open = destination(effect.object);
   const auto other_time = std::make_shared<bool>(false);
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [open, other_time, without = without_file(effect.object)] {
         const Status named = open ? open->commit() : without;
         *other_time = open && named && !open->has_its_time();
@@ -292,7 +298,7 @@ void TransferFiles::perform(const transfer::NameObject& effect) {
 
 void TransferFiles::perform(const transfer::DropFile& effect) {
   packs_.erase(effect.object);
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [file = std::exchange(destination(effect.object), nullptr)]() mutable {
         const Status status = file ? file->drop() : Status();
         file.reset();
@@ -305,7 +311,7 @@ void TransferFiles::perform(const transfer::DropFile& effect) {
 
 // Closing may take its time on a file system that is far away.
 void TransferFiles::let_go(ObjectId object) {
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [file = std::exchange(destination(object), nullptr)]() mutable {
         file.reset();
         return 0;
@@ -317,7 +323,7 @@ void TransferFiles::perform(const transfer::ReadBackObject& effect) {
   if (file(effect.object).packed()) return read_back_pack(effect);
   const Destination open = destination(effect.object);
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [open, kind, range = effect.range] {
         return control::read_back_crc(open->fd(), kind, range.offset, range.length);
       },

@@ -135,6 +135,7 @@ void LegFlows::perform(const transfer::DropClaim&) {
 
 void LegFlows::on_claimed(bool adopted) {
   if (adopted) {
+    opened_ = true;
     control::FlowsGranted granted{.session = claim_->record.board_session, .flows = {}};
     for (const transfer::FlowRecord& flow : claim_->record.flows)
       granted.flows.push_back({.slot = flow.slot, .local_port = flow.local_port});
@@ -196,6 +197,7 @@ void LegFlows::perform(const transfer::ReleaseFlows& effect) {
   const std::vector<FlowSlotId> slots = flows_.shrink(0);
   flows_.clear();
   noting_.clear();
+  opened_ = false;
   if (flows() == nullptr) return post(transfer::FlowsReleased{effect.leg});
   flows()->give_up(this);
   for (const FlowSlotId slot : slots) flows()->release_flow(slot);
@@ -214,8 +216,15 @@ asio::awaitable<void> LegFlows::release(std::shared_ptr<Services> services, std:
 
 // ---- flows -------------------------------------------------------------------------------------
 
+void LegFlows::lend_buffers() {
+  if (flows() == nullptr || opened_) return;
+  for (const control::FlowGrant& flow : flows_.grants()) flows()->lend_credit(flow.slot);
+}
+
 void LegFlows::perform(const transfer::OpenFlow& effect) {
   if (flows() == nullptr || !flows_.contains(effect.lane)) return;
+  opened_ = true;
+  flows()->table().take_back_credit(flows_.slot(effect.lane));
   board::FlowConfig config = effect.config;
   config.session = flows_.session()->value();
   config.status_interval_ns = kStatusIntervalNs;

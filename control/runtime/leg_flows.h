@@ -46,6 +46,8 @@ class LegFlows final : public control::BoardUser {
   void perform(const transfer::CloseObject& effect);
   void perform(const transfer::FetchObject& effect);
 
+  // It cannot use its extent buffers soon: until its flows are opened, others may have them.
+  void lend_buffers();
   std::vector<control::FlowGrant> lanes() const { return flows_.grants(); }  // in their order
 
   // ---- BoardUser ----
@@ -94,6 +96,7 @@ class LegFlows final : public control::BoardUser {
   std::optional<transfer::ClaimFlows> claim_;
   bool asked_flows_ = false;
   bool asked_buffers_ = false;
+  bool opened_ = false;  // a flow, or it was to be
   // Flows whose keys are on their way to the dataplane: those are opened when they are there, and these
   // closed then.
   std::set<LaneId> opening_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "control/async/notify.h"
+#include "dataplane/base/progress.h"
 
 namespace sluice::runtime {
 
@@ -16,6 +17,7 @@ struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListRe
   explicit State(asio::io_context& context) : io(context) {}
 
   Status go_on() override {
+    base::note_progress();
     if (!stopped.load(std::memory_order_relaxed)) return {};
     return Error{ErrorCode::kCancelled, "nobody wants the list of files any more"};
   }
@@ -40,9 +42,9 @@ struct ListReader::State final : SourceSink, std::enable_shared_from_this<ListRe
   std::function<void(Result<Part>)> then;
 };
 
-ListReader::ListReader(asio::io_context& io, control::Pool& pool, What what)
+ListReader::ListReader(asio::io_context& io, const control::KeyedPart& threads, What what)
     : state_(std::make_shared<State>(io)) {
-  pool.run(
+  threads.run(
       [state = state_, what = std::move(what)] {
         return open_sources(*what.exports, what.paths, what.selection, state.get(), what.known);
       },
@@ -77,7 +79,7 @@ void ListReader::tell(const std::shared_ptr<State>& state) {
   std::exchange(state->then, nullptr)(std::move(part));
 }
 
-asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::Pool& pool,
+asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::KeyedPart threads,
                                                 ListReader::What what, bool whole) {
   struct Answer {
     explicit Answer(asio::io_context& context) : come(context) {}
@@ -86,9 +88,9 @@ asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::P
   };
   if (whole) {
     auto open = [what = std::move(what)] { return open_sources(*what.exports, what.paths, what.selection); };
-    co_return co_await pool.wait_for(std::move(open));
+    co_return co_await threads.wait_for(std::move(open));
   }
-  const auto list = std::make_shared<ListReader>(io, pool, std::move(what));
+  const auto list = std::make_shared<ListReader>(io, threads, std::move(what));
   const auto answer = std::make_shared<Answer>(io);
   list->next([answer](Result<ListReader::Part> part) {
     answer->part.emplace(std::move(part));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "control/async/pool.h"
+#include "control/async/keyed_pool.h"
 #include "control/runtime/sources.h"
 
 namespace sluice::runtime {
@@ -23,7 +23,7 @@ class ListReader {
     selection::Selection selection;
     std::vector<catalog::File> known;  // is left out
   };
-  ListReader(asio::io_context& io, control::Pool& pool, What what);
+  ListReader(asio::io_context& io, const control::KeyedPart& threads, What what);
   ~ListReader();
   ListReader(const ListReader&) = delete;
   ListReader& operator=(const ListReader&) = delete;
@@ -44,7 +44,7 @@ class ListReader {
 
 // What an operator wants to be sent, as far as it is found before there is something to begin with; `rest`
 // has more. `whole`: all of it, however long that takes.
-asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::Pool& pool,
+asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::KeyedPart threads,
                                                 ListReader::What what, bool whole);
 
 }  // namespace sluice::runtime

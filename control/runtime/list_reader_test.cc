@@ -33,7 +33,7 @@ class ListReaderTest : public testing::Test {
   }
   std::shared_ptr<ListReader> reader(const std::string& path, std::vector<catalog::File> known = {}) {
     return std::make_shared<ListReader>(
-        io_, pool_,
+        io_, control::KeyedPart{.pool = pool_, .key = {.name = "from"}},
         ListReader::What{.exports = exports_, .paths = {path}, .selection = {}, .known = std::move(known)});
   }
   Result<ListReader::Part> next(ListReader& list) {
@@ -61,7 +61,7 @@ class ListReaderTest : public testing::Test {
   std::shared_ptr<const exports::Exports> exports_;
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> works_ = asio::make_work_guard(io_);
-  control::Pool pool_{io_, 1};
+  control::KeyedPool pool_{io_, 1};
 };
 
 TEST_F(ListReaderTest, WhatFitsIntoOnePartComesWithItsEnd) {
@@ -126,7 +126,8 @@ TEST_F(ListReaderTest, NobodyIsAnsweredWhoHasLetGoOfIt) {
   list->next([&told](const Result<ListReader::Part>&) { told = true; });
   list.reset();
   bool over = false;
-  pool_.run([] { return 0; }, [&over](int) { over = true; });  // behind it on the only thread
+  pool_.run(
+      {.name = "from"}, [] { return 0; }, [&over](int) { over = true; });  // behind it on the only thread
   while (!over) io_.run_one();
   io_.poll();
   EXPECT_FALSE(told);

@@ -25,8 +25,7 @@ void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then
   // Empty memory needs no thread. In the pool's queue it would wait for other packs to be unpacked, and what
   // comes meanwhile would be of an object that nobody knows.
   if (is_destination()) return keep(PackMemory::make(pack.size_bytes));
-  services_->packs_pool_for(*exports_).run([exports = exports_, pack] { return fill_pack(*exports, pack); },
-                                           std::move(keep));
+  packs_part().run([exports = exports_, pack] { return fill_pack(*exports, pack); }, std::move(keep));
 }
 
 void TransferFiles::closed(ObjectId object) {
@@ -57,7 +56,7 @@ void TransferFiles::read_extents(const transfer::ReadExtents& effect) {
 void TransferFiles::check_pack(const transfer::CheckSource& effect) {
   transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
   if (!effect.otherwise) return post(std::move(checked));
-  services_->packs_pool_for(*exports_).run(
+  packs_part().run(
       [exports = exports_, pack = file(effect.object)] { return names_of_changed(*exports, pack); },
       [self = shared_from_this(),
        checked = std::move(checked)](std::vector<catalog::FailedName> names) mutable {
@@ -91,7 +90,7 @@ void TransferFiles::finish_pack(ObjectId object) {
     return post(transfer::ObjectFinished{.object = object, .status = not_in_memory()});
   Result<std::shared_ptr<const catalog::AskedNames>> asked = asked_names();
   if (!asked) return post(transfer::ObjectFinished{.object = object, .status = asked.error()});
-  services_->packs_pool_for(*exports_).run(
+  packs_part().run(
       [exports = exports_, pack = file(object), memory = packs_[object].memory,
        staging = staging_name(transfer_.id(), object),
        asked = std::move(*asked)] { return stage_pack(*exports, pack, *memory, staging, asked.get()); },
@@ -112,17 +111,16 @@ void TransferFiles::name_pack(ObjectId object) {
     return post(
         transfer::ObjectNamed{.object = object, .status = not_in_memory(), .given = false, .missing = {}});
   const std::shared_ptr<exports::Unpacker> unpacker = pack->second.unpacker;
-  services_->packs_pool_for(*exports_).run(
-      [unpacker] { return unpacker->commit(); },
-      [self = shared_from_this(), object, unpacker](Status status) {
-        transfer::ObjectNamed named{
-            .object = object, .status = std::move(status), .given = true, .missing = {}};
-        if (named.status) {
-          named.missing = unpacker->missing();
-          self->packs_.erase(object);
-        }
-        self->post(std::move(named));
-      });
+  packs_part().run([unpacker] { return unpacker->commit(); },
+                   [self = shared_from_this(), object, unpacker](Status status) {
+                     transfer::ObjectNamed named{
+                         .object = object, .status = std::move(status), .given = true, .missing = {}};
+                     if (named.status) {
+                       named.missing = unpacker->missing();
+                       self->packs_.erase(object);
+                     }
+                     self->post(std::move(named));
+                   });
 }
 
 }  // namespace sluice::runtime

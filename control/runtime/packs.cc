@@ -16,6 +16,7 @@
 #include "control/exports/temporary.h"
 #include "control/exports/times.h"
 #include "control/tree/pack.h"
+#include "dataplane/base/progress.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::runtime {
@@ -99,6 +100,7 @@ void read_files(const exports::SourceTree& tree, std::span<Entry> entries, std::
   std::deque<AskedFor> ahead;
   size_t asked = 0;
   for (Entry& entry : entries) {
+    base::note_progress();
     for (; asked < entries.size() && ahead.size() < kAskedForAhead; ++asked) {
       const Entry& next = entries[asked];
       ahead.push_back(is_to_be_read(next) ? ask_for(tree.fd.get(), path_in(tree, next), next) : AskedFor());
@@ -176,6 +178,7 @@ std::vector<catalog::FailedName> names_of_changed(const exports::Exports& export
   const Result<std::optional<exports::SourceTree>> tree = exports.open_tree(pack.path);
   if (!entries || !tree || !tree->has_value()) return {};
   for (const Entry& entry : *entries) {
+    base::note_progress();
     const Failure failure = look_at(**tree, entry);
     std::vector<catalog::FailedName>& names = failure == Failure::kNone ? others : first;
     if (names.size() < catalog::kFailuresKept)

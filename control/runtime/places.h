@@ -33,6 +33,10 @@ class Places {
   void take(const std::string& id, const std::string& caller);
   void leave(const std::string& id);
   void step_aside(const std::string& id);
+  void set_held_up(const std::string& id, bool held_up) {
+    queue_.set_held_up(id, held_up);
+    admit();
+  }
   const transfer::SessionQueue& queue() const { return queue_; }
 
  private:

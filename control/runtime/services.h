@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "control/async/keyed_pool.h"
 #include "control/async/pool.h"
 #include "control/async/turns.h"
 #include "control/attach/client.h"
@@ -30,9 +32,13 @@ namespace sluice::runtime {
 
 transfer::Settings settings_of(const config::Node& node);
 
-inline constexpr uint32_t kListThreads = 4;   // a list that takes long holds up no sync, and no other session
-inline constexpr uint32_t kUserThreads = 1;   // of each user, whose helper takes one call at a time
-inline constexpr uint32_t kNamesThreads = 8;  // one for each question that is answered at a time
+// Of each export. A list that takes long holds up no sync, and no other session.
+inline constexpr uint32_t kFileThreads = 4;
+inline constexpr uint32_t kListThreads = 4;
+inline constexpr uint32_t kNamesThreads = 4;  // what peers ask about names
+inline constexpr uint64_t kHeldUpNs =
+    5'000'000'000;                           // a file system that has let a call wait so long is named
+inline constexpr uint32_t kUserThreads = 1;  // of each user, whose helper takes one call at a time
 
 struct Services {
   Services(asio::io_context& context, config::Node n, identity::Identity i, exports::Exports e,
@@ -51,20 +57,25 @@ struct Services {
     return user ? open.for_user(users.of(user->uid)) : open;
   }
 
-  // Where what blocks for these runs: a user who holds his own process up, holds up nobody else. On the loop.
-  control::Pool& pool_for(const exports::Exports& open) {
-    return open.of_user() ? pool_of_user(open.uid()) : pool;
+  // Where what blocks runs: each export has places of its own in each pool, each user one for all. So neither
+  // a file system that hangs nor a user's own process holds up anybody else. `key`: of what it is about
+  // (export_key.h); `owner`: a session.
+  control::KeyedPart part(control::KeyedPool& of, const exports::Exports& open, std::string key,
+                          std::string owner = "") {
+    if (open.of_user()) return part_of_user(open.uid(), std::move(owner));
+    return {.pool = of, .key = {.name = std::move(key), .owner = std::move(owner), .most = 0}};
   }
-  control::Pool& packs_pool_for(const exports::Exports& open) {
-    return open.of_user() ? pool_of_user(open.uid()) : packs_pool;
+  control::KeyedPart part_of_user(uint32_t uid, std::string owner = "") {
+    return {.pool = files_pool,
+            .key = {.name = "user " + std::to_string(uid), .owner = std::move(owner), .most = kUserThreads}};
   }
-  control::Pool& lists_pool_for(const exports::Exports& open) {
-    return open.of_user() ? pool_of_user(open.uid()) : lists_pool;
-  }
-  control::Pool& pool_of_user(uint32_t uid) {
-    std::unique_ptr<control::Pool>& his = user_pools[uid];
-    if (!his) his = std::make_unique<control::Pool>(io, kUserThreads);
-    return *his;
+
+  // For how long a call into a file system has held up what this session wants done.
+  uint64_t held_up_ns(const std::string& session, uint64_t now_ns) const {
+    uint64_t longest_ns = 0;
+    for (const control::KeyedPool* const each : {&files_pool, &packs_pool, &lists_pool})
+      longest_ns = std::max(longest_ns, each->waited_ns(session, now_ns));
+    return longest_ns;
   }
 
   asio::io_context& io;
@@ -80,16 +91,15 @@ struct Services {
   Quotas quotas{node.name};
   SessionLogs logs;
   Places places{io, node.sessions_max, node.sessions_per_peer};
-  control::Pool pool{io};
-  control::Pool packs_pool{io, pack_threads(std::thread::hardware_concurrency())};
-  control::Pool lists_pool{io, kListThreads};
-  std::map<uint32_t, std::unique_ptr<control::Pool>> user_pools;  // of each user who ever asked for a session
+  control::Pool pool{io};  // of the node's own files: its journal, its logs, whom it trusts
+  control::KeyedPool files_pool{io, kFileThreads};
+  control::KeyedPool packs_pool{io, pack_threads(std::thread::hardware_concurrency())};
+  control::KeyedPool lists_pool{io, kListThreads};
+  control::KeyedPool names_pool{io, kNamesThreads};
   // On the loop, as of the last look (standing.h).
   std::shared_ptr<const identity::Identity> self;
   std::string trust_problems;                     // of files that say whom it trusts, as they were told last
   std::map<std::string, identity::Offer> offers;  // by the name of the pinned peer
-  control::Pool names_pool{io,
-                           kNamesThreads};  // what peers ask about names: may take long, and waits for nobody
 };
 
 }  // namespace sluice::runtime

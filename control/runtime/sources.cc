@@ -15,6 +15,7 @@
 #include "control/selection/choice.h"
 #include "control/transfer/terms.h"
 #include "control/tree/packer.h"
+#include "dataplane/base/progress.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::runtime {
@@ -352,6 +353,7 @@ Result<OpenSources> open_sources(const exports::Exports& exports, const std::vec
 ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources) {
   ReopenedSources all{.open = sources.open, .failed = {}};
   for (size_t i = 0; i < sources.files.size(); ++i) {
+    base::note_progress();
     const catalog::File& known = sources.files[i];
     if (known.path.empty() || known.packed() || known.failed() || sources.open[i]) continue;
     const ObjectId object(static_cast<uint32_t>(i));

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "control/exports/read_back.h"
+#include "control/runtime/export_key.h"
 #include "dataplane/base/generated.h"
 #include "dataplane/crc/crc.h"
 
@@ -54,13 +55,23 @@ TransferFiles::Descriptor TransferFiles::descriptor(ObjectId object) const {
   return {};
 }
 
+const std::string& TransferFiles::key() {
+  if (!key_.empty()) return key_;
+  std::vector<std::string> paths;
+  if (transfer_.job().catalog() != nullptr) {
+    for (const catalog::File& file : transfer_.job().catalog()->files()) paths.push_back(file.path);
+  }
+  return key_ = export_key(*exports_, paths);
+}
+
 // ---- a source ----------------------------------------------------------------------------------
 
 void TransferFiles::perform(const transfer::OpenSources& effect) {
   if (const Status status = admit(effect.paths, {}); !status)
     return post(transfer::SourcesOpened{status.error()});
+  key_ = export_key(*exports_, effect.paths);
   list_ = std::make_shared<ListReader>(
-      services_->io, services_->lists_pool_for(*exports_),
+      services_->io, lists_part(),
       ListReader::What{
           .exports = exports_, .paths = effect.paths, .selection = effect.selection, .known = {}});
   list_->next([weak = weak_from_this(), paths = effect.paths](Result<ListReader::Part> part) {
@@ -78,7 +89,8 @@ void TransferFiles::perform(const transfer::OpenSources& effect) {
 void TransferFiles::perform(const transfer::ReadList& effect) {
   const auto& known = transfer_.job().catalog()->files();
   if (!list_) {
-    list_ = std::make_shared<ListReader>(services_->io, services_->lists_pool_for(*exports_),
+    key_ = export_key(*exports_, effect.paths);
+    list_ = std::make_shared<ListReader>(services_->io, lists_part(),
                                          ListReader::What{.exports = exports_,
                                                           .paths = effect.paths,
                                                           .selection = effect.selection,
@@ -104,7 +116,7 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
   known.files.assign(files.begin(), files.end());
   sources_.resize(std::max(sources_.size(), files.size()));
   known.open.assign(sources_.begin(), sources_.begin() + static_cast<ptrdiff_t>(files.size()));
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [exports = exports_, known = std::move(known)]() mutable {
         return reopen_sources(*exports, std::move(known));
       },
@@ -118,7 +130,7 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
 void TransferFiles::perform(const transfer::CheckSource& effect) {
   if (file(effect.object).packed()) return check_pack(effect);
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [source] { return source ? exports::Exports::check_unchanged(*source) : Result<int64_t>(0); },
       [self = shared_from_this(), effect](Result<int64_t> ctime_ns) {
         transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
@@ -135,7 +147,7 @@ void TransferFiles::perform(const transfer::ReadExtents& effect) {
   if (file(effect.object).packed()) return read_extents(effect);
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
-  services_->pool_for(*exports_).run(
+  files_part().run(
       [source, kind, ranges = effect.ranges] {
         return crcs_of(ranges, [&](const recovery::Range& range) -> Result<uint64_t> {
           if (!source) return crc_of_generated(kind, range.length);

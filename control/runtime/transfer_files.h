@@ -43,6 +43,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
 
   // Of a session that a former control left: it counts in its exports as before (quota_checks.cc).
   void rejoin();
+  const std::string& key();  // export_key() of its files
 
   // What the dataplane is given of an object; -1: there is no file. `owner` keeps the descriptor open.
   struct Descriptor {
@@ -91,6 +92,11 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   Result<uint64_t> crc_of_pack(ObjectId object, recovery::Range range) const;
   void adopt_pack(ObjectId object, UniqueFd fd);
   Result<std::shared_ptr<const catalog::AskedNames>> asked_names();
+  // The places of its export in each of the pools.
+  control::KeyedPart files_part() { return services_->part(services_->files_pool, *exports_, key(), id()); }
+  control::KeyedPart packs_part() { return services_->part(services_->packs_pool, *exports_, key(), id()); }
+  control::KeyedPart lists_part() { return services_->part(services_->lists_pool, *exports_, key(), id()); }
+  const std::string& id() const { return transfer_.id(); }
   void finish_pack(ObjectId object);
   void name_pack(ObjectId object);
   struct Pack {
@@ -116,6 +122,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   std::vector<std::shared_ptr<UniqueFd>> fetched_;
   std::map<ObjectId, Pack> packs_;
   std::shared_ptr<const catalog::AskedNames> asked_;  // once it is made
+  std::string key_;                                   // once it is known
   std::vector<exports::Reservation> reserved_;        // while files are let go of
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/transfer_task.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -185,12 +187,29 @@ void TransferTask::perform(const transfer::LeavePlace& effect) {
 
 transfer::View TransferTask::view() const {
   transfer::View view = transfer_->view(control::monotonic_ns());
+  const uint64_t waited_ns = services_->held_up_ns(view.id, control::monotonic_ns());
+  if (waited_ns >= kHeldUpNs && view.state != transfer::ViewState::kTransferring) {
+    const std::string& key = files_->key();
+    view.waiting_for = fmt::format("{}, whose file system has let a call wait for {} s",
+                                   key.empty() ? "its export" : "export " + key, waited_ns / 1'000'000'000);
+    return view;
+  }
   const transfer::SessionQueue& queue = services_->places.queue();
   if (view.state != transfer::ViewState::kQueued || queue.place(view.id) == 0) return view;
   view.queue.place = queue.place(view.id);
   view.queue.length = queue.waiting();
   view.waiting_for += ": " + transfer::place_text(view.queue.place, view.queue.length);
   return view;
+}
+
+void TransferTask::look_at_files() {
+  const bool now = !over_ && services_->held_up_ns(transfer_->id(), control::monotonic_ns()) >= kHeldUpNs;
+  for (const Leg& leg : legs_) {
+    if (now) leg.flows->lend_buffers();
+  }
+  if (now == held_up_) return;
+  held_up_ = now;
+  services_->places.set_held_up(transfer_->id(), now);
 }
 
 std::vector<control::FlowGrant> TransferTask::lanes() const {

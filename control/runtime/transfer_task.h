@@ -37,7 +37,10 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   asio::awaitable<Status> journal_settled();
 
   const transfer::Transfer& transfer() const { return *transfer_; }
-  transfer::View view() const;                    // with its place in the queue
+  transfer::View view() const;               // with its place in the queue
+  bool held_up() const { return held_up_; }  // as of the last look_at_files()
+  // Does a file system that does not answer hold it up? Then others may have its place.
+  void look_at_files();
   std::vector<control::FlowGrant> lanes() const;  // of its flows on the board, if there are any
   bool over() const { return over_; }
   // Of its peer; nothing: there is none now. A transfer has one leg today.
@@ -80,6 +83,7 @@ class TransferTask final : public EventQueue, public std::enable_shared_from_thi
   bool stepping_ = false;
   bool over_ = false;
   bool told_ended_ = false;
+  bool held_up_ = false;
 };
 
 }  // namespace sluice::runtime

@@ -45,6 +45,7 @@ void SessionQueue::step_aside(const std::string& id) {
   if (const auto at = find(id); at != queue_.end()) at->asked = false;
   const auto runs = running_.extract(id);
   if (runs.empty()) return;
+  runs.mapped().held_up = false;
   queue_.insert(place_for(runs.mapped()), {.id = id, .session = runs.mapped()});
 }
 
@@ -53,20 +54,31 @@ void SessionQueue::leave(const std::string& id) {
   if (const auto at = find(id); at != queue_.end()) queue_.erase(at);
 }
 
+void SessionQueue::set_held_up(const std::string& id, bool held_up) {
+  const auto at = running_.find(id);
+  if (at != running_.end()) at->second.held_up = held_up;
+}
+
+size_t SessionQueue::taken() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(running_, [](const auto& each) { return !each.second.held_up; }));
+}
+
 bool SessionQueue::has_room(const std::string& caller) const {
   uint32_t of_kind = 0;
   uint32_t of_caller = 0;
   for (const auto& [id, session] : running_) {
+    if (session.held_up) continue;
     of_kind += session.caller.empty() == caller.empty() ? 1 : 0;
     of_caller += session.caller == caller ? 1 : 0;
   }
-  if (running_.size() >= places_ || of_kind >= places_ - 1) return false;
+  if (taken() >= places_ || of_kind >= places_ - 1) return false;
   return caller.empty() || of_caller < per_peer_;
 }
 
 std::vector<std::string> SessionQueue::admit() {
   std::vector<std::string> admitted;
-  for (auto at = queue_.begin(); at != queue_.end() && running_.size() < places_;) {
+  for (auto at = queue_.begin(); at != queue_.end() && taken() < places_;) {
     if (!at->asked || !has_room(at->session.caller)) {
       ++at;
       continue;

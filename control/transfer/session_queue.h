@@ -39,6 +39,8 @@ class SessionQueue {
   // It cannot run just now: when it asks again, it comes before those who came after it. Until then it holds
   // up nobody.
   void step_aside(const std::string& id);
+  // It runs, and a file system that does not answer holds it up: until it answers, others may have its place.
+  void set_held_up(const std::string& id, bool held_up);
   // Those who run from now on, in order. To be called after any of the above.
   std::vector<std::string> admit();
 
@@ -52,6 +54,7 @@ class SessionQueue {
     std::string caller;
     uint64_t number = 0;  // in the order in which they came
     int32_t priority = 0;
+    bool held_up = false;
   };
   struct Waiting {
     std::string id;
@@ -59,6 +62,7 @@ class SessionQueue {
     bool asked = false;
   };
   bool has_room(const std::string& caller) const;
+  size_t taken() const;  // places
   std::deque<Waiting>::iterator find(const std::string& id);
   std::deque<Waiting>::iterator place_for(const Session& session);
 

@@ -56,6 +56,28 @@ TEST(SessionQueue, APeerHasItsShareAndHoldsUpNobody) {
   EXPECT_EQ(queue.admit(), Ids{"c"});
 }
 
+TEST(SessionQueue, WhomAFileSystemHoldsUpLeavesItsPlaceToOthers) {
+  SessionQueue queue(4, 2);
+  for (const char* id : {"a", "b", "c", "d"}) queue.ask(id, kPeer);
+  EXPECT_EQ(queue.admit(), (Ids{"a", "b"}));
+  queue.set_held_up("a", true);
+  EXPECT_EQ(queue.admit(), Ids{"c"});
+  queue.set_held_up("b", true);
+  queue.set_held_up("c", true);
+  EXPECT_EQ(queue.admit(), Ids{"d"});
+  EXPECT_TRUE(queue.runs("a")) << "it runs, whatever it waits for";
+  for (const char* id : {"x", "y", "z"}) queue.ask(id, kOwn);
+  EXPECT_EQ(queue.admit(), (Ids{"x", "y", "z"}));
+  queue.set_held_up("a", false);
+  queue.ask("e", kPeer);
+  queue.ask("w", "other");
+  EXPECT_TRUE(queue.admit().empty()) << "what answers again counts again, also beyond the places";
+  queue.leave("a");
+  queue.leave("d");
+  EXPECT_EQ(queue.admit(), Ids{"e"});
+  queue.set_held_up("gone", true);
+}
+
 TEST(SessionQueue, OfOnePlaceStillRunsOneOfEachKind) {
   SessionQueue queue(1, 16);
   queue.ask("a", kOwn);

@@ -171,10 +171,14 @@ Json sandbox_json(bool there, const api::Sandbox& sandbox) {
 }  // namespace
 
 Json live_json(const api::NodeReply& reply) {
+  Json waits = Json::array();
+  for (const api::NodeReply::Wait& wait : reply.waits())
+    waits.push_back({{"export", wait.export_name()}, {"waited_s", wait.waited_s()}, {"calls", wait.calls()}});
   return {{"version", reply.version()},
           {"control_address", reply.control_address()},
           {"longest_turn_ns", reply.longest_turn_ns()},
           {"longest_turn", reply.longest_turn()},
+          {"export_waits", std::move(waits)},
           {"metrics_address", reply.metrics_address()},
           {"control_sandbox", sandbox_json(reply.has_control_sandbox(), reply.control_sandbox())},
           {"dataplane_sandbox", sandbox_json(reply.has_dataplane_sandbox(), reply.dataplane_sandbox())},

@@ -203,6 +203,10 @@ std::string live_text(const Result<Live>& answer) {
     text += fmt::format("longest turn {:.1f} ms of its loop, by {}\n",
                         static_cast<double>(live->longest_turn_ns()) * 1e-6, printable(live->longest_turn()));
   }
+  for (const api::NodeReply::Wait& wait : live->waits())
+    text += fmt::format(
+        "waits        export {}: its file system has let a call wait for {:.0f} s ({} call{})\n",
+        printable(wait.export_name()), wait.waited_s(), wait.calls(), wait.calls() == 1 ? "" : "s");
   if (answer->levels.levels_size() > 0) text += fmt::format("log levels   {}\n", levels_text(answer->levels));
   text += sandbox_text("control", live->has_control_sandbox(), live->control_sandbox());
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";

@@ -12,11 +12,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <thread>
 
 #include "dataplane/base/unique_fd.h"
 #include "tools/doctor/gather.h"
@@ -172,7 +176,11 @@ DeviceFacts gather_device(const config::Node& node, const fs::path& root) {
   return device;
 }
 
-ExportFacts gather_export(const config::Export& root) {
+namespace {
+
+constexpr std::chrono::seconds kExportPatience{15};
+
+ExportFacts look_at_export(const config::Export& root) {
   ExportFacts facts{.root = root};
   const UniqueFd directory(::open(root.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory) {
@@ -192,6 +200,19 @@ ExportFacts gather_export(const config::Export& root) {
   facts.disk = gather_disk(root.path, "/");
   if (facts.direct_io.value_or(false) && facts.free_bytes > kFreeForTry) try_speed(root.path, &facts.disk);
   return facts;
+}
+
+}  // namespace
+
+// A file system that hangs takes its thread with it, and nothing else.
+ExportFacts gather_export(const config::Export& root) {
+  const auto found = std::make_shared<std::promise<ExportFacts>>();
+  std::future<ExportFacts> facts = found->get_future();
+  std::thread([found, root] { found->set_value(look_at_export(root)); }).detach();
+  if (facts.wait_for(kExportPatience) == std::future_status::ready) return facts.get();
+  return {.root = root,
+          .problem = "its file system does not answer within " + std::to_string(kExportPatience.count()) +
+                     " s; check what it is mounted from"};
 }
 
 PeerFacts gather_peer(const identity::Peer& peer) {

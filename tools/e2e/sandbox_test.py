@@ -8,12 +8,13 @@ import urllib.request
 import pytest
 from harness import MemifWire, VethWire, is_root, veth_missing, wait_until
 from harness.system import free_ports, run
-from transfers import MIB, NO_SPACE, SANITIZED, begin, ended_session, forget, last_session, make_file, names, pull, push, refused
+from transfers import MIB, NO_SPACE, RESOURCES, SANITIZED, begin, ended_session, forget, last_session, make_file, names, pull, push, refused
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="a build with a sanitizer has no sandbox")
 
 _NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 _NET_RAW = 1 << 13
+_OPEN_FILES = 4096
 # CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, NET_BIND_SERVICE, LEASE
 _OF_CONTROL = 0b1111 | 1 << 10 | 1 << 28
 # Over which wire, as whom, and what its dataplane keeps.
@@ -46,7 +47,8 @@ def pair(make_pair, kind):
         if user:
             subprocess.run(["chown", "-R", "65534:65534", str(pair.base)], check=True)
 
-    return make_pair(wire=wire(), prefix=lambda _side: user, prepare=prepare, bytes_needed=256 * MIB)
+    few = ["prlimit", f"--nofile=256:{_OPEN_FILES}"]  # as a shell has it, before anybody raises it
+    return make_pair(wire=wire(), prefix=lambda _side: [*few, *user], prepare=prepare, bytes_needed=256 * MIB)
 
 
 def daemons(node):
@@ -82,6 +84,21 @@ def test_no_thread_has_more_than_it_needs(pair, kind):
                     assert int(status["CapBnd"], 16) == 0, told
                 # What is not allowed must not end the process.
                 assert int(status["SigBlk"], 16) & 1 << (signal.SIGSYS - 1) == 0, told
+
+
+def test_each_daemon_has_raised_its_limit_of_open_files_before(pair):
+    for node in pair.nodes:
+        for _, daemon in daemons(node):
+            limits = pathlib.Path(f"/proc/{daemon.pid}/limits").read_text().splitlines()
+            soft = next(line for line in limits if line.startswith("Max open files")).split()[3]
+            assert int(soft) == _OPEN_FILES, daemon.name
+
+
+@pytest.mark.parametrize("program", ["sluice-control", "sluice-dataplane"])
+def test_too_few_open_files_are_refused_with_the_number_that_is_needed(pair, program):
+    command = [pair.a.binaries / program, "--node", pair.a.directory]
+    result = subprocess.run(["prlimit", "--nofile=24", *command], capture_output=True, text=True, timeout=60, check=False)
+    refused(result, RESOURCES, "the limit of open files is 24", "at least", "LimitNOFILE")
 
 
 def test_files_names_and_figures(pair):

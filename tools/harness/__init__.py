@@ -3,6 +3,7 @@
 # Standard library only. Everything that is reserved, mounted, created or started is registered with
 # an ExitStack, so that one way out (normal, exception, SIGINT, SIGTERM) gives all of it back.
 # SPDX-License-Identifier: Apache-2.0
+from .hanging import HangingFileSystem, hanging_missing
 from .hugepages import Hugepages
 from .middle import MiddleWire
 from .nat import NatWire, nat_missing
@@ -14,6 +15,7 @@ from .wires import EmulatedWire, MemifWire, VethWire, veth_missing
 
 __all__ = [
     "EmulatedWire",
+    "HangingFileSystem",
     "HarnessError",
     "Hugepages",
     "MemifWire",
@@ -24,6 +26,7 @@ __all__ = [
     "Proxy",
     "VethWire",
     "find_binaries",
+    "hanging_missing",
     "is_root",
     "nat_missing",
     "veth_missing",

@@ -97,13 +97,16 @@ Error not_taken(const std::string& what, int reason) {
 Status add_path(int ruleset, const PathRule& rule, uint64_t handled) {
   UniqueFd parent(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
   if (!parent) return {};
-  struct stat info {};
+  // Exports are among them: a file system that does not answer is not asked.
+  struct statx info {};
   uint64_t allowed = rights_of(rule.access) & handled;
-  if (::fstat(parent.get(), &info) == 0 && !S_ISDIR(info.st_mode)) allowed &= kOfFiles;
+  if (::statx(parent.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &info) == 0 &&
+      !S_ISDIR(info.stx_mode))
+    allowed &= kOfFiles;
   const PathBeneath beneath{.allowed = allowed, .parent = parent.get()};
   if (::syscall(kAddRule, ruleset, kPathBeneath, &beneath, 0) != 0)
     return not_taken(rule.path.string(), errno);
-  keep_if_of_proc(std::move(parent));
+  if (rule.path.native().starts_with("/proc")) keep_if_of_proc(std::move(parent));
   return {};
 }
 

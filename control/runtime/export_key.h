@@ -1,0 +1,26 @@
+// By which of the exports work is kept apart from other work (KeyedPool).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/exports/exports.h"
+
+namespace sluice::runtime {
+
+inline constexpr const char* kSeveralExports = "several exports";
+
+// The name of the export in which all of these lie. Does not touch the file system.
+inline std::string export_key(const exports::Exports& exports, const std::vector<std::string>& paths) {
+  std::string key;
+  for (const std::string& path : paths) {
+    const std::string name = exports.export_of(path);
+    if (name.empty() || name == key) continue;
+    if (!key.empty()) return kSeveralExports;
+    key = name;
+  }
+  return key;
+}
+
+}  // namespace sluice::runtime
