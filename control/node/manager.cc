@@ -102,30 +102,6 @@ Error Manager::no_dataplane() const {
                       services_->node.dataplane_socket().string())};
 }
 
-Status Manager::check_room(const std::optional<transfer::User>& user) const {
-  if (stopping_) return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
-  if (!services_->board->attached()) return no_dataplane();
-  const auto count =
-      std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task->transfer().ended(); });
-  const uint64_t most = services_->node.sessions_max + services_->node.queue_max;
-  if (user) {
-    const auto of_users = std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
-      const auto& request = task->transfer().job().request;
-      return !task->transfer().ended() && request && request->user;
-    });
-    if (static_cast<uint64_t>(of_users) >= services_->node.sessions_per_peer + services_->node.queue_max / 2)
-      return Error{ErrorCode::kResources,
-                   fmt::format("node {} has {} sessions of users that have not ended, as many as it takes of "
-                               "them: wait for one to end, or cancel one",
-                               services_->node.name, of_users)};
-  }
-  if (static_cast<uint64_t>(count) < most) return {};
-  return Error{ErrorCode::kResources,
-               fmt::format("node {} has {} sessions that have not ended, as many as may run and wait: wait "
-                           "for one to end, cancel one, or raise control.queue_max",
-                           services_->node.name, count)};
-}
-
 asio::awaitable<Result<std::string>> Manager::send(Wishes wishes) {
   return begin(transfer::Role::kSource, std::move(wishes));
 }

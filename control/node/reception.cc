@@ -1,4 +1,5 @@
-// Connections of other nodes: to which transfer they belong, or why they are sent away.
+// Connections of other nodes: to which transfer they belong, or why they are sent away. And for how many
+// sessions there is room.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -72,6 +73,41 @@ transfer::UnderId Manager::under_id(const std::string& id) const {
     known.peer = task->transfer().peer();
   }
   return known;
+}
+
+Status Manager::check_room(const std::optional<transfer::User>& user) const {
+  if (stopping_) return Error{ErrorCode::kDaemonNotRunning, "sluice-control is stopping"};
+  if (!services_->board->attached()) return no_dataplane();
+  const auto count =
+      std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task->transfer().ended(); });
+  const uint64_t most = services_->node.sessions_max + services_->node.queue_max;
+  if (user) {
+    uint64_t of_users = 0;
+    uint64_t of_him = 0;
+    for (const Task& task : tasks_) {
+      const auto& request = task->transfer().job().request;
+      if (task->transfer().ended() || !request || !request->user) continue;
+      ++of_users;
+      of_him += request->user->uid == user->uid ? 1 : 0;
+    }
+    const uint64_t all = services_->node.sessions_per_peer + services_->node.queue_max / 2;
+    if (of_him >= (all + 1) / 2)
+      return Error{
+          ErrorCode::kResources,
+          fmt::format("node {} has {} sessions of user {} that have not ended, as many as it takes of "
+                      "one user: wait for one to end, or cancel one",
+                      services_->node.name, of_him, user->name)};
+    if (of_users >= all)
+      return Error{ErrorCode::kResources,
+                   fmt::format("node {} has {} sessions of users that have not ended, as many as it takes of "
+                               "them: wait for one to end, or cancel one",
+                               services_->node.name, of_users)};
+  }
+  if (static_cast<uint64_t>(count) < most) return {};
+  return Error{ErrorCode::kResources,
+               fmt::format("node {} has {} sessions that have not ended, as many as may run and wait: wait "
+                           "for one to end, cancel one, or raise control.queue_max",
+                           services_->node.name, count)};
 }
 
 // Those that run are limited by their queue; what waits or rests takes files and memory of this process.

@@ -60,7 +60,7 @@ void Manager::expect(const std::vector<transfer::Record>& records) {
       last_start_ns_ = std::max(last_start_ns_, record.started_unix_ns);
       const bool began = record.legs.front().agreement.has_value();
       if (record.initiator && began == had_begun && record.state == transfer::RecordState::kActive)
-        services_->places.expect(record.id, record.request && record.request->user, record.priority);
+        services_->places.expect(record.id, record.priority, transfer::share_of(record.request));
     }
   }
 }

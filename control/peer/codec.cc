@@ -32,6 +32,8 @@ void put(const transfer::Hello& m, PeerMessage* wire) {
   for (const uint64_t id : m.flow_ids) to->add_flow_ids(id);
   to->set_ended(m.ended);
   to->set_inquires(m.inquires);
+  to->set_paused(m.paused);
+  to->set_share(m.share);
   to->set_names(m.names);
 }
 
@@ -188,7 +190,9 @@ transfer::Hello take(const Hello& m) {
           .flow_ids = list_of(m.flow_ids()),
           .ended = m.ended(),
           .inquires = m.inquires(),
-          .names = m.names()};
+          .names = m.names(),
+          .paused = m.paused(),
+          .share = m.share()};
 }
 
 // A reason that is not known here is shown as the usual one.

@@ -9,13 +9,13 @@ void Places::ask(const std::string& id, const std::string& caller, const transfe
                  std::weak_ptr<EventQueue> who) {
   askers_[id] = {.ticket = wish.ticket, .who = std::move(who)};
   const bool ran = queue_.runs(id);
-  queue_.ask(id, caller, wish.priority);
+  queue_.ask(id, caller, wish.priority, wish.share);
   admit();
   if (ran || !queue_.runs(id)) tell(id);  // whoever was admitted has been told
 }
 
-void Places::take(const std::string& id, const std::string& caller) {
-  queue_.run(id, caller);
+void Places::take(const std::string& id, const std::string& caller, uint32_t share) {
+  queue_.run(id, caller, share);
   admit();
 }
 

@@ -9,15 +9,11 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "control/runtime/events.h"
 #include "control/transfer/session_queue.h"
 
 namespace sluice::runtime {
-
-// Users of this host have together what one peer has; no peer has such a name.
-inline constexpr std::string_view kUsersAsCallers = "/users";
 
 class Places {
  public:
@@ -25,12 +21,12 @@ class Places {
       : io_(io), queue_(sessions_max, per_peer) {}
 
   // Of a former control and begun here, in the order in which they come: SessionQueue::expect.
-  void expect(const std::string& id, bool of_user, int32_t priority) {
-    queue_.expect(id, std::string(of_user ? kUsersAsCallers : ""), priority);
+  void expect(const std::string& id, int32_t priority, uint32_t share) {
+    queue_.expect(id, "", priority, share);
   }
   void ask(const std::string& id, const std::string& caller, const transfer::AskPlace& wish,
            std::weak_ptr<EventQueue> who);
-  void take(const std::string& id, const std::string& caller);
+  void take(const std::string& id, const std::string& caller, uint32_t share);
   void leave(const std::string& id);
   void step_aside(const std::string& id);
   void set_held_up(const std::string& id, bool held_up) {

@@ -166,16 +166,16 @@ asio::awaitable<Status> TransferTask::journal_settled() {
 // ---- its place among the sessions of this node -------------------------------------------------
 
 std::string TransferTask::caller() const {
-  if (!transfer_->initiator()) return transfer_->peer();
-  return transfer_->job().request && transfer_->job().request->user ? std::string(kUsersAsCallers)
-                                                                    : std::string();
+  return transfer_->initiator() ? std::string() : transfer_->peer();
 }
 
 void TransferTask::perform(const transfer::AskPlace& effect) {
   services_->places.ask(transfer_->id(), caller(), effect, weak_from_this());
 }
 
-void TransferTask::perform(const transfer::TakePlace&) { services_->places.take(transfer_->id(), caller()); }
+void TransferTask::perform(const transfer::TakePlace&) {
+  services_->places.take(transfer_->id(), caller(), transfer_->job().share());
+}
 
 void TransferTask::perform(const transfer::LeavePlace& effect) {
   if (effect.for_now) {

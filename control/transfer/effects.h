@@ -215,6 +215,7 @@ struct WriteJournal {  // -> JournalWritten
 struct AskPlace {  // to be one of those that run -> PlaceTold at once, and again when it is its turn
   uint32_t ticket = 0;
   int32_t priority = 0;  // the higher goes first
+  uint32_t share = 0;    // stands for the user who has it done, of this node or of the caller's
 };
 struct TakePlace {};     // it runs already: its flows are open
 struct LeavePlace {      // it runs no more, or does not want to

@@ -106,6 +106,7 @@ Status Handshake::stream_open(uint64_t now_ns, Effects& out) {
   if (phase_ != P::kCalling) return {};
   Hello hello = make_hello(around_.job.id);
   hello.known = around_.job.began;
+  hello.share = around_.job.share();
   around_.stream.send(std::move(hello), out);
   enter(P::kHello, now_ns);
   return read_inbox(now_ns, out);

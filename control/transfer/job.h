@@ -16,6 +16,14 @@
 
 namespace sluice::transfer {
 
+// What stands for the user who asked for a session, at this node and at others, which learn nothing else of
+// him; 0: an operator did, or a peer.
+inline uint32_t share_of(const std::optional<Request>& request) {
+  if (!request || !request->user) return 0;
+  const uint64_t mixed = (uint64_t{request->user->uid} + 1) * 0x9E3779B97F4A7C15;
+  return static_cast<uint32_t>(mixed >> 32) | 1U;
+}
+
 struct Job {
   std::string id;  // 32 hex digits
   bool initiator = false;
@@ -35,6 +43,7 @@ struct Job {
   const SourceEnd* source() const { return std::get_if<SourceEnd>(&end); }
   DestinationEnd* destination() { return std::get_if<DestinationEnd>(&end); }
   const DestinationEnd* destination() const { return std::get_if<DestinationEnd>(&end); }
+  uint32_t share() const { return share_of(request); }
   bool has_end() const { return !std::holds_alternative<std::monostate>(end); }
 
   // By this node; 0: as agreed upon.

@@ -117,6 +117,9 @@ class Leg {
   bool told_of_end() const { return waiting_call_ && waiting_call_->hello.ended; }  // at the peer
   void refuse_call(Message word, uint64_t now_ns, Effects& out);
   Backoff& backoff() { return backoff_; }
+  // At its node an operator has to continue it, as it said when it was asked.
+  bool take_peer_pauses() { return std::exchange(peer_pauses_, false); }
+  uint32_t caller_share() const { return waiting_call_ ? waiting_call_->hello.share : 0; }
   const std::string& peer_name() const { return peer_name_; }
   const Agreement& agreement() const { return agreement_; }
   const LaneSet& lanes() const { return lanes_; }
@@ -207,6 +210,7 @@ class Leg {
   bool forget_ = false;
   bool forgetting_ = false;  // that was asked for, and is not done
   bool completion_ = false;
+  bool peer_pauses_ = false;
 };
 
 }  // namespace sluice::transfer

@@ -13,6 +13,7 @@ namespace sluice::transfer {
 Hello Leg::hello() const {
   Hello hello = make_hello(job_.id);
   hello.known = job_.began;
+  hello.share = job_.share();
   hello.flow_ids = lanes_.flow_ids();
   return hello;
 }

@@ -48,7 +48,7 @@ TEST(SessionQueue, APeerHasItsShareAndHoldsUpNobody) {
   for (const char* id : {"a", "b", "c"}) queue.ask(id, kPeer);
   queue.ask("x", "other");
   queue.ask("y", kOwn);
-  EXPECT_EQ(queue.admit(), (Ids{"a", "b", "x", "y"})) << "its third waits, and nobody for it";
+  EXPECT_EQ(queue.admit(), (Ids{"a", "x", "y", "b"})) << "its third waits, and nobody for it";
   EXPECT_EQ(queue.place("c"), 1U);
   queue.leave("x");
   EXPECT_TRUE(queue.admit().empty());
@@ -76,6 +76,51 @@ TEST(SessionQueue, WhomAFileSystemHoldsUpLeavesItsPlaceToOthers) {
   queue.leave("d");
   EXPECT_EQ(queue.admit(), Ids{"e"});
   queue.set_held_up("gone", true);
+}
+
+TEST(SessionQueue, WhateverOneUserBeginsAnOperatorAndAnotherUserFindAPlace) {
+  for (const std::string& caller : {kOwn, kPeer}) {
+    SessionQueue queue(32, 16);
+    for (int i = 0; i < 40; ++i) queue.ask("u" + std::to_string(i), caller, 0, 7);
+    const size_t of_one = queue.admit().size();
+    EXPECT_EQ(of_one, 8U) << "half of what users may have";
+    queue.ask("of another", caller, 0, 8);
+    EXPECT_EQ(queue.admit(), Ids{"of another"});
+    for (int i = 0; i < 40; ++i) queue.ask("v" + std::to_string(i), caller, 0, 9);
+    queue.admit();
+    queue.ask("of an operator", caller);
+    EXPECT_EQ(queue.admit(), Ids{"of an operator"}) << "users leave a place";
+  }
+}
+
+TEST(SessionQueue, AmongThoseThatWaitOperatorsGoFirstThenWhoeverHasLess) {
+  SessionQueue queue(8, 4);
+  for (const char* id : {"a1", "a2", "a3"}) queue.ask(id, kPeer, 0, 7);
+  EXPECT_EQ(queue.admit(), (Ids{"a1", "a2"}));
+  queue.ask("b1", kPeer, 0, 8);
+  EXPECT_EQ(queue.admit(), Ids{"b1"});
+  queue.ask("b2", kPeer, 0, 8);
+  queue.ask("o1", kPeer);
+  queue.ask("o2", kPeer);
+  EXPECT_EQ(queue.admit(), Ids{"o1"});
+  for (uint32_t i = 0; const char* id : {"o2", "b2", "a3"}) EXPECT_EQ(queue.place(id), ++i) << id;
+  queue.leave("o1");
+  EXPECT_EQ(queue.admit(), Ids{"o2"});
+  queue.leave("o2");
+  EXPECT_TRUE(queue.admit().empty()) << "the last place of a node is not one of its users";
+  queue.leave("a1");
+  EXPECT_EQ(queue.admit(), Ids{"a3"}) << "each has one, and it came first";
+}
+
+TEST(SessionQueue, APlaceThatIsFreeGoesToTheNodeThatHasLess) {
+  SessionQueue queue(4, 3);
+  for (const char* id : {"a1", "a2", "a3", "a4"}) queue.ask(id, kPeer);
+  EXPECT_EQ(queue.admit(), (Ids{"a1", "a2", "a3"}));
+  queue.ask("x", "other");
+  EXPECT_TRUE(queue.admit().empty()) << "who runs is never put out for it";
+  EXPECT_EQ(queue.place("x"), 1U);
+  queue.leave("a2");
+  EXPECT_EQ(queue.admit(), Ids{"x"});
 }
 
 TEST(SessionQueue, OfOnePlaceStillRunsOneOfEachKind) {
@@ -207,11 +252,12 @@ TEST(SessionQueue, TwoNodesThatQueueForEachOtherAllGetTheirTurn) {
     struct Mover {
       std::string id;
       size_t home;
+      uint32_t share;
       State state;
     };
     std::vector<Mover> sessions;
     for (uint32_t i = 0; i < 2 * kEach; ++i)
-      sessions.push_back({std::to_string(i), i / kEach, State::kQueued});
+      sessions.push_back({std::to_string(i), i / kEach, up_to(3) - 1, State::kQueued});
     std::set<std::string> left;
     for (const Mover& each : sessions) left.insert(each.id);
     for (int steps = 0; !left.empty() && steps < 20'000; ++steps) {
@@ -224,10 +270,10 @@ TEST(SessionQueue, TwoNodesThatQueueForEachOtherAllGetTheirTurn) {
         one.state = State::kDone;
         left.erase(one.id);
       } else if (one.state == State::kQueued) {
-        own.ask(one.id, kOwn);
+        own.ask(one.id, kOwn, 0, one.share);
         own.admit();
         if (!own.runs(one.id)) continue;
-        other.ask(one.id, kPeer);
+        other.ask(one.id, kPeer, 0, one.share);
         other.admit();
         if (other.runs(one.id)) {
           one.state = State::kRuns;

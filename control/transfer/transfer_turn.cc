@@ -65,7 +65,8 @@ void Transfer::on(const PlaceTold& event, uint64_t now_ns) {
 
 void Transfer::ask_for_place() {
   turn_.place = Place::kAsked;
-  out_.add(AskPlace{.ticket = turn_.ticket, .priority = job_.priority});
+  const uint32_t share = job_.initiator ? job_.share() : legs_.front()->caller_share();
+  out_.add(AskPlace{.ticket = turn_.ticket, .priority = job_.priority, .share = share});
 }
 
 Status Transfer::may_prioritize() const {

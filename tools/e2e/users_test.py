@@ -252,17 +252,18 @@ def test_who_stops_his_own_process_holds_up_no_other_user_and_no_end_of_control(
     forget(source, target, private)
 
 
-def test_users_do_not_fill_the_queue(users):
-    source = users.file_of(_ADA, MIB, "many.bin")
-    began = [users.begin(_ADA, "send", source, f"b:data/many{i}.bin", "--rate", "1M") for i in range(3)]
-    refused(users.send(_ADA, source, "b:data/more.bin"), RESOURCES, "sessions of users")
-    refused(users.send(_BEN, users.file_of(_BEN, 1, "ben.bin"), "b:data/more.bin"), RESOURCES, "sessions of users")
+def test_neither_users_nor_one_of_them_fill_the_queue(users):
+    source, of_ben = users.file_of(_ADA, MIB, "many.bin"), users.file_of(_BEN, MIB, "ben.bin")
+    began = [(_ADA, users.begin(_ADA, "send", source, f"b:data/many{i}.bin", "--rate", "1M")) for i in range(2)]
+    refused(users.send(_ADA, source, "b:data/more.bin"), RESOURCES, f"sessions of user {_ADA}")
+    began.append((_BEN, users.begin(_BEN, "send", of_ben, "b:data/bens.bin", "--rate", "1M")))
+    refused(users.send(_BEN, of_ben, "b:data/more.bin"), RESOURCES, "sessions of users")
     for_operator = users.a.sluice("send", "memory:1000", "b:null:")
     assert for_operator.returncode == 0, for_operator.stderr
-    for session in began:
-        assert users.sluice(_ADA, "session", "cancel", session).returncode == 0
+    for user, session in began:
+        assert users.sluice(user, "session", "cancel", session).returncode == 0
         ended_session(users.a, session)
-    forget(source, users.a.export() / "ben.bin")
+    forget(source, of_ben)
 
 
 def test_only_control_may_ask_sluice_users(users):
