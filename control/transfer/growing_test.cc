@@ -314,5 +314,28 @@ TEST(Growing, APlaceAtTheDataplaneIsUsedOnceAtATime) {
   }
 }
 
+// Its journal was lost: it does not know what it called done.
+TEST(Growing, ADestinationThatHasLostItsJournalIsOfferedAllAnew) {
+  for (const bool grows : {false, true}) {
+    SCOPED_TRACE(grows);
+    Scene scene{.role = Role::kSource};
+    if (grows) scene.grows = 1;
+    World world(scene);
+    world.mute = {"SessionDone"};
+    world.data = false;
+    world.start();
+    ASSERT_EQ(world.leg_phase(), LegPhase::kMoving);
+    world.hear(FileDone{.object = ObjectId(0), .digest = world.content.digest(ObjectId(0))});
+    world.mute = {};
+    world.peer.known = false;
+    world.data = true;
+    world.lose_board();  // and with it the flows
+    world.attach();
+    world.pass(kLongNs);
+    EXPECT_EQ(world.count(Entry::kForgotten), 1U);
+    expect_success(world);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::transfer::test

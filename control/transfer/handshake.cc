@@ -124,10 +124,11 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
     settle(now_ns, out);
     return {};
   }
-  peer_forgot_ = job.began && job.destination() != nullptr && job.terms->growing_offer && !hello.known;
+  peer_forgot_ = job.began && !hello.known && forgets_with_peer();
   if (peer_forgot_) {
     return Error{ErrorCode::kStalled,
-                 fmt::format("{} does not know the list of files: beginning anew", around_.peer_name)};
+                 fmt::format("{} does not know the session any more (its journal was lost): beginning anew",
+                             around_.peer_name)};
   }
   Options options = job.request->options;
   Abilities able = abilities(now_ns);
@@ -142,6 +143,14 @@ Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
   around_.stream.send(specification_, out);
   enter(P::kAnswer, now_ns);
   return {};
+}
+
+// A destination cannot be offered the rest of a list by a source that has lost its beginning. A destination
+// that lost its journal tells of nothing as done, so what a source was told is worth nothing either.
+bool Handshake::forgets_with_peer() const {
+  const Job& job = around_.job;
+  if (job.source() != nullptr) return job.source()->told_of_done();
+  return job.destination() != nullptr && job.terms->growing_offer;
 }
 
 Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out) {

@@ -78,6 +78,7 @@ class Handshake {
   Status hello(const Hello& hello, uint64_t now_ns, Effects& out);
   Status specification(const Specification& specification, uint64_t now_ns, Effects& out);
   Status answer_specification(uint64_t now_ns, Effects& out);
+  bool forgets_with_peer() const;
   Status take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out);
   Status agree_upon(const Specification& specification, const SpecificationSet& set, uint64_t now_ns,
                     Effects& out);

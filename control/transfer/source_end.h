@@ -101,6 +101,7 @@ class SourceEnd {
   bool states_known() const { return states_known_; }
   uint64_t bytes_done(ObjectId object) const;
   bool done(ObjectId object) const { return sender_.done(object); }
+  bool told_of_done() const;  // by the peer, of any
   std::optional<uint64_t> digest(ObjectId object) const;
   std::optional<uint64_t> peer_digest(ObjectId object) const;
   uint64_t steps() const { return sender_.steps() + recheck_.steps(); }  // changes with every step forward

@@ -86,6 +86,13 @@ Status SourceEnd::on_message(const Message& message, Effects& out) {
   return follow_sender(out);
 }
 
+bool SourceEnd::told_of_done() const {
+  for (ObjectId object; catalog().contains(object); ++object) {
+    if (sender_.done(object) && !catalog().files_of(object).front().failed()) return true;
+  }
+  return false;
+}
+
 // Of a pack: what the destination says that it has not. A file that is done has not failed.
 void SourceEnd::note_failures(const FileDone& done) {
   for (catalog::File& file : files_.catalog().files_of(done.object)) {
