@@ -89,6 +89,11 @@ Error refusal_of(int directory_fd, const std::string& relative, const std::strin
   }
 }
 
+Error disk_error(const std::string& path, int reason, int fd) {
+  if (reason == ENOSPC || reason == EDQUOT) return full(printable(path), reason, fd);
+  return storage_error(printable(path), reason);
+}
+
 Error other_letters(const std::string& path) {
   return {
       ErrorCode::kDestinationExists,

@@ -1,6 +1,5 @@
-// The table of keys but those of trust and of exports; see schema.h. Order here is the order in the reference
-// and in the template.
-// SPDX-License-Identifier: Apache-2.0
+// The table of keys but those of trust, transfers, logs and exports; see schema.h. Order here is the order in
+// the reference and in the template. SPDX-License-Identifier: Apache-2.0
 #include "dataplane/base/config/schema.h"
 
 #include "dataplane/base/config/problems.h"
@@ -12,7 +11,6 @@ namespace {
 constexpr uint64_t kKi = 1ULL << 10;
 constexpr uint64_t kMi = 1ULL << 20;
 constexpr uint64_t kGi = 1ULL << 30;
-constexpr uint64_t kTi = 1ULL << 40;
 
 const Key kKeys[] = {
     {.section = "node",
@@ -161,62 +159,6 @@ const Key kKeys[] = {
      .max = 60000,
      .unit = "ms",
      .meaning = "Time after which a sync begins with fewer bytes."},
-
-    {.section = "transfer",
-     .name = "lanes",
-     .type = ValueType::kInteger,
-     .field = &Node::lanes,
-     .min = 1,
-     .max = 16,
-     .unit = "lanes",
-     .meaning = "UDP flows of a session; the smaller number of both nodes is used."},
-    {.section = "transfer",
-     .name = "crc",
-     .type = ValueType::kChoice,
-     .field = &Node::crc,
-     .choices = "crc64 crc32c",
-     .meaning = "Checksum of chunks, extents and files."},
-    {.section = "transfer",
-     .name = "protection",
-     .type = ValueType::kChoice,
-     .field = &Node::protection,
-     .choices = "crc aes-128-gcm aes-256-gcm",
-     .meaning =
-         "What data are under at least; the stricter one of both nodes counts. `crc` finds accidents, not "
-         "attackers: for networks that you trust, and only if both nodes say so."},
-    {.section = "transfer",
-     .name = "mode",
-     .type = ValueType::kChoice,
-     .field = &Node::rate_mode,
-     .choices = "adaptive fixed cubic",
-     .meaning = "How a session's rate is found: docs/RATE.md."},
-    {.section = "transfer",
-     .name = "rate",
-     .type = ValueType::kRate,
-     .field = &Node::rate_bps,
-     .min = 100'000,
-     .max = 800'000'000'000,
-     .unit = "bit/s",
-     .meaning = "Rate of one session on the wire, headers included, all its lanes together."},
-    {.section = "transfer",
-     .name = "chunk_bytes",
-     .type = ValueType::kSize,
-     .field = &Node::chunk_bytes,
-     .min = 0,
-     .max = 32768,
-     .unit = "bytes",
-     .allowed = "0, 256..32768 in steps of 4",
-     .meaning = "Payload of one datagram; 0 takes 8192, or what fits the path.",
-     .number_problem = chunk_problem},
-    {.section = "transfer",
-     .name = "partition_bytes",
-     .type = ValueType::kSize,
-     .field = &Node::partition_bytes,
-     .min = kMi,
-     .max = kTi,
-     .unit = "bytes",
-     .allowed = "1MiB..1TiB, a multiple of `extent_bytes`",
-     .meaning = "Part of a file that is given to one lane at a time."},
 
     {.section = "port",
      .name = "device",
@@ -394,7 +336,10 @@ std::span<const Key> schema() {
     std::vector<Key> all;
     const auto add = [&all](std::span<const Key> more) { all.insert(all.end(), more.begin(), more.end()); };
     for (const Key& key : kKeys) {
-      if (!all.empty() && all.back().section == "control" && key.section != "control") add(trust_keys());
+      if (!all.empty() && all.back().section == "control" && key.section != "control") {
+        add(trust_keys());
+        add(transfer_keys());
+      }
       all.push_back(key);
     }
     add(log_keys());

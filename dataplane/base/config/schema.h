@@ -39,7 +39,8 @@ struct Key {
 };
 
 std::span<const Key> schema();
-std::span<const Key> trust_keys();  // the last ones of [control]
+std::span<const Key> trust_keys();     // the last ones of [control]
+std::span<const Key> transfer_keys();  // behind those
 std::span<const Key> log_keys();
 std::span<const Key> export_keys();  // the last of them
 // "[port] mtu", "[[export]] path"; "[port]", "[[export.quota]]".

@@ -1,0 +1,190 @@
+// The way of what was unpacked to its final names.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "control/exports/beneath.h"
+#include "control/exports/read_back.h"
+#include "control/exports/refusals.h"
+#include "control/exports/temporary.h"
+#include "control/exports/times.h"
+#include "control/exports/unpack.h"
+#include "dataplane/base/progress.h"
+
+namespace sluice::exports {
+
+using catalog::Entry;
+using catalog::EntryKind;
+using catalog::Failure;
+
+Status Unpacker::commit() {
+  const Result<bool> there = leads_to(tree_.root_path, tree_.relative, tree_.fd.get());
+  if (!there) return there.error();
+  if (!*there)
+    return Error{ErrorCode::kStorage,
+                 printable(tree_.path) +
+                     ": its path leads elsewhere since the session began: a directory was "
+                     "renamed or replaced, or something mounted over it; put it back, then "
+                     "continue the session"};
+  staging_.give_directories([this](const std::string& path) { return parent_.open(path); },
+                            [this](size_t i) { settled_[i] = true; });
+  const auto of_top = [this](size_t i) { return index_.entries[i].path == catalog::kTop; };
+  if (Status status = give_names([&](size_t i) { return !of_top(i); }); !status) return status;
+  parent_.close();
+  staging_.remove();
+  top_open_.reset();
+  // That was the last name that came or went in it.
+  if (Status status = give_names(of_top); !status) return status;
+  note_other_times();
+  if (::syncfs(tree_.fd.get()) != 0) return disk_error(tree_.path, errno);
+  staging_.close();
+  return {};
+}
+
+Status Unpacker::give_names(const std::function<bool(size_t)>& which) {
+  for (size_t i = 0; i < index_.entries.size(); ++i) {
+    base::note_progress();
+    if (settled_[i] || !which(i)) continue;
+    const Result<Failure> given = give_name(i);
+    if (!given) return given.error();
+    if (*given != Failure::kNone) {
+      missing_.note(index_.entries[i].path, *given);
+      other_time_[i] = false;
+    }
+    settled_[i] = true;
+  }
+  return {};
+}
+
+// Last, since only so many names are told.
+void Unpacker::note_other_times() {
+  for (size_t i = 0; i < index_.entries.size(); ++i) {
+    if (other_time_[i]) missing_.note(index_.entries[i].path, catalog::kOtherTime);
+  }
+  other_time_.assign(index_.entries.size(), false);
+}
+
+Result<Failure> Unpacker::give_name(size_t number) {
+  const Entry& entry = index_.entries[number];
+  if (entry.kind == EntryKind::kDirectory) return set_attributes(number);
+  if (entry.kind == EntryKind::kHardLink) {
+    const Result<Failure> linked = link_to_target(entry, staging_.choose_number(number));
+    if (!linked || *linked != Failure::kNone) return linked;
+  }
+  return place(entry, staging_.at(number));
+}
+
+Result<Failure> Unpacker::place(const Entry& entry, const std::string& staged) {
+  const int parent = parent_.open(entry.path);
+  if (parent < 0) return told(entry.path, errno);
+  const std::string name = last_component(entry.path);
+  const int from = staging_.fd();
+  const auto alone = parent_.one_by_one();
+  if (parent_.has_other(name)) return Failure::kOtherLetters;
+  if (options_.overwrite) {
+    // A file or a link is replaced, whatever else stands there is not.
+    struct stat info {};
+    if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode) &&
+        !S_ISLNK(info.st_mode))
+      return Failure::kOtherKind;
+  }
+  const auto renamed = [&] { return rename_between(from, staged, parent, name, options_.overwrite); };
+  if (renamed() || (errno == EACCES && parent_.open_up() && renamed())) {
+    parent_.gave(name);
+    return Failure::kNone;
+  }
+  if (errno != EEXIST || options_.overwrite) return told(entry.path, errno);
+  const Failure same = same_as(entry, parent, name, staged);
+  if (same == Failure::kNone) parent_.gave(name);
+  return same;
+}
+
+namespace {
+
+// What stands there is not the same: would it be replaced on request?
+Failure in_the_way(int parent_fd, const std::string& name) {
+  struct stat info {};
+  const bool there = ::fstatat(parent_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+  return there && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode) ? Failure::kOtherKind : Failure::kExists;
+}
+
+}  // namespace
+
+// A crash may have come after the name was given. Only bytes that were read say that it is the same file.
+Failure Unpacker::same_as(const Entry& entry, int parent_fd, const std::string& name,
+                          const std::string& staged) {
+  const Failure differs = in_the_way(parent_fd, name);
+  if (entry.kind == EntryKind::kSymlink) {
+    std::string target(entry.target.size() + 1, '\0');
+    const ssize_t bytes = ::readlinkat(parent_fd, name.c_str(), target.data(), target.size());
+    const bool same = bytes == static_cast<ssize_t>(entry.target.size()) && target.starts_with(entry.target);
+    return same ? Failure::kNone : differs;
+  }
+  const UniqueFd fd = open_beneath(parent_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return differs;
+  if (entry.kind == EntryKind::kHardLink) {
+    struct stat linked {};
+    const bool same = ::fstatat(staging_.fd(), staged.c_str(), &linked, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      linked.st_ino == info.st_ino && linked.st_dev == info.st_dev;
+    return same ? Failure::kNone : differs;
+  }
+  if (static_cast<uint64_t>(info.st_size) != entry.size_bytes) return differs;
+  const Result<uint64_t> crc = control::read_crc(fd.get(), wire::CrcKind::kCrc64Ecma, 0, entry.size_bytes);
+  if (!crc || *crc != entry.digest) return differs;
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
+  const Result<Failure> given = give_attributes(fd.get(), entry);
+  if (given && *given == Failure::kAttributesRefused) return *given;
+  const bool set = given && *given == Failure::kNone && ::fchmod(fd.get(), entry.mode & 0777) == 0 &&
+                   ::futimens(fd.get(), times) == 0;
+  return set ? Failure::kNone : Failure::kForbidden;
+}
+
+Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& staged) {
+  Given& given = *tree_.given;
+  if (!given.may_enter(tree_.fd.get(), tree_.path, parent_of(entry.target))) return Failure::kOtherLetters;
+  const UniqueFd at = open_beneath(tree_.fd.get(), parent_of(entry.target), O_RDONLY | O_DIRECTORY);
+  if (!at) return told(entry.path, errno);
+  const std::string target = last_component(entry.target);
+  struct stat info {};
+  if (::fstatat(at.get(), target.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
+  if (given.has_other(given.folding(at.get()), at.get(), tree_.path + "/" + entry.target, target))
+    return Failure::kOtherLetters;
+  // Something else may have had that name, and has it still.
+  if (!S_ISREG(info.st_mode)) return Failure::kOtherKind;
+  if (!is_made_of(info.st_mtim, timespec_of(entry.mtime_ns), staging_.fd())) return Failure::kExists;
+  ::unlinkat(staging_.fd(), staged.c_str(), 0);  // of a commit that was interrupted
+  if (::linkat(at.get(), target.c_str(), staging_.fd(), staged.c_str(), 0) == 0) return Failure::kNone;
+  return told(entry.path, errno);
+}
+
+Result<Failure> Unpacker::set_attributes(size_t number) {
+  const Entry& entry = index_.entries[number];
+  const bool is_top = entry.path == catalog::kTop;
+  if (is_top && tree_.keeps_own) return Failure::kNone;
+  parent_.close();
+  UniqueFd fd;
+  if (is_top) fd = open_beneath(tree_.fd.get(), ".", O_RDONLY | O_DIRECTORY);
+  if (is_top && !fd) return told(entry.path, errno);
+  if (const int reason = is_top ? 0 : parent_.make(entry.path, &fd); reason != 0)
+    return told(entry.path, reason);
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, timespec_of(entry.mtime_ns)};
+  if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
+    return given;
+  // Only the nine permission bits travel: others of a directory, that its group is inherited in it or that it
+  // is sticky, stay as they are here.
+  struct stat now {};
+  if (::fstat(fd.get(), &now) != 0) return told(entry.path, errno);
+  const mode_t mode = (now.st_mode & 07000) | (entry.mode & 0777);
+  if (const int reason = tree_.writable->set_mode(fd.get(), mode); reason != 0)
+    return told(entry.path, reason);
+  if (::futimens(fd.get(), times) != 0) return told(entry.path, errno);
+  other_time_[number] = ::fstat(fd.get(), &now) == 0 && !same_time(now.st_mtim, times[1]);
+  return Failure::kNone;
+}
+
+}  // namespace sluice::exports
