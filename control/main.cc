@@ -54,9 +54,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What it has open before it serves anybody, a few connections, and the files of one session.
-constexpr uint64_t kOpenFilesLeast = 112;
-
 Error cannot(const std::string& what, const fs::path& path, int error) {
   return {ErrorCode::kConfiguration, "cannot " + what + " " + path.string() + ": " + std::strerror(error)};
 }
@@ -259,8 +256,7 @@ Status serve(const daemon::Options& options) {
     return options.log_level_or(node->log_level_of(component));
   });
   // A transfer may hold thousands of files open. Afterwards the sandbox forbids it.
-  if (Status enough = base::raise_open_files("sluice-control", kOpenFilesLeast + node->exports.size());
-      !enough)
+  if (Status enough = base::raise_open_files(runtime::kOpenFilesOfNode + node->exports.size()); !enough)
     return enough;
   auto service = daemon::Service::from_environment();
   // gRPC reports as errors what start_server explains better.

@@ -223,8 +223,7 @@ Status run(const daemon::Options& options) {
                  "[control] users_group is not set in " + (options.node / "node.toml").string() +
                      ": nobody may use this node as a user of this host; set it, and restart sluice-control, "
                      "or do without sluice-users"};
-  if (Status enough = base::raise_open_files("sluice-users", kOpenFilesLeast + node->exports.size()); !enough)
-    return enough;
+  if (Status enough = base::raise_open_files(kOpenFilesLeast + node->exports.size()); !enough) return enough;
   daemon::start_log("sluice-users", kComponents,
                     [&](const char*) { return options.log_level_or(node->log_level); });
   auto service = daemon::Service::from_environment();

@@ -212,7 +212,7 @@ int serve(const config::Node& node, daemon::Service& service) {
   const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
   (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
   // It has what control opened as well: the files of all sessions whose turn has come.
-  if (auto s = base::raise_open_files("sluice-dataplane", kOpenFilesLeast); !s) return fail(s.error());
+  if (auto s = base::raise_open_files(kOpenFilesLeast); !s) return fail(s.error());
   auto opened = [&] {
     const StartWatch watch(signals);
     return open_port(node, warn);

@@ -130,7 +130,8 @@ asio::awaitable<Result<std::string>> Manager::begin(transfer::Role role, Wishes 
         .exports = std::make_shared<const exports::Exports>(services->exports_for(wishes.peer, wishes.user)),
         .paths = wishes.sources,
         .selection = wishes.selection,
-        .known = {}};
+        .known = {},
+        .kept_open = services->kept_open};
     // What is to have a deadline is judged by its size: then all of it is looked for first.
     const bool whole = options->deadline_unix_ns != 0;
     control::KeyedPart part = services->part(services->lists_pool, *what.exports,

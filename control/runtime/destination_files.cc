@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "control/exports/beneath.h"
 #include "control/exports/read_back.h"
@@ -19,10 +20,22 @@ namespace {
 using Files = std::vector<std::shared_ptr<exports::DestinationFile>>;
 using transfer::Recovered;
 
+using Closed = std::map<size_t, exports::Reservation>;
+
 struct Created {
   Files open;
   std::vector<catalog::File> files;
+  Closed closed;
 };
+
+// Closes a file that is opened again when its turn comes. What there is of it stays, and nobody else takes
+// it.
+void close_for_now(const exports::Exports& exports, size_t place, Files* open, Closed* closed) {
+  exports::DestinationFile& file = *(*open)[place];
+  closed->emplace(place, exports.reserve(file.identity(), file.name_path()));
+  file.keep();
+  (*open)[place] = nullptr;
+}
 
 Result<exports::DestinationFile> create_file(const exports::Exports& exports, const catalog::File& file,
                                              const transfer::CreateFiles& wanted, catalog::Failure* why) {
@@ -41,8 +54,8 @@ Result<exports::DestinationFile> create_file(const exports::Exports& exports, co
 // All files, or, in part, those that can be. Those made before an error are removed by their destructors.
 // `session`: for the log.
 Result<Created> create_files(const exports::Exports& exports, const transfer::CreateFiles& wanted,
-                             const std::string& session) {
-  Created created{.open = {}, .files = wanted.files};
+                             const std::string& session, size_t kept_open) {
+  Created created{.open = {}, .files = wanted.files, .closed = {}};
   if (wanted.mkdir) {
     const Status made =
         exports.make_missing(wanted.destination, wanted.into_directory, wanted.files.front().keep);
@@ -81,6 +94,8 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
     file.path = one->name_path();
     file.identity = one->identity();
     created.open.back() = std::make_shared<exports::DestinationFile>(std::move(*one));
+    if (created.open.size() > kept_open)
+      close_for_now(exports, created.open.size() - 1, &created.open, &created.closed);
   }
   return created;
 }
@@ -122,6 +137,12 @@ Found find_again(const exports::Exports& exports, const catalog::File& file, boo
           .file = std::make_shared<exports::DestinationFile>(std::move(**reopened))};
 }
 
+struct RecoveredFiles {
+  std::vector<Recovered> what;
+  Files open;
+  Closed closed;
+};
+
 }  // namespace
 
 exports::DestinationSpec spec_of(const catalog::File& file, bool one_of_many) {
@@ -157,12 +178,17 @@ void TransferFiles::perform(const transfer::CreateFiles& effect) {
   if (const Status status = admit({effect.destination}, effect.files); !status)
     return post(transfer::FilesCreated{status.error()});
   key_ = export_key(*exports_, {effect.destination});
-  files_part().run([exports = exports_, effect,
-                    session = transfer_.log_name()] { return create_files(*exports, effect, session); },
+  const size_t before = transfer_.job().catalog() == nullptr ? 0 : transfer_.job().catalog()->object_count();
+  const size_t kept_open = services_->kept_open - std::min(services_->kept_open, before);
+  files_part().run([exports = exports_, effect, session = transfer_.log_name(),
+                    kept_open] { return create_files(*exports, effect, session, kept_open); },
                    [self = shared_from_this()](Result<Created> created) {
                      if (!created) return self->post(transfer::FilesCreated{created.error()});
                      // Behind those that there are: a list may grow.
                      self->destinations_.resize(self->transfer_.job().catalog()->object_count());
+                     for (auto& [place, reservation] : created->closed)
+                       self->closed_[ObjectId(static_cast<uint32_t>(self->destinations_.size() + place))] =
+                           std::move(reservation);
                      std::move(created->open.begin(), created->open.end(),
                                std::back_inserter(self->destinations_));
                      self->post(transfer::FilesCreated{std::move(created->files)});
@@ -173,22 +199,25 @@ void TransferFiles::perform(const transfer::RecoverFiles&) {
   const auto& files = transfer_.job().catalog()->files();
   files_part().run(
       [exports = exports_, files = std::vector<catalog::File>(files.begin(), files.end()),
-       many = transfer_.job().catalog()->may_fail_in_part()] {
+       many = transfer_.job().catalog()->may_fail_in_part(), kept_open = services_->kept_open] {
         exports->note_interrupted();
-        std::vector<Found> found;
+        RecoveredFiles all;
         for (const catalog::File& file : files) {
-          found.push_back(find_again(*exports, file, many));
+          Found found = find_again(*exports, file, many);
+          all.what.push_back(found.what);
+          all.open.push_back(std::move(found.file));
+          if (all.open.back() && all.open.size() > kept_open)
+            close_for_now(*exports, all.open.size() - 1, &all.open, &all.closed);
           base::note_progress();
         }
-        return found;
+        return all;
       },
-      [self = shared_from_this()](std::vector<Found> found) {
+      [self = shared_from_this()](RecoveredFiles all) {
         transfer::FilesRecovered recovered;
-        self->destinations_.clear();
-        for (Found& one : found) {
-          recovered.objects.push_back(one.what);
-          self->destinations_.push_back(std::move(one.file));
-        }
+        for (const Recovered what : all.what) recovered.objects.push_back(what);
+        self->destinations_ = std::move(all.open);
+        for (auto& [place, reservation] : all.closed)
+          self->closed_[ObjectId(static_cast<uint32_t>(place))] = std::move(reservation);
         self->post(std::move(recovered));
       });
 }
@@ -208,6 +237,7 @@ void TransferFiles::perform(const transfer::ReopenFile& effect) {
         transfer::FileReopened answer{.object = effect.object, .found = false};
         if (!reopened) answer.found = reopened.error();
         if (reopened && reopened->has_value()) {
+          self->closed_.erase(effect.object);
           self->destination(effect.object) =
               std::make_shared<exports::DestinationFile>(std::move(**reopened));
           answer.found = true;
@@ -231,6 +261,7 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
         transfer::FileRecreated answer{
             .object = effect.object, .identity = catalog::FileIdentity(), .failure = *why};
         if (created) {
+          self->closed_.erase(effect.object);
           self->destination(effect.object) = std::make_shared<exports::DestinationFile>(std::move(*created));
           answer.identity = self->destination(effect.object)->identity();
         } else {
@@ -252,8 +283,37 @@ Status TransferFiles::without_file(ObjectId object) const {
                            file(object).shown)};
 }
 
+bool TransferFiles::is_closed_destination(ObjectId object) const { return closed_.contains(object); }
+
+void TransferFiles::open_destination_again(ObjectId object, std::function<void(Status)> then) {
+  files_part().run(
+      [exports = exports_, known = file(object),
+       many = transfer_.job().catalog()->may_fail_in_part()]() -> Result<Destination> {
+        Result<std::optional<exports::DestinationFile>> found =
+            exports->reopen_destination(spec_of(known, many), known.identity, UniqueFd());
+        if (!found) return found.error();
+        if (!found->has_value())
+          return Error{ErrorCode::kStorage, known.shown +
+                                                ": its unfinished file is gone, or is another one; see "
+                                                "who removed it"};
+        return std::make_shared<exports::DestinationFile>(std::move(**found));
+      },
+      [self = shared_from_this(), object, then = std::move(then)](Result<Destination> found) {
+        if (!found) return then(found.error());
+        self->destination(object) = std::move(*found);
+        self->closed_.erase(object);
+        then({});
+      });
+}
+
 template <typename Answer>
 void TransferFiles::run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work) {
+  if (is_closed_destination(object))
+    return open_destination_again(
+        object, [self = shared_from_this(), object, work = std::move(work)](Status status) mutable {
+          if (status) return self->run_on_file<Answer>(object, std::move(work));
+          self->post(Answer{.object = object, .status = std::move(status)});
+        });
   const Destination open = destination(object);
   files_part().run(
       [open, without = without_file(object), work = std::move(work)] { return open ? work(*open) : without; },
@@ -275,6 +335,11 @@ void TransferFiles::perform(const transfer::FinishObject& effect) {
 
 void TransferFiles::perform(const transfer::NameObject& effect) {
   if (file(effect.object).packed()) return name_pack(effect.object);
+  if (is_closed_destination(effect.object))
+    return open_destination_again(effect.object, [self = shared_from_this(), effect](Status status) {
+      if (status) return self->perform(effect);
+      self->post(transfer::ObjectNamed{.object = effect.object, .status = std::move(status), .given = false});
+    });
   Destination open = destination(effect.object);
   const auto other_time = std::make_shared<bool>(false);
   files_part().run(
@@ -298,6 +363,13 @@ void TransferFiles::perform(const transfer::NameObject& effect) {
 
 void TransferFiles::perform(const transfer::DropFile& effect) {
   packs_.erase(effect.object);
+  if (is_closed_destination(effect.object))
+    return open_destination_again(effect.object, [self = shared_from_this(), effect](Status status) {
+      self->closed_.erase(effect.object);
+      if (status || status.error().code == ErrorCode::kStorage)
+        return self->perform(effect);  // or it is gone
+      self->post(transfer::FileDropped{.object = effect.object, .status = std::move(status)});
+    });
   files_part().run(
       [file = std::exchange(destination(effect.object), nullptr)]() mutable {
         const Status status = file ? file->drop() : Status();
@@ -321,6 +393,12 @@ void TransferFiles::let_go(ObjectId object) {
 
 void TransferFiles::perform(const transfer::ReadBackObject& effect) {
   if (file(effect.object).packed()) return read_back_pack(effect);
+  if (is_closed_destination(effect.object))
+    return open_destination_again(effect.object, [self = shared_from_this(), effect](Status status) {
+      if (status) return self->perform(effect);
+      self->post(
+          transfer::ObjectReadBack{.object = effect.object, .range = effect.range, .crc = status.error()});
+    });
   const Destination open = destination(effect.object);
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   files_part().run(

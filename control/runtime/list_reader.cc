@@ -46,7 +46,8 @@ ListReader::ListReader(asio::io_context& io, const control::KeyedPart& threads, 
     : state_(std::make_shared<State>(io)) {
   threads.run(
       [state = state_, what = std::move(what)] {
-        return open_sources(*what.exports, what.paths, what.selection, state.get(), what.known);
+        return open_sources(*what.exports, what.paths, what.selection, state.get(), what.known,
+                            what.kept_open);
       },
       // The rest comes with the word that it is the rest: a list of one part never grows.
       [state = state_](Result<OpenSources> rest) {
@@ -87,7 +88,9 @@ asio::awaitable<Result<OpenSources>> begin_list(asio::io_context& io, control::K
     std::optional<Result<ListReader::Part>> part;
   };
   if (whole) {
-    auto open = [what = std::move(what)] { return open_sources(*what.exports, what.paths, what.selection); };
+    auto open = [what = std::move(what)] {
+      return open_sources(*what.exports, what.paths, what.selection, nullptr, {}, what.kept_open);
+    };
     co_return co_await threads.wait_for(std::move(open));
   }
   const auto list = std::make_shared<ListReader>(io, threads, std::move(what));

@@ -22,6 +22,7 @@ class ListReader {
     std::vector<std::string> paths;
     selection::Selection selection;
     std::vector<catalog::File> known;  // is left out
+    size_t kept_open = SIZE_MAX;       // so many files stay open
   };
   ListReader(asio::io_context& io, const control::KeyedPart& threads, What what);
   ~ListReader();

@@ -14,6 +14,8 @@ Error not_in_memory() { return {ErrorCode::kStorage, "the pack is not in memory 
 }  // namespace
 
 void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then) {
+  if (is_closed_source(object)) return open_source_again(object, std::move(then));
+  if (is_closed_destination(object)) return open_destination_again(object, std::move(then));
   const catalog::File& pack = file(object);
   if (!pack.packed() || packs_.contains(object) || (transfer_.job().terms->discard && is_destination()))
     return then({});
@@ -29,7 +31,15 @@ void TransferFiles::make_ready(ObjectId object, std::function<void(Status)> then
 }
 
 void TransferFiles::closed(ObjectId object) {
-  if (!is_destination()) packs_.erase(object);
+  if (is_destination()) return;
+  packs_.erase(object);
+  if (object.value() < services_->kept_open || object.value() >= sources_.size()) return;
+  files_part().run(
+      [source = std::exchange(sources_[object.value()], nullptr)]() mutable {
+        source.reset();
+        return 0;
+      },
+      [](int) {});
 }
 
 Result<uint64_t> TransferFiles::crc_of_pack(ObjectId object, recovery::Range range) const {

@@ -76,6 +76,7 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
     if (effect.keep && !file.packed() && !file.path.empty() && file.state != catalog::FileState::kDone)
       reserved_.push_back(services_->exports.reserve(file.identity, file.path));
   }
+  closed_.clear();
   files_part().run(
       [exports = exports_->of_user() ? exports_ : std::make_shared<exports::Exports>(services_->exports),
        files = std::move(files), sources = std::exchange(sources_, {}),

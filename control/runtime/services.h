@@ -27,6 +27,7 @@
 #include "control/transfer/terms.h"
 #include "control/users/client.h"
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/open_files.h"
 
 namespace sluice::runtime {
 
@@ -39,6 +40,17 @@ inline constexpr uint32_t kNamesThreads = 4;  // what peers ask about names
 inline constexpr uint64_t kHeldUpNs =
     5'000'000'000;                           // a file system that has let a call wait so long is named
 inline constexpr uint32_t kUserThreads = 1;  // of each user, whose helper takes one call at a time
+
+// The descriptors that this daemon needs whatever its sessions do.
+inline constexpr uint64_t kOpenFilesOfNode = 112;
+
+// Of a session, so many of its files are open that are not at the dataplane. Those behind them are opened
+// when their turn comes. Each takes two descriptors, with its directory; all sessions that may run have room.
+inline size_t files_kept_open(uint64_t open_files_limit, const config::Node& node) {
+  const uint64_t taken = kOpenFilesOfNode + node.exports.size();
+  const uint64_t left = open_files_limit - std::min(open_files_limit, taken);
+  return std::max<uint64_t>(1, left / 2 / std::max<uint32_t>(1, node.sessions_max));
+}
 
 struct Services {
   Services(asio::io_context& context, config::Node n, identity::Identity i, exports::Exports e,
@@ -81,6 +93,7 @@ struct Services {
   asio::io_context& io;
   const config::Node node;
   const transfer::Settings settings;
+  const size_t kept_open = files_kept_open(base::open_files_limit(), node);
   const exports::Exports exports;                         // blocking; any thread
   const users::Client users{node.users_helper_socket()};  // blocking; any thread
   const audit::AuditLog audit{node.audit_log()};          // blocking; any thread

@@ -88,12 +88,13 @@ class Gathering final : public SourceVisitor {
  public:
   // `sink`: of parts; nothing: all at once.
   Gathering(const exports::Exports& exports, const selection::Choice& choice, tree::KnownNames known,
-            size_t kept_bytes, uint64_t bytes, SourceSink* sink)
+            size_t kept_bytes, uint64_t bytes, SourceSink* sink, size_t kept_open)
       : exports_(exports),
         choice_(choice),
         handed_(known.packs() + known.large()),
         kept_bytes_(kept_bytes),
         bytes_(bytes),
+        kept_open_(kept_open),
         packer_({}, std::move(known)),
         sink_(sink) {}
 
@@ -132,8 +133,7 @@ class Gathering final : public SourceVisitor {
                                                                     : ErrorCode::kSourceUnreadable,
                    opened.path + ": " + std::string(catalog::failure_text(failure)) +
                        ": of its extended attributes or ACL; mend them, or leave out --xattrs and --acls"};
-    sources_.files.push_back(std::move(file));
-    sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(opened)));
+    add_open(std::move(file), std::move(opened));
     return {};
   }
 
@@ -237,9 +237,13 @@ class Gathering final : public SourceVisitor {
         packer_.add(std::move(large.entry));
         continue;
       }
-      sources_.files.push_back(std::move(file));
-      sources_.open.push_back(std::make_shared<exports::SourceFile>(std::move(*opened)));
+      add_open(std::move(file), std::move(*opened));
     }
+  }
+  void add_open(catalog::File file, exports::SourceFile opened) {
+    const bool stays = handed_ + sources_.files.size() < kept_open_;
+    sources_.files.push_back(std::move(file));
+    sources_.open.push_back(stays ? std::make_shared<exports::SourceFile>(std::move(opened)) : nullptr);
   }
 
   const exports::Exports& exports_;
@@ -248,6 +252,7 @@ class Gathering final : public SourceVisitor {
   size_t packs_since_large_ = kPacksPerLarge;
   size_t kept_bytes_ = 0;
   uint64_t bytes_ = 0;  // of files, at most kSessionBytesMax
+  const size_t kept_open_;
   tree::Packer packer_;
   OpenSources sources_;
   exports::Accounts accounts_;
@@ -340,33 +345,40 @@ Error nothing_to_send(const selection::Choice& choice) {
 
 Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                                  const selection::Selection& selection, SourceSink* sink,
-                                 const std::vector<catalog::File>& known) {
+                                 const std::vector<catalog::File>& known, size_t kept_open) {
   const Result<selection::Choice> choice = selection::Choice::make(selection);
   if (!choice) return choice.error();
   Result<tree::KnownNames> names = tree::KnownNames::of(known);
   if (!names) return names.error();
-  Gathering gathering(exports, *choice, std::move(*names), kept_bytes(known), bytes_of(known), sink);
+  Gathering gathering(exports, *choice, std::move(*names), kept_bytes(known), bytes_of(known), sink,
+                      kept_open);
   if (Status status = visit_sources(exports, paths, *choice, gathering); !status) return status.error();
   return gathering.finish();
 }
 
-ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources) {
+Result<std::shared_ptr<exports::SourceFile>> reopen_source(const exports::Exports& exports,
+                                                           const catalog::File& known) {
+  Result<exports::SourceFile> opened = exports.open_source(known.path);
+  if (!opened) return opened.error();
+  if (opened->size != known.size_bytes || opened->mtime_ns != known.mtime_ns ||
+      !catalog::same_file(opened->identity, known.identity))
+    return Error{ErrorCode::kIntegrity,
+                 known.shown + ": changed since the transfer began: nothing of it is stored, send it again"};
+  return std::make_shared<exports::SourceFile>(std::move(*opened));
+}
+
+ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources,
+                               size_t kept_open) {
   ReopenedSources all{.open = sources.open, .failed = {}};
   for (size_t i = 0; i < sources.files.size(); ++i) {
     base::note_progress();
     const catalog::File& known = sources.files[i];
     if (known.path.empty() || known.packed() || known.failed() || sources.open[i]) continue;
-    const ObjectId object(static_cast<uint32_t>(i));
-    Result<exports::SourceFile> opened = exports.open_source(known.path);
+    Result<std::shared_ptr<exports::SourceFile>> opened = reopen_source(exports, known);
     if (!opened) {
-      all.failed.emplace_back(object, opened.error());
-    } else if (opened->size != known.size_bytes || opened->mtime_ns != known.mtime_ns ||
-               !catalog::same_file(opened->identity, known.identity)) {
-      all.failed.emplace_back(
-          object, Error{ErrorCode::kIntegrity, known.shown + ": changed since the transfer began: nothing of "
-                                                             "it is stored, send it again"});
-    } else {
-      all.open[i] = std::make_shared<exports::SourceFile>(std::move(*opened));
+      all.failed.emplace_back(ObjectId(static_cast<uint32_t>(i)), opened.error());
+    } else if (i < kept_open) {
+      all.open[i] = std::move(*opened);
     }
   }
   return all;

@@ -32,8 +32,9 @@ Error nothing_to_send(const selection::Choice& choice);
 class ListReader;
 struct OpenSources {
   std::vector<catalog::File> files;
-  std::vector<std::shared_ptr<exports::SourceFile>> open;  // one for each; nothing where bytes are generated
-  std::shared_ptr<ListReader> rest;                        // there may be more (list_reader.h)
+  // One for each; nothing where bytes are generated, and of files that were not to be kept open.
+  std::vector<std::shared_ptr<exports::SourceFile>> open;
+  std::shared_ptr<ListReader> rest;  // there may be more (list_reader.h)
 };
 
 // Takes what is found while more is looked for. An error ends that.
@@ -45,17 +46,22 @@ class SourceSink {
 };
 
 // Opens and checks every source, and what the selection leaves of it; blocking. The first error names its
-// source. With a sink what is returned is the rest of it. What is `known` is left out.
+// source. With a sink what is returned is the rest of it. What is `known` is left out. The first `kept_open`
+// files stay open.
 Result<OpenSources> open_sources(const exports::Exports& exports, const std::vector<std::string>& paths,
                                  const selection::Selection& selection, SourceSink* sink = nullptr,
-                                 const std::vector<catalog::File>& known = {});
+                                 const std::vector<catalog::File>& known = {}, size_t kept_open = SIZE_MAX);
 
 struct ReopenedSources {
   std::vector<std::shared_ptr<exports::SourceFile>> open;
   std::vector<std::pair<ObjectId, Error>> failed;
 };
-// Opens those that are not open; each must be the file that is known: otherwise kIntegrity.
-ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources);
+// Opens those that are not open; each must be the file that is known: otherwise kIntegrity. The first
+// `kept_open` objects stay open.
+ReopenedSources reopen_sources(const exports::Exports& exports, const OpenSources& sources,
+                               size_t kept_open = SIZE_MAX);
+Result<std::shared_ptr<exports::SourceFile>> reopen_source(const exports::Exports& exports,
+                                                           const catalog::File& known);
 
 // "memory:10G" -> bytes; nothing when the source is a path; kUsage when the size is wrong.
 Result<std::optional<uint64_t>> parse_memory_source(std::string_view source);

@@ -124,5 +124,33 @@ TEST(Sources, MoreBytesThanASessionTakesAreRefusedByName) {
   fs::remove_all(root);
 }
 
+// A daemon may have few files open: those that are not kept are opened again when their turn comes, if they
+// are what they were.
+TEST_F(SourcesTest, OnlySoManyFilesStayOpenAndTheOthersAreFoundAgain) {
+  make("t", 9, 2 * kMiB);
+  const Result<OpenSources> all = open_sources(*exports_, {"from/t"}, {}, nullptr, {}, 4);
+  ASSERT_TRUE(all) << all.error().message;
+  const auto count = [](const auto& open) {
+    return std::ranges::count_if(open, [](const auto& one) { return one != nullptr; });
+  };
+  EXPECT_EQ(count(all->open), 4);
+  EXPECT_EQ(letters(all->files), "LLLLLLLLLP");
+  ASSERT_FALSE(all->open[8]);
+  const auto again = reopen_source(*exports_, all->files[8]);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ((*again)->size, 2 * kMiB);
+  fs::remove(root_ / all->files[8].path.substr(5));  // behind "from/"
+  EXPECT_FALSE(reopen_source(*exports_, all->files[8]));
+  fs::resize_file(root_ / all->files[7].path.substr(5), kMiB);
+  const auto changed = reopen_source(*exports_, all->files[7]);
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().code, ErrorCode::kIntegrity);
+  const ReopenedSources reopened = reopen_sources(*exports_, *all, 6);
+  EXPECT_EQ(count(reopened.open), 6);
+  ASSERT_EQ(reopened.failed.size(), 2U) << "also of those that do not stay open";
+  EXPECT_EQ(reopened.failed[0].first, ObjectId(7));
+  EXPECT_EQ(reopened.failed[1].first, ObjectId(8));
+}
+
 }  // namespace
 }  // namespace sluice::runtime

@@ -64,16 +64,35 @@ const std::string& TransferFiles::key() {
   return key_ = export_key(*exports_, paths);
 }
 
+bool TransferFiles::is_closed_source(ObjectId object) const {
+  const catalog::File& known = file(object);
+  return !is_destination() && !known.packed() && !known.path.empty() && !sources_[object.value()];
+}
+
+// One that is not what it was, or is gone, is no reason to end a session of many: the next attempt looks at
+// all of them (ReopenSources), and leaves out this one alone.
+void TransferFiles::open_source_again(ObjectId object, std::function<void(Status)> then) {
+  files_part().run([exports = exports_, known = file(object)] { return reopen_source(*exports, known); },
+                   [self = shared_from_this(), object,
+                    then = std::move(then)](Result<std::shared_ptr<exports::SourceFile>> opened) {
+                     if (!opened) return then(Error{ErrorCode::kResources, opened.error().message});
+                     self->sources_[object.value()] = std::move(*opened);
+                     then({});
+                   });
+}
+
 // ---- a source ----------------------------------------------------------------------------------
 
 void TransferFiles::perform(const transfer::OpenSources& effect) {
   if (const Status status = admit(effect.paths, {}); !status)
     return post(transfer::SourcesOpened{status.error()});
   key_ = export_key(*exports_, effect.paths);
-  list_ = std::make_shared<ListReader>(
-      services_->io, lists_part(),
-      ListReader::What{
-          .exports = exports_, .paths = effect.paths, .selection = effect.selection, .known = {}});
+  list_ = std::make_shared<ListReader>(services_->io, lists_part(),
+                                       ListReader::What{.exports = exports_,
+                                                        .paths = effect.paths,
+                                                        .selection = effect.selection,
+                                                        .known = {},
+                                                        .kept_open = services_->kept_open});
   list_->next([weak = weak_from_this(), paths = effect.paths](Result<ListReader::Part> part) {
     const auto self = weak.lock();
     if (!self) return;
@@ -90,11 +109,13 @@ void TransferFiles::perform(const transfer::ReadList& effect) {
   const auto& known = transfer_.job().catalog()->files();
   if (!list_) {
     key_ = export_key(*exports_, effect.paths);
-    list_ = std::make_shared<ListReader>(services_->io, lists_part(),
-                                         ListReader::What{.exports = exports_,
-                                                          .paths = effect.paths,
-                                                          .selection = effect.selection,
-                                                          .known = {known.begin(), known.end()}});
+    list_ = std::make_shared<ListReader>(
+        services_->io, lists_part(),
+        ListReader::What{.exports = exports_,
+                         .paths = effect.paths,
+                         .selection = effect.selection,
+                         .known = {known.begin(), known.end()},
+                         .kept_open = services_->kept_open - std::min(services_->kept_open, known.size())});
   }
   list_->next([weak = weak_from_this(), tag = effect.tag,
                paths = effect.paths](Result<ListReader::Part> part) {
@@ -116,22 +137,26 @@ void TransferFiles::perform(const transfer::ReopenSources&) {
   known.files.assign(files.begin(), files.end());
   sources_.resize(std::max(sources_.size(), files.size()));
   known.open.assign(sources_.begin(), sources_.begin() + static_cast<ptrdiff_t>(files.size()));
-  files_part().run(
-      [exports = exports_, known = std::move(known)]() mutable {
-        return reopen_sources(*exports, std::move(known));
-      },
-      [self = shared_from_this()](ReopenedSources reopened) {
-        self->sources_.resize(std::max(self->sources_.size(), reopened.open.size()));
-        std::move(reopened.open.begin(), reopened.open.end(), self->sources_.begin());
-        self->post(transfer::SourcesReopened{std::move(reopened.failed)});
-      });
+  files_part().run([exports = exports_, known = std::move(known),
+                    kept_open = services_->kept_open] { return reopen_sources(*exports, known, kept_open); },
+                   [self = shared_from_this()](ReopenedSources reopened) {
+                     self->sources_.resize(std::max(self->sources_.size(), reopened.open.size()));
+                     std::move(reopened.open.begin(), reopened.open.end(), self->sources_.begin());
+                     self->post(transfer::SourcesReopened{std::move(reopened.failed)});
+                   });
 }
 
 void TransferFiles::perform(const transfer::CheckSource& effect) {
   if (file(effect.object).packed()) return check_pack(effect);
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
   files_part().run(
-      [source] { return source ? exports::Exports::check_unchanged(*source) : Result<int64_t>(0); },
+      [source, exports = exports_, known = file(effect.object)]() -> Result<int64_t> {
+        if (source) return exports::Exports::check_unchanged(*source);
+        if (known.path.empty()) return 0;  // it is generated
+        const Result<std::shared_ptr<exports::SourceFile>> again = reopen_source(*exports, known);
+        if (!again) return again.error();
+        return (*again)->ctime_ns;
+      },
       [self = shared_from_this(), effect](Result<int64_t> ctime_ns) {
         transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
         if (ctime_ns) {
@@ -148,10 +173,17 @@ void TransferFiles::perform(const transfer::ReadExtents& effect) {
   const std::shared_ptr<exports::SourceFile> source = sources_[effect.object.value()];
   const wire::CrcKind kind = transfer_.job().terms->crc_kind;
   files_part().run(
-      [source, kind, ranges = effect.ranges] {
+      [source, kind, ranges = effect.ranges, exports = exports_,
+       known = file(effect.object)]() -> Result<std::vector<uint64_t>> {
+        std::shared_ptr<exports::SourceFile> open = source;
+        if (!open && !known.path.empty()) {
+          Result<std::shared_ptr<exports::SourceFile>> again = reopen_source(*exports, known);
+          if (!again) return again.error();
+          open = std::move(*again);
+        }
         return crcs_of(ranges, [&](const recovery::Range& range) -> Result<uint64_t> {
-          if (!source) return crc_of_generated(kind, range.length);
-          return control::read_crc(source->fd.get(), kind, range.offset, range.length);
+          if (!open) return crc_of_generated(kind, range.length);
+          return control::read_crc(open->fd.get(), kind, range.offset, range.length);
         });
       },
       [self = shared_from_this(), effect](Result<std::vector<uint64_t>> crcs) {

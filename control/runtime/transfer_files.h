@@ -52,9 +52,10 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
     std::shared_ptr<const void> owner;
   };
   Descriptor descriptor(ObjectId object) const;
-  // Calls `then` once there is a descriptor: a pack is filled, or made, before it is opened.
+  // Calls `then` once there is a descriptor: a pack is filled, or made, before it is opened; a file that was
+  // not kept open is opened again.
   void make_ready(ObjectId object, std::function<void(Status)> then);
-  void closed(ObjectId object);  // at the dataplane: what a source had of a pack goes
+  void closed(ObjectId object);  // at the dataplane: what a source had of it goes, if it was not to be kept
   // The dataplane still had the descriptor of a pack, or of an unfinished file, which ReopenFile takes.
   void fetched(ObjectId object, UniqueFd fd);
 
@@ -85,6 +86,11 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   const catalog::File& file(ObjectId object) const;
   Destination& destination(ObjectId object);
   void let_go(ObjectId object);  // its descriptors
+  // Of files that are not kept open (files_kept_open).
+  bool is_closed_source(ObjectId object) const;
+  void open_source_again(ObjectId object, std::function<void(Status)> then);
+  bool is_closed_destination(ObjectId object) const;
+  void open_destination_again(ObjectId object, std::function<void(Status)> then);
   // Of packs, in pack_files.cc.
   void read_extents(const transfer::ReadExtents& effect);
   void check_pack(const transfer::CheckSource& effect);
@@ -124,6 +130,7 @@ class TransferFiles : public std::enable_shared_from_this<TransferFiles> {
   std::shared_ptr<const catalog::AskedNames> asked_;  // once it is made
   std::string key_;                                   // once it is known
   std::vector<exports::Reservation> reserved_;        // while files are let go of
+  std::map<ObjectId, exports::Reservation> closed_;   // of a destination, until they are opened again
 };
 
 }  // namespace sluice::runtime

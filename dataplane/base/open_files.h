@@ -16,8 +16,8 @@ inline uint64_t open_files_limit() {
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-// As far as the system lets this user. kResources: `program` could not do its work with what it gets.
-inline Status raise_open_files(const char* program, uint64_t least) {
+// As far as the system lets this user. kResources: this daemon could not do its work with what it gets.
+inline Status raise_open_files(uint64_t least) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
     limit.rlim_cur = limit.rlim_max;
@@ -25,8 +25,8 @@ inline Status raise_open_files(const char* program, uint64_t least) {
   }
   const uint64_t now = open_files_limit();
   if (now >= least) return {};
-  return Error{ErrorCode::kResources, "the limit of open files is " + std::to_string(now) + ", and " +
-                                          program + " needs at least " + std::to_string(least) +
+  return Error{ErrorCode::kResources, "the limit of open files is " + std::to_string(now) +
+                                          ", and it needs at least " + std::to_string(least) +
                                           ": raise it (ulimit -n 65536, or LimitNOFILE=65536 in its unit)"};
 }
 

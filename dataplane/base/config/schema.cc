@@ -1,5 +1,6 @@
 // The table of keys but those of trust, transfers, logs and exports; see schema.h. Order here is the order in
-// the reference and in the template. SPDX-License-Identifier: Apache-2.0
+// the reference and in the template.
+// SPDX-License-Identifier: Apache-2.0
 #include "dataplane/base/config/schema.h"
 
 #include "dataplane/base/config/problems.h"
