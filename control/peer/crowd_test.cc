@@ -71,7 +71,7 @@ TEST_F(CrowdTest, AThousandSilentStrangersOfFiftyAddressesShutNobodyOut) {
   EXPECT_EQ(run(called->receive())->failure().message(), "still there");
   int let_go = 0;
   for (tcp::socket& stranger : strangers) let_go += was_let_go(stranger) ? 1 : 0;
-  EXPECT_GE(let_go, 1000 - 256);
+  EXPECT_GE(let_go, 1000 - 256 - 32) << "those at the address where somebody is trusted have 32 more";
   EXPECT_FALSE(was_let_go(strangers.back())) << "the newest is waited for";
 }
 
