@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/session_changes.h"
 
+#include "control/api/convert.h"
+
 namespace sluice::control {
 namespace {
-
-std::string state_text(api::Session::State state) {
-  std::string name = api::Session::State_Name(state);
-  for (char& c : name) c = static_cast<char>(c | 0x20);
-  return name;
-}
 
 bool has_ended(const api::Session& session) {
   return session.state() == api::Session::SUCCEEDED || session.state() == api::Session::FAILED ||
@@ -115,7 +111,7 @@ void SessionChanges::add(const char* event, const api::Session& session,
   one.set_unix_ns(unix_ns_);
   one.set_session(session.id());
   one.set_event(event);
-  one.set_state(state_text(session.state()));
+  one.set_state(state_name_of(session));
   one.set_direction(session.direction());
   one.set_peer(session.peer());
   one.set_bytes_done(session.bytes_done());

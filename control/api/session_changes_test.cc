@@ -47,6 +47,18 @@ TEST_F(Changes, BeginWithHowEachStandsAndTellWhatIsNew) {
   EXPECT_EQ(events[0].state(), "transferring");
 }
 
+TEST_F(Changes, AnEndThatLacksNamesIsPartial) {
+  api::Session& session = add("s1");
+  SessionChanges changes("s1");
+  look(changes, sessions_);
+  session.set_state(api::Session::SUCCEEDED);
+  session.set_error_code(static_cast<uint32_t>(ErrorCode::kPartial));
+  const Events events = look(changes, sessions_);
+  ASSERT_EQ(names(events), Names({"state", "error"}));
+  EXPECT_EQ(events[0].state(), "partial");
+  EXPECT_TRUE(changes.over());
+}
+
 TEST_F(Changes, EachKindIsToldOnce) {
   api::Session& session = add("s1");
   SessionChanges changes("s1");

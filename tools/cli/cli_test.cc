@@ -100,7 +100,7 @@ TEST_F(CliTest, DetachPrintsTheIdAndLeavesTheSessionRunning) {
 TEST_F(CliTest, SessionsAreListedShownAndCancelled) {
   sessions_are(api::Session::TRANSFERRING);
   sluice({"send", "a", "b:x", "--detach"});
-  EXPECT_EQ(sluice({"session", "list"}).out.find("s1  1970-01-01 "), 0U);
+  EXPECT_NE(sluice({"session", "list"}).out.find("\ns1  Jan  1  1970  "), std::string::npos);
   EXPECT_EQ(sluice({"session", "list", "--json"}).json()["sessions"][0]["id"], "s1");
   EXPECT_NE(sluice({"session", "show", "s1"}).out.find("transferring"), std::string::npos);
   EXPECT_EQ(sluice({"session", "cancel", "s1"}).exit_code, 0);

@@ -49,7 +49,7 @@ Result<api::Session> watch_session(Environment& environment, Client& client, con
 
 void tell_failure(Environment& environment, const api::Session& session, const std::string& where) {
   if (exit_code_of(session) == 0) return;  // that it came too late is told as well
-  const std::string reason = session.error().empty() ? state_name(session.state()) : session.error();
+  const std::string reason = session.error().empty() ? state_name(session) : session.error();
   environment.err << "sluice: " << printable(where + reason) << "\n" << std::flush;
 }
 
@@ -62,7 +62,7 @@ Result<int> follow_session(const Context& context, Client& client, const std::st
   context.print(session_json(*session), succeeded ? summary_text(*session) : "");
   if (!session_ended(*session)) {
     environment.err << fmt::format("sluice: session {} has not ended within {} s ({})\n", printable(id),
-                                   *options.timeout_s, state_name(session->state()));
+                                   *options.timeout_s, state_name(*session));
     return options.timeout_exit_code;
   }
   tell_failure(environment, *session);

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <utility>
 
 namespace sluice::cli {
 namespace {
@@ -96,6 +98,43 @@ std::string shorten(std::string_view text, size_t width) {
     text.remove_prefix(std::max<size_t>(next.length, 1));
   }
   return "…" + std::string(text);
+}
+
+std::vector<std::string> wrap_words(std::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  width = std::max<size_t>(width, 2);  // room for one that counts two
+  std::string line;
+  size_t have = 0;
+  while (!text.empty()) {
+    size_t end = std::min(text.find(' '), text.size());
+    while (end < text.size() && end > 0 && std::isdigit(static_cast<unsigned char>(text[end - 1])) != 0)
+      end = std::min(text.find(' ', end + 1), text.size());
+    std::string_view word = text.substr(0, end);
+    const size_t needed = display_width(word);
+    if (have != 0 && have + 1 + needed > width) {
+      lines.push_back(std::exchange(line, {}));
+      have = 0;
+    }
+    if (have != 0) {
+      line += ' ';
+      ++have;
+    }
+    while (!word.empty()) {
+      const Decoded next = decode(word);
+      const size_t length = std::max<size_t>(next.length, 1);
+      const size_t wide = next.length == 0 ? 1 : columns(next.code);
+      if (have + wide > width) {
+        lines.push_back(std::exchange(line, {}));
+        have = 0;
+      }
+      line += word.substr(0, length);
+      have += wide;
+      word.remove_prefix(length);
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
 }
 
 }  // namespace sluice::cli

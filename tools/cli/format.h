@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dataplane/base/text.h"
 
@@ -22,5 +23,8 @@ using base::printable;
 size_t display_width(std::string_view text);
 // The end of a name tells more than its beginning: "…/file.bin".
 std::string shorten(std::string_view text, size_t width);
+// At blanks, but not between a figure and its unit, into lines of at most so many columns; a word that is
+// longer is cut through. No line of empty text.
+std::vector<std::string> wrap_words(std::string_view text, size_t columns);
 
 }  // namespace sluice::cli

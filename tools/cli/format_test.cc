@@ -45,5 +45,16 @@ TEST(Width, CountsColumnsAndShortensFromTheFront) {
   EXPECT_EQ(shorten("abc", 0), "");
 }
 
+TEST(WrapWords, BreaksAtBlanksAndKeepsEveryWord) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(wrap_words("", 10), Lines{});
+  EXPECT_EQ(wrap_words("one two three", 13), (Lines{"one two three"}));
+  EXPECT_EQ(wrap_words("one two three", 12), (Lines{"one two", "three"}));
+  EXPECT_EQ(wrap_words("up to 3.85 Gbit/s", 12), (Lines{"up to", "3.85 Gbit/s"}));
+  EXPECT_EQ(wrap_words("line 7", 5), (Lines{"line", "7"}));
+  EXPECT_EQ(wrap_words("/a/path/that/is/long", 8), (Lines{"/a/path/", "that/is/", "long"}));
+  EXPECT_EQ(wrap_words("数据 数据", 4), (Lines{"数据", "数据"}));
+}
+
 }  // namespace
 }  // namespace sluice::cli

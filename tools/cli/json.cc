@@ -27,7 +27,8 @@ Json bottleneck_json(const api::Bottleneck& bottleneck) {
 
 Json session_fields(const api::Session& s) {
   Json out = {{"id", s.id()},
-              {"state", state_name(s.state())},
+              {"state", state_name(s)},
+              {"state_name", state_name(s)},
               {"direction", s.direction()},
               {"peer", s.peer()},
               {"user", s.user()},

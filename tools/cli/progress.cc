@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
+#include <utility>
 #include <vector>
 
-#include "dataplane/base/counted.h"
+#include "dataplane/base/error.h"
 #include "tools/cli/format.h"
 #include "tools/cli/when.h"
 
@@ -15,6 +18,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr size_t kNameColumnsMax = 32;
+constexpr size_t kNameColumnsGood = 20;
 constexpr size_t kNameColumnsMin = 8;
 constexpr size_t kBarColumnsMax = 30;
 constexpr size_t kBarColumnsMin = 8;
@@ -52,30 +56,44 @@ std::string retransmits_text(const api::Session& session) {
   return text;
 }
 
-// What follows the bar, the most important first; so many of them are worth more than the bar.
-struct Facts {
-  std::vector<std::string> parts;
-  size_t before_bar = 0;
+// What follows the bar, in this order. Where there is no room for all, what is worth least is left out first.
+enum class Worth : uint8_t { kDetail, kDeadline, kBytes, kRate, kEnd, kState, kPercent, kWait };
+struct Fact {
+  Worth worth;
+  std::string text;
 };
-Facts facts(const api::Session& session) {
-  Facts facts;
-  std::vector<std::string>& out = facts.parts;
-  if (!session.waiting_for().empty()) out.push_back("waiting: " + printable(session.waiting_for()));
-  if (!session.listing()) out.push_back(format_percent(done_fraction(session)));
-  if (session.state() != api::Session::TRANSFERRING) out.push_back(state_name(session.state()));
-  out.push_back(bytes_text(session));
+std::vector<Fact> facts(const api::Session& session) {
+  std::vector<Fact> out;
+  const auto add = [&out](Worth worth, std::string text) {
+    if (!text.empty()) out.push_back({worth, std::move(text)});
+  };
+  if (!session.waiting_for().empty()) add(Worth::kWait, "waiting: " + printable(session.waiting_for()));
+  if (!session.listing()) add(Worth::kPercent, format_percent(done_fraction(session)));
+  if (session.state() != api::Session::TRANSFERRING) add(Worth::kState, state_name(session));
+  add(Worth::kBytes, bytes_text(session));
   if (session.has_rate_bps()) {
-    out.push_back(format_rate(session.rate_bps()));
+    add(Worth::kRate, format_rate(session.rate_bps()));
   } else if (session.state() == api::Session::TRANSFERRING) {
-    out.emplace_back("starting");
+    add(Worth::kRate, "starting");
   }
   const auto eta = eta_s(session);
-  if (!session.listing()) out.push_back("ETA " + (eta ? format_duration(*eta) : "-"));
-  facts.before_bar = out.size();
-  if (const std::string deadline = deadline_text(session); !deadline.empty()) out.push_back(deadline);
-  out.push_back("loss " + format_percent(loss_fraction(session)));
-  out.push_back(retransmits_text(session));
-  return facts;
+  if (!session.listing()) add(Worth::kEnd, "ETA " + (eta ? format_duration(*eta) : "-"));
+  add(Worth::kDeadline, deadline_text(session));
+  add(Worth::kDetail, "loss " + format_percent(loss_fraction(session)));
+  add(Worth::kDetail, retransmits_text(session));
+  return out;
+}
+
+// Takes the last of those that are worth least, if that is no more than `most`, and not all that there is.
+bool leave_one_out(std::vector<Fact>* facts, Worth most) {
+  if (facts->size() < 2) return false;
+  auto least = facts->begin();
+  for (auto each = facts->begin(); each != facts->end(); ++each) {
+    if (each->worth <= least->worth) least = each;
+  }
+  if (least->worth > most) return false;
+  facts->erase(least);
+  return true;
 }
 
 std::string digest_text(const api::FileProgress& file, const std::string& crc) {
@@ -89,9 +107,13 @@ std::string digest_text(const api::FileProgress& file, const std::string& crc) {
 
 }  // namespace
 
+bool state_ended(api::Session::State state) {
+  return state == api::Session::SUCCEEDED || state == api::Session::FAILED ||
+         state == api::Session::CANCELLED;
+}
+
 bool session_ended(const api::Session& session) {
-  return session.state() == api::Session::SUCCEEDED || session.state() == api::Session::FAILED ||
-         session.state() == api::Session::CANCELLED ||
+  return state_ended(session.state()) ||
          (session.state() == api::Session::PAUSED && session.error_code() != 0);
 }
 
@@ -100,6 +122,13 @@ std::string state_name(api::Session::State state) {
   if (name.empty() || state == api::Session::STATE_UNSPECIFIED) return "unknown";
   std::transform(name.begin(), name.end(), name.begin(), [](char c) { return static_cast<char>(c | 0x20); });
   return name;
+}
+
+std::string state_name(const api::Session& session) {
+  // Peers and older nodes know this state as succeeded, with an error.
+  const bool partial = session.state() == api::Session::SUCCEEDED &&
+                       session.error_code() == static_cast<uint32_t>(ErrorCode::kPartial);
+  return partial ? "partial" : state_name(session.state());
 }
 
 std::string bytes_text(const api::Session& session) {
@@ -114,11 +143,30 @@ uint64_t names_total(const api::Session& session) {
   return std::max<uint64_t>(session.names().total(), static_cast<uint64_t>(session.files_size()));
 }
 
+// Files, as far as anybody knows; a pack counts the directories and links that are in it as well.
+std::string_view counted_as(const api::Session& session) {
+  const auto is_pack = [](const api::FileProgress& file) { return file.names() > 1; };
+  const bool packs = std::any_of(session.files().begin(), session.files().end(), is_pack);
+  const uint64_t total = names_total(session);
+  if (packs || total > static_cast<uint64_t>(session.files_size())) return total == 1 ? "name" : "names";
+  return total == 1 ? "file" : "files";
+}
+
+bool names_one_file(const api::Session& session) {
+  return session.files_size() == 1 && session.names().total() <= 1;
+}
+
 std::string session_subject(const api::Session& session) {
-  if (session.files_size() == 1 && session.names().total() <= 1)
-    return printable(last_component(session.files(0).source()));
-  return fmt::format("{}{} ({} done)", base::counted(names_total(session), "file"), so_far(session),
-                     session.names().done());
+  if (names_one_file(session)) return printable(last_component(session.files(0).source()));
+  const uint64_t left_out = session.names().left_out();
+  return fmt::format("{} {}{} ({} done{})", names_total(session), counted_as(session), so_far(session),
+                     session.names().done(), left_out == 0 ? "" : fmt::format(", {} left out", left_out));
+}
+
+std::string short_subject(const api::Session& session) {
+  if (names_one_file(session)) return session_subject(session);
+  return fmt::format("{}/{}{} {}", session.names().done(), names_total(session), session.listing() ? "+" : "",
+                     counted_as(session));
 }
 
 double loss_fraction(const api::Session& session) {
@@ -147,42 +195,54 @@ std::string deadline_text(const api::Session& session) {
 }
 
 std::string progress_line(const api::Session& session, size_t width) {
-  const std::string name = session_subject(session);
+  std::string name = session_subject(session);
+  const bool counted = !names_one_file(session);
+  if (counted && display_width(name) > kNameColumnsMax) name = short_subject(session);
   size_t name_columns = std::min(display_width(name), kNameColumnsMax);
   size_t bar_columns = session.listing() ? 0 : kBarColumnsMax;
-  auto [parts, before_bar] = facts(session);
-  const auto needed = [&, &parts = parts] {
+  std::vector<Fact> parts = facts(session);
+  const auto needed = [&] {
     size_t sum = name_columns + (bar_columns == 0 ? 0 : 2 + bar_columns);
-    for (const std::string& part : parts) sum += 2 + display_width(part);
+    for (const Fact& part : parts) sum += 2 + display_width(part.text);
     return sum;
   };
-  while (needed() > width) {
-    const size_t over = needed() - width;
-    if (bar_columns > kBarColumnsMin) {
-      bar_columns -= std::min(over, bar_columns - kBarColumnsMin);
-    } else if (name_columns > kNameColumnsMin) {
-      name_columns -= std::min(over, name_columns - kNameColumnsMin);
-    } else if (parts.size() > before_bar) {
-      parts.pop_back();
-    } else if (bar_columns > 0) {
-      bar_columns = 0;
-    } else if (parts.size() > 1) {
-      parts.pop_back();
-    } else {
-      break;
-    }
+  const auto shrink = [&](size_t* columns, size_t least) {
+    if (*columns <= least) return false;
+    *columns -= std::min(needed() - width, *columns - least);
+    return true;
+  };
+  const auto count_shortly = [&] {
+    if (!counted || name == short_subject(session)) return false;
+    name = short_subject(session);
+    name_columns = std::min(display_width(name), kNameColumnsMax);
+    return true;
+  };
+  // What costs the reader least comes first.
+  const std::array<std::function<bool()>, 9> steps = {
+      [&] { return bar_columns > 0 && shrink(&bar_columns, kBarColumnsMin); },
+      [&] { return !counted && shrink(&name_columns, kNameColumnsGood); },
+      [&] { return leave_one_out(&parts, Worth::kDetail); },
+      count_shortly,
+      [&] { return !counted && shrink(&name_columns, kNameColumnsMin); },
+      [&] { return leave_one_out(&parts, Worth::kDeadline); },
+      [&] { return std::exchange(bar_columns, 0) != 0; },
+      [&] { return leave_one_out(&parts, Worth::kState); },
+      [&] { return shrink(&name_columns, kNameColumnsMin); },
+  };
+  while (needed() > width &&
+         std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step(); })) {
   }
   std::string line = shorten(name, name_columns);
   if (bar_columns > 0) line += "  " + bar(done_fraction(session), bar_columns);
-  for (const std::string& part : parts) line += "  " + part;
+  for (const Fact& part : parts) line += "  " + part.text;
   return display_width(line) > width ? shorten(line, width) : line;
 }
 
 std::string progress_text(const api::Session& session) {
-  std::string line = fmt::format("session {}: {}", printable(session.id()), state_name(session.state()));
+  std::string line = fmt::format("session {}: {}", printable(session.id()), state_name(session));
   if (session.files_size() > 0) line += " " + session_subject(session);
-  for (const std::string& part : facts(session).parts) {
-    if (part != state_name(session.state())) line += ", " + part;
+  for (const Fact& part : facts(session)) {
+    if (part.worth != Worth::kState) line += ", " + part.text;
   }
   return line;
 }
@@ -205,9 +265,8 @@ std::string bottleneck_text(const api::Bottleneck& bottleneck) {
 
 std::string summary_text(const api::Session& session) {
   const double seconds = session.data_elapsed_s() > 0 ? session.data_elapsed_s() : session.elapsed_s();
-  const uint64_t files = names_total(session);
   std::string out = fmt::format(
-      "{} file{}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n", files, files == 1 ? "" : "s",
+      "{} {}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n", names_total(session), counted_as(session),
       session.bytes_total(), format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),
       retransmits_text(session), format_percent(loss_fraction(session)));
   if (const std::string cause = bottleneck_text(session.bottleneck()); !cause.empty()) {

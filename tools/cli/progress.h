@@ -11,9 +11,12 @@
 
 namespace sluice::cli {
 
-bool session_ended(const api::Session& session);
+bool session_ended(const api::Session& session);  // or stands still until an operator continues it
+bool state_ended(api::Session::State state);      // for good
 // "transferring", "succeeded", ...
 std::string state_name(api::Session::State state);
+// The same; of a session that has ended well but for some names: "partial".
+std::string state_name(const api::Session& session);
 // Of an id that people are shown, at least.
 inline constexpr size_t kShortIdBytes = 8;
 
@@ -21,8 +24,11 @@ inline constexpr size_t kShortIdBytes = 8;
 std::string_view so_far(const api::Session& session);
 // "450 MiB of 1.00 GiB", and so_far()
 std::string bytes_text(const api::Session& session);
-// Name of the only file, or "3 files (1 done)".
+// Name of the only file, "3 files (1 done)", or, where directories and links may be among them, "3 names (1
+// done)".
 std::string session_subject(const api::Session& session);
+// Of that what fits where there is little room: "1/3 files".
+std::string short_subject(const api::Session& session);
 // Chunks reported lost, of all that were sent.
 double loss_fraction(const api::Session& session);
 // Seconds until the end at the present rate; nullopt while there is no rate, or nobody knows how much it is.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dataplane/base/error.h"
 #include "tools/cli/format.h"
 
 namespace sluice::cli {
@@ -55,6 +56,54 @@ TEST(ProgressLine, SaysNoRateBeforeThereIsAFigure) {
   session.set_state(api::Session::TRANSFERRING);
   session.set_rate_bps(0);
   EXPECT_TRUE(has(progress_text(session), "0 bit/s")) << "that is a figure";
+}
+
+// Columns are those of the line, one less than the terminal's.
+TEST(ProgressLine, SeveralFilesAreLegibleOnEveryTerminal) {
+  api::Session session = running();
+  session.add_files()->set_done(true);
+  session.add_files();
+  session.mutable_names()->set_done(1);
+  EXPECT_EQ(progress_line(session, 119),
+            "3 files (1 done)  [========>          ]  45 %  450 MiB of 1000 MiB  8.00 Gbit/s  ETA 0:01  "
+            "loss 0.01 %  100 retransmits");
+  EXPECT_EQ(progress_line(session, 79),
+            "3 files (1 done)  [==>   ]  45 %  450 MiB of 1000 MiB  8.00 Gbit/s  ETA 0:01");
+  EXPECT_EQ(progress_line(session, 69),
+            "1/3 files  [==>   ]  45 %  450 MiB of 1000 MiB  8.00 Gbit/s  ETA 0:01");
+  EXPECT_EQ(progress_line(session, 39), "1/3 files  45 %  8.00 Gbit/s  ETA 0:01");
+  session.mutable_names()->set_total(1234567);
+  session.mutable_names()->set_left_out(1);
+  EXPECT_EQ(progress_line(session, 79).find("1/1234567 names  ["), 0U) << progress_line(session, 79);
+  session.mutable_names()->set_total(3);
+  session.set_listing(true);
+  EXPECT_TRUE(has(progress_line(session, 39), "1/3+ files")) << progress_line(session, 39);
+}
+
+TEST(ProgressLine, KeepsTheNameRatherThanWhatIsMereDetail) {
+  EXPECT_EQ(progress_line(running(), 79).find("events.bin  [=="), 0U) << progress_line(running(), 79);
+}
+
+TEST(ProgressLine, WhatMayHoldDirectoriesIsNotCalledFiles) {
+  api::Session session = running();
+  session.mutable_files(0)->set_names(16);
+  session.mutable_names()->set_total(16);
+  EXPECT_EQ(session_subject(session), "16 names (0 done)");
+  session.mutable_names()->set_left_out(1);
+  EXPECT_EQ(session_subject(session), "16 names (0 done, 1 left out)");
+  EXPECT_EQ(short_subject(session), "0/16 names");
+  EXPECT_EQ(summary_text(session).find("16 names, "), 0U) << summary_text(session);
+}
+
+TEST(StateName, OfASessionThatLacksNamesIsPartial) {
+  api::Session session = running();
+  session.set_state(api::Session::SUCCEEDED);
+  EXPECT_EQ(state_name(session), "succeeded");
+  session.set_error_code(static_cast<uint32_t>(ErrorCode::kPartial));
+  EXPECT_EQ(state_name(session), "partial");
+  EXPECT_TRUE(has(progress_text(session), "partial"));
+  session.set_error_code(static_cast<uint32_t>(ErrorCode::kLate));
+  EXPECT_EQ(state_name(session), "succeeded") << "all of it is there, if late";
 }
 
 TEST(ProgressLine, ShowsWhenItEndsRatherThanABar) {

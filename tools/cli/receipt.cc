@@ -75,8 +75,7 @@ Json statement_of(const api::Session& session, Json self, Json peer) {
 Result<Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session) {
   if (session.state() != api::Session::SUCCEEDED || session.error_code() != 0)
     return Error{ErrorCode::kUsage, "session " + session.id().substr(0, kShortIdBytes) + " is " +
-                                        state_name(session.state()) +
-                                        ": there are receipts of what has succeeded"};
+                                        state_name(session) + ": there are receipts of what has succeeded"};
   const Result<identity::Identity> self = identity::load(node_directory);
   if (!self) return self.error();
   const Result<identity::Peer> peer = identity::find_peer(node_directory, session.peer());

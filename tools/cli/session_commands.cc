@@ -17,6 +17,7 @@
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/session_list.h"
 #include "tools/cli/target.h"
 #include "tools/cli/transfer_flags.h"
 #include "tools/cli/when.h"
@@ -29,6 +30,7 @@ constexpr int kTimeoutExitCode = 124;
 // For so long a command waits until what it asked for has come about.
 constexpr double kSettleS = 5;
 constexpr size_t kPlotRows = 8;
+constexpr size_t kPlainColumns = 80;  // of what is no terminal
 
 struct SessionFlags {
   std::string rate;
@@ -39,32 +41,6 @@ struct SessionFlags {
   bool quiet = false;
   bool plot = false;
 };
-
-// As much of the ids as tells them apart: what the commands take.
-size_t id_bytes(const api::ListSessionsReply& reply) {
-  std::vector<std::string_view> ids;
-  for (const api::Session& session : reply.sessions()) ids.push_back(session.id());
-  std::sort(ids.begin(), ids.end());
-  size_t bytes = kShortIdBytes;
-  for (size_t i = 1; i < ids.size(); ++i) {
-    const auto differ = std::mismatch(ids[i].begin(), ids[i].end(), ids[i - 1].begin(), ids[i - 1].end());
-    bytes = std::max(bytes, static_cast<size_t>(differ.first - ids[i].begin()) + 1);
-  }
-  return bytes;
-}
-
-std::string row(const api::Session& session, size_t id_bytes, int64_t unix_now_ns) {
-  std::string line = fmt::format(
-      "{}  {}  {:>7}  {:<12}  {:<13}  {:<12}  {:>9} of {:>9}{}  {}",
-      printable(session.id().substr(0, id_bytes)), format_when(session.started_unix_ns(), unix_now_ns),
-      format_duration(session.elapsed_s()), state_name(session.state()), printable(session.direction()),
-      printable(session.peer()), format_bytes(session.bytes_done()), format_bytes(session.bytes_total()),
-      so_far(session), session_subject(session));
-  if (const std::string deadline = deadline_text(session); !deadline.empty()) line += "  " + deadline;
-  const std::string& more = session.error().empty() ? session.waiting_for() : session.error();
-  if (!more.empty()) line += "  " + printable(more);
-  return line + "\n";
-}
 
 // Why chunks are no longer, where that is not what was configured.
 std::string_view chunk_reason(const api::Session& s) {
@@ -87,7 +63,7 @@ std::string details(const api::Session& s) {
     if (!value.empty()) out += fmt::format("{:<14}{}\n", name, value);
   };
   add("session", printable(s.id()));
-  add("state", state_name(s.state()));
+  add("state", state_name(s));
   add("waiting for", printable(s.waiting_for()));
   if (!s.error().empty())
     add("error", fmt::format("{} ({}, {})", printable(s.error()), s.error_name(), s.error_code()));
@@ -145,15 +121,30 @@ std::string details(const api::Session& s) {
   return out;
 }
 
-Result<int> list(const Context& context) {
+struct ListFlags {
+  std::vector<std::string> states;
+  std::string peer;
+  std::string since;
+};
+
+Result<int> list(const Context& context, const ListFlags& flags) {
+  ListFilter filter{.states = flags.states, .peer = flags.peer, .since_unix_ns = {}};
+  if (Status status = check_states(flags.states); !status) return status.error();
+  if (!flags.since.empty()) {
+    const auto since = parse_since(flags.since, unix_now_ns());
+    if (!since) return Error{since.error().code, "--since " + since.error().message};
+    filter.since_unix_ns = *since;
+  }
   auto client = Client::connect(context.node_directory());
   if (!client) return client.error();
   const auto reply = (*client)->list();
   if (!reply) return reply.error();
-  std::string text;
-  const size_t bytes = id_bytes(*reply);
-  for (const api::Session& session : reply->sessions()) text += row(session, bytes, unix_now_ns());
-  context.print(sessions_json(*reply), text);
+  const api::ListSessionsReply kept = filtered(*reply, filter);
+  const bool terminal = context.environment.out_is_terminal;
+  const size_t columns = terminal ? context.environment.err_columns() : kPlainColumns;
+  context.print(sessions_json(kept), kept.sessions_size() == 0
+                                         ? "no sessions\n"
+                                         : session_table(kept, columns, terminal, unix_now_ns()));
   return 0;
 }
 
@@ -197,7 +188,7 @@ Result<int> ask(const Context& context, const SessionFlags& flags) {
     if (!session) return session.error();
   }
   context.print(session_json(*session),
-                fmt::format("session {} {}\n", printable(flags.id), state_name(session->state())));
+                fmt::format("session {} {}\n", printable(flags.id), state_name(*session)));
   return 0;
 }
 
@@ -281,6 +272,23 @@ Result<int> counters(const Context& context) {
   return 0;
 }
 
+void add_list(CLI::App& session, Context& context) {
+  auto flags = std::make_shared<ListFlags>();
+  CLI::App* const command = session.add_subcommand("list", "List the sessions, the newest last");
+  command
+      ->add_option("--state", flags->states,
+                   "Only those in this state; also 'active' and 'ended'. May be given more than once")
+      ->type_name("STATE")
+      ->allow_extra_args(false);
+  command->add_option("--peer", flags->peer, "Only those with this peer")->type_name("NODE");
+  command
+      ->add_option("--since", flags->since,
+                   "Only those that began since then: a span (2h, 7d), a time of day, a date, or both")
+      ->type_name("T");
+  command->callback(
+      [&context, flags] { context.action = [&context, flags] { return list(context, *flags); }; });
+}
+
 }  // namespace
 
 void add_session_commands(CLI::App& app, Context& context) {
@@ -288,9 +296,7 @@ void add_session_commands(CLI::App& app, Context& context) {
       "session",
       "Sessions of the node: list, show, watch, events, log, wait, pause, continue, cancel, limit, priority");
   session->require_subcommand(1);
-  session->add_subcommand("list", "List the sessions, the newest last")->callback([&context] {
-    context.action = [&context] { return list(context); };
-  });
+  add_list(*session, context);
   const auto add = [&](const std::string& name, const std::string& about,
                        Result<int> (*work)(const Context&, const SessionFlags&)) {
     auto flags = std::make_shared<SessionFlags>();

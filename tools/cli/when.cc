@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <optional>
@@ -13,6 +14,8 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kSpanMaxS = 10LL * 365 * 86400;
+
+enum class Side : uint8_t { kAhead, kPast };
 
 Error usage(const std::string& text, const std::string& why) {
   return {ErrorCode::kUsage, "'" + text + "' " + why +
@@ -61,16 +64,16 @@ std::tm local_day(int64_t unix_s) {
   return day;
 }
 
-// Today, or tomorrow if that has passed.
-Result<int64_t> time_of_day(const std::string& text, const std::smatch& m, int64_t now_s) {
+// The next one, or the last one.
+Result<int64_t> time_of_day(const std::string& text, const std::smatch& m, int64_t now_s, Side side) {
   std::tm time = local_day(now_s);
   time.tm_hour = static_cast<int>(number(m[1]));
   time.tm_min = static_cast<int>(number(m[2]));
   time.tm_sec = static_cast<int>(number(m[3]));
   if (!is_time_of_day(time)) return usage(text, "is no time of day");
   int64_t seconds = local_s(time);
-  if (seconds <= now_s) {
-    ++time.tm_mday;
+  if (side == Side::kAhead ? seconds <= now_s : seconds > now_s) {
+    time.tm_mday += side == Side::kAhead ? 1 : -1;
     seconds = local_s(time);
   }
   return seconds;
@@ -92,36 +95,60 @@ Result<int64_t> date_and_time(const std::string& text, const std::smatch& m) {
   return *seconds - *ahead_s;
 }
 
-}  // namespace
-
-Result<int64_t> parse_when(const std::string& text, int64_t unix_now_ns) {
+Result<int64_t> moment_ns(const std::string& text, int64_t unix_now_ns, Side side) {
   static const std::regex span(R"(\+?(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?)");
   static const std::regex day_time(R"((\d{1,2}):(\d{2})(?::(\d{2}))?)");
   static const std::regex date_time(
-      R"((\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2}))?([Zz]|[+-]\d{2}:?\d{2})?)");
-  const int64_t now_s = unix_now_ns / kSecondNs;
+      R"((\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2}))?([Zz]|[+-]\d{2}:?\d{2})?)?)");
   std::smatch m;
   if (std::regex_match(text, m, span)) {
     const std::optional<int64_t> seconds = span_s(m);
     if (!seconds) return usage(text, "is no span between a second and ten years");
-    return unix_now_ns + *seconds * kSecondNs;
+    return unix_now_ns + (side == Side::kAhead ? *seconds : -*seconds) * kSecondNs;
   }
   Result<int64_t> seconds = usage(text, "is no time");
   if (std::regex_match(text, m, day_time)) {
-    seconds = time_of_day(text, m, now_s);
-  } else if (std::regex_match(text, m, date_time)) {
-    seconds = date_and_time(text, m);
+    seconds = time_of_day(text, m, unix_now_ns / kSecondNs, side);
+  } else if (std::regex_match(text, m, date_time) && (side == Side::kPast || m[4].matched)) {
+    seconds = date_and_time(text, m);  // a deadline on a day could mean its beginning or its end
   }
   if (!seconds) return seconds.error();
-  if (*seconds <= now_s) return usage(text, "has passed");
-  if (*seconds - now_s > kSpanMaxS) return usage(text, "is more than ten years away");
+  if (*seconds - unix_now_ns / kSecondNs > kSpanMaxS)  // also more than nanoseconds can say
+    return usage(text, side == Side::kAhead ? "is more than ten years away" : "is yet to come");
   return *seconds * kSecondNs;
+}
+
+}  // namespace
+
+Result<int64_t> parse_when(const std::string& text, int64_t unix_now_ns) {
+  const Result<int64_t> when_ns = moment_ns(text, unix_now_ns, Side::kAhead);
+  if (!when_ns) return when_ns.error();
+  if (*when_ns <= unix_now_ns) return usage(text, "has passed");
+  return when_ns;
+}
+
+Result<int64_t> parse_since(const std::string& text, int64_t unix_now_ns) {
+  const Result<int64_t> when_ns = moment_ns(text, unix_now_ns, Side::kPast);
+  if (when_ns && *when_ns > unix_now_ns) return usage(text, "is yet to come");
+  return when_ns;
 }
 
 int64_t unix_now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+std::string format_date(int64_t unix_ns, int64_t unix_now_ns) {
+  constexpr std::array kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  constexpr int64_t kHalfYearNs = 182 * 86'400 * kSecondNs;
+  const std::tm when = local_day(unix_ns / kSecondNs);
+  const std::string day =
+      fmt::format("{} {:>2}", kMonths[static_cast<size_t>(when.tm_mon) % kMonths.size()], when.tm_mday);
+  const int64_t away_ns = unix_now_ns > unix_ns ? unix_now_ns - unix_ns : unix_ns - unix_now_ns;
+  if (away_ns >= kHalfYearNs) return fmt::format("{}  {:04}", day, when.tm_year + 1900);
+  return fmt::format("{} {:02}:{:02}", day, when.tm_hour, when.tm_min);
 }
 
 std::string format_when(int64_t unix_ns, int64_t unix_now_ns) {

@@ -14,7 +14,14 @@ namespace sluice::cli {
 // one). Nanoseconds since 1970; kUsage names what is wrong, or that it has passed.
 Result<int64_t> parse_when(const std::string& text, int64_t unix_now_ns);
 
+// A moment that has passed, as --since takes it: so long ago ("2h30m", "7d"), the last time that the clock
+// here showed it ("18:00"), a date ("2026-11-22"), or a date and time.
+Result<int64_t> parse_since(const std::string& text, int64_t unix_now_ns);
+
 int64_t unix_now_ns();
+
+// "Nov 27 18:00"; "Nov 27  2025" where that is half a year away or more. Twelve columns, local time.
+std::string format_date(int64_t unix_ns, int64_t unix_now_ns);
 
 // "18:00:00", with the date where it is not today's; local time.
 std::string format_when(int64_t unix_ns, int64_t unix_now_ns);

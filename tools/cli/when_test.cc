@@ -89,5 +89,30 @@ TEST_F(WhenTest, IsShownInLocalTimeWithTheDateOfAnotherDay) {
   EXPECT_EQ(format_when(kNoon + 86400 * kSecond, kNoon), "2026-11-23 13:00:00");
 }
 
+TEST_F(WhenTest, SinceCountsBackwards) {
+  const auto ago = [](const std::string& text) {
+    const Result<int64_t> when = parse_since(text, kNoon);
+    EXPECT_TRUE(when) << text;
+    return when ? (kNoon - *when) / kSecond : -1;
+  };
+  EXPECT_EQ(ago("2h30m"), 9000);
+  EXPECT_EQ(ago("7d"), 7 * 86400);
+  EXPECT_EQ(ago("12:00"), 3600);
+  EXPECT_EQ(ago("18:00"), 19 * 3600) << "yesterday's";
+  EXPECT_EQ(ago("13:00"), 0);
+  EXPECT_EQ(ago("2026-11-21"), 86400 + 13 * 3600) << "from the beginning of the day";
+  EXPECT_EQ(ago("2026-11-22T11:00:00Z"), 3600);
+  EXPECT_FALSE(parse_since("2026-11-23", kNoon));
+  EXPECT_FALSE(parse_since("2999-01-01", kNoon));
+  EXPECT_FALSE(parse_since("yesterday", kNoon));
+  EXPECT_FALSE(parse_when("2026-11-23", kNoon)) << "its beginning, or its end?";
+}
+
+TEST_F(WhenTest, ADateOfAListIsTwelveColumnsWide) {
+  EXPECT_EQ(format_date(kNoon, kNoon), "Nov 22 13:00");
+  EXPECT_EQ(format_date(kNoon - 20LL * 86400 * kSecond, kNoon), "Nov  2 13:00");
+  EXPECT_EQ(format_date(kNoon - 300LL * 86400 * kSecond, kNoon), "Jan 26  2026");
+}
+
 }  // namespace
 }  // namespace sluice::cli

@@ -13,7 +13,7 @@ import hostile
 import pytest
 from harness import Node, wait_until
 from harness.system import free_ports, same_bytes
-from transfers import (INCOMPATIBLE, MIB, RESOURCES, finish, forget, make_file, refused, start_slow, still_serving,
+from transfers import (ENDED, INCOMPATIBLE, MIB, RESOURCES, finish, forget, make_file, refused, start_slow, still_serving,
                        wait_state)  # fmt: skip
 
 PER_PEER = 3
@@ -44,8 +44,8 @@ def call(pair):
 
 def none_of(pair, node, peer):
     """Waits until the node has no session of that peer under way."""
-    wait_until(lambda: not [s for s in node.sessions() if s["peer"] == peer and s["state"] not in
-                            ("failed", "succeeded", "cancelled")], 30, f"{node.name} has no session of {peer}")  # fmt: skip
+    wait_until(lambda: not [s for s in node.sessions() if s["peer"] == peer and s["state"] not in ENDED], 30,
+               f"{node.name} has no session of {peer}")  # fmt: skip
 
 
 def refusal(answer, code):

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from harness.system import same_bytes
-from transfers import CONFIGURATION, DAEMON, MIB, SOURCE, USAGE, forget, make_file
+from transfers import CONFIGURATION, DAEMON, MIB, PARTIAL, SOURCE, USAGE, forget, make_file
 
 CLIENT = pathlib.Path(__file__).resolve().parents[1] / "python"
 
@@ -57,6 +57,15 @@ def test_a_build_writes_nothing_into_the_checkout(tmp_path):
                     "-w", tmp_path / "out", checkout / "tools/python"], check=True)  # fmt: skip
     assert sorted(checkout.rglob("*")) == before
     assert list((tmp_path / "out").glob("*.whl"))
+
+
+def test_a_state_is_read_as_a_word(sluice):
+    assert str(sluice.State.of(sluice.api.Session(state=3))) == "transferring"
+    assert sluice.State.TRANSFERRING == sluice.api.Session.TRANSFERRING
+    assert not sluice.State.PAUSED.ended and sluice.State.FAILED.ended
+    assert sluice.State.of(sluice.api.Session(state=99)) is sluice.State.STATE_UNSPECIFIED, "of a newer node"
+    known = {name for name in sluice.api.Session.State.keys()}
+    assert known == {each.name for each in sluice.State} - {"PARTIAL"}
 
 
 def test_sends_and_gets_with_progress(sluice, pair, source):
@@ -192,3 +201,29 @@ def test_control_that_stands_still_is_an_error(sluice, pair, monkeypatch):
             assert caught.value.code == DAEMON
     with sluice.Node(pair.a.directory) as node:
         node.counters()
+
+
+def test_what_lacks_names_is_partial(sluice, pair):
+    tree = pair.a.export() / "lacking"
+    tree.mkdir()
+    (tree / "file").write_text("x")
+    os.mkfifo(tree / "pipe")
+    there = pair.b.export() / "lacking"
+    there.mkdir()
+    (there / "file").write_text("another")
+    with sluice.Node(pair.a.directory) as node:
+        session = node.send([tree], "b", "data/")
+        with pytest.raises(sluice.SluiceError) as caught:
+            session.wait(timeout_s=60)
+        assert caught.value.code == PARTIAL
+        shown = session.show()
+        assert sluice.State.of(shown) is sluice.State.PARTIAL and sluice.State.of(shown).ended
+        assert shown.state == sluice.api.Session.SUCCEEDED and shown.state_name == "partial"
+        assert [event.state for event in session.events()][-1] == "partial"
+    for other in pair.nodes:
+        status, reply, _ = other.json("session", "show", session.id)
+        assert status == 0 and reply["state"] == "partial"
+        assert "partial" in other.must("session", "list", "--state", "partial").stdout
+        assert session.id[:8] not in other.must("session", "list", "--state", "succeeded").stdout
+    shutil.rmtree(tree)
+    shutil.rmtree(there)

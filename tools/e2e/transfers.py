@@ -94,7 +94,7 @@ class Lossy:
         return received
 
 
-ENDED = ("succeeded", "failed", "cancelled")
+ENDED = ("succeeded", "partial", "failed", "cancelled")
 
 
 def wait_state(node, session, *states, deadline_s=60):

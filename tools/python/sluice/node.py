@@ -16,8 +16,8 @@ import grpc
 from . import api_pb2 as api
 from . import log_pb2 as logs
 from .errors import SluiceError, of_call, stands_still
+from .state import State
 
-_ENDED = (api.Session.SUCCEEDED, api.Session.FAILED, api.Session.CANCELLED)
 _CALL_S = 60  # as the command
 _FIRST_S, _BETWEEN_S, _STILL_S = 3.0, 5.0, 15.0  # as control/api/pulse.h
 _Path = Union[str, "os.PathLike[str]"]
@@ -111,7 +111,7 @@ class Session:
                 break
         if last is not None and last.error_code != 0:
             raise SluiceError(last.error_code, last.error_name, last.error)
-        if last is None or last.state not in _ENDED:
+        if last is None or not State.of(last).ended:
             if timeout_s is not None:
                 raise TimeoutError(f"session {self.id} has not ended within {timeout_s} s")
             raise SluiceError(1, "internal", f"session {self.id}: its node ended the stream before its end")

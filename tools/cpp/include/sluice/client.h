@@ -117,6 +117,8 @@ struct Status {
   std::string error_name;
   std::string error;
 
+  // It has ended, and some names did not arrive; all others did.
+  bool partial() const { return state == State::kSucceeded && error_code == 21; }
   bool ended() const {
     return state == State::kSucceeded || state == State::kFailed || state == State::kCancelled;
   }
