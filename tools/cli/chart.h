@@ -12,7 +12,9 @@ namespace sluice::cli {
 
 inline constexpr size_t kChartColumnsMin = 30;
 
-// `rows` lines of bars, and one with the times beneath; none where nothing has moved yet.
+// `rows` lines in which the rate over time is drawn, and one with the times beneath; none where nothing has
+// moved yet. A rate that hardly changes is drawn around what does, not from zero; its limit is a line, where
+// it is near enough.
 std::vector<std::string> rate_chart(const api::Session& session, size_t columns, size_t rows);
 
 }  // namespace sluice::cli

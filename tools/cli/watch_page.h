@@ -41,10 +41,12 @@ class WatchPage {
     double busy = 0;  // of all workers together, in workers
   };
 
-  std::string head() const;
-  std::vector<std::string> state_lines(size_t columns) const;
-  std::vector<std::string> figure_lines() const;
-  std::vector<std::string> lane_lines(size_t rows) const;
+  enum class Room : uint8_t { kEnough, kLittle };  // kLittle: a line of text is cut rather than broken
+
+  std::string head(size_t columns) const;
+  std::vector<std::string> state_lines(size_t columns, Room room) const;
+  std::vector<std::string> figure_lines(size_t columns, Room room) const;
+  std::vector<std::string> lane_lines(size_t columns, size_t rows) const;
 
   api::Session last_;
   std::map<uint32_t, Lane> lanes_;

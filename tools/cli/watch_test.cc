@@ -42,15 +42,55 @@ bool shows(const std::vector<std::string>& lines, std::string_view text) {
                      [&](const std::string& line) { return line.find(text) != std::string::npos; });
 }
 
-TEST(Chart, DrawsHalfTheRateAsHalfABar) {
+size_t marks(const std::vector<std::string>& lines, char mark) {
+  size_t sum = 0;
+  for (size_t i = 0; i + 1 < lines.size(); ++i)
+    sum += static_cast<size_t>(std::count(lines[i].begin(), lines[i].end(), mark));
+  return sum;
+}
+
+// 47 columns for 10 s, of which the first half had half the rate.
+TEST(Chart, IsALineThatJumpsWhereTheRateDoes) {
   const std::vector<std::string> lines = rate_chart(session_with(1), 60, 4);
   ASSERT_EQ(lines.size(), 5U);
-  const auto bars = [](const std::string& line) { return std::count(line.begin(), line.end(), '#'); };
-  EXPECT_EQ(bars(lines[3]), 47) << "all of the time";
-  EXPECT_EQ(bars(lines[2]), 47);
-  EXPECT_NEAR(static_cast<double>(bars(lines[1])), 23.5, 1);
-  EXPECT_TRUE(lines[0].find("8.00 Gbit/s") != std::string::npos) << lines[0];
-  EXPECT_TRUE(lines[4].find("0:10") != std::string::npos) << lines[4];
+  EXPECT_EQ(lines[0].find("8.00 Gbit/s |"), 0U) << lines[0];
+  EXPECT_EQ(std::count(lines[0].begin(), lines[0].end(), '#'), 23) << lines[0];
+  EXPECT_NE(lines[1].find('#'), std::string::npos) << "the rise";
+  EXPECT_EQ(std::count(lines[2].begin(), lines[2].end(), '#'), 23) << lines[2];
+  EXPECT_EQ(lines[3].find('#'), std::string::npos) << "no wall beneath it";
+  EXPECT_NE(lines[4].find("0:10"), std::string::npos) << lines[4];
+}
+
+api::Session steady(double change, uint64_t limit_bps = 0) {
+  api::Session session;
+  for (int i = 0; i < 100; ++i) {
+    api::RatePoint* const point = session.add_history();
+    point->set_seconds(0.5);
+    point->set_rate_bps(i < 3 ? 1e9 : 8e9 * (1 + (i % 2 == 0 ? change : -change)));
+  }
+  session.set_rate_limit_bps(limit_bps);
+  return session;
+}
+
+TEST(Chart, ASteadyRateIsOneLineAndNoWall) {
+  for (const double change : {0.0, 0.005, 0.05}) {
+    const std::vector<std::string> lines = rate_chart(steady(change), 80, 8);
+    EXPECT_LE(marks(lines, '#'), 67 * 3U) << change;
+    EXPECT_EQ(lines[7].find("1.00"), std::string::npos) << "it does not begin at what the start had";
+    EXPECT_NE(lines[7].find('v'), std::string::npos) << "what is beneath the scale is no figure of it";
+    EXPECT_NE(lines[8].find("v below"), std::string::npos) << lines[8];
+  }
+}
+
+TEST(Chart, TheLimitIsALineWhereItIsNear) {
+  const std::vector<std::string> near = rate_chart(steady(0.01, 10'000'000'000), 80, 8);
+  EXPECT_EQ(near[0].find("10.0 Gbit/s |-----"), 0U) << near[0];
+  EXPECT_NE(near[8].find("- limit"), std::string::npos) << near[8];
+  const std::vector<std::string> far = rate_chart(steady(0.01, 100'000'000'000), 80, 8);
+  EXPECT_EQ(marks(far, '-'), 0U);
+  EXPECT_EQ(far[8].find("limit"), std::string::npos);
+  const std::vector<std::string> reached = rate_chart(steady(0, 8'000'000'000), 80, 8);
+  EXPECT_GT(marks(reached, '#'), 60U) << "the rate is drawn over it";
 }
 
 TEST(Chart, IsNoneWhereThereIsNothingToDrawOrNoRoom) {
@@ -93,6 +133,30 @@ TEST(WatchPage, HasAllOfItAtEightyColumns) {
         "its turn", "1.20 ms", "ETA", "credit", "#"}) {
     EXPECT_TRUE(shows(lines, text)) << text;
   }
+}
+
+TEST(WatchPage, IsWholeAtFortyColumns) {
+  WatchPage page;
+  api::Session session = session_with(2);
+  session.mutable_bottleneck()->set_cause("destination disk");
+  session.mutable_bottleneck()->add_evidence("the destination says that its disk keeps up with 3.85 Gbit/s");
+  session.set_rate_limit_bps(10'000'000'000);
+  session.set_rate_state("at the rate");
+  session.set_rtt_us(1200);
+  page.session(session, 0);
+  page.counters({}, kASecondNs);
+  page.counters({}, 2 * kASecondNs);
+  std::string all;
+  for (const std::string& line : page.lines(40, 40)) {
+    EXPECT_FALSE(line.ends_with(">")) << "cut: " << line;
+    all += " " + line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  }
+  for (const char* const text :
+       {"to beta  transferring", "45 %", "destination disk, 90 %", "3.85 Gbit/s", "10.0 Gbit/s", "loss 0 %",
+        "writes/s", "CPUs busy", "lane", "#", "q quits"}) {
+    EXPECT_NE(all.find(text), std::string::npos) << text << " in" << all;
+  }
+  EXPECT_TRUE(shows(page.lines(40, 24), "#")) << "text is cut before the picture goes";
 }
 
 TEST(WatchPage, WhatWaitsIsHeldByWhatItWaitsFor) {
