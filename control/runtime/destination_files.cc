@@ -11,6 +11,7 @@
 #include "control/runtime/export_key.h"
 #include "control/runtime/transfer_files.h"
 #include "control/transfer/failures.h"
+#include "dataplane/base/counted.h"
 #include "dataplane/base/log.h"
 #include "dataplane/base/progress.h"
 
@@ -77,7 +78,7 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
     created.open.push_back(nullptr);
     if (file.packed()) {
       file.path = path;
-      file.shown = fmt::format("{} ({} names)", exports::printable(path), file.pack.members);
+      file.shown = fmt::format("{} ({})", exports::printable(path), base::counted(file.pack.members, "name"));
       continue;
     }
     catalog::Failure why = catalog::Failure::kNone;

@@ -159,8 +159,8 @@ TEST_F(Operands, NamesAreThoseInTheDirectoryThatIsTyped) {
     control_.names.pages = {page};
   });
   EXPECT_EQ(offers("stat", "b:data/ru"), "b:data/run1|b:data/run[2]|");
-  EXPECT_EQ(offers("get", "b:data/ru"), "b:data/run1|b:data/run\\[2\\]|") << "a pattern that is no pattern";
-  EXPECT_EQ(offers("ls", "b:"), "b:other/|b:run1/|b:run\\[2\\]/|") << "exports";
+  EXPECT_EQ(offers("get", "b:data/ru"), "b:data/run1|b:data/run\\[2]|") << "a pattern that is no pattern";
+  EXPECT_EQ(offers("ls", "b:"), "b:other/|b:run1/|b:run\\[2]/|") << "exports";
 }
 
 TEST_F(Operands, WithoutADaemonThereAreNone) {

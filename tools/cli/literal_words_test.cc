@@ -54,8 +54,9 @@ TEST_F(CliTest, PatternsAndOtherCommandsTakeTheirWordsByteForByte) {
 
 TEST(RunFile, TakesEachNameByteForByteAndPrintsACommandThatSaysTheSame) {
   for (const std::string& odd : kOddNames) {
-    std::string text =
-        "[[send]]\nsources = ['''" + odd + "''', 'b']\nto = 'b:c'\nexclude = ['''" + odd + "''']\n";
+    const std::string name = Json(odd).dump();  // quoted as TOML has it, too
+    const std::string text =
+        "[[send]]\nsources = [" + name + ", 'b']\nto = 'b:c'\nexclude = [" + name + "]\n";
     const auto file = parse_run_file(text, "f.toml");
     ASSERT_TRUE(file) << file.error().message;
     const TransferFlags& flags = file->transfers[0].flags;

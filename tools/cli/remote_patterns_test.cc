@@ -16,7 +16,10 @@ class RemotePatternsTest : public CliTest {
     sessions_are(api::Session::SUCCEEDED);
   }
   void there_is(std::vector<names::Entry> entries) {
-    control_.on_io([&] { control_.names.pages = {{std::move(entries)}}; });
+    control_.on_io([&] {
+      control_.names.pages = {{std::move(entries)}};
+      control_.names.itself = std::vector<names::Page>();  // and none whose name is the pattern
+    });
   }
   std::vector<std::string> fetched() {
     return control_.on_io([&] {
