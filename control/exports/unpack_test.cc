@@ -206,6 +206,20 @@ TEST(Unpack, ADiskThatIsFullEndsItAndLeavesNothing) {
   });
 }
 
+// Not of bytes: there are enough of these.
+TEST(Unpack, ADiskWithoutAnInodeSaysSo) {
+  expect_good_on_a_small_disk([](const Exports& exports, const fs::path& root) {
+    if (::mount("tmpfs", root.c_str(), "tmpfs", MS_REMOUNT, "nr_inodes=4") != 0) return 77;
+    auto tree = exports.open_destination_tree("small");
+    Unpacker unpacker(std::move(*tree), ".s.sluice-part", {});
+    Content content;
+    for (const char* name : {"a", "b", "c", "d"}) content.add_file(name, "x");
+    const Status full = unpacker.stage(content.pack());
+    if (full || full.error().code != ErrorCode::kNoSpace) return 1;
+    return full.error().message.find("inode") != std::string::npos ? 0 : 2;
+  });
+}
+
 // Only the nine permission bits travel: what else a directory has here stays.
 TEST_P(UnpackTest, ADirectoryKeepsItsOtherBits) {
   for (const char* name : {"shared", "sticky"}) fs::create_directory(root_ / "data" / name);

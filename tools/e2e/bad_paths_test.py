@@ -4,13 +4,14 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 
 import pytest
 from harness import is_root, wait_until
 from harness.system import run, same_bytes
-from transfers import (EXISTS, MIB, NO_SPACE, OUTSIDE, SOURCE, UNREACHABLE, USAGE, STORAGE, finish, forget, make_file,
-                       names, refused, start_slow, unharmed)  # fmt: skip
+from transfers import (EXISTS, MIB, NO_SPACE, OUTSIDE, PARTIAL, RESOURCES, SOURCE, UNREACHABLE, USAGE, STORAGE, finish,
+                       forget, make_file, names, refused, start_slow, unharmed)  # fmt: skip
 
 SMALL_MIB = 8
 
@@ -18,8 +19,11 @@ SMALL_MIB = 8
 def _small_exports(pair):
     if is_root():
         pair.b.add_export("small", pair.mount_tmpfs("small", SMALL_MIB))
+        pair.a.add_export("sparse", pair.mount_tmpfs("sparse", SMALL_MIB))
+    pair.a.add_export("kernel", "/proc/sys/kernel", "r")
     pair.b.add_export("readonly", pair.base / "readonly", "r")
-    pair.b.write_configuration()
+    for node in pair.nodes:
+        node.write_configuration()
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +163,56 @@ def test_missing_directories_are_named_or_made(pair, source):
     assert same_bytes(source, here / "file")
     refused(pair.a.sluice("send", source, "b:readonly/new/", "--mkdir"), OUTSIDE, "readonly")
     refused(pair.a.sluice("send", source, "b:data/made/two/file/new/", "--mkdir"), EXISTS, "made/two/file")
+    # As mkdir -p makes them, whatever the daemons' own umask is.
+    for made in (here.parent, here, pair.b.export() / "made", pair.b.export() / "made/three/four"):
+        assert made.stat().st_mode & 0o777 == 0o755, made
     for made in (folder, here.parent, pair.b.export() / "made"):
         shutil.rmtree(made)
+
+
+def test_a_made_directory_takes_after_the_one_above(pair, source):
+    """Of its group, with setgid; and of its default ACL, which counts instead of a umask."""
+    top = pair.b.export() / "shared"
+    top.mkdir()
+    top.chmod(0o2775)
+    pair.a.must("send", source, "b:data/shared/one/two/", "--mkdir")
+    assert (top / "one/two").stat().st_mode & 0o7777 == 0o2755
+    acl = struct.pack("<I" + "HHI" * 3, 2, 1, 7, 0xFFFFFFFF, 4, 7, 0xFFFFFFFF, 32, 0, 0xFFFFFFFF)
+    try:
+        os.setxattr(top, "system.posix_acl_default", acl)
+    except OSError:
+        shutil.rmtree(top)
+        pytest.skip("this file system has no ACLs")
+    pair.a.must("send", source, "b:data/shared/three/", "--mkdir")
+    assert (top / "three").stat().st_mode & 0o7777 == 0o2770
+    shutil.rmtree(top)
+
+
+def test_a_file_that_does_not_say_its_size_is_refused_by_name(pair):
+    """Files of /proc say that they are empty: so they would arrive."""
+    name = "/proc/sys/kernel/ostype"
+    refused(pair.a.sluice("send", name, "b:data/"), SOURCE, name)
+    result = pair.a.sluice("send", "/proc/sys/kernel/random", "b:data/")
+    assert result.returncode == PARTIAL and "random/uuid" in result.stdout + result.stderr, result
+    assert not (pair.b.export() / "random/uuid").exists()
+    shutil.rmtree(pair.b.export() / "random")
+
+
+@pytest.mark.skipif(not is_root(), reason="a tmpfs needs root")
+def test_what_a_sparse_file_says_of_its_size_costs_nothing(pair):
+    """More than a session takes is refused at once; what it takes is as quick as its data."""
+    huge, target = pair.a.export("sparse") / "huge", pair.b.export("small") / "huge"
+    huge.touch()
+    os.truncate(huge, 1 << 50)
+    refused(pair.a.sluice("send", huge, "b:small/"), RESOURCES, huge, "256 TiB")
+    os.truncate(huge, 200 << 40)
+    pair.a.must("send", huge, "b:small/", timeout_s=120)
+    assert target.stat().st_size == 200 << 40
+    pages = os.sysconf("SC_PAGE_SIZE")
+    for node in pair.nodes:
+        resident = int(open(f"/proc/{node.control.pid}/statm").read().split()[1]) * pages
+        assert resident < 500 * MIB, f"{node.name}: {resident >> 20} MiB"
+    forget(huge, target)
 
 
 def test_existing_local_destination_of_a_pull(pair):
