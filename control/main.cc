@@ -217,7 +217,7 @@ class Users {
 
 // An export within another has the rights of both: which of them counts for a path is for control/exports to
 // say.
-sandbox::ControlNeeds needs_of(const config::Node& node) {
+sandbox::ControlNeeds needs_of(const config::Node& node, bool removes) {
   sandbox::ControlNeeds needs{.node = node.directory,
                               .authorities = {},
                               .run = node.run_dir(),
@@ -227,6 +227,7 @@ sandbox::ControlNeeds needs_of(const config::Node& node) {
   for (const config::Export& each : node.exports) {
     const bool changes = each.write || each.manage;
     needs.exports.push_back({each.path, changes ? sandbox::Access::kChange : sandbox::Access::kRead});
+    if (!changes && removes) needs.exports.push_back({each.path, sandbox::Access::kRemove});
   }
   // Their files are replaced by others.
   for (const std::string& file : {node.ca_file, node.crl_file}) {
@@ -239,8 +240,19 @@ sandbox::ControlNeeds needs_of(const config::Node& node) {
 }
 
 // Before there are other threads, a peer's word or an operator's.
-Result<sandbox::State> confine(const config::Node& node) {
-  return sandbox::apply(sandbox::control_profile(needs_of(node)), node.control_sandbox == "yes");
+Result<sandbox::State> confine(const config::Node& node, bool removes) {
+  return sandbox::apply(sandbox::control_profile(needs_of(node, removes)), node.control_sandbox == "yes");
+}
+
+// Unfinished files of a session go when it ends, also beneath an export that may only be read by now. Where
+// there can be none, nothing may be removed there.
+Result<bool> may_leave_files(journal::Journal& journal) {
+  const auto records = journal.sessions();
+  if (!records) return records.error();
+  return std::ranges::any_of(*records, [](const transfer::Record& record) {
+    return record.role == transfer::Role::kDestination &&
+           (record.files_left || !transfer::has_ended(record.state));
+  });
 }
 
 void tell(const sandbox::State& state) {
@@ -269,12 +281,14 @@ Status serve(const daemon::Options& options) {
   if (!exports) return exports.error();
 
   if (auto usable = check_state(*node); !usable) return usable.error();
-  const auto sandboxed = confine(*node);
+  auto journal = journal::Journal::open(node->journal());
+  if (!journal) return journal.error();
+  const Result<bool> removes = may_leave_files(**journal);
+  if (!removes) return removes.error();
+  const auto sandboxed = confine(*node, *removes);
   if (!sandboxed) return sandboxed.error();
   if (const size_t given_back = exports->note_opened_in(node->state() / "opened-directories"); given_back > 0)
     spdlog::warn("{} directories that a former life had opened up have their modes again", given_back);
-  auto journal = journal::Journal::open(node->journal());
-  if (!journal) return journal.error();
 
   asio::io_context io(1);
   asio::signal_set signals(io, SIGTERM, SIGINT);

@@ -76,10 +76,7 @@ Status DestinationFile::sync() {
 }
 
 Status DestinationFile::State::remove() const {
-  const auto open = writable_for_now();
-  if (still_named(directory.get(), temporary, fd.get()) &&
-      ::unlinkat(directory.get(), temporary.c_str(), 0) != 0 && errno != ENOENT)
-    return storage_error(path, errno);
+  if (Status status = unlink(); !status) return status;
   return ::fsync(directory.get()) == 0 ? Status() : Status(storage_error(path, errno));
 }
 
@@ -234,7 +231,8 @@ Result<Exports::Named> Exports::open_named(const std::string& name_path) const {
   named.root_path = location->root->config.path;
   named.relative = location->relative;
   named.directory = open_beneath(location->root->fd->get(), location->relative, O_RDONLY | O_DIRECTORY);
-  if (!named.directory) return lookup_error(location->absolute, errno, ErrorCode::kStorage);
+  if (!named.directory && errno != ENOENT)
+    return lookup_error(location->absolute, errno, ErrorCode::kStorage);
   return named;
 }
 
@@ -244,6 +242,7 @@ Result<std::optional<DestinationFile>> Exports::reopen_destination(const Destina
   if (user_) return reopen_for_user(spec, identity, std::move(fd));
   auto named = open_named(spec.path);
   if (!named) return named.error();
+  if (!named->directory) return std::optional<DestinationFile>();
   auto state = std::make_unique<DestinationFile::State>();
   state->keep = true;  // whatever goes wrong here: it is not ours to remove
   state->spec = spec;
@@ -278,6 +277,7 @@ Result<bool> Exports::is_committed(const std::string& name_path,
   if (user_) return user_->is_committed({.peer = peer_, .spec = {.path = name_path}, .identity = identity});
   const auto named = open_named(name_path);
   if (!named) return named.error();
+  if (!named->directory) return false;
   const int at = named->directory.get();
   const UniqueFd there = open_beneath(at, named->name, O_PATH | O_NOFOLLOW);
   if (!there && errno == ENOENT) return false;

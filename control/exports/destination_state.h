@@ -57,7 +57,10 @@ struct DestinationFile::State {
   Status not_renamed(int reason);
   Status take_what_is_there();
   Status give_all(int file_fd) const;
+  // leftovers.cc
+  Error no_right_to_name() const;
   Status commit_for_user();
+  Status unlink() const;
   Status remove() const;  // what is unfinished, so that no loss of power brings it back
 };
 

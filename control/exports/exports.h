@@ -74,10 +74,11 @@ class DestinationFile {
   std::string name_path() const;          // absolute, the bytes of the name: for reopen_destination
   bool has_name() const;                  // its final one
   catalog::FileIdentity identity() const;
-  Status drop();  // removes the unfinished file, so that no loss of power brings it back
   // Of the last error: what a peer is told of it; kNone: what its code says.
   catalog::Failure why() const;
-  void keep();  // the file stays when this object goes: its session goes on later
+  Status drop();     // removes the unfinished file, so that no loss of power brings it back
+  Status give_up();  // the same, not yet synced; nothing else may be done with it then
+  void keep();       // the file stays when this object goes: its session goes on later
   // fdatasync, and once the directory, so that the file is found after a loss of power. An error means:
   // nothing since the last good one is durable.
   Status sync();
@@ -90,6 +91,9 @@ class DestinationFile {
   // leads elsewhere than when the file was created. kOutsideExports: so it does since the rename; the file
   // stays.
   Status commit();
+  // It was removed or replaced, or the path leads elsewhere since it was made. False of a user's file, of
+  // which only its own process can tell.
+  bool away() const;
 
  private:
   friend class Exports;
@@ -177,6 +181,13 @@ class Exports {
   void note_interrupted() const { given_->interrupted(); }
   // The export in which the path lies, without a look at its file system; empty: in none.
   std::string export_of(std::string_view path) const;
+  // Of sessions that have ended, also where nothing may be written any more. The directory in which it was,
+  // to be synced; none: that is gone as well, or of a file of somebody else nothing was removed.
+  Result<UniqueFd> remove_unfinished(const std::string& name_path,
+                                     const catalog::FileIdentity& identity) const;
+  Result<UniqueFd> open_to_remove(std::string_view directory) const;
+  // As long as what is returned lives, names may be removed there although its mode forbids it (writable.h).
+  std::shared_ptr<const void> open_up_for_now(int directory_fd) const;
   Reservation reserve(const catalog::FileIdentity& unfinished, const std::string& name_path) const;
   // Is this the file under its final name? Then the directory is synced, too.
   Result<bool> is_committed(const std::string& name_path, const catalog::FileIdentity& identity) const;
@@ -238,8 +249,8 @@ class Exports {
                                                          const catalog::FileIdentity& identity,
                                                          UniqueFd fd) const;
   Result<DestinationFile> take_for_user(const DestinationSpec& spec, UniqueFd fd, UniqueFd directory) const;
-  struct Named {  // an open directory beneath a root that may be written, and a name in it
-    UniqueFd directory;
+  struct Named {         // a directory beneath a root that may be written, and a name in it
+    UniqueFd directory;  // open; without it there is none
     std::string name;
     std::string root_path;
     std::string relative;

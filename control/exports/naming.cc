@@ -100,6 +100,7 @@ Status DestinationFile::State::not_renamed(int reason) {
                    path + ": is a directory, which is never replaced; choose another name"});
   why = why_not(directory.get(), name, reason);
   if (why == Failure::kUnwritable) return storage_error(path, reason);
+  if (why == Failure::kForbidden || why == Failure::kDirectoryForbidden) return no_right_to_name();
   return refusal_of(directory.get(), name, path, reason);
 }
 

@@ -29,7 +29,7 @@ struct HandedOn {
 constexpr int kFlagsHandedOn = FS_COMPR_FL | FS_NOCOMP_FL | FS_SYNC_FL | FS_DIRSYNC_FL | FS_NODUMP_FL |
                                FS_NOATIME_FL | FS_NOCOW_FL | FS_JOURNAL_DATA_FL | FS_PROJINHERIT_FL |
                                FS_CASEFOLD_FL | FS_DAX_FL;
-constexpr const char* kDefaultAcl = "system.posix_acl_default";
+constexpr const char* kInheritedAcl = "system.posix_acl_default";
 
 std::optional<HandedOn> handed_on(int directory_fd) {
   HandedOn out;
@@ -37,11 +37,11 @@ std::optional<HandedOn> handed_on(int directory_fd) {
   if (::fstat(directory_fd, &info) != 0) return std::nullopt;
   out.group = info.st_gid;
   out.sets_group = (info.st_mode & S_ISGID) != 0;
-  const ssize_t acl_bytes = ::fgetxattr(directory_fd, kDefaultAcl, nullptr, 0);
+  const ssize_t acl_bytes = ::fgetxattr(directory_fd, kInheritedAcl, nullptr, 0);
   if (acl_bytes < 0 && errno != ENODATA && errno != EOPNOTSUPP) return std::nullopt;
   if (acl_bytes > 0) {
     out.acl.resize(static_cast<size_t>(acl_bytes));
-    if (::fgetxattr(directory_fd, kDefaultAcl, out.acl.data(), out.acl.size()) != acl_bytes)
+    if (::fgetxattr(directory_fd, kInheritedAcl, out.acl.data(), out.acl.size()) != acl_bytes)
       return std::nullopt;
   }
   if (::ioctl(directory_fd, FS_IOC_GETFLAGS, &out.flags) != 0) {

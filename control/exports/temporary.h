@@ -44,6 +44,7 @@ Status remove_leftover(int directory_fd, const std::string& name, const std::str
 bool still_named(int directory_fd, const std::string& name, int fd);
 
 // Another transfer holds this file.
+Error cannot_remove(const std::string& path, int reason);
 Error busy(const std::string& temporary_path);
 
 }  // namespace sluice::exports

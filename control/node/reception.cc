@@ -160,8 +160,12 @@ asio::awaitable<void> Manager::receive(std::shared_ptr<bool> alive,
                  hello.session_id.substr(0, 8));
       co_return co_await say(services->io, std::move(connection), transfer::unknown_answer(hello));
     case transfer::Reception::kKnows:
-      if (const Task task = active(hello.session_id)) task->post(transfer::PeerInquires{});
-      co_return co_await say(services->io, std::move(connection), transfer::knows_answer(hello));
+      if (const Task task = active(hello.session_id)) {
+        task->post(transfer::PeerInquires{});
+        co_return co_await say(services->io, std::move(connection),
+                               transfer::knows_answer(hello, task->transfer().pausing()));
+      }
+      co_return co_await say(services->io, std::move(connection), transfer::knows_answer(hello, false));
     case transfer::Reception::kNew:
     case transfer::Reception::kKnown:
       co_return take_call(connection, hello);

@@ -101,6 +101,19 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
   return created;
 }
 
+// With the directories of its tree, which may be gone as well. That which the tree goes into is not made:
+// what is to be mounted there may not be back yet.
+Result<exports::DestinationFile> create_again(const exports::Exports& exports, const catalog::File& file,
+                                              bool one_of_many, catalog::Failure* why) {
+  if (const size_t slash = file.name.rfind('/');
+      slash != std::string::npos && file.path.ends_with("/" + file.name)) {
+    const std::string top = file.path.substr(0, file.path.size() - file.name.size());
+    const auto made = exports.make_directories_for(top, file.name.substr(0, slash), why);
+    if (!made) return made.error();
+  }
+  return exports.create_destination(spec_of(file, one_of_many), why);
+}
+
 struct Found {
   Recovered what = Recovered::kAway;
   std::shared_ptr<exports::DestinationFile> file;
@@ -256,7 +269,7 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
   files_part().run(
       [exports = exports_, known = file(effect.object), why,
        many = transfer_.job().catalog()->may_fail_in_part()] {
-        return exports->create_destination(spec_of(known, many), why.get());
+        return create_again(*exports, known, many, why.get());
       },
       [self = shared_from_this(), effect, why](Result<exports::DestinationFile> created) {
         transfer::FileRecreated answer{
@@ -342,23 +355,19 @@ void TransferFiles::perform(const transfer::NameObject& effect) {
       self->post(transfer::ObjectNamed{.object = effect.object, .status = std::move(status), .given = false});
     });
   Destination open = destination(effect.object);
-  const auto other_time = std::make_shared<bool>(false);
   files_part().run(
-      [open, other_time, without = without_file(effect.object)] {
-        const Status named = open ? open->commit() : without;
-        *other_time = open && named && !open->has_its_time();
+      [open, file = file(effect.object), without = without_file(effect.object), object = effect.object] {
+        transfer::ObjectNamed named{.object = object, .status = open ? open->commit() : without, .missing = {}};
+        named.given = named.status || (open && open->has_name());
+        if (open && named.status && !open->has_its_time()) named.missing.note(file.name, catalog::kOtherTime);
+        if (open && named.given) named.identity = open->identity();
+        if (open && !named.status) named.failure = open->why();
+        named.away = !named.given && open && open->away();
         return named;
       },
-      [self = shared_from_this(), other_time, effect](Status status) {
-        const Destination& named = self->destination(effect.object);
-        const bool given = status || (named && named->has_name());
-        transfer::ObjectNamed answer{
-            .object = effect.object, .status = std::move(status), .given = given, .missing = {}};
-        if (*other_time) answer.missing.note(self->file(effect.object).name, catalog::kOtherTime);
-        if (named && given) answer.identity = named->identity();
-        if (named && !answer.status) answer.failure = named->why();
-        if (answer.status) self->let_go(effect.object);
-        self->post(std::move(answer));
+      [self = shared_from_this()](transfer::ObjectNamed named) {
+        if (named.status) self->let_go(named.object);
+        self->post(std::move(named));
       });
 }
 

@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "control/exports/staging.h"
 #include "control/runtime/transfer_files.h"
+#include "dataplane/base/log.h"
 
 namespace sluice::runtime {
 namespace {
@@ -33,32 +35,57 @@ class Directories {
   std::map<std::pair<dev_t, ino_t>, UniqueFd> fds_;
 };
 
+// Unfinished files that stay, and why.
+using Left = std::vector<Error>;
+
+// Of a user only his own process may touch it.
+Status remove_of_user(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
+  auto found = exports.reopen_destination(spec_of(file, one_of_many), file.identity, UniqueFd());
+  if (!found) return found.error();
+  return *found ? (*found)->give_up() : Status();
+}
+
 // Unfinished files that nobody holds open (a paused transfer let go of them) are removed like the others.
 void remove_unheld(const exports::Exports& exports, const std::string& session_id,
-                   const std::vector<catalog::File>& files, const Files& held, Directories* directories) {
+                   const std::vector<catalog::File>& files, const Files& held, Directories* directories,
+                   Left* left) {
   for (size_t i = 0; i < files.size(); ++i) {
     const catalog::File& file = files[i];
     if ((i < held.size() && held[i]) || file.path.empty() || file.state == catalog::FileState::kDone)
       continue;
+    if (exports.of_user()) {
+      if (const Status status = remove_of_user(exports, file, files.size() > 1); !status)
+        left->push_back(status.error());
+      continue;
+    }
+    Result<UniqueFd> directory = file.packed() ? exports.open_to_remove(file.path)
+                                               : exports.remove_unfinished(file.path, file.identity);
+    if (!directory) {
+      left->push_back(directory.error());
+      continue;
+    }
+    if (!*directory) continue;
     if (file.packed()) {
-      const Result<exports::DestinationTree> tree = exports.open_destination_tree(file.path);
-      if (!tree) continue;
-      const auto open =
-          file.keep.top && !tree->keeps_own ? tree->writable->if_needed(tree->fd.get()) : nullptr;
-      exports::Staging::remove(tree->fd.get(), staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
-      directories->note(tree->fd.get());
-      continue;
+      const auto open = file.keep.top ? exports.open_up_for_now(directory->get()) : nullptr;
+      exports::Staging::remove(directory->get(),
+                               staging_name(session_id, ObjectId(static_cast<uint32_t>(i))));
     }
-    // What is found and is the file that was made goes with this object.
-    const auto found = exports.reopen_destination(spec_of(file, files.size() > 1), file.identity, UniqueFd());
-    if (found && *found) {
-      directories->note((*found)->directory_fd());
-      continue;
-    }
-    // It may have been removed just before a crash.
-    const auto directory = exports.open_destination_tree(file.path.substr(0, file.path.rfind('/')));
-    if (directory) directories->note(directory->fd.get());
+    directories->note(directory->get());
   }
+}
+
+// An operator has to know of what is left, but not of each of thousands.
+void tell(const std::string& session, const Left& left) {
+  constexpr size_t kTold = 10;
+  for (size_t i = 0; i < std::min(left.size(), kTold); ++i) {
+    log::of(log::kSession)
+        ->warn(
+            "{}: an unfinished file stays: {}; mend that and restart sluice-control, which then removes it, "
+            "or remove it by hand",
+            session, left[i].message);
+  }
+  if (left.size() > kTold)
+    log::of(log::kSession)->warn("{}: so do {} more unfinished files", session, left.size() - kTold);
 }
 
 }  // namespace
@@ -83,20 +110,26 @@ void TransferFiles::perform(const transfer::ReleaseFiles& effect) {
        destinations = std::exchange(destinations_, {}), fetched = std::exchange(fetched_, {}),
        packs = std::exchange(packs_, {}), id = transfer_.id(), keep = effect.keep]() mutable {
         Directories directories;
+        Left left;
         for (const Destination& destination : destinations) {
           if (!destination) continue;
           if (keep) destination->keep();
-          if (!keep && !destination->has_name()) directories.note(destination->directory_fd());
+          if (keep || destination->has_name()) continue;
+          directories.note(destination->directory_fd());
+          if (const Status status = destination->give_up(); !status) left.push_back(status.error());
         }
         packs.clear();
-        if (!keep) remove_unheld(*exports, id, files, destinations, &directories);
+        if (!keep) remove_unheld(*exports, id, files, destinations, &directories, &left);
         destinations.clear();
         directories.sync();
         sources.clear();
         fetched.clear();
-        return 0;
+        return left;
       },
-      [self = shared_from_this()](int) { self->post(transfer::FilesReleased{}); });
+      [self = shared_from_this()](const Left& left) {
+        tell(self->transfer_.log_name(), left);
+        self->post(transfer::FilesReleased{.left = static_cast<uint32_t>(left.size())});
+      });
 }
 
 }  // namespace sluice::runtime

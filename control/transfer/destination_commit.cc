@@ -231,7 +231,10 @@ Status DestinationEnd::on(const ObjectNamed& event, Effects& out) {
     if (event.identity && !file.packed()) file.identity = *event.identity;
   }
   if (!event.status && event.given) given_.insert(event.object);
-  if (!event.status && !event.given && !files_.halted() && catalog().may_fail_in_part() &&
+  // Whoever removed a directory, or mounted something over it, took it from all files: an operator puts it
+  // back, and what is gone then begins anew.
+  const bool its_own = !event.given && !event.away;
+  if (!event.status && its_own && !files_.halted() && catalog().may_fail_in_part() &&
       !catalog().packed(event.object)) {
     (void)commit(event.object, CommitEvent::kBad, event.status, out);
     if (Status failed = fail(event.object, event.status.error(), out, event.failure); !failed) return failed;

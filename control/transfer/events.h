@@ -180,6 +180,7 @@ struct ObjectNamed {
   ObjectId object;
   Status status;
   bool given = false;          // it has its name, even if something was wrong after that
+  bool away = false;           // its unfinished file was removed, or the path leads elsewhere
   catalog::Shortfall missing;  // names of a pack that were not given
   // What has the name, where it is not the file that was received but one of the same bytes that stood there.
   std::optional<catalog::FileIdentity> identity = {};
@@ -189,7 +190,9 @@ struct FileDropped {
   ObjectId object;
   Status status;
 };
-struct FilesReleased {};
+struct FilesReleased {
+  uint32_t left = 0;  // unfinished files that were to be removed and could not be
+};
 
 struct JournalWritten {
   Entry entry{};

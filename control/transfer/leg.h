@@ -180,6 +180,10 @@ class Leg {
   void attempt_over(uint64_t now_ns);
   void keep_parting(uint64_t now_ns, Effects& out);
   void parted(uint64_t now_ns, Effects& out);
+  // A node that began the transfer may call itself, and then hears it: it is called as rarely as one that is
+  // asked.
+  Backoff& parting_waits() { return job_.initiator ? backoff_ : inquiries_; }
+  const Backoff& parting_waits() const { return job_.initiator ? backoff_ : inquiries_; }
   void ask(Effects& out);
   void hear_answer(const Message& message, uint64_t now_ns, Effects& out);
   void asked(uint64_t now_ns);

@@ -14,7 +14,7 @@ using P = LegPhase;
 
 void Leg::part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out) {
   parting_ = {.words = std::move(words), .until_ns = until_ns};
-  backoff_.moved();
+  parting_waits().moved();
   stream_.reset(now_ns);
   enter(P::kParting, now_ns);
   keep_parting(now_ns, out);
@@ -28,8 +28,8 @@ void Leg::keep_parting(uint64_t now_ns, Effects& out) {
     stream_.greeted();
     for (const Message& word : parting_.words) stream_.send(word, out);
   }
-  if (stream_.phase() != StreamPhase::kDown || now_ns < backoff_.next_ns()) return;
-  backoff_.interrupted(now_ns, false);
+  if (stream_.phase() != StreamPhase::kDown || now_ns < parting_waits().next_ns()) return;
+  parting_waits().interrupted(now_ns, false);
   stream_.call(out);
 }
 
@@ -77,7 +77,9 @@ void Leg::hear_answer(const Message& message, uint64_t now_ns, Effects& out) {
     return stream_.hang_up(now_ns, out);
   }
   if (!answer->ended) {
-    out.log(LogLevel::kInfo, fmt::format("{} knows the session, and is to call", peer_name_));
+    peer_pauses_ = answer->paused;
+    out.log(LogLevel::kInfo, fmt::format("{} knows the session, and {}", peer_name_,
+                                         answer->paused ? "has paused it" : "is to call"));
     return stream_.hang_up(now_ns, out);
   }
   waiting_call_ = WaitingCall{.hello = *answer, .ours = true};

@@ -288,7 +288,7 @@ uint64_t Leg::due_ns() const {
     case LegPhase::kClosing:
       return job_.pending() == 0 ? std::min(due_ns, entered_ns_ + kCloseTimeoutNs) : due_ns;
     case LegPhase::kParting:
-      if (stream_.phase() == StreamPhase::kDown) due_ns = backoff_.next_ns();
+      if (stream_.phase() == StreamPhase::kDown) due_ns = parting_waits().next_ns();
       return std::min(due_ns, parting_.until_ns);
     default:
       return due_ns;

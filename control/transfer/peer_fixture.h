@@ -78,6 +78,7 @@ class HonestPeer {
   std::vector<Message> last_words;                         // the transfer has ended here: what it says of it
   bool known = false;                                      // files were agreed upon
   bool forgot = false;                                     // its journal is lost
+  bool pauses = false;                                     // its operator has paused the session
   bool packs = false;          // a tree: the first is a pack, the last the last pack
   size_t grows = 0;            // as a source: so many files at first, then one at a time; 0: all
   bool bare_end = false;       // and that there is no more without one
@@ -213,7 +214,8 @@ class HonestPeer {
   std::vector<Message> greeted(const Hello& theirs) {
     std::vector<Message> answer;
     if (!last_words.empty()) return last_words;
-    if (theirs.inquires) return forgot ? unknown_answer(theirs) : knows_answer(theirs);
+    if (theirs.inquires && !theirs.ended)
+      return forgot ? unknown_answer(theirs) : knows_answer(theirs, pauses);
     if (theirs.ended) return nothing_answer(theirs);  // it has heard how
     const bool renewed = initiator_ ? renewing_ : known && !theirs.flow_ids.empty();
     if (initiator_ && renewed && theirs.flow_ids != flow_ids_) {  // they are gone: others are opened

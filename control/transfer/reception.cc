@@ -29,9 +29,12 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
                            "the id of this session cannot be used here: begin another session"},
             .reason = fmt::format("it calls for session {}, which is not its own", hello.session_id)};
   }
-  if (known.active) return {.reception = hello.inquires ? Reception::kKnows : Reception::kKnown};
+  const bool asks = hello.inquires && !hello.ended;  // else it tells how it has ended there
+  if (known.active) return {.reception = asks ? Reception::kKnows : Reception::kKnown};
   if (record != nullptr && has_ended(record->state)) return {.reception = Reception::kEnded};
-  if (hello.inquires) return {.reception = record != nullptr ? Reception::kKnows : Reception::kUnknown};
+  if (asks) return {.reception = record != nullptr ? Reception::kKnows : Reception::kUnknown};
+  // Of one that this node is only about to take up nobody may hear that it has ended.
+  if (hello.inquires && record != nullptr) return {.reception = Reception::kKnows};
   return {.reception = hello.ended ? Reception::kNothing : Reception::kNew};
 }
 
@@ -41,9 +44,10 @@ std::vector<Message> nothing_answer(const Hello& hello) {
   return {std::move(answer)};
 }
 
-std::vector<Message> knows_answer(const Hello& hello) {
+std::vector<Message> knows_answer(const Hello& hello, bool paused) {
   Hello answer = make_hello(hello.session_id);
   answer.known = true;
+  answer.paused = paused;
   return {std::move(answer)};
 }
 

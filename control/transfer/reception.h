@@ -41,7 +41,7 @@ struct Decision {
 Decision receive_call(const std::string& peer, const Hello& hello, const UnderId& known);
 
 std::vector<Message> nothing_answer(const Hello& hello);
-std::vector<Message> knows_answer(const Hello& hello);
+std::vector<Message> knows_answer(const Hello& hello, bool paused);
 std::vector<Message> unknown_answer(const Hello& hello);
 // What a peer is told that missed the end of a session: what became of each file, or why it failed.
 std::vector<Message> ended_answer(const Saved& saved);

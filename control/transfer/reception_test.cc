@@ -86,9 +86,32 @@ TEST(Reception, WhoeverWasCalledMayAskForItAndOpensNothing) {
   }
 }
 
+// One that is paused calls nobody, and would wait for ever.
+TEST(Reception, WhoeverWasCalledTellsHowItHasEndedThere) {
+  const auto tell = [](const UnderId& known, const std::string& peer = "there") {
+    Hello word = inquiry();
+    word.ended = true;
+    return receive_call(peer, word, known).reception;
+  };
+  EXPECT_EQ(tell({}), Reception::kNothing);
+  EXPECT_EQ(tell({.active = true, .initiator = true, .peer = "there"}), Reception::kKnown);
+  EXPECT_EQ(tell({.active = true, .initiator = true, .peer = "there"}, "elsewhere"), Reception::kNothing);
+  EXPECT_EQ(tell({.active = true, .peer = "there"}), Reception::kNothing)
+      << "it is this node that was called";
+  for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
+                                  RecordState::kFailed, RecordState::kCancelled}) {
+    Record record = record_with(state);
+    EXPECT_EQ(tell({.record = &record}), Reception::kNothing);
+    record.initiator = true;
+    EXPECT_EQ(tell({.record = &record}), has_ended(state) ? Reception::kEnded : Reception::kKnows);
+  }
+}
+
 TEST(Reception, TheAnswerToAnInquirySaysWhetherItIsKnown) {
-  const std::vector<Message> knows = knows_answer(inquiry());
+  const std::vector<Message> knows = knows_answer(inquiry(), false);
   ASSERT_EQ(knows.size(), 1U);
+  EXPECT_FALSE(std::get<Hello>(knows[0]).paused);
+  EXPECT_TRUE(std::get<Hello>(knows_answer(inquiry(), true)[0]).paused);
   EXPECT_TRUE(std::get<Hello>(knows[0]).known);
   EXPECT_FALSE(std::get<Hello>(knows[0]).ended);
   const std::vector<Message> unknown = unknown_answer(inquiry());

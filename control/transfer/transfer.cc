@@ -18,7 +18,7 @@ bool allowed(P from, P to) {
     case P::kNoting:
       return from == P::kNew;
     case P::kRecovering:
-      return from == P::kNew || from == P::kPaused;
+      return from == P::kNew || from == P::kPaused || from == P::kResting;
     case P::kQueued:
       return from == P::kNew || from == P::kNoting || from == P::kRecovering || from == P::kActive ||
              from == P::kResting || from == P::kPaused;
@@ -137,7 +137,7 @@ uint64_t Transfer::due_ns() const {
   if (phase_ < P::kEnding && !detached_) due_ns = std::min(due_ns, going_.pace.due_ns());
   if (phase_ == P::kQueued && !job_.initiator) return std::min(due_ns, queued_until_ns());
   if (phase_ != P::kResting && phase_ != P::kPaused) return due_ns;
-  if (phase_ == P::kPaused && release_ != Release::kNone) return due_ns;  // files first
+  if (release_ != Release::kNone) return due_ns;  // files first
   due_ns = std::min(due_ns, legs_.front()->inquiry_due_ns());
   if (phase_ == P::kPaused) return due_ns;
   Backoff& backoff = legs_.front()->backoff();
@@ -154,7 +154,7 @@ void Transfer::fail_attempt(const Error& error, uint64_t now_ns) {
 
 void Transfer::on(const Begin&, uint64_t now_ns) {
   if (outcome_) {  // it ended in an earlier life of this control
-    if (files_left_) {
+    if (files_.left) {
       phase_.change(P::kRecovering);
       return job_.destination()->files().recover(out_);
     }
@@ -285,11 +285,11 @@ void Transfer::give_up(Error error, uint64_t now_ns) {
   if (phase_ >= P::kEnding || cancelled_ || job_.complete()) return;
   cancelled_ = true;
   error_ = std::move(error);
-  foresee_failure();
+  foresee_failure(true);
   // At once, as a pause: should this control die before the attempt is over, the next one cleans up.
   Batch batch;
   batch.record = record(now_ns, record_state());
-  batch.drop_blocks = !files_left_;
+  batch.drop_blocks = !files_.left;
   write(Entry::kCancelled, std::move(batch), Durability::kPower);
   fail_attempt(*error_, now_ns);
 }

@@ -27,7 +27,7 @@ namespace sluice::transfer {
 enum class TransferPhase : uint8_t {
   kNew,
   kNoting,      // the journal is told what was asked for
-  kRecovering,  // after a restart or a pause: what is there of its files?
+  kRecovering,  // after a restart, a pause, or a rest without its files: what is there of them?
   kQueued,      // until it has a place of this node
   kActive,      // an attempt is under way
   kResting,     // between two attempts
@@ -142,10 +142,12 @@ class Transfer {
   void keep_resting(uint64_t now_ns);
   void hold(const std::optional<Error>& error, uint64_t now_ns);
   void enter_pause(uint64_t now_ns);
+  void let_go_of_files();
+  void take_files_again(uint64_t now_ns);
   void keep_paused(uint64_t now_ns);
   void forget();
   void forgotten(uint64_t now_ns);
-  void foresee_failure();
+  void foresee_failure(bool unheard);
   void end_with(std::optional<Error> error, uint64_t now_ns);
   void release_ended(uint64_t now_ns);
   void report_end(uint64_t now_ns);
@@ -197,7 +199,10 @@ class Transfer {
     bool contacted = false;  // it has said hello once: worth another attempt
     bool unaware = false;    // of the end
   } peer_;
-  bool files_left_ = false;
+  struct Unfinished {
+    bool left = false;  // to be removed
+    bool away = false;  // nothing is open: somebody may be mending their file system
+  } files_;
   bool complete_noted_ = false;  // the journal has every file as it is at the end
   bool begun_ = false;           // an attempt, in this step
   struct Times {

@@ -1,24 +1,16 @@
-// Where a transfer goes from there: attempts, rests, pauses, its end, and who is told of it.
+// Where a transfer goes from there: attempts, what follows them, its end, and who is told of it. Rests and
+// pauses stand in transfer_rest.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "control/transfer/reception.h"
-#include "control/transfer/session_queue.h"
 #include "control/transfer/transfer.h"
 
 namespace sluice::transfer {
 
 using P = TransferPhase;
-
-namespace {
-
-// A peer that is full is asked again the sooner the nearer its turn is (within the bounds of Backoff), so
-// that many that wait do not ask all the time.
-constexpr uint64_t kComeAgainNs = 100 * kMillisecondNs;
-
-}  // namespace
 
 // ---- going on ----------------------------------------------------------------------------------
 
@@ -149,7 +141,7 @@ void Transfer::forget() {
   out_.add(ReleaseFiles{.keep = false});
 }
 
-void Transfer::on(const FilesReleased&, uint64_t now_ns) {
+void Transfer::on(const FilesReleased& event, uint64_t now_ns) {
   const Release what = std::exchange(release_, Release::kNone);
   ++job_.list_tag;  // nothing more is read of a list
   Batch batch;
@@ -170,7 +162,8 @@ void Transfer::on(const FilesReleased&, uint64_t now_ns) {
     return write(Entry::kForgotten, std::move(batch), Durability::kPower);
   }
   CHECK(what == Release::kEnd, "what is answered was asked for");
-  if (!std::exchange(files_left_, false)) return part_or_over(now_ns);
+  // What could not be removed the next control tries again: the journal has it.
+  if (!std::exchange(files_.left, files_.left && event.left != 0) || files_.left) return part_or_over(now_ns);
   phase_.change(P::kCleaning);
   batch.drop_blocks = true;
   batch.record = record(now_ns, *outcome_);
@@ -222,92 +215,9 @@ void Transfer::follow_remedy(const Error& error, const AttemptEnd& end, uint64_t
   if (remedy == Remedy::kOperator && job_.initiator) return hold(error, now_ns);
   if (remedy == Remedy::kOperator) held_ = error;  // the initiator's operator will have it go on
   rest(error, end, now_ns);
-}
-
-void Transfer::rest(const Error& error, const AttemptEnd& end, uint64_t now_ns) {
-  const std::string node = "node " + legs_.front()->peer_name();
-  rest_ = Rest{.error = error,
-               .end = end,
-               .name = end.place != 0    ? node + ": its turn, " + place_text(end.place, end.places)
-                       : end.peer_paused ? node + " (paused by its operator)"
-                       : job_.initiator  ? error.message
-                                         : node};
-  legs_.front()->backoff().interrupted(now_ns, end.peer_paused);
-  if (end.place != 0) legs_.front()->backoff().come_again(now_ns, end.place * kComeAgainNs);
-  legs_.front()->expect_call(now_ns);
-  // Whoever is only waited for keeps its number.
-  if (end.place != 0 || phase_ == P::kQueued) {
-    step_aside();
-  } else {
-    give_up_place();
-  }
-  phase_.change(P::kResting);
-}
-
-void Transfer::keep_resting(uint64_t now_ns) {
-  Leg& leg = *legs_.front();
-  if (leg.inquiring(!cancelled_ && !detached_ && !paused_, now_ns, out_)) return;
-  if (cancelled_) return end_with(error_, now_ns);
-  if (detached_) return leave();
-  if (paused_) return hold(std::nullopt, now_ns);
-  if (job_.initiator && now_ns >= leg.backoff().since_ns() + settings_.resume_timeout_ns) {
-    return hold(rest_->error, now_ns);
-  }
-  if (!job_.initiator && now_ns >= leg.backoff().since_ns() + settings_.keep_ns) {
-    return end_with(Error{ErrorCode::kPeerUnreachable,
-                          fmt::format("node {} has not called for {} s: its unfinished session is given up",
-                                      leg.peer_name(), settings_.keep_ns / kSecondNs)},
-                    now_ns);
-  }
-  // Nothing is kept of what was not agreed upon: whoever began it may begin it once more.
-  if (!job_.initiator && !job_.began && !leg.call_waits()) return end_with(rest_->error, now_ns);
-  if (!leg.attached() && !leg.told_of_end()) return;
-  if (job_.initiator ? now_ns < leg.backoff().next_ns() : !leg.call_waits()) return;
-  held_.reset();
-  rest_.reset();
-  if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard without a place
-  want_attempts(now_ns);
-}
-
-// Without an error an operator asked for it.
-void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
-  if (error) {
-    paused_ = true;
-    held_ =
-        Error{error->code, fmt::format("{}; once that is mended, 'sluice session continue {}' goes on with "
-                                       "what is on the disk",
-                                       error->message, job_.id.substr(0, 8))};
-    write_record(Entry::kHeld, Durability::kPower, now_ns);
-  }
-  out_.log(LogLevel::kInfo, fmt::format("is paused{}", held_ ? ": " + held_->message : " by an operator"));
-  enter_pause(now_ns);
-}
-
-// Whoever is to check a file system must be able to unmount it. When the transfer goes on, files are taken
-// again by their identity, and what they hold is read.
-void Transfer::enter_pause(uint64_t now_ns) {
-  legs_.front()->expect_call(now_ns);
-  give_up_place();
-  phase_.change(P::kPaused);
-  release_ = Release::kPause;
-  job_.sources.reset();
-  out_.add(ReleaseFiles{.keep = true});
-}
-
-void Transfer::keep_paused(uint64_t now_ns) {
-  if (release_ != Release::kNone) return;
-  Leg& leg = *legs_.front();
-  if (leg.inquiring(!cancelled_ && !detached_ && paused_, now_ns, out_)) return;
-  if (leg.call_waits() && !leg.told_of_end())
-    leg.refuse_call(Pause{.node = settings_.node_name}, now_ns, out_);
-  if (cancelled_) return end_with(error_, now_ns);
-  if (detached_) return leave();
-  if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard while it is paused
-  if (paused_) return;
-  if (job_.destination() == nullptr) return want_attempts(now_ns);
-  // As after a restart: which files have their names, and which are still the ones that were made?
-  phase_.change(P::kRecovering);
-  job_.destination()->files().recover(out_);
+  // Somebody mends a file system, at this node or at the other, before the peer calls again.
+  if (!job_.initiator && (remedy == Remedy::kOperator || (end.peer_paused && end.place == 0)))
+    let_go_of_files();
 }
 
 // ---- the end -----------------------------------------------------------------------------------
@@ -316,27 +226,30 @@ void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
   error_ = std::move(error);
   note_whole(now_ns);
   give_up_place();
+  const bool unheard = phase_ != P::kActive;
   phase_.change(P::kEnding);
   times_.ended_ns = now_ns;
   if (times_.data_started_ns != 0) times_.data_ended_ns = now_ns;
-  files_left_ = false;
-  if (error_) foresee_failure();
+  files_.left = false;
+  if (error_) foresee_failure(unheard);
   // The peer may begin it once more, unless an operator did not want it.
   if (!job_.began && !job_.initiator && !cancelled_) return release_ended(now_ns);
   Batch batch;
   batch.record = record(now_ns, record_state());
   if (error_ || !complete_noted_) batch.files = file_rows();
-  batch.drop_blocks = !files_left_;
+  batch.drop_blocks = !files_.left;
   // An end in success is found again from what is durable anyway.
   write(Entry::kEnded, std::move(batch), error_ ? Durability::kPower : Durability::kProcess);
 }
 
 // Who is to be told, and what is to be removed.
-void Transfer::foresee_failure() {
+void Transfer::foresee_failure(bool unheard) {
   // What the peer was told may be lost with a process that heard it: it is told until it says that it knows.
-  // It may have agreed, and hold files, where this node never heard so.
-  peer_.unaware = job_.initiator && (job_.began || peer_.contacted || legs_.front()->contacted());
-  files_left_ = job_.began && job_.destination() != nullptr && !job_.destination()->files().discards();
+  // It may have agreed, and hold files, where this node never heard so. One that began the transfer calls,
+  // and hears it then; but not while it is paused.
+  peer_.unaware = job_.initiator ? job_.began || peer_.contacted || legs_.front()->contacted()
+                                 : job_.began && (cancelled_ || unheard);
+  files_.left = job_.began && job_.destination() != nullptr && !job_.destination()->files().discards();
 }
 
 // The end is certain: descriptors and unfinished files go.
@@ -379,7 +292,9 @@ void Transfer::part(uint64_t now_ns) {
   Saved saved{.record = record(now_ns, *outcome_)};
   if (job_.catalog() != nullptr)
     saved.files = {job_.catalog()->files().begin(), job_.catalog()->files().end()};
-  legs_.front()->part(ended_answer(saved), now_ns + settings_.resume_timeout_ns, now_ns, out_);
+  std::vector<Message> words = ended_answer(saved);
+  std::get<Hello>(words.front()).inquires = !job_.initiator;  // as whoever was called says who it is
+  legs_.front()->part(std::move(words), now_ns + settings_.resume_timeout_ns, now_ns, out_);
 }
 
 // The next control goes on: flows, unfinished files and journal stay.

@@ -151,6 +151,8 @@ class World {
   bool fetched_found = true;   // the dataplane has the objects open
   Recovered recovered = Recovered::kHeld;
   std::map<LaneId, uint64_t> rates;                 // of its lanes, as they were set
+  uint32_t files_stay = 0;                          // of those that are to be removed
+  bool unfinished_away = false;                     // a file that cannot be named was removed
   bool names_gone = false;                          // files that were done are not found any more
   std::set<std::pair<ObjectId, ExtentId>> damaged;  // what the disk gives back of these is wrong
   int64_t files_ctime_ns = 1;                       // of sources, when they were opened

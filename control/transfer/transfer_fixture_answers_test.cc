@@ -123,16 +123,17 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
     return ObjectNamed{.object = name->object,
                        .status = status,
                        .given = static_cast<bool>(status),
+                       .away = !status && unfinished_away,
                        .missing = lacks ? peer.missing : catalog::Shortfall()};
   }
   if (const auto* drop = std::get_if<DropFile>(&effect)) {
     in_memory_.erase(drop->object);
     return FileDropped{drop->object, status};
   }
-  if (std::holds_alternative<ReleaseFiles>(effect)) {
+  if (const auto* release = std::get_if<ReleaseFiles>(&effect)) {
     in_memory_.clear();
     listed_.reset();
-    return FilesReleased{};
+    return FilesReleased{.left = release->keep ? 0 : files_stay};
   }
   return std::nullopt;
 }

@@ -56,7 +56,7 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
   paused_ = record.state == RecordState::kPaused;
   if (has_ended(record.state)) {
     outcome_ = record.state;
-    files_left_ = record.files_left;
+    files_.left = record.files_left;
     peer_.unaware = leg.peer_unaware;
     error_ = record.error;
   } else if (paused_) {
@@ -67,10 +67,10 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
   }
   if (trouble) {
     if (!outcome_) error_ = std::move(trouble);
-    files_left_ = false;
+    files_.left = false;
     return;
   }
-  if (saved.files.empty() || job_.role == Role::kSource) files_left_ = false;  // whatever the record says
+  if (saved.files.empty() || job_.role == Role::kSource) files_.left = false;  // whatever the record says
   if (saved.files.empty()) return;
   job_.began = true;
   job_.terms = leg.agreement;
@@ -89,7 +89,7 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
     if (!outcome_) legs_.front()->restore(leg, !paused_, out_);
   } else {
     if (!outcome_) error_ = status.error();
-    files_left_ = false;
+    files_.left = false;
   }
 }
 
@@ -111,7 +111,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.state = state;
   record.error = has_ended(state) ? error_ : held_;
   record.started_unix_ns = times_.started_unix_ns;
-  record.files_left = files_left_;
+  record.files_left = files_.left;
   record.limit_bps = job_.limit_bps;
   record.priority = job_.priority;
   record.deadline_verdict = going_.pace.verdict();

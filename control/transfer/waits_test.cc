@@ -161,7 +161,7 @@ TEST(Waits, ForTheOwnDataplaneAfterARestartHaveALimitAndAName) {
     EXPECT_EQ(world->count<DropClaim>(), 1U);
     world->reachable = false;
     world->pass(300 * kSecondNs);
-    EXPECT_TRUE(scene.initiator ? world->phase() == TransferPhase::kPaused : world->over);
+    EXPECT_TRUE(scene.initiator ? world->phase() == TransferPhase::kPaused : world->transfer().ended());
   }
 }
 

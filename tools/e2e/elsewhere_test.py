@@ -1,10 +1,14 @@
 # Paths that come to lead elsewhere while daemons run: directories renamed and made anew, file systems mounted
 # over them. No success is told for a name under which the file is not, and what has arrived is not lost.
 # SPDX-License-Identifier: Apache-2.0
+import shutil
+import subprocess
+
 import pytest
-from harness import is_root
-from harness.system import run, same_bytes
-from transfers import (MIB, STORAGE, finish, forget, make_file, push, refused, start_slow, unharmed, wait_state)  # fmt: skip
+from harness import is_root, wait_until
+from harness.system import random_file, run, same_bytes
+from transfers import (MIB, STORAGE, begin, ended_session, finish, forget, make_file, push, refused, start_slow,
+                       unharmed, wait_state)  # fmt: skip
 
 SIZE = 10 * MIB
 
@@ -60,6 +64,43 @@ def test_a_directory_that_is_renamed_and_made_anew_is_put_back(pair, source):
     folder.rmdir()
     away.rename(folder)
     succeeds_when_continued(pair, session, source, folder / source.name)
+    folder.rmdir()
+
+
+def test_into_a_directory_that_is_removed_and_made_again_the_file_begins_anew(pair, source):
+    folder = pair.b.export() / "folder"
+    process, session = begin_into(pair, source, folder)
+    shutil.rmtree(folder)
+    is_paused_for(process, session, folder / source.name)
+    folder.mkdir()
+    succeeds_when_continued(pair, session, source, folder / source.name)
+    folder.rmdir()
+
+
+def test_a_tree_whose_directories_are_removed_loses_no_file(pair):
+    tree, there = pair.a.export() / "tree", pair.b.export() / "tree"
+    (tree / "sub").mkdir(parents=True)
+    source = random_file(tree / "sub" / "large.bin", SIZE, seed=12)
+    process, session = start_slow(pair.a, "send", tree, "b:data/")
+    shutil.rmtree(there)
+    is_paused_for(process, session, there / "sub" / source.name)
+    succeeds_when_continued(pair, session, source, there / "sub" / source.name)
+    shutil.rmtree(tree)
+    shutil.rmtree(there)
+
+
+@pytest.mark.skipif(not is_root(), reason="mounting needs root")
+def test_a_session_that_is_paused_at_one_node_holds_no_file_system_at_the_other(pair, source):
+    folder = pair.b.export() / "folder"
+    folder.mkdir()
+    run(["mount", "-t", "tmpfs", "-o", "size=64M", "sluice-test", folder])
+    session = begin(pair.a, "send", source, f"b:data/{folder.name}/", "--rate", "20M")
+    wait_until(lambda: pair.a.json("session", "show", session)[1]["bytes_done"] > 0, 60, "first bytes")
+    pair.a.must("session", "pause", session)
+    unmount = lambda: subprocess.run(["umount", folder], capture_output=True, check=False).returncode == 0  # noqa: E731
+    wait_until(unmount, 60, f"{folder} can be unmounted")
+    pair.a.must("session", "cancel", session)
+    assert ended_session(pair.b, session)["state"] == "cancelled"
     folder.rmdir()
 
 

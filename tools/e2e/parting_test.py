@@ -2,6 +2,7 @@
 # other end stood still, or forgot it, ends by itself at both; one without a dataplane still answers.
 # SPDX-License-Identifier: Apache-2.0
 import os
+import shutil
 import signal
 import time
 
@@ -203,3 +204,37 @@ def test_a_control_without_its_dataplane_answers_and_goes_on_with_it(pair, victi
     finish(process)
     finish(other_process)
     forget(source, target, other_source)
+
+
+# ---- one that is paused, and one without its journal ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("push_it", [True, False])
+def test_what_the_other_node_cancels_ends_where_it_is_paused(pair, push_it):
+    process, session, source, target = begin(pair, push_it)
+    pair.a.must("session", "pause", session)
+    wait_state(pair.a, session, "paused")
+    pair.b.must("session", "cancel", session)
+    for node in pair.nodes:
+        assert ended_session(node, session)["state"] == "cancelled"
+    finish(process)
+    forget(source, target)
+
+
+def test_a_destination_that_lost_its_journal_gets_the_tree_anew(pair):
+    tree, there = pair.a.export() / "many", pair.b.export() / "many"
+    tree.mkdir()
+    for number in range(1500):
+        (tree / f"f{number}").write_bytes(number.to_bytes(2, "big") * 4000)
+    process, session = start_slow(pair.a, "send", tree, "b:data/", rate="25M")
+    wait_until(lambda: there.is_dir() and any(there.iterdir()), 60, "some names were given")
+    pair.b.control.kill()
+    for journal in pair.b.directory.glob("journal.sqlite*"):
+        journal.unlink()
+    pair.b.start_control()
+    ended = finish(process, deadline_s=120)
+    assert ended.returncode == 0, ended.stderr
+    assert {path.name: path.read_bytes() for path in there.iterdir()} == {
+        path.name: path.read_bytes() for path in tree.iterdir()}  # fmt: skip
+    shutil.rmtree(tree)
+    shutil.rmtree(there)

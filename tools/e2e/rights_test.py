@@ -129,6 +129,43 @@ def test_a_right_that_is_taken_away_ends_what_runs_when_control_comes_back(pair,
     forget(source)
 
 
+def test_an_export_that_may_only_be_read_by_now_keeps_no_unfinished_file(pair):
+    source = make_file(pair.a, 24 * MIB)
+    process, session = start_slow(pair.a, "send", source, "b:ours/")
+    pair.b.control.stop()
+    path, mode = pair.b.exports["ours"]
+    pair.b.exports["ours"] = (path, "r")
+    pair.b.write_configuration()
+    pair.b.start_control()
+    assert finish(process).returncode == OUTSIDE, process.stderr_text
+    assert ended_session(pair.b, session)["error_code"] == OUTSIDE
+    nothing_temporary(*pair.nodes)
+    pair.b.control.stop()
+    pair.b.exports["ours"] = (path, mode)
+    pair.b.write_configuration()
+    pair.b.start_control()
+    forget(source)
+
+
+def test_an_unfinished_file_whose_export_is_gone_is_named_and_goes_when_it_is_back(pair):
+    source = make_file(pair.a, 24 * MIB)
+    process, session = start_slow(pair.a, "send", source, "b:ours/")
+    pair.b.control.stop()
+    path, mode = pair.b.exports.pop("ours")
+    pair.b.write_configuration()
+    pair.b.start_control()
+    assert finish(process).returncode == OUTSIDE, process.stderr_text
+    wait_until(lambda: pair.b.control.log_lines("an unfinished file stays"), 30, "the log names the file")
+    assert list(path.glob(".*.sluice-part"))
+    pair.b.control.stop()
+    pair.b.exports["ours"] = (path, mode)
+    pair.b.write_configuration()
+    pair.b.start_control()
+    nothing_temporary(*pair.nodes)
+    assert ended_session(pair.b, session)["error_code"] == OUTSIDE
+    forget(source)
+
+
 def test_the_list_is_shown(pair):
     _, shown, _ = pair.b.json("node", "show")
     peers = {export["name"]: export["peers"] for export in shown["exports"]}

@@ -288,7 +288,7 @@ void Control::receive(Streams::Id id, const transfer::Hello& hello) {
         host_.streams->send(host_.node, id, std::move(word));
       break;
     case transfer::Reception::kKnows:
-      for (transfer::Message& word : transfer::knows_answer(hello))
+      for (transfer::Message& word : transfer::knows_answer(hello, session && session->transfer().pausing()))
         host_.streams->send(host_.node, id, std::move(word));
       if (session) session->post(transfer::PeerInquires{});
       break;

@@ -296,6 +296,7 @@ Plan make_plan(uint64_t seed) {
   choose_protection(&p);
   choose_failures(&p);
   choose_packs(&p);
+  choose_removals(&p);
   return p;
 }
 

@@ -158,7 +158,10 @@ struct Plan {
   std::array<DiskPlan, 2> disk;
   std::vector<Crash> crashes;
   std::vector<Action> actions;
-  uint64_t journal_lost_ns = 0;  // 0: never. The initiator's control dies then, and its journal with it
+  uint64_t journal_lost_ns = 0;       // 0: never. The initiator's control dies then, and its journal with it
+  bool called_loses_journal = false;  // then it is the other node's, whose files stay under their names
+  uint64_t removed_ns =
+      0;  // 0: never. Somebody removes the destination's unfinished files, and their directory
   Freeze freeze;
   uint64_t full_per_million = 0;             // wishes for a place of a node that have to wait
   uint64_t full_ns = 0;                      // at most so long
@@ -186,6 +189,8 @@ Plan make_plan(uint64_t seed);
 void choose_protection(Plan* plan);
 // Which single files fail.
 void choose_failures(Plan* plan);
+// Which files and journals somebody removes.
+void choose_removals(Plan* plan);
 std::string troubles_text(const Plan& plan);
 // Which files are packs, and whether they are found while data moves.
 void choose_packs(Plan* plan);

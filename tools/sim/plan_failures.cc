@@ -30,8 +30,24 @@ void choose_failures(Plan* plan) {
   }
 }
 
+// Directories that somebody removes, and journals of whoever was called. Drawn from a stream of its own.
+void choose_removals(Plan* plan) {
+  Random random(plan->seed, 13);
+  if (plan->stranger_alone) return;
+  const uint64_t busy_ns =
+      std::min(plan->safety_ns, 30'000'000 + plan->bytes() * 16'000'000'000 / plan->rate_bps);
+  if (random.chance(40'000)) plan->removed_ns = 1 + random.below(busy_ns);
+  // Of a single file that has its name the next life knows nothing, and it is in its own way.
+  const bool apt = plan->initiator == kSource && plan->sizes.size() > 1 && plan->journal_lost_ns == 0;
+  if (!random.chance(60'000) || !apt || plan->snapshot_ns != 0 || plan->damage) return;
+  plan->called_loses_journal = true;
+  plan->journal_lost_ns = 1 + random.below(busy_ns);
+}
+
 std::string troubles_text(const Plan& plan) {
-  std::string out = fmt::format("stalls {}/1e6 of {} ns\n", plan.stall_per_million, plan.stall_ns);
+  std::string out = fmt::format(
+      "stalls {}/1e6 of {} ns, unfinished files removed at {} ns, journal lost by who was called {}\n",
+      plan.stall_per_million, plan.stall_ns, plan.removed_ns, plan.called_loses_journal);
   for (const Trouble& t : plan.troubles) {
     out +=
         fmt::format("file {} {} at {} ns, error {}\n", t.object, trouble_name(t.trouble), t.time_ns, t.error);

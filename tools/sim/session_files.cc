@@ -217,6 +217,15 @@ void Session::perform(const transfer::NameObject& e) {
                               .missing = {}},
         kFileNs);
   }
+  if (host_.plan.removed_ns != 0 && host_.files.find(file.path) != inode &&
+      host_.files.find(temporary_of(file.path)) != inode) {
+    return answer(transfer::ObjectNamed{.object = e.object,
+                                        .status = Error{ErrorCode::kStorage, "its file was removed"},
+                                        .given = false,
+                                        .away = true,
+                                        .missing = {}},
+                  kFileNs);
+  }
   // It may have its name already, if only the directory could not be synced the last time.
   if (host_.files.find(file.path) != inode && !host_.files.rename(temporary_of(file.path), file.path)) {
     host_.oracle.fail("a file cannot be given its name");

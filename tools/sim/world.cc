@@ -139,7 +139,7 @@ void World::check_lag() {
   Host& host = *hosts_[kDestination];
   // Only a control that was always there, and whose disk did not fail, can be held to it.
   if (down_[kDestination].control_life != 1 || host.control == nullptr || host.sync_errors > 0) return;
-  if (plan_.stall_per_million > 0 || plan_.freeze.ns > 0) return;
+  if (plan_.stall_per_million > 0 || plan_.freeze.ns > 0 || plan_.removed_ns > 0) return;
   // What is durable is known here by what it told the source.
   const uint64_t now_ns = scheduler_.now_ns();
   if (now_ns < streams_->disturbed_ns() || now_ns - streams_->disturbed_ns() < 500'000'000) return;
@@ -263,17 +263,12 @@ void World::schedule() {
       if (!healed_ || plan_.stays_narrow) wire_->narrow(plan_.carries_bytes);
     });
   }
-  if (plan_.journal_lost_ns > 0) {
-    scheduler_.at(started_ns_ + plan_.journal_lost_ns, [this] { lose_journal(); });
-  }
+  schedule_losses();
   if (plan_.source_changes_ns > 0) {
     scheduler_.at(started_ns_ + plan_.source_changes_ns, [this] { change_source(); });
   }
   for (const Trouble& t : plan_.troubles) {
     scheduler_.at(started_ns_ + t.time_ns, [this, &t] { trouble(t); });
-  }
-  if (plan_.snapshot_ns > 0) {
-    scheduler_.at(started_ns_ + plan_.snapshot_ns, [this] { hosts_[kDestination]->files.take_snapshot(); });
   }
   scheduler_.at(started_ns_ + plan_.safety_ns, [this] { heal(); });
 }
@@ -358,7 +353,8 @@ void World::judge(Outcome* out) {
     bool agree = peers == out->end || (peers == End::kNone && out->end != End::kDone);
     // A source that has lost its CRCs cannot vouch for a copy once its files have changed.
     agree |= oracle_.may_end(End::kIntegrity) && out->end != End::kNone && peers != End::kNone;
-    agree |= journal_lost_ || unconfirmed();  // in the first case there is no end
+    // In the first case there is no end; in the second it may have been forgotten.
+    agree |= journal_lost_ || called_forgot_ || unconfirmed();
     if (!agree && !oracle_.may_end(End::kCancelled)) {
       oracle_.fail(
           fmt::format("the nodes ended differently: {} and {}", end_name(out->end), end_name(peers)));

@@ -47,9 +47,12 @@ class World {
   void make_source();
   void schedule();
   void schedule_blackholes();
+  void schedule_losses();
   void change_source();
   void trouble(const Trouble& trouble);
   void lose_journal();
+  void lose_journal_of_called();
+  void remove_unfinished();
   void crash(uint32_t node, CrashKind kind, uint64_t down_ns);
   void check_lag();
   void change_volume();
@@ -85,6 +88,7 @@ class World {
   uint64_t asked_ = 0;         // how often the initiator's operator asked for the transfer
   std::string asked_id_;       // the last time
   bool journal_lost_ = false;  // of the initiator
+  bool called_forgot_ = false;
   bool healed_ = false;
   Unaware unaware_;
 };

@@ -1,0 +1,120 @@
+// Between two attempts: a transfer rests until time or its peer lets it go on, or is paused until an operator
+// does.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "control/transfer/session_queue.h"
+#include "control/transfer/transfer.h"
+
+namespace sluice::transfer {
+
+using P = TransferPhase;
+
+namespace {
+
+// A peer that is full is asked again the sooner the nearer its turn is (within the bounds of Backoff), so
+// that many that wait do not ask all the time.
+constexpr uint64_t kComeAgainNs = 100 * kMillisecondNs;
+
+}  // namespace
+
+void Transfer::rest(const Error& error, const AttemptEnd& end, uint64_t now_ns) {
+  const std::string node = "node " + legs_.front()->peer_name();
+  rest_ = Rest{.error = error,
+               .end = end,
+               .name = end.place != 0    ? node + ": its turn, " + place_text(end.place, end.places)
+                       : end.peer_paused ? node + " (paused by its operator)"
+                       : job_.initiator  ? error.message
+                                         : node};
+  legs_.front()->backoff().interrupted(now_ns, end.peer_paused);
+  if (end.place != 0) legs_.front()->backoff().come_again(now_ns, end.place * kComeAgainNs);
+  legs_.front()->expect_call(now_ns);
+  // Whoever is only waited for keeps its number.
+  if (end.place != 0 || phase_ == P::kQueued) {
+    step_aside();
+  } else {
+    give_up_place();
+  }
+  phase_.change(P::kResting);
+}
+
+void Transfer::keep_resting(uint64_t now_ns) {
+  if (release_ != Release::kNone) return;
+  Leg& leg = *legs_.front();
+  if (leg.inquiring(!cancelled_ && !detached_ && !paused_, now_ns, out_)) return;
+  if (leg.take_peer_pauses() && !files_.away) return let_go_of_files();
+  if (cancelled_) return end_with(error_, now_ns);
+  if (detached_) return leave();
+  if (paused_) return hold(std::nullopt, now_ns);
+  if (job_.initiator && now_ns >= leg.backoff().since_ns() + settings_.resume_timeout_ns) {
+    return hold(rest_->error, now_ns);
+  }
+  if (!job_.initiator && now_ns >= leg.backoff().since_ns() + settings_.keep_ns) {
+    return end_with(Error{ErrorCode::kPeerUnreachable,
+                          fmt::format("node {} has not called for {} s: its unfinished session is given up",
+                                      leg.peer_name(), settings_.keep_ns / kSecondNs)},
+                    now_ns);
+  }
+  // Nothing is kept of what was not agreed upon: whoever began it may begin it once more.
+  if (!job_.initiator && !job_.began && !leg.call_waits()) return end_with(rest_->error, now_ns);
+  if (!leg.attached() && !leg.told_of_end()) return;
+  if (job_.initiator ? now_ns < leg.backoff().next_ns() : !leg.call_waits()) return;
+  held_.reset();
+  rest_.reset();
+  if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard without a place
+  take_files_again(now_ns);
+}
+
+// Without an error an operator asked for it.
+void Transfer::hold(const std::optional<Error>& error, uint64_t now_ns) {
+  if (error) {
+    paused_ = true;
+    held_ =
+        Error{error->code, fmt::format("{}; once that is mended, 'sluice session continue {}' goes on with "
+                                       "what is on the disk",
+                                       error->message, job_.id.substr(0, 8))};
+    write_record(Entry::kHeld, Durability::kPower, now_ns);
+  }
+  out_.log(LogLevel::kInfo, fmt::format("is paused{}", held_ ? ": " + held_->message : " by an operator"));
+  enter_pause(now_ns);
+}
+
+void Transfer::enter_pause(uint64_t now_ns) {
+  legs_.front()->expect_call(now_ns);
+  give_up_place();
+  phase_.change(P::kPaused);
+  let_go_of_files();
+}
+
+// Whoever is to check a file system must be able to unmount it. When the transfer goes on, files are taken
+// again by their identity, and what they hold is read.
+void Transfer::let_go_of_files() {
+  release_ = Release::kPause;
+  files_.away = true;
+  job_.sources.reset();
+  out_.add(ReleaseFiles{.keep = true});
+}
+
+// As after a restart: which files have their names, and which are still the ones that were made?
+void Transfer::take_files_again(uint64_t now_ns) {
+  if (!std::exchange(files_.away, false) || job_.destination() == nullptr) return want_attempts(now_ns);
+  phase_.change(P::kRecovering);
+  job_.destination()->files().recover(out_);
+}
+
+void Transfer::keep_paused(uint64_t now_ns) {
+  if (release_ != Release::kNone) return;
+  Leg& leg = *legs_.front();
+  if (leg.inquiring(!cancelled_ && !detached_ && paused_, now_ns, out_)) return;
+  if (leg.call_waits() && !leg.told_of_end())
+    leg.refuse_call(Pause{.node = settings_.node_name}, now_ns, out_);
+  if (cancelled_) return end_with(error_, now_ns);
+  if (detached_) return leave();
+  if (leg.told_of_end()) return begin_attempts(now_ns);  // that much can be heard while it is paused
+  if (paused_) return;
+  take_files_again(now_ns);
+}
+
+}  // namespace sluice::transfer
