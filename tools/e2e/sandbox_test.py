@@ -188,6 +188,48 @@ def test_a_daemon_without_it_says_so(pair):
     nothing_was_refused(pair)
 
 
+def of_nobody(root, closed=()):
+    subprocess.run(["chown", "-R", "65534:65534", str(root)], check=True)
+    for path in closed:
+        path.chmod(0o555)
+
+
+def test_directories_that_forbid_their_owner_to_write(pair, kind):
+    """They are brought up to date as by rsync, and have their modes afterwards, also where control was killed."""
+    if kind != "nobody":
+        pytest.skip("root may write to any directory")
+    tree, there = pair.a.export() / "modes", pair.b.export() / "modes"
+    closed = [pathlib.Path(path) for path in ("d", "d/e", "d/f", ".")]
+    for path in closed[:-1]:
+        (tree / path).mkdir(parents=True)
+    for number, name in enumerate(("d/small", "d/e/small", "d/f/gone", "d/large")):
+        (tree / name).write_bytes(bytes([number]) * (2 * MIB if name == "d/large" else 10))
+    of_nobody(tree, [tree / path for path in closed])
+    pair.a.must("send", tree, "b:data/")
+    for turn, command in enumerate((["--sync", "--delete"], ["--overwrite"], ["--sync", "--delete"])):
+        for name in ("d/small", "d/e/small", "d/large", "top"):
+            (tree / name).write_bytes(bytes([10 + turn]) * (3 * MIB if name == "d/large" else 20))
+        (tree / "d" / f"new{turn}").write_bytes(b"new")
+        (tree / "d" / f"made{turn}" / "within").mkdir(parents=True)
+        (tree / "d" / "f" / "gone").unlink(missing_ok=True)
+        of_nobody(tree, [tree / path for path in closed])
+        pair.a.must("send", *command, tree, "b:data/")
+        assert subprocess.run(["diff", "-r", tree, there], capture_output=True).stdout == b""
+        for path in closed:
+            assert (there / path).stat().st_mode & 0o7777 == 0o555, path
+    assert pair.b.control.stop() == 0
+    info = (there / "d").stat()
+    place = str(there / "d").encode().hex()
+    note = pair.b.directory / "opened-directories"
+    note.write_text(f"+ {info.st_dev} {info.st_ino} {0o555} {0o755} {place}\n")
+    of_nobody(note)
+    (there / "d").chmod(0o755)  # as a kill leaves it
+    pair.b.start_control()
+    wait_until(lambda: (there / "d").stat().st_mode & 0o7777 == 0o555, 30, "its mode")
+    assert note.read_text() == ""
+    nothing_was_refused(pair)
+
+
 # ---- addresses: each is looked up and shown under the sandbox ------------------------------------------------
 
 

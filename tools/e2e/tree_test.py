@@ -7,7 +7,8 @@ import stat
 
 import pytest
 from harness import wait_until
-from transfers import INTEGRITY, MIB, last_session, nothing_temporary, temporary_files
+from harness.system import same_bytes
+from transfers import INTEGRITY, MIB, ended_session, last_session, nothing_temporary, temporary_files
 from trees import forget_tree, make_tree, names_beneath, same, state_of
 
 PARTIAL = 21
@@ -75,12 +76,69 @@ def test_what_stands_there_is_kept_unless_it_is_to_be_replaced(pair, tree):
 
 
 def test_the_same_again_changes_nothing_but_what_is_missing(pair, tree):
-    (tree / "d1" / "large0").unlink()  # large ones that stand there are not compared: they fail
     pair.a.must("send", tree, "b:data/")
-    gone = pair.b.export() / "tree" / "d3" / "e3" / "f3"
-    gone.unlink()
+    there = pair.b.export() / "tree"
+    (there / "d3" / "e3" / "f3").unlink()
+    large = there / "d1" / "large0"
+    before = os.stat(large).st_ino
+    os.chmod(large, 0o400)
+    sent = pair.a.must("send", tree, "b:data/").stdout
+    assert "missing" not in sent, sent
+    same(tree, there)
+    assert os.stat(large).st_ino == before, "the same bytes stay where they are"
+    for node in pair.nodes:
+        names = names_of(node)
+        assert names["failed"] == 0 and names["done"] == names["total"]
+    with open(large, "r+b") as other:
+        other.write(b"mine")
+    result = pair.a.sluice("send", tree, "b:data/")
+    assert result.returncode == PARTIAL, result.stdout
+    assert "tree/d1/large0: exists at the destination; replace it with --overwrite" in result.stdout
+    assert large.read_bytes().startswith(b"mine")
+
+
+def test_names_as_long_as_a_file_system_takes_them(pair, tree):
+    """As small files, as large ones of a tree, as single files; and with what differs at the very end."""
+    for number, size in enumerate((100, 2 * MIB)):
+        for end in "12":
+            (tree / (f"{number}" * 254 + end)).write_bytes(os.urandom(size))
+            (tree / (f"{number}" * 242 + end)).write_bytes(os.urandom(size))
     pair.a.must("send", tree, "b:data/")
     same(tree, pair.b.export() / "tree")
+    for end in "12":
+        name = "1" * 254 + end
+        pair.a.must("send", tree / name, "b:data/")
+        assert same_bytes(tree / name, pair.b.export() / name)
+
+
+def test_what_is_in_the_way_is_called_what_it_is(pair, tree):
+    """Another kind of thing, and a session that was paused, with --overwrite and without."""
+    shutil.rmtree(tree)
+    (tree / "kind").mkdir(parents=True)
+    for name in ("kind/small", "plain"):
+        (tree / name).write_bytes(b"small")
+    for name in ("held", "large"):
+        (tree / name).write_bytes(os.urandom(4 * MIB))
+    there = pair.b.export() / "tree"
+    (there / "large").mkdir(parents=True)
+    (there / "plain").mkdir()
+    (there / "kind").write_bytes(b"a file where a directory is to be")
+    session = pair.a.must("send", tree / "held", "b:data/tree/", "--rate", "2M", "--detach").stdout.split()[-1]
+    wait_until(lambda: last_session(pair.b)["bytes_done"] > 0, 60, "the first bytes")
+    for how in ((), ("--overwrite",), "paused"):
+        if how == "paused":
+            pair.a.must("session", "pause", session)
+            how = ("--overwrite",)
+        result = pair.a.sluice("send", tree, "b:data/", *how)
+        assert result.returncode == PARTIAL, result.stdout
+        told = {each["path"]: each["reason"] for each in names_of(pair.a)["missing"]}
+        kind, taken = "something of another kind has that name", "another session writes to that name"
+        assert set(told) == {"tree/kind", "tree/kind/small", "tree/large", "tree/plain", "tree/held"}, told
+        for path, reason in told.items():
+            assert reason.startswith(taken if path == "tree/held" else kind), told
+    pair.a.must("session", "cancel", session)
+    ended_session(pair.a, session)
+    ended_session(pair.b, session)
 
 
 def test_what_is_no_file_is_left_out_and_named(pair, tree):
