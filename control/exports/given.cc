@@ -21,6 +21,13 @@ namespace {
 
 size_t hash_of(const std::string& path) { return std::hash<std::string>()(path); }
 
+// Where letters of either case are the same the last name is; those before it have been looked at.
+size_t hash_of_letters(std::string path) {
+  for (size_t i = path.rfind('/') + 1; i < path.size(); ++i)
+    path[i] = path[i] >= 'A' && path[i] <= 'Z' ? static_cast<char>(path[i] - 'A' + 'a') : path[i];
+  return hash_of(path);
+}
+
 // The probe, with a letter that has a case and two Unicode forms, and names that some file systems take for
 // it. The last one differs behind what an 8.3 name holds.
 constexpr const char* kProbe = "Sluice-\xC3\x89-0123456789";
@@ -127,11 +134,17 @@ bool Given::may_enter_one(int at, const std::string& parent, const std::string& 
         known->second.path != entered.path)
       return false;
     if (known == directories_.end() && otherwise) return false;
+    if (!first_of_its_letters(path)) return false;
     directories_.try_emplace(inode, entered);
   }
   const std::scoped_lock lock(mutex_);
   entered_.insert(hash);
   return true;
+}
+
+bool Given::first_of_its_letters(const std::string& path) {
+  const size_t hash = hash_of(path);
+  return letters_.try_emplace(hash_of_letters(path), hash).first->second == hash;
 }
 
 // Stands what has this name there under another one, that is none of the session's as far as it is known?
@@ -163,6 +176,8 @@ bool Given::has_other(const Folding& folding, int directory_fd, const std::strin
   if (!folding.folds || ::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
   {
     const std::scoped_lock lock(mutex_);
+    const auto letters = letters_.find(hash_of_letters(path));
+    if (letters != letters_.end() && letters->second != hash_of(path)) return true;
     const auto known = files_.find({info.st_dev, info.st_ino});
     if (known != files_.end()) {
       const std::vector<size_t>& paths = known->second;
@@ -178,6 +193,7 @@ void Given::gave(const Folding& folding, int directory_fd, const std::string& pa
   struct stat info {};
   if (!folding.folds || ::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
   const std::scoped_lock lock(mutex_);
+  (void)first_of_its_letters(path);
   files_[{info.st_dev, info.st_ino}].push_back(hash_of(path));
 }
 

@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -67,6 +68,8 @@ class Given {
   };
 
   bool may_enter_one(int at, const std::string& parent, const std::string& path, const std::string& name);
+  // Notes that the name was used under this path; false: its small letters were, under another one.
+  bool first_of_its_letters(const std::string& path);
   bool listed_otherwise(int directory_fd, const std::string& name, const Folding& folding,
                         DirectoryNames* names);
 
@@ -76,6 +79,9 @@ class Given {
   std::map<dev_t, Folding> foldings_;
   bool interrupted_ = false;
   std::unordered_set<size_t> entered_;  // hashes of paths
+  // By hashes of paths whose last name is in small letters. The kernel may still know what had a name before,
+  // if FUSE answers for a file system that folds case, and then the inode is that one's.
+  std::unordered_map<size_t, size_t> letters_;
   std::map<Inode, Directory> directories_;
   std::map<Inode, std::vector<size_t>> files_;  // the hashes of their names' paths
 };

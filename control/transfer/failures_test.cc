@@ -104,6 +104,27 @@ TEST(AFileThatFails, AtItsDestinationIsRemovedAndTold) {
   }
 }
 
+TEST(AFileThatFails, IsToldWithTheReasonThatIsKnownWhereItsNameIsRefused) {
+  World world(destination());
+  world.why = catalog::Failure::kOtherKind;
+  world.fail<NameObject>(ErrorCode::kDestinationExists);
+  world.start();
+  world.pass(kLongNs);
+  EXPECT_EQ(world.error(), ErrorCode::kPartial);
+  const View view = world.transfer().view(world.now_ns);
+  ASSERT_EQ(view.names.failures.size(), 1U);
+  EXPECT_EQ(view.names.failures.front().failure, catalog::Failure::kOtherKind);
+}
+
+TEST(AFileThatStandsThere, WithTheSameBytesIsTheOneThatTheJournalKnows) {
+  World world(destination());
+  world.stands_there = catalog::FileIdentity{.device = 7, .inode = 77};
+  world.start();
+  world.pass(kLongNs);
+  EXPECT_EQ(world.journal.record.state, RecordState::kSucceeded);
+  for (const catalog::File& file : world.journal.files) EXPECT_EQ(file.identity.inode, 77U);
+}
+
 TEST(AFileThatFails, IsToldOnlyOnceTheJournalKnowsIt) {
   World world(destination());
   world.data = false;

@@ -141,14 +141,16 @@ class World {
   Saved journal;
   bool journal_empty = true;
   bool over = false;
-  uint32_t place = 0;          // in the queue of this node; 0: there is room
-  uint32_t ticket = 0;         // of the last wish for one
-  int32_t priority_asked = 0;  // with it
-  bool reachable = true;       // calls are taken
-  bool data = true;            // bytes move
-  bool workers_answer = true;  // questions to workers
-  bool reopened_found = true;  // the unfinished files are still there
-  bool fetched_found = true;   // the dataplane has the objects open
+  uint32_t place = 0;                                      // in the queue of this node; 0: there is room
+  uint32_t ticket = 0;                                     // of the last wish for one
+  int32_t priority_asked = 0;                              // with it
+  bool reachable = true;                                   // calls are taken
+  bool data = true;                                        // bytes move
+  bool workers_answer = true;                              // questions to workers
+  bool reopened_found = true;                              // the unfinished files are still there
+  catalog::Failure why = catalog::Failure::kNone;          // of a name that is refused
+  std::optional<catalog::FileIdentity> stands_there = {};  // with the same bytes
+  bool fetched_found = true;                               // the dataplane has the objects open
   Recovered recovered = Recovered::kHeld;
   std::map<LaneId, uint64_t> rates;                 // of its lanes, as they were set
   uint32_t files_stay = 0;                          // of those that are to be removed

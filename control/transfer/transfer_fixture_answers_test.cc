@@ -124,7 +124,9 @@ std::optional<Event> World::answer_of_files(const Effect& effect, const Status& 
                        .status = status,
                        .given = static_cast<bool>(status),
                        .away = !status && unfinished_away,
-                       .missing = lacks ? peer.missing : catalog::Shortfall()};
+                       .missing = lacks ? peer.missing : catalog::Shortfall(),
+                       .identity = status ? stands_there : std::nullopt,
+                       .failure = status ? catalog::Failure::kNone : why};
   }
   if (const auto* drop = std::get_if<DropFile>(&effect)) {
     in_memory_.erase(drop->object);
