@@ -21,8 +21,10 @@ class FakeNames final : public NamesManager {
   asio::awaitable<Result<std::shared_ptr<NamesQuestion>>> ask(std::string peer,
                                                               names::Request request) override {
     const auto* const list = std::get_if<names::List>(&request);
+    const bool of_one = list != nullptr && !list->recursive && !list->itself && !pages_of_one.empty();
     const std::vector<names::Page> told = list == nullptr          ? std::vector<names::Page>()
                                           : list->itself && itself ? *itself
+                                          : of_one                 ? pages_of_one
                                                                    : pages;
     asked.emplace_back(std::move(peer), std::move(request));
     if (refusal) co_return *refusal;
@@ -47,6 +49,7 @@ class FakeNames final : public NamesManager {
   std::vector<std::pair<std::string, names::Request>> asked;
   std::optional<Error> refusal;                    // instead of a question
   std::vector<names::Page> pages;                  // of each list
+  std::vector<names::Page> pages_of_one;           // of a directory alone, if they are others
   std::optional<std::vector<names::Page>> itself;  // of a question about one name, if that is another
   std::optional<Error> end;                        // instead of `done`
   std::vector<names::Page> own_pages;

@@ -243,6 +243,7 @@ class Sync {
       say("nothing was removed, since not all was sent, or not all of the source is known");
       return;
     }
+    if (!listed_as_sent()) return;
     for (const SyncPlan::Removal& each : plan_.removals()) {
       if (canceller_.interrupted()) {
         (void)fail(Error{ErrorCode::kCancelled, "interrupted; what is left was not removed"});
@@ -250,6 +251,31 @@ class Sync {
       }
       if (!remove(each)) return;
     }
+  }
+
+  // Where a file system lists names otherwise than they were given (in small letters, in another form of
+  // Unicode), what the source seems to lack may be what was just sent.
+  bool listed_as_sent() {
+    for (const auto& [directory, names] : plan_.made_beside_removals()) {
+      std::set<std::string> unlisted = names;
+      api::ListNamesRequest asked;
+      if (!sides_.from_peer) asked.set_peer(sides_.peer);
+      asked.set_path(directory.empty() ? sides_.destination : joined(sides_.destination, directory));
+      const Status status = client_->list_names(asked, [&unlisted](const api::ListNamesReply& part) {
+        for (const api::NameEntry& each : part.entries()) unlisted.erase(each.path());
+        return true;
+      });
+      if (status && unlisted.empty()) continue;
+      const std::string reason =
+          status ? "the destination's file system lists it under another name, which the source seems to lack"
+                 : status.error().message;
+      ++failed_;
+      problem(joined(directory, unlisted.empty() ? "" : *unlisted.begin()), reason);
+      fail_with(ErrorCode::kPartial);
+      say("nothing was removed, since names are not listed at the destination as they were sent");
+      return false;
+    }
+    return true;
   }
 
   bool remove(const SyncPlan::Removal& removal) {

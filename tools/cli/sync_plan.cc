@@ -23,7 +23,9 @@ void SyncPlan::add(const api::NameDifference& difference) {
     case api::NameDifference::DIFFERENT:
       bytes_ += difference.size();
       (is_directory ? directories_ : files_)
-          .push_back({.path = difference.path(), .large = difference.size() >= limits_.large_file_bytes});
+          .push_back({.path = difference.path(),
+                      .large = difference.size() >= limits_.large_file_bytes,
+                      .missing = difference.kind() == api::NameDifference::MISSING});
       break;
     case api::NameDifference::EXTRA:
       if (removes_) add_extra(difference);
@@ -54,6 +56,24 @@ std::set<std::string> SyncPlan::parents() const {
     if (!kept_.contains(parent)) parents.insert(std::move(parent));
   }
   return parents;
+}
+
+std::map<std::string, std::set<std::string>> SyncPlan::made_beside_removals() const {
+  const auto parent = [](const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? std::string() : path.substr(0, slash);
+  };
+  std::set<std::string> removed_from;
+  for (const Removal& each : removals_) removed_from.insert(parent(each.path));
+  std::map<std::string, std::set<std::string>> made;
+  for (const auto* names : {&files_, &directories_}) {
+    for (const Name& each : *names) {
+      const std::string in = parent(each.path);
+      if (each.missing && removed_from.contains(in))
+        made[in].insert(each.path.substr(each.path.rfind('/') + 1));
+    }
+  }
+  return made;
 }
 
 std::vector<SyncPlan::List> SyncPlan::lists() const {

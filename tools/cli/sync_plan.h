@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ class SyncPlan {
   size_t names() const { return files_.size() + directories_.size(); }
   size_t differences() const { return names() + removals_.size(); }
   const std::vector<Removal>& removals() const { return removals_; }
+  // Names that the destination lacked, by the directory that they are in ("" is the one that is compared):
+  // of those from which something is removed.
+  std::map<std::string, std::set<std::string>> made_beside_removals() const;
   // Directories of the source from which something is removed: they are sent once that is done, and not
   // before.
   std::vector<List> lists_after_removal() const;
@@ -51,6 +55,7 @@ class SyncPlan {
   struct Name {
     std::string path;
     bool large = false;
+    bool missing = false;  // at the destination
   };
   void add_extra(const api::NameDifference& difference);
   std::set<std::string> parents() const;

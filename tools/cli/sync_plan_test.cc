@@ -72,6 +72,16 @@ TEST(SyncPlan, AnExtraDirectoryGoesAsOne) {
   EXPECT_EQ(removals(plan), "a/ a.x e/f ");
 }
 
+TEST(SyncPlan, KnowsWhatWasMadeWhereSomethingIsRemoved) {
+  SyncPlan plan(true, kLimits);
+  for (const char* path : {"d/new", "e/new", "Top/"}) plan.add(difference(Kind::MISSING, path));
+  plan.add(difference(Kind::DIFFERENT, "d/other"));
+  plan.add(difference(Kind::EXTRA, "d/x"));
+  plan.add(difference(Kind::EXTRA, "top/"));
+  const std::map<std::string, std::set<std::string>> wanted = {{"", {"Top"}}, {"d", {"new"}}};
+  EXPECT_EQ(plan.made_beside_removals(), wanted);
+}
+
 TEST(SyncPlan, DirectoriesThatLoseNamesAreSentAfterwards) {
   SyncPlan plan(true, kLimits);
   plan.add(difference(Kind::DIFFERENT, "a/"));

@@ -27,11 +27,13 @@ class SyncTest : public CliTest {
     if (entries.empty()) return {};
     return {{entries}};
   }
-  // What this node has, and what its peer.
-  void there_are(const std::vector<Entry>& own, const std::vector<Entry>& theirs) {
+  // What this node has, and what its peer; `then`: in one of its directories, after something was sent.
+  void there_are(const std::vector<Entry>& own, const std::vector<Entry>& theirs,
+                 const std::vector<Entry>& then = {}) {
     control_.on_io([&] {
       control_.names.own_pages = pages(own);
       control_.names.pages = pages(theirs);
+      control_.names.pages_of_one = pages(then);
       control_.names.asked.clear();
       control_.sessions.last_send.reset();
       control_.sessions.last_get.reset();
@@ -119,7 +121,8 @@ TEST_F(SyncTest, WhatTheSourceLacksIsRemovedAfterwards) {
   there_are({directory("d"), file("new")}, theirs);
   EXPECT_EQ(sluice({"send", "--sync", "t", "b:data/"}).exit_code, 0);
   EXPECT_TRUE(removed().empty()) << "not without --delete";
-  there_are({directory("d"), file("new")}, theirs);
+  there_are({directory("d"), file("new")}, theirs,
+            {directory("d"), directory("gone"), file("new"), file("z")});
   control_.on_io([&] { control_.names.done = {.entries = 1}; });
   const Outcome outcome = sluice({"send", "--sync", "--delete", "--json", "t", "b:data/"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -127,6 +130,15 @@ TEST_F(SyncTest, WhatTheSourceLacksIsRemovedAfterwards) {
   EXPECT_EQ(outcome.json()["removed"], 3);
   EXPECT_EQ(outcome.json()["sessions"].size(), 2U);
   EXPECT_EQ(sent()->options().names(0), "d") << "its time is set again";
+}
+
+TEST_F(SyncTest, WhatTheDestinationListsUnderAnotherNameThanItWasSentIsNotRemoved) {
+  there_are({file("d/x"), file("README")}, {file("d/x"), file("readme")}, {file("readme")});
+  const Outcome outcome = sluice({"send", "--sync", "--delete", "t", "b:data/"});
+  EXPECT_EQ(outcome.exit_code, 21) << outcome.err;
+  EXPECT_NE(outcome.err.find("README"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("nothing was removed"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(removed().empty());
 }
 
 TEST_F(SyncTest, OfAGetOwnNamesAreRemoved) {
