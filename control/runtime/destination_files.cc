@@ -1,4 +1,4 @@
-// The files of a destination: created, found again after a restart, synced, finished, named.
+// The files of a destination: created, and found again after a restart.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <map>
 
 #include "control/exports/beneath.h"
-#include "control/exports/read_back.h"
 #include "control/runtime/export_key.h"
 #include "control/runtime/transfer_files.h"
 #include "control/transfer/failures.h"
@@ -282,142 +281,6 @@ void TransferFiles::perform(const transfer::RecreateFile& effect) {
           answer.identity = created.error();
         }
         self->post(std::move(answer));
-      });
-}
-
-// ---- the steps of the commit -------------------------------------------------------------------
-
-// What is discarded has no file, nor has a pack. Of all else nothing may count as stored or named that is not
-// open here.
-Status TransferFiles::without_file(ObjectId object) const {
-  if (transfer_.job().terms->discard || file(object).packed()) return {};
-  return Error{ErrorCode::kInternal,
-               fmt::format("{}: the file is not open, so nothing of it was stored or named: keep the log of "
-                           "sluice-control, and report this",
-                           file(object).shown)};
-}
-
-bool TransferFiles::is_closed_destination(ObjectId object) const { return closed_.contains(object); }
-
-void TransferFiles::open_destination_again(ObjectId object, std::function<void(Status)> then) {
-  files_part().run(
-      [exports = exports_, known = file(object),
-       many = transfer_.job().catalog()->may_fail_in_part()]() -> Result<Destination> {
-        Result<std::optional<exports::DestinationFile>> found =
-            exports->reopen_destination(spec_of(known, many), known.identity, UniqueFd());
-        if (!found) return found.error();
-        if (!found->has_value())
-          return Error{ErrorCode::kStorage, known.shown +
-                                                ": its unfinished file is gone, or is another one; see "
-                                                "who removed it"};
-        return std::make_shared<exports::DestinationFile>(std::move(**found));
-      },
-      [self = shared_from_this(), object, then = std::move(then)](Result<Destination> found) {
-        if (!found) return then(found.error());
-        self->destination(object) = std::move(*found);
-        self->closed_.erase(object);
-        then({});
-      });
-}
-
-template <typename Answer>
-void TransferFiles::run_on_file(ObjectId object, std::function<Status(exports::DestinationFile&)> work) {
-  if (is_closed_destination(object))
-    return open_destination_again(
-        object, [self = shared_from_this(), object, work = std::move(work)](Status status) mutable {
-          if (status) return self->run_on_file<Answer>(object, std::move(work));
-          self->post(Answer{.object = object, .status = std::move(status)});
-        });
-  const Destination open = destination(object);
-  files_part().run(
-      [open, without = without_file(object), work = std::move(work)] { return open ? work(*open) : without; },
-      [self = shared_from_this(), object](Status status) {
-        self->post(Answer{.object = object, .status = std::move(status)});
-      });
-}
-
-void TransferFiles::perform(const transfer::SyncObject& effect) {
-  run_on_file<transfer::ObjectSynced>(effect.object,
-                                      [](exports::DestinationFile& file) { return file.sync(); });
-}
-
-void TransferFiles::perform(const transfer::FinishObject& effect) {
-  if (file(effect.object).packed()) return finish_pack(effect.object);
-  run_on_file<transfer::ObjectFinished>(effect.object,
-                                        [](exports::DestinationFile& file) { return file.finish(); });
-}
-
-void TransferFiles::perform(const transfer::NameObject& effect) {
-  if (file(effect.object).packed()) return name_pack(effect.object);
-  if (is_closed_destination(effect.object))
-    return open_destination_again(effect.object, [self = shared_from_this(), effect](Status status) {
-      if (status) return self->perform(effect);
-      self->post(transfer::ObjectNamed{.object = effect.object, .status = std::move(status), .given = false});
-    });
-  Destination open = destination(effect.object);
-  files_part().run(
-      [open, file = file(effect.object), without = without_file(effect.object), object = effect.object] {
-        transfer::ObjectNamed named{.object = object, .status = open ? open->commit() : without, .missing = {}};
-        named.given = named.status || (open && open->has_name());
-        if (open && named.status && !open->has_its_time()) named.missing.note(file.name, catalog::kOtherTime);
-        if (open && named.given) named.identity = open->identity();
-        if (open && !named.status) named.failure = open->why();
-        named.away = !named.given && open && open->away();
-        return named;
-      },
-      [self = shared_from_this()](transfer::ObjectNamed named) {
-        if (named.status) self->let_go(named.object);
-        self->post(std::move(named));
-      });
-}
-
-void TransferFiles::perform(const transfer::DropFile& effect) {
-  packs_.erase(effect.object);
-  if (is_closed_destination(effect.object))
-    return open_destination_again(effect.object, [self = shared_from_this(), effect](Status status) {
-      self->closed_.erase(effect.object);
-      if (status || status.error().code == ErrorCode::kStorage)
-        return self->perform(effect);  // or it is gone
-      self->post(transfer::FileDropped{.object = effect.object, .status = std::move(status)});
-    });
-  files_part().run(
-      [file = std::exchange(destination(effect.object), nullptr)]() mutable {
-        const Status status = file ? file->drop() : Status();
-        file.reset();
-        return status;
-      },
-      [self = shared_from_this(), effect](Status status) {
-        self->post(transfer::FileDropped{.object = effect.object, .status = std::move(status)});
-      });
-}
-
-// Closing may take its time on a file system that is far away.
-void TransferFiles::let_go(ObjectId object) {
-  files_part().run(
-      [file = std::exchange(destination(object), nullptr)]() mutable {
-        file.reset();
-        return 0;
-      },
-      [](int) {});
-}
-
-void TransferFiles::perform(const transfer::ReadBackObject& effect) {
-  if (file(effect.object).packed()) return read_back_pack(effect);
-  if (is_closed_destination(effect.object))
-    return open_destination_again(effect.object, [self = shared_from_this(), effect](Status status) {
-      if (status) return self->perform(effect);
-      self->post(
-          transfer::ObjectReadBack{.object = effect.object, .range = effect.range, .crc = status.error()});
-    });
-  const Destination open = destination(effect.object);
-  const wire::CrcKind kind = transfer_.job().terms->crc_kind;
-  files_part().run(
-      [open, kind, range = effect.range] {
-        return control::read_back_crc(open->fd(), kind, range.offset, range.length);
-      },
-      [self = shared_from_this(), effect](Result<uint64_t> crc) {
-        self->post(
-            transfer::ObjectReadBack{.object = effect.object, .range = effect.range, .crc = std::move(crc)});
       });
 }
 
