@@ -18,64 +18,13 @@
 #include "tools/cli/format.h"
 #include "tools/cli/names_format.h"
 #include "tools/cli/sync_plan.h"
+#include "tools/cli/sync_sides.h"
 
 namespace sluice::cli {
 namespace {
 
 constexpr size_t kDifferencesMax = 10'000'000;  // some GiB of this command's memory
 constexpr size_t kProblemsShown = 1000;
-
-std::string joined(const std::string& directory, const std::string& name) {
-  return directory.ends_with('/') ? directory + name : directory + "/" + name;
-}
-
-// The two directories that are compared, and the request of a transfer between them.
-struct Sides {
-  std::string peer;
-  bool from_peer = false;
-  std::string source;
-  std::string destination;
-  std::string name;  // under which the source arrives; empty: what is in it arrives
-
-  explicit Sides(const TransferRequest& request) {
-    if (const auto* const send = std::get_if<api::SendRequest>(&request)) {
-      set(send->peer(), send->sources(0), send->destination());
-    } else {
-      const auto& get = std::get<api::GetRequest>(request);
-      from_peer = true;
-      set(get.peer(), get.sources(0), get.destination());
-    }
-  }
-  // Of these names alone, or of all.
-  TransferRequest request_of(const TransferRequest& all, const SyncPlan::List* names) const {
-    TransferRequest request = all;
-    std::visit(
-        [&](auto& one) {
-          one.mutable_options()->set_overwrite(true);
-          one.mutable_options()->set_top(true);
-          if (names == nullptr) return;
-          one.mutable_options()->clear_rules();  // the comparison has judged by them
-          if (names->empty()) {                  // the directory itself, and nothing in it
-            api::Rule* const rule = one.mutable_options()->add_rules();
-            rule->set_pattern("*");
-          }
-          for (const std::string& each : *names) one.mutable_options()->add_names(each);
-          one.set_sources(0, joined(source, ""));
-          one.set_destination(joined(destination, ""));
-        },
-        request);
-    return request;
-  }
-
- private:
-  void set(const std::string& node, const std::string& from, const std::string& to) {
-    peer = node;
-    source = from;
-    name = base::arriving_name(source);
-    if (source.ends_with("/.")) source.pop_back();
-    destination = name.empty() ? to : joined(to, name);
-  }
-};
 
 class Sync {
  public:
@@ -260,7 +209,7 @@ class Sync {
       std::set<std::string> unlisted = names;
       api::ListNamesRequest asked;
       if (!sides_.from_peer) asked.set_peer(sides_.peer);
-      asked.set_path(directory.empty() ? sides_.destination : joined(sides_.destination, directory));
+      asked.set_path(directory.empty() ? sides_.destination : path_beneath(sides_.destination, directory));
       const Status status = client_->list_names(asked, [&unlisted](const api::ListNamesReply& part) {
         for (const api::NameEntry& each : part.entries()) unlisted.erase(each.path());
         return true;
@@ -270,7 +219,7 @@ class Sync {
           status ? "the destination's file system lists it under another name, which the source seems to lack"
                  : status.error().message;
       ++failed_;
-      problem(joined(directory, unlisted.empty() ? "" : *unlisted.begin()), reason);
+      problem(path_beneath(directory, unlisted.empty() ? "" : *unlisted.begin()), reason);
       fail_with(ErrorCode::kPartial);
       say("nothing was removed, since names are not listed at the destination as they were sent");
       return false;
@@ -281,7 +230,7 @@ class Sync {
   bool remove(const SyncPlan::Removal& removal) {
     api::RemoveNameRequest asked;
     if (!sides_.from_peer) asked.set_peer(sides_.peer);
-    asked.set_path(joined(sides_.destination, removal.path));
+    asked.set_path(path_beneath(sides_.destination, removal.path));
     asked.set_recursive(removal.is_directory);
     const auto done = client_->remove_name(asked);
     if (!done) {
@@ -296,7 +245,7 @@ class Sync {
     removed_ += done->entries();
     failed_ += done->failed();
     for (const api::NameEntry& each : done->problems())
-      problem(joined(removal.path, each.path()), each.error());
+      problem(path_beneath(removal.path, each.path()), each.error());
     if (done->failed() != 0) fail_with(ErrorCode::kPartial);
     return true;
   }

@@ -1,0 +1,65 @@
+// The two directories that `--sync` compares, and the request of a transfer between them. Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "dataplane/base/path.h"
+#include "tools/cli/client.h"
+#include "tools/cli/sync_plan.h"
+
+namespace sluice::cli {
+
+inline std::string path_beneath(const std::string& directory, const std::string& name) {
+  return directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
+struct Sides {
+  std::string peer;
+  bool from_peer = false;
+  std::string source;
+  std::string destination;
+  std::string name;  // under which the source arrives; empty: what is in it arrives
+
+  explicit Sides(const TransferRequest& request) {
+    if (const auto* const send = std::get_if<api::SendRequest>(&request)) {
+      set(send->peer(), send->sources(0), send->destination());
+    } else {
+      const auto& get = std::get<api::GetRequest>(request);
+      from_peer = true;
+      set(get.peer(), get.sources(0), get.destination());
+    }
+  }
+  // Of these names alone, or of all.
+  TransferRequest request_of(const TransferRequest& all, const SyncPlan::List* names) const {
+    TransferRequest request = all;
+    std::visit(
+        [&](auto& one) {
+          one.mutable_options()->set_overwrite(true);
+          one.mutable_options()->set_top(true);
+          if (names == nullptr) return;
+          one.mutable_options()->clear_rules();  // the comparison has judged by them
+          if (names->empty()) {                  // the directory itself, and nothing in it
+            api::Rule* const rule = one.mutable_options()->add_rules();
+            rule->set_pattern("*");
+          }
+          for (const std::string& each : *names) one.mutable_options()->add_names(each);
+          one.set_sources(0, path_beneath(source, ""));
+          one.set_destination(path_beneath(destination, ""));
+        },
+        request);
+    return request;
+  }
+
+ private:
+  void set(const std::string& node, const std::string& from, const std::string& to) {
+    peer = node;
+    source = from;
+    name = base::arriving_name(source);
+    if (source.ends_with("/.")) source.pop_back();
+    destination = name.empty() ? to : path_beneath(to, name);
+  }
+};
+
+}  // namespace sluice::cli
