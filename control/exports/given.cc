@@ -172,12 +172,16 @@ std::unique_lock<std::mutex> Given::one_by_one(const Folding& folding) {
 
 bool Given::has_other(const Folding& folding, int directory_fd, const std::string& path,
                       const std::string& name, DirectoryNames* names) {
-  struct stat info {};
-  if (!folding.folds || ::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (!folding.folds) return false;
   {
     const std::scoped_lock lock(mutex_);
     const auto letters = letters_.find(hash_of_letters(path));
     if (letters != letters_.end() && letters->second != hash_of(path)) return true;
+  }
+  struct stat info {};
+  if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  {
+    const std::scoped_lock lock(mutex_);
     const auto known = files_.find({info.st_dev, info.st_ino});
     if (known != files_.end()) {
       const std::vector<size_t>& paths = known->second;
@@ -190,11 +194,12 @@ bool Given::has_other(const Folding& folding, int directory_fd, const std::strin
 }
 
 void Given::gave(const Folding& folding, int directory_fd, const std::string& path, const std::string& name) {
+  if (!folding.folds) return;
   struct stat info {};
-  if (!folding.folds || ::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+  const bool there = ::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
   const std::scoped_lock lock(mutex_);
-  (void)first_of_its_letters(path);
-  files_[{info.st_dev, info.st_ino}].push_back(hash_of(path));
+  (void)first_of_its_letters(path);  // also where the kernel does not find it yet
+  if (there) files_[{info.st_dev, info.st_ino}].push_back(hash_of(path));
 }
 
 }  // namespace sluice::exports

@@ -79,6 +79,8 @@ TEST_P(GivenTest, LettersTellWhereTheInodeIsThatOfBefore) {
   given.gave(kFolds, tree_.get(), path("data/README"), "README");
   EXPECT_TRUE(other(given, kFolds, "readme"));
   EXPECT_FALSE(other(given, kFolds, "README"));
+  given.gave(kFolds, tree_.get(), path("data/NONE"), "NONE");
+  EXPECT_TRUE(other(given, kFolds, "none")) << "what the kernel does not find has been given";
   fs::create_directory(root_ / "data/Dir");
   fs::create_directory(root_ / "data/dir");
   EXPECT_TRUE(enters(given, "Dir"));
