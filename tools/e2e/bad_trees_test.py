@@ -132,7 +132,9 @@ def test_two_directories_that_are_one_at_the_destination(pair, tree):
         for name, content in names.items():
             there = [path for path in (place / "tree").rglob("*") if str(path).lower() == f"{place}/tree/{name}".lower()]
             if name not in told:
-                assert len(there) == 1 and there[0].read_bytes() == content, (name, how, sorted(told))
+                assert len(there) == 1, (name, how, sorted(told))
+                # By other letters than it is listed with, the kernel may still know of what was replaced.
+                assert (place / "tree" / name).read_bytes() == content, (name, how, sorted(told))
         assert all(reason.startswith((LETTERS, "another session writes")) for reason in told.values()), told
         assert "fine/Fine" not in told and len([name for name in told if name.endswith("/f")]) == 1, told
 
@@ -150,7 +152,8 @@ def test_two_directories_that_are_one_at_the_destination(pair, tree):
         (place / "tree" / "extra").write_bytes(b"extra")
         for _ in range(2):
             assert pair.a.sluice("send", tree, "b:ntfs/", "--sync", "--delete").returncode == PARTIAL
-            assert (place / "tree" / "x" / "readme").read_bytes() == b"1"
+            # By its list: the kernel may still know of names that were removed, and of none that is new.
+            assert [name.lower() for name in os.listdir(place / "tree" / "x")] == ["readme"]
 
 
 @pytest.mark.parametrize("side", ["source", "destination"])
