@@ -129,6 +129,7 @@ class UpgradeTest : public JournalTest {
   // What the old journal did not know of a file counts as not known.
   static catalog::File file_of_then(const std::string& name) {
     catalog::File file = sample_file(name);
+    file.mtime_ns = -5;
     file.ctime_ns = file.identity.birth_ns = 0;
     file.identity.generation = 0;
     file.verify = false;

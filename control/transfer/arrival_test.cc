@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "control/transfer/terms.h"
+
 namespace sluice::transfer {
 namespace {
-
-constexpr uint64_t kSecondNs = 1'000'000'000;
 
 struct Case {
   Arrival arrival;

@@ -109,9 +109,15 @@ TEST(Rest, BeginsNothingBeforeItsFilesAreGivenBack) {
     EXPECT_EQ(world.count<RecoverFiles>(), 0U);
     world.release();
     world.pass(kSecondNs);
-    if (then == Then::kCall) EXPECT_EQ(world.state(), ViewState::kSucceeded);
-    if (then == Then::kPause) EXPECT_EQ(world.phase(), TransferPhase::kPaused);
-    if (then == Then::kCancel) EXPECT_TRUE(world.transfer().ended());
+    if (then == Then::kCall) {
+      EXPECT_EQ(world.state(), ViewState::kSucceeded);
+    }
+    if (then == Then::kPause) {
+      EXPECT_EQ(world.phase(), TransferPhase::kPaused);
+    }
+    if (then == Then::kCancel) {
+      EXPECT_TRUE(world.transfer().ended());
+    }
   }
 }
 
