@@ -114,7 +114,6 @@ struct End {
                .board = *board,
                .objects = *objects,
                .keys = *keys,
-               .clock = lane::Clock(),
                .poll_busy = true,
                .stop = stop,
                .epochs = epochs,

@@ -272,7 +272,7 @@ def test_what_waits_for_its_turn_knows_its_selection_after_a_restart(pair, place
 
 def test_rules_that_cannot_be_are_refused(pair, places):
     tree, _, _ = places
-    for rule, said in (("", "empty pattern"), ("x" * 4097, "at most 4096")):
+    for rule, said in (("", "the value is empty"), ("x" * 4097, "at most 4096")):
         result = pair.a.sluice("send", tree, "b:data/into/", "--exclude", rule)
         assert result.returncode == USAGE and said in result.stderr, result.stderr
     result = pair.a.sluice("send", tree, "b:data/into/", "--filter", "! x")
