@@ -13,7 +13,7 @@ constexpr std::string_view kFailureTexts[] = {
     "was not there when it was to be read",
     "permission denied",
     "changed while it was read",
-    "could not be read, or does not say how long it is, as files of /proc and /sys",
+    "could not be read",
     "is a device, a pipe or a socket",
     "has a name that is too long, reserved, or not possible in the destination's file system",
     "exists at the destination; replace it with --overwrite",

@@ -109,8 +109,10 @@ Json session_fields(const api::Session& s) {
   for (const api::FileProgress& file : s.files()) files.push_back(file_json(file));
   out["files"] = std::move(files);
   Json missing = Json::array();
-  for (const api::MissingName& name : s.names().missing())
-    missing.push_back({{"path", name.path()}, {"reason", name.reason()}, {"arrived", name.arrived()}});
+  for (const api::MissingName& name : s.names().missing()) {
+    missing.push_back({{"path", name.path()}, {"reason", name.reason()}});
+    if (name.arrived()) missing.back()["arrived"] = true;
+  }
   out["names"] = {{"total", s.names().total()},
                   {"done", s.names().done()},
                   {"failed", s.names().failed()},

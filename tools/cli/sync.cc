@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -207,13 +209,8 @@ class Sync {
   bool listed_as_sent() {
     for (const auto& [directory, names] : plan_.made_beside_removals()) {
       std::set<std::string> unlisted = names;
-      api::ListNamesRequest asked;
-      if (!sides_.from_peer) asked.set_peer(sides_.peer);
-      asked.set_path(directory.empty() ? sides_.destination : path_beneath(sides_.destination, directory));
-      const Status status = client_->list_names(asked, [&unlisted](const api::ListNamesReply& part) {
-        for (const api::NameEntry& each : part.entries()) unlisted.erase(each.path());
-        return true;
-      });
+      const Status status = take_out_listed(
+          directory.empty() ? sides_.destination : path_beneath(sides_.destination, directory), &unlisted);
       if (status && unlisted.empty()) continue;
       const std::string reason =
           status ? "the destination's file system lists it under another name, which the source seems to lack"
@@ -225,6 +222,25 @@ class Sync {
       return false;
     }
     return true;
+  }
+
+  // Of a directory of the destination, as its file system lists it: this host's is looked at directly.
+  Status take_out_listed(const std::string& directory, std::set<std::string>* names) {
+    if (sides_.from_peer) {
+      std::error_code problem;
+      std::filesystem::directory_iterator at(directory, problem);
+      for (; !problem && at != std::filesystem::directory_iterator(); at.increment(problem))
+        names->erase(at->path().filename().string());
+      if (problem) return Error{ErrorCode::kStorage, directory + ": cannot be listed: " + problem.message()};
+      return {};
+    }
+    api::ListNamesRequest asked;
+    asked.set_peer(sides_.peer);
+    asked.set_path(directory);
+    return client_->list_names(asked, [names](const api::ListNamesReply& part) {
+      for (const api::NameEntry& each : part.entries()) names->erase(each.path());
+      return true;
+    });
   }
 
   bool remove(const SyncPlan::Removal& removal) {

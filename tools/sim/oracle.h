@@ -53,6 +53,11 @@ class Oracle {
   // An operator of this node was told that the session is cancelled: nothing of it is moved there from then
   // on. The same may be asked for once more, as another session.
   void cancelled(uint32_t node, const std::string& session) { cancelled_[node].insert(session); }
+  // It has lost its journal: nobody can hold it to what it was told.
+  void forgot(uint32_t node) {
+    paused_[node].clear();
+    cancelled_[node].clear();
+  }
   // Flows are opened at this node, or gone on with.
   void moves(uint32_t node, const std::string& session) {
     if (paused_[node].contains(session)) fail("a pause that was acknowledged is forgotten");

@@ -62,6 +62,7 @@ void World::lose_journal_of_called() {
   kill_control(called, 1'000'000, false);
   hosts_[called]->journal = Journal();
   called_forgot_ = true;
+  oracle_.forgot(called);
   if (called == kDestination) oracle_.volume_went_back(false);
 }
 
