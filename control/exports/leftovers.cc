@@ -75,7 +75,7 @@ Result<UniqueFd> Exports::remove_unfinished(const std::string& name_path,
   Result<UniqueFd> directory = open_to_remove(name_path.substr(0, name_path.rfind('/') + 1));
   if (!directory || !*directory) return directory;
   const int at = directory->get();
-  const std::string temporary = temporary_name(last_component(name_path));
+  const std::string temporary = temporary_name_in(at, last_component(name_path));
   const UniqueFd fd = open_beneath(at, temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!fd && errno == ENOENT) return directory;
   if (!fd) return lookup_error(printable(name_path), errno, ErrorCode::kStorage);

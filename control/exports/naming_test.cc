@@ -64,6 +64,26 @@ TEST_P(NamingTest, WithOtherBytesItIsLeftAloneAndNamed) {
   EXPECT_EQ(refused(spec("data/file")), Failure::kExists) << "alone it is refused, whatever it holds";
 }
 
+TEST_P(NamingTest, AnUnfinishedFileThatNobodyHoldsGoesWithItsSessionHoweverLongItsName) {
+  const size_t before = entries("data");
+  for (const size_t bytes : {10U, 242U, 243U, 255U}) {
+    std::optional<catalog::FileIdentity> identity;
+    std::string name_path;
+    {
+      auto file = exports_.create_destination(spec("data/" + std::string(bytes, 'n')));
+      ASSERT_TRUE(file) << file.error().message;
+      identity = file->identity();
+      name_path = file->name_path();
+      file->keep();
+    }
+    EXPECT_EQ(entries("data"), before + 1);
+    const auto directory = exports_.remove_unfinished(name_path, *identity);
+    ASSERT_TRUE(directory) << directory.error().message;
+    EXPECT_TRUE(*directory);
+    EXPECT_EQ(entries("data"), before) << bytes;
+  }
+}
+
 TEST_P(NamingTest, NamesMayBeAsLongAsTheFileSystemTakes) {
   for (const size_t bytes : {241U, 242U, 243U, 250U, 255U}) {
     const std::string name = "data/sub/" + std::string(bytes - 1, 'L');
