@@ -142,21 +142,20 @@ Result<ListenAddress> find_address(const std::string& listen) {
   if (const int failed = ::getaddrinfo(where->host.c_str(), port.c_str(), &hints, &found); failed != 0)
     return cannot_listen(listen, ::gai_strerror(failed));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-  if (!listen_at(found->ai_addr, found->ai_addrlen)) return cannot_listen(listen, std::strerror(errno));
-  ListenAddress address{.text = text_of(*found, where->port), .loopback = is_loopback(found->ai_addr)};
-  std::memcpy(&address.raw, found->ai_addr, found->ai_addrlen);
-  address.raw_bytes = found->ai_addrlen;
-  return address;
+  UniqueFd listening = listen_at(found->ai_addr, found->ai_addrlen);
+  if (!listening) return cannot_listen(listen, std::strerror(errno));
+  return ListenAddress{.text = text_of(*found, where->port),
+                       .loopback = is_loopback(found->ai_addr),
+                       .listening = std::move(listening)};
 }
 
 Result<std::unique_ptr<Exporter>> start(asio::io_context& io, const config::Node& node,
                                         Snapshots::Look look) {
-  const auto address = find_address(node.metrics_listen);
+  auto address = find_address(node.metrics_listen);
   if (!address) return address.error();
-  UniqueFd listening = listen_at(reinterpret_cast<const sockaddr*>(&address->raw), address->raw_bytes);
-  if (!listening) return cannot_listen(node.metrics_listen, std::strerror(errno));
   auto collector = std::make_shared<Collector>(io, std::move(look), node.exports);
-  auto server = HttpServer::start(std::move(listening), [collector] { return collector->text(); }, {});
+  auto server =
+      HttpServer::start(std::move(address->listening), [collector] { return collector->text(); }, {});
   if (!server) return server.error();
   auto exporter = std::make_unique<HttpExporter>(address->text, std::move(collector), std::move(*server));
   spdlog::info("metrics at http://{}/metrics", address->text);

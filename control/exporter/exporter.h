@@ -5,8 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/socket.h>
-
 #include <asio/io_context.hpp>
 #include <memory>
 #include <string>
@@ -14,6 +12,7 @@
 #include "control/exporter/snapshots.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::exporter {
 
@@ -31,12 +30,11 @@ class Exporter {
 // it.
 Result<std::unique_ptr<Exporter>> start(asio::io_context& io, const config::Node& node, Snapshots::Look look);
 
-// "host:port" as the socket address to listen at.
+// Where "host:port" is.
 struct ListenAddress {
   std::string text;       // numeric, "a.b.c.d:port" or "[v6]:port"
   bool loopback = false;  // only this host reaches it
-  sockaddr_storage raw{};
-  socklen_t raw_bytes = 0;
+  UniqueFd listening;     // a socket that does
 };
 // Blocks while a name is looked up. kConfiguration when nobody can listen there.
 Result<ListenAddress> find_address(const std::string& listen);

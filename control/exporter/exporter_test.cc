@@ -63,9 +63,9 @@ std::string get(const std::string& path) {
 TEST(FindAddress, KnowsWhatOnlyThisHostReaches) {
   const Bound kept = bind_any(false);
   const auto look = [&](const char* host) {
-    const auto found = find_address(at(host, kept.port));
+    auto found = find_address(at(host, kept.port));
     EXPECT_TRUE(found) << found.error().message;
-    return found ? *found : ListenAddress{};
+    return found ? std::move(*found) : ListenAddress{};
   };
   EXPECT_TRUE(look("127.0.0.1").loopback);
   EXPECT_TRUE(look("localhost").loopback);

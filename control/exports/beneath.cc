@@ -93,24 +93,6 @@ std::string parent_of(const std::string& relative) {
   return slash == std::string::npos ? "." : relative.substr(0, slash);
 }
 
-int make_directories(int directory_fd, const std::string& path, UniqueFd* out) {
-  UniqueFd at = open_beneath(directory_fd, ".", O_RDONLY | O_DIRECTORY);
-  if (!at) return errno;
-  size_t begin = 0;
-  while (begin < path.size()) {
-    const size_t slash = std::min(path.find('/', begin), path.size());
-    const std::string name = path.substr(begin, slash - begin);
-    begin = slash + 1;
-    // Nobody else looks into it before it has the mode that it is to have.
-    if (::mkdirat(at.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return errno;
-    UniqueFd next = open_beneath(at.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (!next) return errno;
-    at = std::move(next);
-  }
-  *out = std::move(at);
-  return 0;
-}
-
 namespace {
 
 struct CloseDirectory {

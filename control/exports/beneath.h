@@ -42,10 +42,6 @@ std::string last_component(const std::string& path);
 // "a/b/c": "a/b", and of "c" the directory at hand, ".".
 std::string parent_of(const std::string& relative);
 
-// Opens the directory `path`, each part of which is made if it is missing, for its owner alone. 0 or an
-// errno.
-int make_directories(int directory_fd, const std::string& path, UniqueFd* out);
-
 // What a directory holds, but for "." and "..", sorted. Nothing: errno tells.
 std::optional<std::vector<std::string>> names_in(int directory_fd);
 

@@ -198,7 +198,8 @@ Result<SourceFile> Exports::as_source(const Location& location, UniqueFd fd) {
   if (!state) return lookup_error(shown, errno, ErrorCode::kSourceUnreadable);
   if (!S_ISREG(state->mode))
     return Error{ErrorCode::kSourceUnreadable, shown + ": was replaced while it was opened; try again"};
-  if (!tells_its_size(file.fd.get(), state->size_bytes)) return tells_no_size(shown);
+  struct stat info {};
+  if (::fstat(file.fd.get(), &info) == 0 && !tells_its_size(file.fd.get(), info)) return tells_no_size(shown);
   file.direct = make_direct(file.fd.get());
   file.path = shown;
   file.name = last_component(location.relative);

@@ -54,13 +54,12 @@ bool made_while_read(const struct statfs& info) {
 
 }  // namespace
 
-bool tells_its_size(int fd, uint64_t size_bytes) {
-  struct stat info {};
-  struct statfs system {};
+bool tells_its_size(int fd, const struct stat& info) {
   // What has blocks on a disk has its bytes there.
-  if (::fstat(fd, &info) != 0 || info.st_blocks != 0) return true;
+  if (info.st_blocks != 0) return true;
+  struct statfs system {};
   if (::fstatfs(fd, &system) == 0 && made_while_read(system)) return false;
-  if (size_bytes != 0) return true;
+  if (info.st_size != 0) return true;
   char byte = 0;
   ssize_t got = 0;
   do {

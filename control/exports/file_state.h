@@ -33,8 +33,8 @@ bool may_be_changing(int fd, const FileState& state);
 
 // Is the size that the system says of this file that of its content? Files of /proc, /sys and the like say
 // none, a page, or the size of the address space, and are made while they are read. `fd` can read; what may
-// block a reader has O_NONBLOCK.
-bool tells_its_size(int fd, uint64_t size_bytes);
+// block a reader has O_NONBLOCK. `info`: what fstat says of it.
+bool tells_its_size(int fd, const struct stat& info);
 Error tells_no_size(const std::string& shown);
 
 }  // namespace sluice::exports

@@ -93,12 +93,12 @@ void Given::interrupted() {
 
 bool Given::may_enter(int tree_fd, const std::string& tree, const std::string& relative) {
   if (relative == ".") return true;
+  std::string parent = tree == "/" ? "" : tree;
   {
     const std::scoped_lock lock(mutex_);
-    if (entered_.contains(hash_of(tree + "/" + relative))) return true;
+    if (entered_.contains(hash_of(parent + "/" + relative))) return true;
   }
   UniqueFd at = open_beneath(tree_fd, ".", O_RDONLY | O_DIRECTORY);
-  std::string parent = tree;
   for (size_t begin = 0; at && begin < relative.size();) {
     const size_t end = std::min(relative.find('/', begin), relative.size());
     const std::string name = relative.substr(begin, end - begin);

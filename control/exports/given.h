@@ -3,7 +3,8 @@
 // second name would replace what the first one was given, or its directory would take in the first one's.
 //
 // How a file system folds is not computed here but seen: a probe tells whether it folds, and device and inode
-// of what has a name tell which name of the session it was given. On other file systems nothing is kept.
+// of what has a name tell which name of the session it was given. On other file systems only the directories
+// that were entered are known, by hashes.
 //
 // One for each session of a peer. Blocking; any thread.
 // SPDX-License-Identifier: Apache-2.0

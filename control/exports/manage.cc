@@ -39,13 +39,14 @@ Status check_new_name(const std::string& name, const std::string& path) {
   return Error{ErrorCode::kStorage, path + ": such names are kept for files under way; choose another"};
 }
 
-Error change_error(const std::string& path, int reason) {
+// `fd`: of anything in the file system, which then says what it ran out of; -1: not known.
+Error change_error(const std::string& path, int reason, int fd = -1) {
   switch (reason) {
     case EEXIST:
       return {ErrorCode::kDestinationExists, path + ": exists already; choose another name"};
     case ENOSPC:
     case EDQUOT:
-      return full(path, reason, -1);
+      return full(path, reason, fd);
     case EROFS:
       return {ErrorCode::kStorage, path + ": its file system is read-only; mount it for writing"};
     default:
@@ -94,7 +95,7 @@ Status make_one(UniqueFd& at, const std::string& name, const std::string& shown,
   if (::mkdirat(at.get(), name.c_str(), 0777) == 0) {
     ++done.entries;
   } else if (errno != EEXIST || !may_exist) {
-    return errno == ENOSPC || errno == EDQUOT ? full(shown, errno, at.get()) : change_error(shown, errno);
+    return change_error(shown, errno, at.get());
   }
   UniqueFd next = open_beneath(at.get(), name, kDirectory);
   if (!next && errno == ENOTDIR) return change_error(shown, may_exist ? EEXIST : errno);

@@ -130,7 +130,7 @@ Staging::Whole* Staging::whole_of(const std::string& path) {
   Whole& whole = *last_->second;
   if (whole.name.empty()) {
     const std::string name = "d" + std::to_string(directories_.size());
-    // As make_directories() makes them: for its owner alone, until its own mode comes.
+    // As Parent makes them: for its owner alone, until its own mode comes.
     if (::mkdirat(fd_.get(), name.c_str(), 0700) != 0) {
       last_->second.reset();
       return nullptr;

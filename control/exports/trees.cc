@@ -111,7 +111,7 @@ Result<DestinationTree> Exports::open_destination_tree(std::string_view path,
       .keeps_own = location->relative == "." && !of_operator_,
       .given = given_,
       .writable = writable_};
-  if (location->relative != ".") tree.path = (tree.path == "/" ? "" : tree.path) + "/" + location->relative;
+  if (location->relative != ".") tree.path = tree.absolute(location->relative);
   if (tree.fd) return tree;
   if (errno == ENOENT)
     return Error{ErrorCode::kStorage,
@@ -125,7 +125,7 @@ Result<std::string> Exports::make_directories_for(std::string_view destination, 
                                                   catalog::Failure* why) const {
   const Result<DestinationTree> tree = open_destination_tree(destination);
   if (!tree) return tree.error();
-  const std::string path = tree->path + "/" + relative;
+  const std::string path = tree->absolute(relative);
   const auto refuse = [why](catalog::Failure failure, Error error) {
     if (why != nullptr) *why = failure;
     return error;

@@ -152,7 +152,7 @@ Result<Failure> Unpacker::link_to_target(const Entry& entry, const std::string& 
   const std::string target = last_component(entry.target);
   struct stat info {};
   if (::fstatat(at.get(), target.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return told(entry.path, errno);
-  if (given.has_other(given.folding(at.get()), at.get(), tree_.path + "/" + entry.target, target))
+  if (given.has_other(given.folding(at.get()), at.get(), tree_.absolute(entry.target), target))
     return Failure::kOtherLetters;
   // Something else may have had that name, and has it still.
   if (!S_ISREG(info.st_mode)) return Failure::kOtherKind;

@@ -42,7 +42,7 @@ struct AskedFor {
 
 // So many files ahead: a disk that is asked for one after the other rests in between. No more than 16 packs
 // are filled at a time, which needs half of the 1024 descriptors that any process has, and control asks for
-// more (control/node/manager.cc).
+// more (dataplane/base/open_files.h).
 constexpr size_t kAskedForAhead = 32;
 
 AskedFor ask_for(int tree_fd, const std::string& path, const Entry& entry) {
@@ -51,8 +51,7 @@ AskedFor ask_for(int tree_fd, const std::string& path, const Entry& entry) {
   if (!file.fd || ::fstat(file.fd.get(), &info) != 0)
     return {.fd = {}, .failure = exports::read_failure(errno)};
   if (!as_listed(info, entry)) return {.fd = {}, .failure = Failure::kChanged};
-  if (!exports::tells_its_size(file.fd.get(), static_cast<uint64_t>(info.st_size)))
-    return {.fd = {}, .failure = Failure::kUnreadable};
+  if (!exports::tells_its_size(file.fd.get(), info)) return {.fd = {}, .failure = Failure::kUnreadable};
   // A file system that cannot do so reads it when it is read.
   ::posix_fadvise(file.fd.get(), 0, static_cast<off_t>(entry.size_bytes), POSIX_FADV_WILLNEED);
   return file;

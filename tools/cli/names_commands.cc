@@ -32,10 +32,6 @@ Result<Target> names_target(const std::string& text, const std::string& own) {
   return target;
 }
 
-std::string joined(const std::string& directory, const std::string& path) {
-  return directory.empty() || directory.ends_with('/') ? directory + path : directory + "/" + path;
-}
-
 // The code of the first thing that went wrong is that of the command; each has its line.
 class Problems {
  public:
@@ -94,7 +90,7 @@ class ListPrinter {
   }
 
   void print(const api::NameEntry& entry) {
-    const std::string path = entry.path().empty() ? target_.path : joined(base_, entry.path());
+    const std::string path = entry.path().empty() ? target_.path : path_beneath(base_, entry.path());
     if (json_) {
       if (entries_ == 0) begin();
       std::string line = to_line(name_json(entry, path));
@@ -216,7 +212,7 @@ Result<int> change_each(const Context& context, const std::vector<Target>& targe
   const auto note = [&](const api::NameEntry& entry, const Target& target, const std::string& who) {
     problems.add(entry.error_code(), who + entry.error());
     listed.push_back(
-        name_json(entry, entry.path().empty() ? target.path : joined(target.path, entry.path())));
+        name_json(entry, entry.path().empty() ? target.path : path_beneath(target.path, entry.path())));
   };
   for (const Target& target : targets) {
     const auto reply = change(**client, target);

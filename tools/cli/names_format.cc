@@ -56,6 +56,10 @@ std::string error_name(uint32_t code) {
 
 }  // namespace
 
+std::string path_beneath(const std::string& directory, const std::string& name) {
+  return directory.empty() || directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
 std::string escaped(std::string_view bytes) {
   std::string text;
   while (!bytes.empty()) {

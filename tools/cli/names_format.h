@@ -10,6 +10,9 @@
 
 namespace sluice::cli {
 
+// `name` in `directory`; of an empty one `name` alone.
+std::string path_beneath(const std::string& directory, const std::string& name);
+
 // On one line, without anything that steers a terminal, and such that the bytes can be told from it: a
 // backslash, control characters and what is no UTF-8 stand as in C (\\, \n, \x1b).
 std::string escaped(std::string_view bytes);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/base/counted.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/format.h"
 #include "tools/cli/when.h"
@@ -147,9 +148,7 @@ uint64_t names_total(const api::Session& session) {
 std::string_view counted_as(const api::Session& session) {
   const auto is_pack = [](const api::FileProgress& file) { return file.names() > 1; };
   const bool packs = std::any_of(session.files().begin(), session.files().end(), is_pack);
-  const uint64_t total = names_total(session);
-  if (packs || total > static_cast<uint64_t>(session.files_size())) return total == 1 ? "name" : "names";
-  return total == 1 ? "file" : "files";
+  return packs || names_total(session) > static_cast<uint64_t>(session.files_size()) ? "name" : "file";
 }
 
 bool names_one_file(const api::Session& session) {
@@ -159,14 +158,16 @@ bool names_one_file(const api::Session& session) {
 std::string session_subject(const api::Session& session) {
   if (names_one_file(session)) return printable(last_component(session.files(0).source()));
   const uint64_t left_out = session.names().left_out();
-  return fmt::format("{} {}{} ({} done{})", names_total(session), counted_as(session), so_far(session),
-                     session.names().done(), left_out == 0 ? "" : fmt::format(", {} left out", left_out));
+  return fmt::format("{}{} ({} done{})", base::counted(names_total(session), counted_as(session)),
+                     so_far(session), session.names().done(),
+                     left_out == 0 ? "" : fmt::format(", {} left out", left_out));
 }
 
 std::string short_subject(const api::Session& session) {
   if (names_one_file(session)) return session_subject(session);
-  return fmt::format("{}/{}{} {}", session.names().done(), names_total(session), session.listing() ? "+" : "",
-                     counted_as(session));
+  const uint64_t total = names_total(session);
+  return fmt::format("{}/{}{} {}{}", session.names().done(), total, session.listing() ? "+" : "",
+                     counted_as(session), total == 1 ? "" : "s");
 }
 
 double loss_fraction(const api::Session& session) {
@@ -265,10 +266,11 @@ std::string bottleneck_text(const api::Bottleneck& bottleneck) {
 
 std::string summary_text(const api::Session& session) {
   const double seconds = session.data_elapsed_s() > 0 ? session.data_elapsed_s() : session.elapsed_s();
-  std::string out = fmt::format(
-      "{} {}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n", names_total(session), counted_as(session),
-      session.bytes_total(), format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),
-      retransmits_text(session), format_percent(loss_fraction(session)));
+  std::string out =
+      fmt::format("{}, {} bytes ({}) in {:.3f} s: {}, {}, loss {}\n",
+                  base::counted(names_total(session), counted_as(session)), session.bytes_total(),
+                  format_bytes(session.bytes_total()), seconds, format_rate(session.goodput_bps()),
+                  retransmits_text(session), format_percent(loss_fraction(session)));
   if (const std::string cause = bottleneck_text(session.bottleneck()); !cause.empty()) {
     out += "bottleneck: " + cause;
     for (const std::string& line : session.bottleneck().evidence()) out += "; " + printable(line);

@@ -7,13 +7,10 @@
 
 #include "dataplane/base/path.h"
 #include "tools/cli/client.h"
+#include "tools/cli/names_format.h"
 #include "tools/cli/sync_plan.h"
 
 namespace sluice::cli {
-
-inline std::string path_beneath(const std::string& directory, const std::string& name) {
-  return directory.ends_with('/') ? directory + name : directory + "/" + name;
-}
 
 struct Sides {
   std::string peer;
