@@ -10,7 +10,7 @@ namespace {
 
 using board::Direction;
 
-board::PortInfo port_info(uint32_t workers, uint32_t rx_extents, uint32_t tx_extents) {
+board::PortInfo small_port(uint32_t workers, uint32_t rx_extents, uint32_t tx_extents) {
   board::PortInfo info{};
   info.workers = workers;
   info.rx_extents = rx_extents;
@@ -21,7 +21,7 @@ board::PortInfo port_info(uint32_t workers, uint32_t rx_extents, uint32_t tx_ext
 
 class AdmissionTest : public testing::Test {
  protected:
-  AdmissionTest() { table_.reset(port_info(1, 10, 4)); }  // 8 extents of credit, 2 sending flows
+  AdmissionTest() { table_.reset(small_port(1, 10, 4)); }  // 8 extents of credit, 2 sending flows
 
   // Who is answered, in order.
   std::vector<Waiter> granted() {

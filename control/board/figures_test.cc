@@ -6,10 +6,10 @@
 
 #include <memory>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice::control {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 TEST(RateMeter, CountsTheLastSecondOnly) {
   RateMeter meter;

@@ -5,10 +5,10 @@
 
 #include <memory>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice::control {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 TEST(WorkerFigures, AreReadFromTheBoard) {
   const auto slot = std::make_unique<board::WorkerSlot>();

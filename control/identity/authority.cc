@@ -19,9 +19,6 @@ constexpr int kAuthLevel = 2;  // of OpenSSL: 112 bits, no SHA-1
 constexpr int kDepthMax = 6;   // certificates between a peer's and the authority's
 constexpr size_t kListsMax = 16;
 
-Error configuration(std::string message) { return {ErrorCode::kConfiguration, std::move(message)}; }
-Error untrusted(std::string reason) { return {ErrorCode::kPeerUntrusted, std::move(reason)}; }
-
 // Empty: it is one.
 std::string why_no_ca(X509* certificate) {
   if (X509_get_extension_flags(certificate) & EXFLAG_INVALID) return "its extensions cannot be read";

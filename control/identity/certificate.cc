@@ -19,7 +19,9 @@ namespace {
 
 constexpr size_t kPemBytesMax = 64U << 10;
 
-Error failed(const std::string& what) { return {ErrorCode::kInternal, what + ": " + openssl_reason()}; }
+Error openssl_failed(const std::string& what) {
+  return {ErrorCode::kInternal, what + ": " + openssl_reason()};
+}
 
 BioPointer reader(std::string_view text) {
   if (text.empty() || text.size() > kPemBytesMax) return nullptr;
@@ -89,14 +91,14 @@ std::string openssl_reason() {
 
 Result<KeyPair> make_key_pair(const KeyPairOptions& options) {
   const KeyPointer key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
-  if (!key) return failed("cannot make an Ed25519 key");
+  if (!key) return openssl_failed("cannot make an Ed25519 key");
   const CertificatePointer certificate = self_signed(key.get(), options);
-  if (!certificate) return failed("cannot make a certificate");
+  if (!certificate) return openssl_failed("cannot make a certificate");
   const auto certificate_pem = to_pem(certificate.get());
   if (!certificate_pem) return certificate_pem.error();
   const BioPointer out(BIO_new(BIO_s_secmem()));
   if (!out || PEM_write_bio_PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
-    return failed("cannot write a key");
+    return openssl_failed("cannot write a key");
   return KeyPair{contents(out.get()), *certificate_pem};
 }
 
@@ -141,14 +143,15 @@ Result<KeyPointer> parse_key(std::string_view pem) {
 
 Result<std::string> to_pem(X509* certificate) {
   const BioPointer out(BIO_new(BIO_s_mem()));
-  if (!out || PEM_write_bio_X509(out.get(), certificate) != 1) return failed("cannot write a certificate");
+  if (!out || PEM_write_bio_X509(out.get(), certificate) != 1)
+    return openssl_failed("cannot write a certificate");
   return contents(out.get());
 }
 
 Result<std::string> fingerprint_of(X509* certificate) {
   unsigned char* der = nullptr;
   const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &der);
-  if (size <= 0) return failed("cannot encode a public key");
+  if (size <= 0) return openssl_failed("cannot encode a public key");
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(der, static_cast<size_t>(size), digest);
   OPENSSL_free(der);

@@ -25,8 +25,6 @@ namespace fs = std::filesystem;
 fs::path key_file_of(const fs::path& node) { return node / "identity" / "key.pem"; }
 fs::path certificate_file_of(const fs::path& node) { return node / "identity" / "cert.pem"; }
 
-Error configuration(std::string message) { return {ErrorCode::kConfiguration, std::move(message)}; }
-
 Status check_name(const std::string& name) {
   if (config::valid_node_name(name)) return {};
   return configuration(

@@ -8,10 +8,15 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "dataplane/base/error.h"
 
 namespace sluice::identity {
+
+inline Error configuration(std::string message) { return {ErrorCode::kConfiguration, std::move(message)}; }
+inline Error untrusted(std::string reason) { return {ErrorCode::kPeerUntrusted, std::move(reason)}; }
+inline constexpr size_t kFingerprintDigits = 64;
 
 // Whether the system lacks descriptors or memory just now: nothing is wrong with what was asked for.
 bool is_shortage(int error_number);

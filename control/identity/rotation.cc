@@ -18,29 +18,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kSecondNs = 1'000'000'000;
-
-Error configuration(std::string message) { return {ErrorCode::kConfiguration, std::move(message)}; }
+constexpr int64_t kNsOfSecond = 1'000'000'000;
 
 fs::path next_key_file(const fs::path& node) { return node / "identity" / "next-key.pem"; }
 
-bool is_there(const fs::path& file) {
+bool can_be_seen(const fs::path& file) {
   std::error_code ignored;
   return fs::exists(file, ignored);
 }
 
-Error failed(const fs::path& file) {
+Error cannot_write(const fs::path& file) {
   return configuration(file.string() + ": " + std::strerror(errno) + "; check its permissions and the disk");
 }
 
 Status sync_directory(const fs::path& directory) {
   const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) return failed(directory);
+  if (!fd || ::fsync(fd.get()) != 0) return cannot_write(directory);
   return {};
 }
 
 Status take_place(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) return failed(from);
+  if (::rename(from.c_str(), to.c_str()) != 0) return cannot_write(from);
   return sync_directory(to.parent_path());
 }
 
@@ -49,8 +47,8 @@ Status switch_over(const fs::path& node, const std::function<void()>& step) {
   const fs::path directory = node / "identity";
   const fs::path next_certificate = next_certificate_file(node);
   // Since when the new key is the node's own says the time of its certificate.
-  if (::utimensat(AT_FDCWD, next_certificate.c_str(), nullptr, 0) != 0) return failed(next_certificate);
-  if (is_there(next_key_file(node))) {
+  if (::utimensat(AT_FDCWD, next_certificate.c_str(), nullptr, 0) != 0) return cannot_write(next_certificate);
+  if (can_be_seen(next_key_file(node))) {
     const Result<Identity> present = load(node);
     if (!present) return present.error();
     if (Status status = keep_former(directory, present->fingerprint, directory / "cert.pem"); !status)
@@ -80,7 +78,7 @@ Status check_pair(X509* certificate, const std::string& key_pem) {
 }
 
 Status refuse_if_under_way(const fs::path& node) {
-  if (!is_there(next_certificate_file(node))) return {};
+  if (!can_be_seen(next_certificate_file(node))) return {};
   return configuration(
       "the key of this node is being changed already; 'sluice node rotate --finish' ends that, --abandon "
       "undoes it");
@@ -118,7 +116,7 @@ Result<Identity> begin_rotation(const fs::path& node_directory, const RotationOp
 }
 
 Result<Identity> finish_rotation(const fs::path& node_directory, const std::function<void()>& step) {
-  if (!is_there(next_certificate_file(node_directory)))
+  if (!can_be_seen(next_certificate_file(node_directory)))
     return configuration("no new key was made; begin with 'sluice node rotate'");
   if (Status status = switch_over(node_directory, step); !status) return status.error();
   return load(node_directory);
@@ -128,7 +126,7 @@ Result<bool> abandon_rotation(const fs::path& node_directory) {
   const Result<Identity> self = load(node_directory);
   if (!self) return self.error();
   const fs::path next = next_certificate_file(node_directory);
-  if (is_there(next) && !is_there(next_key_file(node_directory)))
+  if (can_be_seen(next) && !can_be_seen(next_key_file(node_directory)))
     return configuration("the new key is in use already; 'sluice node rotate --finish' ends the change");
   // The certificate first: without it the next key means nothing.
   const Result<bool> gone = remove_small_file(next);
@@ -160,7 +158,7 @@ Status keep_former(const fs::path& directory, const std::string& name, const fs:
   if (Status status = make_directory(former, 0755); !status) return status;
   const fs::path kept = former / (name + ".pem");
   // A second name of the same file: its time stays.
-  if (::link(file.c_str(), kept.c_str()) != 0 && errno != EEXIST) return failed(kept);
+  if (::link(file.c_str(), kept.c_str()) != 0 && errno != EEXIST) return cannot_write(kept);
   return sync_directory(former);
 }
 
@@ -181,7 +179,7 @@ Result<std::vector<Former>> load_former(const fs::path& node_directory) {
       const size_t dot = stem.find('.');
       all.push_back({.name = dot == std::string::npos ? "" : stem.substr(0, dot),
                      .fingerprint = *fingerprint,
-                     .since_unix_ns = info.st_mtim.tv_sec * kSecondNs + info.st_mtim.tv_nsec});
+                     .since_unix_ns = info.st_mtim.tv_sec * kNsOfSecond + info.st_mtim.tv_nsec});
     }
     if (failure)
       return configuration((node_directory / part / "former").string() + ": " + failure.message() +

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "control/identity/node_files.h"
 #include "control/identity/signature.h"
 
 namespace sluice::identity {
@@ -14,7 +15,6 @@ namespace {
 
 // Of a UUID of our own (ITU-T X.667): nobody hands these numbers out.
 constexpr char kOid[] = "2.25.8149824614128149844214781391768142089";
-constexpr size_t kFingerprintDigits = 64;
 constexpr int kTextBytesMax = 1024;
 constexpr std::string_view kPurpose = "sluice successor v1\n";
 

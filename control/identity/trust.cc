@@ -13,11 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kFingerprintDigits = 64;
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kChainMax = 8;  // that a peer of an authority is remembered with
-
-Error untrusted(std::string reason) { return {ErrorCode::kPeerUntrusted, std::move(reason)}; }
 
 bool is_fingerprint(const std::string& text) {
   return text.size() == kFingerprintDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice::rate {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 TEST(Ceiling, IsStayedWellBelowAtFirstThenALittleAndThenForgotten) {
   Ceiling ceiling;

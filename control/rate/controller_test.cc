@@ -13,6 +13,7 @@
 #include "control/rate/adaptive_rate.h"
 #include "control/rate/cubic_rate.h"
 #include "control/rate/fixed_rate.h"
+#include "dataplane/base/time_for_test.h"
 
 namespace sluice::rate {
 namespace {
@@ -139,7 +140,6 @@ TEST_P(ControllerTest, NeverFallsSilentWhileThePeerIsHeard) {
 
 // What it says and what it does agree: an operator reads the one to understand the other.
 TEST_P(ControllerTest, StopsForAPeerThatStaysSilentAndGoesOnWhenItIsHeard) {
-  constexpr uint64_t kSecond = 1'000'000'000;
   uint64_t now_ns = 5 * kSecond;
   const auto controller = GetParam().make(1'000'000'000, now_ns);
   PathReport report{.last_peer_ns = now_ns};

@@ -17,7 +17,7 @@ constexpr double kRttStartS = 0.02;
 constexpr double kRttMinS = 1e-3;
 constexpr double kSlowStartPace = 1.25;  // faster than the window, so that it is filled
 
-double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+double in_seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 }  // namespace
 
@@ -47,7 +47,7 @@ uint64_t CubicRate::step(const PathReport& report, uint64_t now_ns) {
     (void)pace(kRttStartS);
   }
   if (report.rtt_ns == 0) return rate_bps_;
-  const double base_s = seconds(std::min(report.rtt_min_ns, Silence::kStopNs));
+  const double base_s = in_seconds(std::min(report.rtt_min_ns, Silence::kStopNs));
   const auto round = rounds_.take(report, static_cast<uint64_t>(std::max(base_s, 4e-3) * 1e9), now_ns);
   if (!rounds_.news()) return rate_bps_;
   double queue_s = 0;
@@ -84,7 +84,7 @@ uint64_t CubicRate::pace(double round_trip_s) {
 }
 
 void CubicRate::congestion(double round_trip_s, uint64_t now_ns) {
-  if (reduced_ns_ != 0 && seconds(now_ns - reduced_ns_) < round_trip_s) return;
+  if (reduced_ns_ != 0 && in_seconds(now_ns - reduced_ns_) < round_trip_s) return;
   reduced_ns_ = now_ns;
   window_max_ = window_ < window_max_ ? window_ * (1 + kBeta) / 2 : window_;  // fast convergence
   window_ = threshold_ = std::max(kWindowMin, window_ * kBeta);
@@ -102,7 +102,7 @@ void CubicRate::grow(double acknowledged, double round_trip_s, uint64_t now_ns) 
     window_max_ = std::max(window_max_, window_);
     k_s_ = std::cbrt((window_max_ - window_) / kC);
   }
-  const double t = seconds(now_ns - epoch_ns_) + round_trip_s;
+  const double t = in_seconds(now_ns - epoch_ns_) + round_trip_s;
   const double cubic = kC * std::pow(t - k_s_, 3) + window_max_;
   reno_ += kRenoAlpha * acknowledged / window_;
   const double target = std::clamp(std::max(cubic, reno_), window_, 1.5 * window_);

@@ -9,14 +9,14 @@
 namespace sluice::rate {
 namespace {
 
-std::unique_ptr<Controller> law(double start_s = 0, double expected_loss = 0) {
+std::unique_ptr<Controller> cubic(double start_s = 0, double expected_loss = 0) {
   return std::make_unique<CubicRate>(10'000'000'000, expected_loss,
                                      Dumbbell::kStartNs + static_cast<uint64_t>(start_s * 1e9));
 }
 
 TEST(CubicRate, FillsAPathOfItsOwn) {
   Dumbbell path({.capacity_bps = 1e9, .buffer_bytes = 2.5e6});
-  path.add(law(), 0.02);
+  path.add(cubic(), 0.02);
   path.run(10);
   path.reset();
   path.run(40);
@@ -28,7 +28,7 @@ TEST(CubicRate, TakesWhatATcpWouldTake) {
   for (const double bdp : {0.25, 1.0, 4.0}) {
     Dumbbell path({.capacity_bps = 1e9, .buffer_bytes = 2.5e6 * bdp});
     path.tick_s = 2.5e-4;
-    path.add(law(5), 0.02, 5);
+    path.add(cubic(5), 0.02, 5);
     path.add(nullptr, 0.02);
     path.run(40);
     path.reset();
@@ -42,7 +42,7 @@ TEST(CubicRate, TakesWhatATcpWouldTake) {
 TEST(CubicRate, BacksOffForLossButNotForWhatWasDeclared) {
   const auto reaches = [](double expected_loss) {
     Dumbbell path({.capacity_bps = 1e9, .buffer_bytes = 2.5e6, .loss = 0.01});
-    path.add(law(0, expected_loss), 0.02);
+    path.add(cubic(0, expected_loss), 0.02);
     path.run(10);
     path.reset();
     path.run(40);

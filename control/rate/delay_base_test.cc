@@ -4,55 +4,57 @@
 
 #include <gtest/gtest.h>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice::rate {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMillisecond = 1'000'000;
 
 TEST(DelayBase, IsTheLeastOfTheLastWhileWhateverTheClocksSay) {
-  for (const int64_t clocks : {int64_t{0}, -900 * kMs, 1'000'000'000 * kMs}) {
+  for (const int64_t clocks : {int64_t{0}, -900 * kMillisecond, 1'000'000'000 * kMillisecond}) {
     DelayBase base;
     EXPECT_FALSE(base.known());
-    for (const int64_t delay : {13, 11, 10, 10, 15}) base.take(clocks + delay * kMs, 0, kSecond);
+    for (const int64_t delay : {13, 11, 10, 10, 15}) base.take(clocks + delay * kMillisecond, 0, kSecond);
     EXPECT_TRUE(base.known());
-    EXPECT_NEAR(base.queue_s(clocks + 15 * kMs), 0.005, 1e-9);
-    EXPECT_EQ(base.queue_s(clocks + 9 * kMs), 0);
+    EXPECT_NEAR(base.queue_s(clocks + 15 * kMillisecond), 0.005, 1e-9);
+    EXPECT_EQ(base.queue_s(clocks + 9 * kMillisecond), 0);
   }
 }
 
 TEST(DelayBase, OneRoundAloneIsNotBelieved) {
   DelayBase base;
-  for (int i = 0; i < 10; ++i) base.take(10 * kMs, 0, kSecond);
-  base.take(-100'000 * kMs, 0, kSecond);
-  EXPECT_EQ(base.queue_s(10 * kMs), 0);
+  for (int i = 0; i < 10; ++i) base.take(10 * kMillisecond, 0, kSecond);
+  base.take(-100'000 * kMillisecond, 0, kSecond);
+  EXPECT_EQ(base.queue_s(10 * kMillisecond), 0);
 }
 
 TEST(DelayBase, NoQueueIsLongerThanARoundTrip) {
-  const uint64_t round_trip_ns = 20 * kMs;
+  const uint64_t round_trip_ns = 20 * kMillisecond;
   DelayBase base;
-  for (const int64_t delay : {10, 10, -100'000, -100'000}) base.take(delay * kMs, round_trip_ns, kSecond);
-  EXPECT_GT(base.queue_s(10 * kMs), 0) << "two agree";
-  base.take(10 * kMs, round_trip_ns, kSecond);
-  EXPECT_EQ(base.queue_s(10 * kMs), 0) << "but the round trip does not";
-  base.take(30 * kMs, 3 * round_trip_ns, kSecond);
-  EXPECT_NEAR(base.queue_s(30 * kMs), 0.02, 1e-9) << "a queue shows in the round trip as well";
+  for (const int64_t delay : {10, 10, -100'000, -100'000})
+    base.take(delay * kMillisecond, round_trip_ns, kSecond);
+  EXPECT_GT(base.queue_s(10 * kMillisecond), 0) << "two agree";
+  base.take(10 * kMillisecond, round_trip_ns, kSecond);
+  EXPECT_EQ(base.queue_s(10 * kMillisecond), 0) << "but the round trip does not";
+  base.take(30 * kMillisecond, 3 * round_trip_ns, kSecond);
+  EXPECT_NEAR(base.queue_s(30 * kMillisecond), 0.02, 1e-9) << "a queue shows in the round trip as well";
 }
 
 TEST(DelayBase, ForgetsAfterTwoWindows) {
   DelayBase base;
-  for (int i = 0; i < 3; ++i) base.take(10 * kMs, 0, kSecond);
-  for (int i = 0; i < 3; ++i) base.take(30 * kMs, 0, 7 * kSecond);
-  EXPECT_NEAR(base.queue_s(30 * kMs), 0.02, 1e-9);
-  for (int i = 0; i < 3; ++i) base.take(30 * kMs, 0, 13 * kSecond);
-  EXPECT_EQ(base.queue_s(30 * kMs), 0);
+  for (int i = 0; i < 3; ++i) base.take(10 * kMillisecond, 0, kSecond);
+  for (int i = 0; i < 3; ++i) base.take(30 * kMillisecond, 0, 7 * kSecond);
+  EXPECT_NEAR(base.queue_s(30 * kMillisecond), 0.02, 1e-9);
+  for (int i = 0; i < 3; ++i) base.take(30 * kMillisecond, 0, 13 * kSecond);
+  EXPECT_EQ(base.queue_s(30 * kMillisecond), 0);
 }
 
 TEST(DelayBase, IsSetByADrain) {
   DelayBase base;
-  for (int i = 0; i < 3; ++i) base.take(10 * kMs, 0, kSecond);
-  base.set(12 * kMs, kSecond);
-  EXPECT_NEAR(base.queue_s(15 * kMs), 0.003, 1e-9);
+  for (int i = 0; i < 3; ++i) base.take(10 * kMillisecond, 0, kSecond);
+  base.set(12 * kMillisecond, kSecond);
+  EXPECT_NEAR(base.queue_s(15 * kMillisecond), 0.003, 1e-9);
 }
 
 TEST(DelayBase, NoQueueIsLongerThanAnyRouterHas) {

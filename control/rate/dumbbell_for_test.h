@@ -77,7 +77,7 @@ class Dumbbell {
     double in_flight = 0;
   };
 
-  explicit Dumbbell(const Link& link, uint64_t seed = 1) : link(link), random_(seed) {}
+  explicit Dumbbell(const Link& one, uint64_t seed = 1) : link(one), random_(seed) {}
 
   Flow& add(std::unique_ptr<Controller> controller, double rtt_s, double start_s = 0) {
     flows.push_back(std::make_unique<Flow>());

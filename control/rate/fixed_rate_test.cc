@@ -4,16 +4,16 @@
 #include <gtest/gtest.h>
 
 #include "control/rate/round_meter.h"
+#include "dataplane/base/time_for_test.h"
 
 namespace sluice::rate {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kLimit = 10'000'000'000;
 constexpr uint64_t kStart = 1'000 * kMs;
 
 // Steps once a millisecond; the peer is heard always, `loss` of what is sent is lost.
-struct Path {
+struct SteadyPath {
   FixedRate control{kLimit, 0, kStart};
   PathReport report;
   uint64_t now_ns = kStart;
@@ -34,7 +34,7 @@ struct Path {
 };
 
 TEST(FixedRate, RampsFromTenPerCentInTenStepsOfTwoMilliseconds) {
-  Path path;
+  SteadyPath path;
   EXPECT_EQ(path.control.rate_bps(), kLimit / 10);
   uint64_t previous = 0;
   for (int i = 0; i < 20; ++i) {
@@ -48,7 +48,7 @@ TEST(FixedRate, RampsFromTenPerCentInTenStepsOfTwoMilliseconds) {
 }
 
 TEST(FixedRate, HoldsTheLimitUnderLossBelowTwoPerCent) {
-  Path path;
+  SteadyPath path;
   path.run(10'000, 0.015);
   EXPECT_EQ(path.control.rate_bps(), kLimit);
   EXPECT_EQ(path.control.cuts(), 0U);
@@ -56,14 +56,14 @@ TEST(FixedRate, HoldsTheLimitUnderLossBelowTwoPerCent) {
 
 // Flows that were adopted have counted long before.
 TEST(FixedRate, WhatWasLostBeforeItBeganIsNotHeldAgainstThePath) {
-  Path path;
+  SteadyPath path;
   path.report = {.sent = 1'000'000, .lost = 500'000};
   path.run(30, 0);
   EXPECT_EQ(path.control.rate_bps(), kLimit);
 }
 
 TEST(FixedRate, AShortBurstOfLossDoesNotBreakTheCircuit) {
-  Path path;
+  SteadyPath path;
   path.run(100, 0);
   path.run(700, 0.10);
   path.run(100, 0);
@@ -72,7 +72,7 @@ TEST(FixedRate, AShortBurstOfLossDoesNotBreakTheCircuit) {
 }
 
 TEST(FixedRate, LastingLossLowersTheRateByAFifthEachSecondAndItRecoversSlowly) {
-  Path path;
+  SteadyPath path;
   path.run(200, 0);
   path.run(1'250, 0.10);
   EXPECT_EQ(path.control.cuts(), 1U);
@@ -88,7 +88,7 @@ TEST(FixedRate, LastingLossLowersTheRateByAFifthEachSecondAndItRecoversSlowly) {
 }
 
 TEST(FixedRate, StopsTheRampWhereThePathOverflows) {
-  Path path;
+  SteadyPath path;
   path.run(4, 0);
   const uint64_t reached = path.control.rate_bps();
   path.run(20, 0.3);
@@ -97,7 +97,7 @@ TEST(FixedRate, StopsTheRampWhereThePathOverflows) {
 }
 
 TEST(FixedRate, CrawlsWhileThePeerIsSilentAndStopsAfterTenSeconds) {
-  Path path;
+  SteadyPath path;
   path.run(100, 0);
   path.run(199, 0, false);
   EXPECT_EQ(path.control.rate_bps(), kLimit);
@@ -112,7 +112,7 @@ TEST(FixedRate, CrawlsWhileThePeerIsSilentAndStopsAfterTenSeconds) {
 }
 
 TEST(FixedRate, LongRoundTripsLengthenTheSilenceThatIsTolerated) {
-  Path path;
+  SteadyPath path;
   path.report.rtt_ns = 200 * kMs;
   path.run(100, 0);
   path.run(790, 0, false);

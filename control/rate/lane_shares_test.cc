@@ -8,17 +8,17 @@
 namespace sluice::rate {
 namespace {
 
-using Shares = Indexed<LaneId, uint64_t>;
+using SharesByLane = Indexed<LaneId, uint64_t>;
 
 TEST(LaneShares, LanesWithWorkShareWhatTheOthersLeave) {
-  EXPECT_EQ(lane_shares(1000, {true, true, true, true}), Shares({250, 250, 250, 250}));
-  EXPECT_EQ(lane_shares(1000, {true, false, true, false}), Shares({490, 10, 490, 10}));
-  EXPECT_EQ(lane_shares(1000, {false, false, true}), Shares({10, 10, 980}));
+  EXPECT_EQ(lane_shares(1000, {true, true, true, true}), SharesByLane({250, 250, 250, 250}));
+  EXPECT_EQ(lane_shares(1000, {true, false, true, false}), SharesByLane({490, 10, 490, 10}));
+  EXPECT_EQ(lane_shares(1000, {false, false, true}), SharesByLane({10, 10, 980}));
 }
 
 TEST(LaneShares, WithoutWorkAllAreAlike) {
-  EXPECT_EQ(lane_shares(1000, {false, false}), Shares({500, 500}));
-  EXPECT_EQ(lane_shares(1000, {}), Shares());
+  EXPECT_EQ(lane_shares(1000, {false, false}), SharesByLane({500, 500}));
+  EXPECT_EQ(lane_shares(1000, {}), SharesByLane());
 }
 
 TEST(LaneShares, NeverGiveMoreThanTheRate) {
@@ -27,7 +27,7 @@ TEST(LaneShares, NeverGiveMoreThanTheRate) {
       for (uint32_t pattern = 0; pattern < (1U << lanes); ++pattern) {
         Indexed<LaneId, bool> busy;
         for (uint32_t lane = 0; lane < lanes; ++lane) busy.push_back((pattern >> lane & 1U) != 0);
-        const Shares shares = lane_shares(rate_bps, busy);
+        const SharesByLane shares = lane_shares(rate_bps, busy);
         EXPECT_LE(std::accumulate(shares.begin(), shares.end(), uint64_t{0}), rate_bps);
       }
     }

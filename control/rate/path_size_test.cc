@@ -6,12 +6,12 @@
 #include <deque>
 #include <random>
 
+#include "dataplane/base/time_for_test.h"
 #include "dataplane/core/padded_probes.h"
 
 namespace sluice::rate {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kTickNs = kMs;
 
 // A lane over a path that carries datagrams up to a size, loses a part of the rest, and takes a round trip to
@@ -89,8 +89,6 @@ class Path {
   uint64_t now_ns_ = 1;
   std::mt19937_64 random_{7};
 };
-
-constexpr uint64_t kSecond = 1000 * kMs;
 
 TEST(SizeSearch, AGoodPathIsNeverProbed) {
   for (const double loss : {0.0, 0.1, 0.5}) {

@@ -6,10 +6,10 @@
 
 #include <vector>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice::rate {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 // Sessions that send as they may over a path that loses nothing and has no queue.
 struct Session {

@@ -6,10 +6,10 @@
 
 #include <limits>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice::rate {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 class RoundMeterTest : public testing::Test {
  protected:

@@ -9,17 +9,20 @@
 namespace sluice::recovery {
 namespace {
 
-constexpr uint32_t kExtent = 4096;
+constexpr uint32_t kExtentBytes = 4096;
 
-Layout layout_of(uint64_t extents) {
-  return {.size_bytes = extents * kExtent, .extent_bytes = kExtent, .crc_kind = crc::CrcKind::kCrc64Ecma};
+Layout ledger_layout(uint64_t extents) {
+  return {.size_bytes = extents * kExtentBytes,
+          .extent_bytes = kExtentBytes,
+          .crc_kind = crc::CrcKind::kCrc64Ecma};
 }
 
 class ExtentLedgerTest : public testing::TestWithParam<std::tuple<uint64_t, crc::CrcKind>> {
  protected:
   ExtentLedgerTest()
       : data_(std::get<0>(GetParam())),
-        layout_{.size_bytes = data_.size(), .extent_bytes = kExtent, .crc_kind = std::get<1>(GetParam())} {
+        layout_{
+            .size_bytes = data_.size(), .extent_bytes = kExtentBytes, .crc_kind = std::get<1>(GetParam())} {
     for (auto& byte : data_) byte = static_cast<uint8_t>(random_());
     for (ExtentId extent; extent < ExtentMap(layout_).end_id(); ++extent) order_.push_back(extent);
     std::shuffle(order_.begin(), order_.end(), random_);
@@ -50,8 +53,8 @@ TEST_P(ExtentLedgerTest, ZerosAreAsIfEachExtentOfThemHadBeenAdded) {
   for (const auto& [begin, end] :
        {std::pair<uint64_t, uint64_t>{0, last}, {3, last}, {0, last / 2}, {70, 200}}) {
     if (begin >= end || end > last) continue;
-    const uint64_t at = begin * kExtent;
-    const Range zeros{.offset = at, .length = std::min(end * kExtent, layout_.size_bytes) - at};
+    const uint64_t at = begin * kExtentBytes;
+    const Range zeros{.offset = at, .length = std::min(end * kExtentBytes, layout_.size_bytes) - at};
     std::fill_n(data_.begin() + static_cast<ptrdiff_t>(at), zeros.length, 0);
     for (const uint64_t known : {uint64_t{0}, last / 3, last}) {
       ExtentLedger ledger(layout_);
@@ -110,12 +113,13 @@ TEST_P(ExtentLedgerTest, SurvivesAnyNumberOfRestartsInBetween) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ExtentLedgerTest,
-                         testing::Combine(testing::Values(1, kExtent, kExtent + 1, 64 * kExtent,
-                                                          64 * kExtent + 1, 300 * kExtent + 77),
+                         testing::Combine(testing::Values(1, kExtentBytes, kExtentBytes + 1,
+                                                          64 * kExtentBytes, 64 * kExtentBytes + 1,
+                                                          300 * kExtentBytes + 77),
                                           testing::Values(crc::CrcKind::kCrc64Ecma, crc::CrcKind::kCrc32c)));
 
 TEST(ExtentLedger, TellsAnotherCrcOfAKnownExtent) {
-  ExtentLedger ledger(layout_of(10));
+  ExtentLedger ledger(ledger_layout(10));
   EXPECT_EQ(ledger.add(ExtentId(3), 33), ExtentLedger::Add::kNew);
   EXPECT_EQ(ledger.add(ExtentId(3), 33), ExtentLedger::Add::kSame);
   EXPECT_EQ(ledger.add(ExtentId(3), 34), ExtentLedger::Add::kDiffers);
@@ -124,7 +128,7 @@ TEST(ExtentLedger, TellsAnotherCrcOfAKnownExtent) {
 }
 
 TEST(ExtentLedger, AFullBlockIsEightBytesAndItsBitmap) {
-  ExtentLedger ledger(layout_of(64));
+  ExtentLedger ledger(ledger_layout(64));
   for (ExtentId extent; extent < ExtentId(64); ++extent) ledger.add(extent, extent.value());
   const std::vector<Block> blocks = ledger.take_changed();
   ASSERT_EQ(blocks.size(), 1U);
@@ -133,7 +137,7 @@ TEST(ExtentLedger, AFullBlockIsEightBytesAndItsBitmap) {
 }
 
 TEST(ExtentLedger, RefusesRowsThatCannotBeIts) {
-  const Layout layout = layout_of(70);
+  const Layout layout = ledger_layout(70);
   ExtentLedger good(layout);
   good.add(ExtentId(65), 1);
   good.add(ExtentId(66), 2);

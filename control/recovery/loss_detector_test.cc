@@ -10,10 +10,10 @@
 #include <set>
 #include <thread>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice::recovery {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 // What a worker does with its window: sets bits, clears words ahead of the highest.
 class FakeWindow {

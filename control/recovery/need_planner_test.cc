@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "control/recovery/numbers_for_test.h"
+#include "dataplane/base/time_for_test.h"
 
 namespace sluice::recovery {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 class NeedPlannerTest : public testing::Test {
  protected:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kCrc = 0x1234;  // of each extent here
 
-board::Event written(uint64_t extent) {
+board::Event written_whole(uint64_t extent) {
   return {.kind = board::EventKind::kExtentWritten,
           .offset = extent * kExtent,
           .length = kExtent,
@@ -28,7 +28,7 @@ class ClaimsTest : public testing::Test {
   static std::vector<Block> rows_of(uint64_t extents, const std::vector<uint64_t>& durable) {
     Receiver receiver = make(extents);
     receiver.start_attempt(1, 0);
-    for (const uint64_t extent : durable) receiver.on_event(written(extent));
+    for (const uint64_t extent : durable) receiver.on_event(written_whole(extent));
     EXPECT_EQ(receiver.begin_sync(kFirst), durable.size());
     return receiver.sync_succeeded(kFirst);
   }
@@ -109,7 +109,7 @@ TEST_F(ClaimsTest, WhatIsNotAsTheJournalSaysComesAgain) {
 
 TEST_F(ClaimsTest, ABlockThatFillsUpMeanwhileIsReadWhole) {
   Receiver receiver = restored(2, rows_of(2, {0}));
-  receiver.on_event(written(1));
+  receiver.on_event(written_whole(1));
   ASSERT_EQ(receiver.begin_sync(kFirst), 1U);
   EXPECT_FALSE(receiver.take_claim(kFirst)) << "what is being synced cannot be forgotten";
   (void)receiver.sync_succeeded(kFirst);
@@ -125,7 +125,7 @@ TEST_F(ClaimsTest, ABadOneTakesItsBlockAlongThatFilledUpMeanwhile) {
   Receiver receiver = restored(kBlockExtents + 1, rows_of(kBlockExtents + 1, {0, 2, kBlockExtents}));
   ASSERT_TRUE(receiver.take_claim(kFirst));
   for (uint64_t extent = 1; extent < kBlockExtents; ++extent) {
-    if (extent != 2) receiver.on_event(written(extent));
+    if (extent != 2) receiver.on_event(written_whole(extent));
   }
   ASSERT_EQ(receiver.begin_sync(kFirst), kBlockExtents - 2);
   (void)receiver.sync_succeeded(kFirst);
@@ -145,7 +145,7 @@ TEST_F(ClaimsTest, ABadOneTakesItsBlockAlongThatFilledUpMeanwhile) {
 TEST_F(ClaimsTest, ABadOneIsReadAgainWhenASyncHasBegunMeanwhile) {
   Receiver receiver = restored(3, rows_of(3, {0}));
   ASSERT_TRUE(receiver.take_claim(kFirst));
-  receiver.on_event(written(1));
+  receiver.on_event(written_whole(1));
   ASSERT_EQ(receiver.begin_sync(kFirst), 1U);
   EXPECT_EQ(receiver.judge_claim(99), Judgement::kLater);
   (void)receiver.sync_succeeded(kFirst);
@@ -158,7 +158,7 @@ TEST_F(ClaimsTest, ABadOneIsReadAgainWhenASyncHasBegunMeanwhile) {
 // Durable, and the journal would not take its row: it waits for the next sync, and may be forgotten before.
 TEST_F(ClaimsTest, AForgottenOneThatAwaitsItsRowIsInNoSync) {
   Receiver receiver = restored(2, rows_of(2, {0}));
-  receiver.on_event(written(1));
+  receiver.on_event(written_whole(1));
   ASSERT_EQ(receiver.begin_sync(kFirst), 1U);
   (void)receiver.sync_succeeded(kFirst);
   receiver.not_journalled(kFirst);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "control/recovery/numbers_for_test.h"
+#include "dataplane/base/time_for_test.h"
 
 namespace sluice::recovery {
 namespace {
@@ -14,7 +15,6 @@ using board::CommandKind;
 using board::EventKind;
 
 constexpr uint32_t kLanes = 3;
-constexpr uint64_t kMs = 1'000'000;
 
 class ReceiverTest : public testing::Test {
  protected:

@@ -6,13 +6,12 @@
 #include <random>
 
 #include "control/recovery/loss_detector.h"
+#include "dataplane/base/time_for_test.h"
 #include "dataplane/core/lateness.h"
 #include "dataplane/core/seq_window.h"
 
 namespace sluice::recovery {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 // A path with delays of an exponential distribution, and a receiver as a worker is one.
 class Path {

@@ -6,11 +6,6 @@
 #include <algorithm>
 
 namespace sluice::transfer {
-namespace {
-
-using P = HandshakePhase;
-
-}  // namespace
 
 void Handshake::enter(P phase, uint64_t now_ns) {
   phase_.change(phase);

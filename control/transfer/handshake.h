@@ -72,6 +72,7 @@ class Handshake {
   bool take_agreed() { return std::exchange(agreed_, false); }
 
  private:
+  using P = HandshakePhase;
   void enter(HandshakePhase phase, uint64_t now_ns);
   Status read_inbox(uint64_t now_ns, Effects& out);
   Status handle(Message message, uint64_t now_ns, Effects& out);

@@ -8,8 +8,6 @@
 
 namespace sluice::transfer {
 
-using P = HandshakePhase;
-
 // Those of the session, if it has any; else those that were opened for it; else what the paths name.
 Status Handshake::find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
                                uint64_t now_ns, Effects& out) {

@@ -2,36 +2,34 @@
 #include "control/transfer/handshake_phase.h"
 
 namespace sluice::transfer {
-namespace {
 
-using P = HandshakePhase;
+const HandshakeWait& handshake_wait(HandshakePhase phase) {
+  using P = HandshakePhase;
+  // Every wait of a handshake, in the order of the phases.
+  static constexpr HandshakeWait kWaits[] = {
+      {P::kIdle, "", WaitLimit::kNone, ""},
+      {P::kFlows, "flow slots", WaitLimit::kNone, ""},
+      {P::kCredit, "extent buffers", WaitLimit::kNone, ""},
+      {P::kCalling, "a connection to the peer", WaitLimit::kNone, ""},
+      {P::kHello, "peer's hello", WaitLimit::kStall, "Hello"},
+      {P::kSpecification, "peer's specification", WaitLimit::kStall, "Specification"},
+      {P::kAnswer, "peer's extent buffers", WaitLimit::kNone, "SpecificationSet"},
+      {P::kRequest, "peer's transfer request", WaitLimit::kStall, "TransferRequest"},
+      {P::kSources, "opening files", WaitLimit::kNone, ""},
+      {P::kReadBuffers, "extent buffers", WaitLimit::kNone, ""},
+      {P::kReady, "peer's files", WaitLimit::kNone, "TransferReady"},
+      {P::kOffer, "peer's files", WaitLimit::kNone, "TransferOffer"},
+      {P::kFiles, "creating files", WaitLimit::kNone, ""},
+      {P::kJournal, "journal", WaitLimit::kNone, ""},
+      {P::kOpening, "sluice-dataplane (opening flows)", WaitLimit::kOpen, ""},
+      {P::kDone, "", WaitLimit::kNone, ""},
+      {P::kSettled, "", WaitLimit::kNone, ""},
+  };
+  return kWaits[static_cast<size_t>(phase)];
+}
 
-// Every wait of a handshake, in the order of the phases.
-constexpr HandshakeWait kWaits[] = {
-    {P::kIdle, "", WaitLimit::kNone, ""},
-    {P::kFlows, "flow slots", WaitLimit::kNone, ""},
-    {P::kCredit, "extent buffers", WaitLimit::kNone, ""},
-    {P::kCalling, "a connection to the peer", WaitLimit::kNone, ""},
-    {P::kHello, "peer's hello", WaitLimit::kStall, "Hello"},
-    {P::kSpecification, "peer's specification", WaitLimit::kStall, "Specification"},
-    {P::kAnswer, "peer's extent buffers", WaitLimit::kNone, "SpecificationSet"},
-    {P::kRequest, "peer's transfer request", WaitLimit::kStall, "TransferRequest"},
-    {P::kSources, "opening files", WaitLimit::kNone, ""},
-    {P::kReadBuffers, "extent buffers", WaitLimit::kNone, ""},
-    {P::kReady, "peer's files", WaitLimit::kNone, "TransferReady"},
-    {P::kOffer, "peer's files", WaitLimit::kNone, "TransferOffer"},
-    {P::kFiles, "creating files", WaitLimit::kNone, ""},
-    {P::kJournal, "journal", WaitLimit::kNone, ""},
-    {P::kOpening, "sluice-dataplane (opening flows)", WaitLimit::kOpen, ""},
-    {P::kDone, "", WaitLimit::kNone, ""},
-    {P::kSettled, "", WaitLimit::kNone, ""},
-};
-
-}  // namespace
-
-const HandshakeWait& handshake_wait(P phase) { return kWaits[static_cast<size_t>(phase)]; }
-
-bool allowed(P from, P to) {
+bool allowed(HandshakePhase from, HandshakePhase to) {
+  using P = HandshakePhase;
   switch (to) {
     case P::kIdle:
       return true;  // an attempt may end at any point

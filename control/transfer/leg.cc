@@ -8,9 +8,8 @@
 
 namespace sluice::transfer {
 
-using P = LegPhase;
-
-bool allowed(P from, P to) {
+bool allowed(LegPhase from, LegPhase to) {
+  using P = LegPhase;
   switch (to) {
     case P::kIdle:
       return from == P::kReleasing || from == P::kClosing || from >= P::kParting;

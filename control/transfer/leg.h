@@ -136,6 +136,7 @@ class Leg {
   const std::optional<Dataplane>& dataplane() const { return dataplane_; }
 
  private:
+  using P = LegPhase;
   enum class Claim : uint8_t { kNone, kAsked, kAdopted };
   struct WaitingCall {
     Hello hello;

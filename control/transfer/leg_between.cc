@@ -8,8 +8,6 @@
 
 namespace sluice::transfer {
 
-using P = LegPhase;
-
 // ---- after the end of the transfer ---------------------------------------------------------------
 
 void Leg::part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out) {

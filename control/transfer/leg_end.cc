@@ -7,8 +7,6 @@
 
 namespace sluice::transfer {
 
-using P = LegPhase;
-
 void Leg::stop(Error error, LastWord word, uint64_t now_ns, Effects& out) {
   if (phase_ == P::kIdle || phase_ >= P::kClosing) return;  // the first reason stays
   if (word != LastWord::kNone && stream_.open()) {

@@ -13,7 +13,6 @@
 namespace sluice::transfer {
 namespace {
 
-constexpr uint32_t kExtentBytesMin = 64U << 10;
 constexpr size_t kSessionIdDigits = 32;
 
 std::string ip4_bytes(const board::PortInfo& port) {

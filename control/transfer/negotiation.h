@@ -13,6 +13,8 @@
 
 namespace sluice::transfer {
 
+inline constexpr uint32_t kExtentBytesMin = 64U << 10;
+
 // What this node brings: from its configuration and its port.
 struct Abilities {
   board::PortInfo port{};

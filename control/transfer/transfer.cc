@@ -9,9 +9,8 @@
 
 namespace sluice::transfer {
 
-using P = TransferPhase;
-
-bool allowed(P from, P to) {
+bool allowed(TransferPhase from, TransferPhase to) {
+  using P = TransferPhase;
   switch (to) {
     case P::kNew:
       return false;

@@ -91,6 +91,7 @@ class Transfer {
   std::string log_name() const;
 
  private:
+  using P = TransferPhase;
   static constexpr uint64_t kLeastRateNs = 60 * kSecondNs;
   enum class Release : uint8_t { kNone, kForget, kEnd, kLeave, kPause };
   enum class Place : uint8_t { kNone, kAside, kAsked, kWaiting, kHeld };

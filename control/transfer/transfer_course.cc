@@ -10,8 +10,6 @@
 
 namespace sluice::transfer {
 
-using P = TransferPhase;
-
 // ---- going on ----------------------------------------------------------------------------------
 
 void Transfer::advance(uint64_t now_ns) {

@@ -6,7 +6,6 @@
 
 namespace sluice::transfer {
 
-using P = TransferPhase;
 using deadline::Limit;
 
 namespace {

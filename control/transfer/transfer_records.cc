@@ -11,8 +11,6 @@
 namespace sluice::transfer {
 namespace {
 
-constexpr uint32_t kExtentBytesMin = 64U << 10;
-
 // Whether a record makes sense: it may come from a damaged or edited file.
 bool makes_sense(const Saved& saved) {
   const LegRecord& leg = saved.record.legs.front();

@@ -10,8 +10,6 @@
 
 namespace sluice::transfer {
 
-using P = TransferPhase;
-
 namespace {
 
 // A peer that is full is asked again the sooner the nearer its turn is (within the bounds of Backoff), so

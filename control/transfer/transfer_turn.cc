@@ -10,8 +10,6 @@
 
 namespace sluice::transfer {
 
-using P = TransferPhase;
-
 void Transfer::want_attempts(uint64_t now_ns) {
   if (turn_.place == Place::kHeld) return begin_attempts(now_ns);
   phase_.change(P::kQueued);

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "dataplane/base/time_for_test.h"
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/leap.h"
 #include "dataplane/core/loss_level.h"
@@ -69,8 +70,6 @@ TEST(SeqWindow, RestartsLowerAndHoldsWhatComesThen) {
                                                          : SeqWindow::Verdict::kTooOld);
   }
 }
-
-constexpr uint64_t kMs = 1'000'000;
 
 TEST(RoundTrip, RefusesEchoesOfWhatWasNotSent) {
   const uint64_t opened_ns = 1000 * kMs;

@@ -3,13 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice {
 namespace {
 
 using For = IdleSleep::For;
 
 constexpr uint32_t kQueue = 256;
-constexpr uint64_t kSecondNs = 1'000'000'000;
 
 // A worker that at each waking finds what has come at this pace, and sleeps again.
 class Sleeper {
@@ -21,7 +22,7 @@ class Sleeper {
       sleep_.worked();
       first_ns = sleep_.next_ns(now_ns_, moved_, for_);
       sleep_.slept();
-      moved_ += datagrams_per_s * first_ns / kSecondNs;
+      moved_ += datagrams_per_s * first_ns / kSecond;
       now_ns_ += first_ns;
     }
     return first_ns;
@@ -31,7 +32,7 @@ class Sleeper {
  private:
   IdleSleep sleep_;
   For for_;
-  uint64_t now_ns_ = 5 * kSecondNs;
+  uint64_t now_ns_ = 5 * kSecond;
   uint64_t moved_ = 0;
 };
 
@@ -87,14 +88,14 @@ TEST(IdleSleep, IsLongOnceAPeerIsQuietAndShortAgainWithItsNextDatagram) {
   for (const bool loses : {false, true}) {
     IdleSleep sleep(kQueue, loses);
     sleep.worked();
-    uint64_t now_ns = kSecondNs;
+    uint64_t now_ns = kSecond;
     const auto sleeps_ns = [&] {
       const uint64_t slept_ns = sleep.next_ns(now_ns, 1, For::kPeer);
       sleep.slept();
       now_ns += slept_ns;
       return slept_ns;
     };
-    while (now_ns < kSecondNs + IdleSleep::kNsPatience) EXPECT_LE(sleeps_ns(), IdleSleep::kNsMax);
+    while (now_ns < kSecond + IdleSleep::kNsPatience) EXPECT_LE(sleeps_ns(), IdleSleep::kNsMax);
     EXPECT_EQ(sleeps_ns(), loses ? IdleSleep::kNsMax : IdleSleep::kNsMaxOfDisk);
     sleep.worked();
     EXPECT_EQ(sleeps_ns(), IdleSleep::kNsFirst);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "dataplane/base/time_for_test.h"
 #include "dataplane/core/credit_wish.h"
 #include "dataplane/core/drain_rate.h"
 #include "dataplane/core/lateness.h"
@@ -11,7 +12,6 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint32_t kMiB = 1U << 20;
 
 // After a while on a path that loses `loss` of what is sent.

@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kFar = 1ULL << 40;
+constexpr uint64_t kFarAhead = 1ULL << 40;
 
 // HIPSTER's channel: delays of an exponential law, with hundreds of statuses under way.
 TEST(StatusOrder, DisorderIsNoLie) {
@@ -35,7 +35,7 @@ TEST(StatusOrder, DisorderIsNoLie) {
 TEST(StatusOrder, ANumberThatLiedIsForgottenAfterAFewInOrder) {
   StatusOrder order;
   EXPECT_TRUE(order.newest(7));
-  EXPECT_TRUE(order.newest(kFar));
+  EXPECT_TRUE(order.newest(kFarAhead));
   uint64_t number = 8;
   while (!order.newest(number)) ++number;
   EXPECT_EQ(number, 8 + StatusOrder::kInOrderMax);
@@ -45,7 +45,7 @@ TEST(StatusOrder, ANumberThatLiedIsForgottenAfterAFewInOrder) {
 
 TEST(StatusOrder, ANumberThatLiedIsForgottenAfterManyInDisorder) {
   StatusOrder order;
-  EXPECT_TRUE(order.newest(kFar));
+  EXPECT_TRUE(order.newest(kFarAhead));
   uint32_t others = 0;
   while (!order.newest(1000 + (others ^ 1))) ++others;
   EXPECT_EQ(others, StatusOrder::kOvertakenMax);

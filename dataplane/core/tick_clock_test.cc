@@ -5,12 +5,12 @@
 
 #include <vector>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice {
 namespace {
 
 constexpr uint64_t kUsNs = 1'000;
-constexpr uint64_t kMsNs = 1'000'000;
-constexpr uint64_t kSecondNs = 1'000'000'000;
 
 // A machine whose two clocks the test sets: time passes with each reading of the system's clock, by what that
 // takes, and when the test says so.
@@ -59,7 +59,7 @@ class Machine {
     return now;
   }
 
-  uint64_t ns_ = 7 * kSecondNs;
+  uint64_t ns_ = 7 * kSecond;
   double ticks_ = 1e12;
   uint64_t late_ns_ = 0;
   uint64_t least_gap_ns_ = UINT64_MAX / 4;
@@ -68,23 +68,23 @@ class Machine {
 
 TEST(TickClock, CountsOnceTwoEstimatesAgreeAndIsRarelyCompared) {
   Machine machine;
-  EXPECT_LT(machine.run(100 * kMsNs), kUsNs);
+  EXPECT_LT(machine.run(100 * kMs), kUsNs);
   ASSERT_TRUE(machine.clock.counts());
   machine.asked = 0;
-  EXPECT_LT(machine.run(kSecondNs), kUsNs);
+  EXPECT_LT(machine.run(kSecond), kUsNs);
   EXPECT_LE(machine.asked, 1100U);
   EXPECT_EQ(machine.clock.partings(), 0U);
 }
 
 // The fault that was: 6 ms at the end of the only window, and each time was told 30 % too fast for ever.
 TEST(TickClock, IsNotMisledByAStartThatIsDisturbed) {
-  for (uint64_t after_ns = 0; after_ns < 60 * kMsNs; after_ns += kMsNs / 2) {
+  for (uint64_t after_ns = 0; after_ns < 60 * kMs; after_ns += kMs / 2) {
     Machine machine;
     machine.run(after_ns);
-    machine.disturb(6 * kMsNs);
-    machine.run(100 * kMsNs);
+    machine.disturb(6 * kMs);
+    machine.run(100 * kMs);
     EXPECT_TRUE(machine.clock.counts()) << after_ns;
-    EXPECT_LT(machine.run(kSecondNs), 2 * kUsNs) << after_ns;
+    EXPECT_LT(machine.run(kSecond), 2 * kUsNs) << after_ns;
     EXPECT_EQ(machine.clock.partings(), 0U);
   }
 }
@@ -93,31 +93,31 @@ TEST(TickClock, EveryReadingOfTheSystemsClockMayBeDisturbed) {
   Machine machine;
   for (int i = 0; i < 2000; ++i) {
     machine.disturb(300 * kUsNs);
-    machine.run(kMsNs / 2);
+    machine.run(kMs / 2);
   }
   EXPECT_TRUE(machine.clock.counts());
-  EXPECT_LT(machine.run(kSecondNs), 2 * kUsNs);
+  EXPECT_LT(machine.run(kSecond), 2 * kUsNs);
   EXPECT_EQ(machine.clock.partings(), 0U);
 }
 
 TEST(TickClock, FollowsASystemClockThatIsBeingSet) {
   Machine machine;
-  machine.run(100 * kMsNs);
+  machine.run(100 * kMs);
   machine.ghz = 2.5 * 1.0005;  // as by adjtime: 500 ppm, the most
-  EXPECT_LT(machine.run(3 * kSecondNs), 10 * kUsNs);
-  EXPECT_LT(machine.run(kSecondNs), kUsNs);
+  EXPECT_LT(machine.run(3 * kSecond), 10 * kUsNs);
+  EXPECT_LT(machine.run(kSecond), kUsNs);
   machine.ghz = 2.5 * 0.9995;
-  EXPECT_LT(machine.run(3 * kSecondNs), 10 * kUsNs);
-  EXPECT_LT(machine.run(kSecondNs), kUsNs);
+  EXPECT_LT(machine.run(3 * kSecond), 10 * kUsNs);
+  EXPECT_LT(machine.run(kSecond), kUsNs);
   EXPECT_EQ(machine.clock.partings(), 0U);
 }
 
 TEST(TickClock, SleepsAndPausesAreNoPartings) {
   Machine machine;
-  machine.run(100 * kMsNs);
-  for (const uint64_t pause_ns : {10 * kMsNs, 500 * kMsNs, 60 * kSecondNs}) {
+  machine.run(100 * kMs);
+  for (const uint64_t pause_ns : {10 * kMs, 500 * kMs, 60 * kSecond}) {
     machine.pass(pause_ns);
-    EXPECT_LT(machine.run(100 * kMsNs), 100 * kUsNs) << pause_ns;
+    EXPECT_LT(machine.run(100 * kMs), 100 * kUsNs) << pause_ns;
   }
   EXPECT_EQ(machine.clock.partings(), 0U);
 }
@@ -126,56 +126,56 @@ TEST(TickClock, SleepsAndPausesAreNoPartings) {
 TEST(TickClock, NoTimeIsToldFromACounterThatJumps) {
   for (const int64_t ticks : {-900'000'000'000L, -3'000'000L, 3'000'000L, 900'000'000'000L}) {
     Machine machine;
-    machine.run(100 * kMsNs);
+    machine.run(100 * kMs);
     machine.jump(ticks);
-    EXPECT_LE(machine.run(100 * kMsNs), 1300 * kUsNs) << ticks;
+    EXPECT_LE(machine.run(100 * kMs), 1300 * kUsNs) << ticks;
     EXPECT_EQ(machine.clock.partings(), 1U) << ticks;
     EXPECT_FALSE(machine.clock.counts()) << "it follows the system's clock";
-    EXPECT_LT(machine.run(100 * kMsNs), kUsNs) << ticks;
+    EXPECT_LT(machine.run(100 * kMs), kUsNs) << ticks;
   }
 }
 
 TEST(TickClock, ACounterOfAnotherRateIsNoticedAndLearnedAnew) {
   for (const double ghz : {0.1, 1.2, 5.0, 100.0}) {
     Machine machine;
-    machine.run(100 * kMsNs);
+    machine.run(100 * kMs);
     machine.ghz = ghz;
-    EXPECT_LE(machine.run(100 * kMsNs), 2 * kMsNs) << ghz;
+    EXPECT_LE(machine.run(100 * kMs), 2 * kMs) << ghz;
     EXPECT_EQ(machine.clock.partings(), 1U) << ghz;
-    machine.run(2 * kSecondNs);
+    machine.run(2 * kSecond);
     EXPECT_TRUE(machine.clock.counts()) << "they agree again";
-    EXPECT_LT(machine.run(kSecondNs), kUsNs);
+    EXPECT_LT(machine.run(kSecond), kUsNs);
   }
 }
 
 TEST(TickClock, ACounterThatStandsIsNoticed) {
   Machine machine;
-  machine.run(100 * kMsNs);
+  machine.run(100 * kMs);
   machine.ghz = 0;
-  EXPECT_LE(machine.run(100 * kMsNs), 2 * kMsNs);
+  EXPECT_LE(machine.run(100 * kMs), 2 * kMs);
   EXPECT_EQ(machine.clock.partings(), 1U);
-  machine.run(5 * kSecondNs);
+  machine.run(5 * kSecond);
   EXPECT_FALSE(machine.clock.counts());
 }
 
 TEST(TickClock, EachPartingIsDoubtedTwiceAsLong) {
   Machine machine;
-  machine.run(100 * kMsNs);
+  machine.run(100 * kMs);
   std::vector<uint64_t> doubted_ms;
   for (int i = 0; i < 4; ++i) {
     machine.jump(1'000'000'000);
-    machine.run(2 * kMsNs);
+    machine.run(2 * kMs);
     EXPECT_FALSE(machine.clock.counts());
     const uint64_t began_ns = machine.ns();
-    while (!machine.clock.counts()) machine.run(kMsNs);
-    doubted_ms.push_back((machine.ns() - began_ns) / kMsNs);
+    while (!machine.clock.counts()) machine.run(kMs);
+    doubted_ms.push_back((machine.ns() - began_ns) / kMs);
   }
   for (size_t i = 1; i < doubted_ms.size(); ++i) EXPECT_GT(doubted_ms[i], doubted_ms[i - 1] * 19 / 10);
 }
 
 TEST(TickClock, WithoutAGoodReadingItNeverCounts) {
   TickClock clock;
-  for (uint64_t ns = kSecondNs; ns < 2 * kSecondNs; ns += kMsNs)
+  for (uint64_t ns = kSecond; ns < 2 * kSecond; ns += kMs)
     EXPECT_EQ(clock.learn({.ns = ns, .ticks = 3 * ns, .gap_ns = 50 * kUsNs}), ns);
   EXPECT_FALSE(clock.counts());
 }

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "dataplane/base/time_for_test.h"
+
 namespace sluice {
 namespace {
-
-constexpr uint64_t kMsNs = 1'000'000;
 
 TEST(WakeDelay, IsWhatSleepsAreLateByOnAverage) {
   WakeDelay delay;
@@ -18,17 +18,17 @@ TEST(WakeDelay, IsWhatSleepsAreLateByOnAverage) {
 // awake.
 TEST(WakeDelay, OneLateSleepAmongManyCountsLittle) {
   WakeDelay delay;
-  for (int i = 0; i < 200; ++i) delay.woke(i % 16 == 0 ? 3 * kMsNs : 15'000, 0);
+  for (int i = 0; i < 200; ++i) delay.woke(i % 16 == 0 ? 3 * kMs : 15'000, 0);
   EXPECT_LT(delay.ns(), 40'000U);
 }
 
 TEST(WakeDelay, IsForgottenByWhoNeverSleepsForIt) {
   WakeDelay delay;
-  for (int i = 0; i < 100; ++i) delay.woke(WakeDelay::kNsMax, kMsNs);
+  for (int i = 0; i < 100; ++i) delay.woke(WakeDelay::kNsMax, kMs);
   EXPECT_GT(delay.ns(), WakeDelay::kNsMax * 9 / 10);
-  for (uint64_t ns = kMsNs; ns < 2 * kMsNs; ns += 1000) delay.stayed_awake(ns);
+  for (uint64_t ns = kMs; ns < 2 * kMs; ns += 1000) delay.stayed_awake(ns);
   EXPECT_GT(delay.ns(), WakeDelay::kNsMax * 9 / 10) << "not with every turn";
-  for (uint64_t ns = 2 * kMsNs; ns < 50 * kMsNs; ns += 1000) delay.stayed_awake(ns);
+  for (uint64_t ns = 2 * kMs; ns < 50 * kMs; ns += 1000) delay.stayed_awake(ns);
   EXPECT_LT(delay.ns(), 1'000U);
 }
 

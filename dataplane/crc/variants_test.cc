@@ -54,7 +54,7 @@ void fill(uint8_t* at, size_t bytes, uint32_t seed) {
   for (size_t i = 0; i < bytes; ++i) at[i] = static_cast<uint8_t>(random());
 }
 
-std::vector<uint8_t> random_bytes(size_t bytes, uint32_t seed) {
+std::vector<uint8_t> filled(size_t bytes, uint32_t seed) {
   std::vector<uint8_t> data(bytes);
   fill(data.data(), bytes, seed);
   return data;
@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(Crc, EveryVariant, testing::ValuesIn(cases()), [](const
 });
 
 TEST_P(EveryVariant, SumsEveryLengthAtAnyAlignment) {
-  const auto data = random_bytes(kEveryLengthMax + kLineBytes, 1);
+  const auto data = filled(kEveryLengthMax + kLineBytes, 1);
   for (size_t bytes = 0; bytes <= kEveryLengthMax; ++bytes) {
     const size_t at = bytes * 7 % kLineBytes;
     ASSERT_EQ(variant_.compute(kind_, seed(bytes), &data[at], bytes),
@@ -120,7 +120,7 @@ TEST_P(EveryVariant, SumsEveryLengthAtAnyAlignment) {
 }
 
 TEST_P(EveryVariant, CopiesEveryLengthToAnyAlignmentAndNothingElse) {
-  const auto data = random_bytes(kEveryLengthMax + kLineBytes, 2);
+  const auto data = filled(kEveryLengthMax + kLineBytes, 2);
   for (const Copying copying : {variant_.copy, variant_.copy_past_caches}) {
     for (size_t bytes = 0; bytes <= kEveryLengthMax; ++bytes) {
       for (const size_t skew : {size_t{0}, bytes * 5 % kLineBytes}) {
@@ -137,7 +137,7 @@ TEST_P(EveryVariant, CopiesEveryLengthToAnyAlignmentAndNothingElse) {
 
 TEST_P(EveryVariant, AgreesOnLargeSizes) {
   std::mt19937 random(3);
-  const auto data = random_bytes(300'000, 4);
+  const auto data = filled(300'000, 4);
   for (int i = 0; i < 20; ++i) {
     const size_t at = random() % 100;
     const size_t bytes = random() % (data.size() - at);
@@ -169,7 +169,7 @@ TEST_P(EveryVariant, ReadsAndWritesOnlyWhatItWasGiven) {
 
 TEST_P(EveryVariant, SumsHeaders) {
   for (uint32_t i = 0; i < 200; ++i) {
-    const auto data = random_bytes(wire::kHeaderCoveredBytes + i % 16, i);
+    const auto data = filled(wire::kHeaderCoveredBytes + i % 16, i);
     const uint8_t* const header = &data[i % 16];
     ASSERT_EQ(variant_.compute_header(kind_, seed(i), header),
               reference(kind_, seed(i), header, wire::kHeaderCoveredBytes));

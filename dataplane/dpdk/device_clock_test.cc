@@ -13,9 +13,9 @@ namespace {
 constexpr uint64_t kStart = 77'000'000'000'000;
 
 // A device whose clock counts `ticks_per_ns`, read up to `late_ns` after our time was.
-class Device {
+class ClockedDevice {
  public:
-  Device(double ticks_per_ns, uint64_t late_ns) : ticks_per_ns_(ticks_per_ns), late_(0, late_ns) {}
+  ClockedDevice(double ticks_per_ns, uint64_t late_ns) : ticks_per_ns_(ticks_per_ns), late_(0, late_ns) {}
   uint64_t ticks(uint64_t ns) const {
     return 1'000'000'007 +
            static_cast<uint64_t>(std::llround(ticks_per_ns_ * static_cast<double>(ns - kStart)));
@@ -54,20 +54,20 @@ TEST(DeviceClock, IsKnownFromTwoPairs) {
 
 TEST(DeviceClock, FollowsAnyClock) {
   for (const double rate : {1.0, 1.000'05, 0.999'95, 0.078'125, 0.156'25, 3.2}) {
-    Device device(rate, 0);
+    ClockedDevice device(rate, 0);
     DeviceClock clock;
     EXPECT_LT(device.run(clock, kStart, kStart + 5'000'000'000), 1 + 1 / rate) << rate;
   }
 }
 
 TEST(DeviceClock, ReadingsThatComeLateMoveItLittle) {
-  Device device(1.000'03, 1000);
+  ClockedDevice device(1.000'03, 1000);
   DeviceClock clock;
   EXPECT_LT(device.run(clock, kStart, kStart + 5'000'000'000), 800);
 }
 
 TEST(DeviceClock, NeighboursKeepTheirDistance) {
-  Device device(1.000'03, 1000);
+  ClockedDevice device(1.000'03, 1000);
   DeviceClock clock;
   device.run(clock, kStart, kStart + 3'000'000'000);
   const uint64_t ns = kStart + 3'000'050'000;
@@ -78,7 +78,7 @@ TEST(DeviceClock, NeighboursKeepTheirDistance) {
 }
 
 TEST(DeviceClock, BeginsAnewWhenTheDeviceDoes) {
-  Device device(1, 0);
+  ClockedDevice device(1, 0);
   DeviceClock clock;
   device.run(clock, kStart, kStart + 2'000'000'000);
   clock.observe(kStart + 2'010'000'000, 17);

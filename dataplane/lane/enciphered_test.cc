@@ -8,18 +8,18 @@
 namespace sluice::lane::testing {
 namespace {
 
-constexpr size_t kAround = 14 + 20 + 8;  // Ethernet, IPv4, UDP
-constexpr uint32_t kChunk = 8192;
+constexpr size_t kHeaders = 14 + 20 + 8;  // Ethernet, IPv4, UDP
+constexpr uint32_t kSealedChunk = 8192;
 
-bool is_sluice(const Frame& frame) { return frame.size() >= kAround + wire::kHeaderBytes && frame[12] == 8; }
-wire::Type type_of(const Frame& frame) { return static_cast<wire::Type>(frame[kAround + 1]); }
+bool is_sluice(const Frame& frame) { return frame.size() >= kHeaders + wire::kHeaderBytes && frame[12] == 8; }
+wire::Type type_of(const Frame& frame) { return static_cast<wire::Type>(frame[kHeaders + 1]); }
 
 class Enciphered : public Lane, public ::testing::WithParamInterface<wire::Protection> {
  protected:
   Enciphered() { protection_ = GetParam(); }
   void move(uint64_t bytes, const Faults& faults) {
     data_ = make_source(bytes);
-    open_flows(crc_, kChunk);
+    open_flows(crc_, kSealedChunk);
     transfer(bytes, faults, true, 2'000'000);
     expect_identical(data_);
   }
@@ -70,8 +70,8 @@ TEST_P(Enciphered, NothingOfAFileIsInTheClear) {
   uint64_t looked = 0;
   on_the_way = [&](Frame& frame, bool from_a) {
     if (!from_a || !is_sluice(frame) || type_of(frame) != wire::Type::kData) return true;
-    const std::span payload = std::span(frame).subspan(kAround + wire::kHeaderBytes);
-    const uint64_t offset = wire::load_be64(&frame[kAround + 32]);
+    const std::span payload = std::span(frame).subspan(kHeaders + wire::kHeaderBytes);
+    const uint64_t offset = wire::load_be64(&frame[kHeaders + 32]);
     EXPECT_FALSE(std::equal(payload.begin(), payload.end(), data_.begin() + static_cast<ptrdiff_t>(offset)));
     ++looked;
     return true;
@@ -86,7 +86,7 @@ TEST_P(Enciphered, WhatIsAlteredCostsItsLossAndMovesNothing) {
   uint64_t data = 0;
   on_the_way = [&](Frame& frame, bool from_a) {
     if (!is_sluice(frame) || random_() % 20 != 0) return true;
-    const size_t at = kAround + 16 + random_() % (frame.size() - kAround - 16);
+    const size_t at = kHeaders + 16 + random_() % (frame.size() - kHeaders - 16);
     frame[at] ^= static_cast<uint8_t>(1U << (random_() % 8));
     ++altered;
     data += from_a && type_of(frame) == wire::Type::kData ? 1 : 0;
@@ -154,15 +154,15 @@ TEST_P(Enciphered, AStrangersDatagramsChangeNothing) {
   on_the_way = [&](Frame& frame, bool from_a) {
     if (!is_sluice(frame) || random_() % 5 != 0) return true;
     wire::Header header;
-    const std::span datagram = std::span(frame).subspan(kAround);
+    const std::span datagram = std::span(frame).subspan(kHeaders);
     if (wire::decode(datagram, &header) != wire::Reject::kNone) return true;
     header.tx_seq += random_() % 400;
     if (header.type == wire::Type::kProbe) header.offset += random_() % 400;
     Frame forged = frame;
     const std::vector<uint8_t> payload(header.length, 0x5A);
     stranger.seal().seal(header, payload,
-                         std::span<uint8_t, wire::kHeaderBytes>(forged.data() + kAround, wire::kHeaderBytes),
-                         forged.data() + kAround + wire::kHeaderBytes);
+                         std::span<uint8_t, wire::kHeaderBytes>(forged.data() + kHeaders, wire::kHeaderBytes),
+                         forged.data() + kHeaders + wire::kHeaderBytes);
     (from_a ? b_ : a_).port.frames().arrived.push_back(forged);
     ++made_up;
     return true;
@@ -207,7 +207,7 @@ TEST_P(Enciphered, GoesOnOverManyEpochs) {
 
 TEST_F(Lane, AFlowWithoutKeysDoesNotOpen) {
   make_source(100'000);
-  open_flows(crc_, kChunk);
+  open_flows(crc_, kSealedChunk);
   const uint32_t tag = a_.board().flows[kTxSlot].config.tag;
   FlowSecret taken;
   ASSERT_TRUE(a_.keys.take(kTxSlot, tag, &taken));
@@ -224,11 +224,11 @@ TEST_F(Lane, StatusesAndProbesUnderCrcAreOfTheirPeer) {
   on_the_way = [&](Frame& frame, bool from_a) {
     if (!is_sluice(frame) || type_of(frame) == wire::Type::kData) return true;
     Frame altered = frame;
-    altered[kAround + 24 + 7] ^= 1;  // send_time
+    altered[kHeaders + 24 + 7] ^= 1;  // send_time
     (from_a ? b_ : a_).port.frames().arrived.push_back(altered);
     return true;
   };
-  open_flows(crc_, kChunk);
+  open_flows(crc_, kSealedChunk);
   transfer(data.size(), {}, true);
   expect_identical(data);
   EXPECT_GT(a_.counter(Counter::rx_drop_forged), 10U);

@@ -11,9 +11,9 @@
 namespace sluice::lane::testing {
 namespace {
 
-constexpr uint32_t kChunk = 512;
-constexpr uint32_t kChunks = kExtentBytes / kChunk;
-constexpr size_t kAround = 14 + 20 + 8;  // Ethernet, IPv4, UDP
+constexpr uint32_t kSmallChunk = 512;
+constexpr uint32_t kChunks = kExtentBytes / kSmallChunk;
+constexpr size_t kBeforeUdp = 14 + 20 + 8;  // Ethernet, IPv4, UDP
 
 class Holes : public Lane {
  protected:
@@ -23,16 +23,16 @@ class Holes : public Lane {
   void begin(uint64_t extents, Lost lost) {
     data_ = make_source(extents * kExtentBytes);
     bytes_ = data_.size();
-    open_flows(wire::CrcKind::kCrc64Ecma, kChunk);
+    open_flows(wire::CrcKind::kCrc64Ecma, kSmallChunk);
     a_.board().flows[kTxSlot].config.expected_loss_percent = 25;
     a_.board().flows[kTxSlot].control.rate_bps = 1'000'000'000;
     on_the_way = [this, lost = std::move(lost)](Frame& frame, bool from_a) {
       wire::Header header;
-      const std::span datagram(frame.data() + kAround, frame.size() - kAround);
-      if (frame.size() <= kAround || wire::decode(datagram, &header) != wire::Reject::kNone) return true;
+      const std::span datagram(frame.data() + kBeforeUdp, frame.size() - kBeforeUdp);
+      if (frame.size() <= kBeforeUdp || wire::decode(datagram, &header) != wire::Reject::kNone) return true;
       if (!from_a) return see_status(header, datagram);
       if (header.type != wire::Type::kData) return true;
-      const uint64_t chunk = header.offset / kChunk;
+      const uint64_t chunk = header.offset / kSmallChunk;
       ++sent_[chunk];
       order_.push_back(chunk);
       return !lost(chunk / kChunks, chunk % kChunks);

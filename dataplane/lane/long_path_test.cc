@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint32_t kExtent = 1U << 20;
-constexpr uint32_t kChunk = 8192;
+constexpr uint32_t kLongChunk = 8192;
 constexpr uint32_t kAround = wire::kHeaderBytes + 42 + 24;  // headers, and what Ethernet puts around a frame
 
 struct Case {
@@ -51,7 +51,7 @@ class Wire {
       InFlight& one = on_the_way_.emplace_back();
       one.due_ns = now_ns + delay_ns_;
       one.bytes = static_cast<uint32_t>(frame.size());
-      one.kept = std::min<uint32_t>(one.bytes, frame.size() > kChunk ? kHeaders : sizeof one.data);
+      one.kept = std::min<uint32_t>(one.bytes, frame.size() > kLongChunk ? kHeaders : sizeof one.data);
       std::copy_n(frame.begin(), one.kept, one.data.begin());
     }
   }
@@ -104,7 +104,7 @@ class LongPath : public ::testing::TestWithParam<Case> {
     c.flow_id = 0xABCDEF0000000000ULL | kRxSlot;
     c.rate_bps_max = GetParam().rate_bps;
     c.partition_bytes = kPartition;
-    c.chunk_bytes = kChunk;
+    c.chunk_bytes = kLongChunk;
     c.extent_bytes = kExtent;
     c.credit_extents = 16;
     c.status_interval_ns = 1'000'000;
@@ -199,7 +199,8 @@ TEST_P(LongPath, IsFilledAndLosesNothingForGood) {
   const double end = run_to(bytes_);
   const double rate =
       (static_cast<double>(bytes_ / 10 * 9) - static_cast<double>(bytes_ / 4)) * 8 / (most - quarter);
-  const double possible = static_cast<double>(path.rate_bps) * kChunk / (kChunk + kAround) * (1 - path.loss);
+  const double possible =
+      static_cast<double>(path.rate_bps) * kLongChunk / (kLongChunk + kAround) * (1 - path.loss);
   std::printf("%s: %.3f of the rate, a quarter after %.2f s, all after %.2f s\n", path.name, rate / possible,
               quarter, end);
   EXPECT_EQ(rx_.state.bytes, bytes_);
@@ -208,7 +209,7 @@ TEST_P(LongPath, IsFilledAndLosesNothingForGood) {
   EXPECT_LT(
       end, static_cast<double>(bytes_) * 8 / possible / path.share + 6e-9 * static_cast<double>(path.rtt_ns));
   const double unanswered =
-      static_cast<double>(path.rate_bps) / 8e9 * static_cast<double>(path.rtt_ns) / (kChunk + kAround);
+      static_cast<double>(path.rate_bps) / 8e9 * static_cast<double>(path.rtt_ns) / (kLongChunk + kAround);
   EXPECT_GT(static_cast<double>(unanswered_), 0.95 * unanswered) << "the path is full";
   EXPECT_EQ(rx_.state.no_buffer_drops, 0U);
   EXPECT_EQ(tx_.state.repaired_chunks, 0U) << "all losses were found and repeated at once";

@@ -12,11 +12,12 @@
 namespace sluice::memif {
 namespace {
 
-constexpr uint32_t kBufferBytes = 512;
+constexpr uint32_t kSmallBufferBytes = 512;
 
 class SharedRegion : public SharedRegionForTest {
  public:
-  SharedRegion(uint32_t pairs, uint32_t log2_slots) : SharedRegionForTest(pairs, log2_slots, kBufferBytes) {}
+  SharedRegion(uint32_t pairs, uint32_t log2_slots)
+      : SharedRegionForTest(pairs, log2_slots, kSmallBufferBytes) {}
 };
 
 TEST(Region, CountsRingsAndTheirSlots) {
@@ -50,24 +51,24 @@ TEST(Region, KnowsAClientWhoseBuffersLieElsewhere) {
 
 TEST(Ring, AServerSendsOnlyWhenTheClientHasOfferedBuffers) {
   SharedRegion shared(1, 4);
-  const Ring to_client(shared.region, 0, false, true, kBufferBytes);
+  const Ring to_client(shared.region, 0, false, true, kSmallBufferBytes);
   EXPECT_FALSE(to_client.offered());
-  const Ring at_client(shared.region, 0, true, false, kBufferBytes);
+  const Ring at_client(shared.region, 0, true, false, kSmallBufferBytes);
   EXPECT_TRUE(to_client.offered());
   EXPECT_EQ(to_client.ready(), 16U);
 }
 
 TEST(Ring, ABufferIsOfferedAgainWithoutTheMarksOfItsLastFrame) {
   SharedRegion shared(1, 4);
-  Ring from(shared.region, 0, false, true, kBufferBytes);
-  Ring to(shared.region, 0, true, false, kBufferBytes);
+  Ring from(shared.region, 0, false, true, kSmallBufferBytes);
+  Ring to(shared.region, 0, true, false, kSmallBufferBytes);
   from.slot(0).flags = kChained;
   from.slot(0).length = 7;
   from.give(1);
   ASSERT_EQ(to.read(0).flags, kChained);
   to.give(1);
   EXPECT_EQ(from.slot(15).flags, 0);
-  EXPECT_EQ(from.slot(15).length, kBufferBytes);
+  EXPECT_EQ(from.slot(15).length, kSmallBufferBytes);
 }
 
 // Frames of random sizes in random bursts, both directions, round the 16-bit indices more than once.
@@ -78,9 +79,9 @@ INSTANTIATE_TEST_SUITE_P(Directions, RingTest, testing::Bool(),
 TEST_P(RingTest, CarriesEveryFrameOnceAndInOrder) {
   const bool to_server = GetParam();
   SharedRegion shared(2, 4);
-  Ring from(shared.region, 1, to_server, true, kBufferBytes);
-  Ring to(shared.region, 1, !to_server, false, kBufferBytes);
-  Ring other(shared.region, 0, !to_server, false, kBufferBytes);
+  Ring from(shared.region, 1, to_server, true, kSmallBufferBytes);
+  Ring to(shared.region, 1, !to_server, false, kSmallBufferBytes);
+  Ring other(shared.region, 0, !to_server, false, kSmallBufferBytes);
   std::mt19937 random(7);
   std::deque<std::pair<uint32_t, uint8_t>> expected;
   for (uint32_t sent = 0; sent < 200'000;) {
@@ -91,9 +92,9 @@ TEST_P(RingTest, CarriesEveryFrameOnceAndInOrder) {
     for (uint32_t i = 0; i < burst; ++i) {
       Descriptor& slot = from.slot(i);
       if (!to_server) {
-        ASSERT_EQ(slot.length, kBufferBytes);
+        ASSERT_EQ(slot.length, kSmallBufferBytes);
       }
-      const uint32_t bytes = 1 + random() % kBufferBytes;
+      const uint32_t bytes = 1 + random() % kSmallBufferBytes;
       uint8_t* const data = from.buffer(slot, bytes);
       ASSERT_NE(data, nullptr);
       slot.length = bytes;
@@ -123,7 +124,7 @@ TEST_P(RingTest, CarriesEveryFrameOnceAndInOrder) {
 TEST_P(RingTest, TakesNothingFromAPeerThatBreaksTheRules) {
   const bool to_server = GetParam();
   SharedRegion shared(1, 4);
-  Ring to(shared.region, 0, !to_server, false, kBufferBytes);
+  Ring to(shared.region, 0, !to_server, false, kSmallBufferBytes);
   const uint64_t ring_bytes = kRingHeadBytes + (sizeof(Descriptor) << 4);
   auto* const head = reinterpret_cast<RingHead*>(shared.begin() + (to_server ? 0 : ring_bytes));
   auto& theirs = to_server ? head->head : head->tail;

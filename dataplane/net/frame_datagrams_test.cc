@@ -18,7 +18,7 @@ using board::Counter;
 
 constexpr uint32_t kExtentBytes = 65536;
 constexpr uint16_t kPort = 47000;  // the port's udp_port_base
-constexpr uint64_t kNow = 1'000'000'000;
+constexpr uint64_t kSentNs = 1'000'000'000;
 constexpr uint32_t kFront = kEthernetBytes + kIp4Bytes + kUdpBytes;
 
 struct Host {
@@ -75,12 +75,12 @@ class FrameDatagramsTest : public ::testing::Test {
   }
   // Until `from` knows the way: it asks, the peer answers.
   void resolve(Host& from, Path& path, Host& to) {
-    EXPECT_FALSE(from.datagrams->ready(path, kNow));
+    EXPECT_FALSE(from.datagrams->ready(path, kSentNs));
     carry(from, to);
     EXPECT_TRUE(to.receive().empty());
     carry(to, from);
     EXPECT_TRUE(from.receive().empty());
-    EXPECT_TRUE(from.datagrams->ready(path, kNow));
+    EXPECT_TRUE(from.datagrams->ready(path, kSentNs));
   }
   Frame one_frame(Host& from, Path& path, const std::string& payload) {
     EXPECT_TRUE(from.send(path, payload));
@@ -116,7 +116,7 @@ TEST_F(FrameDatagramsTest, APeerThatIsLearntMayMove) {
   ASSERT_EQ(a_.datagrams->open_path(
                 {.local = a_.at(kPort), .peer = b_.at(kPort), .header_bytes = 4, .learns_peer = true}, &path),
             0);
-  EXPECT_FALSE(a_.datagrams->ready(*path, kNow));
+  EXPECT_FALSE(a_.datagrams->ready(*path, kSentNs));
   a_.datagrams->flush();
   EXPECT_TRUE(a_.frames().sent.empty()) << "nobody is known whose neighbour could be asked for";
   Host c(3);
@@ -135,7 +135,7 @@ TEST_F(FrameDatagramsTest, APeerThatIsLearntMayMove) {
 
 TEST_F(FrameDatagramsTest, AsksForTheNextHopNowAndThenUntilSomebodyAnswers) {
   const auto path = a_.path_to(b_);
-  for (uint64_t now_ns = kNow; now_ns < kNow + 250'000'000; now_ns += 10'000'000) {
+  for (uint64_t now_ns = kSentNs; now_ns < kSentNs + 250'000'000; now_ns += 10'000'000) {
     EXPECT_FALSE(a_.datagrams->ready(*path, now_ns));
     a_.datagrams->flush();
   }
@@ -148,7 +148,7 @@ TEST_F(FrameDatagramsTest, AsksForTheNextHopNowAndThenUntilSomebodyAnswers) {
   EXPECT_EQ(b_.count(Counter::rx_frames), 3U);
   carry(b_, a_);
   a_.receive();
-  EXPECT_TRUE(a_.datagrams->ready(*path, kNow + 300'000'000));
+  EXPECT_TRUE(a_.datagrams->ready(*path, kSentNs + 300'000'000));
 }
 
 // Each is a frame that came on the wire, and is counted as received and as one thing more.
@@ -194,7 +194,7 @@ TEST_F(FrameDatagramsTest, ComputesTheUdpChecksumOnlyWhereItIsWanted) {
   EXPECT_EQ(without[at] | without[at + 1], 0);
 
   const auto summed = a_.path_to(b_, true);
-  ASSERT_TRUE(a_.datagrams->ready(*summed, kNow));
+  ASSERT_TRUE(a_.datagrams->ready(*summed, kSentNs));
   UdpFrame udp;
   const Frame copied = one_frame(a_, *summed, "payload");
   ASSERT_EQ(parse_udp(copied, &udp), Parse::kUdp);
@@ -274,15 +274,15 @@ TEST_F(FrameDatagramsTest, OnlyADeviceThatSendsAtTimesIsToldThem) {
   resolve(a_, *path, b_);
   auto& times = a_.frames().times;
   times.clear();
-  a_.send(*path, {}, nullptr, kNow + 7);
+  a_.send(*path, {}, nullptr, kSentNs + 7);
   a_.frames().let_device_time();
-  a_.datagrams->keep_time(kNow);
+  a_.datagrams->keep_time(kSentNs);
   EXPECT_TRUE(a_.datagrams->sends_at_times());
-  a_.send(*path, {}, nullptr, kNow + 7);
+  a_.send(*path, {}, nullptr, kSentNs + 7);
   // What a host owes its neighbours is not kept waiting.
   const auto unknown = a_.path_to(Host(9));
-  EXPECT_FALSE(a_.datagrams->ready(*unknown, kNow));
-  EXPECT_EQ(times, (std::vector<uint64_t>{0, kNow + 7, 0}));
+  EXPECT_FALSE(a_.datagrams->ready(*unknown, kSentNs));
+  EXPECT_EQ(times, (std::vector<uint64_t>{0, kSentNs + 7, 0}));
 }
 
 }  // namespace

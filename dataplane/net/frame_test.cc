@@ -27,7 +27,7 @@ Address ip6(uint8_t last) {
   return a;
 }
 
-class Net : public testing::TestWithParam<bool> {
+class Net : public ::testing::TestWithParam<bool> {
  protected:
   Address source() const { return GetParam() ? ip4(1) : ip6(1); }
   Address destination() const { return GetParam() ? ip4(2) : ip6(2); }
@@ -48,7 +48,7 @@ class Net : public testing::TestWithParam<bool> {
     return bytes;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Families, Net, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Families, Net, ::testing::Bool(),
                          [](const auto& family) { return family.param ? "IPv4" : "IPv6"; });
 
 TEST(FrameTemplate, EveryPairOfAddressesHasAGoodHeaderChecksum) {

@@ -14,7 +14,7 @@ using Word = NeighbourTable::Word;
 constexpr LinkAddress kHers = {{2, 0, 0, 0, 0, 7}};
 constexpr LinkAddress kStrangers = {{2, 0, 0, 0, 0, 66}};
 
-Address host(uint8_t number) {
+Address host_numbered(uint8_t number) {
   Address ip;
   ip.bytes[10] = ip.bytes[11] = 0xFF;
   ip.bytes[12] = 10;
@@ -22,7 +22,7 @@ Address host(uint8_t number) {
   return ip;
 }
 
-class NeighbourTableTest : public testing::Test {
+class NeighbourTableTest : public ::testing::Test {
  protected:
   NeighbourTable::Way want(uint64_t confirmed_ns = 0) { return table_.want(kIp, confirmed_ns, now_ns_); }
   bool hear(const LinkAddress& link, Word word) { return table_.hear(kIp, link, word, now_ns_); }
@@ -48,7 +48,7 @@ class NeighbourTableTest : public testing::Test {
     return probes;
   }
 
-  const Address kIp = host(2);
+  const Address kIp = host_numbered(2);
   NeighbourTable table_;
   uint64_t now_ns_ = 1'000'000'000'000;
 };
@@ -193,7 +193,7 @@ TEST_F(NeighbourTableTest, AFixedOneIsNeitherAskedNorChanged) {
 TEST_F(NeighbourTableTest, StrangersWhoAskTakeNoPlaceThatIsUsed) {
   reach();
   for (uint32_t i = 0; i < 100'000; ++i) {
-    Address ip = host(static_cast<uint8_t>(3 + i % 250));
+    Address ip = host_numbered(static_cast<uint8_t>(3 + i % 250));
     ip.bytes[13] = static_cast<uint8_t>(i / 250);
     table_.hear(ip, kStrangers, Word::kQuestion, now_ns_);
   }

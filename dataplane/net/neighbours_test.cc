@@ -52,7 +52,7 @@ HostAddresses host() {
   return host;
 }
 
-class NeighboursTest : public testing::Test {
+class NeighboursTest : public ::testing::Test {
  protected:
   Frame answer_to(const Frame& frame) {
     reply_.assign(9014, 0xee);

@@ -11,8 +11,8 @@
 namespace sluice::probe {
 namespace {
 
-constexpr Pace kPace{.rate_bps = 1'000'000'000, .wire_bytes = 10'000};
-constexpr uint64_t kFrameNs = 80'000;
+constexpr Pace kMeasuredPace{.rate_bps = 1'000'000'000, .wire_bytes = 10'000};
+constexpr uint64_t kMeasuredFrameNs = 80'000;
 
 TEST(Quantiles, AreThoseOfTheSortedValuesWithinABucket) {
   std::mt19937_64 random(7);
@@ -45,8 +45,8 @@ TEST(Quantiles, AreExactWhereTheyAreSmallAndZeroWhereThereAreNone) {
 }
 
 TEST(GapMeter, PerfectGapsHaveNoErrorAndBurstsOfOne) {
-  GapMeter meter(kPace);
-  for (uint64_t i = 0; i < 1000; ++i) meter.add(123 + i * kFrameNs, 1);
+  GapMeter meter(kMeasuredPace);
+  for (uint64_t i = 0; i < 1000; ++i) meter.add(123 + i * kMeasuredFrameNs, 1);
   meter.end_burst();
   EXPECT_EQ(meter.errors_ns().count(), 999U);
   EXPECT_EQ(meter.errors_ns().max(), 0U);
@@ -55,36 +55,36 @@ TEST(GapMeter, PerfectGapsHaveNoErrorAndBurstsOfOne) {
 }
 
 TEST(GapMeter, SeesABurstInWhateverPiecesItWasHandedOver) {
-  GapMeter meter(kPace);
+  GapMeter meter(kMeasuredPace);
   meter.add(0, 3);
   meter.add(1'000, 2);
-  meter.add(1'000 + 5 * kFrameNs, 1);
+  meter.add(1'000 + 5 * kMeasuredFrameNs, 1);
   meter.end_burst();
   EXPECT_EQ(meter.bursts().count(), 2U);
   EXPECT_EQ(meter.bursts().max(), 5U);
   EXPECT_EQ(meter.errors_ns().count(), 5U);
-  EXPECT_EQ(meter.errors_ns().max(), 4 * kFrameNs);
+  EXPECT_EQ(meter.errors_ns().max(), 4 * kMeasuredFrameNs);
 }
 
 TEST(VirtualQueue, TakesEverythingAtItsRate) {
-  VirtualQueue queue(kPace, 1);
-  for (uint64_t i = 0; i < 10'000; ++i) queue.add(i * kFrameNs, 1);
+  VirtualQueue queue(kMeasuredPace, 1);
+  for (uint64_t i = 0; i < 10'000; ++i) queue.add(i * kMeasuredFrameNs, 1);
   EXPECT_EQ(queue.accepted(), 10'000U);
 }
 
 TEST(VirtualQueue, TakesItsLengthOfABurstAndThenWhatItDrains) {
-  VirtualQueue queue(kPace, 256);
+  VirtualQueue queue(kMeasuredPace, 256);
   queue.add(0, 1000);
   EXPECT_EQ(queue.accepted(), 256U);
-  queue.add(10 * kFrameNs, 1000);
+  queue.add(10 * kMeasuredFrameNs, 1000);
   EXPECT_EQ(queue.accepted(), 266U);
-  queue.add(10'000 * kFrameNs, 300);
+  queue.add(10'000 * kMeasuredFrameNs, 300);
   EXPECT_EQ(queue.accepted(), 522U);
 }
 
 TEST(VirtualQueue, OfTwiceItsRateItTakesHalf) {
-  VirtualQueue queue(kPace, 256);
-  for (uint64_t i = 0; i < 100'000; ++i) queue.add(i * kFrameNs / 2, 1);
+  VirtualQueue queue(kMeasuredPace, 256);
+  for (uint64_t i = 0; i < 100'000; ++i) queue.add(i * kMeasuredFrameNs / 2, 1);
   EXPECT_NEAR(static_cast<double>(queue.accepted()), 50'000 + 128, 130);
 }
 

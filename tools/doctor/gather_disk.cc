@@ -28,7 +28,7 @@ constexpr size_t kTryBlockBytes = 4U << 20;  // as an extent
 constexpr uint64_t kTryBytes = 32U << 20;
 constexpr std::chrono::milliseconds kTryTime{500};
 
-std::optional<int> number_in(const fs::path& file) {
+std::optional<int> int_in(const fs::path& file) {
   std::ifstream in(file);
   int value = 0;
   return in >> value ? std::optional(value) : std::nullopt;
@@ -62,12 +62,12 @@ DiskFacts gather_disk(const fs::path& directory, const fs::path& root) {
   // A partition lies in its disk's folder, and that somewhere beneath the controller's, which knows its node.
   for (fs::path at = fs::canonical(link, error); !error && at.has_relative_path() && at != root;
        at = at.parent_path()) {
-    const auto block = number_in(at / "queue/logical_block_size");
+    const auto block = int_in(at / "queue/logical_block_size");
     if (block && facts.block_bytes == 0) {
       facts.block_bytes = static_cast<uint32_t>(*block);
       facts.device = at.filename();
     }
-    if (const auto node = number_in(at / "numa_node")) {
+    if (const auto node = int_in(at / "numa_node")) {
       facts.numa_node = *node;
       break;
     }

@@ -35,7 +35,7 @@ constexpr size_t kBlockBytes = 4096;
 constexpr uint64_t kFreeForTry = 1U << 30;  // where less is free, nothing is tried
 constexpr long kXfsMagic = 0x58465342;
 
-int64_t number_in(const fs::path& file, int64_t otherwise) {
+int64_t first_number(const fs::path& file, int64_t otherwise) {
   std::ifstream in(file);
   int64_t value = 0;
   return in >> value ? value : otherwise;
@@ -76,9 +76,9 @@ void look_at_interface(DeviceFacts* device, const fs::path& root) {
   if (!device->found) return;
   const std::string state = first_word(folder / "operstate");
   device->up = state != "down" && state != "lowerlayerdown" && state != "notpresent";
-  device->mtu = static_cast<uint32_t>(number_in(folder / "mtu", 0));
-  device->speed_mbps = number_in(folder / "speed", -1);
-  device->numa_node = static_cast<int>(number_in(folder / "device/numa_node", -1));
+  device->mtu = static_cast<uint32_t>(first_number(folder / "mtu", 0));
+  device->speed_mbps = first_number(folder / "speed", -1);
+  device->numa_node = static_cast<int>(first_number(folder / "device/numa_node", -1));
 }
 
 void look_at_pci(DeviceFacts* device, const fs::path& root) {
@@ -88,7 +88,7 @@ void look_at_pci(DeviceFacts* device, const fs::path& root) {
   if (!device->found) return;
   device->driver = fs::read_symlink(folder / "driver", error).filename();
   device->iommu_group = fs::exists(folder / "iommu_group", error);
-  device->numa_node = static_cast<int>(number_in(folder / "numa_node", -1));
+  device->numa_node = static_cast<int>(first_number(folder / "numa_node", -1));
 }
 
 // ---- file systems ------------------------------------------------------------------------------

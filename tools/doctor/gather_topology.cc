@@ -19,14 +19,14 @@ namespace fs = std::filesystem;
 constexpr uint64_t kSectorBytes = 512;  // of the kernel's `size`, whatever the disk's are
 constexpr int kNodesMax = 1024;
 
-int64_t number_in(const fs::path& file, int64_t otherwise) {
+int64_t number_at(const fs::path& file, int64_t otherwise) {
   const std::string word = first_word(file);
   int64_t value = 0;
   const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), value);
   return word.empty() || failure != std::errc() ? otherwise : value;
 }
 
-std::vector<fs::path> entries(const fs::path& directory) {
+std::vector<fs::path> sorted_below(const fs::path& directory) {
   std::error_code error;
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(directory, error)) found.push_back(entry.path());
@@ -74,8 +74,8 @@ void add_cores(const config::Node& config, const fs::path& root, Plan* plan) {
   std::map<std::pair<int64_t, int64_t>, std::pair<int, PlanCore>> cores;  // by package and core: node, core
   for (const CpuFacts& cpu : gather_cpus(root, online)) {
     const fs::path topology = all / fmt::format("cpu{}/topology", cpu.cpu);
-    const int64_t package = std::max<int64_t>(number_in(topology / "physical_package_id", 0), 0);
-    const int64_t core = number_in(topology / "core_id", cpu.cpu);
+    const int64_t package = std::max<int64_t>(number_at(topology / "physical_package_id", 0), 0);
+    const int64_t core = number_at(topology / "core_id", cpu.cpu);
     auto& [node, one] = cores[{package, core}];
     node = cpu.numa_node;
     one.package = static_cast<int>(package);
@@ -95,17 +95,17 @@ void add_ports(const config::Node& config, const fs::path& root, Plan* plan) {
   const DeviceFacts data = gather_device(config, root);
   bool data_seen = false;
   std::error_code error;
-  for (const fs::path& folder : entries(root / "sys/class/net")) {
+  for (const fs::path& folder : sorted_below(root / "sys/class/net")) {
     const fs::path device = fs::canonical(folder / "device", error);
     if (error) continue;  // a bridge, a tunnel, the loopback: no hardware
-    PlanPort port{.name = folder.filename(), .speed_mbps = number_in(folder / "speed", -1)};
+    PlanPort port{.name = folder.filename(), .speed_mbps = number_at(folder / "speed", -1)};
     const bool pci =
         fs::exists(device / "vendor", error) && device.filename().string().find(':') != std::string::npos;
     if (pci) port.pci = device.filename();
     port.driver = fs::read_symlink(device / "driver", error).filename();
     port.data = !data.name.empty() && (data.name == port.name || data.name == port.pci);
     data_seen |= port.data;
-    node_of(*plan, number_in(device / "numa_node", -1)).ports.push_back(std::move(port));
+    node_of(*plan, number_at(device / "numa_node", -1)).ports.push_back(std::move(port));
   }
   if (data_seen) return;
   // Bound to a driver that makes no interface, or of no hardware at all.
@@ -127,17 +127,17 @@ void add_disks(const config::Node& config, const fs::path& root, Plan* plan) {
     }
   }
   std::error_code error;
-  for (const fs::path& folder : entries(root / "sys/block")) {
+  for (const fs::path& folder : sorted_below(root / "sys/block")) {
     const std::string name = folder.filename();
     const bool hardware = fs::exists(folder / "device", error);
     if (!hardware && !exports.contains(name)) continue;  // loop, ram, zram: nobody's but an export's
     PlanDisk disk{.name = name,
-                  .size_bytes = static_cast<uint64_t>(number_in(folder / "size", 0)) * kSectorBytes,
+                  .size_bytes = static_cast<uint64_t>(number_at(folder / "size", 0)) * kSectorBytes,
                   .exports = exports[name]};
     int64_t node = -1;
     fs::path at = fs::canonical(folder, error);
     for (; !error && node < 0 && at.has_relative_path() && at != root; at = at.parent_path())
-      node = number_in(at / "numa_node", -1);
+      node = number_at(at / "numa_node", -1);
     node_of(*plan, node).disks.push_back(std::move(disk));
   }
 }

@@ -7,7 +7,7 @@
 namespace sluice::doctor {
 namespace {
 
-Facts well() {
+Facts well_looked_at() {
   Facts facts;
   facts.version = "1";
   facts.peer_look = PeerLook{.name = "beta",
@@ -39,13 +39,13 @@ Level level_of(const Facts& facts, const std::string& check) {
 }
 
 TEST(PeerChecks, APeerThatIsWellPassesAndNobodyIsAskedUnlessNamed) {
-  EXPECT_EQ(worst(look(well())), Level::kPass);
-  EXPECT_EQ(look(well()).size(), 6U);
+  EXPECT_EQ(worst(look(well_looked_at())), Level::kPass);
+  EXPECT_EQ(look(well_looked_at()).size(), 6U);
   EXPECT_TRUE(look(Facts{}).empty());
 }
 
 TEST(PeerChecks, WhoCannotBeAskedFails) {
-  Facts facts = well();
+  Facts facts = well_looked_at();
   facts.peer_look->problem = "does not trust this node";
   facts.peer_look->remedy = "sluice node trust";
   ASSERT_EQ(look(facts).size(), 1U);
@@ -53,7 +53,7 @@ TEST(PeerChecks, WhoCannotBeAskedFails) {
 }
 
 TEST(PeerChecks, AClockIsWrongOnlyBeyondWhatCanBeMeasured) {
-  Facts facts = well();
+  Facts facts = well_looked_at();
   facts.peer_look->clock_offset_ns = -300'000'000;
   EXPECT_EQ(level_of(facts, "peer_clock"), Level::kWarn);
   facts.peer_look->clock_error_ns = 250'000'000;
@@ -63,7 +63,7 @@ TEST(PeerChecks, AClockIsWrongOnlyBeyondWhatCanBeMeasured) {
 }
 
 TEST(PeerChecks, VersionSpaceLossAndPathAreJudged) {
-  Facts facts = well();
+  Facts facts = well_looked_at();
   facts.peer_look->software = "sluice 2";
   EXPECT_EQ(level_of(facts, "peer_version"), Level::kWarn);
   facts.peer_look->spaces[0].free_bytes = 1;

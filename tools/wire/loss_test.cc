@@ -10,10 +10,10 @@
 namespace sluice::emulator {
 namespace {
 
-constexpr uint64_t kSeed = 20;
+constexpr uint64_t kLossSeed = 20;
 
 std::vector<bool> decisions(const LossSettings& settings, size_t frames, uint32_t length = 1000,
-                            uint64_t seed = kSeed) {
+                            uint64_t seed = kLossSeed) {
   Loss loss(settings);
   std::vector<bool> lost;
   for (size_t i = 1; i <= frames; ++i) lost.push_back(loss.decide(seed, i, length) != kLossNone);
@@ -96,23 +96,23 @@ TEST(Loss, EachStateOfGilbertElliottHasItsProbability) {
 
 // HIPSTER's Figure 4: payloads from an acknowledgement's 12 bytes to a data packet's 1012.
 TEST(Loss, GrowsWithTheLengthAsInHipster) {
-  constexpr double kFrames = 100'000;
+  constexpr double kDecisions = 100'000;
   constexpr int kLengths = 21;
   const auto expected = [&](double l0_bytes) {
     std::vector<double> counts;
     for (double length = 12; length <= 1012; length += 50) {
       const double p = 1 - std::exp(-(length / l0_bytes));
-      counts.push_back(kFrames * p);
-      counts.push_back(kFrames * (1 - p));
+      counts.push_back(kDecisions * p);
+      counts.push_back(kDecisions * (1 - p));
     }
     return counts;
   };
   std::vector<double> counts;
   for (uint32_t length = 12; length <= 1012; length += 50) {
     const std::vector<bool> lost =
-        decisions({.length_l0_bytes = 1024}, static_cast<size_t>(kFrames), length, length);
+        decisions({.length_l0_bytes = 1024}, static_cast<size_t>(kDecisions), length, length);
     counts.push_back(static_cast<double>(std::ranges::count(lost, true)));
-    counts.push_back(kFrames - counts.back());
+    counts.push_back(kDecisions - counts.back());
   }
   EXPECT_TRUE(fits_counts(counts, expected(1024), kLengths));
   EXPECT_FALSE(fits_counts(counts, expected(1024 * 1.02), kLengths));
@@ -137,7 +137,7 @@ TEST(Loss, TakesEveryNthAndThoseOfTheList) {
 TEST(Loss, CountsAnewOnlyWhenItsSettingsChange) {
   Loss loss({.packets = {3, 2}});
   uint64_t frame = 0;
-  const auto next = [&] { return loss.decide(kSeed, ++frame, 100); };
+  const auto next = [&] { return loss.decide(kLossSeed, ++frame, 100); };
   EXPECT_EQ(next(), kLossNone);
   loss.set({.packets = {3, 2}});
   EXPECT_EQ(next(), kLossPackets);
@@ -155,8 +155,8 @@ TEST(Loss, OneModelDoesNotMoveTheDrawsOfAnother) {
   Loss two(both);
   uint64_t by_probability = 0;
   for (uint64_t frame = 1; frame <= 10'000; ++frame) {
-    const LossReason expected = one.decide(kSeed, frame, 100);
-    const LossReason seen = two.decide(kSeed, frame, 100);
+    const LossReason expected = one.decide(kLossSeed, frame, 100);
+    const LossReason seen = two.decide(kLossSeed, frame, 100);
     EXPECT_TRUE(seen == kLossBurst || seen == expected) << frame;
     by_probability += seen == kLossProbability ? 1 : 0;
   }

@@ -7,9 +7,9 @@
 namespace sluice::config {
 namespace {
 
-Result<Node> parse_text(std::string_view text) { return parse(text, "/srv/node", "node.toml"); }
+Result<Node> parse_quotas(std::string_view text) { return parse(text, "/srv/node", "node.toml"); }
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool names(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST(Quotas, OfAnExport) {
   const auto quotas = [](const std::string& more) {
@@ -19,10 +19,10 @@ TEST(Quotas, OfAnExport) {
            more;
   };
   const auto problem = [&](const std::string& more) {
-    const auto node = parse_text(quotas(more));
+    const auto node = parse_quotas(quotas(more));
     return node ? std::string() : node.error().message;
   };
-  const auto node = parse_text(quotas(R"(
+  const auto node = parse_quotas(quotas(R"(
 [[export.quota]]
 session_bytes = "10GiB"
 session_files = 1000
@@ -36,18 +36,18 @@ rate = "2.5G"
   EXPECT_EQ(drop.quota_of("gamma"), (Quota{.session_bytes = 10ULL << 30, .session_files = 1000}));
   // The peer's own counts alone: nothing of the one for all.
   EXPECT_EQ(drop.quota_of("beta"), (Quota{.peer = "beta", .sessions_max = 2, .rate_bps = 2'500'000'000}));
-  EXPECT_EQ(parse_text(quotas(""))->exports[0].quota_of("beta"), Quota());
+  EXPECT_EQ(parse_quotas(quotas(""))->exports[0].quota_of("beta"), Quota());
 
-  EXPECT_TRUE(contains(problem("[[export.quota]]\npeer = \"beta\"\n"), "peer beta limits nothing"));
-  EXPECT_TRUE(contains(problem("[[export.quota]]\nrate = \"1G\"\n[[export.quota]]\nrate = \"2G\"\n"),
-                       "two for every peer"));
-  EXPECT_TRUE(contains(problem("peers = [\"beta\"]\n[[export.quota]]\npeer = \"gamma\"\nrate = \"1G\"\n"),
-                       "peer gamma may not use the export"));
-  EXPECT_TRUE(contains(problem("[[export.quota]]\nsession_byte = 1\n"),
-                       "in [[export.quota]]; the nearest known one is [[export.quota]] session_bytes"));
-  EXPECT_TRUE(contains(problem("[[export.quota]]\nsessions_max = 0\n"), "must be 1..4096 sessions"));
-  EXPECT_TRUE(contains(problem("[export.quota]\nrate = \"1G\"\n"), "two brackets"));
-  EXPECT_TRUE(contains(problem("[\"export.quota\"]\npeer = \"beta\"\n"), "unknown section"));
+  EXPECT_TRUE(names(problem("[[export.quota]]\npeer = \"beta\"\n"), "peer beta limits nothing"));
+  EXPECT_TRUE(names(problem("[[export.quota]]\nrate = \"1G\"\n[[export.quota]]\nrate = \"2G\"\n"),
+                    "two for every peer"));
+  EXPECT_TRUE(names(problem("peers = [\"beta\"]\n[[export.quota]]\npeer = \"gamma\"\nrate = \"1G\"\n"),
+                    "peer gamma may not use the export"));
+  EXPECT_TRUE(names(problem("[[export.quota]]\nsession_byte = 1\n"),
+                    "in [[export.quota]]; the nearest known one is [[export.quota]] session_bytes"));
+  EXPECT_TRUE(names(problem("[[export.quota]]\nsessions_max = 0\n"), "must be 1..4096 sessions"));
+  EXPECT_TRUE(names(problem("[export.quota]\nrate = \"1G\"\n"), "two brackets"));
+  EXPECT_TRUE(names(problem("[\"export.quota\"]\npeer = \"beta\"\n"), "unknown section"));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 namespace sluice::config {
 namespace {
 
-constexpr uint64_t kMi = 1ULL << 20;
 constexpr uint64_t kTi = 1ULL << 40;
 
 const Key kTransferKeys[] = {
@@ -60,7 +59,7 @@ const Key kTransferKeys[] = {
      .name = "partition_bytes",
      .type = ValueType::kSize,
      .field = &Node::partition_bytes,
-     .min = kMi,
+     .min = 1U << 20,
      .max = kTi,
      .unit = "bytes",
      .allowed = "1MiB..1TiB, a multiple of `extent_bytes`",

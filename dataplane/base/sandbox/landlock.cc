@@ -90,7 +90,7 @@ void keep_if_of_proc(UniqueFd fd) {
   if (::fstatfs(fd.get(), &info) == 0 && info.f_type == PROC_SUPER_MAGIC) kept.push_back(std::move(fd));
 }
 
-Error not_taken(const std::string& what, int reason) {
+Error landlock_refuses(const std::string& what, int reason) {
   return {ErrorCode::kInternal, "Landlock does not take " + what + ": " + std::strerror(reason)};
 }
 
@@ -105,7 +105,7 @@ Status add_path(int ruleset, const PathRule& rule, uint64_t handled) {
     allowed &= kOfFiles;
   const PathBeneath beneath{.allowed = allowed, .parent = parent.get()};
   if (::syscall(kAddRule, ruleset, kPathBeneath, &beneath, 0) != 0)
-    return not_taken(rule.path.string(), errno);
+    return landlock_refuses(rule.path.string(), errno);
   if (rule.path.native().starts_with("/proc")) keep_if_of_proc(std::move(parent));
   return {};
 }
@@ -123,7 +123,7 @@ Result<UniqueFd> make_ruleset(const Profile& profile, int version) {
   if (version >= 4) wanted.net = kBindTcp | (profile.tcp_connect ? 0 : kConnectTcp);
   if (version >= 6) wanted.scoped = kSignals | (profile.abstract_sockets ? 0 : kAbstractSockets);
   UniqueFd ruleset(static_cast<int>(::syscall(kCreateRuleset, &wanted, sizeof wanted, 0)));
-  if (!ruleset) return not_taken("a set of rules", errno);
+  if (!ruleset) return landlock_refuses("a set of rules", errno);
   for (const PathRule& rule : profile.paths) {
     if (Status added = add_path(ruleset.get(), rule, wanted.files); !added) return added.error();
   }
@@ -131,7 +131,7 @@ Result<UniqueFd> make_ruleset(const Profile& profile, int version) {
   for (const uint16_t port : profile.tcp_ports) {
     const NetPort allowed{.allowed = kBindTcp, .port = port};
     if (::syscall(kAddRule, ruleset.get(), kNetPort, &allowed, 0) != 0)
-      return not_taken("port " + std::to_string(port), errno);
+      return landlock_refuses("port " + std::to_string(port), errno);
   }
   return ruleset;
 }
