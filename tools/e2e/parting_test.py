@@ -1,59 +1,25 @@
 # What one node does not know of the other: a control that comes back finds all of its sessions; a session whose
-# other end stood still, or forgot it, ends by itself at both; one without a dataplane still answers.
+# other end forgot it ends by itself at both; one without a dataplane still answers.
 # SPDX-License-Identifier: Apache-2.0
-import os
 import shutil
-import signal
-import time
 
 import pytest
 from harness import wait_until
 from harness.system import same_bytes
-from transfers import (CANCELLED, DAEMON, ENDED, MIB, UNREACHABLE, USAGE, ended_session, finish, forget, make_file, names,
-                       refused, start_slow, still_serving, wait_state)  # fmt: skip
-
-STALL_S = 5
-SIZE = 16 * MIB + 321
-RATE = "60M"
+from partings import SETTINGS, begin, going_on, nothing_left
+from transfers import (CANCELLED, DAEMON, MIB, UNREACHABLE, USAGE, ended_session, finish, forget, make_file, refused,
+                       start_slow, wait_state)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(bytes_needed=1 << 30,
-                     settings={"control": {"stall_timeout_s": STALL_S, "sync_lag_ms": 100, "resume_timeout_s": 60}})  # fmt: skip
+    return make_pair(bytes_needed=1 << 30, settings=SETTINGS)
 
 
 @pytest.fixture(autouse=True)
-def nothing_left(pair):
-    before = [names(node) for node in pair.nodes]
-    yield
-    for node in pair.nodes:
-        if not node.dataplane.running():
-            node.start_dataplane()
-        if not node.control.running():
-            node.start_control()
-        wait_until(node.attached, 30, "control is attached")
-    wait_until(lambda: [names(node) for node in pair.nodes] == before, 10, f"exports are as before: {before}")
-    still_serving(pair)
-
-
-def going_on(node):
-    return [session for session in node.sessions() if session["state"] not in ENDED]
-
-
-def bytes_done(node, session):
-    status, reply, _ = node.json("session", "show", session)
-    return reply.get("bytes_done", 0) if status == 0 else 0
-
-
-def begin(pair, push_it, *options):
-    """(process, session id, source, target) of a slow transfer that a asked for, once bytes have arrived."""
-    giver, taker = (pair.a, pair.b) if push_it else (pair.b, pair.a)
-    source = make_file(giver, SIZE)
-    target = taker.export() / source.name
-    arguments = ("send", source, "b:data/") if push_it else ("get", f"b:{source}", target)
-    process, session = start_slow(pair.a, *arguments, *options, rate=RATE)
-    return process, session, source, target
+def as_before(pair):
+    with nothing_left(pair):
+        yield
 
 
 # ---- a control that is started again ---------------------------------------------------------------------
@@ -91,31 +57,6 @@ def test_a_control_that_is_started_again_goes_on_with_all_of_its_sessions(pair, 
 
 
 # ---- the other end ---------------------------------------------------------------------------------------
-
-
-# The moments near the end: the last bytes are on their way, or everything is there and only words are missing.
-@pytest.mark.parametrize("left", [2 * MIB, 1])
-@pytest.mark.parametrize("push_it", [True, False], ids=["push", "pull"])
-def test_an_initiator_that_stands_still_near_the_end(pair, push_it, left):
-    process, session, source, target = begin(pair, push_it)
-    wait_until(lambda: bytes_done(pair.b, session) > SIZE - left or ended_or(pair.b, session), 60, "it is near its end")
-    os.kill(pair.a.control.pid, signal.SIGSTOP)
-    try:
-        time.sleep(13)  # how long it stands still is the fault
-    finally:
-        os.kill(pair.a.control.pid, signal.SIGCONT)
-    for node in pair.nodes:
-        end = ended_session(node, session)
-        assert end["state"] == "succeeded", end["error"]
-        assert not going_on(node)
-    assert same_bytes(source, target)
-    finish(process)
-    forget(source, target)
-
-
-def ended_or(node, session):
-    status, reply, _ = node.json("session", "show", session)
-    return status == 0 and reply["state"] in ENDED
 
 
 def lose_journal(node):
