@@ -19,11 +19,11 @@ if shutil.which("rsync") is None:
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(bytes_needed=1 << 30, settings={"control": {"sessions_max": 1}})
+    return make_pair(bytes_needed=1 << 30, in_memory=True, settings={"control": {"sessions_max": 1}})
 
 
 @pytest.fixture
-def places(pair, tmp_path):
+def places(pair):
     """A tree at either node, and an empty directory at each where it may arrive; of names that rules meet."""
     draw = random.Random(7)
     tree = pair.a.export() / "tree"
@@ -48,7 +48,9 @@ def places(pair, tmp_path):
     subprocess.run(["rsync", "-aH", f"{tree}/", f"{theirs}/"], check=True)
     for export in (pair.a.export(), pair.b.export()):
         (export / "into").mkdir()
-    yield tree, theirs, tmp_path / "by-rsync"
+    by_rsync = pair.base / "by-rsync"  # of the same file system, which keeps the same times
+    yield tree, theirs, by_rsync
+    forget_tree(by_rsync)
     for export in (pair.a.export(), pair.b.export()):
         for name in ("tree", "into"):
             forget_tree(export / name)
@@ -225,7 +227,7 @@ filter = ["+ */", "+ *.txt", "- *"]
 
 @pytest.mark.parametrize("command", ["send", "get"])
 @pytest.mark.parametrize("side", [0, 1])
-def test_control_that_starts_again_goes_on_with_the_same_selection(pair, tmp_path, command, side):
+def test_control_that_starts_again_goes_on_with_the_same_selection(pair, command, side):
     source, target = (pair.a, pair.b) if command == "send" else (pair.b, pair.a)
     root = source.export() / "tree"
     make_tree(root, files=3000, seed=side, large=3)
@@ -241,11 +243,11 @@ def test_control_that_starts_again_goes_on_with_the_same_selection(pair, tmp_pat
         pair.nodes[side].control.kill()
         pair.nodes[side].start_control()
     wait_until(lambda: last_session(pair.a)["state"] == "succeeded", 120, "the end of the session")
-    wanted = tmp_path / "wanted"
+    wanted = pair.base / "wanted"  # of the same file system, which keeps the same times
     subprocess.run(["rsync", "-aH", *options[:6], f"{root}/", f"{wanted}/"], check=True)
     same(wanted, arrived)
     nothing_temporary(*pair.nodes)
-    for place in (root, arrived):
+    for place in (root, arrived, wanted):
         shutil.rmtree(place)
 
 

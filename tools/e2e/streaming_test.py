@@ -22,7 +22,8 @@ RESENT_MAX = 18 * MIB  # what may have left and was not durable: resume_test.py 
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(bytes_needed=1 << 30, settings={"control": {"stall_timeout_s": 30, "sync_lag_ms": 100}})
+    return make_pair(bytes_needed=1 << 30, in_memory=True,
+                     settings={"control": {"stall_timeout_s": 30, "sync_lag_ms": 100}})  # fmt: skip
 
 
 class Moving:

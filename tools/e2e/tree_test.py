@@ -16,7 +16,7 @@ PARTIAL = 21
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(bytes_needed=1 << 30)
+    return make_pair(bytes_needed=1 << 30, in_memory=True)
 
 
 @pytest.fixture

@@ -20,21 +20,23 @@ _HUGEPAGE_MARGIN_MIB = 32
 
 class Pair(Stacked):
     """settings: for both nodes; settings_a, settings_b: for one; all as {section: {key: value}}.
-    prefix(side): words before the command of each daemon of that side, such as taskset's."""
+    prefix(side): words before the command of each daemon of that side, such as taskset's.
+    in_memory: its files are in a tmpfs, if there is one: thousands of them are synced and removed there in no time."""
 
     def __init__(self, wire=None, bytes_needed=0, settings=None, settings_a=None, settings_b=None,
-                 memory_mib=_MEMORY_MIB, keep=False, prefix=None):  # fmt: skip
+                 memory_mib=_MEMORY_MIB, keep=False, prefix=None, in_memory=False):  # fmt: skip
         super().__init__()
         self.wire = wire or MemifWire()
         self.keep = keep
         self._bytes_needed = bytes_needed
+        self._in_memory = in_memory
         self._settings = (settings or {}, settings_a or {}, settings_b or {})
         self._memory_mib = memory_mib
         self._prefix = prefix or (lambda _side: [])
 
     def _make(self):
         binaries = find_binaries()
-        parent = scratch_parent(self._bytes_needed)
+        parent = scratch_parent(self._bytes_needed, self._in_memory)
         self.base = pathlib.Path(tempfile.mkdtemp(prefix="sluice-", dir=parent))
         if not self.keep:
             self._stack.callback(shutil.rmtree, self.base, ignore_errors=True)

@@ -85,9 +85,12 @@ def free_ports(count):
             one.close()
 
 
-def scratch_parent(bytes_needed):
-    """A folder for temporary files with room for `bytes_needed`; short enough for unix sockets."""
+def scratch_parent(bytes_needed, in_memory=False):
+    """A folder for temporary files with room for `bytes_needed`; short enough for unix sockets. in_memory: a tmpfs where
+    there is one with room, for who makes thousands of files and does not ask what a disk does with them."""
     candidates = [os.environ.get("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"]
+    if in_memory:
+        candidates.insert(1, "/dev/shm")
     for candidate in candidates:
         if candidate is None or len(os.path.realpath(candidate)) > 60 or not os.access(candidate, os.W_OK):
             continue
