@@ -38,6 +38,7 @@
 #include "control/journal/journal.h"
 #include "control/node/manager.h"
 #include "control/shutdown.h"
+#include "control/users/callers.h"
 #include "control/users/identity.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
@@ -200,6 +201,7 @@ class Users {
     const fs::path socket = node.users_socket();
     if (node.users_group.empty()) {
       ::unlink(socket.c_str());  // of a former life: nobody answers there
+      ::unlink(node.users_files_socket().c_str());
       return {};
     }
     auto is_member = [group = node.users_group, uid_min = node.users_uid_min](uint32_t uid) {
@@ -214,6 +216,16 @@ class Users {
  private:
   UsersDoor door_;
 };
+
+// Whoever may begin a session may bring a process of his own, which opens what he names outside the exports.
+Status take_callers(users::Callers& callers, const config::Node& node) {
+  if (auto made = callers.listen(node.files_socket()); !made) return made;
+  if (auto shared = base::share_socket(node.files_socket(), node.control_group, "[control] group"); !shared)
+    return shared;
+  if (node.users_group.empty()) return {};
+  if (auto made = callers.listen(node.users_files_socket()); !made) return made;
+  return base::share_socket(node.users_files_socket(), node.users_group, "[control] users_group");
+}
 
 // An export within another has the rights of both: which of them counts for a path is for control/exports to
 // say.
@@ -311,6 +323,7 @@ Status serve(const daemon::Options& options) {
                                           transfer::User{.uid = uid, .name = users::name_of(uid)});
   });
   if (auto started = users.start(*node); !started) return started.error();
+  if (auto started = take_callers(manager.callers(), *node); !started) return started.error();
   if (auto shared = base::share_socket(node->control_socket(), node->control_group, "[control] group");
       !shared)
     return shared.error();
@@ -320,6 +333,9 @@ Status serve(const daemon::Options& options) {
     Shutdown shutdown(io, manager, [&] {
       readers.stop();
       users.stop();
+      manager.callers().stop();
+      ::unlink(node->files_socket().c_str());
+      if (!node->users_group.empty()) ::unlink(node->users_files_socket().c_str());
       (*server)->stop();
     });
     signals.async_wait([&](std::error_code error, int signal) {

@@ -163,6 +163,11 @@ node::Wishes wishes_of_any(const Request& request) {
       .deadline_unix_ns = options.deadline_unix_ns(),
       .deadline_policy = options.deadline_policy(),
       .selection = selection::selection_of(options)};
+  if (options.has_local_files())
+    wishes.local_files = transfer::LocalFiles{
+        .uid = 0,
+        .token = options.local_files().token(),
+        .names = {options.local_files().names().begin(), options.local_files().names().end()}};
   wishes.selection.keep = {.owner = options.owner(),
                            .group = options.group(),
                            .numeric_ids = options.numeric_ids(),
@@ -192,6 +197,12 @@ api::Session to_api(const transfer::View& view) {
   if (view.asker.user) {
     session.set_user(base::printable(view.asker.user->name));
     session.set_uid(view.asker.user->uid);
+  }
+  if (view.asker.local_files) {
+    api::LocalFiles* const local = session.mutable_local_files();
+    local->set_uid(view.asker.local_files->uid);
+    local->set_token(view.asker.local_files->token);
+    for (const std::string& name : view.asker.local_files->names) local->add_names(name);
   }
   for (const transfer::FileView& file : view.files) add_file(file, &session);
   add_names(view.names, session.mutable_names());

@@ -41,13 +41,14 @@ Exports Exports::for_user(std::shared_ptr<UserFiles> user) const {
   return result;
 }
 
-uint32_t Exports::uid() const { return user_->uid(); }
+std::string Exports::user_key() const { return user_->key(); }
 
 Error Exports::not_as_user(std::string_view path, const char* what) {
   return {ErrorCode::kUsage,
           printable(path) + ": " + what +
-              ", which is not done for a member of [control] users_group, who sends and gets files one by "
-              "one: name the files, or ask an operator of this node"};
+              ", which is not done outside the exports, nor for a member of [control] users_group: there "
+              "files are sent and fetched one by one; name the files, or have an operator of this node do it "
+              "in an export"};
 }
 
 Result<SourceFile> Exports::open_for_user(const Location& location, bool unfinished) const {

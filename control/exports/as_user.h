@@ -35,6 +35,8 @@ class UserFiles {
 
   virtual ~UserFiles() = default;
   virtual uint32_t uid() const = 0;
+  // By which its calls are kept apart from others, which it may hold up; for people.
+  virtual std::string key() const = 0;
   // Is there somebody who does it, and may this user? kDaemonNotRunning, kConfiguration: why not.
   virtual Status there() = 0;
   // Errors as of the functions of Exports with these names, and of there().

@@ -138,6 +138,21 @@ Status Exports::check_in_place(const Root& root) {
           "mounted over it): put it back, or restart sluice-control"};
 }
 
+Exports Exports::anywhere() const {
+  config::Export all;
+  all.name = "outside the exports";
+  all.path = "/";
+  all.read = all.write = true;
+  Exports result = *this;
+  result.roots_ = {root_at(all)};
+  return result;
+}
+
+Status Exports::check_within(std::string_view path) const {
+  const auto location = locate(path);
+  return location ? Status() : Status(location.error());
+}
+
 std::string Exports::export_of(std::string_view path) const {
   const auto location = locate(path);
   return location ? location->root->config.name : "";

@@ -141,8 +141,11 @@ class Exports {
   Exports for_user(std::shared_ptr<UserFiles> user) const;
   // kUsage: why this is refused then.
   static Error not_as_user(std::string_view path, const char* what);
+  // The same for files anywhere on this host, as one of its own commands named them, and opened by
+  // somebody who may (for_user). What exports there are is of no account: they are for what peers ask for.
+  Exports anywhere() const;
   bool of_user() const { return user_ != nullptr; }
-  uint32_t uid() const;  // of_user() only
+  std::string user_key() const;  // of_user() only: UserFiles::key()
 
   // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
   // here, kStorage when another directory than at the start stands under the export's path. What is not
@@ -179,6 +182,8 @@ class Exports {
   std::vector<QuotaOf> quotas(std::string_view path) const;
   // A former life of this daemon gave some of the session's names: then more is taken for one of them.
   void note_interrupted() const { given_->interrupted(); }
+  // kOutsideExports: it lies in none that is open. Without a look at its file system.
+  Status check_within(std::string_view path) const;
   // The export in which the path lies, without a look at its file system; empty: in none.
   std::string export_of(std::string_view path) const;
   // Of sessions that have ended, also where nothing may be written any more. The directory in which it was,

@@ -188,6 +188,11 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.selection = selection::selection_of(from);
   to.selection.keep = selection::Keep::of(from.keep());
   if (from.has_user()) to.user = transfer::User{.uid = from.user().uid(), .name = from.user().name()};
+  if (from.has_local_files()) {
+    const LocalFiles& local = from.local_files();
+    to.local_files = transfer::LocalFiles{
+        .uid = local.uid(), .token = local.token(), .names = {local.names().begin(), local.names().end()}};
+  }
   if (!selection::check_selection(to.selection, to.source_paths.size())) return std::nullopt;
   return to;
 }
@@ -269,6 +274,12 @@ std::string encode(const transfer::Request& request) {
   if (request.user) {
     to.mutable_user()->set_uid(request.user->uid);
     to.mutable_user()->set_name(request.user->name);
+  }
+  if (request.local_files) {
+    LocalFiles* const local = to.mutable_local_files();
+    local->set_uid(request.local_files->uid);
+    local->set_token(request.local_files->token);
+    for (const std::string& name : request.local_files->names) local->add_names(name);
   }
   return to.SerializeAsString();
 }

@@ -166,6 +166,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.files_left = false;  // was not kept
   record.legs.resize(1);
   record.request->user = std::nullopt;  // nobody but operators asked then
+  record.request->local_files = std::nullopt;
   record.request->options.verify = record.request->options.mkdir = false;
   record.request->options.mode = record.legs[0].agreement->mode = rate::Mode::kAdaptive;
   record.request->options.expected_loss_ppm = record.legs[0].agreement->expected_loss_ppm = 0;

@@ -30,10 +30,11 @@ template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
 template <> struct Count<transfer::Options> : Fields<17> {};
 template <> struct Count<transfer::Record> : Fields<13> {};
-template <> struct Count<transfer::Request> : Fields<6> {};
+template <> struct Count<transfer::Request> : Fields<7> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
 template <> struct Count<transfer::Summary> : Fields<16> {};
 template <> struct Count<transfer::User> : Fields<2> {};
+template <> struct Count<transfer::LocalFiles> : Fields<3> {};
 template <> struct Count<verdict::Point> : Fields<3> {};
 template <> struct Count<verdict::Tally::Row> : Fields<3> {};
 // clang-format on
@@ -93,7 +94,8 @@ inline transfer::Request sample_request() {
                                  .top = true}},
           .destination = "incoming/",
           .source_bytes = 1ULL << 50,
-          .user = transfer::User{.uid = 1000, .name = "ada"}};
+          .user = transfer::User{.uid = 1000, .name = "ada"},
+          .local_files = transfer::LocalFiles{.uid = 1000, .token = "f00d", .names = {"/home/ada/x"}}};
 }
 
 inline transfer::Summary sample_summary() {

@@ -68,7 +68,7 @@ void Manager::look_at_exports() {
 // Not on the loop: closing a file may wait for its file system.
 void Manager::close_sources(const std::string& peer, const transfer::Request& request,
                             decltype(runtime::OpenSources::open) open) {
-  const exports::Exports exports = services_->exports_for(peer, request.user);
+  const exports::Exports exports = services_->exports_for(peer, request.user, request.local_files);
   services_->part(services_->files_pool, exports, runtime::export_key(exports, request.source_paths))
       .run(
           [open = std::move(open)]() mutable {

@@ -98,7 +98,12 @@ class Manager {
   // exports that they are in; the process must then end as it is (KeyedPool::settle).
   std::string settle(std::chrono::milliseconds limit);
   // Whoever opens files for users is waited for no longer. Any thread.
-  void give_up_users() const { services_->users.give_up(); }
+  void give_up_users() const {
+    services_->users.give_up();
+    services_->callers.give_up();
+  }
+  // Where processes call that open files for their user, outside the exports.
+  users::Callers& callers() { return services_->callers; }
 
   // Checks what can be checked at once (peer known, sources readable, options valid); the rest the transfer
   // tells. Returns its id.
@@ -132,7 +137,9 @@ class Manager {
   const exports::Exports& exports() const { return services_->exports; }
   // As whoever it is whose session it is has them.
   exports::Exports exports_of(const transfer::View& view) const {
-    return view.asker.user ? services_->exports_for(view.peer, view.asker.user) : services_->exports;
+    const transfer::AskerView& asker = view.asker;
+    return asker.user || asker.local_files ? services_->exports_for(view.peer, asker.user, asker.local_files)
+                                           : services_->exports;
   }
   const audit::AuditLog& audit() const { return services_->audit; }
   // `news` is called whenever a transfer has ended; one listener.

@@ -37,7 +37,8 @@ struct Wishes {
   int64_t deadline_unix_ns = 0;
   std::string deadline_policy;  // "refuse", "warn", "stop"
   selection::Selection selection;
-  std::optional<transfer::User> user;  // who wishes it as himself
+  std::optional<transfer::User> user;               // who wishes it as himself
+  std::optional<transfer::LocalFiles> local_files;  // whose uid is not known yet
 };
 
 inline constexpr uint32_t kChunkBytesDefault = 8192;

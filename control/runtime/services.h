@@ -25,6 +25,7 @@
 #include "control/runtime/quotas.h"
 #include "control/runtime/session_logs.h"
 #include "control/transfer/terms.h"
+#include "control/users/callers.h"
 #include "control/users/client.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/open_files.h"
@@ -63,8 +64,12 @@ struct Services {
         board(std::make_shared<control::BoardClient>(context, node, turns)),
         self(std::make_shared<const identity::Identity>(std::move(i))) {}
 
-  // What of the exports a session with `peer` may use that is of this user, or of nobody here.
-  exports::Exports exports_for(const std::string& peer, const std::optional<transfer::User>& user) const {
+  // What of the exports a session with `peer` may use that is of this user, or of nobody here; or files
+  // outside them.
+  exports::Exports exports_for(const std::string& peer, const std::optional<transfer::User>& user,
+                               const std::optional<transfer::LocalFiles>& local_files) const {
+    if (local_files)
+      return exports.anywhere().for_peer(peer).for_user(callers.of(local_files->uid, local_files->token));
     exports::Exports open = exports.for_peer(peer);
     return user ? open.for_user(users.of(user->uid)) : open;
   }
@@ -74,12 +79,12 @@ struct Services {
   // (export_key.h); `owner`: a session.
   control::KeyedPart part(control::KeyedPool& of, const exports::Exports& open, std::string key,
                           std::string owner = "") {
-    if (open.of_user()) return part_of_user(open.uid(), std::move(owner));
+    if (open.of_user()) return part_of_user(open.user_key(), std::move(owner));
     return {.pool = of, .key = {.name = std::move(key), .owner = std::move(owner), .most = 0}};
   }
-  control::KeyedPart part_of_user(uint32_t uid, std::string owner = "") {
+  control::KeyedPart part_of_user(std::string key, std::string owner = "") {
     return {.pool = files_pool,
-            .key = {.name = "user " + std::to_string(uid), .owner = std::move(owner), .most = kUserThreads}};
+            .key = {.name = std::move(key), .owner = std::move(owner), .most = kUserThreads}};
   }
 
   // For how long a call into a file system has held up what this session wants done.
@@ -96,6 +101,7 @@ struct Services {
   const size_t kept_open = files_kept_open(base::open_files_limit(), node);
   const exports::Exports exports;                         // blocking; any thread
   const users::Client users{node.users_helper_socket()};  // blocking; any thread
+  users::Callers callers;                                 // blocking; any thread
   const audit::AuditLog audit{node.audit_log()};          // blocking; any thread
   const std::unique_ptr<journal::Journal> journal;        // blocking; any thread
   const std::shared_ptr<peer::FrameMemory> frames = std::make_shared<peer::FrameMemory>();

@@ -22,9 +22,9 @@ uint64_t crc_of_generated(wire::CrcKind kind, uint64_t length) {
 
 exports::Exports exports_for(const transfer::Transfer& transfer, const Services& services) {
   const transfer::Job& job = transfer.job();
-  const std::optional<transfer::User> user = job.request ? job.request->user : std::nullopt;
-  exports::Exports open = services.exports_for(transfer.peer(), user);
-  return job.initiator && !user ? open.for_operator() : open;
+  if (!job.request) return services.exports_for(transfer.peer(), {}, {});
+  exports::Exports open = services.exports_for(transfer.peer(), job.request->user, job.request->local_files);
+  return job.initiator && !open.of_user() ? open.for_operator() : open;
 }
 
 }  // namespace

@@ -71,14 +71,24 @@ struct User {
   bool operator==(const User&) const = default;
 };
 
+// Files that stand outside the exports, which a process of the caller's own opens (control/users/callers.h).
+struct LocalFiles {
+  uint32_t uid = 0;                // whose process it is
+  std::string token;               // that joins the process and the session
+  std::vector<std::string> names;  // what it may open: absolute paths
+
+  bool operator==(const LocalFiles&) const = default;
+};
+
 // What an operator of this node, or a user, asked for. The other node has none.
 struct Request {
   Options options;
   std::vector<std::string> source_paths;
   selection::Selection selection;  // what of them
   std::string destination;
-  uint64_t source_bytes = 0;  // as they were when it was asked for; 0: not known, or nothing
-  std::optional<User> user;   // nothing: an operator asked
+  uint64_t source_bytes = 0;              // as they were when it was asked for; 0: not known, or nothing
+  std::optional<User> user;               // nothing: an operator asked
+  std::optional<LocalFiles> local_files;  // nothing: what it names lies in exports
 
   bool discards() const { return destination == kNullDestination; }
   bool into_directory() const {

@@ -15,6 +15,10 @@ ViewState view_of_end(RecordState state) {
                                             : ViewState::kFailed;
 }
 
+AskerView asker_of(bool initiator, const Request& request) {
+  return {.of_this_node = initiator, .user = request.user, .local_files = request.local_files};
+}
+
 void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* view) {
   std::optional<uint64_t> source;
   std::optional<uint64_t> destination;
@@ -200,7 +204,7 @@ View Transfer::overview(uint64_t now_ns) const {
   view.asker.of_this_node = job_.initiator;
   view.role = job_.role;
   view.peer = leg.peer_name();
-  if (job_.request) view.asker.user = job_.request->user;
+  if (job_.request) view.asker = asker_of(job_.initiator, *job_.request);
   view.bytes_total = job_.bytes_total();
   view.names.listing = job_.has_end() && job_.catalog()->growing();
   view.summary = summary(leg.lanes().all_figures(), now_ns);
@@ -248,7 +252,7 @@ View view_of(const Saved& saved) {
   view.role = record.role;
   const LegRecord& leg = record.legs.front();
   view.peer = leg.peer;
-  if (record.request) view.asker.user = record.request->user;
+  if (record.request) view.asker = asker_of(record.initiator, *record.request);
   const bool source = record.role == Role::kSource;
   uint32_t object = 0;
   for (const catalog::File& file : saved.files) {

@@ -87,6 +87,11 @@ int Channel::receive(Parcel* parcel, std::chrono::milliseconds limit) {
   return (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ? EPROTO : 0;
 }
 
+bool Channel::has_gone() const {
+  pollfd one{.fd = socket_.get(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&one, 1, 0) > 0 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
 UniqueFd connect_to(const std::filesystem::path& socket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

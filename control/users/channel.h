@@ -28,6 +28,7 @@ class Channel {
   int send(const std::string& bytes, const std::vector<int>& descriptors, std::chrono::milliseconds limit);
   // 0, or an errno: EPIPE when the other side has gone, EPROTO for what is no message, ETIMEDOUT.
   int receive(Parcel* parcel, std::chrono::milliseconds limit);
+  bool has_gone() const;  // the other side
   // Both give up with EPIPE once `fd` has hung up, which outlives this.
   void give_up_with(int fd) { lifeline_ = fd; }
 

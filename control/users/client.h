@@ -1,12 +1,10 @@
 // Control's side of sluice-users: files opened as users of this host.
 //
 // A connection for each user, behind which a process of his stands; made when it is needed, and again when it
-// has gone. What is asked twice because an answer was lost is done once: each call begins by looking at what
-// is there. Blocking, for at most kCallLimit; any thread.
+// has gone. Blocking (asking.h); any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -17,7 +15,7 @@
 
 namespace sluice::users {
 
-inline constexpr std::chrono::seconds kCallLimit{120};  // a file system that is far away may be slow
+class Lifeline;
 
 class Client {
  public:
@@ -29,7 +27,6 @@ class Client {
 
  private:
   class Link;
-  struct Lifeline;
   const std::filesystem::path socket_;
   const std::shared_ptr<Lifeline> lifeline_;
   mutable std::mutex mutex_;

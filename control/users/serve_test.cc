@@ -67,7 +67,7 @@ class UsersServe : public ::testing::Test {
         Answer answer;
         if (refuse_) answer.error = {ErrorCode::kConfiguration, "he may not"};
         if (channel.send(encode(answer), {}, std::chrono::seconds(60)) != 0 || refuse_) continue;
-        users::serve(channel, exports_, std::chrono::seconds(60));
+        users::serve(channel, {.exports = exports_}, std::chrono::seconds(60));
       }
     });
   }
@@ -201,6 +201,7 @@ TEST_F(UsersServed, WhoIsRefusedOrFindsNobodyIsTold) {
 class Liar final : public exports::UserFiles {
  public:
   uint32_t uid() const override { return 0; }
+  std::string key() const override { return "liar"; }
   explicit Liar(const fs::path& base) : base_(base) {}
   Status there() override { return {}; }
   Result<UniqueFd> open_source(const std::string&, const std::string&, bool) override {

@@ -11,9 +11,6 @@ namespace sluice::users {
 namespace {
 
 constexpr std::chrono::seconds kSendLimit{10};
-// What others may not with a file that arrives, whatever may be done with it where it comes from: as most
-// users have it, whose own this process cannot know.
-constexpr uint32_t kUmask = 022;
 
 using exports::DestinationFile;
 using exports::Exports;
@@ -32,15 +29,29 @@ Error gone(const std::string& path) {
                                    "somebody; this file begins anew"};
 }
 
+Error not_named(const std::string& path) {
+  return {ErrorCode::kOutsideExports,
+          base::printable(path) + ": is not among the files that the command named"};
+}
+
+// A directory that is named stands for what it is to get, under names that are named as well.
+Status check_name(const Served& served, const exports::DestinationSpec& spec) {
+  if (!served.names) return {};
+  const std::string path = spec.path.ends_with('/') ? spec.path.substr(0, spec.path.size() - 1) : spec.path;
+  if (served.names->contains(path) || served.names->contains(path + "/" + spec.name)) return {};
+  return not_named(path);
+}
+
 class Work {
  public:
-  Work(const Exports& exports, Call call, UniqueFd fd)
-      : exports_(exports), call_(std::move(call)), fd_(std::move(fd)) {
-    call_.file.spec.mode &= ~kUmask;
+  Work(const Served& served, const Exports& exports, Call call, UniqueFd fd)
+      : served_(served), exports_(exports), call_(std::move(call)), fd_(std::move(fd)) {
+    call_.file.spec.mode &= ~static_cast<uint32_t>(served.umask);
   }
 
   Reply run() {
-    const Status status = perform();
+    Status status = check_name(served_, spec());
+    if (status) status = perform();
     if (!status) reply_.answer.error = status.error();
     return std::move(reply_);
   }
@@ -63,6 +74,8 @@ class Work {
         return on_file();
       case Kind::kIsCommitted:
         return is_committed();
+      case Kind::kGoodbye:
+        break;
     }
     return {};
   }
@@ -84,6 +97,8 @@ class Work {
   Status create() {
     Result<DestinationFile> made = exports_.create_destination(spec());
     if (!made) return made.error();
+    // What was a file's name when it was typed may be a directory by now.
+    if (served_.names && !served_.names->contains(made->name_path())) return not_named(made->name_path());
     reply_.answer.name_path = made->name_path();
     reply_.beside = {made->fd(), made->directory_fd()};
     reply_.file = std::move(*made);
@@ -136,6 +151,7 @@ class Work {
     return {};
   }
 
+  const Served& served_;
   const Exports& exports_;
   Call call_;
   UniqueFd fd_;
@@ -144,18 +160,19 @@ class Work {
 
 }  // namespace
 
-void serve(Channel& channel, const std::vector<config::Export>& exports, std::chrono::milliseconds idle) {
+bool serve(Channel& channel, const Served& served, std::chrono::milliseconds idle) {
   while (true) {
     Parcel parcel;
-    if (channel.receive(&parcel, idle) != 0) return;
+    if (channel.receive(&parcel, idle) != 0) return false;
     std::optional<Call> call = decode_call(parcel.bytes);
-    if (!call || parcel.descriptors.size() > 1) return;
+    if (!call || parcel.descriptors.size() > 1) return false;
+    if (call->kind == Kind::kGoodbye) return true;
     UniqueFd fd;
     if (!parcel.descriptors.empty()) fd = std::move(parcel.descriptors.front());
     // Anew each time: what the user may reach, and what is mounted, changes.
-    const Exports open = Exports::open_reachable(exports).for_peer(call->file.peer);
-    Reply reply = Work(open, std::move(*call), std::move(fd)).run();
-    if (channel.send(encode(reply.answer), reply.beside, kSendLimit) != 0) return;
+    const Exports open = Exports::open_reachable(served.exports).for_peer(call->file.peer);
+    Reply reply = Work(served, open, std::move(*call), std::move(fd)).run();
+    if (channel.send(encode(reply.answer), reply.beside, kSendLimit) != 0) return false;
     // From now on it is control's: what was not heard of is removed by the destructor.
     if (reply.file) reply.file->keep();
   }

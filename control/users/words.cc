@@ -36,7 +36,20 @@ bool parse(std::string_view bytes, auto* message) {
          message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
+Result<wire::Hello> hello_of(std::string_view bytes) {
+  wire::Hello message;
+  if (!parse(bytes, &message)) return Error{ErrorCode::kInternal, "the first word is no greeting"};
+  if (message.version() != kVersion)
+    return Error{ErrorCode::kIncompatible,
+                 "sluice-control and sluice-users are of different versions: restart both"};
+  return message;
+}
+
 }  // namespace
+
+bool is_token(std::string_view token) {
+  return token.size() == kTokenBytes && token.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 std::string hello(uint32_t uid) {
   wire::Hello message;
@@ -45,13 +58,24 @@ std::string hello(uint32_t uid) {
   return parcel(message);
 }
 
-Result<uint32_t> uid_of_hello(std::string_view bytes) {
+std::string hello_of_caller(const std::string& token) {
   wire::Hello message;
-  if (!parse(bytes, &message)) return Error{ErrorCode::kInternal, "sluice-control said what is no greeting"};
-  if (message.version() != kVersion)
-    return Error{ErrorCode::kIncompatible,
-                 "sluice-control and sluice-users are of different versions: restart both"};
-  return message.uid();
+  message.set_version(kVersion);
+  message.set_token(token);
+  return parcel(message);
+}
+
+Result<uint32_t> uid_of_hello(std::string_view bytes) {
+  const Result<wire::Hello> message = hello_of(bytes);
+  if (!message) return message.error();
+  return message->uid();
+}
+
+Result<std::string> token_of_hello(std::string_view bytes) {
+  const Result<wire::Hello> message = hello_of(bytes);
+  if (!message) return message.error();
+  if (is_token(message->token())) return message->token();
+  return Error{ErrorCode::kInternal, "it names no session"};
 }
 
 std::string encode(const Call& call) {

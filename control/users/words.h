@@ -17,6 +17,7 @@ namespace sluice::users {
 inline constexpr uint32_t kVersion = 1;
 inline constexpr size_t kMessageBytesMax = 64 << 10;
 inline constexpr size_t kDescriptorsMax = 2;  // of a message
+inline constexpr size_t kTokenBytes = 32;     // hex digits
 
 enum class Kind : uint8_t {
   kOpenSource = 1,
@@ -27,8 +28,9 @@ enum class Kind : uint8_t {
   kCommit,
   kDrop,
   kIsCommitted,
+  kGoodbye,  // nothing more is wanted; without an answer
 };
-inline constexpr Kind kKindLast = Kind::kIsCommitted;
+inline constexpr Kind kKindLast = Kind::kGoodbye;
 
 struct Call {
   Kind kind = Kind::kOpenSource;
@@ -43,9 +45,15 @@ struct Answer {
   Status status() const { return error.code == ErrorCode::kOk ? Status() : Status(error); }
 };
 
+// Is it a word as a caller makes one up?
+bool is_token(std::string_view token);
+
 std::string hello(uint32_t uid);
 // kIncompatible, kInternal.
 Result<uint32_t> uid_of_hello(std::string_view bytes);
+// Of a process that calls control, and says for which session it opens files (callers.h).
+std::string hello_of_caller(const std::string& token);
+Result<std::string> token_of_hello(std::string_view bytes);
 
 // Without the holes where they are too many for a message: they only spare room.
 std::string encode(const Call& call);

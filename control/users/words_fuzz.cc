@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sluice::users;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   (void)uid_of_hello(bytes);
+  if (const auto token = token_of_hello(bytes); token && !is_token(*token)) std::abort();
   if (const auto call = decode_call(bytes)) {
     const auto again = decode_call(encode(*call));
     if (!again || again->kind != call->kind || again->file.spec.path != call->file.spec.path ||

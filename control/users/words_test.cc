@@ -61,7 +61,7 @@ TEST(UsersWords, WhatNobodyMaySayIsNoCall) {
   };
   EXPECT_FALSE(refused([](Call&) {}));
   EXPECT_TRUE(refused([](Call& call) { call.kind = static_cast<Kind>(0); }));
-  EXPECT_TRUE(refused([](Call& call) { call.kind = static_cast<Kind>(9); }));
+  EXPECT_TRUE(refused([](Call& call) { call.kind = static_cast<Kind>(10); }));
   EXPECT_TRUE(refused([](Call& call) { call.file.spec.path = "in/x.bin"; }));
   EXPECT_TRUE(refused([](Call& call) { call.file.spec.path += std::string("\0y", 2); }));
   EXPECT_TRUE(refused([](Call& call) { call.file.spec.name = std::string(1, '\0'); }));

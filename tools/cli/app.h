@@ -30,6 +30,8 @@ struct Environment {
   std::filesystem::path working_directory;
   std::filesystem::path default_node = "/etc/sluice";  // of SLUICE_NODE, or this
   std::istream& in = std::cin;
+  // That opens files outside the exports (local_files.h); empty: there is none.
+  std::filesystem::path file_opener = {};
 };
 
 // Shared by the commands. A command's parser stores its work in `action`; its result is the exit status.

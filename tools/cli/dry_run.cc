@@ -16,6 +16,7 @@
 #include "dataplane/base/counted.h"
 #include "dataplane/base/path.h"
 #include "tools/cli/format.h"
+#include "tools/cli/local_files.h"
 #include "tools/cli/names_format.h"
 #include "tools/cli/target.h"
 
@@ -91,8 +92,9 @@ class PreviewPrinter {
   Json missing_ = Json::array();
 };
 
-Status preview_send(Client& client, const api::SendRequest& request, PreviewPrinter& printer) {
-  return client.preview(request, [&printer](const api::PreviewReply& part) {
+Status preview_send(const Context& context, Client& client, const api::SendRequest& request,
+                    PreviewPrinter& printer) {
+  return preview_transfer(context, client, request, [&printer](const api::PreviewReply& part) {
     for (const api::PreviewEntry& entry : part.entries()) {
       if (entry.missing().empty()) {
         printer.would_arrive(entry.path(), entry.type(), entry.size());
@@ -206,7 +208,7 @@ Status preview_get(Client& client, const api::GetRequest& request, PreviewPrinte
 Result<int> dry_run(const Context& context, Client& client, const TransferRequest& request) {
   PreviewPrinter printer(context);
   const auto* const sends = std::get_if<api::SendRequest>(&request);
-  const Status status = sends != nullptr ? preview_send(client, *sends, printer)
+  const Status status = sends != nullptr ? preview_send(context, client, *sends, printer)
                                          : preview_get(client, std::get<api::GetRequest>(request), printer);
   if (!status && !printer.anything()) return status.error();
   return printer.end(status ? std::nullopt : std::optional(status.error()));

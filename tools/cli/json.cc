@@ -25,6 +25,14 @@ Json bottleneck_json(const api::Bottleneck& bottleneck) {
            Json(std::vector<std::string>(bottleneck.evidence().begin(), bottleneck.evidence().end()))}};
 }
 
+// Whose process opens files outside the exports, and which. The word that joins it and the session is for
+// these two.
+Json local_files_json(const api::LocalFiles& files) {
+  Json names = Json::array();
+  for (const std::string& name : files.names()) names.push_back(name);
+  return {{"uid", files.uid()}, {"names", names}};
+}
+
 Json session_fields(const api::Session& s) {
   Json out = {{"id", s.id()},
               {"state", state_name(s)},
@@ -33,6 +41,7 @@ Json session_fields(const api::Session& s) {
               {"peer", s.peer()},
               {"user", s.user()},
               {"uid", s.has_uid() ? Json(s.uid()) : Json()},
+              {"local_files", s.has_local_files() ? local_files_json(s.local_files()) : Json()},
               {"bytes_total", s.bytes_total()},
               {"listing", s.listing()},
               {"bytes_done", s.bytes_done()},

@@ -21,10 +21,12 @@
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/local_files.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/remote_patterns.h"
 #include "tools/cli/run_file.h"
 #include "tools/cli/sync.h"
+#include "tools/cli/tree_name.h"
 
 namespace sluice::cli {
 namespace {
@@ -117,12 +119,13 @@ class Runner {
     if (!request) return request.error();
     const Status status = replace_patterns(*client_, transfer.flags, *request, context_.environment.err);
     if (!status) return status.error();
+    name_tree(*client_, &*request);
     return request;
   }
   Result<std::string> ask(const RunTransfer& transfer) {
     const Result<TransferRequest> request = request_of(transfer);
     if (!request) return request.error();
-    return client_->begin(*request);
+    return begin_transfer(context_, *client_, *request);
   }
   void follow_next() {
     const Begun each = under_way_.front();

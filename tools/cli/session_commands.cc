@@ -16,6 +16,7 @@
 #include "tools/cli/client.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
+#include "tools/cli/local_files.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/session_list.h"
 #include "tools/cli/target.h"
@@ -192,6 +193,21 @@ Result<int> ask(const Context& context, const SessionFlags& flags) {
   return 0;
 }
 
+Result<int> go_on(const Context& context, const SessionFlags& flags) {
+  auto client = Client::connect(context.node_directory());
+  if (!client) return client.error();
+  const auto session = (*client)->show(flags.id);
+  if (!session) return session.error();
+  if (const Status status = bring_back_files(context, *session); !status) return status.error();
+  // What waited for that process goes on by itself.
+  if (session->has_local_files() && session->state() == api::Session::WAITING) {
+    context.print(session_json(*session),
+                  fmt::format("session {} {}\n", printable(flags.id), state_name(*session)));
+    return 0;
+  }
+  return ask<&Client::go_on>(context, flags);
+}
+
 Result<int> limit(const Context& context, const SessionFlags& flags) {
   uint64_t rate_bps = 0;
   if (flags.rate != "none") {
@@ -222,6 +238,9 @@ Result<int> prioritize(const Context& context, const SessionFlags& flags) {
 Result<int> verify(const Context& context, const SessionFlags& flags) {
   auto client = Client::connect(context.node_directory());
   if (!client) return client.error();
+  if (const auto session = (*client)->show(flags.id)) {
+    if (const Status status = bring_back_files(context, *session); !status) return status.error();
+  }
   std::vector<api::VerifyProgress> verdicts;
   std::string text;
   Environment& environment = context.environment;
@@ -314,7 +333,7 @@ void add_session_commands(CLI::App& app, Context& context) {
   add_session_views(*session, context);
   add_log_commands(*session, context);
   add("pause", "Hold a session up, until 'continue'", ask<&Client::pause>);
-  add("continue", "Let a session go on that was paused", ask<&Client::go_on>);
+  add("continue", "Let a session go on that was paused", go_on);
   add("cancel", "Cancel a session", ask<&Client::cancel>);
   const auto [limiting, limit_flags] =
       add("limit", "Set the most that a session may send, from now on", limit);

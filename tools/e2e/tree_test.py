@@ -47,6 +47,18 @@ def test_a_tree_arrives_as_it_is_and_comes_back(pair, tree):
     same(tree, pair.a.export() / "back" / "tree")
 
 
+def test_sent_to_a_name_that_is_not_there_it_gets_that_name(pair, tree):
+    there = pair.b.export() / "other-name"
+    pair.a.must("send", tree, "b:data/other-name")
+    same(tree, there)
+    assert os.stat(there).st_mtime_ns == 123_456_789 and not (there / "tree").exists()
+    # It is there now: the next goes into it.
+    pair.a.must("send", tree, "b:data/other-name")
+    same(tree, there / "tree")
+    missing = pair.a.sluice("send", tree, "b:data/not/there")
+    assert missing.returncode != 0 and "--mkdir" in missing.stderr, missing.stderr
+
+
 def test_of_a_path_that_ends_in_a_slash_only_what_is_in_it(pair, tree):
     target = pair.b.export() / "into"
     target.mkdir()

@@ -93,7 +93,7 @@ ARROWS = {
     "control/identity": _BASE | {"dataplane/core"},
     "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/selection",
                              "control/tree"},
-    "control/users": _BASE | {"control/catalog", "control/exports", "control/proto"},
+    "control/users": _BASE | {"dataplane/base/sandbox", "control/catalog", "control/exports", "control/proto"},
     "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/selection", "control/transfer"},
     "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/transfer"},
     "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,

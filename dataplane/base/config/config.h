@@ -153,6 +153,10 @@ struct Node {
   std::filesystem::path control_socket() const { return run_dir() / "control.sock"; }
   std::filesystem::path readers_socket() const { return run_dir() / "readers.sock"; }
   std::filesystem::path users_socket() const { return run_dir() / "users.sock"; }
+  // Of processes that open files outside the exports for those who may open control_socket(), or
+  // users_socket().
+  std::filesystem::path files_socket() const { return run_dir() / "files.sock"; }
+  std::filesystem::path users_files_socket() const { return run_dir() / "users-files.sock"; }
   std::filesystem::path users_helper_socket() const { return run_dir() / "users-helper.sock"; }
   std::filesystem::path dataplane_socket() const { return run_dir() / "dataplane.sock"; }
   std::filesystem::path state() const {

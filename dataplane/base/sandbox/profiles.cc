@@ -361,4 +361,18 @@ Profile users_profile(const std::filesystem::path& run, const std::vector<PathRu
   return profile;
 }
 
+Profile caller_profile(const std::vector<PathRule>& files) {
+  Profile profile = ordinary("none");
+  // As root: files of any user, among those that are named.
+  profile.capabilities = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_DAC_READ_SEARCH) | bit(CAP_FOWNER);
+  profile.calls.insert(profile.calls.end(), std::begin(kFiles), std::end(kFiles));
+  profile.calls.insert(profile.calls.end(), {"mmap", "mprotect", "connect"});
+  allow_socket(profile, AF_UNIX, SOCK_SEQPACKET);
+  allow_ioctl(profile, {FS_IOC_GETVERSION, FS_IOC_GETFLAGS});
+  profile.paths.push_back({"/dev/null", Access::kUse});
+  profile.paths.push_back({"/proc/self", Access::kRead});
+  profile.paths.insert(profile.paths.end(), files.begin(), files.end());
+  return profile;
+}
+
 }  // namespace sluice::sandbox

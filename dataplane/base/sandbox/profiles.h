@@ -38,5 +38,7 @@ Profile dataplane_profile(const DataplaneNeeds& needs);
 Profile control_profile(const ControlNeeds& needs);
 // Of sluice-users and of those who it becomes, which have no capability besides.
 Profile users_profile(const std::filesystem::path& run, const std::vector<PathRule>& exports);
+// Of a process that opens files for whoever typed a command (control/users/for_caller.h).
+Profile caller_profile(const std::vector<PathRule>& files);
 
 }  // namespace sluice::sandbox

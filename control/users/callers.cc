@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/users/callers.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "control/users/asking.h"
+#include "control/users/identity.h"
+#include "control/users/lifeline.h"
+
+namespace sluice::users {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kBacklog = 64;
+constexpr size_t kGreetingsMax = 64;
+constexpr std::chrono::seconds kGreetingLimit{5};
+constexpr std::chrono::milliseconds kAnswerLimit{1000};
+constexpr std::chrono::milliseconds kTick{1000};
+
+std::optional<uint32_t> uid_of(int fd) {
+  ucred caller{};
+  socklen_t length = sizeof caller;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &length) != 0 || length != sizeof caller)
+    return std::nullopt;
+  return caller.uid;
+}
+
+void say_goodbye(Channel& channel) {
+  Call goodbye{.kind = Kind::kGoodbye, .file = {}};
+  goodbye.file.spec.path = "/";
+  (void)channel.send(encode(goodbye), {}, std::chrono::milliseconds(0));
+}
+
+}  // namespace
+
+// Of each word: the process that came and is not in use yet, and whoever wants it.
+struct Callers::Places {
+  struct Place {
+    std::weak_ptr<Link> link;
+    std::optional<Channel> channel;  // of a process that waits
+    uint32_t uid = 0;                // of that
+    Clock::time_point until;         // unless it is wanted by then, it goes
+  };
+
+  mutable std::mutex mutex;
+  std::condition_variable came;
+  std::map<std::string, Place> all;
+  bool given_up = false;
+  bool stopped = false;  // control goes; a session goes on in its next life
+  Lifeline lifeline;
+};
+
+class Callers::Link final : public Asking {
+ public:
+  Link(std::shared_ptr<Places> places, uint32_t uid, std::string token)
+      : Asking(uid), places_(std::move(places)), token_(std::move(token)) {}
+
+  // Nobody wants it any more.
+  ~Link() override {
+    const std::scoped_lock lock(places_->mutex);
+    if (places_->stopped) return;
+    if (channel_) say_goodbye(*channel_);
+    const auto place = places_->all.find(token_);
+    if (place == places_->all.end() || !place->second.link.expired()) return;
+    if (place->second.channel && place->second.uid != uid()) return;  // it waits for somebody else
+    if (place->second.channel) say_goodbye(*place->second.channel);
+    places_->all.erase(place);
+  }
+
+  std::string key() const override {
+    return "user " + std::to_string(uid()) + ", outside the exports, " + token_.substr(0, 8);
+  }
+
+  Status there() override {
+    const std::scoped_lock lock(mutex_);
+    return channel_ ? Status() : connect();
+  }
+
+ private:
+  Status connect() override {
+    std::unique_lock lock(places_->mutex);
+    places_->came.wait_for(lock, kComesBack, [this] { return places_->given_up || waits() != nullptr; });
+    if (std::optional<Channel>* const waiting = waits()) {
+      channel_ = std::exchange(*waiting, std::nullopt);
+      channel_->give_up_with(places_->lifeline.watched());
+      return {};
+    }
+    return lost(ETIMEDOUT);
+  }
+
+  std::optional<Channel>* waits() const {
+    const auto place = places_->all.find(token_);
+    if (place == places_->all.end() || !place->second.channel || place->second.uid != uid()) return nullptr;
+    return &place->second.channel;
+  }
+
+  Error lost(int) const override {
+    return {ErrorCode::kDaemonNotRunning,
+            "the process of user " + name_of(uid()) +
+                " that opens the files of this session, outside the exports, is not there: as that user, "
+                "'sluice session continue' with the session's id brings it back"};
+  }
+
+  const std::shared_ptr<Places> places_;
+  const std::string token_;
+};
+
+Callers::Callers() : places_(std::make_shared<Places>()) {}
+
+Callers::~Callers() { stop(); }
+
+Status Callers::listen(const std::filesystem::path& socket) {
+  const auto cannot = [&socket](const char* what) {
+    return Error{ErrorCode::kConfiguration, std::string("cannot ") + what + " " + socket.string() + ": " +
+                                                std::strerror(errno) +
+                                                "; its directory must be writable for this user"};
+  };
+  end_thread();
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.native().size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return cannot("make");
+  }
+  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
+  UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ::unlink(socket.c_str());  // of a former life: whoever runs holds the node's lock
+  stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_ || !listener ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return cannot("make");
+  if (::chmod(socket.c_str(), 0600) != 0) return cannot("set the mode of");
+  if (::listen(listener.get(), kBacklog) != 0) return cannot("listen on");
+  listeners_.push_back(std::move(listener));
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+void Callers::stop() {
+  {
+    const std::scoped_lock lock(places_->mutex);
+    places_->stopped = true;
+  }
+  end_thread();
+}
+
+void Callers::end_thread() {
+  if (!thread_.joinable()) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t told = ::write(stop_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void Callers::give_up() const {
+  const std::scoped_lock lock(places_->mutex);
+  places_->given_up = true;
+  places_->lifeline.cut();
+  places_->came.notify_all();
+}
+
+std::optional<uint32_t> Callers::waiting(const std::string& token) const {
+  const std::scoped_lock lock(places_->mutex);
+  const auto place = places_->all.find(token);
+  if (place == places_->all.end() || !place->second.channel) return std::nullopt;
+  return place->second.uid;
+}
+
+std::shared_ptr<exports::UserFiles> Callers::of(uint32_t uid, const std::string& token) const {
+  std::shared_ptr<Link> known;  // outlives the lock, which the end of a Link takes
+  const std::scoped_lock lock(places_->mutex);
+  Places::Place& place = places_->all[token];
+  known = place.link.lock();
+  if (known && known->uid() == uid) return known;
+  auto link = std::make_shared<Link>(places_, uid, token);
+  place.link = link;
+  return link;
+}
+
+void Callers::run() {
+  while (true) {
+    std::vector<pollfd> all = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
+    for (const UniqueFd& each : listeners_) all.push_back({.fd = each.get(), .events = POLLIN, .revents = 0});
+    for (const Greeting& each : greetings_)
+      all.push_back({.fd = each.fd.get(), .events = POLLIN, .revents = 0});
+    if (::poll(all.data(), all.size(), static_cast<int>(kTick.count())) < 0 && errno != EINTR) return;
+    if (all[0].revents != 0) return;
+    const size_t first = 1 + listeners_.size();
+    for (size_t i = 0; i < greetings_.size(); ++i) {
+      if (all[first + i].revents != 0) greet(greetings_[i]);
+    }
+    const auto now = Clock::now();
+    std::erase_if(greetings_, [now](const Greeting& each) { return !each.fd || each.until < now; });
+    for (size_t i = 0; i < listeners_.size(); ++i) {
+      if (all[1 + i].revents != 0) take(listeners_[i].get());
+    }
+    const std::scoped_lock lock(places_->mutex);
+    for (auto each = places_->all.begin(); each != places_->all.end();) {
+      Places::Place& place = each->second;
+      const bool over = place.link.expired() && place.until < now;
+      if (over && place.channel) say_goodbye(*place.channel);
+      each = over ? places_->all.erase(each) : std::next(each);
+    }
+  }
+}
+
+void Callers::take(int listener) {
+  UniqueFd connection(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const std::optional<uint32_t> uid = connection ? uid_of(connection.get()) : std::nullopt;
+  if (!uid || greetings_.size() >= kGreetingsMax) return;
+  greetings_.push_back({std::move(connection), *uid, Clock::now() + kGreetingLimit});
+}
+
+// There is something to read. Whoever is not wanted yet waits for a while.
+void Callers::greet(Greeting& greeting) const {
+  Channel channel(std::move(greeting.fd));
+  Parcel parcel;
+  if (channel.receive(&parcel, std::chrono::milliseconds(0)) != 0) return;
+  const Result<std::string> token = token_of_hello(parcel.bytes);
+  Answer answer;
+  if (!token) answer.error = token.error();
+  std::shared_ptr<Link> link;  // outlives the lock, which the end of a Link takes
+  const std::scoped_lock lock(places_->mutex);
+  if (token) answer.error = refusal(*token, greeting.uid, &link);
+  if (channel.send(encode(answer), {}, kAnswerLimit) != 0 || !answer.status()) return;
+  Places::Place& place = places_->all[*token];
+  place.channel = std::move(channel);
+  place.uid = greeting.uid;
+  place.until = Clock::now() + kUnwanted;
+  places_->came.notify_all();
+}
+
+// kOk: there is nothing against it. With the lock held.
+Error Callers::refusal(const std::string& token, uint32_t uid, std::shared_ptr<Link>* link) const {
+  const auto known = places_->all.find(token);
+  if (known != places_->all.end()) {
+    const Places::Place& place = known->second;
+    *link = place.link.lock();
+    if (*link && (*link)->uid() != uid)
+      return {ErrorCode::kConfiguration, "the session is of user " + std::to_string((*link)->uid()) +
+                                             ", whose own process opens its files"};
+    if (place.channel && !place.channel->has_gone())
+      return {ErrorCode::kDestinationExists, "a process that opens the files of the session is there"};
+  }
+  const auto unwanted = std::ranges::count_if(places_->all, [uid](const auto& each) {
+    return each.second.link.expired() && each.second.channel && each.second.uid == uid;
+  });
+  if (*link || static_cast<size_t>(unwanted) < kUnwantedOfOne) return {ErrorCode::kOk, ""};
+  return {ErrorCode::kResources, std::to_string(kUnwantedOfOne) +
+                                     " processes of this user wait for a session already: try again in a "
+                                     "minute"};
+}
+
+}  // namespace sluice::users

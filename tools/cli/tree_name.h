@@ -1,0 +1,15 @@
+// A directory that is sent to a name that is not there yet gets that name, as by scp -r and cp -r.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tools/cli/client.h"
+#include "tools/cli/transfer_flags.h"
+
+namespace sluice::cli {
+
+// "DIR" to "NODE:THERE/NEW": asks the peer whether NEW is there. If it is not, and what it is to stand in is,
+// the request becomes "DIR/" to NEW, which the peer makes, with the mode and times of DIR. A peer that lets
+// nobody look is left to say itself what is wrong.
+void name_tree(Client& client, TransferRequest* request);
+
+}  // namespace sluice::cli
