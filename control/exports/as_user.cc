@@ -46,9 +46,8 @@ std::string Exports::user_key() const { return user_->key(); }
 Error Exports::not_as_user(std::string_view path, const char* what) {
   return {ErrorCode::kUsage,
           printable(path) + ": " + what +
-              ", which is not done outside the exports, nor for a member of [control] users_group: there "
-              "files are sent and fetched one by one; name the files, or have an operator of this node do it "
-              "in an export"};
+              "; outside the exports, and for members of [control] users_group, files are sent and fetched one "
+              "by one: name the files, or have an operator of this node do it beneath an export"};
 }
 
 Result<SourceFile> Exports::open_for_user(const Location& location, bool unfinished) const {
