@@ -124,6 +124,20 @@ TEST(DrainRate, ADiskThatStandsStillAndGoesOn) {
   EXPECT_EQ(node.drain.advice_bps(), 0U) << "it has nothing to do any more";
 }
 
+TEST(DrainRate, SaysNothingBeforeWritesHaveEnded) {
+  Node node;
+  node.run(300, 500'000, 0);  // all buffers are at the disk, and its first write takes long
+  EXPECT_EQ(node.drain.advice_bps(), 0U);
+  node.run(1, 500'000, 200'000);
+  node.run(100, 500'000, 0);
+  EXPECT_EQ(node.drain.advice_bps(), 0U) << "two ends of writes make a speed, one makes none";
+  node.run(60, 500'000, 400'000);
+  EXPECT_GT(node.drain.advice_bps(), 700'000'000U);
+  Node still;
+  still.run(1100, 500'000, 0);
+  EXPECT_EQ(still.drain.advice_bps(), DrainRate::kLeastBps) << "a second without a write is told";
+}
+
 TEST(DrainRate, TimeWithoutWorkIsNoSlownessOfTheDisk) {
   Node node;
   node.drain.sample({.all = 100, .free = 80, .writing = 20}, node.now_ns += kMs);
