@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/convert.h"
 
+#include "control/api/session_state.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::control {
@@ -179,15 +180,6 @@ node::Wishes wishes_of_any(const Request& request) {
 
 }  // namespace
 
-std::string state_name_of(const api::Session& session) {
-  if (session.state() == api::Session::SUCCEEDED &&
-      session.error_code() == static_cast<uint32_t>(ErrorCode::kPartial))
-    return "partial";
-  std::string name = api::Session::State_Name(session.state());
-  for (char& c : name) c = static_cast<char>(c | 0x20);
-  return name;
-}
-
 api::Session to_api(const transfer::View& view) {
   api::Session session;
   session.set_id(view.id);
@@ -234,7 +226,7 @@ api::Session to_api(const transfer::View& view) {
     session.set_error(view.error->message);
     session.set_error_name(std::string(error_code_name(view.error->code)));
   }
-  session.set_state_name(state_name_of(session));
+  session.set_state_name(api::state_name(session));
   return session;
 }
 

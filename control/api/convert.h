@@ -11,8 +11,6 @@
 namespace sluice::control {
 
 api::Session to_api(const transfer::View& view);
-// What `state_name` of it is.
-std::string state_name_of(const api::Session& session);
 node::Wishes wishes_of(const api::SendRequest& request);
 node::Wishes wishes_of(const api::GetRequest& request);
 

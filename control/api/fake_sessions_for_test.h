@@ -20,6 +20,7 @@
 #include "control/api/server.h"
 #include "control/api/session_changes.h"
 #include "control/api/session_manager.h"
+#include "control/api/session_state.h"
 
 namespace sluice::control {
 
@@ -51,14 +52,14 @@ class FakeSessions final : public SessionManager {
   std::vector<std::string> ended() const override {
     std::vector<std::string> ids;
     for (const auto& [id, session] : sessions) {
-      if (stands_still(session)) ids.push_back(id);
+      if (api::stands_still(session)) ids.push_back(id);
     }
     return ids;
   }
   std::vector<api::Session> overviews() const override {
     std::vector<api::Session> all;
     for (const auto& [id, session] : sessions) {
-      if (stands_still(session)) continue;
+      if (api::stands_still(session)) continue;
       all.push_back(session);
       all.back().clear_files();
     }

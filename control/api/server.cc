@@ -23,6 +23,7 @@
 #include "control/api/names_service.h"
 #include "control/api/peers_service.h"
 #include "control/api/session_changes.h"
+#include "control/api/session_state.h"
 #include "control/async/clock.h"
 #include "control/proto/api.grpc.pb.h"
 #include "dataplane/base/unique_fd.h"
@@ -189,7 +190,7 @@ class Service final : public api::Control::Service {
         quiet = 0;
         if (!writer->Write(*session)) break;
       }
-      if (stands_still(*session)) return grpc::Status::OK;
+      if (api::stands_still(*session)) return grpc::Status::OK;
       if (news_->wait(told, watch_interval_)) return gone(context);
     }
     return {grpc::StatusCode::CANCELLED, "the client left"};

@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/session_changes.h"
 
-#include "control/api/convert.h"
+#include "control/api/session_state.h"
 
 namespace sluice::control {
 namespace {
 
-bool has_ended(const api::Session& session) {
-  return session.state() == api::Session::SUCCEEDED || session.state() == api::Session::FAILED ||
-         session.state() == api::Session::CANCELLED;
-}
-
 uint64_t names_seen(const api::Session& session) { return session.names().done() + session.names().failed(); }
 
 }  // namespace
-
-bool stands_still(const api::Session& session) {
-  return has_ended(session) || (session.state() == api::Session::PAUSED && session.error_code() != 0);
-}
 
 Result<std::vector<api::SessionEvent>> SessionChanges::look(const SessionManager& sessions, int64_t unix_ns) {
   unix_ns_ = unix_ns;
@@ -33,7 +24,7 @@ Result<std::vector<api::SessionEvent>> SessionChanges::look(const SessionManager
   for (const api::Session& session : all) {
     compare(session, &events);
     Known& known = known_[session.id()];
-    const bool ended = has_ended(session);
+    const bool ended = api::has_ended(session);
     ++known.looks;
     if (session.files_size() != 0) {
       compare_files(session, &known, &events);
@@ -95,7 +86,7 @@ void SessionChanges::compare_files(const api::Session& full, Known* known,
   for (int i = 0; i < full.files_size(); ++i) {
     const api::FileProgress& file = full.files(i);
     const auto at = static_cast<size_t>(i);
-    const bool lost = has_ended(full) && !file.done();
+    const bool lost = api::has_ended(full) && !file.done();
     if (known->files_done[at] || (!file.done() && !lost)) continue;
     known->files_done[at] = true;
     const size_t before = out->size();
@@ -111,7 +102,7 @@ void SessionChanges::add(const char* event, const api::Session& session,
   one.set_unix_ns(unix_ns_);
   one.set_session(session.id());
   one.set_event(event);
-  one.set_state(state_name_of(session));
+  one.set_state(api::state_name(session));
   one.set_direction(session.direction());
   one.set_peer(session.peer());
   one.set_bytes_done(session.bytes_done());

@@ -48,7 +48,4 @@ class SessionChanges {
   bool over_ = false;
 };
 
-// Nothing more happens by itself: ended, or held by an error until an operator continues it.
-bool stands_still(const api::Session& session);
-
 }  // namespace sluice::control

@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "control/api/session_state.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/counted.h"
@@ -164,11 +165,11 @@ class Bench {
   }
 
   Status end(const Way& way, const std::string& id, api::Session& session) {
-    if (!session_ended(session)) {
+    if (!api::stands_still(session)) {
       if (const auto cancelled = client_->cancel(id); !cancelled) return cancelled.error();
       auto last = client_->watch(id, kEndTimeoutS, [](const api::Session&) { return true; });
       if (!last) return last.error();
-      if (!session_ended(*last))
+      if (!api::stands_still(*last))
         return Error{ErrorCode::kStalled, fmt::format("session {} has not ended within {:.0f} s after it was "
                                                       "cancelled; see 'sluice session show {}'",
                                                       id, kEndTimeoutS, id)};

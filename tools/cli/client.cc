@@ -16,6 +16,7 @@
 
 #include "control/api/error_metadata.h"
 #include "control/api/pulse.h"
+#include "control/api/session_state.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/cli/app.h"
@@ -341,7 +342,7 @@ Result<api::Session> Client::watch(const std::string& id, std::optional<double> 
   while (!enough && reader->Read(&session)) enough = !on_change(session);
   if (enough) asked.context.TryCancel();
   const grpc::Status status = reader->Finish();
-  if (enough || session_ended(session)) return session;
+  if (enough || api::stands_still(session)) return session;
   const bool timed_out = timeout_s && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (timed_out && !attached_code(asked.context)) return session.id().empty() ? show(id) : session;
   if (status.ok()) {

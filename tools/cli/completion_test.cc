@@ -147,6 +147,13 @@ TEST_F(Operands, ArePeersNamesAndSessions) {
   EXPECT_EQ(offers("nonsense", ""), "");
 }
 
+TEST_F(Operands, ASessionHasTheStateThatTheListTells) {
+  sessions_are(api::Session::SUCCEEDED, ErrorCode::kPartial);
+  sluice({"send", "a", "b:x", "--detach"});
+  const Outcome outcome = sluice({"__operands", "session show", "", control_.directory.string()});
+  EXPECT_EQ(outcome.out.substr(0, outcome.out.find(',')), "s1\tpartial");
+}
+
 TEST_F(Operands, NamesAreThoseInTheDirectoryThatIsTyped) {
   control_.on_io([&] {
     names::Page page;

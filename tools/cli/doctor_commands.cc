@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "control/api/session_state.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
@@ -94,7 +95,7 @@ void probe_path(Client& client, doctor::PeerLook* look) {
   }
   auto session =
       client.watch(*id, kProbeTimeoutS, [](const api::Session& now) { return now.error_code() == 0; });
-  if (session && !session_ended(*session)) {
+  if (session && !api::stands_still(*session)) {
     look->path_problem = !session->error().empty() ? session->error()
                          : session->waiting_for().empty()
                              ? fmt::format("not over within {} s", kProbeTimeoutS)

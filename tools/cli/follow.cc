@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ostream>
 
+#include "control/api/session_state.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 
@@ -34,7 +35,7 @@ Result<api::Session> watch_session(Environment& environment, Client& client, con
   const bool terminal = environment.err_is_terminal;
   ProgressPace pace(terminal);
   const auto show = [&](const api::Session& session) {
-    if (options.quiet || session_ended(session) || !pace.due(session, now_ns())) return true;
+    if (options.quiet || api::stands_still(session) || !pace.due(session, now_ns())) return true;
     if (terminal) {
       environment.err << kClearLine << progress_line(session, environment.err_columns() - 1) << std::flush;
     } else {
@@ -49,7 +50,7 @@ Result<api::Session> watch_session(Environment& environment, Client& client, con
 
 void tell_failure(Environment& environment, const api::Session& session, const std::string& where) {
   if (exit_code_of(session) == 0) return;  // that it came too late is told as well
-  const std::string reason = session.error().empty() ? state_name(session) : session.error();
+  const std::string reason = session.error().empty() ? api::state_name(session) : session.error();
   environment.err << "sluice: " << printable(where + reason) << "\n" << std::flush;
 }
 
@@ -60,9 +61,9 @@ Result<int> follow_session(const Context& context, Client& client, const std::st
   if (!session) return session.error();
   const bool succeeded = session->state() == api::Session::SUCCEEDED;
   context.print(session_json(*session), succeeded ? summary_text(*session) : "");
-  if (!session_ended(*session)) {
+  if (!api::stands_still(*session)) {
     environment.err << fmt::format("sluice: session {} has not ended within {} s ({})\n", printable(id),
-                                   *options.timeout_s, state_name(*session));
+                                   *options.timeout_s, api::state_name(*session));
     return options.timeout_exit_code;
   }
   tell_failure(environment, *session);

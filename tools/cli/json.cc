@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/json.h"
 
+#include "control/api/session_state.h"
 #include "tools/cli/progress.h"
 
 namespace sluice::cli {
@@ -35,8 +36,8 @@ Json local_files_json(const api::LocalFiles& files) {
 
 Json session_fields(const api::Session& s) {
   Json out = {{"id", s.id()},
-              {"state", state_name(s)},
-              {"state_name", state_name(s)},
+              {"state", api::state_name(s)},
+              {"state_name", api::state_name(s)},
               {"direction", s.direction()},
               {"peer", s.peer()},
               {"user", s.user()},

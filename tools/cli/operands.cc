@@ -6,6 +6,7 @@
 #include <memory>
 #include <ostream>
 
+#include "control/api/session_state.h"
 #include "control/names/glob.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
@@ -123,7 +124,7 @@ void offer_sessions(Client& client, Offer& offer) {
   if (!reply) return;
   for (auto session = reply->sessions().rbegin(); session != reply->sessions().rend(); ++session) {
     const std::string id = session->id();
-    const std::string about = std::string(state_name(session->state())) + ", " + session->direction() + " " +
+    const std::string about = api::state_name(*session) + ", " + session->direction() + " " +
                               session->peer() + ", " + session_subject(*session);
     if (!offer.add(id, about)) return;
   }

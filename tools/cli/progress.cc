@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/api/session_state.h"
 #include "dataplane/base/counted.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/format.h"
@@ -70,7 +71,7 @@ std::vector<Fact> facts(const api::Session& session) {
   };
   if (!session.waiting_for().empty()) add(Worth::kWait, "waiting: " + printable(session.waiting_for()));
   if (!session.listing()) add(Worth::kPercent, format_percent(done_fraction(session)));
-  if (session.state() != api::Session::TRANSFERRING) add(Worth::kState, state_name(session));
+  if (session.state() != api::Session::TRANSFERRING) add(Worth::kState, api::state_name(session));
   add(Worth::kBytes, bytes_text(session));
   if (session.has_rate_bps()) {
     add(Worth::kRate, format_rate(session.rate_bps()));
@@ -107,30 +108,6 @@ std::string digest_text(const api::FileProgress& file, const std::string& crc) {
 }
 
 }  // namespace
-
-bool state_ended(api::Session::State state) {
-  return state == api::Session::SUCCEEDED || state == api::Session::FAILED ||
-         state == api::Session::CANCELLED;
-}
-
-bool session_ended(const api::Session& session) {
-  return state_ended(session.state()) ||
-         (session.state() == api::Session::PAUSED && session.error_code() != 0);
-}
-
-std::string state_name(api::Session::State state) {
-  std::string name = api::Session::State_Name(state);
-  if (name.empty() || state == api::Session::STATE_UNSPECIFIED) return "unknown";
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return static_cast<char>(c | 0x20); });
-  return name;
-}
-
-std::string state_name(const api::Session& session) {
-  // Peers and older nodes know this state as succeeded, with an error.
-  const bool partial = session.state() == api::Session::SUCCEEDED &&
-                       session.error_code() == static_cast<uint32_t>(ErrorCode::kPartial);
-  return partial ? "partial" : state_name(session.state());
-}
 
 std::string bytes_text(const api::Session& session) {
   return fmt::format("{} of {}{}", format_bytes(session.bytes_done()), format_bytes(session.bytes_total()),
@@ -240,7 +217,7 @@ std::string progress_line(const api::Session& session, size_t width) {
 }
 
 std::string progress_text(const api::Session& session) {
-  std::string line = fmt::format("session {}: {}", printable(session.id()), state_name(session));
+  std::string line = fmt::format("session {}: {}", printable(session.id()), api::state_name(session));
   if (session.files_size() > 0) line += " " + session_subject(session);
   for (const Fact& part : facts(session)) {
     if (part.worth != Worth::kState) line += ", " + part.text;

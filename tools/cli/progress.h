@@ -11,12 +11,6 @@
 
 namespace sluice::cli {
 
-bool session_ended(const api::Session& session);  // or stands still until an operator continues it
-bool state_ended(api::Session::State state);      // for good
-// "transferring", "succeeded", ...
-std::string state_name(api::Session::State state);
-// The same; of a session that has ended well but for some names: "partial".
-std::string state_name(const api::Session& session);
 // Of an id that people are shown, at least.
 inline constexpr size_t kShortIdBytes = 8;
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "control/api/session_state.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/format.h"
 
@@ -98,12 +99,12 @@ TEST(ProgressLine, WhatMayHoldDirectoriesIsNotCalledFiles) {
 TEST(StateName, OfASessionThatLacksNamesIsPartial) {
   api::Session session = running();
   session.set_state(api::Session::SUCCEEDED);
-  EXPECT_EQ(state_name(session), "succeeded");
+  EXPECT_EQ(api::state_name(session), "succeeded");
   session.set_error_code(static_cast<uint32_t>(ErrorCode::kPartial));
-  EXPECT_EQ(state_name(session), "partial");
+  EXPECT_EQ(api::state_name(session), "partial");
   EXPECT_TRUE(has(progress_text(session), "partial"));
   session.set_error_code(static_cast<uint32_t>(ErrorCode::kLate));
-  EXPECT_EQ(state_name(session), "succeeded") << "all of it is there, if late";
+  EXPECT_EQ(api::state_name(session), "succeeded") << "all of it is there, if late";
 }
 
 TEST(ProgressLine, ShowsWhenItEndsRatherThanABar) {

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "control/api/session_state.h"
 #include "control/identity/rotation.h"
 #include "control/identity/signature.h"
 #include "dataplane/base/utc.h"
@@ -75,7 +76,8 @@ Json statement_of(const api::Session& session, Json self, Json peer) {
 Result<Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session) {
   if (session.state() != api::Session::SUCCEEDED || session.error_code() != 0)
     return Error{ErrorCode::kUsage, "session " + session.id().substr(0, kShortIdBytes) + " is " +
-                                        state_name(session) + ": there are receipts of what has succeeded"};
+                                        api::state_name(session) +
+                                        ": there are receipts of what has succeeded"};
   const Result<identity::Identity> self = identity::load(node_directory);
   if (!self) return self.error();
   const Result<identity::Peer> peer = identity::find_peer(node_directory, session.peer());

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <vector>
 
+#include "control/api/session_state.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/counted.h"
@@ -64,7 +65,7 @@ std::string details(const api::Session& s) {
     if (!value.empty()) out += fmt::format("{:<14}{}\n", name, value);
   };
   add("session", printable(s.id()));
-  add("state", state_name(s));
+  add("state", api::state_name(s));
   add("waiting for", printable(s.waiting_for()));
   if (!s.error().empty())
     add("error", fmt::format("{} ({}, {})", printable(s.error()), s.error_name(), s.error_code()));
@@ -189,7 +190,7 @@ Result<int> ask(const Context& context, const SessionFlags& flags) {
     if (!session) return session.error();
   }
   context.print(session_json(*session),
-                fmt::format("session {} {}\n", printable(flags.id), state_name(*session)));
+                fmt::format("session {} {}\n", printable(flags.id), api::state_name(*session)));
   return 0;
 }
 

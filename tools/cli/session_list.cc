@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "control/api/session_state.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/when.h"
@@ -25,9 +26,9 @@ constexpr size_t kTimeColumns = 10;
 constexpr size_t kWideColumns = 100;  // from here on there is room for how long it took
 
 bool fits(const api::Session& session, const std::string& state) {
-  if (state == kEnded) return state_ended(session.state());
-  if (state == kActive) return !state_ended(session.state());
-  return state == state_name(session);
+  if (state == kEnded) return api::has_ended(session);
+  if (state == kActive) return !api::has_ended(session);
+  return state == api::state_name(session);
 }
 
 // As much of the ids as tells them apart: what the commands take.
@@ -51,7 +52,7 @@ using Row = std::vector<Cell>;
 
 std::string done_text(const api::Session& session) {
   if (session.listing()) return "-";
-  if (session.bytes_total() == 0) return state_ended(session.state()) ? "-" : "0 %";
+  if (session.bytes_total() == 0) return api::has_ended(session) ? "-" : "0 %";
   return format_percent(
       std::min(1.0, static_cast<double>(session.bytes_done()) / static_cast<double>(session.bytes_total())));
 }
@@ -63,7 +64,7 @@ Row row(const api::Session& session, size_t id_bytes, size_t columns, int64_t un
   const bool sends = session.direction().ends_with("send");
   Row cells = {{printable(session.id().substr(0, id_bytes))},
                {format_date(session.started_unix_ns(), unix_now_ns)},
-               {state_name(session)},
+               {api::state_name(session)},
                {(sends ? "to " : "from ") + shorten(printable(session.peer()), peer_columns)},
                {done_text(session), true},
                {format_bytes(session.bytes_total()) + (session.listing() ? "+" : ""), true}};
@@ -100,7 +101,7 @@ Status check_states(const std::vector<std::string>& states) {
   std::string known;
   std::vector<std::string> names(kMore.begin(), kMore.end());
   for (int i = 1; i < api::Session::State_ARRAYSIZE; ++i) {
-    if (api::Session::State_IsValid(i)) names.push_back(state_name(static_cast<api::Session::State>(i)));
+    if (api::Session::State_IsValid(i)) names.push_back(api::state_name(static_cast<api::Session::State>(i)));
   }
   for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
   for (const std::string& state : states) {

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <thread>
 
+#include "control/api/session_state.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/follow.h"
@@ -113,7 +114,7 @@ Result<std::string> chosen(Client& client, const std::string& id) {
   if (!all) return all.error();
   const api::Session* newest = nullptr;
   for (const api::Session& session : all->sessions()) {
-    if (newest == nullptr || !session_ended(session) || session_ended(*newest)) newest = &session;
+    if (newest == nullptr || !api::stands_still(session) || api::stands_still(*newest)) newest = &session;
   }
   if (newest == nullptr)
     return Error{ErrorCode::kUsage, "there is no session; begin one with 'sluice send' or 'sluice get'"};

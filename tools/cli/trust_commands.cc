@@ -6,6 +6,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "control/api/session_state.h"
 #include "control/identity/node_files.h"
 #include "control/identity/rotation.h"
 #include "control/identity/trust.h"
@@ -175,7 +176,7 @@ Result<int> distrust(const Context& context, const std::string& what) {
   if (!all && all.error().code != ErrorCode::kDaemonNotRunning) return all.error();
   for (int i = 0; all && i < all->sessions_size(); ++i) {
     const api::Session& session = all->sessions(i);
-    if (session.peer() != *name || session_ended(session)) continue;
+    if (session.peer() != *name || api::stands_still(session)) continue;
     const auto ended = (*client)->cancel(session.id());
     // It may have ended by itself meanwhile.
     if (!ended && ended.error().code != ErrorCode::kUsage) return ended.error();

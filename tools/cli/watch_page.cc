@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "control/api/session_state.h"
 #include "tools/cli/chart.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
@@ -87,7 +88,7 @@ void WatchPage::counters(const api::CountersReply& counters, int64_t now_ns) {
 std::string WatchPage::head(size_t columns) const {
   const std::string id = printable(last_.id().substr(0, kShortIdBytes));
   const std::string with = fmt::format("{} {}  {}", last_.direction().ends_with("send") ? "to" : "from",
-                                       printable(last_.peer()), state_name(last_));
+                                       printable(last_.peer()), api::state_name(last_));
   const std::string way = printable(last_.direction());
   for (const std::string& line :
        {fmt::format("session {}  {} {}", id, way, with), fmt::format("{}  {} {}", id, way, with)}) {
