@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "dataplane/base/config/config.h"
+#include "dataplane/base/counted.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
 #include "dataplane/base/generated.h"
@@ -278,9 +279,9 @@ int serve(const config::Node& node, daemon::Service& service) {
   stop = !good;
   start.unprivileged.count_down();
   if (good) {
-    spdlog::info("serving device {} with {} worker(s), {} byte frames, {}, CRC by {}", info.device,
-                 info.workers, info.frame_bytes_max, info.hugepages ? "hugepages" : "no hugepages",
-                 crc::variant());
+    spdlog::info("serving device {} with {}, {} byte frames, {}, CRC by {}", info.device,
+                 base::counted(info.workers, "worker"), info.frame_bytes_max,
+                 info.hugepages ? "hugepages" : "no hugepages", crc::variant());
     service.ready("serves device " + std::string(info.device));
     tend(*server, *memory, port, signals, lane::WorkerWatch(epochs), service);
     spdlog::info("ending");

@@ -5,6 +5,7 @@
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 
+#include "dataplane/base/counted.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::control {
@@ -100,7 +101,8 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
     if (!board->lost()) {
       attached_ = board;
       log::of(log::kBoard)
-          ->info("attached to the dataplane: {}, {} worker(s)", last_port_.device, last_port_.workers);
+          ->info("attached to the dataplane: {}, {}", last_port_.device,
+                 base::counted(last_port_.workers, "worker"));
       const std::vector<BoardUser*> users = users_;
       for (BoardUser* user : users) user->on_attached(*board);
       co_await poll();
@@ -133,7 +135,8 @@ void BoardClient::take_claims(AttachedBoard& board) {
 asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard> board) {
   const bool had_control = board->board().control_alive_ns.load(std::memory_order_acquire) != 0;
   const uint32_t left = board->flows().close_leftovers();
-  if (left != 0) log::of(log::kBoard)->info("closing {} flow(s) that a former sluice-control left", left);
+  if (left != 0)
+    log::of(log::kBoard)->info("closing {} that a former sluice-control left", base::counted(left, "flow"));
   const uint64_t deadline_ns = monotonic_ns() + kLeftoverTimeoutNs;
   while (board->flows().leftovers() != 0 && !stopped_ && !board->lost() && monotonic_ns() < deadline_ns) {
     board->flows().push_commands();
@@ -141,7 +144,7 @@ asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard
     co_await wake_.wait_for(kBusyTick);
   }
   if (const uint32_t stuck = board->flows().leftovers(); stuck != 0)
-    log::of(log::kBoard)->warn("{} flow(s) of a former sluice-control did not close", stuck);
+    log::of(log::kBoard)->warn("{} of a former sluice-control did not close", base::counted(stuck, "flow"));
   board->flows().forget_leftovers();
   if (had_control) co_await board->close_leftover_sessions();
 }

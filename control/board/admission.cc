@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "dataplane/base/counted.h"
+
 namespace sluice::control {
 
 void Admission::ask_flows(Waiter waiter, uint32_t lanes, bool may_wait) {
@@ -37,10 +39,10 @@ bool Admission::grant_flows(std::vector<Admitted>* out) {
     if (flows) {
       out->push_back({.waiter = at->waiter, .what = FlowsGranted{.session = *session, .flows = *flows}});
     } else {
-      out->push_back(
-          {.waiter = at->waiter,
-           .what = Error{ErrorCode::kResources, "this node has no " + std::to_string(at->lanes) +
-                                                    " free flow slot(s) until another session ends"}});
+      out->push_back({.waiter = at->waiter,
+                      .what = Error{ErrorCode::kResources, "this node has no " +
+                                                               base::counted(at->lanes, "free flow slot") +
+                                                               " until another session ends"}});
     }
     for_flows_.erase(at);
     return true;

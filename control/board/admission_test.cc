@@ -85,7 +85,7 @@ TEST_F(AdmissionTest, WhoMayNotWaitIsAnsweredAtOnce) {
   EXPECT_EQ(granted(), (Waiters{2, 3}));
   const Error& error = std::get<Error>(answers_[0].what);
   EXPECT_EQ(error.code, ErrorCode::kResources);
-  EXPECT_NE(error.message.find("no 3 free flow slot(s) until another session ends"), std::string::npos);
+  EXPECT_NE(error.message.find("no 3 free flow slots until another session ends"), std::string::npos);
   EXPECT_EQ(flows(1).flows.size(), 2U);
   EXPECT_TRUE(admission_.waits(1));
 }

@@ -9,6 +9,7 @@
 #include "control/audit/lines.h"
 #include "control/node/manager.h"
 #include "control/runtime/export_key.h"
+#include "dataplane/base/counted.h"
 #include "dataplane/base/log.h"
 #include "dataplane/base/text.h"
 
@@ -188,8 +189,8 @@ Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer
   services_->logs.begin(id, log_level);
   const bool sends = role == transfer::Role::kSource;
   log::of(log::kSession)
-      ->info("session {}: {} {} file(s) {} {}, asked for by {}", id.substr(0, 8), sends ? "send" : "get",
-             request.source_paths.size(), sends ? "to" : "from", peer,
+      ->info("session {}: {} {} {} {}, asked for by {}", id.substr(0, 8), sends ? "send" : "get",
+             base::counted(request.source_paths.size(), "file"), sends ? "to" : "from", peer,
              request.user ? "user " + request.user->name : "an operator");
   note(audit::session_begun(id, role, true, peer, request.user, control::unix_ns()));
   // Who has to wait holds no files open meanwhile: they are opened again when its turn has come.

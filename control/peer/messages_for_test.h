@@ -173,7 +173,7 @@ inline std::vector<Message> sample_messages() {
                                                .share = 0.125,
                                                .evidence = {"credit for 16 of 476 extents"}},
                 .whole = true},
-      Failure{.code = 17, .message = "this node has no free flow slot(s): try again later"},
+      Failure{.code = 17, .message = "this node has no free flow slot: try again later"},
       Pause{.node = "beta", .place = 3, .places = 5},
       RateLimit{.rate_bps = 1ULL << 42},
       ObjectFailed{.object = ObjectId(6),

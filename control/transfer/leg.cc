@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "dataplane/base/counted.h"
+
 namespace sluice::transfer {
 
 bool allowed(LegPhase from, LegPhase to) {
@@ -127,7 +129,7 @@ void Leg::adopt(uint64_t now_ns, Effects& out) {
     return stop({ErrorCode::kStalled, "its list of files grew while data moved: opening new flows"},
                 LastWord::kNone, now_ns, out);
   }
-  out.log(LogLevel::kInfo, fmt::format("going on with {} open flow(s)", lanes_.size()));
+  out.log(LogLevel::kInfo, fmt::format("going on with {}", base::counted(lanes_.size(), "open flow")));
   if (!lanes_.all_open()) {
     return stop({ErrorCode::kStalled, "a former sluice-control closed the flows: opening new ones"},
                 LastWord::kNone, now_ns, out);

@@ -7,6 +7,7 @@
 
 #include "control/transfer/reception.h"
 #include "control/transfer/transfer.h"
+#include "dataplane/base/counted.h"
 
 namespace sluice::transfer {
 
@@ -268,11 +269,12 @@ void Transfer::report_end(uint64_t now_ns) {
   const Summary figures = summary(legs_.front()->lanes().all_figures(), now_ns);
   const double data_s = static_cast<double>(figures.data_elapsed_ns) * 1e-9;
   const double gbps = data_s > 0 ? static_cast<double>(figures.bytes_done) * 8e-9 / data_s : 0;
-  out_.log(LogLevel::kInfo,
-           fmt::format(
-               "with {} succeeded: {} name(s), {} bytes in {:.3f} s, {:.2f} Gbit/s, {} chunk(s) sent again",
-               peer, job_.has_end() ? job_.catalog()->names() : 0, job_.bytes_total(),
-               static_cast<double>(figures.elapsed_ns) * 1e-9, gbps, figures.retransmits));
+  out_.log(
+      LogLevel::kInfo,
+      fmt::format("with {} succeeded: {}, {} in {:.3f} s, {:.2f} Gbit/s, {} sent again", peer,
+                  base::counted(job_.has_end() ? job_.catalog()->names() : 0, "name"),
+                  base::counted(job_.bytes_total(), "byte"), static_cast<double>(figures.elapsed_ns) * 1e-9,
+                  gbps, base::counted(figures.retransmits, "chunk")));
 }
 
 void Transfer::part_or_over(uint64_t now_ns) {

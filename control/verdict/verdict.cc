@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "dataplane/base/counted.h"
+
 namespace sluice::verdict {
 namespace {
 
@@ -131,11 +133,11 @@ class Judge {
     }
     // It waited for nothing: what else took its time was its own work, or others who had its core.
     if (s_.refused == 0) return s_.here.busy >= kMostly ? sender_cpu() : Verdict{};
-    return {
-        .cause = Cause::kNetwork,
-        .share = share,
-        .evidence = {fmt::format("the source's device took no more {} times: the link is full", s_.refused),
-                     rate_line()}};
+    return {.cause = Cause::kNetwork,
+            .share = share,
+            .evidence = {fmt::format("the source's device took no more {}: the link is full",
+                                     base::counted(s_.refused, "time")),
+                         rate_line()}};
   }
 
   Verdict receiver_cpu(double share) const {
@@ -154,7 +156,8 @@ class Judge {
     }
     if (s_.no_room != 0) {
       verdict.evidence.push_back(
-          fmt::format("the destination had no buffer for {} chunks: they wait for its disk", s_.no_room));
+          fmt::format("the destination had no buffer for {} until its disk had written others",
+                      base::counted(s_.no_room, "chunk")));
     }
     if (s_.there) verdict.evidence.push_back(write_line(*s_.there));
     if (s_.rate.advice_bps == 0 && s_.no_room == 0) {

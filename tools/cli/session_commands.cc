@@ -266,9 +266,9 @@ Result<int> verify(const Context& context, const SessionFlags& flags) {
   if (!status) return status.error();
   if (const uint64_t names = verdicts.empty() ? 0 : verdicts.back().names_unchecked(); names != 0)
     text += fmt::format(
-        "not checked: {} name(s) that travelled in packs, whose digests are not kept, or did not arrive; "
+        "not checked: {} that travelled in packs, whose digests are not kept, or did not arrive; "
         "compare them with sluice send --sync --checksum --dry-run\n",
-        names);
+        base::counted(names, "name"));
   context.print(verify_json(verdicts), text);
   const auto bad = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return !v.good(); });
   if (bad == 0) return 0;
