@@ -45,6 +45,7 @@ constexpr std::string_view kFailureTexts[] = {
     "it",
     "it, or its directory at the destination, may not be changed (chattr +i or +a); take that away there "
     "(chattr -i -a)",
+    "does not say how long it is, as files of /proc and /sys; copy it to a file, and send that",
 };
 static_assert(std::size(kFailureTexts) == kFailures);
 

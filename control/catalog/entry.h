@@ -30,7 +30,7 @@ enum class Failure : uint8_t {
   kVanished,    // it was listed, and was not there any more
   kForbidden,   // permissions
   kChanged,     // while it was read
-  kUnreadable,  // the disk said no, or the file is made while it is read
+  kUnreadable,  // the disk said no
   kSpecial,     // a device, a pipe, a socket: left out
   kName,        // too long, or reserved, at either node
   kExists,      // something else has that name at the destination
@@ -49,8 +49,9 @@ enum class Failure : uint8_t {
   kReadOnly,            // and that one may only be read
   kDirectoryForbidden,  // permissions of its directory at the destination
   kImmutable,           // it or its directory, at the destination
+  kTellsNoSize,         // the file is made while it is read, as those of /proc and /sys
 };
-inline constexpr uint8_t kFailures = 23;
+inline constexpr uint8_t kFailures = 24;
 // No failure: the name arrived, and the destination's file system cannot hold its time.
 inline constexpr Failure kOtherTime{64};
 std::string_view failure_text(Failure failure);  // for people

@@ -50,12 +50,13 @@ Error Exports::not_as_user(std::string_view path, const char* what) {
               "by one: name the files, or have an operator of this node do it beneath an export"};
 }
 
-Result<SourceFile> Exports::open_for_user(const Location& location, bool unfinished) const {
+Result<SourceFile> Exports::open_for_user(const Location& location, bool unfinished,
+                                          catalog::Failure* why) const {
   Result<UniqueFd> fd = user_->open_source(peer_, location.path(), unfinished);
   if (!fd) return fd.error();
   if (Status status = check_open(fd->get(), O_RDONLY, false, location.absolute); !status)
     return status.error();
-  return as_source(location, std::move(*fd));
+  return as_source(location, std::move(*fd), why);
 }
 
 Result<DestinationFile> Exports::create_for_user(const Location& location,

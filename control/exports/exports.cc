@@ -168,12 +168,12 @@ Result<Exports::Location> Exports::locate_readable(std::string_view path) const 
   return location;
 }
 
-Result<SourceFile> Exports::open_source(std::string_view path) const {
+Result<SourceFile> Exports::open_source(std::string_view path, catalog::Failure* why) const {
   const auto location = locate_readable(path);
   if (!location) return location.error();
   if (is_temporary_name(last_component(location->relative)))
     return lookup_error(location->absolute, ENOENT, ErrorCode::kSourceUnreadable);
-  return user_ ? open_for_user(*location, false) : open_regular(*location);
+  return user_ ? open_for_user(*location, false, why) : open_regular(*location, why);
 }
 
 Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const {
@@ -189,7 +189,7 @@ Result<SourceFile> Exports::open_unfinished(const std::string& name_path) const 
   return open_regular(*location);
 }
 
-Result<SourceFile> Exports::open_regular(const Location& location) {
+Result<SourceFile> Exports::open_regular(const Location& location, catalog::Failure* why) {
   // First without opening it: opening a device or a pipe can have effects or hang.
   const std::string& shown = location.absolute;
   const int root_fd = location.root->fd->get();
@@ -200,12 +200,12 @@ Result<SourceFile> Exports::open_regular(const Location& location) {
   if (const auto problem = kind_problem(info.st_mode); !problem.empty())
     return Error{S_ISLNK(info.st_mode) ? ErrorCode::kOutsideExports : ErrorCode::kSourceUnreadable,
                  shown + ": " + std::string(problem)};
-  return as_source(location,
-                   open_beneath(root_fd, location.relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+  return as_source(
+      location, open_beneath(root_fd, location.relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW), why);
 }
 
 // `fd` invalid: errno tells.
-Result<SourceFile> Exports::as_source(const Location& location, UniqueFd fd) {
+Result<SourceFile> Exports::as_source(const Location& location, UniqueFd fd, catalog::Failure* why) {
   const std::string& shown = location.absolute;
   SourceFile file;
   file.fd = std::move(fd);
@@ -214,7 +214,10 @@ Result<SourceFile> Exports::as_source(const Location& location, UniqueFd fd) {
   if (!S_ISREG(state->mode))
     return Error{ErrorCode::kSourceUnreadable, shown + ": was replaced while it was opened; try again"};
   struct stat info {};
-  if (::fstat(file.fd.get(), &info) == 0 && !tells_its_size(file.fd.get(), info)) return tells_no_size(shown);
+  if (::fstat(file.fd.get(), &info) == 0 && !tells_its_size(file.fd.get(), info)) {
+    if (why != nullptr) *why = catalog::Failure::kTellsNoSize;
+    return tells_no_size(shown);
+  }
   file.direct = make_direct(file.fd.get());
   file.path = shown;
   file.name = last_component(location.relative);

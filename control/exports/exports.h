@@ -149,8 +149,9 @@ class Exports {
 
   // kSourceUnreadable (missing, no permission, a directory, a device), kOutsideExports; as of every path
   // here, kStorage when another directory than at the start stands under the export's path. What is not
-  // complete cannot be read so: it counts as missing.
-  Result<SourceFile> open_source(std::string_view path) const;
+  // complete cannot be read so: it counts as missing. `why`: what a peer is told of it; left alone: what its
+  // code says.
+  Result<SourceFile> open_source(std::string_view path, catalog::Failure* why = nullptr) const;
   // Nothing when it is no directory. Its name is empty where the path ends in a slash.
   Result<std::optional<SourceTree>> open_tree(std::string_view path) const;
   // What there is of a file that create_destination made and that is not complete.
@@ -244,11 +245,12 @@ class Exports {
   // kOutsideExports, kDestinationExists: why what has this name must stay where it is.
   Status check_free(const Location& location, bool with_all_beneath) const;
   static Status check_in_place(const Root& root);
-  static Result<SourceFile> open_regular(const Location& location);
-  static Result<SourceFile> as_source(const Location& location, UniqueFd fd);
+  static Result<SourceFile> open_regular(const Location& location, catalog::Failure* why = nullptr);
+  static Result<SourceFile> as_source(const Location& location, UniqueFd fd, catalog::Failure* why);
   Status create_in(DestinationFile::State& state) const;
   // as_user.cc
-  Result<SourceFile> open_for_user(const Location& location, bool unfinished) const;
+  Result<SourceFile> open_for_user(const Location& location, bool unfinished,
+                                   catalog::Failure* why = nullptr) const;
   Result<DestinationFile> create_for_user(const Location& location, const DestinationSpec& spec) const;
   Result<std::optional<DestinationFile>> reopen_for_user(const DestinationSpec& spec,
                                                          const catalog::FileIdentity& identity,

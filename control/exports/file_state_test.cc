@@ -55,8 +55,10 @@ TEST_P(FileStateTest, FilesThatAreMadeWhileTheyAreReadDoNotTellTheirSize) {
   EXPECT_TRUE(tells(path("data/empty"))) << "a hole, of which the size is known";
   auto proc = Exports::open({{"proc", "/proc/sys/kernel", true, false}});
   ASSERT_TRUE(proc);
-  const auto source = proc->open_source("proc/ostype");
+  auto why = catalog::Failure::kNone;
+  const auto source = proc->open_source("proc/ostype", &why);
   ASSERT_FALSE(source);
+  EXPECT_EQ(why, catalog::Failure::kTellsNoSize);
   EXPECT_EQ(source.error().code, ErrorCode::kSourceUnreadable);
 }
 

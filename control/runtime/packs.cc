@@ -51,7 +51,7 @@ AskedFor ask_for(int tree_fd, const std::string& path, const Entry& entry) {
   if (!file.fd || ::fstat(file.fd.get(), &info) != 0)
     return {.fd = {}, .failure = exports::read_failure(errno)};
   if (!as_listed(info, entry)) return {.fd = {}, .failure = Failure::kChanged};
-  if (!exports::tells_its_size(file.fd.get(), info)) return {.fd = {}, .failure = Failure::kUnreadable};
+  if (!exports::tells_its_size(file.fd.get(), info)) return {.fd = {}, .failure = Failure::kTellsNoSize};
   // A file system that cannot do so reads it when it is read.
   ::posix_fadvise(file.fd.get(), 0, static_cast<off_t>(entry.size_bytes), POSIX_FADV_WILLNEED);
   return file;

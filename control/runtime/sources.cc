@@ -13,6 +13,7 @@
 #include "control/exports/owners.h"
 #include "control/exports/xattrs.h"
 #include "control/selection/choice.h"
+#include "control/transfer/failures.h"
 #include "control/transfer/terms.h"
 #include "control/tree/packer.h"
 #include "dataplane/base/progress.h"
@@ -221,11 +222,10 @@ class Gathering final : public SourceVisitor {
 
   void open_large(size_t most) {
     for (tree::Packer::Large& large : packer_.take_large(most)) {
-      Result<exports::SourceFile> opened = exports_.open_source(large.file.path);
+      catalog::Failure why = catalog::Failure::kNone;
+      Result<exports::SourceFile> opened = exports_.open_source(large.file.path, &why);
       if (!opened) {
-        large.entry.failure = opened.error().code == ErrorCode::kOutsideExports
-                                  ? catalog::Failure::kForbidden
-                                  : catalog::Failure::kUnreadable;
+        large.entry.failure = transfer::failure_at_source(opened.error().code, why);
         packer_.add(std::move(large.entry));
         continue;
       }

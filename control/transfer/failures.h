@@ -25,12 +25,13 @@ inline bool concerns_one_file(ErrorCode code) {
   }
 }
 
-inline catalog::Failure failure_at_source(ErrorCode code) {
+// `known`: what whoever met the error knows of it.
+inline catalog::Failure failure_at_source(ErrorCode code, catalog::Failure known = catalog::Failure::kNone) {
+  if (known != catalog::Failure::kNone) return known;
   if (code == ErrorCode::kIntegrity) return catalog::Failure::kChanged;
   return code == ErrorCode::kOutsideExports ? catalog::Failure::kForbidden : catalog::Failure::kUnreadable;
 }
 
-// `known`: what whoever met the error knows of it.
 inline catalog::Failure failure_at_destination(ErrorCode code,
                                                catalog::Failure known = catalog::Failure::kNone) {
   if (known != catalog::Failure::kNone) return known;
