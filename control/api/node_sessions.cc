@@ -148,10 +148,12 @@ asio::awaitable<Result<Verification>> NodeSessions::verification(std::string id)
   const Result<transfer::View> view = manager_.show(id);
   if (!view) co_return view.error();
   auto exports = std::make_shared<const exports::Exports>(manager_.exports_of(*view));
-  Result<node::ToVerify> files = co_await manager_.verification(std::move(id));
-  if (!files) co_return files.error();
-  co_return Verification([exports, files = std::move(*files)](const VerifyReport& report) {
-    node::verify(*exports, files,
+  Result<node::ToVerify> found = co_await manager_.verification(std::move(id));
+  if (!found) co_return found.error();
+  auto files = std::make_shared<const node::ToVerify>(std::move(*found));
+  node::VerifyPlace place = manager_.verify_place(exports);
+  co_return Verification([exports, files, place = std::move(place)](const VerifyReport& report) {
+    node::verify(exports, files, place,
                  [&report](const node::VerifyProgress& progress) { return report(message_of(progress)); });
   });
 }

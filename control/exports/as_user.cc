@@ -44,10 +44,11 @@ Exports Exports::for_user(std::shared_ptr<UserFiles> user) const {
 std::string Exports::user_key() const { return user_->key(); }
 
 Error Exports::not_as_user(std::string_view path, const char* what) {
-  return {ErrorCode::kUsage,
-          printable(path) + ": " + what +
-              "; outside the exports, and for members of [control] users_group, files are sent and fetched one "
-              "by one: name the files, or have an operator of this node do it beneath an export"};
+  return {
+      ErrorCode::kUsage,
+      printable(path) + ": " + what +
+          "; outside the exports, and for members of [control] users_group, files are sent and fetched one "
+          "by one: name the files, or have an operator of this node do it beneath an export"};
 }
 
 Result<SourceFile> Exports::open_for_user(const Location& location, bool unfinished,

@@ -34,7 +34,8 @@ std::vector<control::KeyedPool::Wait> Manager::export_waits() const {
 }
 
 std::vector<control::KeyedPool*> Manager::pools() const {
-  return {&services_->files_pool, &services_->packs_pool, &services_->lists_pool, &services_->names_pool};
+  return {&services_->files_pool, &services_->packs_pool, &services_->lists_pool, &services_->names_pool,
+          &services_->verify_pool};
 }
 
 asio::awaitable<void> Manager::watch_exports(std::shared_ptr<bool> alive) {

@@ -129,8 +129,9 @@ class Manager {
   // And of the daemons' own log: how much each component tells. A restart goes back to the configuration.
   asio::awaitable<std::vector<ComponentLevel>> component_levels();
   asio::awaitable<Status> set_component_level(std::string component, std::string level);  // "": of all
-  // What `sluice verify` reads back; verify() is for a thread of the caller's own.
+  // What `sluice verify` reads back, and where.
   asio::awaitable<Result<ToVerify>> verification(std::string id);
+  VerifyPlace verify_place(std::shared_ptr<const exports::Exports> exports) const;
   // A question about names, to a peer.
   asio::awaitable<Result<std::shared_ptr<NamesAsker>>> ask(std::string peer, names::Request request);
   asio::awaitable<Result<PeerAbout>> about(std::string peer);  // about.cc

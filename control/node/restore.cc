@@ -3,7 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "control/node/manager.h"
+#include "control/runtime/export_key.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::node {
@@ -76,6 +79,14 @@ asio::awaitable<Result<ToVerify>> Manager::verification(std::string id) {
     return Error{ErrorCode::kUsage, fmt::format("session {}: the journal knows nothing of it", id)};
   };
   co_return co_await services->pool.wait_for(std::move(work));
+}
+
+// A file may take hours: who verifies takes no place of a transfer.
+VerifyPlace Manager::verify_place(std::shared_ptr<const exports::Exports> exports) const {
+  return [services = services_, exports = std::move(exports)](const std::string& path) {
+    const std::string name = exports->of_user() ? exports->user_key() : runtime::export_key(*exports, {path});
+    return control::KeyedPart{.pool = services->verify_pool, .key = {.name = name}};
+  };
 }
 
 }  // namespace sluice::node

@@ -4,9 +4,14 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "control/board/figures.h"
 #include "control/exports/read_back.h"
+#include "dataplane/base/counted.h"
 
 namespace sluice::node {
 namespace {
@@ -151,11 +156,10 @@ Result<ToVerify> files_to_verify(const transfer::Saved& saved) {
   }
   if (!all.files.empty()) return all;
   if (all.names_unchecked != 0)
-    return Error{
-        ErrorCode::kUsage,
-        fmt::format("session {}: the journal keeps no digest of its {} name(s): small files travel in "
-                    "packs; compare both trees with sluice send --sync --checksum --dry-run",
-                    record.id, all.names_unchecked)};
+    return Error{ErrorCode::kUsage,
+                 fmt::format("session {}: the journal keeps no digest of its {}: small files travel in "
+                             "packs; compare both trees with sluice send --sync --checksum --dry-run",
+                             record.id, base::counted(all.names_unchecked, "name"))};
   return Error{
       ErrorCode::kUsage,
       fmt::format("session {} has no file at this node, only bytes that were generated or discarded: "
@@ -163,9 +167,65 @@ Result<ToVerify> files_to_verify(const transfer::Saved& saved) {
                   record.id)};
 }
 
-void verify(const exports::Exports& exports, const ToVerify& what, const VerifyReport& report) {
-  for (const VerifyFile& file : what.files) {
-    if (!Reader(file, what.names_unchecked, report).run(exports)) return;
+namespace {
+
+// What the thread that reads a file tells the one that reports, which may be gone.
+class Told {
+ public:
+  explicit Told(VerifyProgress first) : latest_(std::move(first)) {}
+
+  // By the reader. False: nobody listens.
+  bool tell(const VerifyProgress& progress) {
+    const std::lock_guard lock(mutex_);
+    latest_ = progress;
+    if (progress.done) changed_.notify_one();
+    return !left_;
+  }
+  // The pool lets go of the call, whether it has run or not.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    if (!latest_.done) latest_.problem = "was not read to its end: sluice-control ends";
+    latest_.done = true;
+    changed_.notify_one();
+  }
+  // By the other, until the file is done. False: it has had enough.
+  bool pass_on(const VerifyReport& report) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait_for(lock, kReportInterval, [this] { return latest_.done; });
+      const VerifyProgress progress = latest_;
+      lock.unlock();
+      const bool goes_on = report(progress);
+      lock.lock();
+      left_ = !goes_on;
+      if (!goes_on || progress.done) return goes_on;
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  VerifyProgress latest_;
+  bool left_ = false;
+};
+
+}  // namespace
+
+void verify(const std::shared_ptr<const exports::Exports>& exports,
+            const std::shared_ptr<const ToVerify>& what, const VerifyPlace& place,
+            const VerifyReport& report) {
+  for (const VerifyFile& file : what->files) {
+    const auto told = std::make_shared<Told>(VerifyProgress{
+        .file = file.shown, .bytes_total = file.layout.size_bytes, .names_unchecked = what->names_unchecked});
+    std::shared_ptr<void> call(nullptr, [told](void*) { told->end(); });
+    auto work = [exports, what, &file = file, told, call = std::move(call)]() mutable {
+      const VerifyReport tell = [&told](const VerifyProgress& progress) { return told->tell(progress); };
+      (void)Reader(file, what->names_unchecked, tell).run(*exports);
+      call.reset();
+      return 0;
+    };
+    place(file.path).run(std::move(work), [](int) {});
+    if (!told->pass_on(report)) return;
   }
 }
 

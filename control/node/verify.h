@@ -1,14 +1,16 @@
 // Reading files back and comparing them with what the journal says: `sluice verify`.
 //
-// Blocking; on a thread of the caller's own, since a file may take hours. The disk is read past the page
-// cache where the file system allows that.
+// Each file is read on a thread of a pool in which its export has places, since its file system may hang. The
+// disk is read past the page cache where the file system allows that.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "control/async/keyed_pool.h"
 #include "control/exports/exports.h"
 #include "control/recovery/extent_ledger.h"
 #include "control/transfer/records.h"
@@ -26,7 +28,7 @@ struct VerifyProgress {
   std::string digest;            // with `done`, of a whole file: hex
   uint64_t names_unchecked = 0;  // with `done`: of the session
 };
-// Told about each file now and then, and once with `done`; returns false to stop.
+// Told about each file now and then, also while nothing is read, and once with `done`; returns false to stop.
 using VerifyReport = std::function<bool(const VerifyProgress&)>;
 
 struct VerifyFile {
@@ -48,6 +50,12 @@ struct ToVerify {
 };
 // kUsage: nothing.
 Result<ToVerify> files_to_verify(const transfer::Saved& saved);
-void verify(const exports::Exports& exports, const ToVerify& what, const VerifyReport& report);
+// Where the file of this path is read.
+using VerifyPlace = std::function<control::KeyedPart(const std::string& path)>;
+// Blocks, for a thread of the caller's own, on which alone `report` is called. When `report` ends it, this
+// returns at once; the thread that reads returns when its file system lets it.
+void verify(const std::shared_ptr<const exports::Exports>& exports,
+            const std::shared_ptr<const ToVerify>& what, const VerifyPlace& place,
+            const VerifyReport& report);
 
 }  // namespace sluice::node

@@ -37,7 +37,8 @@ transfer::Settings settings_of(const config::Node& node);
 // Of each export. A list that takes long holds up no sync, and no other session.
 inline constexpr uint32_t kFileThreads = 4;
 inline constexpr uint32_t kListThreads = 4;
-inline constexpr uint32_t kNamesThreads = 4;  // what peers ask about names
+inline constexpr uint32_t kNamesThreads = 4;   // what peers ask about names
+inline constexpr uint32_t kVerifyThreads = 2;  // of `sluice verify`
 inline constexpr uint64_t kHeldUpNs =
     5'000'000'000;                           // a file system that has let a call wait so long is named
 inline constexpr uint32_t kUserThreads = 1;  // of each user, whose helper takes one call at a time
@@ -115,6 +116,7 @@ struct Services {
   control::KeyedPool packs_pool{io, pack_threads(std::thread::hardware_concurrency())};
   control::KeyedPool lists_pool{io, kListThreads};
   control::KeyedPool names_pool{io, kNamesThreads};
+  control::KeyedPool verify_pool{io, kVerifyThreads};
   // On the loop, as of the last look (standing.h).
   std::shared_ptr<const identity::Identity> self;
   std::string trust_problems;                     // of files that say whom it trusts, as they were told last
