@@ -44,6 +44,7 @@ class Admission {
   void clear();
   bool waits(Waiter waiter) const;
   bool waits_for_credit() const { return !for_credit_.empty(); }
+  const std::vector<FlowGrant>& next_for_credit() const { return for_credit_.front().flows; }
 
  private:
   struct ForFlows {

@@ -63,11 +63,16 @@ bool BoardFlows::adopt(BoardUser* user, SessionSlotId session, std::vector<FlowG
     }
     flows[i].worker = worker_of(config.local_port);
   }
-  std::vector<uint32_t> credit = credit_extents;  // as at first; it may have grown
+  // As at first; it may have grown since, or been cut.
+  std::vector<uint32_t> credit = credit_extents;
   for (size_t i = 0; i < std::min(credit.size(), flows.size()); ++i) {
-    const uint64_t granted = flow(flows[i].slot).control.credit_extents.load(std::memory_order_acquire);
-    if (credit[i] != 0 && granted <= port_.rx_extents)
-      credit[i] = std::max(credit[i], static_cast<uint32_t>(granted));
+    const board::FlowSlot& its = flow(flows[i].slot);
+    const uint64_t granted = its.control.credit_extents.load(std::memory_order_acquire);
+    const uint64_t done = its.state.extents_done.load(std::memory_order_acquire);
+    const uint64_t told = its.state.credit_extents.load(std::memory_order_acquire);
+    const uint64_t outstanding = told == 0 ? credit[i] : told - std::min(told, done);
+    if (credit[i] != 0 && std::max(granted, outstanding) <= port_.rx_extents)
+      credit[i] = static_cast<uint32_t>(std::max(granted, outstanding));
   }
   if (!table_.adopt(session, flows, credit)) return false;
   for (const FlowGrant& grant : flows)
@@ -97,6 +102,9 @@ void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, Boa
   flow_slot.config.tag = tag;
   flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);
   flow_slot.control.settled_below.store(0, std::memory_order_release);
+  // What control grants may become less, the configuration's may not.
+  if (config.direction == board::Direction::kRx)
+    flow_slot.config.credit_extents = std::min(config.credit_extents, kCreditMin);
   flow_slot.control.credit_extents.store(config.credit_extents, std::memory_order_release);
   flow_slot.control.log_level.store(static_cast<uint64_t>(config.log_level), std::memory_order_release);
   flow_slot.gaps.reset();
@@ -176,18 +184,52 @@ void BoardFlows::settle(FlowSlotId slot, const std::vector<board::Gap>& gaps, ui
   its.control.settled_below.store(settled_below, std::memory_order_release);
 }
 
+bool BoardFlows::receives(FlowSlotId slot) const {
+  const Flow& its = flows_[slot.value()];
+  return its.open && !its.released && board_.flows[slot.value()].config.direction == board::Direction::kRx;
+}
+
 void BoardFlows::tend_credit() {
-  if (admission_.waits_for_credit()) return;
+  if (take_what_comes_back()) grant();
+  if (admission_.waits_for_credit()) return ask_back();
   for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
-    if (!flows_[slot].open || flows_[slot].released) continue;
+    if (!receives(FlowSlotId(slot))) continue;
     board::FlowSlot& its = flow(FlowSlotId(slot));
-    if (its.config.direction != board::Direction::kRx) continue;
     const uint64_t wanted = its.state.wanted_extents.load(std::memory_order_acquire);
     const uint32_t credit =
         table_.grow_credit(FlowSlotId(slot), static_cast<uint32_t>(std::min<uint64_t>(wanted, UINT32_MAX)));
     if (credit > its.control.credit_extents.load(std::memory_order_relaxed))
       its.control.credit_extents.store(credit, std::memory_order_release);
   }
+}
+
+void BoardFlows::ask_back() {
+  const std::array<uint32_t, board::kWorkersMax> shares = table_.shares_for(admission_.next_for_credit());
+  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    const FlowSlotId id(slot);
+    if (!receives(id)) continue;
+    const uint32_t share = shares[table_.worker_of(id)];
+    if (share == 0 || table_.credit(id) <= share) continue;
+    flow(id).control.credit_extents.store(table_.cut_credit(id, share), std::memory_order_release);
+    flows_[slot].was_cut = true;
+  }
+}
+
+bool BoardFlows::take_what_comes_back() {
+  bool some = false;
+  for (uint32_t slot = 0; slot < board::kFlowsMax; ++slot) {
+    Flow& its = flows_[slot];
+    const FlowSlotId id(slot);
+    if (!its.was_cut || !receives(id)) continue;
+    const uint64_t done = flow(id).state.extents_done.load(std::memory_order_acquire);
+    if (!its.granted_end) its.granted_end = done + table_.credit(id);
+    some |= table_.give_back(id, *its.granted_end - std::min(done, *its.granted_end));
+    if (!table_.gives_back(id)) {
+      its.was_cut = false;
+      its.granted_end.reset();
+    }
+  }
+  return some;
 }
 
 size_t BoardFlows::backlog() const {

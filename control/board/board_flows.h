@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "control/board/admission.h"
@@ -61,7 +62,9 @@ class BoardFlows {
   void command(const board::Command& command);
   // What control knows of a receiving flow, for its worker: these did not arrive, below that all is said.
   void settle(FlowSlotId slot, const std::vector<board::Gap>& gaps, uint64_t settled_below);
-  // Receiving flows whose senders could use more credit get it, unless somebody waits for his first.
+  // Receiving flows whose senders could use more credit get it. While a session waits for its first, those
+  // that have more than an even share get no new credit until the rest has come back: what a sender was
+  // granted it may use, so credit comes back as extents are completed.
   void tend_credit();
   size_t backlog() const;  // commands that wait for room
   void push_commands();
@@ -81,9 +84,16 @@ class BoardFlows {
     bool answered = false;  // kFlowOpened was seen, and was no refusal
     bool released = false;  // nobody waits for it any more
     bool left = false;      // by a former control
+    bool was_cut = false;   // its credit was
+    // The sender has been granted no more extents than this in all. It is set one turn after the cut, when
+    // the worker goes by the new window.
+    std::optional<uint64_t> granted_end = {};
   };
   void handle(const board::Event& event);
   void grant();
+  bool receives(FlowSlotId slot) const;
+  void ask_back();
+  bool take_what_comes_back();
   uint32_t worker_of(uint16_t local_port) const;
 
   board::Board& board_;

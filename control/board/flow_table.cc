@@ -72,7 +72,7 @@ std::optional<std::vector<uint32_t>> FlowTable::take_credit(const std::vector<Fl
   }
   std::vector<uint32_t> credit;
   for (const FlowGrant& grant : flows) {
-    flow(grant.slot).credit = share[grant.worker];
+    flow(grant.slot).credit = flow(grant.slot).window = share[grant.worker];
     rx_free_[grant.worker] -= share[grant.worker];
     credit.push_back(share[grant.worker]);
   }
@@ -89,6 +89,7 @@ void FlowTable::lend_credit(FlowSlotId slot) {
   Flow& its = flow(slot);
   if (!its.taken || its.lent != 0) return;
   its.lent = std::exchange(its.credit, 0);
+  its.window = 0;
   give_credit(its.grant.worker, its.lent);
 }
 
@@ -99,17 +100,47 @@ void FlowTable::take_back_credit(FlowSlotId slot) {
   const uint32_t there = std::min(its.lent, rx_free_[worker]);
   rx_free_[worker] -= there;
   rx_owed_[worker] += its.lent - there;
-  its.credit = std::exchange(its.lent, 0);
+  its.credit = its.window = std::exchange(its.lent, 0);
+}
+
+std::array<uint32_t, board::kWorkersMax> FlowTable::shares_for(const std::vector<FlowGrant>& flows) const {
+  const std::vector<uint32_t> count = flows_per_worker(flows);
+  std::array<uint32_t, board::kWorkersMax> holders{};
+  for (const Flow& each : flows_) holders[each.grant.worker] += each.credit != 0 ? 1 : 0;
+  std::array<uint32_t, board::kWorkersMax> shares{};
+  for (uint32_t worker = 0; worker < board::kWorkersMax; ++worker) {
+    if (rx_free_[worker] >= count[worker] * kCreditMin) continue;
+    const uint32_t all = port_.rx_extents - std::min(port_.rx_extents, kRepairExtents);
+    shares[worker] = std::max(kCreditMin, all / (holders[worker] + count[worker]));
+  }
+  return shares;
+}
+
+uint32_t FlowTable::cut_credit(FlowSlotId slot, uint32_t share) {
+  Flow& its = flow(slot);
+  its.window = std::min(its.window, std::max(share, kCreditMin));
+  return its.window;
+}
+
+bool FlowTable::give_back(FlowSlotId slot, uint64_t outstanding) {
+  Flow& its = flow(slot);
+  const auto keeps = static_cast<uint32_t>(std::clamp<uint64_t>(outstanding, its.window, its.credit));
+  if (keeps == its.credit) return false;
+  give_credit(its.grant.worker, its.credit - keeps);
+  its.credit = keeps;
+  return true;
 }
 
 uint32_t FlowTable::grow_credit(FlowSlotId slot, uint32_t wanted) {
   Flow& its = flow(slot);
-  if (!its.taken || its.credit == 0 || wanted <= its.credit) return its.credit;
+  if (!its.taken || its.credit == 0 || gives_back(slot)) return its.window;
+  if (wanted <= its.credit) return its.credit;
   uint32_t& free = rx_free_[its.grant.worker];
   const uint32_t spare = port_.rx_extents / kCreditSpareShare;
   const uint32_t left = free - std::min(free, spare);
   const uint32_t more = std::min({wanted - its.credit, its.credit, (left + 1) / 2});
   its.credit += more;
+  its.window = its.credit;
   free -= more;
   return its.credit;
 }
@@ -158,6 +189,7 @@ bool FlowTable::adopt(SessionSlotId session, const std::vector<FlowGrant>& flows
     }
     free -= wanted;
     (receives ? taken.credit : taken.buffers) = wanted;
+    taken.window = taken.credit;
     flow(grant.slot) = taken;
   }
   sessions_[session.value()] = true;

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -44,6 +45,16 @@ class FlowTable {
   // A receiving flow could use a window of `wanted`. What it has then: at most twice what it had, and half of
   // what is left, so that flows that grow at the same time share.
   uint32_t grow_credit(FlowSlotId slot, uint32_t wanted);
+  // How much each flow of a worker may keep where these flows find too little for a first credit: an even
+  // share. 0: they find enough at that worker.
+  std::array<uint32_t, board::kWorkersMax> shares_for(const std::vector<FlowGrant>& flows) const;
+  // The flow's window is `share` from now on, if it was more. Returns the window. The rest is free once
+  // `give_back` has said so, since the sender has been granted it.
+  uint32_t cut_credit(FlowSlotId slot, uint32_t share);
+  // Of a flow that was cut, the sender has this much left. True: others have more than before.
+  bool give_back(FlowSlotId slot, uint64_t outstanding);
+  bool gives_back(FlowSlotId slot) const { return flow(slot).window < flow(slot).credit; }
+  uint32_t credit(FlowSlotId slot) const { return flow(slot).credit; }
   // Others may have the credit of a flow that is not open yet, and not soon. It takes the same again before
   // it is opened, also where that is more than is free: until others give theirs back, what finds no buffer
   // is dropped and comes again.
@@ -65,7 +76,8 @@ class FlowTable {
     bool taken = false;
     FlowGrant grant;
     uint32_t credit = 0;
-    uint32_t lent = 0;  // of its credit
+    uint32_t window = 0;  // of its credit, what it keeps; less after a cut
+    uint32_t lent = 0;    // of its credit
     uint32_t buffers = 0;
   };
   void give_credit(uint32_t worker, uint32_t extents);

@@ -50,10 +50,10 @@ struct FlowConfig {
   uint64_t rate_bps = 0;      // tx: first value of FlowControl.rate_bps
   uint64_t rate_bps_max = 0;  // tx: it never gets higher; 0: not known
   uint64_t partition_bytes = 0;
-  uint32_t session = 0;             // session slot, < kSessionsMax
-  uint32_t chunk_bytes = 0;         // multiple of kChunkBytesStep, kChunkBytesMin..Max
-  uint32_t extent_bytes = 0;        // power of two, >= 64 KiB, <= wire::kExtentBytesMax
-  uint32_t credit_extents = 0;      // rx: window granted beyond the completed ones, at first
+  uint32_t session = 0;         // session slot, < kSessionsMax
+  uint32_t chunk_bytes = 0;     // multiple of kChunkBytesStep, kChunkBytesMin..Max
+  uint32_t extent_bytes = 0;    // power of two, >= 64 KiB, <= wire::kExtentBytesMax
+  uint32_t credit_extents = 0;  // rx: the least window that FlowControl grants; tx: what it may open at first
   uint32_t status_interval_ns = 0;  // rx: while data arrives
   uint16_t local_port = 0;          // UDP; worker = (local_port - udp_port_base) % workers
   uint16_t peer_port = 0;

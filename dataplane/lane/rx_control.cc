@@ -38,7 +38,8 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
   if (error != 0) return error;
   flows_[flow_slot] = std::make_unique<Flow>(resources_, flow_slot, config, resources_.board.flows[flow_slot],
                                              std::move(channel), static_cast<uint32_t>(extents_.size()));
-  flows_[flow_slot]->log.event({.value = config.credit_extents, .kind = board::LogKind::kOpened});
+  flows_[flow_slot]->log.event(
+      {.value = flows_[flow_slot]->credit_window(), .kind = board::LogKind::kOpened});
   flows_[flow_slot]->next_status_ns = now_ns;
   active_.push_back(flow_slot);
   return 0;
