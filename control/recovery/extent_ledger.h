@@ -38,6 +38,7 @@ struct Block {
 class ExtentLedger {
  public:
   enum class Add : uint8_t { kNew, kSame, kDiffers };
+  static constexpr uint64_t kZerosOfPiece = 4ULL << 30;
 
   ExtentLedger() = default;
   explicit ExtentLedger(const Layout& layout);
@@ -62,8 +63,9 @@ class ExtentLedger {
   // The CRC of an extent of an open block, or of a full block: for whoever reads the bytes back.
   std::optional<uint64_t> extent_crc(ExtentId extent) const;
   std::optional<uint64_t> block_digest(BlockId block) const;
-  // A piece that can be read and compared at once, from this extent on: its full block, or what its block
-  // knows without a hole. `from` is known.
+  // A piece that can be read and compared at once, from this extent on: its full block, full blocks of zeros
+  // up to kZerosOfPiece, since holes are read at once, or what its block knows without a hole. `from` is
+  // known.
   struct Piece {
     Range range;
     uint64_t crc = 0;  // of its bytes
@@ -85,6 +87,7 @@ class ExtentLedger {
   uint32_t extents_in(BlockId block) const;
   // What a piece that ends at byte `end` adds to the digest of the object.
   uint64_t shifted(uint64_t end, uint64_t crc) const;
+  Piece full_piece_at(BlockId block) const;
   uint64_t fold_block(BlockId block, const Open& open) const;
   std::string encode(BlockId block) const;
   void add_zero_blocks(BlockId first, BlockId end);

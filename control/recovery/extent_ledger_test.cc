@@ -93,6 +93,18 @@ TEST(ExtentLedger, TakesHolesOfAnySizeAtOnce) {
   ledger.add(ledger.map().extent_at(data), crc::of_zeros(layout.crc_kind, 1U << 20));
   EXPECT_TRUE(ledger.complete());
   EXPECT_EQ(ledger.digest(), crc::of_zeros(layout.crc_kind, layout.size_bytes));
+  // Whoever reads it back does so in pieces that are long where holes are.
+  uint64_t end = 0;
+  uint64_t pieces = 0;
+  for (; end < layout.size_bytes; ++pieces) {
+    const ExtentLedger::Piece piece = ledger.piece_at(ledger.map().extent_at(end));
+    ASSERT_EQ(piece.range.offset, end);
+    ASSERT_EQ(piece.crc, crc::of_zeros(layout.crc_kind, piece.range.length));
+    ASSERT_LE(piece.range.length, ExtentLedger::kZerosOfPiece);
+    end = piece.range.end();
+  }
+  EXPECT_EQ(end, layout.size_bytes);
+  EXPECT_LE(pieces, layout.size_bytes / ExtentLedger::kZerosOfPiece + 3);
 }
 
 TEST_P(ExtentLedgerTest, SurvivesAnyNumberOfRestartsInBetween) {

@@ -4,13 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "control/transfer/destination_end.h"
 
 namespace sluice::transfer {
 namespace {
 
-constexpr uint64_t kReadBackBytes = 64U << 20;  // at once: an attempt that ends waits for no more
+// At once: an attempt that ends waits for no more. Of a hole more, since most file systems tell of it.
+constexpr uint64_t kReadBackBytes = 64U << 20;
+constexpr uint64_t kReadBackHoleBytes = 4ULL << 30;
+
+// From here to the end of the hole in which it lies; 0: in none.
+uint64_t hole_left(const std::vector<base::Range>& holes, uint64_t from) {
+  const auto after = std::ranges::upper_bound(holes, from, {}, &base::Range::offset);
+  return after == holes.begin() ? 0 : std::prev(after)->end() - std::min(std::prev(after)->end(), from);
+}
 
 }  // namespace
 
@@ -67,9 +77,10 @@ Status DestinationEnd::claim_read(const ObjectReadBack& event, Effects& out) {
 
 void DestinationEnd::read_back(ObjectId object, uint64_t from, Effects& out) {
   const uint64_t left = catalog().object(object).size_bytes - from;
-  pending_.ask(
-      ReadBackObject{.object = object, .range = {.offset = from, .length = std::min(left, kReadBackBytes)}},
-      out);
+  const uint64_t hole = hole_left(catalog().files_of(object).front().holes, from);
+  const uint64_t most = std::max(kReadBackBytes, std::min(hole, kReadBackHoleBytes));
+  pending_.ask(ReadBackObject{.object = object, .range = {.offset = from, .length = std::min(left, most)}},
+               out);
 }
 
 Status DestinationEnd::read_back_for_name(const ObjectReadBack& event, Effects& out) {
