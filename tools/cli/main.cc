@@ -31,12 +31,15 @@ bool reader_left() {
   return ::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-// As it is built, or as the package has it.
-std::filesystem::path beside_this_program(const std::string& name) {
+// As it is built, or as the package has it; empty: it is not there.
+std::filesystem::path find_program(const std::string& name) {
   std::error_code error;
-  const std::filesystem::path beside =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / name;
-  return !error && ::access(beside.c_str(), X_OK) == 0 ? beside : std::filesystem::path("/usr/sbin") / name;
+  for (const std::filesystem::path& directory :
+       {std::filesystem::read_symlink("/proc/self/exe", error).parent_path(),
+        std::filesystem::path("/usr/sbin")}) {
+    if (::access((directory / name).c_str(), X_OK) == 0) return directory / name;
+  }
+  return {};
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ int main(int argc, char** argv) {
   if (const char* node = std::getenv("SLUICE_NODE"); node != nullptr && *node != '\0') {
     environment.default_node = node;
   }
-  environment.file_opener = beside_this_program("sluice-users");
+  environment.file_opener = find_program("sluice-users");
   sluice::cli::Client::keep_channels();
   // All output is flushed; nothing else is left to do.
   ::_exit(sluice::cli::run(std::vector<std::string>(argv + 1, argv + argc), environment));
