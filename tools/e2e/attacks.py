@@ -18,8 +18,8 @@ from transfers import MIB, ended_session, finish, forget, make_file, start_slow,
 
 A, B = 0, 1  # sides; B gets data and probes, A statuses
 AHEAD = 5000  # numbers that no datagram of the transfer has while an attack lasts
-SLOW, RATE = "16M", "400M"  # while attacks last, and for what is left then
-SIZE = 160 * MIB  # more than is sent while the attacks of a group last
+SLOW, RATE = "4M", "400M"  # while attacks last, and for what is left then
+SIZE = 160 * MIB  # more than is sent in five minutes, which the attacks of a group may take
 
 
 class Sluice(Packet):
