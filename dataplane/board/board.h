@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 20;
+inline constexpr uint32_t kVersion = 21;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -344,8 +344,8 @@ static_assert(SLUICE_BYTES(Command, 32) && SLUICE_AT(Command, kind, 0) && SLUICE
 static_assert(SLUICE_BYTES(Event, 48) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(Event, flow, 4) &&
               SLUICE_AT(Event, object, 8) && SLUICE_AT(Event, tag, 12) && SLUICE_AT(Event, offset, 16) &&
               SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40));
-static_assert(SLUICE_BYTES(WorkerSlot, 819968) && SLUICE_AT(WorkerSlot, counters, 0) &&
-              SLUICE_AT(WorkerSlot, commands, 512) && SLUICE_AT(WorkerSlot, events, 33408));
+static_assert(SLUICE_BYTES(WorkerSlot, 820032) && SLUICE_AT(WorkerSlot, counters, 0) &&
+              SLUICE_AT(WorkerSlot, commands, 576) && SLUICE_AT(WorkerSlot, events, 33472));
 static_assert(SLUICE_BYTES(PortInfo, 144) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
               SLUICE_AT(PortInfo, ip6, 80) && SLUICE_AT(PortInfo, frame_bytes_max, 96) &&
               SLUICE_AT(PortInfo, chunk_bytes_max_ip4, 100) &&
@@ -354,13 +354,13 @@ static_assert(SLUICE_BYTES(PortInfo, 144) && SLUICE_AT(PortInfo, device, 0) && S
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
               SLUICE_AT(PortInfo, rate_bps_max, 128) && SLUICE_AT(PortInfo, queue_datagrams, 136));
-static_assert(SLUICE_BYTES(Board, 50991424) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+static_assert(SLUICE_BYTES(Board, 50992448) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
               SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 168) &&
               SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, sandbox, 200) &&
               SLUICE_AT(Board, refused_calls, 208) && SLUICE_AT(Board, link, 216) &&
               SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&
-              SLUICE_AT(Board, flows, 13119808));
+              SLUICE_AT(Board, flows, 13120832));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
 static_assert(sizeof(SpscRing<Event, kEventSlots>) == 786560);

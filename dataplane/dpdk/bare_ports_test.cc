@@ -29,8 +29,8 @@ class BarePortsTest : public PortTest {
 
 uint64_t pass(net::FrameQueue& from, net::FrameQueue& to) {
   net::RxFrame frames[net::kBurst];
-  uint32_t oversize = 0;
-  const uint32_t count = from.rx(frames, net::kBurst, &oversize);
+  net::RxSegmented segmented;
+  const uint32_t count = from.rx(frames, net::kBurst, &segmented);
   for (uint32_t i = 0; i < count; ++i) {
     if (to.tx_begin(0, frames[i].data, frames[i].length, nullptr, false) == nullptr) to.tx_flush();
   }

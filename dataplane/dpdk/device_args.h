@@ -37,4 +37,15 @@ struct Device {
 
 Result<Device> parse_device(const config::Node& node);
 
+// Of a receive buffer into which a driver takes whole frames of this length (without FCS). Besides the frame
+// it may want room for the FCS, two VLAN tags and a header of its own (virtio: 12 bytes); and drivers round
+// the room down, those of Intel's cards to 1 KiB (SRRCTL.BSIZEPKT of their datasheets).
+constexpr uint32_t room_for_driver(uint32_t frame_bytes) {
+  constexpr uint32_t kFcs = 4;
+  constexpr uint32_t kVlanTags = 8;
+  constexpr uint32_t kDriverHeader = 16;
+  constexpr uint32_t kStep = 1024;
+  return (frame_bytes + kFcs + kVlanTags + kDriverHeader + kStep - 1) / kStep * kStep;
+}
+
 }  // namespace sluice::dpdk

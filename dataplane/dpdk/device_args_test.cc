@@ -62,6 +62,15 @@ TEST(DeviceArgs, AfPacketSlotsHoldTheFrameAndTheKernelsHeader) {
   EXPECT_EQ(small->frame_bytes_carried, 2048U - 66);
 }
 
+TEST(DeviceArgs, AReceiveBufferHasRoomForWhatADriverAddsAndRoundsDown) {
+  for (const uint32_t frame : {1514U, 2014U, 4110U, 9014U, 9614U}) {
+    const uint32_t room = room_for_driver(frame);
+    EXPECT_GE(room, frame + 4 + 8 + 12) << "FCS, two VLAN tags, the header of virtio";
+    EXPECT_EQ(room % 1024, 0U) << "nothing is lost to a driver that rounds down";
+    EXPECT_LT(room, frame + 28 + 1024);
+  }
+}
+
 TEST(DeviceArgs, AfPacketKeepsTheOperatorsRing) {
   const auto device = parse_device(node_with("net_af_packet0,iface=veth0,framesz=2048,qdisc_bypass=0"));
   ASSERT_TRUE(device);

@@ -143,7 +143,9 @@ Status Ethdev::adjust_rings(uint16_t* rx_ring, uint16_t* tx_ring) const {
 }
 
 uint32_t Ethdev::rx_room_bytes() const {
-  return std::max({frame_bytes_max_, device_.data_room_bytes_min, 2048U});
+  const bool sized_by_arguments = device_.frame_bytes_carried != 0;
+  const uint32_t room = sized_by_arguments ? frame_bytes_max_ : room_for_driver(frame_bytes_max_);
+  return std::max({room, device_.data_room_bytes_min, 2048U});
 }
 
 void Ethdev::complete(QueueSetup* setup) const {

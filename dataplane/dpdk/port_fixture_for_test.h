@@ -176,8 +176,8 @@ inline int chat(const config::Node& node, uint32_t number, const Wire& wire) {
     uint32_t last = 0;
     while (!stop) {
       net::RxFrame frames[net::kBurst];
-      uint32_t oversize = 0;
-      const uint32_t count = queue.rx(frames, net::kBurst, &oversize);
+      net::RxSegmented segmented;
+      const uint32_t count = queue.rx(frames, net::kBurst, &segmented);
       Marker marker;
       if (count > 0) memcpy(&marker, frames[count - 1].data + 14, sizeof marker);
       queue.release(frames, count);

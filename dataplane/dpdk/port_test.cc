@@ -68,9 +68,9 @@ class Exchange {
  private:
   void receive() {
     net::RxFrame frames[net::kBurst];
-    uint32_t oversize = 0;
-    const uint32_t count = queue_.rx(frames, net::kBurst, &oversize);
-    if (oversize != 0) error_ = "oversize";
+    net::RxSegmented segmented;
+    const uint32_t count = queue_.rx(frames, net::kBurst, &segmented);
+    if (segmented.dropped != 0) error_ = "in several buffers";
     for (uint32_t i = 0; i < count; ++i) take(frames[i]);
     queue_.release(frames, count);
   }

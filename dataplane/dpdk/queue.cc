@@ -112,8 +112,8 @@ void Queue::set_share(Share* share, const uint8_t* data) {
 
 void Queue::share_pattern(const net::Buffer& pattern) { set_share(&pattern_share_, pattern.data); }
 
-uint32_t Queue::rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) {
-  *oversize = 0;
+uint32_t Queue::rx(net::RxFrame* frames, uint32_t capacity, net::RxSegmented* segmented) {
+  *segmented = {};
   if (gate_.pass() != Gate::State::kOpen) [[unlikely]]
     return 0;
   rte_mbuf* taken[net::kBurst];
@@ -123,9 +123,13 @@ uint32_t Queue::rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) 
   for (uint16_t i = 0; i < count; ++i) {
     rte_mbuf* const frame = taken[i];
     if (frame->nb_segs != 1) [[unlikely]] {
-      rte_pktmbuf_free(frame);
-      ++*oversize;
-      continue;
+      // The first buffer has room for all of it, though the driver did not use that.
+      if (rte_pktmbuf_linearize(frame) != 0) {
+        rte_pktmbuf_free(frame);
+        ++segmented->dropped;
+        continue;
+      }
+      ++segmented->joined;
     }
     const auto* data = rte_pktmbuf_mtod(frame, const uint8_t*);
     rte_prefetch0(data);

@@ -54,7 +54,7 @@ class Queue final : public memif::DriverQueue {
   rte_mempool* rx_pool() const { return rx_pool_; }
   memif::Gate& gate() { return gate_; }
 
-  uint32_t rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
+  uint32_t rx(net::RxFrame* frames, uint32_t capacity, net::RxSegmented* segmented) override;
   void release(const net::RxFrame* frames, uint32_t count) override;
   // An mbuf belongs to nobody; a frame that lies elsewhere is copied into one.
   bool keep(net::RxFrame* frame) override;

@@ -35,13 +35,13 @@ bool Queue::adopt() {
   return true;
 }
 
-uint32_t Queue::rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) {
-  *oversize = 0;
+uint32_t Queue::rx(net::RxFrame* frames, uint32_t capacity, net::RxSegmented* segmented) {
+  *segmented = {};
   if (gate_.pass() != Gate::State::kOpen) [[unlikely]]
     return 0;
   if (attached_ && !adopt()) [[unlikely]]
     return 0;
-  if (!direct_) return driver_.rx(frames, capacity, oversize);
+  if (!direct_) return driver_.rx(frames, capacity, segmented);
   DCHECK(taken_ == 0, "a burst is released before the next one is taken");
   const uint32_t count = std::min({capacity, kBurst, rx_ring_.ready()});
   uint32_t out = 0;
@@ -51,7 +51,7 @@ uint32_t Queue::rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) 
     const bool chained = (slot.flags & kChained) != 0;
     const bool rest = std::exchange(in_chain_, chained);
     if (data == nullptr || chained || rest) [[unlikely]] {
-      *oversize += rest ? 0 : 1;
+      segmented->dropped += rest ? 0 : 1;
       continue;
     }
     __builtin_prefetch(data);

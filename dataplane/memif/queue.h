@@ -33,7 +33,7 @@ class Queue final : public net::FrameQueue {
   // Link's thread, at a closed gate: a connection was made. Without a region the driver does the work.
   void attach(const Region* region);
 
-  uint32_t rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
+  uint32_t rx(net::RxFrame* frames, uint32_t capacity, net::RxSegmented* segmented) override;
   void release(const net::RxFrame* frames, uint32_t count) override;
   // A frame in the ring goes back with its burst, so the driver copies it into packet memory.
   bool keep(net::RxFrame* frame) override { return driver_.keep(frame); }

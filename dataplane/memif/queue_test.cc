@@ -17,7 +17,7 @@ constexpr uint32_t kFrameBytes = 1000;
 
 class FakeDriver final : public DriverQueue {
  public:
-  uint32_t rx(net::RxFrame*, uint32_t, uint32_t*) override { return ++bursts, 0; }
+  uint32_t rx(net::RxFrame*, uint32_t, net::RxSegmented*) override { return ++bursts, 0; }
   void release(const net::RxFrame* frames, uint32_t count) override {
     for (uint32_t i = 0; i < count; ++i) released += frames[i].handle != nullptr;
   }
@@ -56,8 +56,8 @@ struct End {
   // Frames of one burst, each of one byte repeated; all are released.
   std::vector<uint8_t> receive() {
     net::RxFrame frames[net::kBurst];
-    uint32_t oversize = 0;
-    const uint32_t count = queue.rx(frames, net::kBurst, &oversize);
+    net::RxSegmented segmented;
+    const uint32_t count = queue.rx(frames, net::kBurst, &segmented);
     std::vector<uint8_t> fills;
     for (uint32_t i = 0; i < count; ++i) {
       EXPECT_EQ(frames[i].length, kFrameBytes);
@@ -117,8 +117,8 @@ TEST_F(MemifQueue, AKeptFrameOutlivesItsBurst) {
   client_.send(42);
   client_.queue.tx_flush();
   net::RxFrame frame;
-  uint32_t oversize = 0;
-  ASSERT_EQ(server_.queue.rx(&frame, 1, &oversize), 1U);
+  net::RxSegmented segmented;
+  ASSERT_EQ(server_.queue.rx(&frame, 1, &segmented), 1U);
   ASSERT_TRUE(server_.queue.keep(&frame));
   server_.queue.release(nullptr, 0);
   for (int i = 0; i < 16; ++i) client_.send(1);  // over the slot it lay in
@@ -164,8 +164,8 @@ TEST_F(MemifQueue, AnswersAClosedGateOnlyWhereItHoldsNoFrame) {
   client_.queue.tx_flush();
   server_.gate.worker_begins();
   net::RxFrame frame;
-  uint32_t oversize = 0;
-  ASSERT_EQ(server_.queue.rx(&frame, 1, &oversize), 1U);
+  net::RxSegmented segmented;
+  ASSERT_EQ(server_.queue.rx(&frame, 1, &segmented), 1U);
   std::atomic<bool> closed{false};
   std::thread link([&] {
     server_.gate.close(Gate::State::kPaused);
@@ -177,7 +177,7 @@ TEST_F(MemifQueue, AnswersAClosedGateOnlyWhereItHoldsNoFrame) {
   EXPECT_FALSE(closed);
   server_.queue.release(&frame, 1);
   EXPECT_FALSE(closed);
-  EXPECT_EQ(server_.queue.rx(&frame, 1, &oversize), 0U);
+  EXPECT_EQ(server_.queue.rx(&frame, 1, &segmented), 0U);
   link.join();
   EXPECT_TRUE(closed);
 }

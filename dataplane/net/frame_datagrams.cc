@@ -65,11 +65,12 @@ bool FrameDatagrams::resolve(Path& path, uint64_t now_ns) {
 
 uint32_t FrameDatagrams::receive(std::span<RxDatagram, kBurst> datagrams) {
   DCHECK(received_ == 0, "a burst is released before the next one is taken");
-  uint32_t oversize = 0;
-  received_ = frames_.rx(burst_, kBurst, &oversize);
-  if (oversize > 0) {
-    counters_.add(Counter::rx_frames, oversize);
-    counters_.add(Counter::rx_drop_malformed_ip, oversize);
+  RxSegmented segmented;
+  received_ = frames_.rx(burst_, kBurst, &segmented);
+  if (segmented.joined > 0) counters_.add(Counter::rx_joined_frames, segmented.joined);
+  if (segmented.dropped > 0) {
+    counters_.add(Counter::rx_frames, segmented.dropped);
+    counters_.add(Counter::rx_drop_segmented, segmented.dropped);
   }
   uint32_t count = 0;
   for (uint32_t i = 0; i < received_; ++i) {

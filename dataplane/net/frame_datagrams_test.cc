@@ -173,6 +173,14 @@ TEST_F(FrameDatagramsTest, CountsWhatItDropsUnderItsReason) {
   arrives(12, 0x40, Counter::rx_drop_not_ours);                   // another protocol
   EXPECT_EQ(good.size(), kFront + 11U);
 
+  b_.frames().arrived.push_back(good);
+  b_.frames().told_segmented = {.joined = 1, .dropped = 2};
+  const uint64_t frames = b_.count(Counter::rx_frames);
+  EXPECT_EQ(b_.receive().size(), 1U) << "what was put together is a datagram like any other";
+  EXPECT_EQ(b_.count(Counter::rx_joined_frames), 1U);
+  EXPECT_EQ(b_.count(Counter::rx_drop_segmented), 2U);
+  EXPECT_EQ(b_.count(Counter::rx_frames), frames + 3);
+
   FrameTemplate elsewhere(a_.at(1).address, kPort, a_.at(1).address, kPort);
   Frame frame(kFront + 4);
   elsewhere.write(frame.data(), 4);

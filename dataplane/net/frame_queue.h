@@ -20,12 +20,18 @@ struct RxFrame {
 
 inline constexpr uint32_t kHeaderRoomBytes = 128;
 
+// Of one call of rx: frames that the device delivered in several buffers, since its driver takes smaller ones
+// than a frame.
+struct RxSegmented {
+  uint32_t joined = 0;   // put together, and among the frames
+  uint32_t dropped = 0;  // not
+};
+
 class FrameQueue {
  public:
   virtual ~FrameQueue() = default;
-  // Up to kBurst frames; each must be given back with release, soon. Frames in several segments are
-  // dropped and counted by the caller through `oversize` (number dropped in this call).
-  virtual uint32_t rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) = 0;
+  // Up to kBurst frames; each must be given back with release, soon. `segmented`: for the caller to count.
+  virtual uint32_t rx(RxFrame* frames, uint32_t capacity, RxSegmented* segmented) = 0;
   // All frames of one rx call that were not kept, or one that was.
   virtual void release(const RxFrame* frames, uint32_t count) = 0;
   // Another worker will release this frame, later and on its own queue. The frame may be moved to other

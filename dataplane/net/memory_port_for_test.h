@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "dataplane/net/frame_datagrams.h"
@@ -30,8 +31,8 @@ class MemoryQueue : public FrameQueue {
   }
   ~MemoryQueue() override { munmap(data_, bytes_); }
 
-  uint32_t rx(RxFrame* frames, uint32_t capacity, uint32_t* oversize) override {
-    *oversize = 0;
+  uint32_t rx(RxFrame* frames, uint32_t capacity, RxSegmented* segmented) override {
+    *segmented = std::exchange(told_segmented, {});
     uint32_t n = 0;
     for (; n < capacity && !arrived.empty(); ++n) {
       held_.push_back(std::make_unique<Frame>(std::move(arrived.front())));
@@ -96,7 +97,8 @@ class MemoryQueue : public FrameQueue {
   std::deque<Frame> sent;
   std::vector<uint64_t> times;  // of every frame that was begun: when to send it
   std::deque<Frame> arrived;
-  uint32_t offloaded = 0;  // frames whose checksum was left to the device
+  RxSegmented told_segmented;  // of the next burst
+  uint32_t offloaded = 0;      // frames whose checksum was left to the device
 
  private:
   struct Pending {

@@ -30,7 +30,7 @@ constexpr uint64_t kStepNs = 2'000;  // of virtual time: far above what the pace
 // The rings are always used in place, so nothing is left to a driver.
 class NoDriver final : public memif::DriverQueue {
  public:
-  uint32_t rx(net::RxFrame*, uint32_t, uint32_t*) override { return 0; }
+  uint32_t rx(net::RxFrame*, uint32_t, net::RxSegmented*) override { return 0; }
   void release(const net::RxFrame*, uint32_t) override {}
   bool keep(net::RxFrame*) override { return false; }
   uint8_t* tx_begin(uint32_t, const uint8_t*, uint32_t, const net::Buffer*, bool) override { return nullptr; }

@@ -68,8 +68,8 @@ void receive(net::FrameQueue& queue, const PaceOptions& options, lane::Clock& cl
   uint32_t idle_turns = 0;
   while (!stop.load(std::memory_order_relaxed)) {
     net::RxFrame frames[net::kBurst];
-    uint32_t oversize = 0;
-    const uint32_t count = queue.rx(frames, net::kBurst, &oversize);
+    net::RxSegmented segmented;
+    const uint32_t count = queue.rx(frames, net::kBurst, &segmented);
     uint32_t ours = 0;
     for (uint32_t i = 0; i < count; ++i) ours += is_ours(frames[i]) ? 1 : 0;
     queue.release(frames, count);

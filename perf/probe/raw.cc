@@ -55,8 +55,8 @@ Count receive(net::FrameQueue& queue, lane::Clock& clock, const EndOptions& opti
   Count received;
   while (!stop.load(std::memory_order_relaxed)) {
     net::RxFrame frames[net::kBurst];
-    uint32_t oversize = 0;
-    const uint32_t count = queue.rx(frames, net::kBurst, &oversize);
+    net::RxSegmented segmented;
+    const uint32_t count = queue.rx(frames, net::kBurst, &segmented);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; ++i) bytes += frames[i].length;
     queue.release(frames, count);

@@ -23,8 +23,8 @@ SimQueue::SimQueue(const Plan& plan, uint32_t node, uint32_t extents, Scheduler&
   }
 }
 
-uint32_t SimQueue::rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) {
-  *oversize = 0;
+uint32_t SimQueue::rx(net::RxFrame* frames, uint32_t capacity, net::RxSegmented* segmented) {
+  *segmented = {};
   uint32_t n = 0;
   for (; n < capacity && !arrived_.empty(); ++n) {
     std::vector<uint8_t>* const frame = arrived_.front();

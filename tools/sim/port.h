@@ -25,7 +25,7 @@ class SimQueue final : public net::FrameQueue {
   SimQueue(const Plan& plan, uint32_t node, uint32_t extents, Scheduler& scheduler, Oracle& oracle,
            Leave leave, std::function<void(uint64_t)> wake);
 
-  uint32_t rx(net::RxFrame* frames, uint32_t capacity, uint32_t* oversize) override;
+  uint32_t rx(net::RxFrame* frames, uint32_t capacity, net::RxSegmented* segmented) override;
   bool keep(net::RxFrame*) override { return true; }
   void release(const net::RxFrame* frames, uint32_t count) override;
   uint8_t* tx_begin(uint32_t header_bytes, const uint8_t* payload, uint32_t payload_bytes,

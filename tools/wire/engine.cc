@@ -44,9 +44,9 @@ bool Direction::turn(uint64_t now_ns) {
 
 bool Direction::receive() {
   net::RxFrame frames[net::kBurst];
-  uint32_t oversize = 0;
-  const uint32_t count = setup_.from->rx(frames, net::kBurst, &oversize);
-  counters_.oversize += oversize;
+  net::RxSegmented segmented;
+  const uint32_t count = setup_.from->rx(frames, net::kBurst, &segmented);
+  counters_.oversize += segmented.dropped;
   for (uint32_t i = 0; i < count; ++i) path_.push({frames[i].data, frames[i].length}, now_ns_, *this);
   setup_.from->release(frames, count);
   return count > 0;

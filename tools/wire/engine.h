@@ -29,9 +29,9 @@ class Direction final : private Path::Out {
  public:
   struct Counters {
     uint64_t sent = 0;
-    uint64_t handed_bytes = 0;       // to the device, whatever became of them there
-    uint64_t oversize = 0;           // received in several pieces; these never entered the path
-    uint64_t dropped_store = 0;      // no room to keep the frame until its time
+    uint64_t handed_bytes = 0;   // to the device, whatever became of them there
+    uint64_t oversize = 0;       // in several pieces that could not be joined; these never entered the path
+    uint64_t dropped_store = 0;  // no room to keep the frame until its time
     uint64_t dropped_too_long = 0;   // for the device that it should leave by
     uint64_t dropped_port_full = 0;  // that device took nothing for a while
     uint64_t dropped_port_down = 0;  // or has no peer
