@@ -1,14 +1,12 @@
-# What one node does not know of the other: a control that comes back finds all of its sessions; a session whose
-# other end forgot it ends by itself at both; one without a dataplane still answers.
+# What one node does not know of the other: a control that comes back finds all of its sessions; one without a dataplane
+# still answers; what one cancels ends where it is paused.
 # SPDX-License-Identifier: Apache-2.0
-import shutil
-
 import pytest
 from harness import wait_until
 from harness.system import same_bytes
 from partings import SETTINGS, begin, going_on, nothing_left
-from transfers import (CANCELLED, DAEMON, MIB, UNREACHABLE, USAGE, ended_session, finish, forget, make_file, refused,
-                       start_slow, wait_state)  # fmt: skip
+from transfers import (CANCELLED, DAEMON, MIB, USAGE, ended_session, finish, forget, make_file, refused,
+                       wait_state)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +19,6 @@ def as_before(pair):
     with nothing_left(pair):
         yield
 
-
-# ---- a control that is started again ---------------------------------------------------------------------
 
 SESSIONS, FILES, FILE_BYTES = 4, 6, 2 * MIB + 17
 
@@ -54,52 +50,6 @@ def test_a_control_that_is_started_again_goes_on_with_all_of_its_sessions(pair, 
             target = pair.b.export() / source.name
             assert same_bytes(source, target)
             forget(source, target)
-
-
-# ---- the other end ---------------------------------------------------------------------------------------
-
-
-def lose_journal(node):
-    for path in node.directory.glob("journal.sqlite*"):
-        path.unlink()
-
-
-@pytest.mark.parametrize("push_it", [True, False], ids=["push", "pull"])
-def test_a_session_whose_initiator_lost_its_journal_ends(pair, push_it):
-    process, session, source, target = begin(pair, push_it)
-    pair.a.control.kill()
-    finish(process)
-    lose_journal(pair.a)
-    pair.a.start_control()
-    assert not pair.a.sessions()
-    end = ended_session(pair.b, session, deadline_s=60)
-    assert (end["state"], end["error_code"]) == ("failed", UNREACHABLE), end
-    assert "a: knows nothing of this session" in end["error"]
-    assert not going_on(pair.b)
-    assert not target.exists()
-    # What the initiator itself had not finished nobody knows: whoever writes there next replaces it.
-    arguments = ("send", source, "b:data/") if push_it else ("get", f"b:{source}", target)
-    again = pair.a.sluice(*arguments)
-    assert again.returncode == 0, again.stderr
-    assert same_bytes(source, target)
-    forget(source, target)
-
-
-def test_a_paused_session_whose_initiator_lost_its_journal_ends(pair):
-    process, session, source, target = begin(pair, True)
-    pair.b.must("session", "pause", session)
-    wait_state(pair.b, session, "paused")
-    pair.a.control.kill()
-    finish(process)
-    lose_journal(pair.a)
-    pair.a.start_control()
-    end = ended_session(pair.b, session, deadline_s=60)
-    assert (end["state"], end["error_code"]) == ("failed", UNREACHABLE), end
-    assert not target.exists()
-    forget(source)
-
-
-# ---- without a dataplane ---------------------------------------------------------------------------------
 
 
 def shown(node, session):
@@ -147,9 +97,6 @@ def test_a_control_without_its_dataplane_answers_and_goes_on_with_it(pair, victi
     forget(source, target, other_source)
 
 
-# ---- one that is paused, and one without its journal ---------------------------------------------------------
-
-
 @pytest.mark.parametrize("push_it", [True, False])
 def test_what_the_other_node_cancels_ends_where_it_is_paused(pair, push_it):
     process, session, source, target = begin(pair, push_it)
@@ -160,22 +107,3 @@ def test_what_the_other_node_cancels_ends_where_it_is_paused(pair, push_it):
         assert ended_session(node, session)["state"] == "cancelled"
     finish(process)
     forget(source, target)
-
-
-def test_a_destination_that_lost_its_journal_gets_the_tree_anew(pair):
-    tree, there = pair.a.export() / "many", pair.b.export() / "many"
-    tree.mkdir()
-    for number in range(1500):
-        (tree / f"f{number}").write_bytes(number.to_bytes(2, "big") * 4000)
-    process, session = start_slow(pair.a, "send", tree, "b:data/", rate="25M")
-    wait_until(lambda: there.is_dir() and any(there.iterdir()), 60, "some names were given")
-    pair.b.control.kill()
-    for journal in pair.b.directory.glob("journal.sqlite*"):
-        journal.unlink()
-    pair.b.start_control()
-    ended = finish(process, deadline_s=120)
-    assert ended.returncode == 0, ended.stderr
-    assert {path.name: path.read_bytes() for path in there.iterdir()} == {
-        path.name: path.read_bytes() for path in tree.iterdir()}  # fmt: skip
-    shutil.rmtree(tree)
-    shutil.rmtree(there)
