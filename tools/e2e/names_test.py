@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import pytest
-from harness import is_root, wait_until
+from harness import is_root
 from harness.system import run
 from transfers import (EXISTS, MIB, OUTSIDE, SOURCE, STORAGE, UNREACHABLE, UNTRUSTED, USAGE, finish, forget, make_file,
                        refused, start_slow, wait_state)  # fmt: skip
@@ -139,8 +139,10 @@ def many(pair):
         pytest.skip("needs a tmpfs")
     folder = pair.b.export("many")
     (folder / "name").write_text("x")
+    here = os.open(folder, os.O_RDONLY)
     for number in range(MANY):
-        os.link(folder / "name", folder / f"{number:07}")
+        os.link("name", f"{number:07}", src_dir_fd=here, dst_dir_fd=here)
+    os.close(here)
     return folder
 
 

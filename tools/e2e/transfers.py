@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import itertools
+import os
+import pathlib
 import random
 
 from harness import HarnessError, find_binaries, wait_until
@@ -39,8 +41,8 @@ def names(node, export="data"):
 
 def temporary_files(node):
     """Whatever Sluice left in the exports under a name that no test gave."""
-    return [path for folder, _ in node.exports.values() if folder.is_dir()
-            for path in folder.rglob("*") if path.is_file() and path.name.startswith(".")]  # fmt: skip
+    return [path for folder, _ in node.exports.values() for top, _, files in os.walk(folder) for name in files
+            if name.startswith(".") and (path := pathlib.Path(top, name)).is_file()]  # fmt: skip
 
 
 def nothing_temporary(*nodes):
