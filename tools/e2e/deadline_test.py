@@ -1,46 +1,22 @@
-# Deadlines: kept, refused for the cap, for what is queued, and once the path was measured; late; over restarts.
+# Deadlines: kept, refused for the cap, for what is queued, and once the path was measured.
 # SPDX-License-Identifier: Apache-2.0
 import re
 
 import pytest
-from harness import EmulatedWire, wait_until
-from transfers import (DEADLINE, LATE, MIB, USAGE, begin, cancel_all, ended_session, forget, make_file, refused,
-                       wait_state)  # fmt: skip
-
-SESSIONS_MAX = 2
-PATH_MBIT = 40
-QUEUE_BYTES = 1 << 18
+from deadlines import PATH_MBIT, narrow, narrow_pair, nothing_known, wait_deadline
+from harness import wait_until
+from transfers import DEADLINE, MIB, USAGE, begin, ended_session, forget, make_file, refused, wait_state
 
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    return make_pair(wire=EmulatedWire(rate="1G"), bytes_needed=1 << 29,
-                     settings={"control": {"sessions_max": SESSIONS_MAX}})  # fmt: skip
+    return narrow_pair(make_pair)
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(pair):
-    """What a node measured is gone with its control: each test begins with nodes that know nothing."""
-    yield
-    pair.wire.clear()
-    cancel_all(pair)
-    pair.a.control.stop()
-    pair.a.start_control()
-
-
-def narrow(pair, mbit):
-    pair.wire.set("both", rate={"bits_per_s": mbit * 1_000_000, "queue_bytes": QUEUE_BYTES if mbit else 0})
-
-
-def shown(node, session):
-    status, reply, error = node.json("session", "show", session)
-    assert status == 0, error
-    return reply
-
-
-def wait_deadline(node, session, *states):
-    return wait_until(lambda: (one := shown(node, session))["deadline_state"] in states and one, 60,
-                      f"the deadline of {session} is {states}")  # fmt: skip
+    with nothing_known(pair):
+        yield
 
 
 def test_a_deadline_that_is_kept_is_a_success(pair):
@@ -93,32 +69,6 @@ def test_what_is_queued_counts(pair):
     wait_until(lambda: pair.a.sessions()[-1]["state"] == "queued", 30, "the second waits")
     refused(pair.a.sluice(*small), DEADLINE, "sessions that run or come first")
     begin(pair.a, *small, "--deadline-policy", "warn")
-
-
-def test_an_admitted_deadline_survives_a_restart_and_says_when_it_is_late(pair):
-    narrow(pair, PATH_MBIT)
-    session = begin(pair.a, "send", f"memory:{100 * MIB}", "b:null:", "--deadline", "35s")
-    admitted = wait_deadline(pair.a, session, "admitted")
-    assert "chance" in pair.a.must("session", "list").stdout
-    narrow(pair, 5)
-    pair.a.control.kill()
-    pair.a.start_control()
-    again = wait_deadline(pair.a, session, "admitted", "late")
-    assert again["deadline_unix_ns"] == admitted["deadline_unix_ns"]
-    late = wait_deadline(pair.a, session, "late")
-    assert late["late_s"] > 0 and late["deadline_chance_percent"] in (0, None)
-    assert "late by" in pair.a.must("session", "show", session).stdout
-    narrow(pair, 0)
-    result = pair.a.sluice("session", "wait", session, "--quiet")
-    assert result.returncode == LATE, result.stderr
-    assert "after the deadline" in result.stderr and "1 file" in result.stdout
-
-
-def test_with_stop_a_session_ends_at_its_deadline(pair):
-    narrow(pair, 5)
-    end = pair.a.sluice("send", f"memory:{60 * MIB}", "b:null:", "--deadline", "6s", "--deadline-policy", "stop")
-    assert end.returncode == DEADLINE, end.stderr
-    assert "is over" in end.stderr
 
 
 def test_what_is_no_time_is_an_error_of_the_command(pair):
