@@ -1,37 +1,23 @@
-# A node that only calls, behind a NAT and a firewall that let in nothing but answers.
+# A node that only calls, behind a NAT and a firewall that let in nothing but answers: files arrive, and the NAT forgets its
+# ports in the middle.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 
 import pytest
-from harness import NatWire, nat_missing, wait_until
-from transfers import (
-    CONFIGURATION,
-    MIB,
-    ended_session,
-    finish,
-    forget,
-    last_session,
-    make_file,
-    pull,
-    push,
-    refused,
-    start_slow,
-)
+from harness import nat_missing
+from nats import LANES, OUTSIDE, pair_with_nat
+from transfers import (CONFIGURATION, MIB, ended_session, finish, forget, last_session, make_file, pull, push, refused,
+                       start_slow)  # fmt: skip
 
 _reason = nat_missing()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
-LANES = 2
 # Long enough for a machine that stands still for a while: an attempt that is begun anew is a failure here.
 STALL_S = 20
 
 
-# The node outside is on sockets, or on a device of frames.
-@pytest.fixture(scope="module", params=[(0, 1), (0,)], ids=["sockets", "frames"])
+@pytest.fixture(scope="module", params=OUTSIDE.values(), ids=OUTSIDE.keys())
 def pair(request, make_pair):
-    wire = NatWire(sockets=request.param)
-    return make_pair(wire=wire, prefix=wire.enter, prepare=lambda pair: wire.introduce(*pair.nodes),
-                     settings={"control": {"stall_timeout_s": STALL_S}},
-                     settings_a=wire.node_settings(0), settings_b=wire.node_settings(1), bytes_needed=1 << 30)  # fmt: skip
+    return pair_with_nat(make_pair, request.param, STALL_S)
 
 
 @contextlib.contextmanager
@@ -85,46 +71,7 @@ def test_the_nat_forgets_and_gives_other_ports(pair, verb):
     forget(source, target)
 
 
-@pytest.mark.parametrize(("verb", "side", "daemon"), [("send", "inside", "dataplane"), ("get", "inside", "control"),
-                                                      ("send", "outside", "control"), ("get", "outside", "dataplane")])  # fmt: skip
-def test_a_daemon_is_killed(pair, verb, side, daemon):
-    giver, taker = (pair.a, pair.b) if verb == "send" else (pair.b, pair.a)
-    source = make_file(giver, 16 * MIB + 3)
-    target = taker.export() / ("got-" + source.name)
-    words = (source, f"b:{target}") if verb == "send" else (f"b:{source}", target)
-    process, session = start_slow(pair.a, verb, *words, "--lanes", LANES, rate="60M")
-    node = pair.a if side == "inside" else pair.b
-    getattr(node, daemon).kill()
-    getattr(node, f"start_{daemon}")()
-    node.wait_attached()
-    process.communicate(timeout=60)
-    assert ended_session(pair.a, session)["state"] == "succeeded"
-    assert target.read_bytes() == source.read_bytes()
-    forget(source, target)
-
-
 def test_the_node_outside_cannot_begin(pair):
     source = make_file(pair.b, 1)
     refused(pair.b.sluice("send", source, "a:data/"), CONFIGURATION, "a", "does not listen", "begins transfers itself")
     forget(source)
-
-
-def test_a_session_waits_for_its_caller(pair):
-    """The node outside keeps it, and says for whom it waits; the caller comes back and it goes on."""
-    source = make_file(pair.a, 16 * MIB + 3)
-    process, session = start_slow(pair.a, "send", source, "b:data/", rate="60M")
-    pair.a.control.kill()
-    pair.a.dataplane.kill()
-    process.communicate(timeout=60)
-
-    def resting():
-        status, reply, _ = pair.b.json("session", "show", session)
-        return status == 0 and "waiting" in reply["state"] and reply["waiting_for"]
-
-    shown = wait_until(resting, 90, "the node outside waits")
-    assert "a" in shown
-    pair.a.start()
-    assert ended_session(pair.a, session)["state"] == "succeeded"
-    target = pair.b.export() / source.name
-    assert target.read_bytes() == source.read_bytes()
-    forget(source, target)
