@@ -1,4 +1,4 @@
-# A data network that vanishes, as a whole or one way: nothing is lost, and a session that cannot go on says why and waits.
+# The data network fails, in one direction or both. Nothing is lost, and a session that is stuck says why and waits.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from harness import EmulatedWire, HarnessError, wait_until

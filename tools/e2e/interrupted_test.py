@@ -1,5 +1,5 @@
-# What an interrupted transfer keeps, what it says that it waits for, and what an operator may do with it: pause, cancel,
-# verify, stop a daemon, change the source.
+# An interrupted transfer keeps what is durable and says what it waits for. Operators pause it, cancel it, verify it, stop
+# its daemons and change its source.
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re

@@ -1,4 +1,4 @@
-# Deadlines that pass: a session that is late goes on and says so, over a restart, or it ends.
+# A session that misses its deadline continues and says so, across a restart. With the policy `stop` it ends.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from deadlines import PATH_MBIT, narrow, narrow_pair, nothing_known, wait_deadline

@@ -1,5 +1,5 @@
-# A node that lost its journal: a session whose initiator forgot it ends by itself at the other node, and a destination
-# that forgot it gets the tree anew.
+# A node loses its journal. If the node was the initiator, the session ends by itself at the other node. If it was the
+# destination, it gets the tree again.
 # SPDX-License-Identifier: Apache-2.0
 import shutil
 

@@ -1,5 +1,5 @@
-# Nodes behind a NAT and outside it whose daemons are killed: the session goes on, and the node outside, which cannot call,
-# waits for its caller.
+# Daemons are killed behind a NAT and outside it. The session resumes. The node outside cannot call, so it waits for its
+# caller.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from harness import nat_missing, wait_until

@@ -1,5 +1,5 @@
-# A node that only calls, behind a NAT and a firewall that let in nothing but answers: files arrive, and the NAT forgets its
-# ports in the middle.
+# A node that only calls is behind a NAT and a firewall that let in nothing but answers. Files arrive, even if the NAT
+# forgets its ports.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 

@@ -1,5 +1,5 @@
-# What one node does not know of the other: a control that comes back finds all of its sessions; one without a dataplane
-# still answers; what one cancels ends where it is paused.
+# A restarted control finds all of its sessions. A control without a dataplane still answers. A cancel at one node ends a
+# session that is paused at the other.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from harness import wait_until

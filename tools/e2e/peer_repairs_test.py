@@ -1,5 +1,4 @@
-# The small peer of tools/peer and a node: what is not sent, since it is a hole or was held before an interruption, and
-# what is sent again, since it was lost.
+# The small peer of tools/peer and a node: holes and durable extents are not sent, lost data is sent again.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from harness import veth_missing

@@ -1,4 +1,4 @@
-# Daemons that are killed in the middle of a transfer: afterwards the session goes on by itself, and the file is the same.
+# Daemons are killed in the middle of a transfer. The session resumes by itself, and the file is identical.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from harness import wait_until

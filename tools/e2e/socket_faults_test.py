@@ -1,5 +1,5 @@
-# Nodes on UDP sockets and what goes wrong around them: links that are down, a firewall, strangers, rubbish, fragments, and
-# ports that others have.
+# Faults around nodes on UDP sockets: links that are down, a firewall, strangers, rubbish, fragments, and ports that are
+# taken.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import os

@@ -1,4 +1,4 @@
-# What somebody in the path can do with datagrams that pass: alter, cut, double, hold back, reorder and lose them.
+# Somebody in the path alters, cuts, doubles, holds back, reorders and loses datagrams.
 # SPDX-License-Identifier: Apache-2.0
 import collections
 import dataclasses
