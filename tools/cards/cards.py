@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -191,6 +192,7 @@ def main():
     wrong = [kind for kind in arguments.kinds if kind not in KINDS]
     if wrong:
         parser.error(f"{wrong[0]}: no such kind; there are {', '.join(KINDS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the virtual machine ends, too
     results = {}
     try:
         check_packages()

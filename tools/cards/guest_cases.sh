@@ -95,15 +95,15 @@ moves() { # CASE LIMIT_S SOURCE TARGET COMMAND...: and then both hold the same
   fi
 }
 slow() { # CASE SOURCE NAME: at a rate that leaves time for what happens meanwhile
-  moves "$1" 60 "$2" "$exports/b/$3" sluice --node $nodes/a send -q --rate 20M --mode fixed "$2" "nodeb:data/$3"
+  moves "$1" 120 "$2" "$exports/b/$3" sluice --node $nodes/a send -q --rate 20M --mode fixed "$2" "nodeb:data/$3"
 }
 
 # ---- both on cards ---------------------------------------------------------------------------------
 
 both_directions() {
-  head -c 64M /dev/urandom >"$exports/a/big"
-  moves send 60 "$exports/a/big" "$exports/b/big" sluice --node $nodes/a send -q "$exports/a/big" nodeb:data/big
-  moves get 60 "$exports/b/big" "$exports/a/back" sluice --node $nodes/a get -q nodeb:data/big "$exports/a/back"
+  head -c 32M /dev/urandom >"$exports/a/big"
+  moves send 150 "$exports/a/big" "$exports/b/big" sluice --node $nodes/a send -q "$exports/a/big" nodeb:data/big
+  moves get 150 "$exports/b/big" "$exports/a/back" sluice --node $nodes/a get -q nodeb:data/big "$exports/a/back"
   rm -f "$exports"/*/big "$exports/a/back"
 }
 tree() {

@@ -18,8 +18,10 @@ from transfers import MIB, ended_session, finish, forget, make_file, start_slow,
 
 A, B = 0, 1  # sides; B gets data and probes, A statuses
 AHEAD = 5000  # numbers that no datagram of the transfer has while an attack lasts
-SLOW, RATE = "4M", "400M"  # while attacks last, and for what is left then
-SIZE = 160 * MIB  # more than is sent in five minutes, which the attacks of a group may take
+SLOW, RATE = "16M", "400M"  # while attacks last, and for what is left then
+SIZE = 160 * MIB  # more than is sent while the attacks of a group last
+# Where an attack is a few datagrams that the test sends itself: then three minutes are left for a group.
+FEW = {"slow": "2M", "size": 48 * MIB}
 
 
 class Sluice(Packet):
@@ -113,11 +115,11 @@ def is_suspicious(counter):
 class Siege:
     """Two nodes with somebody in their middle, and a slow transfer of theirs from a to b."""
 
-    def __init__(self, pair, *options):
+    def __init__(self, pair, *options, slow=SLOW, size=SIZE):
         self.pair, self.wire = pair, pair.wire
-        self.source = make_file(pair.a, SIZE)
+        self.source = make_file(pair.a, size)
         self._process, self.session = start_slow(pair.a, "send", self.source, "b:data/", *options, rate=RATE)
-        self.limit(SLOW)
+        self.limit(slow)
         self.wire.forget_frames()  # of earlier flows
         self._links = [bytes(self.data())[6:12], bytes(self.status())[6:12]]
         self.tamper = None  # as of MiddleWire
@@ -217,7 +219,7 @@ class Siege:
 
 
 @contextlib.contextmanager
-def besieged(pair, *options):
-    siege = Siege(pair, *options)
+def besieged(pair, *options, **pace):
+    siege = Siege(pair, *options, **pace)
     yield siege
     siege.end()

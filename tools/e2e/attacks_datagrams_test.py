@@ -5,7 +5,7 @@ import dataclasses
 import os
 
 import pytest
-from attacks import AHEAD, A, Attack, B, Sluice, altered, below, besieged, named, over, with_datagram
+from attacks import AHEAD, FEW, A, Attack, B, Sluice, altered, below, besieged, named, over, with_datagram
 from harness import MiddleWire, veth_missing
 from harness.middle import DATA, PROBE, STATUS
 from scapy.layers.inet import UDP
@@ -246,7 +246,7 @@ def siege(make_pair, request):
     protection, *sockets = request.param.split()
     wire = MiddleWire(sockets=(A, B) if sockets else ())
     settings = {"transfer": {"protection": protection}}
-    with besieged(ended_before(make_pair(wire=wire, bytes_needed=1 << 30, settings=settings))) as one:
+    with besieged(ended_before(make_pair(wire=wire, bytes_needed=1 << 30, settings=settings)), **FEW) as one:
         yield one
 
 

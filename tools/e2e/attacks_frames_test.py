@@ -2,7 +2,7 @@
 # runs.
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from attacks import AHEAD, Attack, altered, below, besieged, named, over, righted
+from attacks import AHEAD, FEW, Attack, altered, below, besieged, named, over, righted
 from harness import MiddleWire, veth_missing
 from scapy.layers.inet import IP, TCP, UDP, IPOption, fragment
 from scapy.layers.inet6 import (
@@ -217,7 +217,7 @@ def pair(make_pair):
 
 @pytest.fixture(scope="module")
 def siege(pair, request):
-    with besieged(pair, request.param) as one:
+    with besieged(pair, request.param, **FEW) as one:
         yield one
 
 

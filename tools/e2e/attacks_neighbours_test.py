@@ -7,7 +7,7 @@ import re
 import struct
 
 import pytest
-from attacks import A, Attack, below, besieged, named, over
+from attacks import FEW, A, Attack, below, besieged, named, over
 from harness import MiddleWire, veth_missing, wait_until
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import (
@@ -196,7 +196,7 @@ SOCKETS = [dataclasses.replace(each, counters="socket_errors", rises=0) for each
 @pytest.fixture(scope="module")
 def siege(make_pair, request):
     family, *sockets = request.param.split()
-    with besieged(make_pair(wire=MiddleWire(sockets=(0, 1) if sockets else ()), bytes_needed=1 << 30), family) as one:
+    with besieged(make_pair(wire=MiddleWire(sockets=(0, 1) if sockets else ()), bytes_needed=1 << 30), family, **FEW) as one:
         yield one
 
 
