@@ -33,6 +33,7 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
+#include "dataplane/base/local_socket.h"
 #include "dataplane/base/open_files.h"
 #include "dataplane/base/sandbox/profiles.h"
 
@@ -150,11 +151,10 @@ class Helper {
   void take() {
     UniqueFd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection) return;
-    ucred caller{};
-    socklen_t length = sizeof caller;
-    if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &caller, &length) != 0 ||
-        (caller.uid != control_ && caller.uid != 0)) {
-      spdlog::warn("user {} is not sluice-control: refused", caller.uid);
+    const std::optional<uid_t> caller = base::caller_of(connection.get());
+    if (!caller || (*caller != control_ && *caller != 0)) {
+      spdlog::warn("{} is not sluice-control: refused",
+                   caller ? "user " + std::to_string(*caller) : "a caller without a name");
       return;
     }
     Channel channel(std::move(connection));

@@ -6,8 +6,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,19 +15,12 @@
 #include <optional>
 #include <utility>
 
+#include "dataplane/base/local_socket.h"
+
 namespace sluice::control {
 namespace {
 
 constexpr int kThreadsOfUser = 64;  // each watcher holds one
-constexpr int kBacklog = 64;
-
-std::optional<uint32_t> caller_of(int fd) {
-  ucred caller{};
-  socklen_t length = sizeof caller;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &length) != 0 || length != sizeof caller)
-    return std::nullopt;
-  return caller.uid;
-}
 
 }  // namespace
 
@@ -50,22 +41,13 @@ UsersDoor::~UsersDoor() { stop(); }
 Status UsersDoor::start(const std::filesystem::path& socket, IsMember is_member) {
   is_member_ = std::move(is_member);
   if (auto cleared = clear_stale_socket(socket); !cleared) return cleared;
-  const auto cannot = [&socket](const char* what) {
-    return Error{ErrorCode::kConfiguration, std::string("cannot ") + what + " " + socket.string() + ": " +
-                                                std::strerror(errno) +
-                                                "; its directory must be writable for this user"};
-  };
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
   stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  listener_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!stop_ || !listener_ ||
-      ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return cannot("make");
+  if (!stop_)
+    return Error{ErrorCode::kConfiguration, std::string("cannot make an eventfd: ") + std::strerror(errno)};
+  auto listener = base::listen_locally(socket, SOCK_STREAM);
+  if (!listener) return listener.error();
+  listener_ = std::move(*listener);
   socket_ = socket;
-  if (::chmod(socket.c_str(), 0600) != 0) return cannot("set the mode of");
-  if (::listen(listener_.get(), kBacklog) != 0) return cannot("listen on");
   thread_ = std::thread([this] { run(); });
   return {};
 }
@@ -102,7 +84,7 @@ void UsersDoor::run() {
 
 void UsersDoor::take() {
   UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  const std::optional<uint32_t> uid = connection ? caller_of(connection.get()) : std::nullopt;
+  const std::optional<uint32_t> uid = connection ? base::caller_of(connection.get()) : std::nullopt;
   if (!uid) return;
   if (*uid == 0) return spdlog::warn("root is an operator of this node: refused as a user");
   if (connections_of(*uid) >= kConnectionsOfUser)

@@ -17,6 +17,7 @@
 #include "control/exports/times.h"
 #include "control/exports/xattrs.h"
 #include "dataplane/base/progress.h"
+#include "dataplane/base/write_all.h"
 #include "dataplane/crc/crc.h"
 
 namespace sluice::exports {
@@ -35,16 +36,6 @@ bool stops_all(int reason) {
 bool may_only_be_read(int fd) {
   struct statvfs info {};
   return ::fstatvfs(fd, &info) == 0 && (info.f_flag & ST_RDONLY) != 0;
-}
-
-bool write_all(int fd, std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(wrote));
-  }
-  return true;
 }
 
 constexpr auto kKind = wire::CrcKind::kCrc64Ecma;
@@ -191,7 +182,7 @@ Result<Failure> Unpacker::stage_file(size_t number, std::span<const uint8_t> byt
   UniqueFd fd(::openat(staging_.fd(), staging_.choose(number, entry.path).c_str(), kFlags, 0600));
   if (!fd && errno == EEXIST)
     fd = UniqueFd(::openat(staging_.fd(), staging_.choose_number(number).c_str(), kFlags, 0600));
-  if (!fd || !write_all(fd.get(), bytes)) return told(entry.path, errno);
+  if (!fd || !base::write_all(fd.get(), bytes.data(), bytes.size())) return told(entry.path, errno);
   if (Result<Failure> given = give_attributes(fd.get(), entry); !given || *given != Failure::kNone)
     return given;
   // Until it was read back it can be read.

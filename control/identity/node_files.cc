@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/base/write_all.h"
 
 namespace sluice::identity {
 namespace {
@@ -21,16 +22,6 @@ Error failed(const std::filesystem::path& file,
   const int why = errno;
   if (is_shortage(why)) return shortage(file, why);
   return {ErrorCode::kConfiguration, file.string() + ": " + std::strerror(why) + "; " + remedy};
-}
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
@@ -87,7 +78,8 @@ Status write_small_file(const std::filesystem::path& file, std::string_view text
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
   if (!fd) return failed(directory);
   const unsigned flags = replace == Replace::kYes ? 0 : RENAME_NOREPLACE;
-  if (!write_all(fd.get(), text) || ::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0 ||
+  if (!base::write_all(fd.get(), text.data(), text.size()) || ::fchmod(fd.get(), mode) != 0 ||
+      ::fsync(fd.get()) != 0 ||
       ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, file.c_str(), flags) != 0) {
     const Error error = failed(file);
     ::unlink(temporary.c_str());

@@ -4,8 +4,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,25 +17,17 @@
 #include "control/users/asking.h"
 #include "control/users/identity.h"
 #include "control/users/lifeline.h"
+#include "dataplane/base/local_socket.h"
 
 namespace sluice::users {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kBacklog = 64;
 constexpr size_t kGreetingsMax = 64;
 constexpr std::chrono::seconds kGreetingLimit{5};
 constexpr std::chrono::milliseconds kAnswerLimit{1000};
 constexpr std::chrono::milliseconds kTick{1000};
-
-std::optional<uint32_t> uid_of(int fd) {
-  ucred caller{};
-  socklen_t length = sizeof caller;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &length) != 0 || length != sizeof caller)
-    return std::nullopt;
-  return caller.uid;
-}
 
 void say_goodbye(Channel& channel) {
   Call goodbye{.kind = Kind::kGoodbye, .file = {}};
@@ -124,28 +114,14 @@ Callers::Callers() : places_(std::make_shared<Places>()) {}
 Callers::~Callers() { stop(); }
 
 Status Callers::listen(const std::filesystem::path& socket) {
-  const auto cannot = [&socket](const char* what) {
-    return Error{ErrorCode::kConfiguration, std::string("cannot ") + what + " " + socket.string() + ": " +
-                                                std::strerror(errno) +
-                                                "; its directory must be writable for this user"};
-  };
   end_thread();
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (socket.native().size() >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return cannot("make");
-  }
-  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
-  UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  ::unlink(socket.c_str());  // of a former life: whoever runs holds the node's lock
   stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_ || !listener ||
-      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return cannot("make");
-  if (::chmod(socket.c_str(), 0600) != 0) return cannot("set the mode of");
-  if (::listen(listener.get(), kBacklog) != 0) return cannot("listen on");
-  listeners_.push_back(std::move(listener));
+  if (!stop_)
+    return Error{ErrorCode::kConfiguration, std::string("cannot make an eventfd: ") + std::strerror(errno)};
+  ::unlink(socket.c_str());  // of a former life: whoever runs holds the node's lock
+  auto listener = base::listen_locally(socket, SOCK_SEQPACKET);
+  if (!listener) return listener.error();
+  listeners_.push_back(std::move(*listener));
   thread_ = std::thread([this] { run(); });
   return {};
 }
@@ -219,7 +195,7 @@ void Callers::run() {
 
 void Callers::take(int listener) {
   UniqueFd connection(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  const std::optional<uint32_t> uid = connection ? uid_of(connection.get()) : std::nullopt;
+  const std::optional<uint32_t> uid = connection ? base::caller_of(connection.get()) : std::nullopt;
   if (!uid || greetings_.size() >= kGreetingsMax) return;
   greetings_.push_back({std::move(connection), *uid, Clock::now() + kGreetingLimit});
 }

@@ -2,7 +2,9 @@
 #include "dataplane/base/local_socket.h"
 
 #include <grp.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,6 +61,36 @@ Status share_socket(const fs::path& socket, const std::string& group, const std:
       ::chmod(socket.parent_path().c_str(), (place.st_mode & 07777) | S_IXGRP | S_IXOTH) != 0)
     return cannot("cannot set the mode of " + socket.parent_path().string(), errno, remedy);
   return {};
+}
+
+Result<UniqueFd> listen_locally(const fs::path& socket, int kind) {
+  constexpr int kBacklog = 64;
+  const auto failed = [&socket](const char* what) {
+    return cannot(std::string("cannot ") + what + " " + socket.string(), errno,
+                  "its directory must be writable for this user")
+        .error();
+  };
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.native().size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return failed("make");
+  }
+  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
+  UniqueFd listener(::socket(AF_UNIX, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return failed("make");
+  if (::chmod(socket.c_str(), 0600) != 0) return failed("set the mode of");
+  if (::listen(listener.get(), kBacklog) != 0) return failed("listen on");
+  return listener;
+}
+
+std::optional<uid_t> caller_of(int fd) {
+  ucred caller{};
+  socklen_t length = sizeof caller;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &length) != 0 || length != sizeof caller)
+    return std::nullopt;
+  return caller.uid;
 }
 
 }  // namespace sluice::base

@@ -1,13 +1,17 @@
-// Who may open a socket of this host: its owner alone, or a group as well.
+// Sockets of this host: where a daemon listens, who may open them, and who has.
 //
 // Cold; at the start of a daemon, since the system's list of groups may be asked over a network.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "dataplane/base/error.h"
+#include "dataplane/base/unique_fd.h"
 
 namespace sluice::base {
 
@@ -15,5 +19,12 @@ namespace sluice::base {
 // then may pass it, and see nothing in it. `group` empty: mode 0600, and nothing else. `key` of node.toml
 // names the group, for the error of kConfiguration.
 Status share_socket(const std::filesystem::path& socket, const std::string& group, const std::string& key);
+
+// Of mode 0600, without blocking; nothing may have the name. `kind`: SOCK_STREAM, SOCK_SEQPACKET.
+// kConfiguration.
+Result<UniqueFd> listen_locally(const std::filesystem::path& socket, int kind);
+
+// As whom the process at the other end of this connection made it; nothing: the kernel does not say.
+std::optional<uid_t> caller_of(int fd);
 
 }  // namespace sluice::base

@@ -19,6 +19,7 @@
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/path.h"
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/base/write_all.h"
 #include "tools/cli/format.h"
 #include "tools/cli/target.h"
 
@@ -64,12 +65,8 @@ class Opener {
       return cannot(program);
     }
     const std::string whole = fmt::format("{}\n{}", wish.size(), wish);
-    for (size_t at = 0; at < whole.size();) {
-      const ssize_t written = ::write(in_.get(), whole.data() + at, whole.size() - at);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) break;  // it has ended, and said why
-      at += static_cast<size_t>(written);
-    }
+    // Where that fails it has ended, and said why.
+    (void)base::write_all(in_.get(), whole.data(), whole.size());
     return heard(answer.get());
   }
   // The session has begun: from now on the process is the session's.

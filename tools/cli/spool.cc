@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dataplane/base/unique_fd.h"
+#include "dataplane/base/write_all.h"
 #include "tools/cli/canceller.h"
 #include "tools/cli/format.h"
 #include "tools/cli/target.h"
@@ -29,17 +30,6 @@ Error cannot(const std::filesystem::path& path, const char* what) {
   return {full ? ErrorCode::kNoSpace : ErrorCode::kStorage,
           fmt::format("-: cannot {} {}: {}; set TMPDIR to a directory with room for all that comes", what,
                       printable(path.string()), std::strerror(errno))};
-}
-
-bool write_all(int fd, const char* from, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t written = ::write(fd, from, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    from += written;
-    bytes -= static_cast<size_t>(written);
-  }
-  return true;
 }
 
 }  // namespace
@@ -81,7 +71,8 @@ Result<Spool> Spool::take(const Environment& environment, const std::string& des
     if (got < 0)
       return Error{ErrorCode::kSourceUnreadable, std::string("-: cannot read: ") + std::strerror(errno)};
     if (got == 0) return spool;
-    if (!write_all(file.get(), part.data(), static_cast<size_t>(got))) return cannot(spool.file_, "write");
+    if (!base::write_all(file.get(), part.data(), static_cast<size_t>(got)))
+      return cannot(spool.file_, "write");
   }
 }
 
