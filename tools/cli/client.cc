@@ -271,6 +271,24 @@ Status Client::list_names(const api::ListNamesRequest& request,
   return read_parts(names_->List(&asked.context, request), asked, on_part);
 }
 
+Result<std::optional<api::NameEntry>> Client::look_at(const std::string& peer, const std::string& path) {
+  api::ListNamesRequest request;
+  request.set_peer(peer);
+  request.set_path(path);
+  request.set_itself(true);
+  std::optional<api::NameEntry> found;
+  const Status status = list_names(request, [&found](const api::ListNamesReply& part) {
+    if (!found && part.entries_size() != 0) found = part.entries(0);
+    return true;
+  });
+  constexpr auto kMissing = ErrorCode::kSourceUnreadable;
+  if (!status && status.error().code != kMissing) return status.error();
+  if (!found || found->error_code() == static_cast<uint32_t>(kMissing))
+    return std::optional<api::NameEntry>();
+  if (found->error_code() != 0) return Error{static_cast<ErrorCode>(found->error_code()), found->error()};
+  return found;
+}
+
 Result<api::NamesReply> Client::make_directory(const api::MakeDirectoryRequest& request) {
   return call(*stub_, *names_, &api::Names::Stub::MakeDirectory, request, std::nullopt);
 }

@@ -62,19 +62,9 @@ class Fitting {
 // A file or directory whose name is that very text, "[a]" for one: as a shell takes a pattern that fits
 // nothing.
 bool is_a_name(Client& client, const std::string& peer, const std::string& path) {
-  api::ListNamesRequest request;
-  request.set_peer(peer);
-  request.set_path(path);
-  request.set_itself(true);
-  bool there = false;
-  (void)client.list_names(request, [&there](const api::ListNamesReply& part) {
-    for (const api::NameEntry& entry : part.entries()) {
-      there = there || (entry.error_code() == 0 &&
-                        (entry.type() == api::NameEntry::FILE || entry.type() == api::NameEntry::DIRECTORY));
-    }
-    return true;
-  });
-  return there;
+  const auto found = client.look_at(peer, path);
+  return found && found->has_value() &&
+         ((*found)->type() == api::NameEntry::FILE || (*found)->type() == api::NameEntry::DIRECTORY);
 }
 
 Status replace_one(Client& client, const std::string& pattern, api::GetRequest& request, std::ostream& err) {

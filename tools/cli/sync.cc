@@ -161,17 +161,9 @@ class Sync {
                .mtime_ns = base::file_time_ns(info.st_mtim.tv_sec, info.st_mtim.tv_nsec)};
   }
   std::optional<Top> peers_top(const std::string& path) {
-    api::ListNamesRequest asked;
-    asked.set_peer(sides_.peer);
-    asked.set_path(path);
-    asked.set_itself(true);
-    std::optional<Top> found;
-    const Status status = client_->list_names(asked, [&found](const api::ListNamesReply& part) {
-      if (part.entries_size() != 0)
-        found = Top{.mode = part.entries(0).mode() & 0777, .mtime_ns = base::file_time_of(part.entries(0))};
-      return true;
-    });
-    return status ? found : std::nullopt;
+    const auto found = client_->look_at(sides_.peer, path);
+    if (!found || !found->has_value()) return std::nullopt;
+    return Top{.mode = (*found)->mode() & 0777, .mtime_ns = base::file_time_of(**found)};
   }
 
   bool note(const api::Session& session) {
