@@ -14,6 +14,7 @@ import pytest
 from harness import Node, find_binaries, is_root
 from harness.process import Daemon
 from harness.system import free_ports
+import transfers
 from transfers import CONFIGURATION, refused
 
 _GROUP, _READERS = "games", "news"  # of Debian's own; nobody needs them
@@ -45,10 +46,7 @@ def as_user(user, *groups):
     """Words before a command that has to run as this user, in its own group first."""
     if not is_root():
         pytest.skip("needs root, to be another user")
-    entry = pwd.getpwnam(user)
-    members = ",".join(str(grp.getgrnam(name).gr_gid) for name in groups)
-    return ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}",
-            *([f"--groups={members}"] if groups else ["--clear-groups"]), "--"]  # fmt: skip
+    return transfers.as_user(user, also=[grp.getgrnam(name).gr_gid for name in groups])
 
 
 def asked_by(node, *groups, words=("session", "list")):

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import pathlib
-import pwd
 import signal
 import stat
 import subprocess
@@ -11,8 +10,8 @@ import subprocess
 import pytest
 from harness import is_root, wait_until
 from harness.system import random_file, same_bytes
-from transfers import (DAEMON, EXISTS, MIB, OUTSIDE, SOURCE, STORAGE, USAGE, cancel_all, ended_session, fresh_name, forget, make_file,
-                       refused, start_slow, unharmed, wait_state)  # fmt: skip
+from transfers import (EXISTS, MIB, OUTSIDE, SOURCE, STORAGE, USAGE, cancel_all, ended_session, fresh_name, forget, make_file,
+                       refused, run_control_as, start_slow, unharmed, wait_state)  # fmt: skip
 
 pytestmark = pytest.mark.skipif(not is_root(), reason="needs root, to run control as another user")
 
@@ -21,19 +20,8 @@ _CONTROL = "daemon"  # whom sluice-control of node a runs as
 
 @pytest.fixture(scope="module")
 def pair(make_pair):
-    def prepare(pair):
-        pair.base.chmod(0o711)
-        control, node = pwd.getpwnam(_CONTROL), pair.a
-        for path in (node.directory, *node.directory.rglob("*")):
-            os.chown(path, control.pw_uid, control.pw_gid)
-        run = node.directory / "run"
-        run.mkdir(exist_ok=True)
-        os.chown(run, control.pw_uid, control.pw_gid)
-        node.export().chmod(0o1777)
-        node.control.command[:0] = ["setpriv", f"--reuid={control.pw_uid}", f"--regid={control.pw_gid}",
-                                    f"--groups={control.pw_gid}", "--"]  # fmt: skip
-
-    pair = make_pair(prepare, settings_a={"dataplane": {"group": _CONTROL}}, bytes_needed=1 << 28)
+    pair = make_pair(lambda pair: run_control_as(pair, pair.a, _CONTROL), settings_a={"dataplane": {"group": _CONTROL}},
+                     bytes_needed=1 << 28)  # fmt: skip
     yield pair
     wait_until(lambda: not openers(), 90, "no process that opens files is left")
 

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import pathlib
+import pwd
 import random
 
 from harness import HarnessError, find_binaries, wait_until
@@ -33,6 +34,25 @@ def make_file(node, size, export="data", name=None):
 def forget(*paths):
     for path in paths:
         path.unlink(missing_ok=True)
+
+
+def as_user(user, group=None, also=()):
+    """What stands before a command that another user of this host runs, who is in these groups besides."""
+    entry = pwd.getpwnam(user)
+    groups = ",".join(str(gid) for gid in also)
+    return ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid if group is None else group}",
+            *([f"--groups={groups}"] if groups else ["--clear-groups"]), "--"]  # fmt: skip
+
+
+def run_control_as(pair, node, user, also=()):
+    """sluice-control of this node, before its start: the node's directory is the user's, and anybody may write in its export."""
+    pair.base.chmod(0o711)
+    run, control = node.directory / "run", pwd.getpwnam(user)
+    run.mkdir(exist_ok=True)
+    for path in (node.directory, *node.directory.rglob("*")):
+        os.chown(path, control.pw_uid, control.pw_gid)
+    node.export().chmod(0o1777)
+    node.control.command[:0] = as_user(user, also=(control.pw_gid, *also))
 
 
 def names(node, export="data"):

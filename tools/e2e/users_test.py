@@ -13,20 +13,14 @@ import pytest
 from harness import Pair, is_root, wait_until
 from harness.process import Daemon
 from harness.system import random_file, same_bytes
-from transfers import CONFIGURATION, DAEMON, DEVICE, MIB, OUTSIDE, RESOURCES, SOURCE, USAGE, ended_session, forget, refused, wait_state
+from transfers import (CONFIGURATION, DAEMON, DEVICE, MIB, OUTSIDE, RESOURCES, SOURCE, USAGE, as_user, ended_session, forget, refused,
+                       run_control_as, wait_state)  # fmt: skip
 
 pytestmark = pytest.mark.skipif(not is_root(), reason="needs root, to be other users")
 
 # Of Debian's own: two whose group is `nogroup`, one with a lower number, and one who is no member.
 _GROUP, _ADA, _BEN, _SYSTEM, _STRANGER = "nogroup", "nobody", "_apt", "sync", "games"
 _CONTROL = "daemon"  # whom sluice-control runs as
-
-
-def _as(user, group=None, also=()):
-    entry = pwd.getpwnam(user)
-    groups = ",".join(str(gid) for gid in also)
-    return ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid if group is None else group}",
-            *([f"--groups={groups}"] if groups else ["--clear-groups"]), "--"]  # fmt: skip
 
 
 def _gid(user):
@@ -43,16 +37,7 @@ class Users:
         self.socket = self.a.directory / "run" / "users-helper.sock"
 
     def prepare(self):
-        pair, node = self.pair, self.a
-        pair.base.chmod(0o711)
-        control = pwd.getpwnam(_CONTROL)
-        for path in (node.directory, *node.directory.rglob("*")):
-            os.chown(path, control.pw_uid, control.pw_gid)
-        run = node.directory / "run"
-        run.mkdir(exist_ok=True)
-        os.chown(run, control.pw_uid, control.pw_gid)
-        node.export().chmod(0o1777)
-        node.control.command[:0] = _as(_CONTROL, also=(control.pw_gid, _gid(_ADA)))
+        run_control_as(self.pair, self.a, _CONTROL, also=(_gid(_ADA),))
 
     def start_helper(self):
         self.helper.start()
@@ -66,7 +51,7 @@ class Users:
         return path
 
     def sluice(self, user, *words):
-        command = [*_as(user), *self.a.command(*words)]
+        command = [*as_user(user), *self.a.command(*words)]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     def send(self, user, *words):
@@ -273,10 +258,10 @@ def test_only_control_may_ask_sluice_users(users):
     ask = ("import socket,sys; s=socket.socket(socket.AF_UNIX,socket.SOCK_SEQPACKET); s.connect(sys.argv[1]);"
            "s.send(bytes([8,1,16,254,255,3])); print(len(s.recv(4096)))")  # fmt: skip
     command = ["/usr/bin/python3", "-c", ask, str(users.socket)]
-    result = subprocess.run([*_as(_ADA), *command], capture_output=True, text=True, timeout=30, check=False)
+    result = subprocess.run([*as_user(_ADA), *command], capture_output=True, text=True, timeout=30, check=False)
     assert "PermissionError" in result.stderr
     users.socket.chmod(0o666)
-    result = subprocess.run([*_as(_ADA), *command], capture_output=True, text=True, timeout=30, check=False)
+    result = subprocess.run([*as_user(_ADA), *command], capture_output=True, text=True, timeout=30, check=False)
     users.socket.chmod(0o600)
     assert result.stdout.strip() in ("", "0"), "it was answered"
     assert users.helper.log_lines("is not sluice-control")
@@ -287,4 +272,4 @@ def test_it_needs_its_rights_and_its_group(users):
     run = lambda *words: subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)  # noqa: E731
     refused(run(program, "--node", users.b.directory), CONFIGURATION, "users_group", users.b.directory)
     refused(run(program, "--node", users.a.directory), CONFIGURATION, "another sluice-users")
-    refused(run(*_as(_CONTROL), program, "--node", users.a.directory), DEVICE, "CAP_SETUID")
+    refused(run(*as_user(_CONTROL), program, "--node", users.a.directory), DEVICE, "CAP_SETUID")
