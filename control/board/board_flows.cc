@@ -102,7 +102,7 @@ void BoardFlows::open_flow(FlowSlotId slot, const board::FlowConfig& config, Boa
   flow_slot.config.tag = tag;
   flow_slot.control.rate_bps.store(config.rate_bps, std::memory_order_release);
   flow_slot.control.settled_below.store(0, std::memory_order_release);
-  // What control grants may become less, the configuration's may not.
+  // Control may grant less later, but never less than the configuration says.
   if (config.direction == board::Direction::kRx)
     flow_slot.config.credit_extents = std::min(config.credit_extents, kCreditMin);
   flow_slot.control.credit_extents.store(config.credit_extents, std::memory_order_release);

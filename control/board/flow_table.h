@@ -51,7 +51,7 @@ class FlowTable {
   // The flow's window is `share` from now on, if it was more. Returns the window. The rest is free once
   // `give_back` has said so, since the sender has been granted it.
   uint32_t cut_credit(FlowSlotId slot, uint32_t share);
-  // Of a flow that was cut, the sender has this much left. True: others have more than before.
+  // The sender of a flow that was cut has this much left. True: others have more than before.
   bool give_back(FlowSlotId slot, uint64_t outstanding);
   bool gives_back(FlowSlotId slot) const { return flow(slot).window < flow(slot).credit; }
   uint32_t credit(FlowSlotId slot) const { return flow(slot).credit; }

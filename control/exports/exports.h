@@ -141,8 +141,8 @@ class Exports {
   Exports for_user(std::shared_ptr<UserFiles> user) const;
   // kUsage: why this is refused then.
   static Error not_as_user(std::string_view path, const char* what);
-  // The same for files anywhere on this host, as one of its own commands named them, and opened by
-  // somebody who may (for_user). What exports there are is of no account: they are for what peers ask for.
+  // The same for files anywhere on this host that one of its own commands named. Somebody who may opens them
+  // (for_user). Exports do not limit these: they limit peers.
   Exports anywhere() const;
   bool of_user() const { return user_ != nullptr; }
   std::string user_key() const;  // of_user() only: UserFiles::key()

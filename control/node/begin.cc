@@ -1,4 +1,4 @@
-// What an operator or a user of this host asks for that needs a peer: sessions, and questions about names.
+// An operator or a user of this host wants something of a peer: a session is begun, or names are asked for.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -45,8 +45,7 @@ asio::awaitable<Status> check_user(std::shared_ptr<runtime::Services> services,
   co_return co_await threads.wait_for(std::move(there));
 }
 
-// What it names of this host: paths that lie in exports, or all of them outside, with a process that opens
-// them.
+// The local paths of a wish all lie in exports, or all lie outside, and then a process waits that opens them.
 Status check_places(const runtime::Services& services, transfer::Role role, Wishes* wishes) {
   std::vector<std::string> paths;
   for (const std::string& path :
@@ -56,7 +55,7 @@ Status check_places(const runtime::Services& services, transfer::Role role, Wish
   }
   const exports::Exports open = services.exports_for(wishes->peer, wishes->user, {});
   if (!wishes->local_files) {
-    // Of a source it is told, with more words, where it is opened.
+    // Whoever opens a source says more of what is wrong with it.
     if (role == transfer::Role::kSource || paths.empty()) return {};
     return open.check_within(paths.front());
   }
