@@ -40,7 +40,7 @@ def test_it_listens_to_nobody(pair):
 @pytest.mark.parametrize("size", [0, 1, 20 * MIB + 1])
 def test_pushed_file_arrives_identical(pair, size):
     source = make_file(pair.a, size)
-    with learns(pair, LANES if size > MIB else 1):
+    with learns(pair, LANES if size > MIB else min(size, 1)):  # nothing needs to be sent of an empty file
         target = push(pair, source, "--lanes", LANES)
     forget(source, target)
 
