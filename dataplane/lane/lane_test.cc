@@ -254,6 +254,15 @@ TEST_F(Lane, CloseInTheMiddleLeavesNothingBehind) {
   close_flows();
 }
 
+TEST_F(Lane, ADeviceThatKeepsItsLastFramesHoldsUpNeitherFlowNorFile) {
+  a_.port.frames().let_device_keep(8);
+  const auto data = make_source(1'000'000);
+  open_flows(crc_, 8192);
+  transfer(data.size(), {}, false);
+  expect_identical(data);
+  close_flows();  // nothing is in use, though nothing more is sent
+}
+
 // What control does with a file that is done: its chunks are not wanted, and not lost.
 TEST_F(Lane, ChunksOfAClosedFileAreNeitherSentAgainNorHeldForEver) {
   const auto data = make_source(200'000);

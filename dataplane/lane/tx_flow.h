@@ -84,7 +84,7 @@ struct TxSide::Flow {
   bool all_repeated = false;
   Fifo<Repair> repairs;
   uint32_t repair_slot = ExtentTable::kNone;  // the extent that was read for the repair in front
-  uint32_t extents_held = 0;                  // in any state but kFree
+  uint32_t extents_held = 0;                  // those that let_go was not called for
   bool closing = false;
   bool repair_turn = false;  // a repair goes before a retransmission
   uint64_t tx_seq = 0;       // of the next datagram with data

@@ -67,7 +67,7 @@ bool TxSide::close(uint32_t flow_slot, uint32_t tag) {
   return meant;
 }
 
-// A closed flow goes when its reads have ended and the device holds none of its frames.
+// A closed flow goes when its reads have ended and the device reads no file of it.
 void TxSide::settle_closed() {
   for (size_t i = 0; i < flows_.size();) {
     if (flows_[i]->closing && flows_[i]->extents_held == 0) {
@@ -273,6 +273,17 @@ void TxSide::retire(uint32_t slot) {
   if (e.state == State::kHeld) e.flow->held.erase(slot);
   change(&e.state, State::kDraining);
   draining_.must_push(slot);
+  if (e.buffer != &e.mapped) let_go(e);
+}
+
+// Many drivers give back what they have sent only when more is sent: the end of a flow or a file must not
+// wait for that. Memory of this worker's own can; a file that is mapped stays until the device has read it.
+void TxSide::let_go(Extent& e) {
+  e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
+  CHECK(e.flow->extents_held > 0, "a flow counts the extents it has");
+  --e.flow->extents_held;
+  e.object = nullptr;
+  e.flow = nullptr;
 }
 
 void TxSide::drain() {
@@ -284,10 +295,10 @@ void TxSide::drain() {
       draining_.must_push(slot);
       continue;
     }
-    if (e.buffer == &e.mapped) e.object->mapping->forget(e.offset, e.mapped.bytes);
-    e.object->extents_in_use.fetch_sub(1, std::memory_order_release);
-    CHECK(e.flow->extents_held > 0, "a flow counts the extents it has");
-    --e.flow->extents_held;
+    if (e.buffer == &e.mapped) {
+      e.object->mapping->forget(e.offset, e.mapped.bytes);
+      let_go(e);
+    }
     change(&e.state, State::kFree);
     e = {};
     pool_.give_back(slot);

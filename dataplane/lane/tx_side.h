@@ -138,7 +138,8 @@ class TxSide {
   void give_credit_back(Flow& flow, uint32_t slot);
   void end_partition(Flow& flow, const Partition& partition);
   void tell_partition_sent(const Flow& flow, uint32_t object, uint64_t offset, uint64_t length);
-  void retire(uint32_t slot);  // to the pool as soon as the device lets go
+  void retire(uint32_t slot);          // to the pool as soon as the device lets go
+  static void let_go(Extent& extent);  // neither its flow nor its object waits for it any more
   void drain();
   void settle_closed();
 

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -72,16 +73,21 @@ class MemoryQueue : public FrameQueue {
       const uint8_t* const payload = p.copy.empty() ? p.payload : p.copy.data();
       frame.insert(frame.end(), payload, payload + p.payload_bytes);
       sent.push_back(std::move(frame));
+      kept_.push_back(p.copy.empty() ? p.payload : nullptr);
+      if (kept_.size() > keep_last_) kept_.pop_front();
     }
     building_.clear();
     return 0;
   }
   uint32_t tx_pending() const override { return static_cast<uint32_t>(building_.size()); }
   bool device_holds(const Buffer& buffer) override {
+    const auto inside = [&](const uint8_t* at) {
+      return at >= buffer.data && at < buffer.data + buffer.bytes;
+    };
     for (const auto& p : building_) {
-      if (p.copy.empty() && p.payload >= buffer.data && p.payload < buffer.data + buffer.bytes) return true;
+      if (p.copy.empty() && inside(p.payload)) return true;
     }
-    return false;
+    return std::any_of(kept_.begin(), kept_.end(), inside);
   }
   std::span<const Buffer> buffers() const override { return buffers_; }
   std::span<uint8_t> buffer_memory() const override { return {data_, bytes_}; }
@@ -92,6 +98,8 @@ class MemoryQueue : public FrameQueue {
   void let_keep_copy() { keep_copies_ = true; }
   void let_caller_copy() { caller_copies_ = true; }
   void let_device_time() { sends_at_times_ = true; }
+  // As many drivers: so many frames that have left are given back when others leave.
+  void let_device_keep(size_t frames) { keep_last_ = frames; }
 
   Buffer pattern;
   std::deque<Frame> sent;
@@ -108,6 +116,8 @@ class MemoryQueue : public FrameQueue {
     Frame copy;
   };
   bool keep_copies_ = false;
+  size_t keep_last_ = 0;
+  std::deque<const uint8_t*> kept_;
   size_t bytes_;
   uint8_t* data_ = nullptr;
   std::vector<Buffer> buffers_;

@@ -103,6 +103,7 @@ void make_network(Plan& p, Random& r) {
   }
   if (r.chance(200'000)) p.device_burst = static_cast<uint32_t>(r.between(1, 32));
   if (r.chance(200'000)) p.device_hold_ns = r.scale(1000, 200'000);
+  if (r.chance(200'000)) p.device_keeps = static_cast<uint32_t>(r.between(1, 16));
   if (r.chance(100'000)) p.device_ring = static_cast<uint32_t>(r.between(8, 64));
   p.stream_latency_ns = r.scale(100'000, 20 * kMs);
   if (r.chance(300'000)) p.stream_jitter_ns = r.scale(1000, 50 * kMs);

@@ -148,6 +148,7 @@ struct Plan {
   bool caller_copies = false;       // as a port whose frames are written where the peer reads them
   uint32_t device_burst = 0;        // frames that the device takes at once; 0: all
   uint64_t device_hold_ns = 0;      // it reads a frame's bytes so much later
+  uint32_t device_keeps = 0;        // so many frames that left are given back only when others leave
   uint32_t device_ring = 1024;      // received frames that wait for a worker
   uint64_t stream_latency_ns = 1'000'000;
   uint64_t stream_jitter_ns = 0;

@@ -79,9 +79,9 @@ std::string Plan::text() const {
   }
   out += fmt::format(
       "carries {} bytes from {} ns on, stays {}; blackholes {}/s of {} ns, forged {}/1e6 alone {}, device "
-      "burst {} hold_ns {} ring {} caller_copies {} holes {}\n",
+      "burst {} hold_ns {} keeps {} ring {} caller_copies {} holes {}\n",
       carries_bytes, narrow_ns, stays_narrow, blackhole_per_second, blackhole_ns, forged_per_million,
-      stranger_alone, device_burst, device_hold_ns, device_ring, caller_copies, holes);
+      stranger_alone, device_burst, device_hold_ns, device_keeps, device_ring, caller_copies, holes);
   if (nat) out += fmt::format("nat before the initiator, forgets at {} ns\n", fmt::join(nat_forgets_ns, " "));
   out += fmt::format("stream latency_ns {} jitter_ns {} cuts {} notice_ns {}\n", stream_latency_ns,
                      stream_jitter_ns, fmt::join(cuts, " "), cut_notice_ns);

@@ -84,7 +84,7 @@ uint32_t SimQueue::tx_flush() {
   const uint64_t leaves_ns = scheduler_.now_ns() + plan_.device_hold_ns;
   while (!building_.empty() && room-- > 0) {
     if (plan_.device_hold_ns == 0) {
-      send(building_.front());
+      leave(building_.front());
     } else {
       device_.push_back(std::move(building_.front()));
       device_.back().leaves_ns = leaves_ns;
@@ -97,18 +97,26 @@ uint32_t SimQueue::tx_flush() {
 
 void SimQueue::run_device() {
   while (!device_.empty() && device_.front().leaves_ns <= scheduler_.now_ns()) {
-    send(device_.front());
+    leave(device_.front());
     device_.pop_front();
   }
 }
 
+// A driver that needs copies would be given them if it could keep more than this.
+void SimQueue::leave(const Pending& p) {
+  send(p);
+  kept_.push_back(p.payload);
+  const uint32_t keeps = std::min(plan_.device_keeps, plan_.tx_extents / 2);
+  while (kept_.size() > keeps) kept_.pop_front();
+}
+
 bool SimQueue::device_holds(const net::Buffer& buffer) {
   run_device();
-  const auto inside = [&](const Pending& p) {
-    return p.payload >= buffer.data && p.payload < buffer.data + buffer.bytes;
+  const auto inside = [&](const uint8_t* payload) {
+    return payload >= buffer.data && payload < buffer.data + buffer.bytes;
   };
-  return std::any_of(building_.begin(), building_.end(), inside) ||
-         std::any_of(device_.begin(), device_.end(), inside);
+  return std::ranges::any_of(building_, inside, &Pending::payload) ||
+         std::ranges::any_of(device_, inside, &Pending::payload) || std::ranges::any_of(kept_, inside);
 }
 
 board::PortInfo SimPort::info() const {

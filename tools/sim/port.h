@@ -50,6 +50,7 @@ class SimQueue final : public net::FrameQueue {
     uint64_t leaves_ns = 0;
   };
   void send(const Pending& frame);
+  void leave(const Pending& frame);
 
   const Plan& plan_;
   const uint32_t node_;
@@ -63,6 +64,7 @@ class SimQueue final : public net::FrameQueue {
   std::vector<net::Buffer> buffers_;
   std::deque<Pending> building_;
   std::deque<Pending> device_;
+  std::deque<const uint8_t*> kept_;  // payloads of what has left
   std::deque<std::vector<uint8_t>*> arrived_;
   std::vector<std::unique_ptr<std::vector<uint8_t>>> frames_;
   std::vector<std::vector<uint8_t>*> free_;
