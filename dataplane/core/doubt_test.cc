@@ -1,4 +1,4 @@
-// What one datagram says and no other confirms: leaps, echoes, lists of completed extents.
+// What one datagram says and no other confirms: leaps, lists of completed extents.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -12,7 +12,6 @@
 #include "dataplane/core/done_lists.h"
 #include "dataplane/core/leap.h"
 #include "dataplane/core/loss_level.h"
-#include "dataplane/core/round_trip.h"
 #include "dataplane/core/seq_window.h"
 #include "dataplane/core/status_loss.h"
 
@@ -69,42 +68,6 @@ TEST(SeqWindow, RestartsLowerAndHoldsWhatComesThen) {
                                                          ? SeqWindow::Verdict::kSeen
                                                          : SeqWindow::Verdict::kTooOld);
   }
-}
-
-TEST(RoundTrip, RefusesEchoesOfWhatWasNotSent) {
-  const uint64_t opened_ns = 1000 * kMs;
-  const uint64_t now_ns = 30'000 * kMs;
-  RoundTrip trip(opened_ns);
-  EXPECT_TRUE(trip.echoed(0, 77, now_ns)) << "nothing arrived there yet";
-  EXPECT_FALSE(trip.echoed(opened_ns - 1, 0, now_ns)) << "before the flow";
-  EXPECT_FALSE(trip.echoed(now_ns, 0, now_ns)) << "in no time";
-  EXPECT_FALSE(trip.echoed(now_ns + kMs, 0, now_ns)) << "not sent yet";
-  EXPECT_FALSE(trip.echoed(now_ns - kMs, kMs, now_ns)) << "held all the time";
-  EXPECT_FALSE(trip.echoed(now_ns - kMs, UINT64_MAX, now_ns));
-  EXPECT_FALSE(trip.echoed(now_ns - 20'000 * kMs, 0, now_ns)) << "longer than a sender waits";
-  EXPECT_EQ(trip.smoothed_ns(), 0U);
-  EXPECT_EQ(trip.shortest_ns(), 0U);
-  EXPECT_TRUE(trip.echoed(now_ns - 20'000 * kMs, 19'990 * kMs, now_ns)) << "held long is no round trip";
-  EXPECT_EQ(trip.smoothed_ns(), 10 * kMs);
-}
-
-TEST(RoundTrip, AFalseEchoThatCouldBeIsForgotten) {
-  RoundTrip trip(0);
-  uint64_t now_ns = 20'000 * kMs;
-  const auto honest = [&](int count) {
-    for (int i = 0; i < count; ++i) {
-      now_ns += kMs;
-      ASSERT_TRUE(trip.echoed(now_ns - kMs, 0, now_ns));
-    }
-  };
-  honest(10);
-  ASSERT_TRUE(trip.echoed(now_ns - 9000 * kMs, 0, now_ns));
-  ASSERT_TRUE(trip.echoed(now_ns - 1, 0, now_ns));
-  EXPECT_EQ(trip.shortest_ns(), 1U);
-  honest(100);
-  EXPECT_LT(trip.smoothed_ns(), 2 * kMs);
-  honest(20'000);
-  EXPECT_EQ(trip.shortest_ns(), kMs);
 }
 
 // A receiver and a sender of lists, and what the sender holds.

@@ -15,6 +15,11 @@ class RoundTrip {
   static constexpr uint64_t kLongestNs = 10'000'000'000;
   // The shortest is forgotten after one to two of these, as paths change.
   static constexpr uint64_t kShortestSpanNs = 10'000'000'000;
+  // A receiver tells time by the beginning of its turn, and may so say that it held a datagram for longer
+  // than it was there: by a turn, which a busy machine makes long.
+  static constexpr uint64_t kHeldTooLongNs = 5'000'000;
+  // Of a round trip that only such echoes tell of: too short to be seen.
+  static constexpr uint64_t kUnseenNs = 1'000;
 
   RoundTrip() = default;
   explicit RoundTrip(uint64_t opened_ns) : opened_ns_(opened_ns), span_began_ns_(opened_ns) {}
@@ -22,8 +27,14 @@ class RoundTrip {
   // False when the echo cannot be of a datagram of this flow. 0: there is none yet.
   bool echoed(uint64_t send_time_ns, uint64_t hold_ns, uint64_t now_ns) {
     if (send_time_ns == 0) return true;
-    if (send_time_ns < opened_ns_ || send_time_ns >= now_ns || hold_ns >= now_ns - send_time_ns) return false;
-    const uint64_t sample_ns = now_ns - send_time_ns - hold_ns;
+    if (send_time_ns < opened_ns_ || send_time_ns >= now_ns) return false;
+    const uint64_t since_ns = now_ns - send_time_ns;
+    if (hold_ns >= since_ns) {
+      if (hold_ns - since_ns > kHeldTooLongNs) return false;
+      if (smoothed_ns_ == 0) smoothed_ns_ = kUnseenNs;
+      return true;
+    }
+    const uint64_t sample_ns = since_ns - hold_ns;
     if (sample_ns > kLongestNs) return false;
     smoothed_ns_ = smoothed_ns_ == 0 ? sample_ns : smoothed_ns_ - smoothed_ns_ / 8 + sample_ns / 8;
     if (now_ns - span_began_ns_ >= kShortestSpanNs) {
