@@ -109,6 +109,7 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
   const board::CounterWriter missed(memory.board().workers[0]);
   uint64_t next_maintain_ns = 0;
   lane::ClockWatch clocks(memory.board());
+  lane::ArrivalWatch arrivals(memory.board());
   for (;;) {
     server.serve(kServeTimeoutMs, signals);
     signalfd_siginfo signal_info;
@@ -122,6 +123,7 @@ void tend(lane::AttachServer& server, lane::BoardMemory& memory, net::Port& port
       memory.board().link.store(static_cast<uint32_t>(port.link()), std::memory_order_relaxed);
       for (const std::string& news : sandbox::take_news()) spdlog::error("{}", news);
       for (const std::string& news : clocks.take_news()) spdlog::warn("{}", news);
+      for (const std::string& news : arrivals.take_news()) spdlog::warn("{}", news);
       memory.board().refused_calls.store(sandbox::refused_calls(), std::memory_order_relaxed);
       next_maintain_ns = now_ns + kMaintainIntervalNs;
     }
@@ -162,9 +164,12 @@ sandbox::Profile profile_of(const config::Node& node) {
                                 .run_dir = node.run_dir(),
                                 .raw_sockets = device.starts_with("net_af"),
                                 .abstract_socket = memif && device.find("socket-abstract=no") == device.npos,
-                                .memif_client = device.find("role=server") == device.npos};
+                                .memif_client = device.find("role=server") == device.npos,
+                                .interface_statistics = device.starts_with("net_pcap")};
   if (device == config::kSocketDevice) needs.port = sandbox::PortKind::kSockets;
   if (memif) needs.port = sandbox::PortKind::kMemif;
+  if (device.starts_with("net_vhost") || device.starts_with("net_virtio_user"))
+    needs.port = sandbox::PortKind::kVhost;
   // "0000:01:00.0"; all others are DPDK's own.
   if (!device.starts_with("net_") && !device.starts_with("eth_") && device != config::kSocketDevice)
     needs.port = sandbox::PortKind::kCard;
@@ -282,6 +287,7 @@ int serve(const config::Node& node, daemon::Service& service) {
     spdlog::info("serving device {} with {}, {} byte frames, {}, CRC by {}", info.device,
                  base::counted(info.workers, "worker"), info.frame_bytes_max,
                  info.hugepages ? "hugepages" : "no hugepages", crc::variant());
+    if (info.abilities[0] != 0) spdlog::info("device {}: {}", info.device, info.abilities);
     service.ready("serves device " + std::string(info.device));
     tend(*server, *memory, port, signals, lane::WorkerWatch(epochs), service);
     spdlog::info("ending");

@@ -185,6 +185,7 @@ asio::awaitable<Result<api::NodeReply>> NodeSessions::node() {
   reply.set_data_ip4(ip_text(info->port.ip4, true));
   reply.set_data_ip6(ip_text(info->port.ip6, false));
   reply.set_device(std::string(info->port.device));
+  reply.set_device_abilities(std::string(info->port.abilities));
   reply.set_frame_bytes_max(info->port.frame_bytes_max);
   reply.set_workers(info->port.workers);
   reply.set_hugepages(info->port.hugepages != 0);

@@ -39,6 +39,8 @@ Status check_port(const board::PortInfo& port) {
   }
   if (port.rx_extents > 65536 || port.tx_extents > 65536) return bad_board("a wrong number of extents");
   if (std::memchr(port.device, 0, sizeof port.device) == nullptr) return bad_board("a wrong device name");
+  if (std::memchr(port.abilities, 0, sizeof port.abilities) == nullptr)
+    return bad_board("a text without end");
   return {};
 }
 

@@ -74,6 +74,8 @@ TEST(BoardMap, RefusesAPortThatCannotBe) {
   EXPECT_TRUE(refused([](board::PortInfo& port) { port.ip6[0] = 0xFD; }));
   EXPECT_TRUE(refused([](board::PortInfo& port) { port.rx_extents = 1U << 20; }));
   EXPECT_TRUE(refused([](board::PortInfo& port) { std::memset(port.device, 'x', sizeof port.device); }));
+  EXPECT_TRUE(
+      refused([](board::PortInfo& port) { std::memset(port.abilities, 'x', sizeof port.abilities); }));
 }
 
 TEST(BoardMap, RefusesANameThatNobodyMayPrint) {

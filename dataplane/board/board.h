@@ -20,7 +20,7 @@
 namespace sluice::board {
 
 inline constexpr uint64_t kMagic = 0x534c554943453031;  // "SLUICE01"
-inline constexpr uint32_t kVersion = 21;
+inline constexpr uint32_t kVersion = 22;
 inline constexpr uint32_t kWorkersMax = 16;
 inline constexpr uint32_t kFlowsMax = 128;         // slots, both directions together
 inline constexpr uint32_t kSessionsMax = 64;       // session slots
@@ -271,6 +271,7 @@ struct PortInfo {
   uint64_t rate_bps_max;         // configured limit of the port
   uint32_t queue_datagrams;      // per worker, that may wait to be received; 0: not known
   uint32_t reserved;
+  char abilities[192];  // of a card, as text: its driver, what it does, what is done for it; or empty
 };
 
 enum class Link : uint32_t { kUnknown = 0, kUp = 1, kDown = 2 };
@@ -346,21 +347,22 @@ static_assert(SLUICE_BYTES(Event, 48) && SLUICE_AT(Event, kind, 0) && SLUICE_AT(
               SLUICE_AT(Event, length, 24) && SLUICE_AT(Event, digest, 32) && SLUICE_AT(Event, value, 40));
 static_assert(SLUICE_BYTES(WorkerSlot, 820032) && SLUICE_AT(WorkerSlot, counters, 0) &&
               SLUICE_AT(WorkerSlot, commands, 576) && SLUICE_AT(WorkerSlot, events, 33472));
-static_assert(SLUICE_BYTES(PortInfo, 144) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
+static_assert(SLUICE_BYTES(PortInfo, 336) && SLUICE_AT(PortInfo, device, 0) && SLUICE_AT(PortInfo, ip4, 64) &&
               SLUICE_AT(PortInfo, ip6, 80) && SLUICE_AT(PortInfo, frame_bytes_max, 96) &&
               SLUICE_AT(PortInfo, chunk_bytes_max_ip4, 100) &&
               SLUICE_AT(PortInfo, chunk_bytes_max_ip6, 104) && SLUICE_AT(PortInfo, workers, 108) &&
               SLUICE_AT(PortInfo, extent_bytes_max, 112) && SLUICE_AT(PortInfo, rx_extents, 116) &&
               SLUICE_AT(PortInfo, tx_extents, 120) && SLUICE_AT(PortInfo, udp_port_base, 124) &&
               SLUICE_AT(PortInfo, udp_checksum_offload, 126) && SLUICE_AT(PortInfo, hugepages, 127) &&
-              SLUICE_AT(PortInfo, rate_bps_max, 128) && SLUICE_AT(PortInfo, queue_datagrams, 136));
-static_assert(SLUICE_BYTES(Board, 50992448) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
+              SLUICE_AT(PortInfo, rate_bps_max, 128) && SLUICE_AT(PortInfo, queue_datagrams, 136) &&
+              SLUICE_AT(PortInfo, abilities, 144));
+static_assert(SLUICE_BYTES(Board, 50992640) && SLUICE_AT(Board, magic, 0) && SLUICE_AT(Board, version, 8) &&
               SLUICE_AT(Board, board_bytes, 12) && SLUICE_AT(Board, generation, 16) &&
-              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 168) &&
-              SLUICE_AT(Board, dataplane_alive_ns, 192) && SLUICE_AT(Board, sandbox, 200) &&
-              SLUICE_AT(Board, refused_calls, 208) && SLUICE_AT(Board, link, 216) &&
-              SLUICE_AT(Board, control_alive_ns, 256) && SLUICE_AT(Board, workers, 320) &&
-              SLUICE_AT(Board, flows, 13120832));
+              SLUICE_AT(Board, port, 24) && SLUICE_AT(Board, crc_variant, 360) &&
+              SLUICE_AT(Board, dataplane_alive_ns, 384) && SLUICE_AT(Board, sandbox, 392) &&
+              SLUICE_AT(Board, refused_calls, 400) && SLUICE_AT(Board, link, 408) &&
+              SLUICE_AT(Board, control_alive_ns, 448) && SLUICE_AT(Board, workers, 512) &&
+              SLUICE_AT(Board, flows, 13121024));
 static_assert(sizeof(SpscRing<Gap, kGapSlots>) == 65664);
 static_assert(sizeof(SpscRing<Command, kCommandSlots>) == 32896);
 static_assert(sizeof(SpscRing<Event, kEventSlots>) == 786560);

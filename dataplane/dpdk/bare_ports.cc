@@ -156,7 +156,7 @@ Status BarePorts::set_up(size_t device) {
   std::vector<uint16_t> taken;
   for (size_t i = 0; i < device; ++i) taken.push_back(ethdevs_[i]->id());
   Status status = ethdev.find(taken);
-  if (status) status = ethdev.configure(1, options_.mtu);
+  if (status) status = ethdev.configure(1, options_.mtu, warn_);
   if (!status) return status;
   auto rx_ring = static_cast<uint16_t>(options_.ring);
   auto tx_ring = static_cast<uint16_t>(options_.ring);

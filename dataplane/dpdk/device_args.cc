@@ -119,6 +119,19 @@ Status complete_af_packet(const config::Node& node, const Arguments& arguments, 
   return {};
 }
 
+// Else all devices of the driver have one link address, and take each other's answers for their own.
+void complete_pcap(const Arguments& arguments, Device* device) {
+  if (arguments.contains("iface") && !arguments.contains("phy_mac")) device->argument += ",phy_mac=1";
+}
+
+// Which end makes the socket: a vhost unless it is a client, a virtio_user if it is told to.
+void complete_vhost(const Arguments& arguments, Device* device) {
+  const bool vhost = device->name.starts_with("net_vhost");
+  const auto is = [&](const char* key) { return arguments.contains(key) && arguments.at(key) == "1"; };
+  const auto path = arguments.find(vhost ? "iface" : "path");
+  if (path != arguments.end() && (vhost ? !is("client") : is("server"))) device->served_socket = path->second;
+}
+
 bool is_pci_address(std::string_view text) {
   // [DDDD:]BB:DD.F
   size_t colons = 0;
@@ -156,6 +169,10 @@ Result<Device> parse_device(const config::Node& node) {
   } else if (device.name.starts_with("net_af_packet") || device.name.starts_with("eth_af_packet")) {
     device.kind = DeviceKind::kAfPacket;
     status = complete_af_packet(node, arguments, &device);
+  } else if (device.name.starts_with("net_pcap")) {
+    complete_pcap(arguments, &device);
+  } else if (device.name.starts_with("net_vhost") || device.name.starts_with("net_virtio_user")) {
+    complete_vhost(arguments, &device);
   } else if (!device.name.starts_with("net_")) {
     return Error{ErrorCode::kConfiguration,
                  fmt::format("[port] device \"{}\" is neither a PCI address like 0000:01:00.0 nor a DPDK "

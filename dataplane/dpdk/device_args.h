@@ -31,6 +31,8 @@ struct Device {
   bool zero_copy = false;
   // af_packet only.
   std::string interface_name;
+  // vhost and virtio_user only: the socket that this end makes; empty: it calls the other's.
+  std::string served_socket;
 
   bool is_virtual() const { return kind != DeviceKind::kPci; }
 };

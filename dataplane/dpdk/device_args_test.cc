@@ -34,6 +34,20 @@ TEST(DeviceArgs, MemifCarriesNoMoreThanTheBufferSizeGiven) {
   EXPECT_EQ(device->frame_bytes_carried, 2048U);
 }
 
+TEST(DeviceArgs, APcapDeviceHasTheLinkAddressOfItsInterface) {
+  EXPECT_EQ(parse_device(node_with("net_pcap0,iface=va"))->argument, "net_pcap0,iface=va,phy_mac=1");
+  for (const char* as_it_is : {"net_pcap0,iface=va,phy_mac=0", "net_pcap0,rx_iface=va,tx_iface=va"})
+    EXPECT_EQ(parse_device(node_with(as_it_is))->argument, as_it_is);
+}
+
+TEST(DeviceArgs, KnowsWhichEndOfAVhostMakesItsSocket) {
+  const auto served = [](const char* device) { return parse_device(node_with(device))->served_socket; };
+  EXPECT_EQ(served("net_vhost0,iface=/n/v,queues=1"), "/n/v");
+  EXPECT_EQ(served("net_vhost0,iface=/n/v,client=1"), "");
+  EXPECT_EQ(served("net_virtio_user0,path=/n/v,server=1"), "/n/v");
+  EXPECT_EQ(served("net_virtio_user0,path=/n/v"), "");
+}
+
 TEST(DeviceArgs, RefusesControlCharacters) {
   config::Node node;
   node.device = "net_memif0\n,role=server";

@@ -18,6 +18,9 @@ namespace sluice::dpdk {
 namespace {
 
 constexpr uint32_t kEthernetHeaderBytes = 14;
+constexpr uint32_t kAfXdpRoomBytes = 3584;  // a buffer with all that surrounds it lies in a page
+constexpr uint32_t kAfXdpDescriptors =
+    2048;  // of each ring of that driver, whatever it is asked for (DPDK 22.11)
 constexpr uint64_t kChecksumTx = RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
 constexpr uint64_t kSendTimes = RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP;
 constexpr uint64_t kChecksumRx = RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
@@ -25,10 +28,19 @@ constexpr uint64_t kChecksumRx = RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLO
 // Some drivers only tell the frame, with its FCS; some only the MTU.
 uint32_t largest_mtu(const rte_eth_dev_info& ethdev) {
   const bool told = ethdev.max_mtu != UINT16_MAX && ethdev.max_rx_pktlen > ethdev.max_mtu;
+  const uint32_t tag = ethdev.max_rx_pktlen == RTE_ETHER_MAX_VLAN_FRAME_LEN ? RTE_VLAN_HLEN : 0;
   const uint32_t overhead =
-      told ? ethdev.max_rx_pktlen - ethdev.max_mtu : RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+      told ? ethdev.max_rx_pktlen - ethdev.max_mtu : RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + tag;
   if (ethdev.max_rx_pktlen <= overhead) return ethdev.max_mtu;
   return std::min<uint32_t>(ethdev.max_mtu, ethdev.max_rx_pktlen - overhead);
+}
+
+// Most drivers fill one ring of the size that they were asked for.
+uint32_t rx_kept(std::string_view driver, uint32_t rx_ring) {
+  if (driver == "net_vmxnet3") return 2 * rx_ring;  // two rings for each queue
+  if (driver == "net_af_xdp")
+    return 2 * kAfXdpDescriptors;  // what it fills, and what it copies frames into to send them
+  return rx_ring;
 }
 
 Result<uint32_t> interface_mtu(const Device& device) {
@@ -95,13 +107,14 @@ Status Ethdev::find(std::span<const uint16_t> taken) {
   return {};
 }
 
-Status Ethdev::configure(uint32_t queues, uint32_t mtu) {
+Status Ethdev::configure(uint32_t queues, uint32_t mtu, const Warn& warn) {
   // memif and af_packet report 1518 bytes and carry what their buffers hold: their MTU stays as it is.
   const bool sized_by_arguments = device_.frame_bytes_carried != 0;
   if (!sized_by_arguments && mtu > largest_mtu(info_)) {
-    return Error{ErrorCode::kConfiguration,
-                 fmt::format("[port] mtu = {}: device {} carries at most {}: lower it", mtu, device_.name,
-                             largest_mtu(info_))};
+    warn(fmt::format("[port] mtu = {}: device {} carries at most {}: using that", mtu, device_.name,
+                     largest_mtu(info_)));
+    mtu = largest_mtu(info_);
+    frame_bytes_max_ = mtu + kEthernetHeaderBytes;
   }
   rte_eth_conf conf{};
   if (!sized_by_arguments) conf.rxmode.mtu = mtu;
@@ -122,6 +135,7 @@ Status Ethdev::configure(uint32_t queues, uint32_t mtu) {
   if (queues > 1 && info_.flow_type_rss_offloads != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf = info_.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
+    spreads_ = true;
   }
   const auto count = static_cast<uint16_t>(queues);
   int code = rte_eth_dev_configure(port_id_, count, count, &conf);
@@ -143,12 +157,14 @@ Status Ethdev::adjust_rings(uint16_t* rx_ring, uint16_t* tx_ring) const {
 }
 
 uint32_t Ethdev::rx_room_bytes() const {
+  if (std::string_view(device_.name).starts_with("net_af_xdp")) return kAfXdpRoomBytes;
   const bool sized_by_arguments = device_.frame_bytes_carried != 0;
   const uint32_t room = sized_by_arguments ? frame_bytes_max_ : room_for_driver(frame_bytes_max_);
-  return std::max({room, device_.data_room_bytes_min, 2048U});
+  return std::max({room, device_.data_room_bytes_min, info_.min_rx_bufsize, 2048U});
 }
 
 void Ethdev::complete(QueueSetup* setup) const {
+  setup->rx_kept = rx_kept(info_.driver_name, setup->rx_ring);
   setup->chains = (info_.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
   setup->driver_copies = sends_any_memory();
   setup->reclaims_by_burst = is_memif();
@@ -178,7 +194,32 @@ Status Ethdev::add_queue(const QueueSetup& setup, Queue& queue) {
 
 Status Ethdev::start() {
   const int code = rte_eth_dev_start(port_id_);
-  return code == 0 ? Status() : failed("cannot start", code);
+  if (code != 0) return failed("cannot start", code);
+  // Some drivers only know whether they can once they have chosen how they send.
+  reclaims_when_asked_ = rte_eth_tx_done_cleanup(port_id_, 0, 0) >= 0;
+  return {};
+}
+
+// Drivers of Intel's learn of what was sent by so many descriptors at a time, two for a frame of ours. The
+// last ones stay with them until more is sent.
+bool Ethdev::may_send_from_extents(uint32_t extents) const {
+  return reclaims_when_asked_ && extents >= std::max<uint32_t>(info_.default_txconf.tx_rs_thresh, 2);
+}
+
+std::string Ethdev::abilities(uint32_t queues, bool from_extents, const FlowRules& rules) const {
+  char firmware[64] = {};
+  const bool told = rte_eth_dev_fw_version_get(port_id_, firmware, sizeof firmware) == 0 && firmware[0] != 0;
+  std::string spread = "one queue";
+  if (queues > 1) {
+    spread = fmt::format("{} queues, frames spread by {}", queues,
+                         rules.made > 0 ? fmt::format("{} of {} flow rules", rules.made, rules.wanted)
+                         : spreads_     ? "a hash (RSS)"
+                                        : "workers (all come by the first)");
+  }
+  return fmt::format(
+      "driver {}{}{}, {}, UDP checksums by the {}, payloads {}{}", info_.driver_name,
+      told ? ", firmware " : "", told ? firmware : "", spread, checksum_offload_ ? "device" : "worker",
+      from_extents ? "sent from where they lie" : "copied", send_time_at_ >= 0 ? ", sends at times" : "");
 }
 
 void Ethdev::join_group(int type) {
@@ -209,6 +250,9 @@ void Ethdev::take_everything() {
 void Ethdev::close() {
   if (!configured_) return;
   configured_ = false;
+  // Its program stays at the interface, and lets all frames pass: to take it off wants calls of bpf, which a
+  // dataplane may not make once it has started.
+  if (std::string_view(device_.name).starts_with("net_af_xdp")) return;
   if (!is_memif()) rte_eth_dev_stop(port_id_);
   rte_eth_dev_close(port_id_);
 }

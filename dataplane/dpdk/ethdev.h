@@ -14,6 +14,7 @@
 #include "dataplane/base/unique_fd.h"
 #include "dataplane/dpdk/device_args.h"
 #include "dataplane/dpdk/eal.h"
+#include "dataplane/dpdk/flow_rules.h"
 #include "dataplane/dpdk/queue.h"
 
 namespace sluice::dpdk {
@@ -29,13 +30,19 @@ class Ethdev {
   Status size_frames(uint32_t mtu, const Warn& warn);
   // `taken`: devices of this process that belong to somebody else.
   Status find(std::span<const uint16_t> taken = {});
-  Status configure(uint32_t queues, uint32_t mtu);
+  // The MTU is lowered to what the device carries, with a warning.
+  Status configure(uint32_t queues, uint32_t mtu, const Warn& warn);
   // The nearest sizes that the device can have.
   Status adjust_rings(uint16_t* rx_ring, uint16_t* tx_ring) const;
   // Fills in what the device decides; `queue` was made of it and is allocated.
   void complete(QueueSetup* setup) const;
   Status add_queue(const QueueSetup& setup, Queue& queue);
   Status start();  // not memif, whose life belongs to memif::Link
+  // Started: whether the device may read payloads from the extents of a worker that has so many to send from.
+  // Not where its driver would keep them until other frames push them out.
+  bool may_send_from_extents(uint32_t extents) const;
+  // For the log and `sluice node show`: the driver, what the device does, and what is done for it.
+  std::string abilities(uint32_t queues, bool from_extents, const FlowRules& rules) const;
   void take_multicast();
   void take_everything();  // frames for other addresses too
   void close();            // stops it as well, unless it is a memif
@@ -58,6 +65,8 @@ class Ethdev {
   Device device_;
   bool configured_ = false;
   bool checksum_offload_ = false;
+  bool spreads_ = false;              // by a hash, over its queues
+  bool reclaims_when_asked_ = false;  // rte_eth_tx_done_cleanup works
   int send_time_at_ = -1;
   uint64_t send_time_flag_ = 0;
   uint16_t port_id_ = 0;

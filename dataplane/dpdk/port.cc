@@ -7,9 +7,14 @@
 #include <rte_launch.h>
 #include <rte_malloc.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -30,6 +35,24 @@ namespace {
 
 constexpr uint64_t kDriverMib = 24;  // rings, tables and fragments of DPDK's own heap
 
+// A process that was killed leaves its socket behind, over which these drivers stumble.
+Status clear_served_socket(const Device& device) {
+  const std::string& path = device.served_socket;
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  struct stat status {};
+  if (path.empty() || path.size() >= sizeof address.sun_path || lstat(path.c_str(), &status) != 0) return {};
+  path.copy(address.sun_path, path.size());
+  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const bool stale = S_ISSOCK(status.st_mode) &&
+                     connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+                     errno == ECONNREFUSED && unlink(path.c_str()) == 0;
+  if (stale) return {};
+  return Error{ErrorCode::kDevice,
+               fmt::format("[port] device {}: {}: another process serves there, or it is no socket: "
+                           "stop it, or name another path",
+                           device.name, path)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Port>> Port::open(const config::Node& node, const Warn& warn) {
@@ -48,7 +71,7 @@ Result<std::unique_ptr<Port>> Port::open(const config::Node& node, const Warn& w
 }
 
 Port::Port(const config::Node& node, Device device, Warn warn)
-    : node_(node), ethdev_(std::move(device)), warn_(std::move(warn)) {}
+    : node_(node), ethdev_(std::move(device)), warn_(std::move(warn)), workers_(node.workers) {}
 
 Port::~Port() {
   join();
@@ -69,6 +92,7 @@ Status Port::start() {
   Status status = check_rights();
   if (status) status = check_frame_size();
   if (status && ethdev_.is_memif()) status = memif::prepare_socket(device().memif);
+  if (status) status = clear_served_socket(device());
   EalPlan plan;
   {
     const HugepageTurn turn;
@@ -85,7 +109,7 @@ Status Port::start() {
                     device().name));
   }
   status = find_device();
-  if (status) status = ethdev_.configure(node_.workers, node_.mtu);
+  if (status) status = ethdev_.configure(workers_, node_.mtu, warn_);
   if (status) status = allocate_pattern();
   if (status) status = set_up_queues();
   if (status) status = describe();
@@ -145,10 +169,10 @@ Status Port::choose_memory_and_cores(EalPlan* plan) {
 
 Status Port::find_device() {
   if (Status status = ethdev_.find(); !status) return status;
-  if (node_.workers > ethdev_.queues_max()) {
-    return Error{ErrorCode::kConfiguration,
-                 fmt::format("[dataplane] workers = {}: device {} has {} queue pairs: lower it",
-                             node_.workers, device().name, ethdev_.queues_max())};
+  if (workers_ > ethdev_.queues_max()) {
+    workers_ = std::max(1U, ethdev_.queues_max());
+    warn_(fmt::format("[dataplane] workers = {}: device {} has queues for {}: using that", node_.workers,
+                      device().name, workers_));
   }
   return {};
 }
@@ -181,7 +205,7 @@ Status Port::set_up_queues() {
   auto tx_ring = static_cast<uint16_t>(node_.tx_ring);
   if (Status status = ethdev_.adjust_rings(&rx_ring, &tx_ring); !status) return status;
   receive_queue_ = {.datagrams = rx_ring, .loses = !ethdev_.is_memif()};
-  for (uint32_t w = 0; w < node_.workers; ++w) {
+  for (uint32_t w = 0; w < workers_; ++w) {
     QueueSetup setup = queue_setup(w);
     setup.rx_ring = rx_ring;
     setup.tx_ring = tx_ring;
@@ -220,9 +244,21 @@ Status Port::start_device() {
     return link_->start();
   }
   if (Status status = ethdev_.start(); !status) return status;
+  for (const auto& queue : queues_) {
+    if (queue->has_rx_buffers()) continue;
+    return Error{
+        ErrorCode::kDevice,
+        fmt::format("[port] device {}: its driver has taken all receive buffers of a queue, so that nothing "
+                    "could be received: report it, with the text of `sluice doctor --report`",
+                    device().name)};
+  }
+  const bool from_extents = ethdev_.may_send_from_extents(info_.tx_extents);
+  if (!from_extents) {
+    for (const auto& queue : queues_) queue->copy_payloads();
+  }
   ethdev_.take_multicast();
   const FlowRules rules = steer_lanes(ethdev_.id(), {.udp_port_base = node_.udp_port_base,
-                                                     .workers = node_.workers,
+                                                     .workers = workers_,
                                                      .ip4 = !node_.address4.empty(),
                                                      .ip6 = !node_.address6.empty()});
   if (rules.made > 0 && rules.made < rules.wanted) {
@@ -230,6 +266,7 @@ Status Port::start_device() {
         fmt::format("device {}: room for {} of {} flow rules: workers hand on the frames of the other lanes",
                     device().name, rules.made, rules.wanted));
   }
+  ethdev_.abilities(workers_, from_extents, rules).copy(info_.abilities, sizeof info_.abilities - 1);
   return {};
 }
 
@@ -243,7 +280,7 @@ Status Port::describe() {
   info_.frame_bytes_max = ethdev_.frame_bytes_max();
   info_.chunk_bytes_max_ip4 = net::chunk_bytes_that_fit(ethdev_.frame_bytes_max(), net::kIp4Bytes);
   info_.chunk_bytes_max_ip6 = net::chunk_bytes_that_fit(ethdev_.frame_bytes_max(), net::kIp6Bytes);
-  info_.workers = node_.workers;
+  info_.workers = workers_;
   info_.extent_bytes_max = node_.extent_bytes;
   info_.rx_extents = node_.extents_per_worker / 2;
   info_.tx_extents = node_.extents_per_worker - info_.rx_extents;
@@ -278,9 +315,9 @@ int Port::run_worker(void* launched) {
 Status Port::launch(std::function<void(uint32_t)> body) {
   join();
   body_ = std::move(body);
-  launched_.resize(node_.workers);
+  launched_.resize(workers_);
   running_ = true;
-  for (uint32_t w = 0; w < node_.workers; ++w) {
+  for (uint32_t w = 0; w < workers_; ++w) {
     launched_[w] = {this, w};
     queues_[w]->gate().worker_begins();
     const int code = rte_eal_remote_launch(&Port::run_worker, &launched_[w], lcore_of_worker(w));
@@ -295,7 +332,7 @@ Status Port::launch(std::function<void(uint32_t)> body) {
 void Port::join() {
   if (!running_) return;
   // DPDK's own wait spins, on a CPU that a worker may need to come to its end.
-  for (uint32_t w = 0; w < node_.workers; ++w) {
+  for (uint32_t w = 0; w < workers_; ++w) {
     while (rte_eal_get_lcore_state(lcore_of_worker(w)) == RUNNING) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

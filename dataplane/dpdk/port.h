@@ -66,6 +66,7 @@ class Port final : public net::Port {
   const config::Node node_;
   Ethdev ethdev_;
   const Warn warn_;
+  uint32_t workers_;  // as many as asked for, or as the device has queues for
   CoreChoice cores_;
   bool eal_started_ = false;
   bool hugepages_ = false;

@@ -32,6 +32,7 @@ constexpr uint64_t kClockReadUsMax = 5;
 constexpr uint64_t kClockAgainNs = 1'000'000;
 constexpr uint64_t kMbufOverheadBytes = 256;  // of one pool element: rte_mbuf, element header, padding
 
+uint32_t rx_kept(const QueueSetup& setup) { return setup.rx_kept != 0 ? setup.rx_kept : setup.rx_ring; }
 uint32_t pool_size(uint32_t ring) { return std::bit_ceil(ring + net::kBurst + 2 * kPoolCache) - 1; }
 
 // Never called: the base reference is ours until the memory is freed.
@@ -56,7 +57,7 @@ uint64_t Queue::memory_bytes(const QueueSetup& setup) {
   const uint64_t copy = setup.frame_bytes_max + RTE_PKTMBUF_HEADROOM + kMbufOverheadBytes;
   const uint64_t header = RTE_PKTMBUF_HEADROOM + net::kHeaderRoomBytes + 2 * kMbufOverheadBytes;
   return uint64_t{setup.extents} * setup.extent_bytes + extent_alignment(setup.extent_bytes) +
-         pool_size(setup.rx_ring) * rx + pool_size(setup.tx_ring) * header + setup.unowned_frames * copy;
+         pool_size(rx_kept(setup)) * rx + pool_size(setup.tx_ring) * header + setup.unowned_frames * copy;
 }
 
 Status Queue::allocate() {
@@ -64,7 +65,7 @@ Status Queue::allocate() {
     return rte_pktmbuf_pool_create(fmt::format("{}_{}_{}", name, setup_.port_id, setup_.queue_id).c_str(),
                                    count, cache, 0, static_cast<uint16_t>(room), setup_.numa_node);
   };
-  rx_pool_ = pool("rx", pool_size(setup_.rx_ring), kPoolCache, setup_.rx_room_bytes + RTE_PKTMBUF_HEADROOM);
+  rx_pool_ = pool("rx", pool_size(rx_kept(setup_)), kPoolCache, setup_.rx_room_bytes + RTE_PKTMBUF_HEADROOM);
   header_pool_ =
       pool("header", pool_size(setup_.tx_ring), kPoolCache, net::kHeaderRoomBytes + RTE_PKTMBUF_HEADROOM);
   payload_pool_ = pool("payload", pool_size(setup_.tx_ring), kPoolCache, 0);
@@ -109,6 +110,8 @@ void Queue::set_share(Share* share, const uint8_t* data) {
   share->data = data;
   share->iova = rte_mem_virt2iova(data);
 }
+
+bool Queue::has_rx_buffers() const { return rte_mempool_avail_count(rx_pool_) >= net::kBurst; }
 
 void Queue::share_pattern(const net::Buffer& pattern) { set_share(&pattern_share_, pattern.data); }
 

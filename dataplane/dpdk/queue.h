@@ -1,9 +1,9 @@
 // One worker's queue pair: mbufs inside, spans outside.
 //
-// Hot; one worker thread. Payload is never copied: a frame is a header mbuf chained to an mbuf without
-// room of its own that points into the extent. Each extent has a reference count with one base reference
-// that is never given up, so that the device side's count is what is above it; mbufs of a frame are freed
-// by the device, by this same thread.
+// Hot; one worker thread. Payload is not copied unless copy_payloads says so: a frame is a header mbuf
+// chained to an mbuf without room of its own that points into the extent. Each extent has a reference count
+// with one base reference that is never given up, so that the device side's count is what is above it; mbufs
+// of a frame are freed by the device, by this same thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,6 +26,7 @@ struct QueueSetup {
   uint32_t frame_bytes_max = 0;
   uint32_t rx_room_bytes = 0;  // of one receive buffer, without headroom
   uint32_t rx_ring = 0;
+  uint32_t rx_kept = 0;  // receive buffers that the driver has at a time; 0: as many as rx_ring
   uint32_t tx_ring = 0;
   uint32_t unowned_frames = 127;  // frames without owner that can be on their way
   uint32_t extents = 0;           // 0: every frame is a copy
@@ -50,8 +51,12 @@ class Queue final : public memif::DriverQueue {
   static uint64_t extent_alignment(uint32_t extent_bytes);
   // The port's shared buffer: its `share` is empty, and each queue counts its own references to it.
   void share_pattern(const net::Buffer& pattern);
+  // From now on each frame is a copy. Before anything is sent.
+  void copy_payloads() { setup_.chains = setup_.reclaims = false; }
   Status allocate();  // pools and extents, before the device starts
   rte_mempool* rx_pool() const { return rx_pool_; }
+  // Once the device has started and has taken its own: enough for a burst to be received?
+  bool has_rx_buffers() const;
   memif::Gate& gate() { return gate_; }
 
   uint32_t rx(net::RxFrame* frames, uint32_t capacity, net::RxSegmented* segmented) override;

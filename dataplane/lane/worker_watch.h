@@ -1,5 +1,5 @@
-// What a main loop has to know of the workers: whether they turn, for a service manager, and whether their
-// clocks are in order, for the log.
+// What a main loop has to know of the workers: whether they turn, for a service manager; and for the log,
+// whether their clocks are in order, and whether frames arrive that come to nothing.
 //
 // Only looks at the workers' counts. An idle worker turns as well, after a short sleep. The thread that made
 // it.
@@ -58,6 +58,53 @@ class ClockWatch {
  private:
   const board::Board& board_;
   std::array<uint64_t, board::kWorkersMax> seen_{};
+};
+
+// Frames that arrive and help nobody, which would else look as if none had arrived.
+class ArrivalWatch {
+ public:
+  explicit ArrivalWatch(const board::Board& board) : board_(board) {}
+
+  // Once a second, of the time since the last call; each sentence once, until what it says has been over.
+  std::vector<std::string> take_news() {
+    std::vector<std::string> news;
+    const Sums now = {.taken = sum(board::Counter::rx_frames),
+                      .missed = sum(board::Counter::rx_missed),
+                      .own_link = sum(board::Counter::neighbour_own_link)};
+    const bool lost = now.missed > last_.missed && now.taken == last_.taken;
+    if (lost && !told_lost_)
+      news.push_back(
+          std::to_string(now.missed - last_.missed) +
+          " frames arrived within a second that the device had no room for, and none came to a worker: its "
+          "receive queues are not emptied, or are none that a worker reads (sluice doctor --report)");
+    const bool twins = now.own_link > last_.own_link;
+    if (twins && !told_twins_)
+      news.push_back(
+          "another host answers with the link address of this port: two ports of one network have the same; "
+          "give one of them another");
+    told_lost_ = lost;
+    told_twins_ = twins || (told_twins_ && now.own_link != 0);
+    last_ = now;
+    return news;
+  }
+
+ private:
+  struct Sums {
+    uint64_t taken = 0;
+    uint64_t missed = 0;
+    uint64_t own_link = 0;
+  };
+  uint64_t sum(board::Counter counter) const {
+    uint64_t all = 0;
+    for (const board::WorkerSlot& worker : board_.workers)
+      all += worker.counters[static_cast<uint32_t>(counter)].load(std::memory_order_relaxed);
+    return all;
+  }
+
+  const board::Board& board_;
+  Sums last_;
+  bool told_lost_ = false;
+  bool told_twins_ = false;
 };
 
 }  // namespace sluice::lane

@@ -121,6 +121,7 @@ bool FrameDatagrams::answer_neighbour(const RxFrame& frame) {
   uint8_t reply[kReplyBytesMax];
   const Neighbours::Handled handled = neighbours_.handle({frame.data, frame.length}, now_ns_, reply);
   if (handled.contested) counters_.add(Counter::neighbour_contested);
+  if (handled.own_link) counters_.add(Counter::neighbour_own_link);
   if (handled.reply_bytes > 0) send_frame({reply, handled.reply_bytes});
   return handled.ours;
 }

@@ -197,7 +197,11 @@ Neighbours::Found Neighbours::resolve(const uint8_t* hop, uint64_t confirmed_ns,
 }
 
 void Neighbours::learn(const uint8_t* ip, const uint8_t* mac, Word word, const Frame& frame, Handled* out) {
-  if (!is_unicast_mac(mac) || same(mac, host_.mac, 6)) return;
+  if (!is_unicast_mac(mac)) return;
+  if (same(mac, host_.mac, 6)) {
+    out->own_link = !same(ip, host_.ip4, 16) && !same(ip, host_.ip6, 16);
+    return;
+  }
   // Only who can be a next hop is learned, so that a stranger cannot fill the table with far addresses.
   if (next_hop(ip) != ip && !same(ip, host_.gateway4, 16) && !same(ip, host_.gateway6, 16)) return;
   if (same(ip, host_.ip4, 16) || same(ip, host_.ip6, 16)) return;

@@ -55,6 +55,7 @@ class Neighbours {
 
   struct Handled {
     bool ours = false;         // ARP, neighbour discovery or an echo request; others count as not ours
+    bool own_link = false;     // another host says that it has the link address of this port
     bool contested = false;    // it names another link address for a neighbour that is known
     uint32_t reply_bytes = 0;  // 0: nothing is to be sent
   };

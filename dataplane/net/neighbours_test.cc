@@ -59,6 +59,7 @@ class NeighboursTest : public ::testing::Test {
     const auto handled = neighbours_.handle(frame, kNow, reply_);
     handled_ = handled.ours;
     contested_ = handled.contested;
+    own_link_ = handled.own_link;
     return {reply_.begin(), reply_.begin() + handled.reply_bytes};
   }
   bool knows(const char* ip, const uint8_t* mac = kPeerMac) {
@@ -83,6 +84,7 @@ class NeighboursTest : public ::testing::Test {
   Frame reply_;
   bool handled_ = false;
   bool contested_ = false;
+  bool own_link_ = false;
 };
 
 const std::string kPad18(36, '0');
@@ -157,6 +159,18 @@ TEST_F(NeighboursTest, AForgedAddressDoesNotTakeTheOthersPlace) {
     EXPECT_TRUE(contested_);
     EXPECT_TRUE(knows("10.77.0.2"));
   }
+}
+
+TEST_F(NeighboursTest, AnotherHostWithTheLinkAddressOfThisPortIsNoticed) {
+  Frame twin = hex(kArpRequest);
+  memcpy(&twin[6], host().mac, 6);
+  memcpy(&twin[22], host().mac, 6);
+  answer_to(twin);
+  EXPECT_TRUE(own_link_);
+  EXPECT_FALSE(knows("10.77.0.2"));
+  memcpy(&twin[28], host().ip4 + 12, 4);  // its own, which comes back to it
+  answer_to(twin);
+  EXPECT_FALSE(own_link_);
 }
 
 TEST_F(NeighboursTest, ProbesTheOneThatItKnowsAlone) {

@@ -197,6 +197,7 @@ Json live_json(const api::NodeReply& reply) {
           {"dataplane_sandbox", sandbox_json(reply.has_dataplane_sandbox(), reply.dataplane_sandbox())},
           {"dataplane_attached", reply.dataplane_attached()},
           {"device", reply.device()},
+          {"device_abilities", reply.device_abilities().empty() ? Json() : Json(reply.device_abilities())},
           {"workers", reply.workers()},
           {"hugepages", reply.hugepages()},
           {"link", reply.link().empty() ? Json() : Json(reply.link())},

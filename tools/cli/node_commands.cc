@@ -215,6 +215,8 @@ std::string live_text(const Result<Live>& answer) {
                       printable(live->device()), link, base::counted(live->workers(), "worker"),
                       live->hugepages() ? "hugepages" : "no hugepages", live->frame_bytes_max(),
                       printable(live->crc_variant()));
+  if (!live->device_abilities().empty())
+    text += fmt::format("device       {}\n", printable(live->device_abilities()));
   return text + sandbox_text("dataplane", live->has_dataplane_sandbox(), live->dataplane_sandbox());
 }
 

@@ -280,7 +280,16 @@ Profile dataplane_profile(const DataplaneNeeds& needs) {
       }
       profile.abstract_sockets = needs.abstract_socket;
       break;
+    case PortKind::kVhost:
+      allow_socket(profile, AF_UNIX, SOCK_STREAM);
+      profile.calls.insert(profile.calls.end(), {"bind", "connect", "listen"});
+      break;
     case PortKind::kKernel:
+      if (needs.interface_statistics) {
+        profile.calls_on_paths.insert(profile.calls_on_paths.end(), {"open", "openat"});
+        profile.paths.insert(profile.paths.end(),
+                             {{"/sys/class/net", Access::kRead}, {"/sys/devices", Access::kRead}});
+      }
       allow_ioctl(profile, {SIOCGIFFLAGS, SIOCGIFMTU, SIOCGIFINDEX, SIOCETHTOOL, SIOCGIFHWADDR});
       break;
     case PortKind::kCard:

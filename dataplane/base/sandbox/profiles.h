@@ -13,16 +13,18 @@ namespace sluice::sandbox {
 enum class PortKind : uint8_t {
   kSockets,  // UDP sockets of the kernel, which it opens while it runs
   kMemif,    // shared memory with a peer, which comes and goes
-  kKernel,   // an interface of the kernel by DPDK: af_packet, af_xdp, tap
-  kCard,     // a network card by DPDK: its driver reads in /sys and speaks to devices
+  kKernel,   // an interface of the kernel by DPDK: af_packet, af_xdp, pcap, tap
+  kVhost,  // shared memory with a peer by DPDK: vhost and virtio_user, which call each other again and again
+  kCard,   // a network card by DPDK: its driver reads in /sys and speaks to devices
 };
 
 struct DataplaneNeeds {
   PortKind port = PortKind::kSockets;
-  std::filesystem::path run_dir;  // its own sockets are removed there in the end
-  bool raw_sockets = false;       // the device needs CAP_NET_RAW
-  bool abstract_socket = false;   // of a memif
-  bool memif_client = false;      // it calls its server, again and again
+  std::filesystem::path run_dir;      // its own sockets are removed there in the end
+  bool raw_sockets = false;           // the device needs CAP_NET_RAW
+  bool abstract_socket = false;       // of a memif
+  bool memif_client = false;          // it calls its server, again and again
+  bool interface_statistics = false;  // its driver reads them in /sys
 };
 
 struct ControlNeeds {

@@ -159,7 +159,8 @@ void expect_threads_and_memory(const Profile& profile) {
 
 TEST_F(SandboxTest, ADataplaneOpensNothingAndRunsNothing) {
   const fs::path file = root_ / "outside/file";
-  for (const PortKind port : {PortKind::kSockets, PortKind::kMemif, PortKind::kKernel, PortKind::kCard}) {
+  for (const PortKind port :
+       {PortKind::kSockets, PortKind::kMemif, PortKind::kKernel, PortKind::kVhost, PortKind::kCard}) {
     SCOPED_TRACE(static_cast<int>(port));
     const Profile profile = dataplane(port);
     expect_hostile_deeds_end_it(profile);
@@ -198,6 +199,20 @@ TEST_F(SandboxTest, ADataplaneUsesWhatItWasGivenAndItsPortsSockets) {
       dataplane_profile({.port = PortKind::kMemif, .run_dir = root_ / "node/run", .memif_client = true});
   EXPECT_EQ(in_child(client, local), 0);
   EXPECT_EQ(in_child(dataplane(PortKind::kKernel), local), EPERM);
+  const auto stream = [] { return any_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC); };
+  EXPECT_EQ(in_child(dataplane(PortKind::kVhost), stream), 0) << "each end calls the other anew";
+  EXPECT_EQ(in_child(dataplane(PortKind::kVhost), udp), EPERM);
+}
+
+TEST_F(SandboxTest, ADriverThatReadsStatisticsReadsNothingElse) {
+  if (!has_landlock()) GTEST_SKIP() << "no Landlock here";
+  const Profile profile = dataplane_profile(
+      {.port = PortKind::kKernel, .run_dir = root_ / "node/run", .interface_statistics = true});
+  EXPECT_EQ(in_child(profile, [] { return open_and_close("/sys/class/net/lo/statistics/rx_missed_errors"); }),
+            0);
+  EXPECT_EQ(in_child(profile, [&] { return open_and_close(root_ / "outside/file"); }), EACCES);
+  EXPECT_EQ(in_child(dataplane(PortKind::kKernel), [] { return open_and_close("/sys/class/net/lo/mtu"); }),
+            EPERM);
 }
 
 TEST_F(SandboxTest, ADataplaneRemovesItsSocketsAndNoOtherName) {
