@@ -1,216 +1,134 @@
-"""./dev cards: nodes on network cards of their own, in a virtual machine whose cards have DPDK's real drivers.
+"""./dev cards: two nodes on network cards of their own, with DPDK's real drivers.
 
-QEMU gives the guest two cards of a kind, joined to each other, and an IOMMU (intel-iommu); sluice-host binds them to vfio-pci
-there, as on a real host. The machine is emulated (TCG): what is shown is that things work, never how fast. The image is made
-once, with mmdebstrap; the programs are put into it anew each time.
+Emulated cards: QEMU gives a virtual machine two of a kind, joined to each other, and an IOMMU; sluice-host binds them to vfio-pci
+there, as on a real host. The image is made once, with mmdebstrap; the programs are put into it anew each time. DPDK's virtual
+devices need no machine: they run on this host, in a network namespace of their own. All this shows that things work, never how
+fast. With --on, the cases run on two ports of real cards in this host that a cable joins.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import dataclasses
 import os
-import pathlib
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-HERE = pathlib.Path(__file__).resolve().parent
-WORK = ROOT / "build" / "cards"
-BINARIES = ROOT / "build" / "release" / "bin"
-PACKAGES = ("qemu-system-x86", "ipxe-qemu", "mmdebstrap", "e2fsprogs")
-# Kind: QEMU's device, its options, how many workers it has queues for.
-KINDS = {
-    "e1000": ("e1000", "", 1),
-    "e1000e": ("e1000e", "", 1),
-    "vmxnet3": ("vmxnet3", "", 2),
-    "virtio": ("virtio-net-pci", "disable-legacy=on,iommu_platform=on,ats=on,mrg_rxbuf=on,host_mtu={mtu}", 1),
-    "virtio-packed": ("virtio-net-pci", "disable-legacy=on,iommu_platform=on,ats=on,packed=on,host_mtu={mtu}", 1),
-    "virtio-unmerged": ("virtio-net-pci", "disable-legacy=on,iommu_platform=on,ats=on,mrg_rxbuf=off,host_mtu={mtu}", 1),
-}
-_CASE = re.compile(r"^CASE (\S+) (pass|fail) (\d+) ?(.*)$")
+import guest
+import host
+import tried
+from places import WORK, Failed
+
+# Without a kind: each driver once.
+_USUAL = ("e1000e", "vmxnet3", "virtio", *host.KINDS)
+_CASE = re.compile(r"^CASE (\S+) (pass|fail|skip) (\d+) ?(.*)$")
 
 
-class Failed(Exception):
-    pass
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    result: str  # "pass", "fail", "skip"
+    ms: int
+    why: str
 
 
 def cases_of(text):
-    """[(name, passed, milliseconds, why)] of what the guest said, in its order."""
-    found = []
-    for line in text.splitlines():
-        match = _CASE.match(line)
-        if match:
-            found.append((match[1], match[2] == "pass", int(match[3]), match[4].strip()))
-    return found
+    """Of what cases.sh said, in its order."""
+    matches = (_CASE.match(line) for line in text.splitlines())
+    return [Case(match[1], match[2], int(match[3]), match[4].strip()) for match in matches if match]
 
 
 def table(results):
     """Of {kind: cases}: a line for each case, a column for each kind; what did not pass stands below."""
-    names = list(dict.fromkeys(case[0] for cases in results.values() for case in cases))
+    names = list(dict.fromkeys(case.name for cases in results.values() for case in cases))
     width = max([len(name) for name in names] + [4]) + 2
-    lines = ["".ljust(width) + "".join(kind.ljust(17) for kind in results)]
+    lines = ["".ljust(width) + "".join(kind.ljust(15) for kind in results)]
+    words = {"fail": "FAIL", "skip": "skipped"}
     for name in names:
         line = name.ljust(width)
         for cases in results.values():
-            one = next((case for case in cases if case[0] == name), None)
-            line += ("-" if one is None else f"pass {one[2] / 1000:.1f} s" if one[1] else "FAIL").ljust(17)
+            one = next((case for case in cases if case.name == name), None)
+            line += ("-" if one is None else words.get(one.result, f"pass {one.ms / 1000:.1f} s")).ljust(15)
         lines.append(line.rstrip())
     for kind, cases in results.items():
-        lines += [f"{kind}: {name}: {why or 'failed'}" for name, passed, _, why in cases if not passed]
+        lines += [f"{kind}: {case.name}: {case.why or 'failed'}" for case in cases if case.result != "pass"]
     return "\n".join(lines)
 
 
-def run(*command, **options):
-    return subprocess.run([str(word) for word in command], check=True, **options)
+def in_guest(kind, arguments):
+    with guest.Guest(kind, arguments.mtu) as machine:
+        return machine.cases(arguments.short, arguments.limit)
 
 
-def make_image():
-    """Once; anew when the list of packages changes."""
-    made, recipe = WORK / "initrd.img", HERE / "image.sh"
-    if made.exists() and made.stat().st_mtime > recipe.stat().st_mtime:
-        return
-    print("cards: making the guest's image (about a minute)", flush=True)
-    run(recipe, WORK)
-
-
-def make_disk():
-    root = WORK / "root"
-    for name in ("sluice", "sluice-control", "sluice-dataplane"):
-        run("install", "-m755", BINARIES / name, root / "usr/sbin/")
-    run("install", "-m755", ROOT / "tools/package/sluice-host", root / "usr/sbin/")
-    run("install", "-m755", HERE / "guest_init.sh", HERE / "guest_cases.sh", root)
-    disk = WORK / "root.img"
-    disk.unlink(missing_ok=True)
-    run("mke2fs", "-q", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1", "-d", root, disk, "2500M")
-
-
-class Guest:
-    """A virtual machine with two cards of a kind, until the end of its `with`."""
-
-    def __init__(self, kind, mtu):
-        self.device, options, self.workers = KINDS[kind]
-        self.options = options.format(mtu=mtu)
-        self.mtu = mtu
-        self.share = WORK / f"{kind}-{mtu}"
-
-    def __enter__(self):
-        shutil.rmtree(self.share, ignore_errors=True)
-        for folder in ("in", "out"):
-            (self.share / folder).mkdir(parents=True)
-        scratch = self.share / "scratch.img"
-        with scratch.open("wb") as file:
-            file.truncate(6 << 30)
-        with (self.share / "qemu.log").open("wb") as log:
-            self.process = subprocess.Popen(self._command(scratch), stdout=log, stderr=log)
-        self._wait(lambda: (self.share / "out/up").exists(), 300, "the guest is up")
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        (self.share / "scratch.img").unlink(missing_ok=True)
-
-    def _command(self, scratch):
-        if self.device == "e1000":  # conventional PCI: each behind a bridge, so each has an IOMMU group with it
-            buses = ["br0,addr=1", "br1,addr=1"]
-            bridges = ["-device", "pcie-pci-bridge,id=br0,bus=rp0", "-device", "pcie-pci-bridge,id=br1,bus=rp1"]
-        else:
-            buses, bridges = ["rp0", "rp1"], []
-        cards = []
-        for i, bus in enumerate(buses):
-            extra = f",{self.options}" if self.options else ""
-            cards += ["-netdev", f"hubport,id=wire{i},hubid=0",
-                      "-device", f"{self.device},id=card{i},netdev=wire{i},mac=52:54:00:00:00:0{i + 1},bus={bus}{extra}"]  # fmt: skip
-        kernel = "root=/dev/vda rw console=ttyS0 intel_iommu=on init=/guest_init.sh panic=-1"
-        return ["qemu-system-x86_64", "-machine", "q35,kernel-irqchip=split", "-accel", "tcg,thread=multi,tb-size=1024",
-                "-cpu", "max", "-smp", "2", "-m", "5G", "-nodefaults", "-display", "none", "-no-reboot",
-                "-device", "intel-iommu,intremap=on,caching-mode=on,device-iotlb=on",
-                "-kernel", WORK / "vmlinuz", "-initrd", WORK / "initrd.img", "-append", kernel,
-                "-drive", f"file={WORK / 'root.img'},if=virtio,format=raw,snapshot=on,cache=unsafe",
-                "-drive", f"file={scratch},if=virtio,format=raw,cache=unsafe",
-                "-serial", f"file:{self.share / 'serial.log'}",
-                "-monitor", f"unix:{self.share / 'monitor'},server=on,wait=off",
-                "-virtfs", f"local,path={self.share},mount_tag=host,security_model=none",
-                "-device", "pcie-root-port,id=rp0,chassis=1,slot=1", "-device", "pcie-root-port,id=rp1,chassis=2,slot=2",
-                *bridges, *cards]  # fmt: skip
-
-    def _wait(self, condition, limit_s, what):
-        until = time.monotonic() + limit_s
-        while not condition():
-            if self.process.poll() is not None:
-                raise Failed(f"the virtual machine ended: {(self.share / 'qemu.log').read_text(errors='replace').strip()}")
-            if time.monotonic() > until:
-                raise Failed(f"waited {limit_s} s until {what}; see {self.share}")
-            self._monitor()
-            time.sleep(0.1)
-
-    def _monitor(self):
-        """Hands QEMU what the guest wants of it: a link that goes down, say."""
-        asked = self.share / "out/monitor"
-        if not asked.exists():
-            return
-        with socket.socket(socket.AF_UNIX) as monitor:
-            monitor.connect(str(self.share / "monitor"))
-            monitor.recv(4096)
-            monitor.sendall(asked.read_bytes().strip() + b"\n")
-            time.sleep(0.2)
-        asked.unlink()
-
-    def cases(self, short, limit_s):
-        script = f"export MTU={self.mtu} WORKERS={1 if short else self.workers} SHORT={'1' if short else ''}\n. /guest_cases.sh\n"
-        (self.share / "in/cases.new").write_text(script)
-        (self.share / "in/cases.new").rename(self.share / "in/cases.sh")
-        log = self.share / "out/cases.log"
-        try:
-            self._wait(lambda: (self.share / "out/cases.rc").exists(), limit_s, "the cases have ended")
-        except Failed as error:
-            said = log.read_text(errors="replace") if log.exists() else ""
-            return [*cases_of(said), ("to_the_end", False, 0, str(error))]
-        return cases_of(log.read_text(errors="replace"))
-
-
-def check_packages():
-    missing = [name for name in PACKAGES if subprocess.run(["dpkg", "-s", name], capture_output=True, check=False).returncode != 0]
-    if not missing:
-        return
-    if os.geteuid() != 0:
-        raise Failed(f"packages are missing; as root: apt-get install {' '.join(missing)}")
-    run("apt-get", "install", "-y", "-q", "--no-install-recommends", *missing,
-        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, stdout=subprocess.DEVNULL)  # fmt: skip
-
-
-def main():
+def parse():
+    kinds = [*guest.KINDS, *host.KINDS]
     parser = argparse.ArgumentParser(prog="./dev cards", description=__doc__.splitlines()[0])
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}; none: all")
-    parser.add_argument("--mtu", type=int, default=9000, help="of both cards (9000)")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(kinds)}, or all; none: each driver once")
+    parser.add_argument("--on", nargs=2, metavar=("PORT_A", "PORT_B"),
+                        help="PCI addresses of two ports of real cards in this host, joined by a cable; both are bound to vfio-pci")  # fmt: skip
+    parser.add_argument("--name", help="with --on: what the card is called in the table, such as 'Intel E810-C, 100 GbE'")
+    parser.add_argument("--workers", type=int, default=2, help="with --on: of the case with several (2)")
+    parser.add_argument("--row", action="store_true", help="write what came out into tools/cards/tried.tsv and docs/TUTORIAL.md")
+    parser.add_argument("--mtu", type=int, default=9000, help="of both nodes (9000)")
     parser.add_argument("--short", action="store_true", help="the shortest cases: both directions, a tree, a paced transfer")
     parser.add_argument("--limit", type=int, default=420, metavar="S", help="seconds for the cases of a kind (420)")
     arguments = parser.parse_args()
-    wrong = [kind for kind in arguments.kinds if kind not in KINDS]
+    if arguments.kinds == ["all"]:
+        arguments.kinds = kinds
+    wrong = [kind for kind in arguments.kinds if kind not in kinds]
     if wrong:
-        parser.error(f"{wrong[0]}: no such kind; there are {', '.join(KINDS)}")
+        parser.error(f"{wrong[0]}: no such kind; there are {', '.join(kinds)}")
+    if arguments.on and (arguments.kinds or not arguments.name):
+        parser.error("--on PORT_A PORT_B wants --name, and no kinds beside it")
+    if arguments.row and arguments.short:
+        parser.error("--row wants all cases, not --short")
+    if os.geteuid() != 0:
+        parser.error("needs root: it makes a file system, network namespaces and hugepages, and binds cards")
+    arguments.kinds = arguments.kinds or list(_USUAL)
+    return arguments
+
+
+def measure(arguments):
+    """{kind: what was said}, one after the other."""
+    if arguments.on:
+        yield arguments.name, host.real(arguments.on, arguments.mtu, arguments.workers, arguments.short, arguments.limit)
+        return
+    if any(kind in guest.KINDS for kind in arguments.kinds):
+        guest.check_packages()
+        guest.make_image()
+        guest.make_disk()
+    for kind in arguments.kinds:
+        print(f"cards: {kind}", flush=True)
+        if kind in guest.KINDS:
+            yield kind, in_guest(kind, arguments)
+        else:
+            yield kind, host.virtual(kind, arguments.mtu, arguments.short, arguments.limit)
+
+
+def main():
+    arguments = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the virtual machine ends, too
-    results = {}
+    results, new_rows = {}, []
+    begun = time.monotonic()
     try:
-        check_packages()
-        make_image()
-        make_disk()
-        for kind in arguments.kinds or KINDS:
-            print(f"cards: {kind}, MTU {arguments.mtu}", flush=True)
+        for kind, said in measure(arguments):
+            cases = results[kind] = cases_of(said)
+            passed = sum(case.result == "pass" for case in cases)
+            print(f"cards: {kind}: {passed} of {len(cases)} passed, {time.monotonic() - begun:.0f} s", flush=True)
             begun = time.monotonic()
-            with Guest(kind, arguments.mtu) as guest:
-                results[kind] = guest.cases(arguments.short, arguments.limit)
-            passed = sum(case[1] for case in results[kind])
-            print(f"cards: {kind}: {passed} of {len(results[kind])} passed, {time.monotonic() - begun:.0f} s", flush=True)
+            called = {"af_packet": "af_packet on veth", "af_xdp": "af_xdp on veth", "pcap": "pcap on veth", "tap": "tap"}
+            name = called.get(kind, kind) if kind in host.KINDS or arguments.on else f"QEMU's {kind}"
+            new_rows.append(tried.row_of(name, said, cases))
     except (Failed, subprocess.CalledProcessError) as error:
         print(f"cards: {error}", file=sys.stderr)
         return 1
     print(table(results))
-    print(f"What the guests said is in {WORK}/KIND-MTU/out.")
-    return 0 if all(case[1] for cases in results.values() for case in cases) else 1
+    print(f"What the nodes said is in {WORK}/*/out/cases.log.")
+    if arguments.row:
+        tried.write(new_rows)
+    good = all(cases and all(case.result != "fail" for case in cases) for cases in results.values())
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -3,25 +3,41 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <ctime>
 
 #include "control/api/session_state.h"
+#include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/report.h"
 #include "tools/doctor/checks.h"
 #include "tools/doctor/gather.h"
+#include "tools/doctor/host.h"
 
 namespace sluice::cli {
 namespace {
 
-doctor::DaemonFacts ask_daemon(const std::filesystem::path& directory) {
-  doctor::DaemonFacts facts;
+// What sluice-control says of itself.
+struct Answers {
+  Result<api::NodeReply> node;
+  Result<api::CountersReply> counters;
+  bool connected = false;
+};
+
+Answers ask_daemon(const std::filesystem::path& directory) {
   const auto client = Client::connect(directory);
-  const auto reply = client ? (*client)->node() : Result<api::NodeReply>(client.error());
+  if (!client) return {client.error(), client.error(), false};
+  return {(*client)->node(), (*client)->counters(), true};
+}
+
+doctor::DaemonFacts facts_of(const Answers& answers) {
+  doctor::DaemonFacts facts;
+  const Result<api::NodeReply>& reply = answers.node;
   if (!reply) {
     facts.problem = reply.error().message;
-    facts.stands_still = client && reply.error().code == ErrorCode::kDaemonNotRunning;
+    facts.stands_still = answers.connected && reply.error().code == ErrorCode::kDaemonNotRunning;
     return facts;
   }
   facts.version = reply->version();
@@ -142,12 +158,19 @@ doctor::PeerLook look_at_peer(const std::filesystem::path& directory, const std:
   return look;
 }
 
-Result<int> examine(const Context& context, const std::string& peer) {
+struct Wishes {
+  std::string peer;  // empty: this node alone
+  bool report = false;
+};
+
+Result<int> examine(const Context& context, const Wishes& wishes) {
+  const std::string& peer = wishes.peer;
   const auto directory = context.existing_node_directory();
   if (!directory) return directory.error();
   doctor::Facts facts = doctor::gather(*directory);
+  const Answers answers = ask_daemon(*directory);
   if (facts.node) {
-    facts.daemon = ask_daemon(*directory);
+    facts.daemon = facts_of(answers);
     doctor::gather_processes(*facts.node, &facts);
   }
   if (!peer.empty()) {
@@ -156,7 +179,18 @@ Result<int> examine(const Context& context, const std::string& peer) {
                           : look_at_peer(*directory, peer);
   }
   const std::vector<doctor::Finding> findings = doctor::check(facts);
-  context.print(json_of(findings), text_of(findings));
+  if (wishes.report) {
+    context.environment.out << report_text(
+        {.when = base::utc_text(int64_t{std::time(nullptr)} * 1'000'000'000),
+         .node = facts,
+         .host = doctor::gather_host("/"),
+         .cards = doctor::gather_cards("/", doctor::gather_addresses()),
+         .live = answers.node,
+         .counters = answers.counters,
+         .findings = text_of(findings)});
+  } else {
+    context.print(json_of(findings), text_of(findings));
+  }
   const bool failed = doctor::worst(findings) == doctor::Level::kFail;
   return failed ? static_cast<int>(ErrorCode::kConfiguration) : 0;
 }
@@ -164,15 +198,18 @@ Result<int> examine(const Context& context, const std::string& peer) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Context& context) {
-  auto peer = std::make_shared<std::string>();
+  auto wishes = std::make_shared<Wishes>();
   CLI::App* const command =
       app.add_subcommand("doctor",
                          "Look at this node and its host, and at a peer: what is well, what is not, and what "
                          "mends it");
-  command->add_option("node", *peer, "Peer to call and to send 32 MiB of memory into nothing to")
+  command->add_option("node", wishes->peer, "Peer to call and to send 32 MiB of memory into nothing to")
       ->type_name("NODE");
+  command->add_flag(
+      "--report", wishes->report,
+      "Print one text for whoever is to help: host, cards, configuration, counters, what was found");
   command->callback(
-      [&context, peer] { context.action = [&context, peer] { return examine(context, *peer); }; });
+      [&context, wishes] { context.action = [&context, wishes] { return examine(context, *wishes); }; });
 }
 
 }  // namespace sluice::cli

@@ -73,6 +73,7 @@ constexpr Example kExamples[] = {
     {"node reference", "sluice node reference", "all keys of node.toml"},
     {"doctor", "sluice doctor", "this node and its host"},
     {"doctor", "sluice doctor beta", "and the way to a peer"},
+    {"doctor", "sluice doctor --report", "all that somebody far away needs to know"},
     {"completion", "sluice completion bash", "a script for /etc/bash_completion.d"},
 };
 

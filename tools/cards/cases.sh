@@ -1,0 +1,220 @@
+#!/bin/bash
+# The cases of ./dev cards: two nodes, a and b, on a device each. In the guest, and on a host with cards of its own. A line
+# "CASE NAME pass|fail|skip MS WHY" for each. From the caller:
+#   BASE         an empty directory with room for 500 MB
+#   DEVICES      the two devices, with a blank between; none: the PCI cards that lspci lists, which are bound to vfio-pci
+#   MTU, WORKERS, MEMORY (hugepages, no-huge), MEMORY_MIB, SHORT (the shortest cases)
+#   MONITOR      a directory in which a file is handed to QEMU; none: nobody can take a link down
+#   JOIN         a command that joins the two devices once both nodes have started
+# SPDX-License-Identifier: Apache-2.0
+mtu=${MTU:-9000} workers=${WORKERS:-1} memory_mib=${MEMORY_MIB:-1024}
+base=${BASE:-/data} nodes=${BASE:-/data}/nodes exports=${BASE:-/data}/exports
+if [ -n "${DEVICES:-}" ]; then read -ra devices <<<"$DEVICES"; else mapfile -t devices < <(lspci -D | awk '/Ethernet/{print $1}'); fi
+# A card of Mellanox's stays with the kernel's driver.
+is_bound() { is_card "$1" && [[ $(readlink "/sys/bus/pci/devices/${1%%,*}/driver") != */mlx?_core ]]; }
+is_card() { [[ $1 =~ ^([0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ]]; }
+
+say() { echo "CASE $1 $2 $3 ${*:4}"; }
+monitor() { # to QEMU, which the host hands it to
+  echo "$*" >"$MONITOR/monitor.new"
+  mv "$MONITOR/monitor.new" "$MONITOR/monitor"
+  while [ -e "$MONITOR/monitor" ]; do sleep 0.05; done
+}
+sluice_at() { sluice --node "$nodes/$1" "${@:2}"; }
+dataplane() {
+  sluice-dataplane --node "$nodes/$1" 2>>"$nodes/$1-dataplane.log" &
+  echo $! >"$nodes/$1-dataplane.pid"
+}
+control() {
+  sluice-control --node "$nodes/$1" 2>>"$nodes/$1-control.log" &
+  echo $! >"$nodes/$1-control.pid"
+}
+attached() { # NODE SECONDS
+  local i
+  for ((i = 0; i < $2 * 4; ++i)); do
+    sluice_at "$1" node show 2>/dev/null | grep -q 'dataplane *attached' && return 0
+    kill -0 "$(<"$nodes/$1-dataplane.pid")" 2>/dev/null || return 1
+    sleep 0.25
+  done
+  return 1
+}
+start() {
+  local node
+  for node in a b; do
+    dataplane $node && control $node && attached $node 90 || return 1
+  done
+  ${JOIN:-true}
+}
+stop() {
+  local node part pid
+  for part in control dataplane; do
+    for node in a b; do
+      [ -e "$nodes/$node-$part.pid" ] || continue
+      pid=$(<"$nodes/$node-$part.pid")
+      kill "$pid" 2>/dev/null && tail --pid="$pid" -f /dev/null
+      rm -f "$nodes/$node-$part.pid"
+    done
+  done
+}
+init() { # NODE DEVICE PORT [options]
+  mkdir -p "$exports/$1"
+  sluice node init "$nodes/$1" --name "node$1" --listen "127.0.0.1:$3" --device "$2" \
+    --export "data=$exports/$1:rw" "${@:4}" >/dev/null
+}
+trust() {
+  sluice_at b node show --certificate | sluice_at a node trust nodeb - --address 127.0.0.1:7401 >/dev/null
+  sluice_at a node show --certificate | sluice_at b node trust nodea - --address 127.0.0.1:7400 >/dev/null
+}
+fresh() {
+  stop
+  rm -rf "$nodes" "$exports"
+  mkdir -p "$nodes" "$exports"
+}
+memory=(--memory "${MEMORY:-hugepages}" --memory-mib "$memory_mib")
+pair() { # WORKERS: both nodes on their devices
+  fresh
+  init a "${devices[0]}" 7400 --address 10.77.0.1/24 "${memory[@]}" --mtu "$mtu" --workers "$1" &&
+    init b "${devices[1]}" 7401 --address 10.77.0.2/24 "${memory[@]}" --mtu "$mtu" --workers "$1" && trust && start
+}
+counters() { sluice_at "$1" counters | awk '$2 != 0 && $1 ~ /drop|missed|joined|steered|unresolved|false|lost/ {printf " %s=%s", $1, $2}'; }
+last_lines() {
+  local node part
+  for node in a b; do
+    for part in dataplane control; do
+      echo "--- $node-$part"
+      tail -6 "$nodes/$node-$part.log"
+    done
+    echo "--- $node counters:$(counters $node)"
+  done
+}
+told() { # what the dataplanes said of their devices, and counted
+  local node
+  for node in a b; do
+    grep -h "serving device\|device .*: driver\|: using that\|: using the smaller" "$nodes/$node-dataplane.log"
+    echo "$node:$(counters $node)"
+  done
+}
+started() { # CASE BEGUN_NS WELL
+  local ms=$((($(date +%s%N) - $2) / 1000000))
+  if [ "$3" = 0 ]; then
+    say "$1" pass $ms
+  else
+    say "$1" fail $ms "$(tail -qn1 $nodes/?-dataplane.log | tr '\n' ' ' | cut -c1-300)"
+  fi
+  return "$3"
+}
+# CASE LIMIT_S COMMAND...: it must end well in that time.
+run() {
+  local name=$1 limit=$2 begun rc
+  begun=$(date +%s%N)
+  timeout -s INT -k 5 "$limit" "${@:3}" >"$base/said" 2>&1
+  rc=$?
+  took=$((($(date +%s%N) - begun) / 1000000))
+  why=$([ $rc = 0 ] || { [ $rc = 124 ] && echo "no end in $limit s:$(counters a) | b:$(counters b)"; tail -2 "$base/said" | tr '\n' ' ' | cut -c1-300; })
+  return $rc
+}
+moves() { # CASE LIMIT_S SOURCE TARGET COMMAND...: and then both hold the same
+  if run "$1" "$2" "${@:5}" && diff -rq "$3" "$4" >/dev/null; then
+    say "$1" pass "$took"
+  else
+    say "$1" fail "$took" "${why:-what arrived differs}"
+    last_lines
+  fi
+}
+slow() { # CASE NAME: at a rate that leaves time for what happens meanwhile
+  moves "$1" 120 "$exports/a/f" "$exports/b/$2" sluice --node $nodes/a send -q --rate 20M --mode fixed "$exports/a/f" "nodeb:data/$2"
+}
+
+# ---- both on devices ---------------------------------------------------------------------------------
+
+both_directions() { # SUFFIX [options]: names send$1 and get$1
+  head -c 16M /dev/urandom >"$exports/a/big"
+  moves "send$1" 150 "$exports/a/big" "$exports/b/big" sluice --node $nodes/a send -q "${@:2}" "$exports/a/big" nodeb:data/big
+  moves "get$1" 150 "$exports/b/big" "$exports/a/back" sluice --node $nodes/a get -q "${@:2}" nodeb:data/big "$exports/a/back"
+  rm -f "$exports"/*/big "$exports/a/back"
+}
+tree() {
+  local i
+  mkdir -p "$exports/a/many"
+  for i in $(seq 100); do head -c $((i * 300)) /dev/urandom >"$exports/a/many/$i"; done
+  moves tree 60 "$exports/a/many" "$exports/b/many" sluice --node $nodes/a send -q "$exports/a/many" nodeb:data/
+}
+paced() {
+  head -c 12M /dev/urandom >"$exports/a/f"
+  slow paced paced
+}
+link_down() {
+  [ -n "${MONITOR:-}" ] || { say link_down skip 0 "nobody here can take the link down"; return; }
+  (sleep 2; monitor set_link card0 off; sleep 3; monitor set_link card0 on) &
+  slow link_down link
+  wait $!
+}
+killed() { # NODE
+  (sleep 2; kill -9 "$(<"$nodes/$1-dataplane.pid")"; sleep 0.5; dataplane "$1"; attached "$1" 90 && ${JOIN:-true}) &
+  slow "killed_$1" "killed_$1"
+  wait $!
+}
+control_killed() {
+  (sleep 2; kill -9 "$(<"$nodes/b-control.pid")"; sleep 0.5; control b) &
+  slow killed_control killed_control
+  wait $!
+}
+# IPv6 between nodes that are configured with another MTU each.
+other_mtu() {
+  local begun
+  begun=$(date +%s%N)
+  fresh
+  init a "${devices[0]}" 7400 --address6 fd77::1/64 "${memory[@]}" --mtu "$mtu" &&
+    init b "${devices[1]}" 7401 --address6 fd77::2/64 "${memory[@]}" --mtu 1500 && trust && start
+  started start_ip6_1500 "$begun" $? && both_directions _ip6_1500
+  told
+}
+
+for device in "${devices[@]}"; do
+  is_bound "$device" || continue
+  modprobe vfio-pci
+  HUGEPAGES_MIB=$((2 * memory_mib)) DEVICE=$device GROUP=root sluice-host || { say bind fail 0 "$device: not bound to vfio-pci"; exit 1; }
+done
+begun=$(date +%s%N)
+pair 1
+if started start "$begun" $?; then
+  both_directions ""
+  tree
+  paced
+  if [ -z "${SHORT:-}" ]; then
+    link_down
+    killed b
+    killed a
+    control_killed
+  fi
+fi
+told
+if [ "$workers" -gt 1 ]; then
+  begun=$(date +%s%N)
+  pair "$workers"
+  started "start_$workers" "$begun" $? && both_directions "_$workers" --lanes 4
+  told
+fi
+if [ -z "${SHORT:-}" ]; then other_mtu; fi
+
+# ---- a card beside sockets of the kernel -------------------------------------------------------------
+
+if [ -z "${SHORT:-}" ] && is_bound "${devices[1]}"; then
+  fresh
+  card=${devices[1]%%,*}
+  echo >"/sys/bus/pci/devices/$card/driver_override"
+  echo "$card" >/sys/bus/pci/drivers/vfio-pci/unbind
+  echo "$card" >/sys/bus/pci/drivers_probe
+  udevadm settle
+  sleep 1
+  interface=$(find "/sys/bus/pci/devices/$card/" -maxdepth 3 -path '*/net/*' -printf '%f\n' | head -1)
+  ip link set "$interface" up mtu "$mtu"
+  ip addr add 10.77.0.2/24 dev "$interface"
+  begun=$(date +%s%N)
+  init a "${devices[0]}" 7400 --address 10.77.0.1/24 "${memory[@]}" --mtu "$mtu"
+  init b udp 7401 --address 10.77.0.2/24
+  trust
+  start
+  started start_sockets "$begun" $? && both_directions _sockets
+fi
+stop
