@@ -25,8 +25,10 @@ class IdleSleep {
   static constexpr uint64_t kNsFirst = 20'000;
   // With flows. Half of 256 frames stay free at 100 Gbit/s, where a queue loses what it has no room for.
   static constexpr uint64_t kNsMax = 100'000;
-  // While it waits for a disk, or for a peer that is quiet, and the queue loses nothing.
+  // While it waits for a disk, or for a peer that is quiet, and the queue loses nothing; where it loses,
+  // until half of it is full.
   static constexpr uint64_t kNsMaxOfDisk = 800'000;
+  static constexpr uint64_t kNsOfFrame = 720;  // of 9000 bytes, at 100 Gbit/s
   static constexpr uint64_t kNsMaxWithoutFlows = 1'000'000;
   // Of a peer's pause between datagrams.
   static constexpr uint64_t kNsPatience = 1'000'000;
@@ -37,7 +39,9 @@ class IdleSleep {
 
   // The receive queue's room, in datagrams. 0: an arrival ends a sleep.
   IdleSleep(uint32_t queue_datagrams, bool loses)
-      : half_(queue_datagrams / 2), longest_of_disk_ns_(loses ? kNsMax : kNsMaxOfDisk) {}
+      : half_(queue_datagrams / 2),
+        longest_of_disk_ns_(loses && half_ != 0 ? std::clamp(half_ * kNsOfFrame, kNsMax, kNsMaxOfDisk)
+                                                : kNsMaxOfDisk) {}
 
   // A flow was opened: whoever opened it waits.
   void begin() { first_ns_ = kNsFirst; }

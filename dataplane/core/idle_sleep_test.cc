@@ -55,6 +55,19 @@ TEST(IdleSleep, IsShortWhereAQueueLosesWhatItHasNoRoomFor) {
   EXPECT_EQ(sleeper.after(10'000, 100), IdleSleep::kNsMax);
 }
 
+TEST(IdleSleep, IsLongerWhereTheQueueThatLosesIsLong) {
+  EXPECT_EQ(Sleeper(IdleSleep(1024, true)).after(10'000, 100), 512 * IdleSleep::kNsOfFrame);
+  EXPECT_EQ(Sleeper(IdleSleep(1U << 16, true)).after(10'000, 200), IdleSleep::kNsMaxOfDisk);
+  IdleSleep woken(0, true);  // an arrival ends a sleep
+  woken.worked();
+  uint64_t now_ns = kSecond;
+  while (now_ns < kSecond + 2 * IdleSleep::kNsPatience) {
+    now_ns += woken.next_ns(now_ns, 1, For::kPeer);
+    woken.slept();
+  }
+  EXPECT_EQ(woken.next_ns(now_ns, 1, For::kPeer), IdleSleep::kNsMaxOfDisk);
+}
+
 TEST(IdleSleep, WhoWaitsForNoDiskSleepsShortly) {
   Sleeper sleeper(IdleSleep(kQueue, false), For::kPeer);
   EXPECT_EQ(sleeper.after(1'000'000, 50), IdleSleep::kNsFirst);

@@ -18,6 +18,7 @@ constexpr uint32_t kEthernetHeaderBytes = 14;
 // then the link header's end aligned), while a sent one starts 32 bytes into it.
 constexpr uint32_t kTpacketRxBytes = 66;
 constexpr uint32_t kTpacketTxBytes = 32;
+constexpr uint32_t kTpacketFrames = 2048;
 
 using Arguments = std::map<std::string, std::string, std::less<>>;
 
@@ -96,7 +97,8 @@ Status complete_af_packet(const config::Node& node, const Arguments& arguments, 
   if (!arguments.contains("framesz") && !arguments.contains("blocksz") && !arguments.contains("framecnt")) {
     // Four slots of a multiple of 1 KiB are whole pages.
     slot_bytes = round_up(node.mtu + kEthernetHeaderBytes + kTpacketRxBytes, 1024);
-    device->argument += fmt::format(",blocksz={},framesz={},framecnt=2048", 4 * slot_bytes, slot_bytes);
+    device->argument += fmt::format(",blocksz={},framesz={},framecnt={}", 4 * slot_bytes, slot_bytes, kTpacketFrames);
+    device->kernel_ring_frames = kTpacketFrames;
   } else {
     const auto given = number(*device, arguments, "framesz", slot_bytes);
     if (!given) return given.error();

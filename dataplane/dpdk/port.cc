@@ -204,7 +204,9 @@ Status Port::set_up_queues() {
   auto rx_ring = static_cast<uint16_t>(node_.rx_ring);
   auto tx_ring = static_cast<uint16_t>(node_.tx_ring);
   if (Status status = ethdev_.adjust_rings(&rx_ring, &tx_ring); !status) return status;
-  receive_queue_ = {.datagrams = rx_ring, .loses = !ethdev_.is_memif()};
+  const uint32_t wait = std::max<uint32_t>(device().kernel_ring_frames, rx_ring);
+  receive_queue_ = {.datagrams = wait, .loses = !ethdev_.is_memif()};
+  info_.queue_datagrams = rx_ring;  // more of one peer at a time would only make others wait
   for (uint32_t w = 0; w < workers_; ++w) {
     QueueSetup setup = queue_setup(w);
     setup.rx_ring = rx_ring;
@@ -288,7 +290,6 @@ Status Port::describe() {
   info_.udp_checksum_offload = ethdev_.checksum_offload() ? 1 : 0;
   info_.hugepages = hugepages_ ? 1 : 0;
   info_.rate_bps_max = node_.port_rate_bps;
-  info_.queue_datagrams = receive_queue_.datagrams;
   return {};
 }
 

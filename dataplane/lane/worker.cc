@@ -15,6 +15,12 @@ constexpr uint32_t kCommandsPerLoop = 16;
 // Nothing that a worker does for nothing takes so long: somebody else had its core.
 constexpr uint64_t kCoreTakenNs = 100'000;
 
+// What other workers hand on waits in a short ring.
+IdleSleep idle_sleep(const net::ReceiveQueue& queue, uint32_t workers) {
+  if (workers == 1) return {queue.datagrams, queue.loses};
+  return {queue.datagrams == 0 ? kSteeringRingSlots : std::min(queue.datagrams, kSteeringRingSlots), true};
+}
+
 }  // namespace
 
 Worker::Worker(WorkerShared& shared, uint32_t index)
@@ -35,8 +41,7 @@ Worker::Worker(WorkerShared& shared, uint32_t index)
       tx_extents_(shared.board.port.tx_extents),
       tx_(resources_, tx_extents_, shared.port.pattern()),
       rx_(resources_, tx_extents_, shared.board.port.rx_extents),
-      // What other workers hand on waits in a short ring.
-      idle_sleep_(shared.port.receive_queue().datagrams, shared.port.receive_queue().loses || workers_ > 1),
+      idle_sleep_(idle_sleep(shared.port.receive_queue(), workers_)),
       clock_(shared.with_tsc) {}
 
 Status Worker::open() {

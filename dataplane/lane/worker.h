@@ -28,7 +28,8 @@
 namespace sluice::lane {
 
 // Datagrams on their way from the worker whose queue got them to the one that owns their UDP port.
-using SteeringRing = board::SpscRing<net::RxDatagram, 256>;
+inline constexpr uint32_t kSteeringRingSlots = 256;
+using SteeringRing = board::SpscRing<net::RxDatagram, kSteeringRingSlots>;
 
 struct WorkerShared {
   net::Port& port;
