@@ -83,7 +83,7 @@ ARP_ATTACKS = [
            lambda s: [arp(s, EVERYBODY, op=operation, psrc=PEERS, pdst=PEERS) for operation in (1, 2)], to=A),
     Attack("ARP: our own address", "rx_control_frames",
            lambda s: [arp(s, psrc=OURS, pdst=OURS), ask(s, OURS), arp(s, psrc=OURS, pdst=PEERS)], to=A),
-    Attack("ARP: our own link address, of another host", "rx_control_frames",
+    Attack("ARP: our own link address, of another host", "rx_control_frames neighbour_own_link",
            lambda s: [arp(s, link=link_of(s), psrc=PEERS, pdst=OURS)], to=A),
     Attack("ARP: a group as the peer's link address", "rx_control_frames",
            lambda s: [arp(s, link=link, psrc=PEERS, pdst=OURS) for link in (EVERYBODY, "01:00:5e:00:00:01", NOBODY)], to=A),

@@ -154,6 +154,8 @@ uint64_t Oracle::undurable_bytes() const {
 
 void Oracle::power_lost(FileSystem& files) {
   written_.clear();
+  std::erase_if(durable_, [&](const auto& each) { return nameless_.contains(each.first); });
+  nameless_.clear();
   for (const auto& [object, sectors] : durable_) {
     uint64_t number = files.find(final_name(object));
     if (number == 0 || is_taken(object, number)) number = files.find(temporary_name(object));

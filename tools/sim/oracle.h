@@ -65,7 +65,13 @@ class Oracle {
   }
 
   // The destination's disk and journal.
-  void bind(uint64_t inode, uint32_t object) { objects_[inode] = object; }
+  void bind(uint64_t inode, uint32_t object) {
+    objects_[inode] = object;
+    const auto nameless = nameless_.find(object);
+    if (nameless != nameless_.end() && nameless->second != inode) nameless_.erase(nameless);
+  }
+  // Somebody took the name from this unfinished file. Who has it open writes on, and the power takes it.
+  void name_removed(uint32_t object, uint64_t inode) { nameless_[object] = inode; }
   void written(uint64_t inode, uint64_t offset, const uint8_t* data, uint64_t length);
   void reported_durable(uint32_t object, uint64_t offset, uint64_t length);
   void reported_done(uint32_t object) {
@@ -138,6 +144,7 @@ class Oracle {
   std::vector<std::vector<uint8_t>> content_;
   std::vector<std::vector<uint8_t>> changed_;
   std::set<uint32_t> changed_now_;
+  std::map<uint32_t, uint64_t> nameless_;  // inodes of unfinished files whose names were removed
   std::map<uint32_t, uint64_t> taken_;  // object -> inode
   bool misread_ = false;
   std::set<End> allowed_;

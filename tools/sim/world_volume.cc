@@ -49,7 +49,12 @@ void World::remove_unfinished() {
     if (id == asked_id_ && transfer::has_ended(saved.record.state)) return;
   }
   trace_.add(scheduler_.now_ns(), kDestination, "unfinished files removed");
-  for (uint32_t i = 0; i < plan_.sizes.size(); ++i) host.files.remove(Oracle::temporary_name(i));
+  for (uint32_t i = 0; i < plan_.sizes.size(); ++i) {
+    const uint64_t inode = host.files.find(Oracle::temporary_name(i));
+    if (inode == 0) continue;
+    oracle_.name_removed(i, inode);
+    host.files.remove(Oracle::temporary_name(i));
+  }
   host.files.sync_directory();
   oracle_.given_up();
 }
