@@ -97,7 +97,8 @@ Status complete_af_packet(const config::Node& node, const Arguments& arguments, 
   if (!arguments.contains("framesz") && !arguments.contains("blocksz") && !arguments.contains("framecnt")) {
     // Four slots of a multiple of 1 KiB are whole pages.
     slot_bytes = round_up(node.mtu + kEthernetHeaderBytes + kTpacketRxBytes, 1024);
-    device->argument += fmt::format(",blocksz={},framesz={},framecnt={}", 4 * slot_bytes, slot_bytes, kTpacketFrames);
+    device->argument +=
+        fmt::format(",blocksz={},framesz={},framecnt={}", 4 * slot_bytes, slot_bytes, kTpacketFrames);
     device->kernel_ring_frames = kTpacketFrames;
   } else {
     const auto given = number(*device, arguments, "framesz", slot_bytes);

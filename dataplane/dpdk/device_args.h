@@ -31,7 +31,8 @@ struct Device {
   bool zero_copy = false;
   // af_packet only.
   std::string interface_name;
-  uint32_t kernel_ring_frames = 0;  // received frames that wait for the driver, which has a small ring besides
+  uint32_t kernel_ring_frames =
+      0;  // received frames that wait for the driver, which has a small ring besides
   // vhost and virtio_user only: the socket that this end makes; empty: it calls the other's.
   std::string served_socket;
 

@@ -145,7 +145,7 @@ class Oracle {
   std::vector<std::vector<uint8_t>> changed_;
   std::set<uint32_t> changed_now_;
   std::map<uint32_t, uint64_t> nameless_;  // inodes of unfinished files whose names were removed
-  std::map<uint32_t, uint64_t> taken_;  // object -> inode
+  std::map<uint32_t, uint64_t> taken_;     // object -> inode
   bool misread_ = false;
   std::set<End> allowed_;
   std::array<std::set<std::string>, 2> paused_;
