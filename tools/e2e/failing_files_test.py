@@ -106,7 +106,9 @@ def test_small_files_that_change_between_two_readings_of_their_pack_are_named(pa
         assert ended_session(node, session)["state"] == "partial"
     names = last_session(pair.a)["names"]
     arrived = {path.name for path in there.iterdir()}
-    assert names["failed"] == 300 - len(arrived) > len(changed), "of one pack all, of others those that changed"
+    # Of the pack that was on its way all fail, of those behind it what changed. Of those before it, which are as many
+    # as came until the kill, nothing does.
+    assert names["failed"] == 300 - len(arrived) >= len(set(changed) - arrived)
     assert all((there / name).read_bytes() == before[name] for name in arrived)
     reasons = {each["path"].removeprefix("many/"): each["reason"] for each in names["missing"]}
     assert all(reason == (CHANGED if name in changed else IN_PACK) for name, reason in reasons.items()), reasons
