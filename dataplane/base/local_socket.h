@@ -20,7 +20,7 @@ namespace sluice::base {
 // names the group, for the error of kConfiguration.
 Status share_socket(const std::filesystem::path& socket, const std::string& group, const std::string& key);
 
-// Of mode 0600, without blocking; nothing may have the name. `kind`: SOCK_STREAM, SOCK_SEQPACKET.
+// The socket has mode 0600 and does not block; the name must be free. `kind`: SOCK_STREAM, SOCK_SEQPACKET.
 // kConfiguration.
 Result<UniqueFd> listen_locally(const std::filesystem::path& socket, int kind);
 

@@ -18,7 +18,7 @@ class RoundTrip {
   // A receiver tells time by the beginning of its turn, and may so say that it held a datagram for longer
   // than it was there: by a turn, which a busy machine makes long.
   static constexpr uint64_t kHeldTooLongNs = 5'000'000;
-  // Of a round trip that only such echoes tell of: too short to be seen.
+  // The round trip, while only such echoes have come: it is too short to be measured.
   static constexpr uint64_t kUnseenNs = 1'000;
 
   RoundTrip() = default;

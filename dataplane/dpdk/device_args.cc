@@ -172,6 +172,8 @@ Result<Device> parse_device(const config::Node& node) {
   } else if (device.name.starts_with("net_af_packet") || device.name.starts_with("eth_af_packet")) {
     device.kind = DeviceKind::kAfPacket;
     status = complete_af_packet(node, arguments, &device);
+  } else if (device.name.starts_with("net_af_xdp")) {
+    device.kind = DeviceKind::kAfXdp;
   } else if (device.name.starts_with("net_pcap")) {
     complete_pcap(arguments, &device);
   } else if (device.name.starts_with("net_vhost") || device.name.starts_with("net_virtio_user")) {

@@ -15,7 +15,7 @@
 
 namespace sluice::dpdk {
 
-enum class DeviceKind : uint8_t { kPci, kMemif, kAfPacket, kOtherVirtual };
+enum class DeviceKind : uint8_t { kPci, kMemif, kAfPacket, kAfXdp, kOtherVirtual };
 
 struct Device {
   DeviceKind kind = DeviceKind::kOtherVirtual;

@@ -157,7 +157,7 @@ Status Ethdev::adjust_rings(uint16_t* rx_ring, uint16_t* tx_ring) const {
 }
 
 uint32_t Ethdev::rx_room_bytes() const {
-  if (std::string_view(device_.name).starts_with("net_af_xdp")) return kAfXdpRoomBytes;
+  if (device_.kind == DeviceKind::kAfXdp) return kAfXdpRoomBytes;
   const bool sized_by_arguments = device_.frame_bytes_carried != 0;
   const uint32_t room = sized_by_arguments ? frame_bytes_max_ : room_for_driver(frame_bytes_max_);
   return std::max({room, device_.data_room_bytes_min, info_.min_rx_bufsize, 2048U});
@@ -252,7 +252,7 @@ void Ethdev::close() {
   configured_ = false;
   // Its program stays at the interface, and lets all frames pass: to take it off wants calls of bpf, which a
   // dataplane may not make once it has started.
-  if (std::string_view(device_.name).starts_with("net_af_xdp")) return;
+  if (device_.kind == DeviceKind::kAfXdp) return;
   if (!is_memif()) rte_eth_dev_stop(port_id_);
   rte_eth_dev_close(port_id_);
 }

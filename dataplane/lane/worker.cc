@@ -15,7 +15,7 @@ constexpr uint32_t kCommandsPerLoop = 16;
 // Nothing that a worker does for nothing takes so long: somebody else had its core.
 constexpr uint64_t kCoreTakenNs = 100'000;
 
-// What other workers hand on waits in a short ring.
+// Several workers hand datagrams on to each other through short rings, which lose what has no room.
 IdleSleep idle_sleep(const net::ReceiveQueue& queue, uint32_t workers) {
   if (workers == 1) return {queue.datagrams, queue.loses};
   return {queue.datagrams == 0 ? kSteeringRingSlots : std::min(queue.datagrams, kSteeringRingSlots), true};

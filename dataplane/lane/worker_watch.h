@@ -1,5 +1,5 @@
-// What a main loop has to know of the workers: whether they turn, for a service manager; and for the log,
-// whether their clocks are in order, and whether frames arrive that come to nothing.
+// A main loop looks at the workers: a service manager hears whether they turn, the log whether their clocks
+// are in order and whether frames arrive that no worker sees.
 //
 // Only looks at the workers' counts. An idle worker turns as well, after a short sleep. The thread that made
 // it.
@@ -65,7 +65,8 @@ class ArrivalWatch {
  public:
   explicit ArrivalWatch(const board::Board& board) : board_(board) {}
 
-  // Once a second, of the time since the last call; each sentence once, until what it says has been over.
+  // Once a second, of the time since the last call. A twin is named once; lost frames once each time they
+  // begin.
   std::vector<std::string> take_news() {
     std::vector<std::string> news;
     const Sums now = {.taken = sum(board::Counter::rx_frames),
@@ -83,7 +84,7 @@ class ArrivalWatch {
           "another host answers with the link address of this port: two ports of one network have the same; "
           "give one of them another");
     told_lost_ = lost;
-    told_twins_ = twins || (told_twins_ && now.own_link != 0);
+    told_twins_ |= twins;
     last_ = now;
     return news;
   }

@@ -1,7 +1,6 @@
 """A virtual machine with two network cards of a kind, joined to each other, behind an emulated IOMMU (intel-iommu)."""
 # SPDX-License-Identifier: Apache-2.0
 import os
-import pathlib
 import shutil
 import socket
 import subprocess

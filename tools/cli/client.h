@@ -52,7 +52,8 @@ class Client {
   // well.
   Status list_names(const api::ListNamesRequest& request,
                     const std::function<bool(const api::ListNamesReply&)>& on_part);
-  // What has this name at the peer; nothing: nothing has it. Other errors as of list_names.
+  // The peer tells what has this name there; empty: it has nothing of that name. Other errors as of
+  // list_names.
   Result<std::optional<api::NameEntry>> look_at(const std::string& peer, const std::string& path);
   // These take as long as it takes.
   Result<api::NamesReply> make_directory(const api::MakeDirectoryRequest& request);

@@ -15,6 +15,7 @@
 #include "tools/cli/log_format.h"
 #include "tools/cli/node_files.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/report.h"
 #include "tools/cli/service_files.h"
 #include "tools/cli/target.h"
 
@@ -210,11 +211,7 @@ std::string live_text(const Result<Live>& answer) {
   if (answer->levels.levels_size() > 0) text += fmt::format("log levels   {}\n", levels_text(answer->levels));
   text += sandbox_text("control", live->has_control_sandbox(), live->control_sandbox());
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
-  const std::string link = live->link().empty() ? "" : " (link " + printable(live->link()) + ")";
-  text += fmt::format("dataplane    attached: {}{}, {}, {}, frames up to {} bytes, CRC by {}\n",
-                      printable(live->device()), link, base::counted(live->workers(), "worker"),
-                      live->hugepages() ? "hugepages" : "no hugepages", live->frame_bytes_max(),
-                      printable(live->crc_variant()));
+  text += fmt::format("dataplane    attached: {}\n", dataplane_text(*live));
   if (!live->device_abilities().empty())
     text += fmt::format("device       {}\n", printable(live->device_abilities()));
   return text + sandbox_text("dataplane", live->has_dataplane_sandbox(), live->dataplane_sandbox());

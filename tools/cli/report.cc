@@ -55,11 +55,7 @@ std::string live_text(const Result<api::NodeReply>& live) {
   if (!live) return fmt::format("control      {}\n", printable(live.error().message));
   std::string text = fmt::format("control      version {}\n", printable(live->version()));
   if (!live->dataplane_attached()) return text + "dataplane    not attached\n";
-  text +=
-      fmt::format("dataplane    {}{}, {}, {}, frames up to {} bytes, CRC by {}\n", printable(live->device()),
-                  live->link().empty() ? "" : " (link " + printable(live->link()) + ")",
-                  base::counted(live->workers(), "worker"), live->hugepages() ? "hugepages" : "no hugepages",
-                  live->frame_bytes_max(), printable(live->crc_variant()));
+  text += fmt::format("dataplane    {}\n", dataplane_text(*live));
   return text + fmt::format("device       {}\n", or_dash(live->device_abilities()));
 }
 
@@ -74,6 +70,14 @@ std::string counters_text(const Result<api::CountersReply>& reply) {
 }
 
 }  // namespace
+
+std::string dataplane_text(const api::NodeReply& reply) {
+  return fmt::format("{}{}, {}, {}, frames up to {} bytes, CRC by {}", printable(reply.device()),
+                     reply.link().empty() ? "" : " (link " + printable(reply.link()) + ")",
+                     base::counted(reply.workers(), "worker"),
+                     reply.hugepages() ? "hugepages" : "no hugepages", reply.frame_bytes_max(),
+                     printable(reply.crc_variant()));
+}
 
 std::string tried_text() {
   std::vector<std::vector<std::string>> rows;

@@ -28,6 +28,9 @@ struct ReportFacts {
 
 std::string report_text(const ReportFacts& facts);
 
+// What the dataplane drives, in one line; it must be attached.
+std::string dataplane_text(const api::NodeReply& reply);
+
 // The devices that were tried (tools/cards/tried.tsv), in columns.
 std::string tried_text();
 
