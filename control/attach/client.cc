@@ -40,7 +40,7 @@ void BoardClient::stop() {
 
 void BoardClient::join(BoardUser* user) {
   users_.push_back(user);
-  if (attached_) user->on_attached(*attached_);
+  if (cleared_) user->on_attached(*attached_);
 }
 
 void BoardClient::leave(BoardUser* user) {
@@ -96,10 +96,12 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
     if (last_generation_ != 0 && last_generation_ != board->generation())
       log::of(log::kBoard)->info("the dataplane was restarted");
     last_generation_ = board->generation();
+    // Whose claim is taken uses the board from now on, and may leave it while what is left over is closed.
+    attached_ = board;
     take_claims(*board);
     co_await close_leftovers(board);
     if (!board->lost()) {
-      attached_ = board;
+      cleared_ = true;
       log::of(log::kBoard)
           ->info("attached to the dataplane: {}, {}", last_port_.device,
                  base::counted(last_port_.workers, "worker"));
@@ -115,6 +117,7 @@ void BoardClient::lost() {
   if (attached_ && !stopped_) log::of(log::kBoard)->warn("the dataplane ended; its sessions wait for it");
   if (attached_) attached_->link().close();
   attached_.reset();
+  cleared_ = false;
   ticking_.clear();
   const std::vector<BoardUser*> users = users_;
   for (BoardUser* user : users) user->on_board_lost();
@@ -143,7 +146,7 @@ asio::awaitable<void> BoardClient::close_leftovers(std::shared_ptr<AttachedBoard
     (void)board->flows().drain();
     co_await wake_.wait_for(kBusyTick);
   }
-  if (const uint32_t stuck = board->flows().leftovers(); stuck != 0)
+  if (const uint32_t stuck = board->flows().leftovers(); stuck != 0 && !board->lost())
     log::of(log::kBoard)->warn("{} of a former sluice-control did not close", base::counted(stuck, "flow"));
   board->flows().forget_leftovers();
   if (had_control) co_await board->close_leftover_sessions();

@@ -74,6 +74,7 @@ class BoardClient : public std::enable_shared_from_this<BoardClient> {
   const std::filesystem::path socket_;
   const std::shared_ptr<TurnMeter> turns_;
   std::shared_ptr<AttachedBoard> attached_;
+  bool cleared_ = false;  // of what a former control left: sessions that begin may take slots
   board::PortInfo last_port_{};
   std::string last_crc_variant_;
   uint64_t last_generation_ = 0;

@@ -276,7 +276,7 @@ void BoardFlows::forget_leftovers() {
                    .worker = worker_of(config.local_port),
                    .local_port = config.local_port});
       its.released = true;
-    } else if (its.user == nullptr) {
+    } else if (!its.open) {
       flow(FlowSlotId(slot)).config.flow_id = 0;
     }
   }
