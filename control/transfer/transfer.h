@@ -125,6 +125,7 @@ class Transfer {
   // transfer_pace.cc: how fast it gets on, and its deadline
   void keep_pace(uint64_t now_ns);
   Pace::Stage pace_stage() const;
+  uint64_t cap_bps() const;  // agreed upon or asked for, and the node's own limit; 0: none is known
   Pace::Sight sight(uint64_t now_ns) const;
   deadline::Limit limit_now(double cap_bps);
   int64_t unix_ns(uint64_t now_ns) const;

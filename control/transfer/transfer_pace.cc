@@ -25,6 +25,14 @@ Pace::Stage Transfer::pace_stage() const {
   return moves ? Pace::Stage::kMoves : Pace::Stage::kAway;
 }
 
+uint64_t Transfer::cap_bps() const {
+  uint64_t cap_bps = legs_.front()->agreement().rate_bps;
+  if (cap_bps == 0 && job_.request) cap_bps = job_.request->options.rate_bps;  // nothing is agreed upon yet
+  const uint64_t limit_bps = job_.rate_limit_bps();
+  if (limit_bps == 0 || cap_bps == 0) return std::max(limit_bps, cap_bps);
+  return std::min(limit_bps, cap_bps);
+}
+
 Pace::Sight Transfer::sight(uint64_t now_ns) const {
   const Leg& leg = *legs_.front();
   const control::FlowFigures& figures = leg.lanes().figures();
@@ -34,13 +42,9 @@ Pace::Sight Transfer::sight(uint64_t now_ns) const {
                     .bytes_arrived = job_.source() != nullptr ? figures.peer_bytes_received : figures.bytes,
                     .unix_now_ns = unix_ns(now_ns)};
   const bool generated = (job_.terms && job_.terms->discard) || (job_.request && is_generated(*job_.request));
-  uint64_t cap_bps = leg.agreement().rate_bps;
+  uint64_t cap_bps = this->cap_bps();
   uint32_t chunk_bytes = leg.agreement().chunk_bytes;
-  if (chunk_bytes == 0 && job_.request) {  // nothing is agreed upon yet
-    cap_bps = job_.request->options.rate_bps;
-    chunk_bytes = job_.request->options.chunk_bytes;
-  }
-  if (job_.rate_limit_bps() != 0) cap_bps = std::min(cap_bps, job_.rate_limit_bps());
+  if (chunk_bytes == 0 && job_.request) chunk_bytes = job_.request->options.chunk_bytes;
   if (job_.source() != nullptr && job_.source()->rate() != nullptr)
     cap_bps = std::min(cap_bps, job_.source()->rate()->cap_bps());
   const uint64_t done = std::max(shown_.bytes_done, job_.bytes_done(figures));

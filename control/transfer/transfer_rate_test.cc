@@ -40,6 +40,20 @@ TEST(Limit, IsInTheAnswerToWhoeverAskedForIt) {
   }
 }
 
+// Whoever limits a session that has just begun is told what will hold.
+TEST(Limit, IsToldBeforeAnythingIsAgreedUpon) {
+  World world(source());
+  world.hold<Call>();
+  world.start();
+  ASSERT_EQ(world.leg().agreement().rate_bps, 0U);
+  const uint64_t asked_bps = world.transfer().view(world.now_ns).rate_limit_bps;
+  EXPECT_GT(asked_bps, kLimit);
+  world.post(LimitAsked{kLimit});
+  EXPECT_EQ(world.transfer().view(world.now_ns).rate_limit_bps, kLimit);
+  world.post(LimitAsked{});
+  EXPECT_EQ(world.transfer().view(world.now_ns).rate_limit_bps, asked_bps);
+}
+
 TEST(Limit, NoOperatorRaisesTheCeilingOfAQuota) {
   for (const Scene& scene : {source(), destination()}) {
     const auto world = moving(scene);

@@ -221,8 +221,7 @@ View Transfer::overview(uint64_t now_ns) const {
   }
   if (view.lanes != 0) view.crc = wire::crc_kind_name(leg.agreement().crc_kind);
   if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
-  view.rate_limit_bps = leg.agreement().rate_bps;
-  if (job_.rate_limit_bps() != 0) view.rate_limit_bps = std::min(view.rate_limit_bps, job_.rate_limit_bps());
+  view.rate_limit_bps = cap_bps();
   if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
   if (job_.source() != nullptr && job_.source()->rate() != nullptr && leg.moving()) {
     view.rate_limit_bps = job_.source()->rate()->cap_bps();
