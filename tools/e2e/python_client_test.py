@@ -78,8 +78,10 @@ def test_sends_and_gets_with_progress(sluice, pair, source):
         assert seen[-1].bytes_done == source.stat().st_size
         assert same_bytes(source, pair.b.export() / source.name)
         back = pair.a.export() / "back"
-        node.get("b", [f"data/{source.name}"], back).wait(timeout_s=60)
+        got = node.get("b", [f"data/{source.name}"], back)
+        got.wait(timeout_s=60)
         assert same_bytes(source, back)
+        assert {"opened", "completion", "closed"} <= {each.kind for each in got.log()}
         forget(back)
         assert [each.id for each in node.sessions()][0] == session.id
         assert node.session(session.id[:8]).id == session.id
@@ -87,7 +89,7 @@ def test_sends_and_gets_with_progress(sluice, pair, source):
         told = list(session.events())  # it has ended: how it stands, and that is all
         assert (told[0].event, told[0].state) == ("state", "succeeded")
         assert [each.file.done for each in told if each.event == "file"] == [True]
-        assert {"opened", "completion", "closed"} <= {each.kind for each in session.log()}
+        assert {"opened", "closed"} <= {each.kind for each in session.log()}, "the end may come before a completion"
         assert {each.lane for each in session.log(lane=1, follow=True)} == {1}
         verdicts = [each for each in session.verify() if each.done]
         assert len(verdicts) == 1 and verdicts[0].good
