@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "control/transfer/records.h"
+#include "control/words/records.h"
 
 namespace sluice::journal {
 

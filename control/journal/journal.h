@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "control/transfer/records.h"
+#include "control/words/records.h"
 #include "dataplane/base/error.h"
 
 namespace sluice::journal {

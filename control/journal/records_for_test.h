@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "control/transfer/records.h"
+#include "control/words/records.h"
 #include "dataplane/base/fields_for_test.h"
 
 namespace sluice::fields {

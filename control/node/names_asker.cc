@@ -7,9 +7,9 @@
 #include <random>
 
 #include "control/async/clock.h"
+#include "control/leg/negotiation.h"
 #include "control/runtime/leg_stream.h"
 #include "control/runtime/standing.h"
-#include "control/transfer/negotiation.h"
 
 namespace sluice::node {
 namespace {

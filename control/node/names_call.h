@@ -18,7 +18,7 @@
 #include "control/async/notify.h"
 #include "control/names/words.h"
 #include "control/peer/connection.h"
-#include "control/transfer/messages.h"
+#include "control/words/messages.h"
 
 namespace sluice::node {
 

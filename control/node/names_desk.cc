@@ -9,8 +9,8 @@
 
 #include "control/async/clock.h"
 #include "control/audit/lines.h"
+#include "control/leg/negotiation.h"
 #include "control/runtime/export_key.h"
-#include "control/transfer/negotiation.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::node {

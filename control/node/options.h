@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "control/transfer/terms.h"
+#include "control/words/terms.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/error.h"
 

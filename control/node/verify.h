@@ -13,7 +13,7 @@
 #include "control/async/keyed_pool.h"
 #include "control/exports/exports.h"
 #include "control/recovery/extent_ledger.h"
-#include "control/transfer/records.h"
+#include "control/words/records.h"
 
 namespace sluice::node {
 

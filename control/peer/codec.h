@@ -9,7 +9,7 @@
 #include <string>
 
 #include "control/proto/peer.pb.h"
-#include "control/transfer/messages.h"
+#include "control/words/messages.h"
 
 namespace sluice::peer {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "control/proto/fields.h"
-#include "control/transfer/messages.h"
+#include "control/words/messages.h"
 
 namespace sluice::peer {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "control/proto/peer.pb.h"
-#include "control/transfer/messages.h"
+#include "control/words/messages.h"
 
 namespace sluice::peer {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "control/transfer/messages.h"
+#include "control/words/messages.h"
 #include "dataplane/base/fields_for_test.h"
 
 namespace sluice::fields {

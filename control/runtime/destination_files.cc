@@ -9,7 +9,7 @@
 #include "control/exports/beneath.h"
 #include "control/runtime/export_key.h"
 #include "control/runtime/transfer_files.h"
-#include "control/transfer/failures.h"
+#include "control/words/failures.h"
 #include "dataplane/base/counted.h"
 #include "dataplane/base/log.h"
 #include "dataplane/base/progress.h"

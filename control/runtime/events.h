@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "control/transfer/events.h"
+#include "control/words/events.h"
 
 namespace sluice::runtime {
 

@@ -16,7 +16,7 @@
 #include "control/peer/connection.h"
 #include "control/runtime/events.h"
 #include "control/runtime/services.h"
-#include "control/transfer/flow_secret.h"
+#include "control/words/flow_secret.h"
 
 namespace sluice::runtime {
 

@@ -12,8 +12,8 @@
 #include <deque>
 #include <filesystem>
 
+#include "control/leg/negotiation.h"
 #include "control/peer/codec.h"
-#include "control/transfer/negotiation.h"
 
 namespace sluice::runtime {
 namespace {

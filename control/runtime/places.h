@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "control/node/queue/session_queue.h"
 #include "control/runtime/events.h"
-#include "control/transfer/session_queue.h"
 
 namespace sluice::runtime {
 

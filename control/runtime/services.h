@@ -24,9 +24,9 @@
 #include "control/runtime/places.h"
 #include "control/runtime/quotas.h"
 #include "control/runtime/session_logs.h"
-#include "control/transfer/terms.h"
 #include "control/users/callers.h"
 #include "control/users/client.h"
+#include "control/words/terms.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/open_files.h"
 

@@ -13,9 +13,9 @@
 #include "control/exports/owners.h"
 #include "control/exports/xattrs.h"
 #include "control/selection/choice.h"
-#include "control/transfer/failures.h"
-#include "control/transfer/terms.h"
 #include "control/tree/packer.h"
+#include "control/words/failures.h"
+#include "control/words/terms.h"
 #include "dataplane/base/progress.h"
 #include "dataplane/base/text.h"
 

@@ -1,6 +1,6 @@
 // What holds a session is judged at its source, told to its destination, and known after its end.
 // SPDX-License-Identifier: Apache-2.0
-#include "control/transfer/bottleneck.h"
+#include "control/leg/bottleneck.h"
 
 #include <gtest/gtest.h>
 

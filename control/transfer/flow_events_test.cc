@@ -39,8 +39,9 @@ void tell_of_all(World& world, ObjectId object) {
 
 std::optional<uint64_t> digest_of(World& world, ObjectId object) {
   const Job& job = world.transfer().job();
-  if (job.source() != nullptr) return job.source()->digest(object);
-  return job.destination() != nullptr ? job.destination()->digest(object) : std::nullopt;
+  if (!job.has_end()) return std::nullopt;
+  const DataEnd::Digests known = job.end()->digests(object);
+  return job.source() != nullptr ? known.source : known.destination;
 }
 
 void begin(World& world) {

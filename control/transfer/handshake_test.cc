@@ -1,6 +1,6 @@
 // How an attempt comes to open flows: each phase, each wait, and each word that a peer may get wrong.
 // SPDX-License-Identifier: Apache-2.0
-#include "control/transfer/handshake.h"
+#include "control/leg/handshake.h"
 
 #include <gtest/gtest.h>
 

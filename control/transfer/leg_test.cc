@@ -1,6 +1,6 @@
 // An attempt with one peer: its way to moving data, its stream, and its end.
 // SPDX-License-Identifier: Apache-2.0
-#include "control/transfer/leg.h"
+#include "control/leg/leg.h"
 
 #include <gtest/gtest.h>
 

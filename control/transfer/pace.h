@@ -13,9 +13,9 @@
 
 #include "control/deadline/ledger.h"
 #include "control/deadline/verdict.h"
-#include "control/transfer/effects.h"
-#include "control/transfer/terms.h"
 #include "control/transfer/view.h"
+#include "control/words/effects.h"
+#include "control/words/terms.h"
 
 namespace sluice::transfer {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/transfer/path_watch.h"
+#include "control/source/path_watch.h"
 
 #include <gtest/gtest.h>
 

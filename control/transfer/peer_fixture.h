@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "control/leg/negotiation.h"
 #include "control/recovery/extent_ledger.h"
-#include "control/transfer/messages.h"
-#include "control/transfer/negotiation.h"
 #include "control/transfer/reception.h"
+#include "control/words/messages.h"
 
 namespace sluice::transfer::test {
 

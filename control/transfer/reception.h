@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "control/transfer/messages.h"
-#include "control/transfer/records.h"
+#include "control/words/messages.h"
+#include "control/words/records.h"
 
 namespace sluice::transfer {
 

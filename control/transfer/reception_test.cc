@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "control/transfer/negotiation.h"
+#include "control/leg/negotiation.h"
 
 namespace sluice::transfer {
 namespace {

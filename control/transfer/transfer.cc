@@ -98,22 +98,11 @@ std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
           legs_.front()->on(e, now_ns, out_);
         } else if constexpr (requires { e.leg; }) {
           to_leg(e);
-        } else if constexpr (std::is_same_v<E, ObjectOpened> || std::is_same_v<E, ObjectFetched>) {
-          if (job_.source() != nullptr) {
-            if constexpr (std::is_same_v<E, ObjectOpened>) to_end(job_.source()->on(e, out_));
-            if constexpr (std::is_same_v<E, ObjectFetched>) to_end(job_.source()->files().on(e, out_));
-          } else {
-            to_end(job_.destination()->files().on(e, out_));
-          }
-        } else if constexpr (std::is_same_v<E, ObjectClosed>) {
-          if (job_.source() != nullptr) {
-            to_end(job_.source()->on(e, out_));
-          } else {
-            job_.destination()->files().on(e, out_);
-          }
-        } else if constexpr (std::is_same_v<E, SourcesReopened>) {
-          to_end(job_.source()->on(e, out_));
-        } else if constexpr (std::is_same_v<E, SourceChecked> || std::is_same_v<E, ExtentsRead>) {
+        } else if constexpr (std::is_same_v<E, ObjectOpened> || std::is_same_v<E, ObjectFetched> ||
+                             std::is_same_v<E, ObjectClosed>) {
+          to_end(job_.end()->on(e, out_));
+        } else if constexpr (std::is_same_v<E, SourcesReopened> || std::is_same_v<E, SourceChecked> ||
+                             std::is_same_v<E, ExtentsRead>) {
           to_end(job_.source()->on(e, out_));
         } else if constexpr (std::is_same_v<E, FileReopened>) {
           to_end(job_.destination()->on(e, out_));
@@ -193,7 +182,7 @@ void Transfer::recovered(uint64_t now_ns) {
   if (cancelled_) return end_with(error_, now_ns);
   if (job_.has_end() && job_.complete()) {
     peer_.unaware = job_.initiator && job_.role == Role::kDestination;
-    return end_with(job_.lost(), now_ns);
+    return end_with(job_.end()->lost(), now_ns);
   }
   if (detached_) return leave();
   if (paused_) {
@@ -250,9 +239,7 @@ void Transfer::on(const JournalWritten& event, uint64_t now_ns) {
     case Entry::kAware:
       return over();
     default:  // of a file, or of an object
-      const Status told =
-          job_.source() != nullptr ? job_.source()->on(event, out_) : job_.destination()->on(event, out_);
-      if (!told) fail_attempt(told.error(), now_ns);
+      if (const Status told = job_.end()->on(event, out_); !told) fail_attempt(told.error(), now_ns);
   }
 }
 
@@ -320,13 +307,13 @@ Status Transfer::may_limit() const {
 void Transfer::on(const LimitAsked& event, uint64_t now_ns) {
   if (!may_limit()) return;
   job_.limit_bps = event.limit_bps;
-  job_.keep_limit();
+  job_.keep_limit(out_);
   write_record(Entry::kLimited, Durability::kPower, now_ns);
 }
 
 void Transfer::on(const CeilingTold& event, uint64_t) {
   job_.ceiling_bps = event.rate_bps;
-  job_.keep_limit();
+  job_.keep_limit(out_);
 }
 
 void Transfer::on(const Detach&, uint64_t now_ns) {

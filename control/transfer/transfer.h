@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "control/transfer/events.h"
-#include "control/transfer/job.h"
-#include "control/transfer/leg.h"
+#include "control/leg/job.h"
+#include "control/leg/leg.h"
 #include "control/transfer/pace.h"
 #include "control/transfer/view.h"
+#include "control/words/events.h"
 
 namespace sluice::transfer {
 

@@ -123,7 +123,7 @@ void Transfer::count_bytes_done() {
   const Leg& leg = *legs_.front();
   if (!leg.moving() && leg.phase() < LegPhase::kClosing) return;
   const uint64_t now = job_.bytes_done(leg.lanes().figures());
-  const bool certain = leg.moving() && (job_.source() == nullptr || job_.source()->states_known());
+  const bool certain = leg.moving() && job_.has_end() && job_.end()->bytes_are_certain();
   const uint32_t failed = job_.has_end() ? job_.catalog()->objects_failed() : 0;
   if (certain && std::exchange(shown_.failed, failed) != failed) shown_.bytes_done = now;
   if (certain && now < shown_.bytes_done) {
@@ -146,13 +146,12 @@ void Transfer::on(const FilesReleased& event, uint64_t now_ns) {
   Batch batch;
   if (what == Release::kLeave) return over();
   if (what == Release::kPause) {
-    if (job_.source() != nullptr) job_.source()->released();
-    if (job_.destination() != nullptr) job_.destination()->files().released();
+    if (job_.has_end()) job_.end()->released();
     return;
   }
   if (what == Release::kForget) {
     const bool began = std::exchange(job_.began, false);
-    job_.end.emplace<std::monostate>();
+    job_.made.emplace<std::monostate>();
     job_.terms.reset();
     shown_.bytes_done = 0;
     if (!began) return forgotten(now_ns);
@@ -182,7 +181,7 @@ void Transfer::attempt_ended(const AttemptEnd& end, uint64_t now_ns) {
   if (job_.has_end() && job_.complete()) {
     // A source that was called hears from nobody else that its files have arrived.
     peer_.unaware = job_.initiator && job_.role == Role::kDestination && !job_.peer_ended();
-    return end_with(job_.lost(), now_ns);
+    return end_with(job_.end()->lost(), now_ns);
   }
   if (end.peer_ended) return end_with(end.error, now_ns);
   if (detached_) return leave();
@@ -248,7 +247,7 @@ void Transfer::foresee_failure(bool unheard) {
   // and hears it then; but not while it is paused.
   peer_.unaware = job_.initiator ? job_.began || peer_.contacted || legs_.front()->contacted()
                                  : job_.began && (cancelled_ || unheard);
-  files_.left = job_.began && job_.destination() != nullptr && !job_.destination()->files().discards();
+  files_.left = job_.began && job_.has_end() && job_.end()->leaves_files();
 }
 
 // The end is certain: descriptors and unfinished files go.

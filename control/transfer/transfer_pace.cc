@@ -45,8 +45,8 @@ Pace::Sight Transfer::sight(uint64_t now_ns) const {
   uint64_t cap_bps = this->cap_bps();
   uint32_t chunk_bytes = leg.agreement().chunk_bytes;
   if (chunk_bytes == 0 && job_.request) chunk_bytes = job_.request->options.chunk_bytes;
-  if (job_.source() != nullptr && job_.source()->rate() != nullptr)
-    cap_bps = std::min(cap_bps, job_.source()->rate()->cap_bps());
+  if (job_.source() != nullptr && job_.source()->leg().rate() != nullptr)
+    cap_bps = std::min(cap_bps, job_.source()->leg().rate()->cap_bps());
   const uint64_t done = std::max(shown_.bytes_done, job_.bytes_done(figures));
   sight.load = {
       .path = {.peer = leg.peer_name(), .outgoing = job_.role == Role::kSource, .generated = generated},
@@ -69,7 +69,7 @@ Limit Transfer::limit_now(double cap_bps) {
   }
   const control::Blocked blocked = figures.blocked.since(before.blocked);
   if (blocked.source_ns > Pace::kLookNs / 2) return Limit::kSourceDisk;
-  const rate::Share* const rate = job_.source()->rate();
+  const rate::Share* const rate = job_.source()->leg().rate();
   if (rate == nullptr) return Limit::kPath;
   const auto rate_bps = static_cast<double>(rate->rate_bps());
   if (figures.peer_advice_bps != 0 && static_cast<double>(figures.peer_advice_bps) * kNearly <= rate_bps)
@@ -85,7 +85,8 @@ void Transfer::keep_pace(uint64_t now_ns) {
   if (seen.stage == Pace::Stage::kMoves) seen.limit = limit_now(seen.load.cap_bps);
   const std::optional<Error> error = going_.pace.look(seen, now_ns, out_);
   if (job_.source() != nullptr)
-    job_.source()->reserve_rate(wire_bps(going_.pace.reserved_bps(), legs_.front()->agreement().chunk_bytes));
+    job_.source()->leg().reserve(
+        wire_bps(going_.pace.reserved_bps(), legs_.front()->agreement().chunk_bytes));
   if (going_.pace.take_judged()) write_record(Entry::kJudged, Durability::kProcess, now_ns);
   if (error) give_up(*error, now_ns);
 }

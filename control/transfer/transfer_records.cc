@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "control/board/flow_table.h"
-#include "control/transfer/negotiation.h"
+#include "control/leg/negotiation.h"
 #include "control/transfer/transfer.h"
+#include "control/words/bounds.h"
 
 namespace sluice::transfer {
 namespace {
@@ -75,11 +76,11 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
   Status status;
   if (job_.role == Role::kSource) {
     Result<SourceEnd> end = SourceEnd::restore(settings_, *job_.terms, saved);
-    if (end) job_.end.emplace<SourceEnd>(std::move(*end));
+    if (end) job_.made.emplace<SourceEnd>(std::move(*end));
     if (!end) status = end.error();
   } else {
     Result<DestinationEnd> end = DestinationEnd::restore(settings_, *job_.terms, saved);
-    if (end) job_.end.emplace<DestinationEnd>(std::move(*end));
+    if (end) job_.made.emplace<DestinationEnd>(std::move(*end));
     if (!end) status = end.error();
   }
   if (status) {

@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "control/transfer/session_queue.h"
 #include "control/transfer/transfer.h"
+#include "control/words/place_text.h"
 
 namespace sluice::transfer {
 

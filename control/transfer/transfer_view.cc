@@ -20,15 +20,7 @@ AskerView asker_of(bool initiator, const Request& request) {
 }
 
 void add_digests(const Job& job, ObjectId object, wire::CrcKind kind, FileView* view) {
-  std::optional<uint64_t> source;
-  std::optional<uint64_t> destination;
-  if (job.source() != nullptr) {
-    source = job.source()->digest(object);
-    destination = job.source()->peer_digest(object);
-  } else {
-    source = job.destination()->source_digest(object);
-    destination = job.destination()->digest(object);
-  }
+  const auto [source, destination] = job.end()->digests(object);
   if (source) view->digest_source = control::digest_hex(kind, *source);
   if (destination) view->digest_destination = control::digest_hex(kind, *destination);
 }
@@ -181,8 +173,8 @@ std::vector<FileView> Transfer::file_views() const {
       FileView view{.object = i, .size_bytes = file.size_bytes, .names = file.names()};
       view.source = source ? file.shown : file.name;
       view.destination = source ? file.peer_path : file.shown;
-      view.bytes_done = source ? job_.source()->bytes_done(object) : job_.destination()->bytes_done(object);
-      view.done = (source ? job_.source()->done(object) : job_.destination()->done(object)) && !file.failed();
+      view.bytes_done = job_.end()->bytes_done(object);
+      view.done = job_.end()->done(object) && !file.failed();
       add_digests(job_, object, job_.terms->crc_kind, &view);
       views.push_back(std::move(view));
     }
@@ -223,9 +215,9 @@ View Transfer::overview(uint64_t now_ns) const {
   if (view.lanes != 0) view.protection = wire::protection_name(leg.agreement().protection);
   view.rate_limit_bps = cap_bps();
   if (view.lanes != 0) view.rate_mode = rate::mode_name(leg.agreement().mode);
-  if (job_.source() != nullptr && job_.source()->rate() != nullptr && leg.moving()) {
-    view.rate_limit_bps = job_.source()->rate()->cap_bps();
-    view.rate_condition = job_.source()->rate()->condition();
+  if (job_.source() != nullptr && job_.source()->leg().rate() != nullptr && leg.moving()) {
+    view.rate_limit_bps = job_.source()->leg().rate()->cap_bps();
+    view.rate_condition = job_.source()->leg().rate()->condition();
   }
   view.started_unix_ns = times_.started_unix_ns;
   view.waiting_for = waiting_for();
@@ -234,8 +226,7 @@ View Transfer::overview(uint64_t now_ns) const {
   view.deadline = deadline_view(now_ns);
   for (uint32_t i = 0; job_.has_end() && i < job_.catalog()->object_count(); ++i) {
     const ObjectId object(i);
-    const bool done =
-        job_.source() != nullptr ? job_.source()->done(object) : job_.destination()->done(object);
+    const bool done = job_.end()->done(object);
     for (const catalog::File& file : job_.catalog()->files_of(object)) count_names(file, done, &view.names);
   }
   if (outcome_ == RecordState::kSucceeded) note_shortfall(&view);

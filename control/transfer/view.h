@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "control/transfer/records.h"
+#include "control/words/records.h"
 
 namespace sluice::transfer {
 

@@ -37,7 +37,8 @@ CORE_TEST_MAY = ("random", "chrono", "thread", "iostream", "fstream")
 # What decides in control is a function of its arguments as well: the simulator and the fuzzers run it.
 # dataplane/board/board.h, which it knows, is the layout of the shared memory, not the memory.
 CONTROL_PURE = ("control/board/", "control/catalog/", "control/deadline/", "control/metrics/", "control/names/",
-                "control/rate/", "control/recovery/", "control/selection/", "control/transfer/", "control/verdict/")  # fmt: skip
+                "control/rate/", "control/recovery/", "control/selection/", "control/verdict/", "control/words/",
+                "control/source/", "control/destination/", "control/leg/", "control/transfer/", "control/node/queue/")  # fmt: skip
 CONTROL_NEVER = CORE_NEVER + ("asio.hpp", "asio/*", "spdlog/*", "google/*", "grpc*", "*.pb.h", "sqlite3.h", "openssl/*",
                               "sys/*", "unistd.h", "fcntl.h", "poll.h", "signal.h", "csignal", "filesystem", "cstdio",
                               "stdio.h", "cstdlib", "stdlib.h", "coroutine", "stop_token", "semaphore", "latch",
@@ -50,12 +51,14 @@ LANE_SEES_OF_NET = {"address.h", "buffer.h", "datagram_queue.h", "port.h"}
 
 # Which folders a folder may include, besides itself. The longest matching name counts. Arrows run one
 # way: tools, perf -> control -> dataplane/board -> dataplane/core; dataplane -> storage -> core. Within
-# control: api -> node -> runtime -> what performs (attach, exports, journal, peer) -> transfer -> what it
-# decides by (board, catalog, deadline, rate, recovery, selection).
+# control: api -> node -> runtime -> what performs (attach, exports, journal, peer) -> transfer -> leg -> its two
+# ends (source, destination) -> words -> what these decide by (board, catalog, deadline, rate, recovery, selection).
+# An end never sees a leg, so that one may have several.
 _BASE = {"dataplane/base", "dataplane/base/config"}
 _PLAIN = _BASE | {"dataplane/core", "dataplane/crc", "dataplane/board"}
 _DECIDES = {"control/board", "control/catalog", "control/deadline", "control/rate", "control/recovery",
             "control/selection", "control/verdict"}  # fmt: skip
+_TRANSFER = {"control/words", "control/source", "control/destination", "control/leg", "control/transfer"}
 _PERFORMS = {"control/async", "control/audit", "control/attach", "control/exports", "control/identity", "control/journal",
              "control/names", "control/peer", "control/tree", "control/users"}  # fmt: skip
 ARROWS = {
@@ -78,7 +81,7 @@ ARROWS = {
                          "dataplane/lane", "storage"},
     "control/proto": {"dataplane/base", "control/catalog"},
     "control/async": {"dataplane/base"},
-    "control/audit": {"dataplane/base", "control/names", "control/transfer"},
+    "control/audit": {"dataplane/base", "control/names", "control/transfer", "control/words"},
     "control/catalog": {"dataplane/base", "control/selection"},
     "control/tree": {"dataplane/base", "dataplane/core", "control/catalog", "control/proto"},
     "control/deadline": {"dataplane/base", "control/rate"},
@@ -88,20 +91,26 @@ ARROWS = {
     "control/recovery": {"dataplane/base", "dataplane/core", "dataplane/crc", "dataplane/board"},
     "control/verdict": {"dataplane/base", "control/board", "control/rate"},
     "control/board": {"dataplane/base", "dataplane/core", "dataplane/board", "control/rate", "control/recovery"},
-    "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,
+    "control/words": {"dataplane/base", "dataplane/core", "dataplane/board"} | _DECIDES,
+    "control/source": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words"} | _DECIDES,
+    "control/destination": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words"} | _DECIDES,
+    "control/leg": {"dataplane/base", "dataplane/core", "dataplane/board", "control/words", "control/source",
+                    "control/destination"} | _DECIDES,
+    "control/transfer": {"dataplane/base", "dataplane/core", "dataplane/board"} | _TRANSFER | _DECIDES,
     "control/attach": _PLAIN | {"control/async", "control/board"},
     "control/identity": _BASE | {"dataplane/core"},
     "control/exports": _BASE | {"dataplane/core", "dataplane/crc", "control/catalog", "control/names", "control/selection",
                              "control/tree"},
     "control/users": _BASE | {"dataplane/base/sandbox", "control/catalog", "control/exports", "control/proto"},
-    "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/selection", "control/transfer"},
-    "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/transfer"},
-    "control/runtime": _PLAIN | {"control/transfer"} | _DECIDES | _PERFORMS,
-    "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
+    "control/journal": {"dataplane/base", "dataplane/core", "control/proto", "control/selection", "control/words"},
+    "control/peer": _BASE | {"dataplane/core", "control/identity", "control/names", "control/proto", "control/words"},
+    "control/node/queue": {"dataplane/base"},
+    "control/runtime": _PLAIN | {"control/node/queue"} | _TRANSFER | _DECIDES | _PERFORMS,
+    "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer", "control/words"},
     "control/exporter": _BASE | {"control/metrics"},
-    "control/node": _PLAIN | {"control/transfer", "control/runtime", "control/metrics"} | _DECIDES | _PERFORMS,
+    "control/node": _PLAIN | {"control/node/queue", "control/runtime", "control/metrics"} | _TRANSFER | _DECIDES | _PERFORMS,
     "control/api": {"dataplane/base", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
-                    "control/transfer", "control/node"},
+                    "control/transfer", "control/words", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
@@ -114,6 +123,8 @@ ARROWS = {
 # What tests and fuzzers of a folder may include besides.
 ARROWS_OF_TESTS = {
     "control/tree": {"dataplane/crc"},
+    "control/source": {"control/transfer", "control/leg"},  # the fixture of a whole transfer plays the peer
+    "control/destination": {"control/transfer", "control/leg"},
     "dataplane/dpdk": {"dataplane/base/sandbox"},  # a memif comes and goes under it
     "tools/cli": {"dataplane/base/daemon"},  # the documents name the options of both daemons
     "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/transfer/records.h"
+#include "control/words/records.h"
 #include "tools/sim/random.h"
 
 namespace sluice::sim {

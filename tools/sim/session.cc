@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "control/transfer/negotiation.h"
+#include "control/leg/negotiation.h"
 #include "dataplane/board/attach.h"
 
 namespace sluice::sim {

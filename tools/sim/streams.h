@@ -13,8 +13,8 @@
 #include <optional>
 #include <span>
 
-#include "control/transfer/flow_secret.h"
-#include "control/transfer/messages.h"
+#include "control/words/flow_secret.h"
+#include "control/words/messages.h"
 #include "tools/sim/plan.h"
 #include "tools/sim/random.h"
 #include "tools/sim/scheduler.h"

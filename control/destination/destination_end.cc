@@ -1,0 +1,285 @@
+// What a receiving end is told by the source and by the board, and what it tells them.
+// SPDX-License-Identifier: Apache-2.0
+#include "control/destination/destination_end.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "control/words/range_messages.h"
+
+namespace sluice::transfer {
+
+DestinationEnd::DestinationEnd(const Settings& settings, const Agreement& agreement,
+                               const std::vector<catalog::File>& files)
+    : settings_(settings),
+      agreement_(agreement),
+      files_(settings, agreement.discard, agreement.extent_bytes, files) {}
+
+Result<DestinationEnd> DestinationEnd::restore(const Settings& settings, const Agreement& agreement,
+                                               const Saved& saved) {
+  DestinationEnd end(settings, agreement, saved.files);
+  end.make_receiver();
+  for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (!saved.blocks.contains(object)) continue;
+    for (const recovery::Block& block : saved.blocks[object]) {
+      const Status status = end.receiver_->restore(object, block);
+      if (!status)
+        return Error{ErrorCode::kStorage, end.catalog().shown(object) + ": " + status.error().message};
+    }
+  }
+  // Blocks that are all holes have no rows. Like those that have, they are read before they count.
+  for (uint32_t i = 0; i < end.catalog().object_count() && !agreement.discard; ++i) {
+    const catalog::File& file = end.catalog().files_of(ObjectId(i)).front();
+    if (file.state != catalog::FileState::kDone && !file.failed())
+      end.receiver_->restore_zeros(ObjectId(i), file.holes);
+  }
+  end.receiver_->finish_restore();
+  for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    const catalog::File& file = end.catalog().files_of(object).front();
+    if (file.failed()) {
+      end.receiver_->failed(object);
+      end.files_.mark_failed(object);
+    }
+    if (file.packed() && file.state == catalog::FileState::kFinishing) end.given_.insert(object);
+    if (file.state != catalog::FileState::kDone) continue;
+    end.receiver_->set_done(object, file.digest);
+    end.commits_[object].found_named();
+    end.files_.mark_done(object);
+  }
+  return end;
+}
+
+void DestinationEnd::make_receiver() {
+  Indexed<ObjectId, recovery::Layout> layouts;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    layouts.push_back({.size_bytes = catalog().object(ObjectId(i)).size_bytes,
+                       .extent_bytes = agreement_.extent_bytes,
+                       .crc_kind = agreement_.crc_kind});
+  }
+  commits_.assign(layouts.size(), {});
+  receiver_.emplace(layouts, 0,
+                    recovery::Receiver::Options{.sync_lag_bytes = settings_.sync_lag_bytes,
+                                                .sync_lag_ns = settings_.sync_lag_ns});
+}
+
+// ---- an attempt --------------------------------------------------------------------------------
+
+void DestinationEnd::prepare(Effects& out) {
+  files_.prepare(out);
+  if (files_.agreed()) (void)receive_new();
+}
+
+TransferReady DestinationEnd::ready(std::vector<uint64_t> flow_ids,
+                                    std::vector<uint32_t> credit_extents) const {
+  TransferReady ready{.flow_ids = std::move(flow_ids), .credit_extents = std::move(credit_extents)};
+  for (const catalog::File& file : catalog().files()) ready.final_paths.push_back(file.shown);
+  ready.objects = static_cast<uint32_t>(catalog().object_count());
+  ready.growing = catalog().growing();
+  ready.keep = catalog().keep().bits();
+  return ready;
+}
+
+void DestinationEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& /*out*/) {
+  leg_.begin(way);
+  receiver_->start_attempt(static_cast<uint32_t>(way.lanes), now_ns);
+}
+
+void DestinationEnd::adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes,
+                                uint32_t /*tag*/, uint64_t now_ns, Effects& out) {
+  leg_.adopt(way, lanes);
+  std::vector<ObjectId> open;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    if (files_.is_open(ObjectId(i))) open.emplace_back(i);
+  }
+  receiver_->adopt(static_cast<uint32_t>(lanes.size()), open, now_ns);
+  (void)follow_receiver(out);  // nothing of the source has been heard that could differ
+  files_.close_ended(out);
+}
+
+void DestinationEnd::send_states(Effects& out) const {
+  leg_.say_limit(out);
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (catalog().files_of(object).front().failed()) {
+      say_failed(object, out);
+      continue;
+    }
+    if (receiver_->done(object) && !lost_objects_.contains(object)) {
+      say(ObjectState{.object = object, .done = true, .digest = receiver_->digest(object)}, out);
+      say_missing(object, out);
+      continue;
+    }
+    in_parts(receiver_->held(object), [&](std::vector<recovery::Range> ranges) {
+      say(ObjectState{.object = object, .held = std::move(ranges)}, out);
+    });
+  }
+  say(ObjectState{.end = true}, out);
+}
+
+void DestinationEnd::settle(Effects& out) {
+  if (receiver_) receiver_->flows_ended();
+  for (uint32_t i = 0; receiver_ && i < catalog().object_count(); ++i) begin_sync(ObjectId(i), out);
+  if (receiver_) (void)follow_receiver(out);
+}
+
+void DestinationEnd::attempt_over() {
+  pending_.check_none();
+  for (const Commit& commit : commits_) CHECK(commit.idle(), "no commit outlives its attempt");
+  last_due_.reset();
+  failing_.clear();
+  leg_.end();
+  offers_.clear();
+  files_.attempt_over();
+}
+
+// ---- the source --------------------------------------------------------------------------------
+
+Status DestinationEnd::on_message(const Message& message, Effects& out) {
+  if (const auto* offer = std::get_if<TransferOffer>(&message)) return hear_offer(*offer);
+  if (const auto* sent = std::get_if<PartitionSent>(&message)) {
+    if (leg_.has_lane(sent->lane) && receiver_->partition_sent(sent->object, sent->lane, sent->range))
+      return {};
+    return Error{ErrorCode::kIncompatible, "the peer reports a partition of no file or lane"};
+  }
+  if (const auto* digest = std::get_if<FileDigest>(&message)) {
+    if (receiver_->file_digest(digest->object, {.size_bytes = digest->size_bytes, .digest = digest->digest}))
+      return follow_receiver(out);
+    return Error{ErrorCode::kIncompatible, "the peer sends the digest of no file, or of another size"};
+  }
+  if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
+    const Status status = on(*failed);
+    return status ? follow_receiver(out) : status;
+  }
+  if (std::holds_alternative<SessionDone>(message)) {
+    leg_.hear_end();
+    if (complete()) return {};
+    if (interrupted_) {
+      return Error{ErrorCode::kIntegrity,
+                   "the source was told that all files had arrived, and here they are not complete any more: "
+                   "they were removed, or their volume went back in time; send them again"};
+    }
+    return Error{ErrorCode::kIncompatible, "the source ended the session before its files were done"};
+  }
+  return Error{ErrorCode::kIncompatible,
+               fmt::format("the peer sent {} to a destination", message_name(message))};
+}
+
+// ---- the board ---------------------------------------------------------------------------------
+
+Status DestinationEnd::on(const FlowEvent& event, Effects& out) {
+  if (!receiver_ || !catalog().contains(ObjectId(event.event.object))) return {};
+  if (event.event.kind == board::EventKind::kExtentFailed) return extent_failed(event.event, out);
+  receiver_->on_event(event.event);
+  return follow_receiver(out);
+}
+
+Status DestinationEnd::on(const ObjectClosed& event, Effects& out) {
+  files_.on(event, out);
+  return {};
+}
+
+Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
+  const int error = static_cast<int>(event.value);
+  const ObjectId object(event.object);
+  if (receiver_->done(object)) return {};  // of a file that was given up
+  journal_suspect(object, Entry::kNoted, out);
+  const Error what =
+      error == EDQUOT
+          ? Error{ErrorCode::kNoSpace, catalog().shown(object) +
+                                           ": a quota of its file system is used up: raise it, or remove "
+                                           "something that counts against it"}
+      : error == ENOSPC
+          ? Error{ErrorCode::kNoSpace, catalog().shown(object) + ": the file system became full: free space"}
+          : Error{ErrorCode::kStorage,
+                  fmt::format("{}: writing at byte {} failed: {}: check the disk", catalog().shown(object),
+                              event.offset, std::strerror(error))};
+  if (Status status = fail(object, what, out); !status) return status;
+  return follow_receiver(out);
+}
+
+Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
+  leg_.settle_losses(event, now_ns, out);
+  receiver_->tick(now_ns);
+  read_claims(out);
+  return follow_receiver(out);
+}
+
+Status DestinationEnd::follow_receiver(Effects& out) {
+  if (!leg_.begun()) return {};  // between attempts it wants nothing that is still right later
+  if (Status status = give_up_failing(out); !status) return status;
+  recovery::Receiver::Actions wants = receiver_->take_actions();
+  for (const recovery::LaneCommand& command : wants.commands) {
+    if (command.kind == board::CommandKind::kGiveUp && !receiver_->done(command.object) &&
+        !files_.open_no_more(command.object)) {
+      receiver_->give_up_later(command.object);
+      continue;
+    }
+    out.add(CommandLane{leg_.id(), command});
+  }
+  for (recovery::Need& need : wants.needs) {
+    in_parts(need.ranges, [&](std::vector<recovery::Range> ranges) {
+      say(Need{.object = need.object, .ranges = std::move(ranges), .lane = need.lane}, out);
+    });
+  }
+  for (const ObjectId object : wants.syncs) begin_sync(object, out);
+  for (const ObjectId object : wants.finished) {
+    if (failing_.contains(object)) continue;
+    if (waits_for_others(object)) {
+      last_due_ = object;
+      continue;
+    }
+    const Status status = commit(object, CommitEvent::kFinishDue, {}, out);
+    if (!status) return status;
+  }
+  for (const ObjectId object : wants.differ) {
+    if (Status status = found_damaged(object, out); !status) return status;
+  }
+  return last_pack_due(out);
+}
+
+Error DestinationEnd::differs(ObjectId object) const {
+  const wire::CrcKind kind = agreement_.crc_kind;
+  return {ErrorCode::kIntegrity,
+          fmt::format("{}: digest {} was sent, {} was received: nothing was stored, send it again",
+                      catalog().shown(object), control::digest_hex(kind, *receiver_->source_digest(object)),
+                      control::digest_hex(kind, receiver_->digest(object)))};
+}
+
+// ---- what it knows -----------------------------------------------------------------------------
+
+uint64_t DestinationEnd::bytes_done(ObjectId object) const {
+  if (catalog().files_of(object).front().failed()) return 0;
+  return receiver_->done(object) ? catalog().object(object).size_bytes
+                                 : receiver_->written(object).set_bytes();
+}
+
+DataEnd::Digests DestinationEnd::digests(ObjectId object) const {
+  Digests known{.source = receiver_->source_digest(object), .destination = {}};
+  if (catalog().files_of(object).front().failed()) return known;
+  if (receiver_->done(object) || receiver_->written(object).complete())
+    known.destination = receiver_->digest(object);
+  return known;
+}
+
+std::string DestinationEnd::waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                                        uint64_t /*interval_ns*/, uint64_t now_ns) const {
+  constexpr uint64_t kSilenceNs = 500'000'000;
+  if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
+  if (receiver_ && receiver_->claimed_bytes() != 0 && now.bytes == before.bytes)
+    return "disk (reading again what had arrived)";
+  if (receiver_ && receiver_->awaits_writes() && now.bytes == before.bytes)
+    return "disk (a second copy that is being written)";
+  if (waits_for_list()) return catalog().growing() ? "the peer's list of files" : "creating files";
+  if (bytes_done() == catalog().bytes_total()) return "";
+  if (std::string wait = control::neighbour_wait(now, now_ns); !wait.empty()) return wait;
+  if (now.last_peer_ns + kSilenceNs < now_ns) return "network (no data from peer)";
+  if (now.no_room != before.no_room) return "disk";
+  return "";
+}
+
+}  // namespace sluice::transfer

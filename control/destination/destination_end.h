@@ -1,0 +1,183 @@
+// The receiving end of a transfer: what arrived, what is durable, which file has its name, and what the
+// source is told of it. What is missing, due or complete is decided by recovery::Receiver, the order of
+// durability by Commit, the files by DestinationFiles.
+//
+// Pure. An error that a function returns ends the attempt; it is the only way in which one is told.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "control/board/figures.h"
+#include "control/destination/commit.h"
+#include "control/destination/destination_files.h"
+#include "control/destination/destination_leg.h"
+#include "control/recovery/receiver.h"
+#include "control/words/data_end.h"
+#include "control/words/pending.h"
+
+namespace sluice::transfer {
+
+class DestinationEnd final : public DataEnd {
+ public:
+  // Extent size, CRC kind and whether bytes are only counted are those of the first agreement, for ever.
+  DestinationEnd(const Settings& settings, const Agreement& agreement,
+                 const std::vector<catalog::File>& files = {});
+  // From the journal: kStorage when its rows make no sense. recover() comes next.
+  static Result<DestinationEnd> restore(const Settings& settings, const Agreement& agreement,
+                                        const Saved& saved);
+
+  DestinationFiles& files() { return files_; }
+  const DestinationFiles& files() const { return files_; }
+
+  // ---- an attempt ----
+  void prepare(Effects& out);  // the offer is agreed upon: files, then objects
+  TransferReady ready(std::vector<uint64_t> flow_ids, std::vector<uint32_t> credit_extents) const;
+
+  // ---- as DataEnd says ----
+  void start_attempt(const Way& way, uint64_t now_ns, Effects& out) override;
+  bool may_adopt() const override { return true; }
+  void adopt_files(Effects& out) override { files_.adopt(out); }
+  bool prepared() const override { return files_.prepared(); }
+  void adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes, uint32_t tag,
+                  uint64_t now_ns, Effects& out) override;
+  bool adopting() const override { return receiver_ && receiver_->adopting(); }
+  void on_new_stream() override {  // what has not been answered is offered again
+    offers_.clear();
+    files_.drop_parts();
+  }
+  // An extent that the source's worker has seen completed must stand in them: its event comes before.
+  bool has_states() const override { return true; }
+  void send_states(Effects& out) const override;
+  // An offer that came while data moves is taken in its turn, and answered once its files are there
+  // (destination_list.cc).
+  Status keep_list(const Request* request, Effects& out) override;
+  bool wants_list() const override { return false; }  // the source reads it
+  bool waits_for_list() const override {
+    const bool grows = catalog().growing() || files_.growth() != GrowthPhase::kNone;
+    return receiver_ && grows && receiver_->all_done();
+  }
+  void limit_rate(uint64_t limit_bps, Effects& out) override { leg_.limit_source(limit_bps, out); }
+  void halt() override { files_.halt(); }
+  void settle(Effects& out) override;
+  void attempt_over() override;
+  void released() override { files_.released(); }
+  // What is known of it before anything has come.
+  std::vector<recovery::Block> take_rows(ObjectId object) override { return receiver_->take_changed(object); }
+
+  // ---- what is told ----
+  Status on_message(const Message& message, Effects& out) override;
+  Status on(const FlowEvent& event, Effects& out) override;
+  Status on(const Tick& event, uint64_t now_ns, Effects& out) override;
+  Status on(const ObjectOpened& event, Effects& out) override { return files_.on(event, out); }
+  Status on(const ObjectClosed& event, Effects& out) override;
+  Status on(const ObjectFetched& event, Effects& out) override { return files_.on(event, out); }
+  Status on(const JournalWritten& event, Effects& out) override;
+  Status on(const FilesRecovered& event, Effects& out);
+  Status on(const FilesCreated& event, Effects& out);
+  Status on(const FileReopened& event, Effects& out);
+  Status on(const FileRecreated& event, Effects& out);
+  Status on(const ObjectSynced& event, Effects& out);
+  Status on(const ObjectFinished& event, Effects& out);
+  Status on(const ObjectReadBack& event, Effects& out);
+  Status on(const ObjectNamed& event, Effects& out);
+  Status on(const FileDropped& event, Effects& out);
+
+  // ---- what it knows ----
+  const catalog::Catalog& catalog() const override { return files_.catalog(); }
+  bool complete() const override {
+    const bool whole = !catalog().growing() && files_.growth() == GrowthPhase::kNone;
+    return receiver_ && whole && receiver_->all_done() && failed_unsaid_ == 0;
+  }
+  // A file that had its name before a restart, and is not found there any more.
+  std::optional<Error> lost() const override { return lost_; }
+  bool peer_ended() const override { return leg_.peer_ended(); }
+  uint32_t pending() const override { return files_.pending() + pending_.count(); }
+  uint64_t steps() const override { return steps_ + bytes_done(); }
+  uint64_t bytes_done() const { return receiver_ ? receiver_->bytes_written() : 0; }
+  uint64_t bytes_done(const control::FlowFigures& /*figures*/) const override { return bytes_done(); }
+  uint64_t bytes_done(ObjectId object) const override;
+  bool bytes_are_certain() const override { return true; }
+  bool done(ObjectId object) const override { return receiver_->done(object); }
+  Digests digests(ObjectId object) const override;  // its own once all is there
+  bool leaves_files() const override { return !files_.discards(); }
+  std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                          uint64_t interval_ns, uint64_t now_ns) const override;
+  std::vector<recovery::Range> held(ObjectId object) const { return receiver_->held(object); }
+
+ private:
+  void make_receiver();
+  void put_holes(ObjectId object);
+  ObjectId receive_new();  // from this one on
+  void note_growth(ObjectId first, Effects& out);
+  Status growth_noted(const Status& written, Effects& out);
+  void say_ready(Effects& out) const;
+  Status follow_receiver(Effects& out);
+  void begin_sync(ObjectId object, Effects& out);
+  Status commit(ObjectId object, CommitEvent event, const Status& status, Effects& out);
+  void journal_extents(ObjectId object, Effects& out);
+  void journal_state(ObjectId object, Entry entry, catalog::FileState state, Durability durability,
+                     Effects& out);
+  void journal_suspect(ObjectId object, Entry entry, Effects& out);
+  void report_durable(ObjectId object, Effects& out);
+  void say_durable(ObjectId object, const std::vector<recovery::Range>& durable, Effects& out);
+  void say_missing(ObjectId object, Effects& out) const;
+  Status named(ObjectId object, Effects& out);
+  Status last_pack_due(Effects& out);
+  // destination_failures.cc
+  Status fail(ObjectId object, const Error& error, Effects& out,
+              catalog::Failure failure = catalog::Failure::kNone);
+  Status found_damaged(ObjectId object, Effects& out);
+  void begin_failing(ObjectId object, const Error& error, Effects& out,
+                     catalog::Failure failure = catalog::Failure::kNone);
+  Status on(const ObjectFailed& failed);
+  Status give_up_failing(Effects& out);
+  void give_up(ObjectId object, const std::vector<catalog::FailedName>& names, Effects& out);
+  void say_failed(ObjectId object, Effects& out) const;
+  bool waits_for_others(ObjectId object) const;
+  Error differs(ObjectId object) const;
+  Status extent_failed(const board::Event& event, Effects& out);
+  void distrust(ObjectId object);
+  void note_lost(ObjectId object, Effects& out);
+  void read_claims(Effects& out);
+  Status claim_read(const ObjectReadBack& event, Effects& out);
+  void read_back(ObjectId object, uint64_t from, Effects& out);
+  Status read_back_for_name(const ObjectReadBack& event, Effects& out);
+  Status hear_offer(const TransferOffer& part);
+  bool offers_wait() const {
+    return !offers_.empty() && files_.growth() == GrowthPhase::kNone && !files_.halted();
+  }
+  void answer_offer(Effects& out);
+  void say(Message message, Effects& out) const { leg_.say(std::move(message), out); }
+
+  const Settings& settings_;
+  Agreement agreement_;
+  DestinationFiles files_;
+  DestinationLeg leg_;
+  std::optional<recovery::Receiver> receiver_;
+  Indexed<ObjectId, Commit> commits_;
+  std::map<ObjectId, Error> sync_errors_;   // of failed syncs, while the journal is told
+  std::map<ObjectId, uint64_t> read_crcs_;  // of files that are read back before they get their names
+  std::optional<ObjectId> last_due_;        // the last pack, complete before the others were done
+  std::set<ObjectId> lost_objects_;
+  std::deque<TransferOffer> offers_;  // parts of those that were made while another was taken
+  struct Failing {
+    std::vector<catalog::FailedName> names;
+    bool dropping = false;  // its unfinished file is being removed
+  };
+  // They are given up once nothing of them is under way, in this attempt or, found out again, in the next.
+  std::map<ObjectId, Failing> failing_;
+  std::set<ObjectId> given_;    // they have their names, of a pack some, which is not certain yet
+  uint32_t failed_unsaid_ = 0;  // the journal is told first
+  std::optional<Error> lost_;
+  uint64_t steps_ = 0;
+  Pending pending_;
+  bool interrupted_ = false;  // once, by a restart or a pause
+};
+
+}  // namespace sluice::transfer

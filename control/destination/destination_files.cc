@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/destination/destination_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/words/failures.h"
+#include "dataplane/board/attach.h"
+
+namespace sluice::transfer {
+namespace {
+
+catalog::File file_of(const OfferedFile& offered, const TransferOffer& offer) {
+  return {.name = offered.name,
+          .shown = std::string(kNullDestination),
+          .size_bytes = offered.size_bytes,
+          .mode = offered.mode,
+          .mtime_ns = offered.mtime_ns,
+          .overwrite = offer.overwrite,
+          .verify = offer.verify,
+          .kind = offered.kind,
+          .pack = {.members = offered.members},
+          .holes = offered.holes,
+          .keep = selection::Keep::of(offer.keep),
+          .attributes = offered.attributes};
+}
+
+}  // namespace
+
+bool allowed(FilesPhase from, FilesPhase to) {
+  using P = FilesPhase;
+  if (to == P::kIdle) return true;  // an attempt may end at any point
+  switch (from) {
+    case P::kIdle:
+      return to == P::kOffer || to == P::kRecovering || to == P::kFetching || to == P::kReopening ||
+             to == P::kReady;
+    case P::kOffer:
+      return to == P::kCreating || to == P::kReopening || to == P::kOpening || to == P::kReady;
+    case P::kCreating:
+      return to == P::kReopening || to == P::kOpening || to == P::kReady;
+    case P::kFetching:
+      return to == P::kReopening || to == P::kFetching || to == P::kOpening || to == P::kReady;
+    case P::kReopening:
+      return to == P::kRecreating || to == P::kReopening || to == P::kFetching || to == P::kOpening ||
+             to == P::kReady;
+    case P::kRecreating:
+      return to == P::kNoting;
+    case P::kNoting:
+      return to == P::kReopening || to == P::kFetching || to == P::kOpening || to == P::kReady;
+    case P::kOpening:
+      return to == P::kOpening || to == P::kReady;
+    case P::kRecovering:
+    case P::kReady:
+      return false;
+  }
+  return false;
+}
+
+bool allowed(GrowthPhase from, GrowthPhase to) {
+  using G = GrowthPhase;
+  if (to == G::kNone) return true;  // an attempt may end at any point
+  if (to == G::kCreating) return from == G::kNone;
+  return to == G::kNoting ? from == G::kNone || from == G::kCreating : from == G::kNoting;
+}
+
+DestinationFiles::DestinationFiles(const Settings& settings, bool discard, uint32_t extent_bytes,
+                                   const std::vector<catalog::File>& files)
+    : settings_(settings), discard_(discard), extent_bytes_(extent_bytes) {
+  for (const catalog::File& file : files) {
+    catalog_.add(file);
+    places_.push_back({});
+  }
+}
+
+// ---- files, one after the other ----------------------------------------------------------------
+
+void DestinationFiles::recover(Effects& out) {
+  phase_.change(FilesPhase::kRecovering);
+  pending_.ask(RecoverFiles{}, out);
+}
+
+Status DestinationFiles::on(const FilesRecovered& event, Effects& /*out*/) {
+  pending_.answered();
+  for (uint32_t i = 0; i < event.objects.size(); ++i) {
+    const ObjectId object(i);
+    if (event.objects[object] == Recovered::kNamed) mark_done(object);
+    places_[object].held = event.objects[object] == Recovered::kHeld;
+  }
+  phase_.change(FilesPhase::kIdle);
+  return {};
+}
+
+void DestinationFiles::prepare(Effects& out) {
+  halted_ = adopting_ = false;
+  at_ = ObjectId(0);
+  std::vector<catalog::File> files = new_files();
+  if (files.empty()) {
+    end_list();
+    return walk(out);
+  }
+  phase_.change(FilesPhase::kCreating);
+  create(std::move(files), out);
+}
+
+// Of the offer, what is not in the catalog.
+std::vector<catalog::File> DestinationFiles::new_files() const {
+  std::vector<catalog::File> files;
+  for (const OfferedFile& offered : offer_.files) {
+    if (offered.number < catalog_.file_count()) continue;
+    files.push_back(file_of(offered, offer_));
+    if (offer_.growing || catalog_.grew()) files.back().list = catalog::ListState::kGrowing;
+  }
+  if (!files.empty() && !offer_.growing && catalog_.grew()) files.back().list = catalog::ListState::kEnded;
+  return files;
+}
+
+// The peer has said so, without another file.
+void DestinationFiles::end_list() {
+  if (!offer_.growing && catalog_.growing()) catalog_.set_list(catalog::ListState::kEnded);
+}
+
+void DestinationFiles::create(std::vector<catalog::File> files, Effects& out) {
+  if (discard_) return created(files, out);
+  const bool in_part = files.size() > 1 || files.front().names() > 1 || offer_.growing || catalog_.grew();
+  pending_.ask(CreateFiles{.destination = offer_.destination,
+                           .into_directory = offer_.into_directory,
+                           .in_part = in_part,
+                           .mkdir = offer_.mkdir,
+                           .files = std::move(files)},
+               out);
+}
+
+void DestinationFiles::adopt(Effects& out) {
+  halted_ = false;
+  adopting_ = true;
+  at_ = ObjectId(0);
+  // A discarded object has no descriptor by which it could be asked for: it was opened, if it had its turn.
+  for (uint32_t i = 0; discard_ && i < places_.size(); ++i) {
+    const ObjectId object(i);
+    places_[object].open = i < window() && catalog_.object(object).size_bytes != 0;
+  }
+  walk(out);
+}
+
+// Goes on with the next file that lacks something; ready when none does.
+void DestinationFiles::walk(Effects& out) {
+  if (halted_) return;
+  for (; at_ < places_.end_id(); ++at_) {
+    const Place& place = places_[at_];
+    if (discard_) continue;
+    // Also of what has ended: the former control may not have come to closing it.
+    if (adopting_ && !place.fetched) {
+      phase_.change(FilesPhase::kFetching);
+      return pending_.ask(FetchObject{at_}, out);
+    }
+    if (place.done || place.held) continue;
+    phase_.change(FilesPhase::kReopening);
+    return pending_.ask(ReopenFile{at_}, out);
+  }
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    const ObjectId object(i);
+    if (!turn(object) || !places_[object].to_open()) continue;
+    if (catalog_.object(object).size_bytes == 0) continue;
+    phase_.change(FilesPhase::kOpening);
+    return open(object, out);
+  }
+  phase_.change(FilesPhase::kReady);
+}
+
+Status DestinationFiles::on(const FilesCreated& event, Effects& out) {
+  pending_.answered();
+  if (!event.files) return event.files.error();
+  created(*event.files, out);
+  return {};
+}
+
+void DestinationFiles::created(const std::vector<catalog::File>& files, Effects& out) {
+  for (const catalog::File& file : files) {
+    catalog_.add(file);
+    places_.push_back({.held = !discard_ && !file.failed(), .done = file.failed()});
+  }
+  if (growth_ == GrowthPhase::kNone) walk(out);
+}
+
+// ---- more of them, while data moves --------------------------------------------------------------
+
+bool DestinationFiles::grow(Effects& out) {
+  std::vector<catalog::File> files = new_files();
+  if (files.empty()) {
+    if (!offer_.growing && catalog_.growing()) return end_list(), true;
+    return false;
+  }
+  growth_.change(GrowthPhase::kCreating);
+  create(std::move(files), out);
+  return true;
+}
+
+// One before them may still be open, since nothing waited for its place.
+void DestinationFiles::open_grown(ObjectId first, Effects& out) {
+  growth_.change(GrowthPhase::kOpening);
+  for (ObjectId object = first; object < places_.end_id(); ++object) {
+    const Place& place = places_[object];
+    const bool wanted = place.to_open() && !place.opening && catalog_.object(object).size_bytes != 0;
+    if (wanted && turn(object)) open(object, out);
+    // Also where this one is not to be opened: nothing else would close the one before it.
+    if (object.value() < window()) continue;
+    const ObjectId before(object.value() - window());
+    const bool closing = catalog_.packed(before) || catalog_.files_of(before).front().failed();
+    if (places_[before].done && places_[before].open && !closing) close(before, out);
+  }
+}
+
+bool DestinationFiles::grown() const {
+  if (growth_ != GrowthPhase::kOpening) return false;
+  for (ObjectId object(first_offered()); object < places_.end_id(); ++object) {
+    const Place& place = places_[object];
+    if (turn(object) && place.to_open() && catalog_.object(object).size_bytes != 0) return false;
+  }
+  return true;
+}
+
+Status DestinationFiles::on(const ObjectFetched& event, Effects& out) {
+  pending_.answered();
+  places_[event.object].open = event.found;
+  places_[event.object].fetched = true;
+  walk(out);
+  return {};
+}
+
+Status DestinationFiles::on(const FileReopened& event, Effects& out) {
+  pending_.answered();
+  if (!event.found) return event.found.error();
+  places_[event.object].held = *event.found;
+  if (halted_) return {};
+  if (*event.found) {
+    walk(out);
+    return {};
+  }
+  // What the dataplane goes on writing is a file without a name.
+  if (adopting_ && places_[event.object].open)
+    return Error{ErrorCode::kStalled,
+                 catalog_.shown(event.object) + ": its unfinished file is gone: opening new flows"};
+  out.log(LogLevel::kWarn,
+          fmt::format("{}: its unfinished file is gone; it begins anew", catalog_.shown(event.object)));
+  phase_.change(FilesPhase::kRecreating);
+  pending_.ask(RecreateFile{event.object}, out);
+  return {};
+}
+
+Status DestinationFiles::on(const FileRecreated& event, std::vector<recovery::Block> rows, Effects& out) {
+  pending_.answered();
+  catalog::File& file = catalog_.files_of(event.object).front();
+  if (event.identity) {
+    places_[event.object].held = true;
+    // Of a pack some names may have been given: that is not forgotten.
+    if (!file.packed()) file.state = catalog::FileState::kOpen;
+    file.identity = *event.identity;
+  } else if (event.identity.error().code == ErrorCode::kDestinationExists && catalog_.may_fail_in_part()) {
+    out.log(LogLevel::kWarn, event.identity.error().message + "; all else goes on");
+    file.note_failed({}, failure_at_destination(event.identity.error().code, event.failure));
+    mark_failed(event.object);
+  } else {
+    return event.identity.error();
+  }
+  Batch batch = rows_anew(event.object);
+  if (!rows.empty()) batch.blocks.push_back({.object = event.object, .blocks = std::move(rows)});
+  if (!halted_) phase_.change(FilesPhase::kNoting);
+  // Also when the attempt is over: what the journal says of the file that is gone is worth nothing.
+  pending_.ask(WriteJournal{.entry = Entry::kAnew,
+                            .object = event.object,
+                            .batch = std::move(batch),
+                            .durability = Durability::kPower},
+               out);
+  return {};
+}
+
+Status DestinationFiles::on(const JournalWritten& event, Effects& out) {
+  pending_.answered();
+  if (!event.status) return event.status;
+  walk(out);
+  return {};
+}
+
+// ---- objects at the dataplane ------------------------------------------------------------------
+
+// The window may be narrower than the dataplane's table, in which objects have places by their numbers: then
+// an object that was passed over leaves one that is far before it open.
+bool DestinationFiles::turn(ObjectId object) const {
+  const auto left = [&](uint32_t by) {
+    if (object.value() < by) return true;
+    const Place& before = places_[ObjectId(object.value() - by)];
+    return before.done && !before.open && !before.opening;
+  };
+  return left(window()) && left(settings_.open_objects_max);
+}
+
+void DestinationFiles::open(ObjectId object, Effects& out) {
+  places_[object].opening = true;
+  pending_.ask(OpenObject{.object = object,
+                          .flags = board::kObjectWrite | (discard_ ? board::kObjectDiscard : 0U),
+                          .size_bytes = catalog_.object(object).size_bytes,
+                          .extent_bytes = extent_bytes_},
+               out);
+}
+
+Status DestinationFiles::on(const ObjectOpened& event, Effects& out) {
+  pending_.answered();
+  Place& place = places_[event.object];
+  place.opening = false;
+  if (!event.status) return event.status;
+  place.open = true;
+  if (place.done && !halted_) pending_.ask(CloseObject{event.object}, out);  // it was given up meanwhile
+  if (phase_ == FilesPhase::kOpening) walk(out);
+  return {};
+}
+
+void DestinationFiles::mark_done(ObjectId object) {
+  places_[object].done = true;
+  places_[object].held = false;
+  for (catalog::File& file : catalog_.files_of(object)) file.state = catalog::FileState::kDone;
+}
+
+void DestinationFiles::done(ObjectId object, Effects& out) {
+  mark_done(object);
+  if (!halted_ && phase_ == FilesPhase::kReady && is_to_be_closed(object)) close(object, out);
+}
+
+// A pack fills memory, and what has failed a disk, even where nothing waits for its place.
+bool DestinationFiles::is_to_be_closed(ObjectId object) const {
+  return catalog_.packed(object) || catalog_.files_of(object).front().failed() ||
+         places_.contains(object.plus(window()));
+}
+
+void DestinationFiles::close_ended(Effects& out) {
+  for (uint32_t i = 0; i < places_.size() && !discard_; ++i) {
+    const ObjectId object(i);
+    if (places_[object].done && places_[object].open && is_to_be_closed(object)) close(object, out);
+  }
+}
+
+void DestinationFiles::close(ObjectId object, Effects& out) {
+  if (places_[object].open) return pending_.ask(CloseObject{object}, out);
+  if (!places_[object].opening) open_in_place_of(object, out);
+}
+
+void DestinationFiles::mark_failed(ObjectId object) {
+  places_[object].done = true;
+  places_[object].held = false;
+  for (catalog::File& file : catalog_.files_of(object)) file.state = catalog::FileState::kFailed;
+}
+
+void DestinationFiles::failed(ObjectId object, Effects& out) {
+  mark_failed(object);
+  if (!halted_ && phase_ == FilesPhase::kReady) close(object, out);
+}
+
+Batch DestinationFiles::rows_anew(ObjectId object) const {
+  Batch batch;
+  batch.restart.push_back(object);
+  const catalog::FileId first = catalog_.object(object).first_file;
+  batch.files.push_back({.file = first, .record = catalog_.file(first)});
+  return batch;
+}
+
+void DestinationFiles::on(const ObjectClosed& event, Effects& out) {
+  pending_.answered();
+  places_[event.object].open = false;
+  open_in_place_of(event.object, out);
+}
+
+void DestinationFiles::open_in_place_of(ObjectId object, Effects& out) {
+  for (const uint32_t by : {window(), settings_.open_objects_max}) {
+    const ObjectId next = object.plus(by);
+    if (halted_ || !places_.contains(next) || !places_[next].to_open() || places_[next].opening) continue;
+    if (catalog_.object(next).size_bytes != 0 && turn(next)) open(next, out);
+  }
+}
+
+bool DestinationFiles::open_no_more(ObjectId object) {
+  if (places_[object].opening) return false;
+  places_[object].whole = true;
+  return true;
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+void DestinationFiles::attempt_over() {
+  pending_.check_none();
+  phase_.change(FilesPhase::kIdle);
+  growth_.change(GrowthPhase::kNone);
+  offering_ = false;
+  for (Place& place : places_) place.open = place.opening = place.whole = place.fetched = false;
+}
+
+void DestinationFiles::released() {
+  for (Place& place : places_) place.held = false;
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,172 @@
+// The files of a receiving end: agreed upon, created or found again, open at the dataplane in their turn.
+//
+// Pure: it asks for what it needs (effects.h) and is told how that ended. One file after the other is
+// prepared; `prepared()` tells when flows may be opened. The dataplane takes object numbers modulo
+// open_objects_max, so object n is opened when n - open_objects_max is closed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/words/effects.h"
+#include "control/words/events.h"
+#include "control/words/pending.h"
+#include "control/words/phase.h"
+#include "control/words/terms.h"
+
+namespace sluice::transfer {
+
+// What is being waited for, of the file that is being prepared.
+enum class FilesPhase : uint8_t {
+  kIdle,
+  kOffer,       // parts of it have come
+  kRecovering,  // after a restart: what is there?
+  kCreating,
+  kFetching,
+  kReopening,
+  kRecreating,
+  kNoting,  // that one of them begins anew
+  kOpening,
+  kReady,
+};
+bool allowed(FilesPhase from, FilesPhase to);
+
+// An offer while data moves: what is being waited for.
+enum class GrowthPhase : uint8_t {
+  kNone,
+  kCreating,  // its files
+  kNoting,    // the journal is told
+  kOpening,   // those whose turn has come, at the dataplane
+};
+bool allowed(GrowthPhase from, GrowthPhase to);
+
+class DestinationFiles {
+ public:
+  // What an operator of this node wants, and where: it overrides what the peer says.
+  struct Wish {
+    const std::vector<std::string>& paths;  // at the peer
+    const selection::Selection& selection;
+    std::string destination;
+    bool into_directory = false;
+    bool overwrite = false;
+    bool verify = false;
+    bool mkdir = false;
+  };
+  // Of whoever asked for it at this node; nothing where a peer did.
+  static std::optional<Wish> wish_of(const Request* request);
+
+  // `extent_bytes`: as the session was cut. `files`: from the journal, or none yet.
+  DestinationFiles(const Settings& settings, bool discard, uint32_t extent_bytes,
+                   const std::vector<catalog::File>& files);
+
+  // A part of the offer. True once it was the last one, and the whole of it is right: then prepare(). The
+  // first time an error means that nothing may be sent; later the offer must be the same as before.
+  Result<bool> take_offer(const TransferOffer& part, const Wish* wish);
+  // ---- a list that is growing ----
+  // While data moves, in the same way: then grow(). What comes meanwhile has to wait.
+  Result<bool> take_more(const TransferOffer& part, const Wish* wish);
+  void drop_parts() { offering_ = false; }  // the stream with the rest of them is gone
+  // Creates what is new of the offer. False: all of it is known.
+  bool grow(Effects& out);
+  void growth_noting() { growth_.change(GrowthPhase::kNoting); }
+  void open_grown(ObjectId first, Effects& out);  // those whose turn has come
+  bool grown() const;                             // they are open
+  void growth_answered() { growth_.change(GrowthPhase::kNone); }
+  GrowthPhase growth() const { return growth_; }
+  uint32_t first_offered() const;  // file of the last offer
+  // Creates the files, or reopens those that are not held; then opens the first objects.
+  void prepare(Effects& out);
+  // As prepare(), for flows of an earlier life of this control: descriptors come from the dataplane.
+  void adopt(Effects& out);
+  void recover(Effects& out);  // once, after a restart, before anything else
+  // The attempt ends: what is under way ends, and nothing new is begun.
+  void halt() { halted_ = true; }
+  // It has ended: nothing is under way, or open at the dataplane.
+  void attempt_over();
+
+  // What was asked for has ended. An error ends the attempt.
+  Status on(const FilesCreated& event, Effects& out);
+  Status on(const FilesRecovered& event, Effects& out);
+  Status on(const ObjectFetched& event, Effects& out);
+  Status on(const FileReopened& event, Effects& out);
+  // `rows`: what is known of it already.
+  Status on(const FileRecreated& event, std::vector<recovery::Block> rows, Effects& out);
+  Status on(const JournalWritten& event, Effects& out);  // Entry::kAnew
+  Status on(const ObjectOpened& event, Effects& out);
+  void on(const ObjectClosed& event, Effects& out);
+
+  // The object is done: its number may be used again before the source hears of it.
+  void done(ObjectId object, Effects& out);
+  void mark_done(ObjectId object);  // found so after a restart
+  void mark_failed(ObjectId object);
+  void failed(ObjectId object, Effects& out);  // its unfinished file is removed already
+  // Of what an earlier life had open, what has ended, once workers were told to hold none of it.
+  void close_ended(Effects& out);
+  Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
+  // Its descriptor is gone: it has its name.
+  void let_go(ObjectId object) { places_[object].held = false; }
+  void released();  // every descriptor
+
+  bool agreed() const { return catalog_.object_count() != 0; }
+  bool prepared() const { return phase_ == FilesPhase::kReady; }
+  bool recovered() const { return phase_ != FilesPhase::kRecovering; }
+  bool held(ObjectId object) const { return discard_ || places_[object].held; }
+  bool is_open(ObjectId object) const { return places_[object].open; }
+  bool discards() const { return discard_; }
+  // Workers are to be asked to give it up: if it is not open, it stays so. False while it is being opened,
+  // since they cannot tell yet.
+  bool open_no_more(ObjectId object);
+  bool halted() const { return halted_; }
+  uint32_t pending() const { return pending_.count(); }
+  FilesPhase phase() const { return phase_; }
+  const catalog::Catalog& catalog() const { return catalog_; }
+  catalog::Catalog& catalog() { return catalog_; }
+
+ private:
+  struct Place {
+    bool held = false;     // there is a descriptor of its file
+    bool fetched = false;  // adopting: the dataplane was asked for it
+    bool open = false;     // at the dataplane
+    bool opening = false;  // OpenObject was asked for
+    bool whole = false;    // it needs no bytes any more: if it is not open, it stays so
+    bool done = false;
+
+    bool to_open() const { return !done && !whole && !open; }
+  };
+
+  Result<bool> add_part(const TransferOffer& part, const Wish* wish);
+  std::vector<catalog::File> new_files() const;
+  void create(std::vector<catalog::File> files, Effects& out);
+  void end_list();
+  Status check(const TransferOffer& offer) const;
+  Status check_place(const TransferOffer& offer) const;
+  Status check_asked_for(const Wish& wish) const;
+  Status check_same() const;
+  Status check_file(const OfferedFile& file, bool is_last) const;
+  uint32_t window() const { return catalog_.open_at_most(settings_.open_objects_max); }
+  void created(const std::vector<catalog::File>& files, Effects& out);
+  bool is_to_be_closed(ObjectId object) const;
+  void close(ObjectId object, Effects& out);
+  void open_in_place_of(ObjectId object, Effects& out);  // that is closed: the one whose turn has come
+  void walk(Effects& out);
+  bool turn(ObjectId object) const;
+  void open(ObjectId object, Effects& out);
+
+  const Settings& settings_;
+  bool discard_ = false;
+  const uint32_t extent_bytes_;
+  Phase<FilesPhase> phase_{FilesPhase::kIdle};
+  TransferOffer offer_;    // the last one, as far as it has come
+  bool offering_ = false;  // parts of it are still to come
+  Phase<GrowthPhase> growth_{GrowthPhase::kNone};
+  catalog::Catalog catalog_;
+  Indexed<ObjectId, Place> places_;
+  ObjectId at_;  // the file that is being prepared
+  bool adopting_ = false;
+  bool halted_ = false;
+  Pending pending_;
+};
+
+}  // namespace sluice::transfer

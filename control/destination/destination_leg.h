@@ -1,0 +1,49 @@
+// What a receiving end has of one leg: the stream to its source, what was lost on its lanes, and the limit
+// that its source was told.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "control/recovery/loss_detector.h"
+#include "control/words/data_end.h"
+
+namespace sluice::transfer {
+
+class DestinationLeg {
+ public:
+  // ---- an attempt ----
+  void begin(const DataEnd::Way& way);
+  // On flows of an earlier life of this control, of which the board knows what is settled.
+  void adopt(const DataEnd::Way& way, std::span<const board::FlowSlot* const> lanes);
+  void end() { stream_ = nullptr; }
+  bool begun() const { return stream_ != nullptr; }
+  bool has_lane(LaneId lane) const { return detectors_.contains(lane); }
+  LegId id() const { return stream_->leg(); }
+  void say(Message message, Effects& out) const {
+    if (begun()) stream_->say(std::move(message), out);
+  }
+  void hear_end() { peer_ended_ = true; }
+  bool peer_ended() const { return peer_ended_; }
+
+  // What did not arrive on its lanes is told to their workers.
+  void settle_losses(const Tick& event, uint64_t now_ns, Effects& out);
+
+  // The source may send so fast; 0: as agreed upon. It is told on each stream.
+  void limit_source(uint64_t limit_bps, Effects& out);
+  void say_limit(Effects& out) const {
+    if (limit_was_set_) say(RateLimit{.rate_bps = limit_bps_}, out);
+  }
+
+ private:
+  PeerStream* stream_ = nullptr;  // of the attempt
+  Indexed<LaneId, recovery::LossDetector> detectors_;
+  uint64_t limit_bps_ = 0;  // by an operator of this node
+  bool limit_was_set_ = false;
+  bool peer_ended_ = false;
+};
+
+}  // namespace sluice::transfer

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/leg/handshake.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sluice::transfer {
+
+void Handshake::enter(P phase, uint64_t now_ns) {
+  phase_.change(phase);
+  entered_ns_ = now_ns;
+}
+
+void Handshake::end() {
+  pending_.check_none();
+  phase_.change(P::kIdle);
+  (void)take_inbox();
+  agreed_ = settling_ = halted_ = contacted_ = peer_forgot_ = false;
+}
+
+bool Handshake::queued() const {
+  return phase_ == P::kFlows || phase_ == P::kCredit || phase_ == P::kReadBuffers;
+}
+
+std::string Handshake::waiting_for() const { return std::string(handshake_wait(phase_).name); }
+
+uint64_t Handshake::due_ns() const {
+  switch (handshake_wait(phase_).limit) {
+    case WaitLimit::kStall:
+      return entered_ns_ + around_.settings.stall_timeout_ns;
+    case WaitLimit::kOpen:
+      return entered_ns_ + kOpenTimeoutNs;
+    case WaitLimit::kNone:
+      return UINT64_MAX;
+  }
+  return UINT64_MAX;
+}
+
+// ---- messages, in their turn -------------------------------------------------------------------
+
+Status Handshake::on_message(Message message, uint64_t now_ns, Effects& out) {
+  inbox_bytes_ += memory_bytes(message);
+  if (inbox_bytes_ > kInboxBytesMax && !inbox_.empty()) {
+    return Error{ErrorCode::kIncompatible, fmt::format("{} says more than {} MiB before its turn",
+                                                       around_.peer_name, kInboxBytesMax >> 20)};
+  }
+  inbox_.push_back(std::move(message));
+  return read_inbox(now_ns, out);
+}
+
+Status Handshake::read_inbox(uint64_t now_ns, Effects& out) {
+  while (!inbox_.empty() && !handshake_wait(phase_).message.empty()) {
+    Message message = std::move(inbox_.front());
+    inbox_.pop_front();
+    inbox_bytes_ -= memory_bytes(message);
+    if (message_name(message) != handshake_wait(phase_).message) {
+      return Error{ErrorCode::kIncompatible,
+                   fmt::format("{} sent {} where {} was due: run one version on both nodes",
+                               around_.peer_name, message_name(message), handshake_wait(phase_).message)};
+    }
+    if (Status status = handle(std::move(message), now_ns, out); !status) return status;
+  }
+  return {};
+}
+
+Status Handshake::handle(Message message, uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  if (const auto* answer = std::get_if<Hello>(&message)) return hello(*answer, now_ns, out);
+  if (const auto* wishes = std::get_if<Specification>(&message)) return specification(*wishes, now_ns, out);
+  if (const auto* set = std::get_if<SpecificationSet>(&message)) return take_answer(*set, now_ns, out);
+  if (const auto* request = std::get_if<TransferRequest>(&message)) {
+    return find_sources(request->source_paths, request->selection, now_ns, out);
+  }
+  if (const auto* offer = std::get_if<TransferOffer>(&message)) return take_offer(*offer, now_ns, out);
+  const auto& ready = std::get<TransferReady>(message);
+  if (Status status = job.source()->take_ready(ready, around_.lanes.size()); !status) return status;
+  around_.lanes.name_flows(ready.flow_ids);
+  around_.lanes.credited(ready.credit_extents);
+  agreed_ = true;
+  enter(P::kJournal, now_ns);
+  return {};
+}
+
+// ---- the initiator -----------------------------------------------------------------------------
+
+Status Handshake::call(const Dataplane& dataplane, uint64_t now_ns, Effects& out) {
+  dataplane_ = dataplane;
+  const bool source = around_.job.role == Role::kSource;
+  const uint32_t lanes =
+      std::min(around_.job.request->options.lanes, source ? dataplane.tx_lanes_max : dataplane.rx_lanes_max);
+  if (lanes == 0) {
+    return Error{ErrorCode::kResources,
+                 "no lane is possible: raise dataplane.extents_per_worker in node.toml"};
+  }
+  reserve(lanes, true, now_ns, out);
+  return {};
+}
+
+Status Handshake::stream_open(uint64_t now_ns, Effects& out) {
+  if (phase_ != P::kCalling) return {};
+  Hello hello = make_hello(around_.job.id);
+  hello.known = around_.job.began;
+  hello.share = around_.job.share();
+  around_.stream.send(std::move(hello), out);
+  enter(P::kHello, now_ns);
+  return read_inbox(now_ns, out);
+}
+
+Status Handshake::hello(const Hello& hello, uint64_t now_ns, Effects& out) {
+  const Job& job = around_.job;
+  if (Status status = check_hello(hello); !status) return status;
+  if (hello.session_id != job.id) {
+    return Error{ErrorCode::kIncompatible, fmt::format("{} answers for another session", around_.peer_name)};
+  }
+  around_.stream.greeted();
+  contacted_ = true;
+  if (hello.ended) {
+    settle(now_ns, out);
+    return {};
+  }
+  peer_forgot_ = job.began && !hello.known && forgets_with_peer();
+  if (peer_forgot_) {
+    return Error{ErrorCode::kStalled,
+                 fmt::format("{} does not know the session any more (its journal was lost): beginning anew",
+                             around_.peer_name)};
+  }
+  Options options = job.request->options;
+  Abilities able = abilities(now_ns);
+  if (job.began) {  // what is there was cut and checked so
+    able.port.extent_bytes_max = job.terms->extent_bytes;
+    options.crc_kind = job.terms->crc_kind;
+  }
+  Result<Specification> wishes =
+      make_specification(able, options, job.role, job.request->discards(), around_.lanes.local_ports());
+  if (!wishes) return wishes.error();
+  specification_ = std::move(*wishes);
+  around_.stream.send(specification_, out);
+  enter(P::kAnswer, now_ns);
+  return {};
+}
+
+// A destination cannot be offered the rest of a list by a source that has lost its beginning. A destination
+// that lost its journal tells of nothing as done, so what a source was told is worth nothing either.
+bool Handshake::forgets_with_peer() const {
+  const Job& job = around_.job;
+  if (job.source() != nullptr) return job.source()->told_of_done();
+  return job.destination() != nullptr && job.terms->growing_offer;
+}
+
+Status Handshake::take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out) {
+  if (Status status = agree_upon(specification_, set, now_ns, out); !status) return status;
+  const Request& request = *around_.job.request;
+  if (around_.job.role == Role::kSource)
+    return find_sources(request.source_paths, request.selection, now_ns, out);
+  around_.stream.send(TransferRequest{.source_paths = request.source_paths, .selection = request.selection},
+                      out);
+  await_offer(now_ns, out);
+  return {};
+}
+
+// The other node will say how it ended: no flows are needed to hear it. What the source does not know the CRC
+// of is read again before it believes a digest.
+void Handshake::settle(uint64_t now_ns, Effects& out) {
+  settling_ = true;
+  around_.lanes.shrink(0, out);
+  if (SourceEnd* const source = around_.job.source()) {
+    source->files().reopen(out);
+    return enter(P::kSources, now_ns);
+  }
+  start(now_ns, out);
+}
+
+// ---- the other node ----------------------------------------------------------------------------
+
+Status Handshake::answer_call(const Dataplane& dataplane, uint64_t now_ns, Effects& out) {
+  dataplane_ = dataplane;
+  around_.stream.greeted();
+  contacted_ = true;
+  Hello answer = make_hello(around_.job.id);
+  answer.known = around_.job.began;
+  around_.stream.send(std::move(answer), out);
+  enter(P::kSpecification, now_ns);
+  return {};
+}
+
+void Handshake::hear_of_end(uint64_t now_ns, Effects& out) {
+  around_.stream.greeted();
+  contacted_ = true;
+  settle(now_ns, out);
+}
+
+Status Handshake::specification(const Specification& wishes, uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  const Role role = wishes.role == OfferedRole::kDestination ? Role::kSource : Role::kDestination;
+  const bool source = role == Role::kSource;
+  const Result<uint32_t> lanes =
+      lanes_for(wishes, source ? dataplane_.tx_lanes_max : dataplane_.rx_lanes_max);
+  if (!lanes) return lanes.error();
+  if (job.began && job.role != role) {
+    return Error{ErrorCode::kIncompatible, fmt::format("{} changed sides of the session", around_.peer_name)};
+  }
+  job.role = role;
+  specification_ = wishes;
+  reserve(*lanes, false, now_ns, out);
+  return {};
+}
+
+Status Handshake::answer_specification(uint64_t now_ns, Effects& out) {
+  const Result<SpecificationSet> set = answer(specification_, abilities(now_ns),
+                                              around_.settings.partition_bytes, around_.lanes.local_ports());
+  if (!set) return set.error();
+  if (Status status = agree_upon(specification_, *set, now_ns, out); !status) return status;
+  around_.stream.send(*set, out);
+  if (around_.job.role == Role::kSource) {
+    enter(P::kRequest, now_ns);
+  } else {
+    await_offer(now_ns, out);
+  }
+  return read_inbox(now_ns, out);
+}
+
+// ---- both --------------------------------------------------------------------------------------
+
+Abilities Handshake::abilities(uint64_t now_ns) const {
+  Abilities able{.port = dataplane_.port,
+                 .udp_checksum_always = around_.settings.udp_checksum_always,
+                 .calls_only = around_.settings.calls_only,
+                 .protection = around_.settings.protection};
+  if (around_.job.role != Role::kSource) return able;
+  const rate::PathSizes& sizes = around_.settings.paths->sizes();
+  const auto path = [&](bool ip4) {
+    const rate::SizeCurve* const curve = sizes.measured(around_.peer_name, ip4, now_ns);
+    return Abilities::Path{.carried_bytes = sizes.chunk_bytes(around_.peer_name, ip4, now_ns),
+                           .best_bytes = curve == nullptr ? 0 : curve->best_chunk_bytes};
+  };
+  able.ip4 = path(true);
+  able.ip6 = path(false);
+  return able;
+}
+
+Status Handshake::agree_upon(const Specification& wishes, const SpecificationSet& set, uint64_t now_ns,
+                             Effects& out) {
+  Job& job = around_.job;
+  Result<Agreement> agreement = agree(wishes, set, abilities(now_ns), job.initiator);
+  if (!agreement) return agreement.error();
+  if (!job.began) {
+    job.terms = *agreement;
+  } else if (agreement->extent_bytes != job.terms->extent_bytes ||
+             agreement->crc_kind != job.terms->crc_kind || agreement->discard != job.terms->discard) {
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("the session was cut into extents of {} bytes with {}, which {} does not take any "
+                    "more: configure it as before, or begin another session",
+                    job.terms->extent_bytes, wire::crc_kind_name(job.terms->crc_kind), around_.peer_name)};
+  }
+  if (agreement->protection == wire::Protection::kCrc) {
+    out.log(LogLevel::kWarn,
+            "data are neither encrypted nor authenticated: [transfer] protection is \"crc\" at both nodes");
+  }
+  around_.agreement = std::move(*agreement);
+  around_.lanes.shrink(around_.agreement.lanes, out);
+  return {};
+}
+
+// A session that waits for credit may hold nothing that another could wait for while holding credit: flows
+// first, then credit, then a source's buffers, at both nodes. So two nodes cannot deadlock.
+void Handshake::reserve(uint32_t lanes, bool may_wait, uint64_t now_ns, Effects& out) {
+  const bool source = around_.job.role == Role::kSource;
+  enter(P::kFlows, now_ns);
+  pending_.ask(ReserveFlows{.leg = leg_,
+                            .direction = source ? board::Direction::kTx : board::Direction::kRx,
+                            .lanes = lanes,
+                            .may_wait = may_wait},
+               out);
+}
+
+Status Handshake::on(const FlowsReserved& event, uint64_t now_ns, Effects& out) {
+  pending_.answered();
+  if (!event.status) return event.status;
+  around_.lanes.reserved(event.session, event.grants);
+  if (halted_) return {};
+  if (around_.job.role == Role::kSource) return reserved(now_ns, out);
+  enter(P::kCredit, now_ns);
+  pending_.ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kRx}, out);
+  return {};
+}
+
+Status Handshake::on(const BuffersReserved& event, uint64_t now_ns, Effects& out) {
+  pending_.answered();
+  if (!event.status) return event.status;
+  around_.lanes.credited(event.credit_extents);
+  if (halted_) return {};
+  if (phase_ == P::kCredit) return reserved(now_ns, out);
+  const Job& job = around_.job;
+  for (TransferOffer& part : job.source()->offer(job.own_request())) {
+    around_.stream.send(std::move(part), out);
+  }
+  enter(P::kReady, now_ns);
+  return read_inbox(now_ns, out);
+}
+
+Status Handshake::reserved(uint64_t now_ns, Effects& out) {
+  if (!around_.job.initiator) return answer_specification(now_ns, out);
+  enter(P::kCalling, now_ns);
+  around_.stream.call(out);
+  return {};
+}
+
+}  // namespace sluice::transfer

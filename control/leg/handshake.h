@@ -1,0 +1,114 @@
+// How an attempt comes to open flows: what both nodes can, which files, and everything that these need at
+// this node (docs/WIRE.md 2.1). The two steps follow MCDTP, section 3.1.1: first specification, then
+// transfer.
+//
+// Pure. Messages that come before their turn wait. An error that a function returns ends the attempt.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "control/leg/control_stream.h"
+#include "control/leg/handshake_phase.h"
+#include "control/leg/job.h"
+#include "control/leg/lanes.h"
+#include "control/leg/negotiation.h"
+#include "control/words/pending.h"
+
+namespace sluice::transfer {
+
+class Handshake {
+ public:
+  static constexpr size_t kInboxBytesMax = 8U << 20;
+  static constexpr uint64_t kOpenTimeoutNs = 5 * kSecondNs;
+
+  // What it works upon; all of it outlives it.
+  struct Around {
+    const Settings& settings;
+    const std::string& peer_name;
+    Job& job;
+    ControlStream& stream;
+    LaneSet& lanes;
+    Agreement& agreement;
+  };
+  Handshake(LegId leg, Around around) : leg_(leg), around_(around) {}
+
+  // The initiator calls; the other node has been called, and has taken the call.
+  Status call(const Dataplane& dataplane, uint64_t now_ns, Effects& out);
+  Status answer_call(const Dataplane& dataplane, uint64_t now_ns, Effects& out);
+  // The peer says, on a stream that is open, that the session has ended there.
+  void hear_of_end(uint64_t now_ns, Effects& out);
+  // The attempt ends: what is under way ends, and nothing new is begun.
+  void halt() { halted_ = true; }
+  void end();
+
+  Status on_message(Message message, uint64_t now_ns, Effects& out);
+  Status on(const FlowsReserved& event, uint64_t now_ns, Effects& out);
+  Status on(const BuffersReserved& event, uint64_t now_ns, Effects& out);
+  Status on(const SourcesOpened& event, uint64_t now_ns, Effects& out);
+  void journal_agreed(uint64_t now_ns, Effects& out);  // what take_agreed() told of is in the journal
+  Status stream_open(uint64_t now_ns, Effects& out);   // the call was taken
+  // Goes on where what was waited for has come about; the flows may be open, the files prepared, time over.
+  Status go_on(uint64_t now_ns, Effects& out);
+
+  HandshakePhase phase() const { return phase_; }
+  bool done() const { return phase_ == HandshakePhase::kDone || phase_ == HandshakePhase::kSettled; }
+  bool settled() const { return phase_ == HandshakePhase::kSettled; }
+  bool settling() const { return settling_; }
+  bool contacted() const { return contacted_; }  // the peer has said hello
+  // The source never came to know what was agreed upon: no data was sent, and its list will be another.
+  bool peer_forgot() const { return peer_forgot_; }
+  bool queued() const;  // for something of this node
+  std::string waiting_for() const;
+  uint64_t due_ns() const;
+  // Effects that were asked for and are not answered.
+  uint32_t pending() const { return pending_.count(); }
+  std::deque<Message> take_inbox() {
+    inbox_bytes_ = 0;
+    return std::exchange(inbox_, {});
+  }
+  // Files were agreed upon, and the journal must know before flows are opened.
+  bool take_agreed() { return std::exchange(agreed_, false); }
+
+ private:
+  using P = HandshakePhase;
+  void enter(HandshakePhase phase, uint64_t now_ns);
+  Status read_inbox(uint64_t now_ns, Effects& out);
+  Status handle(Message message, uint64_t now_ns, Effects& out);
+  Status hello(const Hello& hello, uint64_t now_ns, Effects& out);
+  Status specification(const Specification& specification, uint64_t now_ns, Effects& out);
+  Status answer_specification(uint64_t now_ns, Effects& out);
+  bool forgets_with_peer() const;
+  Status take_answer(const SpecificationSet& set, uint64_t now_ns, Effects& out);
+  Status agree_upon(const Specification& specification, const SpecificationSet& set, uint64_t now_ns,
+                    Effects& out);
+  void reserve(uint32_t lanes, bool may_wait, uint64_t now_ns, Effects& out);
+  Status reserved(uint64_t now_ns, Effects& out);  // flows, and credit where that comes first
+  Status find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
+                      uint64_t now_ns, Effects& out);
+  Status make_source(const std::vector<catalog::File>& files);
+  Status list_whole(Effects& out);
+  void settle(uint64_t now_ns, Effects& out);
+  void start(uint64_t now_ns, Effects& out);
+  void await_offer(uint64_t now_ns, Effects& out);
+  Status take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out);
+  Abilities abilities(uint64_t now_ns) const;
+
+  const LegId leg_;
+  const Around around_;
+  Phase<HandshakePhase> phase_{HandshakePhase::kIdle};
+  Dataplane dataplane_;
+  Specification specification_;  // the initiator's
+  std::deque<Message> inbox_;
+  size_t inbox_bytes_ = 0;
+  uint64_t entered_ns_ = 0;  // the phase
+  Pending pending_;
+  bool contacted_ = false;
+  bool peer_forgot_ = false;
+  bool agreed_ = false;
+  bool settling_ = false;  // towards kSettled
+  bool halted_ = false;
+};
+
+}  // namespace sluice::transfer

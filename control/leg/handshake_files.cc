@@ -1,0 +1,131 @@
+// What a handshake agrees about the files: found, offered, created and noted at both ends.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "control/leg/handshake.h"
+
+namespace sluice::transfer {
+
+// Those of the session, if it has any; else those that were opened for it; else what the paths name.
+Status Handshake::find_sources(const std::vector<std::string>& paths, const selection::Selection& selection,
+                               uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  enter(P::kSources, now_ns);
+  job.asked = {.paths = paths, .selection = selection};
+  if (job.source() == nullptr && job.sources) {
+    if (Status status = make_source(*std::exchange(job.sources, std::nullopt)); !status) return status;
+  }
+  if (job.source() != nullptr) {
+    job.source()->files().reopen(out);
+  } else {
+    pending_.ask(OpenSources{.paths = paths, .selection = selection}, out);
+  }
+  return {};
+}
+
+Status Handshake::make_source(const std::vector<catalog::File>& files) {
+  Result<SourceEnd> made = SourceEnd::make(around_.settings, *around_.job.terms, files);
+  if (!made) return made.error();
+  around_.job.made.emplace<SourceEnd>(std::move(*made));
+  return {};
+}
+
+Status Handshake::on(const SourcesOpened& event, uint64_t /*now_ns*/, Effects& out) {
+  pending_.answered();
+  if (!event.files) return event.files.error();
+  if (Status status = make_source(*event.files); !status) return status;
+  if (!halted_) around_.job.source()->files().reopen(out);
+  return {};
+}
+
+// A peer that takes no offer that grows gets the whole list at once.
+Status Handshake::list_whole(Effects& out) {
+  Job& job = around_.job;
+  if (job.began) {
+    return Error{
+        ErrorCode::kIncompatible,
+        fmt::format("the session began while its list of files was read, which {} does not "
+                    "understand any more: run the version there that it began with, or begin another",
+                    around_.peer_name)};
+  }
+  job.source()->take_found();
+  if (job.source()->list() == ListPhase::kIdle) job.read_list(out);
+  return {};
+}
+
+void Handshake::await_offer(uint64_t now_ns, Effects& /*out*/) {
+  Job& job = around_.job;
+  if (job.destination() == nullptr) job.made.emplace<DestinationEnd>(around_.settings, *job.terms);
+  enter(P::kOffer, now_ns);
+}
+
+Status Handshake::take_offer(const TransferOffer& offer, uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  if (offer.growing && !around_.agreement.growing_offer)
+    return Error{ErrorCode::kIncompatible, "the peer makes an offer that grows, which was not agreed upon"};
+  const std::optional<DestinationFiles::Wish> wish = DestinationFiles::wish_of(job.own_request());
+  const Result<bool> whole = job.destination()->files().take_offer(offer, wish ? &*wish : nullptr);
+  if (!whole) return whole.error();
+  if (!*whole) return {};
+  enter(P::kFiles, now_ns);
+  job.destination()->prepare(out);
+  return {};
+}
+
+void Handshake::journal_agreed(uint64_t now_ns, Effects& out) {
+  if (phase_ != P::kJournal || halted_) return;
+  Job& job = around_.job;
+  if (job.role == Role::kDestination) around_.lanes.invent_names();
+  enter(P::kOpening, now_ns);
+  around_.lanes.open(around_.agreement, job.role, out);
+}
+
+Status Handshake::go_on(uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  if (phase_ == P::kSources && job.source() != nullptr && job.source()->files().prepared()) {
+    if (settling_) {
+      start(now_ns, out);
+      return {};
+    }
+    if (!around_.agreement.growing_offer && job.source()->catalog().growing()) {
+      const Status status = list_whole(out);
+      if (!status || job.source()->catalog().growing()) return status;
+    }
+    enter(P::kReadBuffers, now_ns);
+    pending_.ask(ReserveBuffers{.leg = leg_, .direction = board::Direction::kTx}, out);
+  }
+  if (phase_ == P::kFiles && job.destination()->files().prepared()) {
+    agreed_ = true;
+    enter(P::kJournal, now_ns);
+  }
+  if (phase_ == P::kOpening) {
+    if (Status status = around_.lanes.refused(); !status) return status;
+    if (around_.lanes.all_open()) start(now_ns, out);
+  }
+  if (now_ns < due_ns()) return {};
+  if (phase_ == P::kOpening) {
+    return Error{ErrorCode::kDaemonNotRunning, "the dataplane did not open a flow (no answer): see its log"};
+  }
+  return Error{ErrorCode::kStalled,
+               fmt::format("{} did not send {} within {} s", around_.peer_name, handshake_wait(phase_).name,
+                           around_.settings.stall_timeout_ns / kSecondNs)};
+}
+
+void Handshake::start(uint64_t now_ns, Effects& out) {
+  Job& job = around_.job;
+  enter(settling_ ? P::kSettled : P::kDone, now_ns);
+  if (!job.has_end()) return;
+  job.end()->start_attempt({.peer_name = around_.peer_name,
+                            .stream = around_.stream,
+                            .agreement = around_.agreement,
+                            .lanes = around_.lanes.size()},
+                           now_ns, out);
+  DestinationEnd* const destination = job.destination();
+  if (settling_ || destination == nullptr) return;
+  around_.stream.send(destination->ready(around_.lanes.flow_ids(), around_.lanes.credit_extents()), out);
+  destination->send_states(out);
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,90 @@
+// What all legs of a transfer share: what is to be moved, which way, and its data end.
+//
+// Pure. The end is made when files are agreed upon, or comes from the journal.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "control/destination/destination_end.h"
+#include "control/source/source_end.h"
+
+namespace sluice::transfer {
+
+// What stands for the user who asked for a session, at this node and at others, which learn nothing else of
+// him; 0: an operator did, or a peer.
+inline uint32_t share_of(const std::optional<Request>& request) {
+  if (!request || !request->user) return 0;
+  const uint64_t mixed = (uint64_t{request->user->uid} + 1) * 0x9E3779B97F4A7C15;
+  return static_cast<uint32_t>(mixed >> 32) | 1U;
+}
+
+struct Job {
+  std::string id;  // 32 hex digits
+  bool initiator = false;
+  Role role = Role::kUnknown;
+  std::optional<Request> request;                     // initiator
+  std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
+  std::optional<Agreement> terms;                     // the first one: how what is there was cut and checked
+  OpenSources asked;                                  // of a source: what it is to send
+  uint32_t list_tag = 0;                              // of the last ReadList
+  uint64_t limit_bps = 0;                             // of its rate, by an operator of this node; 0: none
+  uint64_t ceiling_bps = 0;                           // of its rate, by a quota of this node; 0: none
+  int32_t priority = 0;                               // in this node's queue; of what a peer began: 0
+  bool began = false;                                 // files are agreed upon: it can go on after anything
+  std::variant<std::monostate, SourceEnd, DestinationEnd> made;  // the end, once files are agreed upon
+
+  // Whichever it is; nothing before files are agreed upon.
+  DataEnd* end() { return const_cast<DataEnd*>(std::as_const(*this).end()); }
+  const DataEnd* end() const {
+    if (const SourceEnd* const its = source()) return its;
+    return destination();
+  }
+  SourceEnd* source() { return std::get_if<SourceEnd>(&made); }
+  const SourceEnd* source() const { return std::get_if<SourceEnd>(&made); }
+  DestinationEnd* destination() { return std::get_if<DestinationEnd>(&made); }
+  const DestinationEnd* destination() const { return std::get_if<DestinationEnd>(&made); }
+  bool has_end() const { return end() != nullptr; }
+  uint32_t share() const { return share_of(request); }
+  const Request* own_request() const { return initiator ? &*request : nullptr; }
+
+  // By this node; 0: as agreed upon.
+  uint64_t rate_limit_bps() const {
+    if (limit_bps == 0 || ceiling_bps == 0) return std::max(limit_bps, ceiling_bps);
+    return std::min(limit_bps, ceiling_bps);
+  }
+  // At once, so that the answer to whoever asked says it already.
+  void keep_limit(Effects& out) {
+    if (has_end()) end()->limit_rate(rate_limit_bps(), out);
+  }
+  void read_list(Effects& out) {
+    source()->reading_list();
+    out.add(ReadList{.tag = ++list_tag, .paths = asked.paths, .selection = asked.selection});
+  }
+  bool waits_for_list() const { return has_end() && end()->waits_for_list(); }
+  bool complete() const { return has_end() && end()->complete(); }
+  bool peer_ended() const { return has_end() && end()->peer_ended(); }
+  uint32_t pending() const { return has_end() ? end()->pending() : 0; }
+  uint64_t steps() const { return has_end() ? end()->steps() : 0; }
+  const catalog::Catalog* catalog() const { return has_end() ? &end()->catalog() : nullptr; }
+  uint64_t bytes_total() const { return has_end() ? end()->catalog().bytes_total() : 0; }
+  uint64_t bytes_done(const control::FlowFigures& figures) const {
+    return has_end() ? end()->bytes_done(figures) : 0;
+  }
+  // For the journal, when files were agreed upon: holes are known before anything moves.
+  std::vector<BlockRows> take_rows() {
+    std::vector<BlockRows> all;
+    for (ObjectId object; has_end() && object < ObjectId(catalog()->object_count()); ++object) {
+      std::vector<recovery::Block> rows = end()->take_rows(object);
+      if (!rows.empty()) all.push_back({.object = object, .blocks = std::move(rows)});
+    }
+    return all;
+  }
+};
+
+}  // namespace sluice::transfer

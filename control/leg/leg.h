@@ -1,0 +1,225 @@
+// One peer of a transfer: attempts to move data with it, the stream beside them, and how each attempt ends.
+//
+// An attempt goes from the own dataplane over a handshake, or over the flows of an earlier life of this
+// control, to moving data, and from there, whatever happened, over the end of its flows to nothing: it gives
+// back all that it took. While data moves the stream may be lost and is renewed. Between attempts the leg is
+// idle: the transfer decides whether there is another (transfer.h).
+//
+// Pure. Whatever is asked for is answered, and no attempt is over before that.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "control/leg/backoff.h"
+#include "control/leg/handshake.h"
+#include "control/leg/watch.h"
+
+namespace sluice::transfer {
+
+enum class LegPhase : uint8_t {
+  kIdle,
+  kDataplane,   // of this node
+  kPeer,        // until it calls
+  kForgetting,  // it knows nothing of what was agreed upon
+  kHandshake,
+  kAdopting,  // going on with the flows of an earlier life of this control
+  kMoving,
+  kFarewell,   // everything is done; the peer's last word
+  kClosing,    // flows end, and what was under way
+  kSettling,   // what they have brought becomes durable
+  kReleasing,  // slots and buffers are given back
+  kParting,    // the transfer has ended, and the peer is told
+  kInquiring,  // between attempts: does the peer still know of the transfer?
+};
+bool allowed(LegPhase from, LegPhase to);
+
+enum class LastWord : uint8_t { kNone, kFailure, kPause, kTurn };
+
+// How an attempt ended.
+struct AttemptEnd {
+  std::optional<Error> error;
+  bool paused = false;       // by an operator of this node
+  bool peer_paused = false;  // by its operator, or
+  uint32_t place = 0;        // because it is full: the place in its queue
+  uint32_t places = 0;       // of so many
+  bool peer_ended = false;   // there the transfer has ended so: nothing else will come of it
+  bool peer_forgot = false;  // what is here of it is worth nothing
+  bool contacted = false;    // the peer has said hello
+  bool board_lost = false;
+};
+
+class Leg {
+ public:
+  static constexpr uint64_t kCloseTimeoutNs = 5 * kSecondNs;
+  static constexpr uint64_t kAdoptTimeoutNs = 5 * kSecondNs;
+  static constexpr uint64_t kFarewellNs = 5 * kSecondNs;
+  static constexpr uint64_t kInquireNs = 30 * kSecondNs;  // after which a peer that does not call is asked
+  static constexpr uint64_t kInquireMaxNs = 300 * kSecondNs;  // then ever more rarely, down to this
+
+  Leg(LegId id, std::string peer_name, const Settings& settings, Job& job);
+  Leg(const Leg&) = delete;
+  Leg& operator=(const Leg&) = delete;
+  // From the journal. Flows that it names are claimed, if wanted.
+  void restore(const LegRecord& record, bool claim, Effects& out);
+
+  // ---- attempts ----
+  void begin_attempt(uint64_t now_ns, Effects& out);
+  void stop(Error error, LastWord word, uint64_t now_ns, Effects& out);
+  // This control stops: the attempt ends, and its flows go on without it.
+  void detach(uint64_t now_ns);
+  // Tells the peer, as often as it takes within `until_ns`, that the transfer has ended: `words` begin with a
+  // Hello.
+  void part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out);
+  // Between attempts, at the node that was called: from now on the peer should call. If it does not, it is
+  // asked whether it still knows of the transfer. What it says of an end then waits as a call does.
+  void expect_call(uint64_t now_ns);
+  // What is due of that; `wanted`: nothing else is to be done. True: it is under way.
+  bool inquiring(bool wanted, uint64_t now_ns, Effects& out);
+  void forgotten(uint64_t now_ns, Effects& out);  // take_forgetting() was done
+  void journal_agreed(uint64_t now_ns, Effects& out) { handshake_.journal_agreed(now_ns, out); }
+  void completion_noted(uint64_t now_ns, Effects& out);  // what take_completion() told of is in the journal
+  // Goes on where what was waited for has come about, or where time is over.
+  void advance(uint64_t now_ns, Effects& out);
+
+  // ---- what is told ----
+  void on(const BoardAttached& event, uint64_t now_ns);
+  void on(const BoardLost& event, uint64_t now_ns, Effects& out);
+  void on(const FlowsClaimed& event, Effects& out);
+  void on(const CallEnded& event, uint64_t now_ns, Effects& out);
+  void on(const PeerCalled& event, uint64_t now_ns, Effects& out);
+  void on(const PeerInquires&) { backoff_.hurry(); }
+  void on(const CallLost&) { waiting_call_.reset(); }
+  void on(const Received& event, uint64_t now_ns, Effects& out);
+  void on(const StreamEnded& event, uint64_t now_ns, Effects& out);
+  void on(const FlowsReserved& event, uint64_t now_ns, Effects& out);
+  void on(const BuffersReserved& event, uint64_t now_ns, Effects& out);
+  void on(const SourcesOpened& event, uint64_t now_ns, Effects& out);
+  void on(const FlowEvent& event, uint64_t now_ns, Effects& out);
+  void on(const EventsDrained& event, uint64_t now_ns, Effects& out);
+  void on(const FlowsReleased& event);
+  void on(const Tick& event, uint64_t now_ns, Effects& out);
+
+  // ---- what the transfer asks ----
+  bool idle() const { return phase_ == LegPhase::kIdle; }
+  LegPhase phase() const { return phase_; }
+  HandshakePhase handshake_phase() const { return handshake_.phase(); }
+  std::optional<AttemptEnd> take_end() { return std::exchange(end_, std::nullopt); }
+  bool take_agreed() { return handshake_.take_agreed(); }
+  bool take_flows_changed() { return std::exchange(flows_changed_, false); }
+  // Everything stands at the peer, who must not hear so before the journal of this node knows.
+  bool take_completion() { return std::exchange(completion_, false); }
+  bool take_forgetting() { return std::exchange(forget_, false); }
+  bool take_parted() { return std::exchange(parting_.over, false); }
+  bool contacted() const { return handshake_.contacted(); }  // in this attempt
+  bool call_waits() const { return waiting_call_.has_value(); }
+  bool told_of_end() const { return waiting_call_ && waiting_call_->hello.ended; }  // at the peer
+  void refuse_call(Message word, uint64_t now_ns, Effects& out);
+  Backoff& backoff() { return backoff_; }
+  // At its node an operator has to continue it, as it said when it was asked.
+  bool take_peer_pauses() { return std::exchange(peer_pauses_, false); }
+  uint32_t caller_share() const { return waiting_call_ ? waiting_call_->hello.share : 0; }
+  const std::string& peer_name() const { return peer_name_; }
+  const Agreement& agreement() const { return agreement_; }
+  const LaneSet& lanes() const { return lanes_; }
+  const ControlStream& stream() const { return stream_; }
+  const Watch& watch() const { return watch_; }
+  bool moving() const { return phase_ == LegPhase::kMoving || phase_ == LegPhase::kFarewell; }
+  bool queued() const { return phase_ == LegPhase::kHandshake && handshake_.queued(); }
+  std::string waiting_for() const;
+  uint64_t due_ns() const;
+  uint64_t inquiry_due_ns() const;  // between attempts
+  LegRecord record(bool with_flows) const;
+  bool claims_flows() const { return claim_ != Claim::kNone; }  // of an earlier life of this control
+  bool attached() const { return dataplane_.has_value(); }
+  const std::optional<Dataplane>& dataplane() const { return dataplane_; }
+
+ private:
+  using P = LegPhase;
+  enum class Claim : uint8_t { kNone, kAsked, kAdopted };
+  struct WaitingCall {
+    Hello hello;
+    bool ours = false;  // on the stream by which this node asked
+  };
+  struct Parting {
+    std::vector<Message> words;
+    uint64_t until_ns = 0;
+    bool over = false;
+  };
+  struct Attempt {
+    std::optional<Error> error;
+    bool paused = false;
+    std::optional<Pause> peer_paused;
+    bool told_of_end = false;  // by a Hello: what the peer says next is how it ended
+    bool peer_ended = false;
+    bool board_lost = false;
+    bool detached = false;
+    bool work_asked = false;  // adopting: the workers are asked
+    bool released = false;
+    bool completion_asked = false;
+  };
+
+  void enter(LegPhase phase, uint64_t now_ns);
+  void judge(const Status& status, uint64_t now_ns, Effects& out);
+  void close(uint64_t now_ns, Effects& out);
+  bool step(uint64_t now_ns, Effects& out);  // true: the phase has changed
+  void leave_dataplane(uint64_t now_ns, Effects& out);
+  void adopt(uint64_t now_ns, Effects& out);
+  void start_moving(uint64_t now_ns);
+  void keep_moving(uint64_t now_ns, Effects& out);
+  void keep_stream(uint64_t now_ns, Effects& out);
+  void take_call(uint64_t now_ns, Effects& out);
+  void hear(const Message& message, uint64_t now_ns, Effects& out);
+  void deliver(const Message& message, uint64_t now_ns, Effects& out) {
+    if (job_.has_end()) judge(job_.end()->on_message(message, out), now_ns, out);
+  }
+  void greet(const Hello& hello, uint64_t now_ns, Effects& out);
+  void stream_renewed(uint64_t now_ns, Effects& out);
+  void bid_farewell(uint64_t now_ns, Effects& out);
+  void say_done(uint64_t now_ns, Effects& out);
+  void finish_closing(uint64_t now_ns, Effects& out);
+  void attempt_over(uint64_t now_ns);
+  void keep_parting(uint64_t now_ns, Effects& out);
+  void parted(uint64_t now_ns, Effects& out);
+  // A node that began the transfer may call itself, and then hears it: it is called as rarely as one that is
+  // asked.
+  Backoff& parting_waits() { return job_.initiator ? backoff_ : inquiries_; }
+  const Backoff& parting_waits() const { return job_.initiator ? backoff_ : inquiries_; }
+  void ask(Effects& out);
+  void hear_answer(const Message& message, uint64_t now_ns, Effects& out);
+  void asked(uint64_t now_ns);
+  Hello hello() const;
+  DataEnd::Way way() {
+    return {.peer_name = peer_name_, .stream = stream_, .agreement = agreement_, .lanes = lanes_.size()};
+  }
+  Error unreachable(std::string what) const;
+
+  const LegId id_;
+  const std::string peer_name_;
+  const Settings& settings_;
+  Job& job_;
+  ControlStream stream_;
+  LaneSet lanes_;
+  Agreement agreement_;
+  Handshake handshake_;
+  Watch watch_;
+  Backoff backoff_;
+  Backoff inquiries_;
+  Phase<LegPhase> phase_{LegPhase::kIdle};
+  std::optional<Dataplane> dataplane_;
+  std::optional<WaitingCall> waiting_call_;
+  Attempt attempt_;
+  std::optional<AttemptEnd> end_;
+  Claim claim_ = Claim::kNone;
+  uint32_t work_tag_ = 0;
+  uint64_t entered_ns_ = 0;  // the phase
+  Parting parting_;
+  bool flows_changed_ = false;
+  bool forget_ = false;
+  bool forgetting_ = false;  // that was asked for, and is not done
+  bool completion_ = false;
+  bool peer_pauses_ = false;
+};
+
+}  // namespace sluice::transfer

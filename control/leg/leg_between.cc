@@ -1,0 +1,92 @@
+// What is said to the peer while no attempt is under way: that the transfer has ended here, or the question
+// whether it is still known there.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "control/leg/leg.h"
+#include "control/leg/negotiation.h"
+
+namespace sluice::transfer {
+
+// ---- after the end of the transfer ---------------------------------------------------------------
+
+void Leg::part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out) {
+  parting_ = {.words = std::move(words), .until_ns = until_ns};
+  parting_waits().moved();
+  stream_.reset(now_ns);
+  enter(P::kParting, now_ns);
+  keep_parting(now_ns, out);
+}
+
+// Until the peer says that it has ended there as well: what was said may be lost with a process that heard
+// it.
+void Leg::keep_parting(uint64_t now_ns, Effects& out) {
+  if (now_ns >= parting_.until_ns) return parted(now_ns, out);
+  if (stream_.phase() == StreamPhase::kGreeting) {
+    stream_.greeted();
+    for (const Message& word : parting_.words) stream_.send(word, out);
+  }
+  if (stream_.phase() != StreamPhase::kDown || now_ns < parting_waits().next_ns()) return;
+  parting_waits().interrupted(now_ns, false);
+  stream_.call(out);
+}
+
+void Leg::parted(uint64_t now_ns, Effects& out) {
+  stream_.hang_up(now_ns, out);
+  parting_ = {.over = true};
+  enter(P::kIdle, now_ns);
+}
+
+// ---- between attempts ------------------------------------------------------------------------------
+
+// The node that began a transfer calls for it. If it has lost its journal it never will, and what was called
+// would keep its files and its slot for nothing.
+void Leg::expect_call(uint64_t now_ns) {
+  inquiries_.moved();
+  inquiries_.interrupted(now_ns, false);
+}
+
+bool Leg::inquiring(bool wanted, uint64_t now_ns, Effects& out) {
+  if (phase_ == P::kIdle) {
+    if (!wanted || now_ns < inquiry_due_ns()) return false;
+    stream_.reset(now_ns);
+    enter(P::kInquiring, now_ns);
+    stream_.call(out);
+  }
+  // A call of the peer says more than its answer would.
+  if (!wanted || call_waits()) stream_.hang_up(now_ns, out);
+  advance(now_ns, out);
+  return phase_ == P::kInquiring;
+}
+
+void Leg::ask(Effects& out) {
+  Hello question = make_hello(job_.id);
+  question.known = job_.began;
+  question.inquires = true;
+  stream_.send(std::move(question), out);
+}
+
+// Only a Hello answers. Whatever else is said, or none: it is asked again later, and kept so long.
+void Leg::hear_answer(const Message& message, uint64_t now_ns, Effects& out) {
+  if (std::holds_alternative<Heartbeat>(message)) return;
+  const auto* const answer = std::get_if<Hello>(&message);
+  if (answer == nullptr || !check_hello(*answer) || answer->session_id != job_.id) {
+    out.log(LogLevel::kDebug, fmt::format("{} does not say whether it knows the session", peer_name_));
+    return stream_.hang_up(now_ns, out);
+  }
+  if (!answer->ended) {
+    peer_pauses_ = answer->paused;
+    out.log(LogLevel::kInfo, fmt::format("{} knows the session, and {}", peer_name_,
+                                         answer->paused ? "has paused it" : "is to call"));
+    return stream_.hang_up(now_ns, out);
+  }
+  waiting_call_ = WaitingCall{.hello = *answer, .ours = true};
+  asked(now_ns);
+}
+
+void Leg::asked(uint64_t now_ns) {
+  inquiries_.interrupted(now_ns, false);
+  enter(P::kIdle, now_ns);
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,96 @@
+// An attempt's end: its flows are closed, what was asked for is answered, nothing
+// of it is left.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "control/leg/leg.h"
+
+namespace sluice::transfer {
+
+void Leg::stop(Error error, LastWord word, uint64_t now_ns, Effects& out) {
+  if (phase_ == P::kIdle || phase_ >= P::kClosing) return;  // the first reason stays
+  if (word != LastWord::kNone && stream_.open()) {
+    if (word == LastWord::kPause) {
+      stream_.send(Pause{.node = settings_.node_name}, out);
+    } else if (word == LastWord::kTurn) {
+      stream_.send(Pause{.node = settings_.node_name, .place = 1, .places = 1}, out);
+    } else {
+      stream_.send(failure_of(error), out);
+    }
+  }
+  attempt_.paused = word == LastWord::kPause;
+  attempt_.error = std::move(error);
+  close(now_ns, out);
+}
+
+void Leg::close(uint64_t now_ns, Effects& out) {
+  watch_.bottleneck().conclude(job_, lanes_, now_ns);
+  stream_.hang_up(now_ns, out);
+  handshake_.halt();
+  if (job_.has_end()) job_.end()->halt();
+  if (claim_ == Claim::kAsked) {
+    out.add(DropClaim{id_});
+  } else if (attempt_.board_lost) {
+    lanes_.drop();
+  } else {
+    lanes_.close(out);
+  }
+  enter(P::kClosing, now_ns);
+}
+
+// A control that stops says nothing: the peer looks for the next one.
+void Leg::detach(uint64_t now_ns) {
+  attempt_.detached = true;
+  if (phase_ == P::kIdle || phase_ >= P::kClosing) return;
+  attempt_.error =
+      Error{ErrorCode::kDaemonNotRunning,
+            fmt::format("sluice-control of node {} was stopped: the session goes on when it runs "
+                        "again",
+                        settings_.node_name)};
+  handshake_.halt();
+  if (job_.has_end()) job_.end()->halt();
+  enter(P::kClosing, now_ns);
+}
+
+void Leg::finish_closing(uint64_t now_ns, Effects& out) {
+  const bool flows_ended = claim_ != Claim::kAsked && (attempt_.board_lost || lanes_.all_closed() ||
+                                                       now_ns - entered_ns_ >= kCloseTimeoutNs);
+  if (phase_ == P::kClosing) {
+    if (attempt_.detached) {
+      if (job_.pending() == 0 && !forgetting_) attempt_over(now_ns);
+    } else if (flows_ended && job_.pending() == 0) {
+      enter(P::kSettling, now_ns);
+      if (job_.has_end()) job_.end()->settle(out);
+    }
+  } else if (phase_ == P::kSettling) {
+    if (job_.pending() != 0) return;
+    enter(P::kReleasing, now_ns);
+    out.add(ReleaseFlows{id_});
+  } else if (attempt_.released && handshake_.pending() == 0 && !stream_.call_pending() &&
+             job_.pending() == 0 && !forgetting_) {
+    attempt_over(now_ns);
+  }
+}
+
+void Leg::on(const FlowsReleased&) { attempt_.released = true; }
+
+void Leg::attempt_over(uint64_t now_ns) {
+  end_ = AttemptEnd{.error = attempt_.error,
+                    .paused = attempt_.paused,
+                    .peer_paused = attempt_.peer_paused.has_value(),
+                    .place = attempt_.peer_paused ? attempt_.peer_paused->place : 0,
+                    .places = attempt_.peer_paused ? attempt_.peer_paused->places : 0,
+                    .peer_ended = attempt_.peer_ended,
+                    .peer_forgot = handshake_.peer_forgot(),
+                    .contacted = handshake_.contacted() || attempt_.peer_paused,
+                    .board_lost = attempt_.board_lost};
+  flows_changed_ = !attempt_.detached;
+  if (!attempt_.detached) {
+    handshake_.end();
+    if (job_.has_end()) job_.end()->attempt_over();
+    lanes_.drop();
+  }
+  enter(P::kIdle, now_ns);
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,120 @@
+// A sending end and the bytes of its files: is what was sent what they hold?
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "control/source/source_end.h"
+
+namespace sluice::transfer {
+
+Error SourceEnd::differs(ObjectId object) const {
+  return {ErrorCode::kIntegrity,
+          fmt::format("{}: digest {} here, {} at the peer: do not trust the copy, send it again",
+                      catalog().shown(object), control::digest_hex(crc_kind_, sender_.digest(object)),
+                      control::digest_hex(crc_kind_, *sender_.peer_digest(object)))};
+}
+
+Error SourceEnd::changed(ObjectId object) const {
+  return {ErrorCode::kIntegrity,
+          catalog().shown(object) + ": changed while it was sent: nothing of it is stored, send it again"};
+}
+
+// Without `otherwise` all of it was read: the peer is told its digest, if it is still the same file.
+void SourceEnd::check_source(ObjectId object, std::optional<Error> otherwise, Effects& out) {
+  pending_.ask(CheckSource{.object = object, .otherwise = std::move(otherwise)}, out);
+}
+
+Status SourceEnd::on(const SourceChecked& event, Effects& out) {
+  pending_.answered();
+  if (catalog().files_of(event.object).front().failed()) {
+    for (catalog::File& each : files_.catalog().files_of(event.object)) each.name_failed(event.names);
+    return {};
+  }
+  const std::optional<Error> wrong = event.status ? event.otherwise : event.status.error();
+  // What the peer calls done, and is not what was sent, stands under its name there.
+  if (wrong)
+    return sender_.peer_digest(event.object) ? Status(*wrong) : fail(event.object, *wrong, event.names, out);
+  if (sender_.withdrawn(event.object)) return {};
+  const catalog::File& file = catalog().files_of(event.object).front();
+  const bool touched = file.ctime_ns != 0 && file.ctime_ns != event.ctime_ns;
+  if (file.size_bytes == 0 || (!touched && !file.suspect)) {
+    say_digest(event.object, out);
+    return {};
+  }
+  if (recheck_.add(event.object, sender_.layout(event.object), event.ctime_ns)) {
+    out.log(LogLevel::kInfo, fmt::format("{}: {} while it was sent; reading it again", file.shown,
+                                         touched ? "something happened to it (its ctime changed)"
+                                                 : "its bytes may have changed"));
+  }
+  reread(out);
+  return {};
+}
+
+void SourceEnd::say_digest(ObjectId object, Effects& out) const {
+  say(FileDigest{.object = object,
+                 .size_bytes = catalog().object(object).size_bytes,
+                 .digest = sender_.digest(object)},
+      out);
+}
+
+// One block after the other: first extents that the peer has and whose CRC is not known here, then what may
+// have changed.
+void SourceEnd::reread(Effects& out) {
+  if (rereading_ || files_.halted()) return;
+  if (const auto next = sender_.take_unknown()) {
+    rereading_ = true;
+    return pending_.ask(read_extents(sender_.ledger(next->object), next->object, next->first, next->end),
+                        out);
+  }
+  if (const std::optional<ReadExtents> again = recheck_.next()) {
+    rereading_ = true;
+    pending_.ask(*again, out);
+  }
+}
+
+Status SourceEnd::on(const ExtentsRead& event, Effects& out) {
+  pending_.answered();
+  rereading_ = false;
+  if (sender_.withdrawn(event.object)) {
+    recheck_.failed();
+    recheck_.drop(event.object);
+    reread(out);
+    return {};
+  }
+  if (!event.crcs) {
+    recheck_.failed();
+    check_source(
+        event.object,
+        Error{event.crcs.error().code, catalog().shown(event.object) + ": " + event.crcs.error().message},
+        out);
+    return {};
+  }
+  Status status;
+  if (recheck_.reading()) {
+    status = rechecked(event.object, *event.crcs, out);
+  } else {
+    sender_.reread(event.object, event.first, *event.crcs);
+    status = follow_sender(out);
+  }
+  if (status) reread(out);
+  return status;
+}
+
+Status SourceEnd::rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out) {
+  switch (recheck_.read(crcs, sender_.ledger(object))) {
+    case SourceRecheck::Found::kSameSoFar:
+      return {};
+    case SourceRecheck::Found::kChanged:
+      return found_changed(object, out);
+    case SourceRecheck::Found::kSame:
+      break;
+  }
+  for (catalog::File& file : files_.catalog().files_of(object)) {
+    file.ctime_ns = recheck_.take();
+    file.suspect = false;
+    out.log(LogLevel::kInfo, fmt::format("{}: holds what was sent", file.shown));
+  }
+  say_digest(object, out);
+  return {};
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/source/source_end.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "control/catalog/asked_names.h"
+#include "control/words/kept.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr uint32_t kCreditExtentsMax = 1U << 20;  // as of a status (docs/WIRE.md 1.9)
+
+Indexed<ObjectId, recovery::Layout> layouts_of(const std::vector<catalog::File>& files,
+                                               const Agreement& agreement) {
+  Indexed<ObjectId, recovery::Layout> layouts;
+  for (const catalog::File& file : files)
+    layouts.push_back({file.size_bytes, agreement.extent_bytes, agreement.crc_kind});
+  return layouts;
+}
+
+recovery::Sender::Options options_of(const Settings& settings, const Agreement& agreement) {
+  return {.partition_bytes = agreement.partition_bytes,
+          .short_bytes = settings.short_bytes,
+          .lane_rate_bps = agreement.rate_bps / std::max(1U, agreement.lanes)};
+}
+
+}  // namespace
+
+SourceEnd::SourceEnd(const Settings& settings, const Agreement& agreement,
+                     const std::vector<catalog::File>& files)
+    : settings_(settings),
+      files_(settings, files),
+      extent_bytes_(agreement.extent_bytes),
+      crc_kind_(agreement.crc_kind),
+      sender_(layouts_of(files, agreement), agreement.lanes, options_of(settings, agreement)) {}
+
+// Should they be holes no more when the digests are said, the file has changed, and that is found as ever.
+void SourceEnd::note_holes(ObjectId from) {
+  size_t left = catalog::kHolesOfAllMax;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    std::vector<recovery::Range>& holes = files_.catalog().files_of(ObjectId(i)).front().holes;
+    holes = catalog::whole_extents(holes, catalog().object(ObjectId(i)).size_bytes, extent_bytes_);
+    holes.resize(std::min(holes.size(), left));
+    left -= holes.size();
+    if (i >= from.value()) sender_.expect_zeros(ObjectId(i), holes);
+  }
+}
+
+Result<SourceEnd> SourceEnd::restore(const Settings& settings, const Agreement& agreement,
+                                     const Saved& saved) {
+  SourceEnd end(settings, agreement, saved.files);
+  for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (!saved.blocks.contains(object)) continue;
+    for (const recovery::Block& block : saved.blocks[object]) {
+      if (const Status status = end.sender_.restore(object, block); !status)
+        return Error{ErrorCode::kStorage, end.catalog().shown(object) + ": " + status.error().message};
+    }
+  }
+  for (uint32_t i = 0; i < end.catalog().object_count(); ++i) {
+    if (end.catalog().files_of(ObjectId(i)).front().failed()) end.sender_.failed(ObjectId(i));
+  }
+  end.list_.holes = !agreement.discard;
+  if (end.list_.holes) end.note_holes();  // what the journal says of them comes first
+  if (end.catalog().growing()) end.list_.phase.change(ListPhase::kIdle);
+  if (end.catalog().list() == catalog::ListState::kEnded) end.list_.phase.change(ListPhase::kOffering);
+  return end;
+}
+
+Result<SourceEnd> SourceEnd::make(const Settings& settings, const Agreement& agreement,
+                                  const std::vector<catalog::File>& files) {
+  if (Status status = check_room(0, files, agreement.extent_bytes); !status) return status.error();
+  SourceEnd end(settings, agreement, files);
+  end.list_.holes = !agreement.discard;
+  if (end.list_.holes) end.note_holes();
+  if (end.catalog().growing()) end.list_.phase.change(ListPhase::kIdle);
+  return end;
+}
+
+// ---- an attempt --------------------------------------------------------------------------------
+
+std::vector<TransferOffer> SourceEnd::offer(const Request* request, size_t from) const {
+  std::vector<TransferOffer> parts(1);
+  auto number = static_cast<uint32_t>(from);
+  size_t holes = 0, kept_bytes = 0;  // in this part
+  for (const catalog::File& file :
+       std::span(catalog().files().begin(), catalog().files().end()).subspan(from)) {
+    holes += file.holes.size();
+    kept_bytes += file.attributes.kept_bytes();
+    if (parts.back().files.size() == kFilesPerOffer || holes > catalog::kHolesMax ||
+        kept_bytes > kKeptBytesPerOffer) {
+      parts.back().more = true;
+      parts.emplace_back();
+      holes = file.holes.size();
+      kept_bytes = file.attributes.kept_bytes();
+    }
+    parts.back().files.push_back({.number = number++,
+                                  .name = file.name,
+                                  .size_bytes = file.size_bytes,
+                                  .mode = file.mode,
+                                  .mtime_ns = file.mtime_ns,
+                                  .kind = file.kind,
+                                  .members = file.pack.members,
+                                  .holes = file.holes,
+                                  .attributes = file.attributes});
+  }
+  for (TransferOffer& part : parts) {
+    part.growing = catalog().growing();
+    part.keep = catalog().keep().bits();
+    part.into_directory = catalog().file_count() > 1 || catalog().has_packs() || catalog().grew();
+    if (request == nullptr) continue;
+    part.destination = request->destination;
+    // "DIR/" means what is in it, and that goes into a directory, be it one file.
+    part.into_directory |=
+        part.destination.ends_with('/') || catalog::AskedNames(request->source_paths).any();
+    part.overwrite = request->options.overwrite;
+    part.verify = request->options.verify;
+    part.mkdir = request->options.mkdir;
+  }
+  return parts;
+}
+
+Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
+  if (ready.flow_ids.size() != lanes || ready.credit_extents.size() != lanes)
+    return Error{ErrorCode::kIncompatible, "the peer is ready with another number of flows than agreed"};
+  if (Status status = check_kept(ready.keep, catalog().keep()); !status) return status;
+  if (std::count(ready.flow_ids.begin(), ready.flow_ids.end(), 0U) != 0) {
+    return Error{ErrorCode::kIncompatible, "the peer gave a flow no id"};
+  }
+  if (std::any_of(ready.credit_extents.begin(), ready.credit_extents.end(),
+                  [](uint32_t credit) { return credit > kCreditExtentsMax; })) {
+    return Error{ErrorCode::kIncompatible, "the peer grants a flow more credit than there can be"};
+  }
+  for (uint32_t i = 0; i < ready.final_paths.size() && i < catalog().file_count(); ++i) {
+    files_.catalog().file(catalog::FileId(i)).peer_path = ready.final_paths[i];
+  }
+  if (list_.phase == ListPhase::kOffering)
+    list_.phase.change(catalog().growing() ? ListPhase::kIdle : ListPhase::kEnded);
+  return {};
+}
+
+void SourceEnd::begin(const Way& way, uint64_t now_ns) {
+  journalling_ = false;
+  on_new_stream();
+  leg_.begin(way, *settings_.paths, now_ns);
+  journal_due_ns_ = now_ns + settings_.sync_lag_ns;
+  sender_.start_attempt(static_cast<uint32_t>(way.lanes), options_of(settings_, way.agreement), now_ns);
+  held_at_start_ = sender_.bytes_held();
+  states_known_ = false;
+}
+
+void SourceEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& out) {
+  begin(way, now_ns);
+  open_next(out);
+}
+
+void SourceEnd::adopt_work(const Way& way, std::span<const board::FlowSlot* const> /*lanes*/, uint32_t tag,
+                           uint64_t now_ns, Effects& out) {
+  begin(way, now_ns);
+  leg_.ask_work(tag, out);
+}
+
+void SourceEnd::on_new_stream() {
+  if (list_.phase == ListPhase::kOffered) list_.phase.change(ListPhase::kOffering);
+  leg_.on_new_stream();
+}
+
+void SourceEnd::attempt_over() {
+  pending_.check_none();
+  files_.attempt_over();
+  leg_.end();
+  if (list_.phase == ListPhase::kOffered) list_.phase.change(ListPhase::kOffering);
+}
+
+// ---- what follows -------------------------------------------------------------------------------
+
+Status SourceEnd::follow_sender(Effects& out) {
+  if (!leg_.begun()) return {};  // between attempts it wants nothing that is still right later
+  const recovery::Sender::Actions wants = sender_.take_actions();
+  for (const recovery::LaneCommand& command : wants.commands) out.add(CommandLane{leg_.id(), command});
+  for (const recovery::Sender::SentRange& sent : wants.sent) {
+    say(PartitionSent{.object = sent.object, .range = sent.range, .lane = sent.lane}, out);
+  }
+  for (const ObjectId object : wants.digests) check_source(object, std::nullopt, out);
+  for (const ObjectId object : wants.differ) check_source(object, differs(object), out);
+  for (const ObjectId object : wants.done) {
+    for (catalog::File& file : files_.catalog().files_of(object)) {
+      if (file.failed()) continue;
+      if (!file.packed()) file.missing.forget_failures();  // it was withdrawn too late to fail
+      file.state = catalog::FileState::kDone;
+      file.digest = sender_.digest(object);
+    }
+    files_.done(object, out);
+  }
+  open_next(out);  // what is done makes room
+  for (const ObjectId object : wants.changed) {
+    if (Status status = found_changed(object, out); !status) return status;
+  }
+  return {};
+}
+
+void SourceEnd::open_next(Effects& out) {
+  if (leg_.lanes() != 0) files_.open_next(extent_bytes_, &sender_, out);
+}
+
+// ---- the files ---------------------------------------------------------------------------------
+
+Status SourceEnd::on(const ObjectOpened& event, Effects& out) {
+  const Status status = files_.on(event, &sender_, out);
+  if (!status) return status;
+  return follow_sender(out);
+}
+
+Status SourceEnd::on(const ObjectClosed& event, Effects& out) {
+  files_.on(event, &sender_, out);
+  return follow_sender(out);
+}
+
+// ---- the board ---------------------------------------------------------------------------------
+
+Status SourceEnd::on(const FlowEvent& event, Effects& out) {
+  switch (event.event.kind) {
+    case board::EventKind::kQueued:
+    case board::EventKind::kHeld:
+    case board::EventKind::kWorkEnd:
+      if (leg_.hear_work(event.event)) sender_.adopt(event.event, event.lane);
+      return {};
+    case board::EventKind::kExtentFailed: {
+      const ObjectId object(event.event.object);
+      if (!catalog().contains(object)) return {};
+      check_source(
+          object,
+          Error{ErrorCode::kStorage,
+                fmt::format("{}: reading at byte {} failed: {}: check the disk", catalog().shown(object),
+                            event.event.offset, std::strerror(static_cast<int>(event.event.value)))},
+          out);
+      return {};
+    }
+    default:
+      sender_.on_event(event.event, event.lane);
+      return follow_sender(out);
+  }
+}
+
+Status SourceEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
+  sender_.tick(now_ns);
+  if (Status status = leg_.step(event, sender_, *settings_.paths, now_ns, out); !status) return status;
+  reread(out);
+  if (now_ns >= journal_due_ns_) {
+    journal_due_ns_ = now_ns + settings_.sync_lag_ns;
+    journal_extents(out);
+  }
+  return follow_sender(out);
+}
+
+// What was sent, with its CRCs, now and then: what is lost must be read again, not trusted.
+void SourceEnd::journal_extents(Effects& out) {
+  if (journalling_) return;
+  Batch batch;
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    std::vector<recovery::Block> blocks = sender_.take_changed(ObjectId(i));
+    if (!blocks.empty()) batch.blocks.push_back({.object = ObjectId(i), .blocks = std::move(blocks)});
+  }
+  if (batch.blocks.empty()) return;
+  journalling_ = true;
+  pending_.ask(
+      WriteJournal{.entry = Entry::kExtents, .batch = std::move(batch), .durability = Durability::kProcess},
+      out);
+}
+
+Status SourceEnd::on(const JournalWritten& event, Effects& /*out*/) {
+  pending_.answered();
+  if (event.entry == Entry::kGrown) return found_noted(event.status);
+  journalling_ = false;
+  return event.status;
+}
+
+// ---- what it knows -----------------------------------------------------------------------------
+
+uint64_t SourceEnd::bytes_done(const control::FlowFigures& figures) const {
+  const uint64_t total = catalog().bytes_total();
+  if (complete()) return sender_.bytes_held();
+  return std::min(total, std::max(sender_.bytes_held(), held_at_start_ + figures.bytes_done));
+}
+
+uint64_t SourceEnd::bytes_done(ObjectId object) const {
+  const bool stored = sender_.done(object) && !catalog().files_of(object).front().failed();
+  return stored ? catalog().object(object).size_bytes : sender_.bytes_held(object);
+}
+
+DataEnd::Digests SourceEnd::digests(ObjectId object) const {
+  Digests known;
+  if (sender_.digest_known(object)) known.source = sender_.digest(object);
+  if (sender_.done(object)) known.destination = sender_.peer_digest(object);
+  return known;
+}
+
+std::string SourceEnd::waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                                   uint64_t interval_ns, uint64_t now_ns) const {
+  if (!recheck_.idle())
+    return fmt::format("source disk (reading {} again, which may have changed)",
+                       catalog().shown(recheck_.object()));
+  if (rereading_) return "source disk (reading again what the journal does not know)";
+  const std::string wait = control::sender_wait(before, now, interval_ns, now_ns);
+  if (!wait.empty()) return wait;
+  if (waits_for_list()) return catalog().growing() ? "the list of files" : "peer's files";
+  if (!all_sent()) return "";
+  return now.retransmitted_chunks == before.retransmitted_chunks ? "peer's disk (sync)" : "what was lost";
+}
+
+bool SourceEnd::all_sent() const {
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    if (!sender_.digest_known(ObjectId(i))) return false;
+  }
+  return true;
+}
+
+}  // namespace sluice::transfer

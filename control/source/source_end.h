@@ -1,0 +1,173 @@
+// The sending end of a transfer: what is given to which lane, what the peer has, and what of it all the
+// journal keeps. What to send is decided by recovery::Sender, how fast by SourceLeg, the files by
+// SourceFiles.
+//
+// Pure. An error that a function returns ends the attempt; it is the only way in which one is told.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "control/board/figures.h"
+#include "control/recovery/sender.h"
+#include "control/source/source_files.h"
+#include "control/source/source_leg.h"
+#include "control/source/source_recheck.h"
+#include "control/words/data_end.h"
+#include "control/words/pending.h"
+
+namespace sluice::transfer {
+
+// The list of a source's files, which may still be read while data move (source_list.cc).
+enum class ListPhase : uint8_t {
+  kIdle,      // it is growing, and the peer knows what is in the catalog
+  kReading,   // for more: however many attempts that takes
+  kFound,     // more was found, of which the journal must know before the peer does
+  kNoting,    // it is told
+  kOffering,  // the catalog has more than the peer is known to know
+  kOffered,   // it was told on this stream
+  kEnded,     // and the peer knows all of it
+};
+bool allowed(ListPhase from, ListPhase to);
+
+class SourceEnd final : public DataEnd {
+ public:
+  // Extent size and CRC kind are those of the first agreement, for ever.
+  // kResources: more bytes than a session takes.
+  static Result<SourceEnd> make(const Settings& settings, const Agreement& agreement,
+                                const std::vector<catalog::File>& files);
+  // From the journal: kStorage when its rows make no sense.
+  static Result<SourceEnd> restore(const Settings& settings, const Agreement& agreement, const Saved& saved);
+
+  SourceFiles& files() { return files_; }
+  const SourceFiles& files() const { return files_; }
+
+  // ---- an attempt ----
+  // In parts, from this file on.
+  std::vector<TransferOffer> offer(const Request* request, size_t from = 0) const;
+  Status take_ready(const TransferReady& ready, size_t lanes);
+  // ---- a list that is growing (source_list.cc) ----
+  ListPhase list() const { return list_.phase; }
+  bool wants_list() const override { return list_.phase == ListPhase::kIdle && may_grow(); }
+  void reading_list() { list_.phase.change(ListPhase::kReading); }
+  Status keep_list(const Request* request, Effects& out) override;
+  // Before the first offer, to a peer that is to have the whole list at once: straight into the catalog.
+  void take_found();
+  bool waits_for_list() const override {
+    return list_.phase != ListPhase::kEnded && sender_.all_known_done();
+  }
+
+  // ---- as DataEnd says ----
+  void start_attempt(const Way& way, uint64_t now_ns, Effects& out) override;
+  // What the peer had heard of a list that grew, or had not, only a handshake tells.
+  bool may_adopt() const override { return !catalog().grew(); }
+  void adopt_files(Effects& out) override { files_.adopt(out); }
+  bool prepared() const override { return files_.prepared(); }
+  void adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes, uint32_t tag,
+                  uint64_t now_ns, Effects& out) override;
+  bool adopting() const override { return leg_.adopting(); }
+  void on_new_stream() override;
+  bool has_states() const override { return false; }
+  void send_states(Effects& /*out*/) const override {}
+  void limit_rate(uint64_t limit_bps, Effects& /*out*/) override { leg_.allow(limit_bps); }
+  void halt() override { files_.halt(); }
+  void settle(Effects& out) override { journal_extents(out); }
+  void attempt_over() override;
+  void released() override;  // and the list that was read
+  std::vector<recovery::Block> take_rows(ObjectId object) override { return sender_.take_changed(object); }
+
+  // ---- what is told ----
+  Status on_message(const Message& message, Effects& out) override;
+  Status on(const FlowEvent& event, Effects& out) override;
+  Status on(const Tick& event, uint64_t now_ns, Effects& out) override;
+  Status on(const ObjectOpened& event, Effects& out) override;
+  Status on(const ObjectClosed& event, Effects& out) override;
+  Status on(const ObjectFetched& event, Effects& out) override { return files_.on(event, out); }
+  Status on(const JournalWritten& event, Effects& out) override;
+  Status on(const SourcesReopened& event, Effects& out);
+  Status on(const ListRead& event);
+  Status on(const SourceChecked& event, Effects& out);
+  Status on(const ExtentsRead& event, Effects& out);
+
+  // ---- what it knows ----
+  const catalog::Catalog& catalog() const override { return files_.catalog(); }
+  bool complete() const override { return list_.phase == ListPhase::kEnded && sender_.all_done(); }
+  std::optional<Error> lost() const override { return std::nullopt; }
+  bool peer_ended() const override { return leg_.peer_ended(); }
+  uint32_t pending() const override { return files_.pending() + pending_.count(); }
+  uint64_t steps() const override { return sender_.steps() + recheck_.steps(); }
+  uint64_t bytes_done(const control::FlowFigures& figures) const override;
+  uint64_t bytes_done(ObjectId object) const override;
+  bool bytes_are_certain() const override { return states_known_; }
+  bool done(ObjectId object) const override { return sender_.done(object); }
+  Digests digests(ObjectId object) const override;
+  bool leaves_files() const override { return false; }
+  std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                          uint64_t interval_ns, uint64_t now_ns) const override;
+  bool told_of_done() const;  // by the peer, of any
+  bool all_sent() const;      // once, each byte
+  SourceLeg& leg() { return leg_; }
+  const SourceLeg& leg() const { return leg_; }
+
+ private:
+  SourceEnd(const Settings& settings, const Agreement& agreement, const std::vector<catalog::File>& files);
+  // Before anything is made that grows with their number of bytes.
+  static Status check_room(uint64_t bytes, const std::vector<catalog::File>& more, uint32_t extent_bytes);
+  void note_holes(ObjectId from = ObjectId());
+  void trim_holes(std::vector<catalog::File>* files) const;
+  bool may_grow() const { return leg_.begun() && leg_.lanes() != 0 && !files_.halted(); }
+  void note_found(Effects& out);
+  void add(const std::vector<catalog::File>& files);
+  Status found_noted(const Status& written);
+  Status more_ready(const TransferReady& ready, Effects& out);
+  Status check(const Message& message) const;
+  Status check_object(const Message& message, ObjectId object) const;
+  void note_failures(const FileDone& done);
+  // source_failures.cc
+  Status fail(ObjectId object, const Error& error, const std::vector<catalog::FailedName>& names,
+              Effects& out);
+  Status found_changed(ObjectId object, Effects& out);
+  void say_failed(ObjectId object, Effects& out) const;
+  Status check_withdrawn(ObjectId object) const;
+  Error lost(ObjectId object) const;
+  Status on(const ObjectFailed& failed, Effects& out);
+  Status object_state(const ObjectState& state, Effects& out);
+  void open_next(Effects& out);
+  Status states_end(Effects& out);
+  Status follow_sender(Effects& out);
+  void check_source(ObjectId object, std::optional<Error> otherwise, Effects& out);
+  Status rechecked(ObjectId object, const std::vector<uint64_t>& crcs, Effects& out);
+  void say_digest(ObjectId object, Effects& out) const;
+  Error differs(ObjectId object) const;
+  Error changed(ObjectId object) const;
+  void reread(Effects& out);
+  void journal_extents(Effects& out);
+  void begin(const Way& way, uint64_t now_ns);
+  void say(Message message, Effects& out) const { leg_.say(std::move(message), out); }
+
+  const Settings& settings_;
+  SourceFiles files_;
+  uint32_t extent_bytes_ = 0;
+  wire::CrcKind crc_kind_{};
+  SourceLeg leg_;
+  recovery::Sender sender_;
+  SourceRecheck recheck_;
+  struct List {
+    Phase<ListPhase> phase{ListPhase::kEnded};
+    std::vector<catalog::File> found;  // kFound, kNoting
+    bool found_end = false;
+    bool holes = true;  // they need not be sent
+  } list_;
+  uint64_t held_at_start_ = 0;  // by the peer, before these flows
+  uint64_t journal_due_ns_ = 0;
+  Pending pending_;
+  bool journalling_ = true;  // or files are not agreed upon yet, and it does not know them
+  bool rereading_ = false;
+  std::set<ObjectId> listed_done_;  // of the ObjectStates of this stream, so far
+  bool states_known_ = false;       // in this attempt the peer has said what it holds
+};
+
+}  // namespace sluice::transfer

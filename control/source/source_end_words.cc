@@ -1,0 +1,137 @@
+// What a sending end is told by its destination: only what speaks of something that there is, and no more of
+// it than workers take.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "control/source/source_end.h"
+
+namespace sluice::transfer {
+namespace {
+
+constexpr size_t kRepairBacklogMax = 65536;  // commands that wait for workers
+constexpr size_t kBacklogMax = 1U << 20;     // more, and the peer tells of more than any worker takes
+
+}  // namespace
+
+Status SourceEnd::check_object(const Message& message, ObjectId object) const {
+  if (catalog().contains(object)) return {};
+  return Error{ErrorCode::kIncompatible,
+               fmt::format("the peer sent {} of object {}, which it was not offered", message_name(message),
+                           object.value())};
+}
+
+// Only what speaks of something that there is.
+Status SourceEnd::check(const Message& message) const {
+  if (const auto* need = std::get_if<Need>(&message)) {
+    if (need->lane && !leg_.has_lane(*need->lane)) {
+      return Error{ErrorCode::kIncompatible,
+                   fmt::format("the peer sent Need for lane {}, which there is not", need->lane->value())};
+    }
+    return check_object(message, need->object);
+  }
+  if (const auto* state = std::get_if<ObjectState>(&message))
+    return state->end ? Status() : check_object(message, state->object);
+  if (const auto* durable = std::get_if<PartitionDone>(&message))
+    return check_object(message, durable->object);
+  if (const auto* done = std::get_if<FileDone>(&message)) return check_object(message, done->object);
+  if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
+    if (catalog().may_fail_in_part()) return check_object(message, failed->object);
+    return Error{ErrorCode::kIncompatible, "the peer calls the only name of a session failed"};
+  }
+  if (std::holds_alternative<RateLimit>(message)) return {};
+  if (std::holds_alternative<TransferReady>(message) && catalog().grew()) return {};
+  if (!std::holds_alternative<SessionDone>(message)) {
+    return Error{ErrorCode::kIncompatible,
+                 fmt::format("the peer sent {} to a source", message_name(message))};
+  }
+  bool done = !catalog().growing();
+  for (uint32_t i = 0; done && i < catalog().object_count(); ++i)
+    done = sender_.peer_digest(ObjectId(i)) || sender_.done(ObjectId(i));
+  if (!done)
+    return Error{ErrorCode::kIncompatible, "the destination ended the session before its files were done"};
+  return {};
+}
+
+Status SourceEnd::on_message(const Message& message, Effects& out) {
+  if (const Status status = check(message); !status) return status;
+  if (leg_.command_backlog() > kBacklogMax) {
+    return Error{ErrorCode::kStalled, "the peer tells of more than the dataplane takes: opening new flows"};
+  }
+  if (const auto* need = std::get_if<Need>(&message)) {
+    if (leg_.command_backlog() > kRepairBacklogMax) return {};  // it will be asked for again
+    sender_.peer_needs(need->object, need->lane, need->ranges);
+  } else if (const auto* state = std::get_if<ObjectState>(&message)) {
+    return object_state(*state, out);
+  } else if (const auto* durable = std::get_if<PartitionDone>(&message)) {
+    sender_.peer_has(durable->object, durable->ranges);
+  } else if (const auto* done = std::get_if<FileDone>(&message)) {
+    note_failures(*done);
+    (void)sender_.file_done(done->object, done->digest);
+    if (Status status = check_withdrawn(done->object); !status) return status;
+  } else if (const auto* failed = std::get_if<ObjectFailed>(&message)) {
+    return on(*failed, out);
+  } else if (const auto* ready = std::get_if<TransferReady>(&message)) {
+    return more_ready(*ready, out);
+  } else if (const auto* limit = std::get_if<RateLimit>(&message)) {
+    leg_.peer_allows(limit->rate_bps);
+  } else {
+    leg_.hear_end();                        // SessionDone
+    list_.phase.change(ListPhase::kEnded);  // or it would not have
+  }
+  return follow_sender(out);
+}
+
+bool SourceEnd::told_of_done() const {
+  for (ObjectId object; catalog().contains(object); ++object) {
+    if (sender_.done(object) && !catalog().files_of(object).front().failed()) return true;
+  }
+  return false;
+}
+
+// Of a pack: what the destination says that it has not. A file that is done has not failed.
+void SourceEnd::note_failures(const FileDone& done) {
+  for (catalog::File& file : files_.catalog().files_of(done.object)) {
+    if (file.failed()) continue;
+    file.missing = done.missing;
+    if (!file.packed()) file.missing.forget_failures();
+  }
+}
+
+Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
+  if (state.end) {
+    if (const Status status = states_end(out); !status) return status;
+    // What these flows have brought is counted by them, also if a former control opened them.
+    const uint64_t held = sender_.bytes_held();
+    if (!states_known_) held_at_start_ = held - std::min(held, leg_.flows_done());
+    states_known_ = true;
+    sender_.report_again();
+    sender_.peer_said_all();
+  } else if (state.done) {
+    listed_done_.insert(state.object);
+    if (sender_.withdrawn(state.object)) note_failures({.object = state.object});  // too late
+    (void)sender_.file_done(state.object, state.digest);
+    if (Status status = check_withdrawn(state.object); !status) return status;
+  } else {
+    sender_.peer_has(state.object, state.held);
+  }
+  return follow_sender(out);
+}
+
+// What the peer had stored it lists each time. A volume that went back in time makes it forget that it had.
+Status SourceEnd::states_end(Effects& out) {
+  const std::set<ObjectId> listed = std::exchange(listed_done_, {});
+  for (uint32_t i = 0; i < catalog().object_count(); ++i) {
+    const ObjectId object(i);
+    if (listed.contains(object)) continue;
+    if (sender_.done(object) && !catalog().files_of(object).front().failed()) return lost(object);
+    // It was not told yet, or has forgotten it with the last rows of its journal.
+    if (sender_.withdrawn(object)) say_failed(object, out);
+  }
+  return {};
+}
+
+}  // namespace sluice::transfer

@@ -1,0 +1,81 @@
+// What a sending end has of one leg: the stream to its peer, its share of a path's rate, and its lanes.
+//
+// Pure. The share is agreed upon anew with each attempt; what an operator of this node allows stays.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "control/rate/controller.h"
+#include "control/recovery/sender.h"
+#include "control/source/path_watch.h"
+#include "control/verdict/verdict.h"
+#include "control/words/data_end.h"
+
+namespace sluice::transfer {
+
+class SourceLeg {
+ public:
+  // ---- an attempt ----
+  void begin(const DataEnd::Way& way, rate::Paths& paths, uint64_t now_ns);
+  void end();
+  bool begun() const { return stream_ != nullptr; }
+  // An attempt without lanes only hears how the transfer has ended: nothing is read for it.
+  size_t lanes() const { return lane_rates_.size(); }
+  bool has_lane(LaneId lane) const { return lane_rates_.contains(lane); }
+  bool up() const { return begun() && stream_->up(); }
+  LegId id() const { return stream_->leg(); }
+  void say(Message message, Effects& out) const {
+    if (begun()) stream_->say(std::move(message), out);
+  }
+
+  void hear_end() { peer_ended_ = true; }
+  bool peer_ended() const { return peer_ended_; }
+
+  // ---- the flows of an earlier life of this control ----
+  void ask_work(uint32_t tag, Effects& out);  // of all workers; `tag` tells the answers from those to another
+  // One that says how far its work is. True: it belongs to the question, and is of something that it holds.
+  bool hear_work(const board::Event& event);
+  bool adopting() const { return work_answers_ != 0; }
+
+  // ---- the rate ----
+  // kStalled when the path does not carry what is sent, or shorter chunks bring more.
+  Status step(const Tick& event, const recovery::Sender& sender, rate::Paths& paths, uint64_t now_ns,
+              Effects& out);
+  void allow(uint64_t limit_bps);           // by this node, in place of what was agreed upon; 0: that
+  void peer_allows(uint64_t limit_bps);     // the same, by the destination: on this stream
+  void on_new_stream() { peer_allows(0); }  // a limit that still holds is said again
+  // It needs so much to be in time, on the wire; 0: it takes what there is.
+  void reserve(uint64_t reserved_bps) {
+    if (rate_ != nullptr) rate_->reserve(reserved_bps);
+  }
+  const rate::Share* rate() const { return rate_.get(); }
+  verdict::LimitOf cap_of() const;  // who set the most that it may send
+
+  uint64_t flows_done() const {
+    return flows_done_;
+  }  // bytes that these flows have brought, as of the last tick
+  size_t command_backlog() const { return command_backlog_; }
+
+ private:
+  uint64_t cap_bps() const;
+  void control_rate(const Tick& event, const recovery::Sender& sender, uint64_t now_ns, Effects& out);
+
+  PeerStream* stream_ = nullptr;  // of the attempt
+  std::unique_ptr<rate::Share> rate_;
+  struct Caps {
+    uint64_t agreed_bps = 0;
+    uint64_t own_bps = 0;   // that this node set since; 0: none
+    uint64_t peer_bps = 0;  // that the destination set; 0: none
+  } caps_;
+  PathWatch path_;                        // does it carry the chunks?
+  Indexed<LaneId, uint64_t> lane_rates_;  // as they were set
+  uint64_t flows_done_ = 0;
+  size_t command_backlog_ = 0;
+  uint32_t work_answers_ = 0;  // lanes that have still to say what they hold
+  uint32_t work_tag_ = 0;
+  bool peer_ended_ = false;
+};
+
+}  // namespace sluice::transfer

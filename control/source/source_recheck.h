@@ -1,0 +1,55 @@
+// Objects of a source that are read again before their digest is said, since their bytes may have changed
+// while they were sent: their ctime did, or their times would not tell.
+//
+// A ctime changes with a link or other rights as well, so it says that something happened, and not to what.
+// What was sent is right when all of it stood in the file at one moment. All of it was read before this
+// reading begins; if this finds the same bytes, they all stood there in between.
+//
+// Pure. It outlives attempts, so that a large file is read to its end however often the stream is lost.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "control/recovery/extent_ledger.h"
+#include "control/words/effects.h"
+
+namespace sluice::transfer {
+
+// The extents from `first` to before `end`.
+ReadExtents read_extents(const recovery::ExtentLedger& ledger, ObjectId object, ExtentId first, ExtentId end);
+
+class SourceRecheck {
+ public:
+  // False: it is under way already. `ctime_ns`: before the reading. Objects without bytes need none.
+  bool add(ObjectId object, const recovery::Layout& layout, int64_t ctime_ns);
+
+  // The block that is to be read next, one at a time; each is answered by read() or failed().
+  std::optional<ReadExtents> next();
+  bool reading() const { return reading_; }
+  void failed() { reading_ = false; }
+  void drop(ObjectId object);  // not while it is read
+  // `sent`: what is known of the bytes that were sent.
+  enum class Found : uint8_t { kSameSoFar, kSame, kChanged };  // kSame: all of it; then take()
+  Found read(const std::vector<uint64_t>& crcs, const recovery::ExtentLedger& sent);
+  int64_t take();  // the object is through: the ctime before it was read
+
+  bool idle() const { return objects_.empty(); }
+  ObjectId object() const { return objects_.front().object; }
+  uint64_t steps() const { return steps_; }
+
+ private:
+  struct Again {
+    ObjectId object;
+    int64_t ctime_ns = 0;
+    recovery::ExtentLedger ledger;
+    recovery::BlockId next;
+  };
+  std::deque<Again> objects_;  // the first is being read
+  bool reading_ = false;
+  uint64_t steps_ = 0;
+};
+
+}  // namespace sluice::transfer

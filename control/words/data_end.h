@@ -1,0 +1,95 @@
+// One end of a transfer: what is moved, at the node that sends it or at the one that receives it.
+//
+// Pure. The transfer and its legs see an end so, whichever it is; only where files are agreed upon
+// (handshake) and shown do they ask for the source or the destination. An end outlives every attempt. An
+// error that a function returns ends the attempt; it is the only way in which one is told.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/board/figures.h"
+#include "control/words/events.h"
+#include "control/words/peer_stream.h"
+#include "control/words/terms.h"
+
+namespace sluice::transfer {
+
+class DataEnd {
+ public:
+  // A leg on which data is to move from now on. What it refers to outlives the attempt.
+  struct Way {
+    const std::string& peer_name;
+    PeerStream& stream;
+    const Agreement& agreement;
+    size_t lanes = 0;  // none: how the transfer has ended is all that is heard
+  };
+  // Digests that are known of an object.
+  struct Digests {
+    std::optional<uint64_t> source;
+    std::optional<uint64_t> destination;
+  };
+
+  virtual ~DataEnd() = default;
+
+  // ---- an attempt ----
+  virtual void start_attempt(const Way& way, uint64_t now_ns, Effects& out) = 0;
+  // The flows of an earlier life of this control go on: may they, and are the files found of which they
+  // speak?
+  virtual bool may_adopt() const = 0;
+  virtual void adopt_files(Effects& out) = 0;
+  virtual bool prepared() const = 0;  // each file that is needed is open at this node
+  // Their workers are asked what they have. `tag` tells the answers from those to another control.
+  virtual void adopt_work(const Way& way, std::span<const board::FlowSlot* const> lanes, uint32_t tag,
+                          uint64_t now_ns, Effects& out) = 0;
+  virtual bool adopting() const = 0;  // not all have answered
+  // The stream was opened again: what was said on the former one may be lost.
+  virtual void on_new_stream() = 0;
+  // The peer is told on each stream what it need not send; of events of the board that came before, too.
+  virtual bool has_states() const = 0;
+  virtual void send_states(Effects& out) const = 0;
+  // A list of files that is still read: goes on with it. `request`: of an operator of this node.
+  virtual Status keep_list(const Request* request, Effects& out) = 0;
+  virtual bool wants_list() const = 0;      // more of it is to be read
+  virtual bool waits_for_list() const = 0;  // nothing else is left to do
+  // What this node allows, in place of what was agreed upon; 0: what was agreed upon.
+  virtual void limit_rate(uint64_t limit_bps, Effects& out) = 0;
+  // The attempt ends: what is under way ends, and nothing new is begun. Then flows have ended: what they have
+  // brought becomes durable. Then nothing is under way.
+  virtual void halt() = 0;
+  virtual void settle(Effects& out) = 0;
+  virtual void attempt_over() = 0;
+  virtual void released() = 0;  // every descriptor was let go of
+
+  // ---- what is told ----
+  virtual Status on_message(const Message& message, Effects& out) = 0;
+  virtual Status on(const FlowEvent& event, Effects& out) = 0;
+  virtual Status on(const Tick& event, uint64_t now_ns, Effects& out) = 0;
+  virtual Status on(const ObjectOpened& event, Effects& out) = 0;
+  virtual Status on(const ObjectClosed& event, Effects& out) = 0;
+  virtual Status on(const ObjectFetched& event, Effects& out) = 0;
+  virtual Status on(const JournalWritten& event, Effects& out) = 0;
+
+  // ---- what it knows ----
+  virtual const catalog::Catalog& catalog() const = 0;
+  virtual bool complete() const = 0;
+  virtual std::optional<Error> lost() const = 0;  // it cannot be a success any more
+  virtual bool peer_ended() const = 0;            // and has said so
+  virtual uint32_t pending() const = 0;           // was asked for, and is not answered
+  virtual uint64_t steps() const = 0;             // changes with every step forward
+  virtual uint64_t bytes_done(const control::FlowFigures& figures) const = 0;
+  virtual uint64_t bytes_done(ObjectId object) const = 0;
+  virtual bool bytes_are_certain() const = 0;  // a source knows once its peer has said what it has
+  virtual bool done(ObjectId object) const = 0;
+  virtual Digests digests(ObjectId object) const = 0;
+  virtual bool leaves_files() const = 0;  // unfinished ones, which must go when it fails
+  virtual std::vector<recovery::Block> take_rows(ObjectId object) = 0;  // that the journal does not know
+  virtual std::string waiting_for(const control::FlowFigures& before, const control::FlowFigures& now,
+                                  uint64_t interval_ns, uint64_t now_ns) const = 0;
+};
+
+}  // namespace sluice::transfer

@@ -1,0 +1,120 @@
+// What a node's journal keeps of a transfer, as plain data: what a restarted control knows, it knows from
+// here.
+//
+// Pure. control/journal turns these into rows and back; the simulator keeps them as they are. A Batch is one
+// transaction: whole or absent after any crash.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/catalog/catalog.h"
+#include "control/recovery/extent_ledger.h"
+#include "control/verdict/history.h"
+#include "control/verdict/tally.h"
+#include "control/words/terms.h"
+#include "dataplane/base/error.h"
+
+namespace sluice::transfer {
+
+// kProcess survives the death of the process, kPower a loss of power as well, with all that came before it.
+enum class Durability : uint8_t { kProcess, kPower };
+
+enum class RecordState : uint8_t { kActive, kPaused, kSucceeded, kFailed, kCancelled };
+
+// Of its deadline: was the session admitted with it?
+enum class DeadlineVerdict : uint8_t {
+  kNone,      // not judged yet, or there is none
+  kAdmitted,  // it will be kept, as far as could be known
+  kDoubtful,  // it cannot be kept, and goes on all the same, as its operator wanted
+};
+
+inline bool has_ended(RecordState state) { return state >= RecordState::kSucceeded; }
+
+// A flow that is open, by which the next control finds it on the board.
+struct FlowRecord {
+  FlowSlotId slot;
+  uint64_t flow_id = 0;
+  uint32_t credit_extents = 0;
+  uint16_t local_port = 0;
+};
+
+struct LegRecord {
+  std::string peer;                    // name of the other node
+  std::optional<Agreement> agreement;  // once files were agreed upon
+  std::vector<FlowRecord> flows;
+  uint64_t board_generation = 0;  // of the board on which they are
+  SessionSlotId board_session;
+  bool peer_unaware = false;  // the transfer ended here, and that node may still wait for it
+};
+
+// What an operator saw last; figures of all attempts together.
+struct Summary {
+  uint64_t bytes_done = 0;
+  uint64_t bytes_sent = 0;
+  uint64_t chunks = 0;
+  uint64_t retransmits = 0;
+  uint64_t duplicates = 0;
+  uint64_t crc_errors = 0;  // datagrams that came damaged
+  uint64_t lost = 0;        // datagrams that the network lost
+  uint64_t no_room = 0;     // chunks that the destination dropped for want of a buffer
+  uint64_t rtt_ns = 0;
+  uint64_t elapsed_ns = 0;
+  uint64_t data_elapsed_ns = 0;
+  uint64_t attempts = 0;
+  uint64_t bytes_resent = 0;
+  std::string device;
+  std::vector<verdict::Tally::Row> causes;  // what held it, and for how long
+  std::vector<verdict::Point> history;
+};
+
+struct Record {
+  std::string id;  // 32 hex digits
+  bool initiator = false;
+  Role role = Role::kUnknown;
+  RecordState state = RecordState::kActive;
+  std::optional<Error> error;  // why it ended, or what holds it
+  int64_t started_unix_ns = 0;
+  // It ended, and its unfinished files may still be there: whoever finds this removes them.
+  bool files_left = false;
+  // Of the initiator. Only Entry::kRequest carries it: a record without one leaves what the journal has.
+  std::optional<Request> request;
+  std::vector<LegRecord> legs;
+  Summary summary;
+  uint64_t limit_bps = 0;  // that an operator of this node set; 0: none
+  int32_t priority = 0;    // in the node's queue
+  DeadlineVerdict deadline_verdict = DeadlineVerdict::kNone;
+};
+
+struct FileRow {
+  catalog::FileId file;
+  catalog::File record;
+};
+
+struct BlockRows {
+  ObjectId object;
+  std::vector<recovery::Block> blocks;
+};
+
+// One transaction, of one transfer.
+struct Batch {
+  std::optional<Record> record;   // added or replaced
+  std::vector<FileRow> files;     // added or replaced
+  std::vector<BlockRows> blocks;  // added or replaced
+  std::vector<ObjectId> restart;  // drop all blocks of these objects
+  bool drop_blocks = false;       // of every object: it has ended
+  bool drop_files = false;        // and the files as well: none were agreed upon
+};
+
+// All that the journal has of one transfer.
+struct Saved {
+  Record record;
+  std::vector<catalog::File> files;
+  Indexed<ObjectId, std::vector<recovery::Block>> blocks;
+};
+
+}  // namespace sluice::transfer
