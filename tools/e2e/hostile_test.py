@@ -144,11 +144,21 @@ def test_whoever_is_slow_is_hung_up_on(pair, call):
 # ---- quotas ------------------------------------------------------------------------------------
 
 
+def full(pair, call):
+    """mallory has all of its share at once, and one more that waits, whose answer is returned. On a machine that stands
+    still the first sessions may be over before: they say nothing, and are given up after stall_timeout_s."""
+    for _ in range(10):
+        none_of(pair, pair.b, "mallory")
+        streams = [call() for _ in range(PER_PEER + 1)]  # what takes long comes first
+        answers = [stream.open_session() for stream in streams]
+        assert [kind for kind, _ in answers[:PER_PEER]] == ["hello"] * PER_PEER
+        if answers[-1][0] != "hello":
+            return answers[-1]
+    raise AssertionError(f"more than {PER_PEER} sessions of a peer run")
+
+
 def test_a_peer_has_its_share_of_sessions_and_no_more(pair, call):
-    none_of(pair, pair.b, "mallory")
-    for _ in range(PER_PEER):
-        assert call().open_session()[0] == "hello"
-    answers = [call().open_session()]
+    answers = [full(pair, call)]
     while answers[-1][0] == "pause" and len(answers) < 4 * QUEUE_MAX:  # further ones wait, but not any number
         answers.append(call().open_session())
     assert len(answers) > 1, "some wait"

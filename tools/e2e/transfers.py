@@ -67,7 +67,12 @@ def temporary_files(node):
 
 def nothing_temporary(*nodes):
     """A session that has ended may be removing what came of it."""
-    wait_until(lambda: not any(temporary_files(node) for node in nodes), 10, "no temporary file is left")
+    try:
+        wait_until(lambda: not any(temporary_files(node) for node in nodes), 10, "no temporary file is left")
+    except HarnessError as error:
+        left = [str(path) for node in nodes for path in temporary_files(node)]
+        sessions = [node.must("session", "list").stdout for node in nodes]
+        raise HarnessError("\n".join([str(error), *left, *sessions])) from None
 
 
 def push(pair, source, *options, to="data/", name=None, check=True):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import base64
 import collections
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -18,7 +19,7 @@ import types
 from google.protobuf import descriptor_pb2, message_factory
 
 MAX_MESSAGE_BYTES = 16 << 20
-SILENCE_S, HEARTBEAT_S, STEP_S = 15, 1, 5
+SILENCE_S, HEARTBEAT_S, STEP_S, DRAIN_S = 15, 1, 5, 5
 UNREACHABLE = 6
 INCOMPATIBLE = 15
 
@@ -174,6 +175,14 @@ class Stream:
         return self._tls.fileno()
 
     def close(self):
+        """Closed over bytes that nobody read, a socket sends a reset, which takes back what was said last (RFC 1122,
+        4.2.2.13): so what still comes is read."""
+        end = time.monotonic() + DRAIN_S
+        with contextlib.suppress(OSError, ValueError):
+            self._tls.shutdown(socket.SHUT_WR)
+            while (left := end - time.monotonic()) > 0 and select.select([self._tls], [], [], left)[0]:
+                if not self._tls.recv(1 << 16):
+                    break
         self._tls.close()
 
     def secret(self, label, context):
