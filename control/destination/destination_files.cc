@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "control/words/failures.h"
-#include "dataplane/board/attach.h"
 
 namespace sluice::transfer {
 namespace {
@@ -69,7 +68,7 @@ DestinationFiles::DestinationFiles(const Settings& settings, bool discard, uint3
     : settings_(settings), discard_(discard), extent_bytes_(extent_bytes) {
   for (const catalog::File& file : files) {
     catalog_.add(file);
-    places_.push_back({});
+    holdings_.push_back({});
   }
 }
 
@@ -85,7 +84,7 @@ Status DestinationFiles::on(const FilesRecovered& event, Effects& /*out*/) {
   for (uint32_t i = 0; i < event.objects.size(); ++i) {
     const ObjectId object(i);
     if (event.objects[object] == Recovered::kNamed) mark_done(object);
-    places_[object].held = event.objects[object] == Recovered::kHeld;
+    holdings_[object].held = event.objects[object] == Recovered::kHeld;
   }
   phase_.change(FilesPhase::kIdle);
   return {};
@@ -136,9 +135,9 @@ void DestinationFiles::adopt(Effects& out) {
   adopting_ = true;
   at_ = ObjectId(0);
   // A discarded object has no descriptor by which it could be asked for: it was opened, if it had its turn.
-  for (uint32_t i = 0; discard_ && i < places_.size(); ++i) {
+  for (uint32_t i = 0; discard_ && i < holdings_.size(); ++i) {
     const ObjectId object(i);
-    places_[object].open = i < window() && catalog_.object(object).size_bytes != 0;
+    holdings_[object].open = i < window() && catalog_.object(object).size_bytes != 0;
   }
   walk(out);
 }
@@ -146,21 +145,21 @@ void DestinationFiles::adopt(Effects& out) {
 // Goes on with the next file that lacks something; ready when none does.
 void DestinationFiles::walk(Effects& out) {
   if (halted_) return;
-  for (; at_ < places_.end_id(); ++at_) {
-    const Place& place = places_[at_];
+  for (; at_ < holdings_.end_id(); ++at_) {
+    const Holding& holding = holdings_[at_];
     if (discard_) continue;
     // Also of what has ended: the former control may not have come to closing it.
-    if (adopting_ && !place.fetched) {
+    if (adopting_ && !holding.fetched) {
       phase_.change(FilesPhase::kFetching);
       return pending_.ask(FetchObject{at_}, out);
     }
-    if (place.done || place.held) continue;
+    if (holding.done || holding.held) continue;
     phase_.change(FilesPhase::kReopening);
     return pending_.ask(ReopenFile{at_}, out);
   }
-  for (uint32_t i = 0; i < places_.size(); ++i) {
+  for (uint32_t i = 0; i < holdings_.size(); ++i) {
     const ObjectId object(i);
-    if (!turn(object) || !places_[object].to_open()) continue;
+    if (!turn(object) || !holdings_[object].to_open()) continue;
     if (catalog_.object(object).size_bytes == 0) continue;
     phase_.change(FilesPhase::kOpening);
     return open(object, out);
@@ -178,7 +177,7 @@ Status DestinationFiles::on(const FilesCreated& event, Effects& out) {
 void DestinationFiles::created(const std::vector<catalog::File>& files, Effects& out) {
   for (const catalog::File& file : files) {
     catalog_.add(file);
-    places_.push_back({.held = !discard_ && !file.failed(), .done = file.failed()});
+    holdings_.push_back({.held = !discard_ && !file.failed(), .done = file.failed()});
   }
   if (growth_ == GrowthPhase::kNone) walk(out);
 }
@@ -196,34 +195,34 @@ bool DestinationFiles::grow(Effects& out) {
   return true;
 }
 
-// One before them may still be open, since nothing waited for its place.
+// One before them may still be open, since nothing waited for its number.
 void DestinationFiles::open_grown(ObjectId first, Effects& out) {
   growth_.change(GrowthPhase::kOpening);
-  for (ObjectId object = first; object < places_.end_id(); ++object) {
-    const Place& place = places_[object];
-    const bool wanted = place.to_open() && !place.opening && catalog_.object(object).size_bytes != 0;
+  for (ObjectId object = first; object < holdings_.end_id(); ++object) {
+    const Holding& holding = holdings_[object];
+    const bool wanted = holding.to_open() && !holding.opening && catalog_.object(object).size_bytes != 0;
     if (wanted && turn(object)) open(object, out);
     // Also where this one is not to be opened: nothing else would close the one before it.
     if (object.value() < window()) continue;
     const ObjectId before(object.value() - window());
     const bool closing = catalog_.packed(before) || catalog_.files_of(before).front().failed();
-    if (places_[before].done && places_[before].open && !closing) close(before, out);
+    if (holdings_[before].done && holdings_[before].open && !closing) close(before, out);
   }
 }
 
 bool DestinationFiles::grown() const {
   if (growth_ != GrowthPhase::kOpening) return false;
-  for (ObjectId object(first_offered()); object < places_.end_id(); ++object) {
-    const Place& place = places_[object];
-    if (turn(object) && place.to_open() && catalog_.object(object).size_bytes != 0) return false;
+  for (ObjectId object(first_offered()); object < holdings_.end_id(); ++object) {
+    const Holding& holding = holdings_[object];
+    if (turn(object) && holding.to_open() && catalog_.object(object).size_bytes != 0) return false;
   }
   return true;
 }
 
 Status DestinationFiles::on(const ObjectFetched& event, Effects& out) {
   pending_.answered();
-  places_[event.object].open = event.found;
-  places_[event.object].fetched = true;
+  holdings_[event.object].open = event.found;
+  holdings_[event.object].fetched = true;
   walk(out);
   return {};
 }
@@ -231,14 +230,14 @@ Status DestinationFiles::on(const ObjectFetched& event, Effects& out) {
 Status DestinationFiles::on(const FileReopened& event, Effects& out) {
   pending_.answered();
   if (!event.found) return event.found.error();
-  places_[event.object].held = *event.found;
+  holdings_[event.object].held = *event.found;
   if (halted_) return {};
   if (*event.found) {
     walk(out);
     return {};
   }
   // What the dataplane goes on writing is a file without a name.
-  if (adopting_ && places_[event.object].open)
+  if (adopting_ && holdings_[event.object].open)
     return Error{ErrorCode::kStalled,
                  catalog_.shown(event.object) + ": its unfinished file is gone: opening new flows"};
   out.log(LogLevel::kWarn,
@@ -248,11 +247,19 @@ Status DestinationFiles::on(const FileReopened& event, Effects& out) {
   return {};
 }
 
+Batch DestinationFiles::rows_anew(ObjectId object) const {
+  Batch batch;
+  batch.restart.push_back(object);
+  const catalog::FileId first = catalog_.object(object).first_file;
+  batch.files.push_back({.file = first, .record = catalog_.file(first)});
+  return batch;
+}
+
 Status DestinationFiles::on(const FileRecreated& event, std::vector<recovery::Block> rows, Effects& out) {
   pending_.answered();
   catalog::File& file = catalog_.files_of(event.object).front();
   if (event.identity) {
-    places_[event.object].held = true;
+    holdings_[event.object].held = true;
     // Of a pack some names may have been given: that is not forgotten.
     if (!file.packed()) file.state = catalog::FileState::kOpen;
     file.identity = *event.identity;
@@ -282,107 +289,6 @@ Status DestinationFiles::on(const JournalWritten& event, Effects& out) {
   return {};
 }
 
-// ---- objects at the dataplane ------------------------------------------------------------------
-
-// The window may be narrower than the dataplane's table, in which objects have places by their numbers: then
-// an object that was passed over leaves one that is far before it open.
-bool DestinationFiles::turn(ObjectId object) const {
-  const auto left = [&](uint32_t by) {
-    if (object.value() < by) return true;
-    const Place& before = places_[ObjectId(object.value() - by)];
-    return before.done && !before.open && !before.opening;
-  };
-  return left(window()) && left(settings_.open_objects_max);
-}
-
-void DestinationFiles::open(ObjectId object, Effects& out) {
-  places_[object].opening = true;
-  pending_.ask(OpenObject{.object = object,
-                          .flags = board::kObjectWrite | (discard_ ? board::kObjectDiscard : 0U),
-                          .size_bytes = catalog_.object(object).size_bytes,
-                          .extent_bytes = extent_bytes_},
-               out);
-}
-
-Status DestinationFiles::on(const ObjectOpened& event, Effects& out) {
-  pending_.answered();
-  Place& place = places_[event.object];
-  place.opening = false;
-  if (!event.status) return event.status;
-  place.open = true;
-  if (place.done && !halted_) pending_.ask(CloseObject{event.object}, out);  // it was given up meanwhile
-  if (phase_ == FilesPhase::kOpening) walk(out);
-  return {};
-}
-
-void DestinationFiles::mark_done(ObjectId object) {
-  places_[object].done = true;
-  places_[object].held = false;
-  for (catalog::File& file : catalog_.files_of(object)) file.state = catalog::FileState::kDone;
-}
-
-void DestinationFiles::done(ObjectId object, Effects& out) {
-  mark_done(object);
-  if (!halted_ && phase_ == FilesPhase::kReady && is_to_be_closed(object)) close(object, out);
-}
-
-// A pack fills memory, and what has failed a disk, even where nothing waits for its place.
-bool DestinationFiles::is_to_be_closed(ObjectId object) const {
-  return catalog_.packed(object) || catalog_.files_of(object).front().failed() ||
-         places_.contains(object.plus(window()));
-}
-
-void DestinationFiles::close_ended(Effects& out) {
-  for (uint32_t i = 0; i < places_.size() && !discard_; ++i) {
-    const ObjectId object(i);
-    if (places_[object].done && places_[object].open && is_to_be_closed(object)) close(object, out);
-  }
-}
-
-void DestinationFiles::close(ObjectId object, Effects& out) {
-  if (places_[object].open) return pending_.ask(CloseObject{object}, out);
-  if (!places_[object].opening) open_in_place_of(object, out);
-}
-
-void DestinationFiles::mark_failed(ObjectId object) {
-  places_[object].done = true;
-  places_[object].held = false;
-  for (catalog::File& file : catalog_.files_of(object)) file.state = catalog::FileState::kFailed;
-}
-
-void DestinationFiles::failed(ObjectId object, Effects& out) {
-  mark_failed(object);
-  if (!halted_ && phase_ == FilesPhase::kReady) close(object, out);
-}
-
-Batch DestinationFiles::rows_anew(ObjectId object) const {
-  Batch batch;
-  batch.restart.push_back(object);
-  const catalog::FileId first = catalog_.object(object).first_file;
-  batch.files.push_back({.file = first, .record = catalog_.file(first)});
-  return batch;
-}
-
-void DestinationFiles::on(const ObjectClosed& event, Effects& out) {
-  pending_.answered();
-  places_[event.object].open = false;
-  open_in_place_of(event.object, out);
-}
-
-void DestinationFiles::open_in_place_of(ObjectId object, Effects& out) {
-  for (const uint32_t by : {window(), settings_.open_objects_max}) {
-    const ObjectId next = object.plus(by);
-    if (halted_ || !places_.contains(next) || !places_[next].to_open() || places_[next].opening) continue;
-    if (catalog_.object(next).size_bytes != 0 && turn(next)) open(next, out);
-  }
-}
-
-bool DestinationFiles::open_no_more(ObjectId object) {
-  if (places_[object].opening) return false;
-  places_[object].whole = true;
-  return true;
-}
-
 // ---- the end -----------------------------------------------------------------------------------
 
 void DestinationFiles::attempt_over() {
@@ -390,11 +296,11 @@ void DestinationFiles::attempt_over() {
   phase_.change(FilesPhase::kIdle);
   growth_.change(GrowthPhase::kNone);
   offering_ = false;
-  for (Place& place : places_) place.open = place.opening = place.whole = place.fetched = false;
+  for (Holding& holding : holdings_) holding.open = holding.opening = holding.whole = holding.fetched = false;
 }
 
 void DestinationFiles::released() {
-  for (Place& place : places_) place.held = false;
+  for (Holding& holding : holdings_) holding.held = false;
 }
 
 }  // namespace sluice::transfer

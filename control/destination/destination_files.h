@@ -106,14 +106,14 @@ class DestinationFiles {
   void close_ended(Effects& out);
   Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
   // Its descriptor is gone: it has its name.
-  void let_go(ObjectId object) { places_[object].held = false; }
+  void let_go(ObjectId object) { holdings_[object].held = false; }
   void released();  // every descriptor
 
   bool agreed() const { return catalog_.object_count() != 0; }
   bool prepared() const { return phase_ == FilesPhase::kReady; }
   bool recovered() const { return phase_ != FilesPhase::kRecovering; }
-  bool held(ObjectId object) const { return discard_ || places_[object].held; }
-  bool is_open(ObjectId object) const { return places_[object].open; }
+  bool held(ObjectId object) const { return discard_ || holdings_[object].held; }
+  bool is_open(ObjectId object) const { return holdings_[object].open; }
   bool discards() const { return discard_; }
   // Workers are to be asked to give it up: if it is not open, it stays so. False while it is being opened,
   // since they cannot tell yet.
@@ -125,7 +125,7 @@ class DestinationFiles {
   catalog::Catalog& catalog() { return catalog_; }
 
  private:
-  struct Place {
+  struct Holding {
     bool held = false;     // there is a descriptor of its file
     bool fetched = false;  // adopting: the dataplane was asked for it
     bool open = false;     // at the dataplane
@@ -162,7 +162,7 @@ class DestinationFiles {
   bool offering_ = false;  // parts of it are still to come
   Phase<GrowthPhase> growth_{GrowthPhase::kNone};
   catalog::Catalog catalog_;
-  Indexed<ObjectId, Place> places_;
+  Indexed<ObjectId, Holding> holdings_;
   ObjectId at_;  // the file that is being prepared
   bool adopting_ = false;
   bool halted_ = false;

@@ -87,7 +87,7 @@ Status DestinationFile::drop() {
 namespace {
 
 // Where the file goes: which directory beneath the root, and the name in it.
-struct Place {
+struct Target {
   std::string directory = ".";
   std::string directory_path;  // absolute; empty for "/"
   std::string name;
@@ -98,25 +98,25 @@ Error missing_directory(const std::string& path) {
 }
 
 // `relative` and `absolute` are the normalised destination.
-Result<Place> place_of(int root_fd, const std::string& relative, const std::string& absolute,
-                       const DestinationSpec& spec) {
+Result<Target> target_of(int root_fd, const std::string& relative, const std::string& absolute,
+                         const DestinationSpec& spec) {
   const UniqueFd probe = open_beneath(root_fd, relative, O_PATH | O_NOFOLLOW);
   struct stat info {};
   const bool there = probe && ::fstat(probe.get(), &info) == 0;
   // A name that is too long is told as what it is to be.
   if (!there && errno != ENOENT && errno != ENAMETOOLONG)
     return lookup_error(absolute, errno, ErrorCode::kStorage);
-  if (there && S_ISDIR(info.st_mode)) return Place{relative, absolute == "/" ? "" : absolute, spec.name};
+  if (there && S_ISDIR(info.st_mode)) return Target{relative, absolute == "/" ? "" : absolute, spec.name};
   if (spec.is_directory || spec.path.ends_with('/')) {
     if (!there) return missing_directory(absolute);
     return Error{ErrorCode::kStorage, absolute + ": is not a directory; name a directory, or a single file"};
   }
   const size_t slash = relative.rfind('/');
-  Place place;
-  if (slash != std::string::npos) place.directory = relative.substr(0, slash);
-  place.directory_path = absolute.substr(0, absolute.rfind('/'));
-  place.name = slash == std::string::npos ? relative : relative.substr(slash + 1);
-  return place;
+  Target target;
+  if (slash != std::string::npos) target.directory = relative.substr(0, slash);
+  target.directory_path = absolute.substr(0, absolute.rfind('/'));
+  target.name = slash == std::string::npos ? relative : relative.substr(slash + 1);
+  return target;
 }
 
 // 0 when the file cannot be that big.
@@ -146,19 +146,19 @@ Result<DestinationFile> Exports::create_destination(const DestinationSpec& spec,
   if (user_) return create_for_user(*location, spec);
   if (Status status = check_keep(*location, spec.keep); !status) return status.error();
   const int root_fd = location->root->fd->get();
-  const auto place = place_of(root_fd, location->relative, location->absolute, spec);
-  if (!place) return place.error();
+  const auto target = target_of(root_fd, location->relative, location->absolute, spec);
+  if (!target) return target.error();
 
   auto state = std::make_unique<DestinationFile::State>();
   state->spec = spec;
-  state->name = place->name;
+  state->name = target->name;
   state->root_path = location->root->config.path;
-  state->relative = place->directory;
-  state->path = place->directory_path + "/" + printable(place->name);
+  state->relative = target->directory;
+  state->path = target->directory_path + "/" + printable(target->name);
   state->name_path = state->absolute();
   state->given = given_;
   if (spec.beneath_tree) state->writable = writable_;
-  Status made = state->open_directory(root_fd, place->directory_path);
+  Status made = state->open_directory(root_fd, target->directory_path);
   if (made) made = create_in(*state);
   if (!made && why != nullptr) *why = state->why;
   if (!made) return made.error();

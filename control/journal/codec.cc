@@ -12,7 +12,7 @@ namespace sluice::journal {
 namespace {
 
 constexpr uint32_t kCrcKindMax = static_cast<uint32_t>(wire::CrcKind::kRead);
-constexpr uint32_t kVerdictMax = static_cast<uint32_t>(transfer::DeadlineVerdict::kDoubtful);
+constexpr uint32_t kVerdictMax = static_cast<uint32_t>(transfer::DeadlineAdmission::kDoubtful);
 constexpr uint32_t kProtectionMax = static_cast<uint32_t>(wire::Protection::kAes256Gcm);
 constexpr uint32_t kFamilyMax = static_cast<uint32_t>(transfer::IpFamily::kIp6);
 
@@ -241,7 +241,7 @@ std::string encode(const transfer::Record& record) {
   to.set_files_left(record.files_left);
   to.set_limit_bps(record.limit_bps);
   to.set_priority(record.priority);
-  to.set_deadline_verdict(static_cast<uint32_t>(record.deadline_verdict));
+  to.set_deadline_admission(static_cast<uint32_t>(record.deadline_admission));
   for (const transfer::LegRecord& leg : record.legs) put(leg, to.add_legs());
   put(record.summary, to.mutable_summary());
   return to.SerializeAsString();
@@ -336,8 +336,8 @@ std::optional<transfer::Record> decode_record(const std::string& bytes, const st
   to.files_left = from.files_left();
   to.limit_bps = from.limit_bps();
   to.priority = priority_of(from);
-  if (from.deadline_verdict() > kVerdictMax) return std::nullopt;
-  to.deadline_verdict = static_cast<transfer::DeadlineVerdict>(from.deadline_verdict());
+  if (from.deadline_admission() > kVerdictMax) return std::nullopt;
+  to.deadline_admission = static_cast<transfer::DeadlineAdmission>(from.deadline_admission());
   if (from.legs_size() == 0) *from.add_legs() = only_leg_of(from);
   for (const Leg& leg : from.legs()) {
     std::optional<transfer::LegRecord> one = leg_of(leg);

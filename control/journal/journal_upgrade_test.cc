@@ -183,7 +183,7 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.request->source_bytes = 0;
   record.request->source_paths = {"/export/a", "/export/b"};
   record.request->selection = {};
-  record.deadline_verdict = transfer::DeadlineVerdict::kNone;
+  record.deadline_admission = transfer::DeadlineAdmission::kNone;
   record.summary = {};  // figures were kept as another program's message
   return record;
 }

@@ -138,7 +138,7 @@ inline transfer::Record sample_record(const std::string& id, int64_t started_uni
           .summary = sample_summary(),
           .limit_bps = 1ULL << 39,
           .priority = -5,
-          .deadline_verdict = transfer::DeadlineVerdict::kDoubtful};
+          .deadline_admission = transfer::DeadlineAdmission::kDoubtful};
 }
 
 inline catalog::File sample_file(const std::string& name) {

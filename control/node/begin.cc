@@ -211,9 +211,9 @@ Status Manager::check_deadline(transfer::Role role, const std::string& peer,
   const int64_t now_unix_ns = control::unix_ns();
   const deadline::Load load = transfer::load_of(request, peer, role);
   const deadline::Question question = transfer::foresee(
-      *services_->settings.ledger, load, options.deadline_unix_ns - now_unix_ns, control::monotonic_ns());
-  const deadline::Verdict verdict = deadline::judge(question);
-  if (verdict.answer != deadline::Verdict::Answer::kRefused) return {};
+      *services_->settings.outlook, load, options.deadline_unix_ns - now_unix_ns, control::monotonic_ns());
+  const deadline::Judgement verdict = deadline::judge(question);
+  if (verdict.answer != deadline::Judgement::Answer::kRefused) return {};
   const bool over = question.seconds_left <= 0;
   if (options.deadline_policy == deadline::Policy::kWarn && !over) return {};
   return deadline::refusal(verdict, question, options.deadline_unix_ns, now_unix_ns);

@@ -25,7 +25,7 @@
 #include "control/peer/connection.h"
 #include "control/runtime/preview.h"
 #include "control/runtime/transfer_task.h"
-#include "control/transfer/reception.h"
+#include "control/transfer/peer_call.h"
 #include "control/transfer/view.h"
 
 namespace sluice::node {

@@ -221,14 +221,14 @@ void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns)
     if (phase_ == Phase::kStart) enter_run(0.9 * sight.delivered_bps * sight.round_trip_s, now_ns);
     return;
   }
-  LossTrial::Verdict verdict = test_.take(round);
-  if (verdict == LossTrial::Verdict::kRandom && phase_ == Phase::kStart &&
+  LossTrial::Finding verdict = test_.take(round);
+  if (verdict == LossTrial::Finding::kRandom && phase_ == Phase::kStart &&
       test_.loss() - random_loss_ < 0.5 * (start_.suspect_loss - random_loss_))
-    verdict = LossTrial::Verdict::kCongestive;
+    verdict = LossTrial::Finding::kCongestive;
   switch (verdict) {
-    case LossTrial::Verdict::kRunning:
+    case LossTrial::Finding::kRunning:
       return;
-    case LossTrial::Verdict::kCongestive:
+    case LossTrial::Finding::kCongestive:
       random_loss_ = expected_loss_;
       capacity_bps_ = sight.delivered_bps;
       next_test_ns_ = now_ns + 5 * round_ns;
@@ -239,7 +239,7 @@ void AdaptiveRate::test(const Round& round, const Sight& sight, uint64_t now_ns)
       growth_.calm_rounds = -6;
       growth_.accelerations = 0;
       return;
-    case LossTrial::Verdict::kRandom:
+    case LossTrial::Finding::kRandom:
       random_loss_ = std::max(expected_loss_, std::min(kLearntLossMax, test_.loss()));
       next_test_ns_ = now_ns + std::max(kTestEveryNs, 30 * round_ns);
       recent_ = {};  // what was lost before says nothing of what was learnt

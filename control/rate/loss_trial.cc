@@ -25,16 +25,16 @@ double LossTrial::loss() const {
   return (low_.lost + full_.lost) / std::max(1.0, low_.datagrams + full_.datagrams);
 }
 
-LossTrial::Verdict LossTrial::take(const Round& round) {
+LossTrial::Finding LossTrial::take(const Round& round) {
   ++rounds_;
   if (rounds_ > 1) (high_ ? full_ : low_).add(round);
   const double losses_a_round = std::max(1e-3, round.loss) * std::max(1.0, round.datagrams);
   const double wanted = std::clamp(kLossesWanted / losses_a_round + 1, kRoundsMin, kRoundsMax);
-  if (rounds_ < wanted) return Verdict::kRunning;
+  if (rounds_ < wanted) return Finding::kRunning;
   if (!high_) {
     high_ = true;
     rounds_ = 0;
-    return Verdict::kRunning;
+    return Finding::kRunning;
   }
   running_ = false;
   // Of what was sent, the part that arrived: the same at both rates if loss is random.
@@ -45,8 +45,8 @@ LossTrial::Verdict LossTrial::take(const Round& round) {
   };
   const double ratio = (1 - full_.loss()) / std::max(1e-6, 1 - low_.loss());
   const double noise = std::hypot(deviation(low_), deviation(full_));
-  if (1 - ratio > std::max(kDifferenceMin, kDeviations * noise)) return Verdict::kCongestive;
-  return Verdict::kRandom;
+  if (1 - ratio > std::max(kDifferenceMin, kDeviations * noise)) return Finding::kCongestive;
+  return Finding::kRandom;
 }
 
 }  // namespace sluice::rate

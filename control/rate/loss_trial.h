@@ -15,12 +15,12 @@ class LossTrial {
  public:
   static constexpr double kLowShare = 0.8;
 
-  enum class Verdict : uint8_t { kRunning, kCongestive, kRandom };
+  enum class Finding : uint8_t { kRunning, kCongestive, kRandom };
 
   void begin(double rate_bps);
   bool running() const { return running_; }
   void abort() { running_ = false; }
-  Verdict take(const Round& round);
+  Finding take(const Round& round);
   double rate_bps() const { return high_ ? rate_bps_ : kLowShare * rate_bps_; }
   double full_rate_bps() const { return rate_bps_; }
   double loss() const;  // of both halves

@@ -24,7 +24,7 @@ transfer::Settings settings_of(const config::Node& node) {
           .keep_ns = node.keep_timeout_s * transfer::kSecondNs,
           .trust_journal = node.reread == "never",
           // One place is kept for the sessions of others.
-          .ledger = std::make_shared<deadline::Ledger>(std::max<uint32_t>(1, node.sessions_max - 1))};
+          .outlook = std::make_shared<deadline::Outlook>(std::max<uint32_t>(1, node.sessions_max - 1))};
 }
 
 TransferTask::TransferTask(std::shared_ptr<Services> services, std::unique_ptr<transfer::Transfer> transfer,

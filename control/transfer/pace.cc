@@ -11,8 +11,8 @@
 namespace sluice::transfer {
 namespace {
 
+using deadline::Judgement;
 using deadline::Policy;
-using deadline::Verdict;
 
 constexpr double kPerNs = 1e-9;
 // More than the bare need: it is not known to the last bit, and what is lost is sent again.
@@ -59,7 +59,7 @@ deadline::Load load_of(const Request& request, const std::string& peer, Role rol
 }
 
 // The newcomer is to have reserved what it needs, as it will once it runs.
-deadline::Question foresee(const deadline::Ledger& ledger, const deadline::Load& load, int64_t left_ns,
+deadline::Question foresee(const deadline::Outlook& outlook, const deadline::Load& load, int64_t left_ns,
                            uint64_t now_ns) {
   deadline::Load one = load;
   one.bytes_left = std::max<uint64_t>(1, load.bytes_left);
@@ -67,10 +67,10 @@ deadline::Question foresee(const deadline::Ledger& ledger, const deadline::Load&
   if (left_s > 0) one.reserved_bps = kReserve * 8 * static_cast<double>(one.bytes_left) / left_s;
   return {.bytes_left = one.bytes_left,
           .seconds_left = left_s,
-          .besides_s = ledger.besides_s(one.path, one.bytes_left, now_ns),
+          .besides_s = outlook.besides_s(one.path, one.bytes_left, now_ns),
           .cap_bps = one.cap_bps,
-          .speed = ledger.speed(one.path, now_ns),
-          .ahead_s = ledger.ahead_s("", one, now_ns).value_or(kYearsS)};
+          .speed = outlook.speed(one.path, now_ns),
+          .ahead_s = outlook.ahead_s("", one, now_ns).value_or(kYearsS)};
 }
 
 // ---- what it knows -----------------------------------------------------------------------------
@@ -99,11 +99,11 @@ deadline::Question Pace::question(const Sight& sight, uint64_t now_ns) const {
                               .cap_bps = sight.load.cap_bps};
   if (sight.stage == Stage::kMoves) question.speed = own_speed();
   if (question.speed) return question;  // that is what it has beside the others
-  question.speed = ledger_->speed(sight.load.path, now_ns);
+  question.speed = outlook_->speed(sight.load.path, now_ns);
   // Once it moves, its beginning is over.
   if (sight.stage != Stage::kMoves)
-    question.besides_s = ledger_->besides_s(sight.load.path, sight.load.bytes_left, now_ns);
-  question.ahead_s = ledger_->ahead_s(id_, load(sight), now_ns).value_or(kYearsS);
+    question.besides_s = outlook_->besides_s(sight.load.path, sight.load.bytes_left, now_ns);
+  question.ahead_s = outlook_->ahead_s(id_, load(sight), now_ns).value_or(kYearsS);
   return question;
 }
 
@@ -130,7 +130,7 @@ std::optional<Pace::Forecast> Pace::forecast(const Sight& sight, uint64_t now_ns
 // ---- looking -----------------------------------------------------------------------------------
 
 void Pace::leave() {
-  if (std::exchange(listed_, false)) ledger_->remove(id_);
+  if (std::exchange(listed_, false)) outlook_->remove(id_);
   stage_ = Stage::kAway;
 }
 
@@ -166,15 +166,15 @@ std::optional<Error> Pace::look(const Sight& sight, uint64_t now_ns, Effects& ou
   if (deadline_unix_ns_ != 0 && left_s > 0 && sight.size_known)
     reserved_bps_ = kReserve * 8 * static_cast<double>(sight.load.bytes_left) / left_s;
   if (stage_ == Stage::kAway || !sight.size_known) {
-    if (std::exchange(listed_, false)) ledger_->remove(id_);
+    if (std::exchange(listed_, false)) outlook_->remove(id_);
   } else {
-    ledger_->set(id_, load(sight));
+    outlook_->set(id_, load(sight));
     listed_ = true;
     if (whole_second && stage_ == Stage::kMoves && now_ns >= began_ns_ + kBeginningNs &&
         sight.load.bytes_left != 0) {
       keep_last(samples_bps_, rate_bps_);
       keep_last(limits_, sight.limit);
-      ledger_->sample(id_, {.rate_bps = rate_bps_, .limit = sight.limit}, now_ns);
+      outlook_->sample(id_, {.rate_bps = rate_bps_, .limit = sight.limit}, now_ns);
     }
   }
   if (deadline_unix_ns_ == 0) return std::nullopt;
@@ -195,28 +195,28 @@ std::optional<Error> Pace::judge(const Sight& sight, uint64_t now_ns, Effects& o
                                            "again with a later one"};
   }
   if (!sight.size_known || stage_ == Stage::kAway) return std::nullopt;
-  if (verdict_ != DeadlineVerdict::kNone) {
+  if (admission_ != DeadlineAdmission::kNone) {
     say_chance(sight, now_ns, out);
     return std::nullopt;
   }
   const bool measured = samples_bps_.size() >= kVerdictSamples;
   if (std::exchange(foreseen_, true) && !measured) return std::nullopt;
   const deadline::Question asked = question(sight, now_ns);
-  Verdict verdict = deadline::judge(asked);
-  if (verdict.answer == Verdict::Answer::kUnknown) return std::nullopt;
+  Judgement judgement = deadline::judge(asked);
+  if (judgement.answer == Judgement::Answer::kUnknown) return std::nullopt;
   judged_ = true;
-  verdict_ = DeadlineVerdict::kAdmitted;
-  if (verdict.answer == Verdict::Answer::kKept) return std::nullopt;
+  admission_ = DeadlineAdmission::kAdmitted;
+  if (judgement.answer == Judgement::Answer::kKept) return std::nullopt;
   // It would be in time alone: what holds it are the others.
-  const double all_bps = verdict.have_bps + ledger_->others_bps(id_, sight.load.path);
-  if (measured && verdict.limit != deadline::Limit::kCap && all_bps > verdict.have_bps &&
-      all_bps >= verdict.needed_bps) {
-    verdict.limit = deadline::Limit::kQueue;
-    verdict.have_bps = all_bps;
+  const double all_bps = judgement.have_bps + outlook_->others_bps(id_, sight.load.path);
+  if (measured && judgement.limit != deadline::Limit::kCap && all_bps > judgement.have_bps &&
+      all_bps >= judgement.needed_bps) {
+    judgement.limit = deadline::Limit::kQueue;
+    judgement.have_bps = all_bps;
   }
-  Error error = deadline::refusal(verdict, asked, deadline_unix_ns_, sight.unix_now_ns);
+  Error error = deadline::refusal(judgement, asked, deadline_unix_ns_, sight.unix_now_ns);
   if (policy_ != Policy::kWarn) return error;
-  verdict_ = DeadlineVerdict::kDoubtful;
+  admission_ = DeadlineAdmission::kDoubtful;
   unlikely_ = true;
   out.log(LogLevel::kWarn, error.message);
   return std::nullopt;
@@ -241,9 +241,9 @@ void Pace::say_chance(const Sight& sight, uint64_t now_ns, Effects& out) {
 std::optional<DeadlineView> Pace::view(const Sight& sight, uint64_t now_ns) const {
   if (deadline_unix_ns_ == 0) return std::nullopt;
   DeadlineView view{.deadline_unix_ns = deadline_unix_ns_};
-  view.state = verdict_ == DeadlineVerdict::kAdmitted   ? DeadlineState::kAdmitted
-               : verdict_ == DeadlineVerdict::kDoubtful ? DeadlineState::kDoubtful
-                                                        : DeadlineState::kMeasuring;
+  view.state = admission_ == DeadlineAdmission::kAdmitted   ? DeadlineState::kAdmitted
+               : admission_ == DeadlineAdmission::kDoubtful ? DeadlineState::kDoubtful
+                                                            : DeadlineState::kMeasuring;
   if (sight.unix_now_ns > deadline_unix_ns_) {
     view.state = DeadlineState::kLate;
     view.late_ns = static_cast<uint64_t>(sight.unix_now_ns - deadline_unix_ns_);

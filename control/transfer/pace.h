@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "control/deadline/ledger.h"
-#include "control/deadline/verdict.h"
+#include "control/deadline/judgement.h"
+#include "control/deadline/outlook.h"
 #include "control/transfer/view.h"
 #include "control/words/effects.h"
 #include "control/words/terms.h"
@@ -29,7 +29,7 @@ bool is_generated(const Request& request);
 deadline::Load load_of(const Request& request, const std::string& peer, Role role);
 // By what the node knows before the session has begun. Without a size only its cap and the time are asked
 // about: one byte.
-deadline::Question foresee(const deadline::Ledger& ledger, const deadline::Load& load, int64_t left_ns,
+deadline::Question foresee(const deadline::Outlook& outlook, const deadline::Load& load, int64_t left_ns,
                            uint64_t now_ns);
 
 class Pace {
@@ -51,7 +51,7 @@ class Pace {
     int64_t unix_now_ns = 0;
   };
 
-  Pace(const Settings& settings, std::string id) : ledger_(settings.ledger), id_(std::move(id)) {}
+  Pace(const Settings& settings, std::string id) : outlook_(settings.outlook), id_(std::move(id)) {}
   Pace(const Pace&) = delete;
   Pace& operator=(const Pace&) = delete;
   ~Pace() { leave(); }
@@ -60,7 +60,7 @@ class Pace {
     deadline_unix_ns_ = unix_ns;
     policy_ = policy;
   }
-  void restore(DeadlineVerdict verdict) { verdict_ = verdict; }
+  void restore(DeadlineAdmission admission) { admission_ = admission; }
 
   bool due(Stage stage, uint64_t now_ns) const {
     return stage != stage_ || now_ns >= looked_ns_ + kLookNs || now_ns >= deadline_ns_;
@@ -71,10 +71,10 @@ class Pace {
   void leave();
   // When a look is due that no event brings about; UINT64_MAX: never.
   uint64_t due_ns() const;
-  // The journal should know of the verdict: true once.
+  // The journal should know of the admission: true once.
   bool take_judged() { return std::exchange(judged_, false); }
 
-  DeadlineVerdict verdict() const { return verdict_; }
+  DeadlineAdmission admission() const { return admission_; }
   // What the session needs of its path to be in time, bit/s of data; 0: as much as there is.
   double reserved_bps() const { return reserved_bps_; }
   std::optional<DeadlineView> view(const Sight& sight, uint64_t now_ns) const;
@@ -93,11 +93,11 @@ class Pace {
   std::optional<Error> judge(const Sight& sight, uint64_t now_ns, Effects& out);
   void say_chance(const Sight& sight, uint64_t now_ns, Effects& out);
 
-  const std::shared_ptr<deadline::Ledger> ledger_;
+  const std::shared_ptr<deadline::Outlook> outlook_;
   const std::string id_;
   int64_t deadline_unix_ns_ = 0;
   deadline::Policy policy_ = deadline::Policy::kRefuse;
-  DeadlineVerdict verdict_ = DeadlineVerdict::kNone;
+  DeadlineAdmission admission_ = DeadlineAdmission::kNone;
   Stage stage_ = Stage::kAway;
   uint64_t looked_ns_ = 0;
   uint64_t deadline_ns_ = UINT64_MAX;  // on the clock of looks; passed: UINT64_MAX again
@@ -107,7 +107,7 @@ class Pace {
   std::vector<deadline::Limit> limits_;
   double rate_bps_ = 0;
   double reserved_bps_ = 0;
-  bool listed_ = false;    // in the ledger
+  bool listed_ = false;    // in the outlook
   bool foreseen_ = false;  // it was judged by what the node knew before
   bool judged_ = false;
   bool unlikely_ = false;  // that was said

@@ -57,32 +57,32 @@ struct Session {
 
 TEST(Pace, WhoMovesWaitsForNobodyWhoWaits) {
   Session run(1000 * kMb, 200);
-  deadline::Ledger& ledger = *run.settings.ledger;
-  ledger.set("before", {.path = {.peer = "beta"}, .running = true, .bytes_left = kMb});
-  for (int i = 0; i < 10; ++i) ledger.sample("before", {.rate_bps = 80e6 + i}, run.now_ns);
-  ledger.remove("before");
+  deadline::Outlook& outlook = *run.settings.outlook;
+  outlook.set("before", {.path = {.peer = "beta"}, .running = true, .bytes_left = kMb});
+  for (int i = 0; i < 10; ++i) outlook.sample("before", {.rate_bps = 80e6 + i}, run.now_ns);
+  outlook.remove("before");
   run.look();
   const auto alone = run.view().expected_end_unix_ns;
   ASSERT_GT(alone, 0);
-  ledger.set("waits",
-             {.path = {.peer = "beta"}, .order = -1, .bytes_left = 100 * 1000 * kMb, .cap_bps = 1e10});
+  outlook.set("waits",
+              {.path = {.peer = "beta"}, .order = -1, .bytes_left = 100 * 1000 * kMb, .cap_bps = 1e10});
   EXPECT_EQ(run.view().expected_end_unix_ns, alone);
 }
 
 // Each session was over before its rate could be measured, and late; and the next one was admitted as if
 // nothing were known.
 TEST(Pace, ASessionIsNotExpectedToBeFasterThanSmallerOnesWere) {
-  deadline::Ledger ledger;
+  deadline::Outlook outlook;
   const uint64_t now_ns = 1000 * kSecondNs;
   const deadline::Load load{
       .path = {.peer = "beta"}, .order = INT64_MAX, .bytes_left = 2 * kMb, .cap_bps = 1e10};
   const auto answer = [&](int64_t left_s) {
-    return deadline::judge(foresee(ledger, load, left_s * static_cast<int64_t>(kSecondNs), now_ns)).answer;
+    return deadline::judge(foresee(outlook, load, left_s * static_cast<int64_t>(kSecondNs), now_ns)).answer;
   };
-  EXPECT_EQ(answer(1), deadline::Verdict::Answer::kUnknown);
-  ledger.ended(load.path, {.bytes = kMb, .seconds = 2.5}, now_ns - kSecondNs);
-  EXPECT_EQ(answer(1), deadline::Verdict::Answer::kRefused);
-  EXPECT_EQ(answer(4), deadline::Verdict::Answer::kUnknown);
+  EXPECT_EQ(answer(1), deadline::Judgement::Answer::kUnknown);
+  outlook.ended(load.path, {.bytes = kMb, .seconds = 2.5}, now_ns - kSecondNs);
+  EXPECT_EQ(answer(1), deadline::Judgement::Answer::kRefused);
+  EXPECT_EQ(answer(4), deadline::Judgement::Answer::kUnknown);
 }
 
 TEST(Pace, ASessionOnAnUnknownPathIsMeasuredAndThenAdmitted) {
@@ -135,10 +135,10 @@ TEST(Pace, WithWarnItOnlySaysSo) {
 TEST(Pace, WhatTheNodeKnowsAlreadyIsJudgedAtOnce) {
   for (const bool slow : {true, false}) {
     Settings settings;
-    settings.ledger->set("before",
-                         {.path = {.peer = "beta"}, .running = true, .bytes_left = 1, .rate_bps = 80e6});
-    for (int i = 0; i < 20; ++i) settings.ledger->sample("before", {.rate_bps = 80e6}, 999 * kSecondNs);
-    settings.ledger->remove("before");
+    settings.outlook->set("before",
+                          {.path = {.peer = "beta"}, .running = true, .bytes_left = 1, .rate_bps = 80e6});
+    for (int i = 0; i < 20; ++i) settings.outlook->sample("before", {.rate_bps = 80e6}, 999 * kSecondNs);
+    settings.outlook->remove("before");
     Pace pace(settings, "s");
     pace.set_deadline(kStartUnixNs + 100 * static_cast<int64_t>(kSecondNs), Policy::kRefuse);
     Effects out;
@@ -148,7 +148,7 @@ TEST(Pace, WhatTheNodeKnowsAlreadyIsJudgedAtOnce) {
         .load = {.path = {.peer = "beta"}, .bytes_left = (slow ? 2000 : 500) * kMb, .cap_bps = 1e10},
         .unix_now_ns = kStartUnixNs};
     EXPECT_EQ(pace.look(sight, 1000 * kSecondNs, out).has_value(), slow);
-    EXPECT_EQ(pace.verdict(), DeadlineVerdict::kAdmitted);
+    EXPECT_EQ(pace.admission(), DeadlineAdmission::kAdmitted);
     if (!slow) {
       EXPECT_GT(*pace.view(sight, 1000 * kSecondNs)->chance, 0.9);
     }
@@ -157,8 +157,8 @@ TEST(Pace, WhatTheNodeKnowsAlreadyIsJudgedAtOnce) {
 
 TEST(Pace, OthersOnThePathAreTheReasonWhereItWouldBeFastEnoughAlone) {
   Session run(1000 * kMb, 120);
-  run.settings.ledger->set("other",
-                           {.path = {.peer = "beta"}, .running = true, .bytes_left = 1, .rate_bps = 60e6});
+  run.settings.outlook->set("other",
+                            {.path = {.peer = "beta"}, .running = true, .bytes_left = 1, .rate_bps = 60e6});
   run.pass(30, 40e6);
   ASSERT_TRUE(run.error);
   EXPECT_NE(run.error->message.find("sessions that run or come first take their part of 100.000 Mbit/s"),
@@ -218,11 +218,11 @@ TEST(Pace, ASessionWithoutADeadlineIsMeasuredForTheOthers) {
   run.pass(20, 80e6);
   EXPECT_FALSE(run.pace.view(run.sight, run.now_ns));
   EXPECT_EQ(run.pace.due_ns(), UINT64_MAX);
-  ASSERT_TRUE(run.settings.ledger->speed({.peer = "beta"}, run.now_ns));
-  EXPECT_DOUBLE_EQ(run.settings.ledger->speed({.peer = "beta"}, run.now_ns)->mean_bps, 80e6);
-  EXPECT_DOUBLE_EQ(run.settings.ledger->others_bps("new", {.peer = "beta"}), 80e6);
+  ASSERT_TRUE(run.settings.outlook->speed({.peer = "beta"}, run.now_ns));
+  EXPECT_DOUBLE_EQ(run.settings.outlook->speed({.peer = "beta"}, run.now_ns)->mean_bps, 80e6);
+  EXPECT_DOUBLE_EQ(run.settings.outlook->others_bps("new", {.peer = "beta"}), 80e6);
   run.pace.leave();
-  EXPECT_EQ(run.settings.ledger->others_bps("new", {.peer = "beta"}), 0);
+  EXPECT_EQ(run.settings.outlook->others_bps("new", {.peer = "beta"}), 0);
 }
 
 TEST(Pace, NothingToDoIsInTime) {

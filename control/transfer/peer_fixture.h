@@ -14,7 +14,7 @@
 
 #include "control/leg/negotiation.h"
 #include "control/recovery/extent_ledger.h"
-#include "control/transfer/reception.h"
+#include "control/transfer/peer_call.h"
 #include "control/words/messages.h"
 
 namespace sluice::transfer::test {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "control/transfer/reception.h"
+#include "control/transfer/peer_call.h"
 #include "control/transfer/transfer.h"
 #include "dataplane/base/counted.h"
 

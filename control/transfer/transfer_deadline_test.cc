@@ -54,7 +54,7 @@ TEST(Deadline, IsAdmittedOnceMeasuredAndTheJournalKnows) {
   move(*world, 15, 40 * kMbit);
   EXPECT_EQ(view(*world).state, DeadlineState::kAdmitted);
   EXPECT_EQ(world->count(Entry::kJudged), 1U);
-  EXPECT_EQ(world->journal.record.deadline_verdict, DeadlineVerdict::kAdmitted);
+  EXPECT_EQ(world->journal.record.deadline_admission, DeadlineAdmission::kAdmitted);
   world->restart(true);
   world->start();
   world->pass(kSecondNs);
@@ -78,7 +78,7 @@ TEST(Deadline, SecondsUnderALimitOfTheDestinationRefuseNobody) {
   move(*world, 15, 10 * kMbit);
   ASSERT_EQ(world->leg_phase(), LegPhase::kMoving);
   const deadline::Path path{.peer = "there", .outgoing = false};
-  const auto speed = world->scene.settings.ledger->speed(path, world->now_ns);
+  const auto speed = world->scene.settings.outlook->speed(path, world->now_ns);
   ASSERT_TRUE(speed);
   EXPECT_TRUE(speed->at_least) << "the path may be faster";
 }

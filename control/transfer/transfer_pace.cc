@@ -97,12 +97,12 @@ void Transfer::note_whole(uint64_t now_ns) {
   if (error_ || !job_.has_end() || attempts_ != 1 || turn_.waited || times_.before_ns != 0) return;
   const deadline::Load load = sight(now_ns).load;
   const uint64_t bytes = job_.bytes_total();
-  if (bytes == 0 || settings_.ledger->others_bps(job_.id, load.path) > 0) return;
-  settings_.ledger->ended(load.path,
-                          {.bytes = bytes,
-                           .seconds = static_cast<double>(now_ns - times_.started_ns) * 1e-9,
-                           .cap_bps = load.cap_bps},
-                          now_ns);
+  if (bytes == 0 || settings_.outlook->others_bps(job_.id, load.path) > 0) return;
+  settings_.outlook->ended(load.path,
+                           {.bytes = bytes,
+                            .seconds = static_cast<double>(now_ns - times_.started_ns) * 1e-9,
+                            .cap_bps = load.cap_bps},
+                           now_ns);
 }
 
 std::optional<DeadlineView> Transfer::deadline_view(uint64_t now_ns) const {

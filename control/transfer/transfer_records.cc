@@ -49,7 +49,7 @@ Transfer::Transfer(const Settings& settings, const Saved& saved, std::optional<E
   job_.priority = record.priority;
   if (job_.request)
     going_.pace.set_deadline(job_.request->options.deadline_unix_ns, job_.request->options.deadline_policy);
-  going_.pace.restore(record.deadline_verdict);
+  going_.pace.restore(record.deadline_admission);
   take_over(record, unix_now_ns);
   peer_.contacted = true;
   paused_ = record.state == RecordState::kPaused;
@@ -113,7 +113,7 @@ Record Transfer::record(uint64_t now_ns, RecordState state) const {
   record.files_left = files_.left;
   record.limit_bps = job_.limit_bps;
   record.priority = job_.priority;
-  record.deadline_verdict = going_.pace.verdict();
+  record.deadline_admission = going_.pace.admission();
   for (const auto& leg : legs_) {
     record.legs.push_back(leg->record(!has_ended(state)));
     record.legs.back().peer_unaware = peer_.unaware;

@@ -38,8 +38,8 @@ void say_goodbye(Channel& channel) {
 }  // namespace
 
 // Of each word: the process that came and is not in use yet, and whoever wants it.
-struct Callers::Places {
-  struct Place {
+struct Callers::Arrivals {
+  struct Arrival {
     std::weak_ptr<Link> link;
     std::optional<Channel> channel;  // of a process that waits
     uint32_t uid = 0;                // of that
@@ -48,7 +48,7 @@ struct Callers::Places {
 
   mutable std::mutex mutex;
   std::condition_variable came;
-  std::map<std::string, Place> all;
+  std::map<std::string, Arrival> all;
   bool given_up = false;
   bool stopped = false;  // control goes; a session goes on in its next life
   Lifeline lifeline;
@@ -56,19 +56,19 @@ struct Callers::Places {
 
 class Callers::Link final : public Asking {
  public:
-  Link(std::shared_ptr<Places> places, uint32_t uid, std::string token)
-      : Asking(uid), places_(std::move(places)), token_(std::move(token)) {}
+  Link(std::shared_ptr<Arrivals> arrivals, uint32_t uid, std::string token)
+      : Asking(uid), arrivals_(std::move(arrivals)), token_(std::move(token)) {}
 
   // Nobody wants it any more.
   ~Link() override {
-    const std::scoped_lock lock(places_->mutex);
-    if (places_->stopped) return;
+    const std::scoped_lock lock(arrivals_->mutex);
+    if (arrivals_->stopped) return;
     if (channel_) say_goodbye(*channel_);
-    const auto place = places_->all.find(token_);
-    if (place == places_->all.end() || !place->second.link.expired()) return;
-    if (place->second.channel && place->second.uid != uid()) return;  // it waits for somebody else
-    if (place->second.channel) say_goodbye(*place->second.channel);
-    places_->all.erase(place);
+    const auto arrival = arrivals_->all.find(token_);
+    if (arrival == arrivals_->all.end() || !arrival->second.link.expired()) return;
+    if (arrival->second.channel && arrival->second.uid != uid()) return;  // it waits for somebody else
+    if (arrival->second.channel) say_goodbye(*arrival->second.channel);
+    arrivals_->all.erase(arrival);
   }
 
   std::string key() const override {
@@ -82,20 +82,21 @@ class Callers::Link final : public Asking {
 
  private:
   Status connect() override {
-    std::unique_lock lock(places_->mutex);
-    places_->came.wait_for(lock, kComesBack, [this] { return places_->given_up || waits() != nullptr; });
+    std::unique_lock lock(arrivals_->mutex);
+    arrivals_->came.wait_for(lock, kComesBack, [this] { return arrivals_->given_up || waits() != nullptr; });
     if (std::optional<Channel>* const waiting = waits()) {
       channel_ = std::exchange(*waiting, std::nullopt);
-      channel_->give_up_with(places_->lifeline.watched());
+      channel_->give_up_with(arrivals_->lifeline.watched());
       return {};
     }
     return lost(ETIMEDOUT);
   }
 
   std::optional<Channel>* waits() const {
-    const auto place = places_->all.find(token_);
-    if (place == places_->all.end() || !place->second.channel || place->second.uid != uid()) return nullptr;
-    return &place->second.channel;
+    const auto arrival = arrivals_->all.find(token_);
+    if (arrival == arrivals_->all.end() || !arrival->second.channel || arrival->second.uid != uid())
+      return nullptr;
+    return &arrival->second.channel;
   }
 
   Error lost(int) const override {
@@ -105,11 +106,11 @@ class Callers::Link final : public Asking {
                 "'sluice session continue' with the session's id brings it back"};
   }
 
-  const std::shared_ptr<Places> places_;
+  const std::shared_ptr<Arrivals> arrivals_;
   const std::string token_;
 };
 
-Callers::Callers() : places_(std::make_shared<Places>()) {}
+Callers::Callers() : arrivals_(std::make_shared<Arrivals>()) {}
 
 Callers::~Callers() { stop(); }
 
@@ -128,8 +129,8 @@ Status Callers::listen(const std::filesystem::path& socket) {
 
 void Callers::stop() {
   {
-    const std::scoped_lock lock(places_->mutex);
-    places_->stopped = true;
+    const std::scoped_lock lock(arrivals_->mutex);
+    arrivals_->stopped = true;
   }
   end_thread();
 }
@@ -142,27 +143,27 @@ void Callers::end_thread() {
 }
 
 void Callers::give_up() const {
-  const std::scoped_lock lock(places_->mutex);
-  places_->given_up = true;
-  places_->lifeline.cut();
-  places_->came.notify_all();
+  const std::scoped_lock lock(arrivals_->mutex);
+  arrivals_->given_up = true;
+  arrivals_->lifeline.cut();
+  arrivals_->came.notify_all();
 }
 
 std::optional<uint32_t> Callers::waiting(const std::string& token) const {
-  const std::scoped_lock lock(places_->mutex);
-  const auto place = places_->all.find(token);
-  if (place == places_->all.end() || !place->second.channel) return std::nullopt;
-  return place->second.uid;
+  const std::scoped_lock lock(arrivals_->mutex);
+  const auto arrival = arrivals_->all.find(token);
+  if (arrival == arrivals_->all.end() || !arrival->second.channel) return std::nullopt;
+  return arrival->second.uid;
 }
 
 std::shared_ptr<exports::UserFiles> Callers::of(uint32_t uid, const std::string& token) const {
   std::shared_ptr<Link> known;  // outlives the lock, which the end of a Link takes
-  const std::scoped_lock lock(places_->mutex);
-  Places::Place& place = places_->all[token];
-  known = place.link.lock();
+  const std::scoped_lock lock(arrivals_->mutex);
+  Arrivals::Arrival& arrival = arrivals_->all[token];
+  known = arrival.link.lock();
   if (known && known->uid() == uid) return known;
-  auto link = std::make_shared<Link>(places_, uid, token);
-  place.link = link;
+  auto link = std::make_shared<Link>(arrivals_, uid, token);
+  arrival.link = link;
   return link;
 }
 
@@ -183,12 +184,12 @@ void Callers::run() {
     for (size_t i = 0; i < listeners_.size(); ++i) {
       if (all[1 + i].revents != 0) take(listeners_[i].get());
     }
-    const std::scoped_lock lock(places_->mutex);
-    for (auto each = places_->all.begin(); each != places_->all.end();) {
-      Places::Place& place = each->second;
-      const bool over = place.link.expired() && place.until < now;
-      if (over && place.channel) say_goodbye(*place.channel);
-      each = over ? places_->all.erase(each) : std::next(each);
+    const std::scoped_lock lock(arrivals_->mutex);
+    for (auto each = arrivals_->all.begin(); each != arrivals_->all.end();) {
+      Arrivals::Arrival& arrival = each->second;
+      const bool over = arrival.link.expired() && arrival.until < now;
+      if (over && arrival.channel) say_goodbye(*arrival.channel);
+      each = over ? arrivals_->all.erase(each) : std::next(each);
     }
   }
 }
@@ -209,29 +210,29 @@ void Callers::greet(Greeting& greeting) const {
   Answer answer;
   if (!token) answer.error = token.error();
   std::shared_ptr<Link> link;  // outlives the lock, which the end of a Link takes
-  const std::scoped_lock lock(places_->mutex);
+  const std::scoped_lock lock(arrivals_->mutex);
   if (token) answer.error = refusal(*token, greeting.uid, &link);
   if (channel.send(encode(answer), {}, kAnswerLimit) != 0 || !answer.status()) return;
-  Places::Place& place = places_->all[*token];
-  place.channel = std::move(channel);
-  place.uid = greeting.uid;
-  place.until = Clock::now() + kUnwanted;
-  places_->came.notify_all();
+  Arrivals::Arrival& arrival = arrivals_->all[*token];
+  arrival.channel = std::move(channel);
+  arrival.uid = greeting.uid;
+  arrival.until = Clock::now() + kUnwanted;
+  arrivals_->came.notify_all();
 }
 
 // kOk: there is nothing against it. With the lock held.
 Error Callers::refusal(const std::string& token, uint32_t uid, std::shared_ptr<Link>* link) const {
-  const auto known = places_->all.find(token);
-  if (known != places_->all.end()) {
-    const Places::Place& place = known->second;
-    *link = place.link.lock();
+  const auto known = arrivals_->all.find(token);
+  if (known != arrivals_->all.end()) {
+    const Arrivals::Arrival& arrival = known->second;
+    *link = arrival.link.lock();
     if (*link && (*link)->uid() != uid)
       return {ErrorCode::kConfiguration, "the session is of user " + std::to_string((*link)->uid()) +
                                              ", whose own process opens its files"};
-    if (place.channel && !place.channel->has_gone())
+    if (arrival.channel && !arrival.channel->has_gone())
       return {ErrorCode::kDestinationExists, "a process that opens the files of the session is there"};
   }
-  const auto unwanted = std::ranges::count_if(places_->all, [uid](const auto& each) {
+  const auto unwanted = std::ranges::count_if(arrivals_->all, [uid](const auto& each) {
     return each.second.link.expired() && each.second.channel && each.second.uid == uid;
   });
   if (*link || static_cast<size_t>(unwanted) < kUnwantedOfOne) return {ErrorCode::kOk, ""};

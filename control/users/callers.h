@@ -51,7 +51,7 @@ class Callers {
 
  private:
   class Link;
-  struct Places;
+  struct Arrivals;
   struct Greeting {  // has not said yet what it wants
     UniqueFd fd;
     uint32_t uid = 0;
@@ -63,7 +63,7 @@ class Callers {
   void greet(Greeting& greeting) const;
   Error refusal(const std::string& token, uint32_t uid, std::shared_ptr<Link>* link) const;
 
-  const std::shared_ptr<Places> places_;
+  const std::shared_ptr<Arrivals> arrivals_;
   UniqueFd stop_;  // eventfd
   std::vector<UniqueFd> listeners_;
   std::vector<Greeting> greetings_;

@@ -27,7 +27,7 @@ enum class Durability : uint8_t { kProcess, kPower };
 enum class RecordState : uint8_t { kActive, kPaused, kSucceeded, kFailed, kCancelled };
 
 // Of its deadline: was the session admitted with it?
-enum class DeadlineVerdict : uint8_t {
+enum class DeadlineAdmission : uint8_t {
   kNone,      // not judged yet, or there is none
   kAdmitted,  // it will be kept, as far as could be known
   kDoubtful,  // it cannot be kept, and goes on all the same, as its operator wanted
@@ -87,7 +87,7 @@ struct Record {
   Summary summary;
   uint64_t limit_bps = 0;  // that an operator of this node set; 0: none
   int32_t priority = 0;    // in the node's queue
-  DeadlineVerdict deadline_verdict = DeadlineVerdict::kNone;
+  DeadlineAdmission deadline_admission = DeadlineAdmission::kNone;
 };
 
 struct FileRow {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "control/catalog/asked_names.h"
-#include "control/deadline/ledger.h"
-#include "control/deadline/verdict.h"
+#include "control/deadline/judgement.h"
+#include "control/deadline/outlook.h"
 #include "control/rate/mode.h"
 #include "control/rate/paths.h"
 #include "control/selection/selection.h"
@@ -126,7 +126,8 @@ struct Agreement {
   }
 };
 
-// This node, as far as a transfer needs to know it. Constant while control runs.
+// This node, as far as a transfer needs to know it. All of it is constant while control runs, but what its
+// transfers learn of its paths, which they share.
 struct Settings {
   std::string node_name;
   bool udp_checksum_always = false;
@@ -146,9 +147,8 @@ struct Settings {
   uint32_t open_ahead = 16;
   // Objects up to this, such as packs of any size, do not wait for a longer one (recovery/sender.h).
   uint64_t short_bytes = 64U << 20;
-  // Shared by all transfers of this node.
   std::shared_ptr<rate::Paths> paths = std::make_shared<rate::Paths>();
-  std::shared_ptr<deadline::Ledger> ledger = std::make_shared<deadline::Ledger>();
+  std::shared_ptr<deadline::Outlook> outlook = std::make_shared<deadline::Outlook>();
 };
 
 // The dataplane that control is attached to.

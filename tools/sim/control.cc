@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "control/transfer/reception.h"
+#include "control/transfer/peer_call.h"
 
 namespace sluice::sim {
 namespace {

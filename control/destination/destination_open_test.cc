@@ -8,9 +8,9 @@ namespace sluice::transfer {
 namespace {
 
 // Ten files of which four may be open, opened for the first time.
-class Places : public testing::Test {
+class OpenWindow : public testing::Test {
  protected:
-  Places() {
+  OpenWindow() {
     settings_.open_objects_max = 4;
     std::vector<catalog::File> files;
     TransferOffer offer{.destination = "in/", .into_directory = true};
@@ -45,7 +45,7 @@ class Places : public testing::Test {
 
 // As a file that is one hole: done before the dataplane has said that it is open. Its number is taken until
 // it is closed there.
-TEST_F(Places, OneThatIsDoneWhileItIsBeingOpenedKeepsItsPlace) {
+TEST_F(OpenWindow, OneThatIsDoneWhileItIsBeingOpenedKeepsItsPlace) {
   files_->done(ObjectId(1), out_);
   (void)asked<CloseObject>();
   files_->on(ObjectClosed{ObjectId(1)}, out_);

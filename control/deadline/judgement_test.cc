@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/deadline/verdict.h"
+#include "control/deadline/judgement.h"
 
 #include <gtest/gtest.h>
 
 namespace sluice::deadline {
 namespace {
 
-using Answer = Verdict::Answer;
+using Answer = Judgement::Answer;
 
 constexpr int64_t kNoonNs = 1'795'348'800'000'000'000;  // 2026-11-22T12:00:00Z
 
@@ -17,10 +17,10 @@ Speed measured(double mean_bps, Limit limit = Limit::kPath) {
 // 800 Mbit within 10 s.
 Question question() { return {.bytes_left = 100'000'000, .seconds_left = 10, .cap_bps = 1e9}; }
 
-TEST(Verdict, ACapThatIsTooLowNeedsNoMeasurement) {
+TEST(Judgement, ACapThatIsTooLowNeedsNoMeasurement) {
   Question asked = question();
   asked.cap_bps = 40e6;
-  const Verdict verdict = judge(asked);
+  const Judgement verdict = judge(asked);
   EXPECT_EQ(verdict.answer, Answer::kRefused);
   EXPECT_EQ(verdict.limit, Limit::kCap);
   EXPECT_DOUBLE_EQ(verdict.needed_bps, 80e6);
@@ -28,13 +28,13 @@ TEST(Verdict, ACapThatIsTooLowNeedsNoMeasurement) {
   EXPECT_DOUBLE_EQ(*verdict.earliest_s, 20);
 }
 
-TEST(Verdict, WhatASessionTakesBesidesMovingDataCounts) {
+TEST(Judgement, WhatASessionTakesBesidesMovingDataCounts) {
   Question asked = question();
   asked.speed = measured(160e6);
   asked.besides_s = 2;
   EXPECT_EQ(judge(asked).answer, Answer::kKept);
   asked.besides_s = 6;
-  Verdict verdict = judge(asked);
+  Judgement verdict = judge(asked);
   EXPECT_EQ(verdict.answer, Answer::kRefused);
   ASSERT_TRUE(verdict.earliest_s);
   EXPECT_GT(*verdict.earliest_s, 11);
@@ -49,13 +49,13 @@ TEST(Verdict, WhatASessionTakesBesidesMovingDataCounts) {
   EXPECT_NE(text.find("took 1.5 s to begin and to end, and 1.0 s are left"), std::string::npos) << text;
 }
 
-TEST(Verdict, WithoutAMeasurementNobodyKnows) { EXPECT_EQ(judge(question()).answer, Answer::kUnknown); }
+TEST(Judgement, WithoutAMeasurementNobodyKnows) { EXPECT_EQ(judge(question()).answer, Answer::kUnknown); }
 
-TEST(Verdict, NamesWhatHeldTheSamplesDown) {
+TEST(Judgement, NamesWhatHeldTheSamplesDown) {
   for (const Limit limit : {Limit::kPath, Limit::kSourceDisk, Limit::kDestinationDisk}) {
     Question asked = question();
     asked.speed = measured(60e6, limit);
-    const Verdict verdict = judge(asked);
+    const Judgement verdict = judge(asked);
     EXPECT_EQ(verdict.answer, Answer::kRefused);
     EXPECT_EQ(verdict.limit, limit);
     EXPECT_DOUBLE_EQ(verdict.have_bps, 60e6);
@@ -68,13 +68,13 @@ TEST(Verdict, NamesWhatHeldTheSamplesDown) {
   }
 }
 
-TEST(Verdict, OtherSessionsCountOnlyWhereTheyMatter) {
+TEST(Judgement, OtherSessionsCountOnlyWhereTheyMatter) {
   Question asked = question();
   asked.speed = measured(200e6);
   asked.ahead_s = 5;
   EXPECT_EQ(judge(asked).answer, Answer::kKept);
   asked.ahead_s = 8;
-  const Verdict verdict = judge(asked);
+  const Judgement verdict = judge(asked);
   EXPECT_EQ(verdict.answer, Answer::kRefused);
   EXPECT_EQ(verdict.limit, Limit::kQueue);
   EXPECT_GE(*verdict.earliest_s, 12);
@@ -85,7 +85,7 @@ TEST(Verdict, OtherSessionsCountOnlyWhereTheyMatter) {
   EXPECT_EQ(judge(asked).limit, Limit::kPath) << "it would be too slow alone";
 }
 
-TEST(Verdict, WhatACapHeldDownProvesNothingAgainstADeadline) {
+TEST(Judgement, WhatACapHeldDownProvesNothingAgainstADeadline) {
   Question asked = question();
   asked.speed = measured(60e6);
   asked.speed->at_least = true;
@@ -94,7 +94,7 @@ TEST(Verdict, WhatACapHeldDownProvesNothingAgainstADeadline) {
   EXPECT_EQ(judge(asked).answer, Answer::kKept);
 }
 
-TEST(Verdict, NothingLeftIsInTimeAndAMomentThatHasPassedIsNot) {
+TEST(Judgement, NothingLeftIsInTimeAndAMomentThatHasPassedIsNot) {
   Question asked = question();
   asked.speed = measured(1e9);
   asked.bytes_left = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/transfer/reception.h"
+#include "control/transfer/peer_call.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/deadline/ledger.h"
+#include "control/deadline/outlook.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,20 +13,20 @@ uint64_t whole(double bps) { return static_cast<uint64_t>(std::clamp(bps, 0.0, 1
 
 }  // namespace
 
-void Ledger::set(const std::string& id, const Load& load) {
+void Outlook::set(const std::string& id, const Load& load) {
   Entry& entry = entries_[id];
   if (!load.running) entry.sampled = false;
   entry.load = load;
 }
 
-bool Ledger::tells(const std::string& id, const Path& path) const {
+bool Outlook::tells(const std::string& id, const Path& path) const {
   for (const auto& [name, entry] : entries_) {
     if (entry.sampled && entry.load.running && entry.load.path == path) return name == id;
   }
   return false;
 }
 
-double Ledger::others_bps(const std::string& id, const Path& path) const {
+double Outlook::others_bps(const std::string& id, const Path& path) const {
   double sum_bps = 0;
   for (const auto& [name, entry] : entries_) {
     if (name != id && entry.load.running && entry.load.path.shares_with(path)) sum_bps += entry.load.rate_bps;
@@ -34,7 +34,7 @@ double Ledger::others_bps(const std::string& id, const Path& path) const {
   return sum_bps;
 }
 
-void Ledger::sample(const std::string& id, const Sample& sample, uint64_t now_ns) {
+void Outlook::sample(const std::string& id, const Sample& sample, uint64_t now_ns) {
   const auto entry = entries_.find(id);
   if (entry == entries_.end()) return;
   entry->second.sampled = true;
@@ -53,13 +53,13 @@ void Ledger::sample(const std::string& id, const Sample& sample, uint64_t now_ns
   if (all.size() > kSamplesMax) all.pop_front();
 }
 
-void Ledger::ended(const Path& path, const Whole& whole, uint64_t now_ns) {
+void Outlook::ended(const Path& path, const Whole& whole, uint64_t now_ns) {
   std::deque<Ended>& all = ended_[path];
   all.push_back({.at_ns = now_ns, .whole = whole});
   if (all.size() > kWholesMax) all.pop_front();
 }
 
-double Ledger::besides_s(const Path& path, uint64_t bytes, uint64_t now_ns) const {
+double Outlook::besides_s(const Path& path, uint64_t bytes, uint64_t now_ns) const {
   const auto found = ended_.find(path);
   if (found == ended_.end()) return 0;
   const std::optional<Speed> speed = this->speed(path, now_ns);
@@ -76,7 +76,7 @@ double Ledger::besides_s(const Path& path, uint64_t bytes, uint64_t now_ns) cons
   return count == 0 ? 0 : sum_s / static_cast<double>(count);
 }
 
-std::optional<Speed> Ledger::speed(const Path& path, uint64_t now_ns) const {
+std::optional<Speed> Outlook::speed(const Path& path, uint64_t now_ns) const {
   const auto found = measured_.find(path);
   if (found == measured_.end()) return std::nullopt;
   std::vector<double> free;
@@ -101,7 +101,7 @@ std::optional<Speed> Ledger::speed(const Path& path, uint64_t now_ns) const {
 
 // ---- what comes first ----------------------------------------------------------------------------
 
-struct Ledger::Course {
+struct Outlook::Course {
   struct One {
     double bits = 0;
     rate::Claim claim;
@@ -153,7 +153,7 @@ struct Ledger::Course {
   }
 };
 
-std::optional<double> Ledger::ahead_s(const std::string& id, const Load& load, uint64_t now_ns) const {
+std::optional<double> Outlook::ahead_s(const std::string& id, const Load& load, uint64_t now_ns) const {
   const std::optional<Speed> path_speed = speed(load.path, now_ns);
   if (!path_speed || path_speed->mean_bps <= 0) return 0;
   Course course{.path_bps = path_speed->mean_bps};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/deadline/verdict.h"
+#include "control/deadline/judgement.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 namespace sluice::deadline {
 namespace {
 
-using Answer = Verdict::Answer;
+using Answer = Judgement::Answer;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 
@@ -51,10 +51,10 @@ std::optional<Policy> policy_of(std::string_view name) {
   return std::nullopt;
 }
 
-Verdict judge(const Question& question) {
+Judgement judge(const Question& question) {
   const double bits = 8 * static_cast<double>(question.bytes_left);
   const double seconds = question.seconds_left - question.besides_s;
-  Verdict verdict{.answer = Answer::kKept, .needed_bps = seconds > 0 ? bits / seconds : INFINITY};
+  Judgement verdict{.answer = Answer::kKept, .needed_bps = seconds > 0 ? bits / seconds : INFINITY};
   if (question.bytes_left == 0 && question.seconds_left >= 0) return verdict;
   const auto refused = [&](Limit limit, double have_bps, double more_s) {
     verdict.answer = Answer::kRefused;
@@ -79,7 +79,7 @@ Verdict judge(const Question& question) {
   return refused(alone ? Limit::kQueue : speed.limit, speed.mean_bps, alone ? ahead_s : 0);
 }
 
-Error refusal(const Verdict& verdict, const Question& question, int64_t deadline_unix_ns,
+Error refusal(const Judgement& verdict, const Question& question, int64_t deadline_unix_ns,
               int64_t unix_now_ns) {
   std::string offer = "no time can be named that would be";
   constexpr double kYearS = 366.0 * 86400;

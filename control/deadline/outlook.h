@@ -52,13 +52,13 @@ struct Whole {
   double cap_bps = 0;  // 0: none
 };
 
-class Ledger {
+class Outlook {
  public:
   static constexpr size_t kSamplesMax = 60;
   static constexpr size_t kWholesMax = 8;
   static constexpr uint64_t kRecentNs = 3600ULL * 1'000'000'000;
 
-  explicit Ledger(uint32_t places = 31) : places_(places) {}
+  explicit Outlook(uint32_t places = 31) : places_(places) {}
 
   // New, or as it is now.
   void set(const std::string& id, const Load& load);
