@@ -2,8 +2,9 @@
 // NamesManager.
 //
 // gRPC calls the handlers on its own threads. Each posts its work to control's io_context, where these
-// live, and waits for the result; nothing else of control is touched from here. The
-// io_context must therefore be running whenever a call may arrive, until stop() has returned.
+// live, and waits for the result. Only what walks directories of this node for its caller (a comparison, a
+// preview) does so on the call's own thread. The io_context must be running whenever a call may arrive, until
+// stop() has returned.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

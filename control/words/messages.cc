@@ -173,6 +173,7 @@ std::string_view message_name(const Message& message) {
       "TransferReady", "ObjectState",   "PartitionSent",    "PartitionDone",   "Need",
       "FileDigest",    "FileDone",      "SessionDone",      "Heartbeat",       "Failure",
       "Pause",         "RateLimit",     "ObjectFailed"};
+  static_assert(!kNames.back().empty(), "each message has a name");
   return kNames[message.index()];
 }
 
