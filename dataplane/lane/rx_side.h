@@ -73,11 +73,12 @@ class RxSide {
   // nullptr: no such flow for this datagram.
   Flow* match(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   bool follow(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
-  Place place_of(const Flow& flow, const wire::Header& header) const;
-  uint8_t* empty_place(const Flow& flow, const Place& place, const wire::Header& header);
-  Object* wanted_object(Flow& flow, uint32_t id) const;
-  static bool is_chunk_of(const Object& object, const Flow& flow, const Place& place,
-                          const wire::Header& header);
+  // Steps of on_data. Inline: rx_side.cc alone calls them, once for each datagram.
+  inline Place place_of(const Flow& flow, const wire::Header& header) const;
+  inline uint8_t* empty_place(const Flow& flow, const Place& place, const wire::Header& header);
+  inline Object* wanted_object(Flow& flow, uint32_t id) const;
+  inline static bool is_chunk_of(const Object& object, const Flow& flow, const Place& place,
+                                 const wire::Header& header);
   static void store_chunk(Flow& flow, Extent& extent, const Place& place, const wire::Header& header,
                           const seal::Opened& opened);
   void count_unopened(Flow& flow, const wire::Header& header, seal::Verdict verdict);
