@@ -24,8 +24,8 @@ class Hearer final : public BoardUser {
   uint32_t events = 0;
 };
 
-// A former control had a session whose flow is claimed, and another flow, which nobody goes on with. The worker
-// of that one ends it when the test says so.
+// A former control had a session whose flow is claimed, and another flow, which nobody goes on with. The
+// worker of that one ends it when the test says so.
 class ClientTest : public AttachFixture {
  protected:
   static constexpr FlowSlotId kClaimed{0};
