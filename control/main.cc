@@ -27,24 +27,17 @@
 #include <memory>
 #include <string>
 
-#include "control/api/node_names.h"
-#include "control/api/node_sessions.h"
-#include "control/api/readers.h"
-#include "control/api/server.h"
-#include "control/api/users_door.h"
+#include "control/doors.h"
 #include "control/exporter/exporter.h"
 #include "control/exports/exports.h"
 #include "control/identity/identity.h"
 #include "control/journal/journal.h"
 #include "control/node/manager.h"
 #include "control/shutdown.h"
-#include "control/users/callers.h"
-#include "control/users/identity.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/daemon/daemon.h"
 #include "dataplane/base/daemon/service.h"
 #include "dataplane/base/error.h"
-#include "dataplane/base/local_socket.h"
 #include "dataplane/base/log.h"
 #include "dataplane/base/open_files.h"
 #include "dataplane/base/sandbox/profiles.h"
@@ -167,66 +160,6 @@ class SandboxNews {
   bool stopped_ = false;
 };
 
-// The socket of those who may only look, if there are any.
-class Readers {
- public:
-  explicit Readers(SessionManager& all) : sessions_(all) {}
-  Status start(asio::io_context& io, const config::Node& node) {
-    const fs::path socket = node.readers_socket();
-    if (node.readers_group.empty()) {
-      ::unlink(socket.c_str());  // of a former life: nobody answers there
-      return {};
-    }
-    auto server = start_server(io, sessions_, names_, socket);
-    if (!server) return server.error();
-    server_ = std::move(*server);
-    return base::share_socket(socket, node.readers_group, "[control] readers_group");
-  }
-  void stop() {
-    if (server_) server_->stop();
-  }
-
- private:
-  ReadersSessions sessions_;
-  ReadersNames names_;
-  std::unique_ptr<Server> server_;
-};
-
-// The socket of those who send and get as themselves, if there are any.
-class Users {
- public:
-  Users(asio::io_context& io, NodeNames& names, UsersDoor::AsUser as_user)
-      : door_(io, names, std::move(as_user)) {}
-  Status start(const config::Node& node) {
-    const fs::path socket = node.users_socket();
-    if (node.users_group.empty()) {
-      ::unlink(socket.c_str());  // of a former life: nobody answers there
-      ::unlink(node.users_files_socket().c_str());
-      return {};
-    }
-    auto is_member = [group = node.users_group, uid_min = node.users_uid_min](uint32_t uid) {
-      const Result<users::Account> account = users::member(uid, group, uid_min);
-      return account ? Status() : Status(account.error());
-    };
-    if (auto started = door_.start(socket, std::move(is_member)); !started) return started;
-    return base::share_socket(socket, node.users_group, "[control] users_group");
-  }
-  void stop() { door_.stop(); }
-
- private:
-  UsersDoor door_;
-};
-
-// Whoever may begin a session may bring a process of his own, which opens what he names outside the exports.
-Status take_callers(users::Callers& callers, const config::Node& node) {
-  if (auto made = callers.listen(node.files_socket()); !made) return made;
-  if (auto shared = base::share_socket(node.files_socket(), node.control_group, "[control] group"); !shared)
-    return shared;
-  if (node.users_group.empty()) return {};
-  if (auto made = callers.listen(node.users_files_socket()); !made) return made;
-  return base::share_socket(node.users_files_socket(), node.users_group, "[control] users_group");
-}
-
 // An export within another has the rights of both: which of them counts for a path is for control/exports to
 // say.
 sandbox::ControlNeeds needs_of(const config::Node& node, bool removes) {
@@ -251,7 +184,6 @@ sandbox::ControlNeeds needs_of(const config::Node& node, bool removes) {
   return needs;
 }
 
-// Before there are other threads, a peer's word or an operator's.
 Result<sandbox::State> confine(const config::Node& node, bool removes) {
   return sandbox::apply(sandbox::control_profile(needs_of(node, removes)), node.control_sandbox == "yes");
 }
@@ -273,6 +205,38 @@ void tell(const sandbox::State& state) {
   spdlog::log(whole ? spdlog::level::info : bad, "sandbox: {}", state.text());
 }
 
+// What the daemon has before there are other threads, a peer's word or an operator's.
+struct Prepared {
+  UniqueFd lock;
+  identity::Identity self;
+  exports::Exports exports;
+  std::unique_ptr<journal::Journal> journal;
+  sandbox::State sandbox;
+};
+
+Result<Prepared> prepare(const config::Node& node) {
+  auto lock = lock_node(node.run_dir());
+  if (!lock) return lock.error();
+  auto self = identity::load_of(node.directory, node.name, node.ca_domain);
+  if (!self) return self.error();
+  auto exports = exports::Exports::open(node.exports);
+  if (!exports) return exports.error();
+  if (auto usable = check_state(node); !usable) return usable.error();
+  auto journal = journal::Journal::open(node.journal());
+  if (!journal) return journal.error();
+  const Result<bool> removes = may_leave_files(**journal);
+  if (!removes) return removes.error();
+  const auto sandboxed = confine(node, *removes);
+  if (!sandboxed) return sandboxed.error();
+  if (const size_t restored = exports->note_opened_in(node.state() / "opened-directories"); restored > 0)
+    spdlog::warn("{} directories that a former life had opened up have their modes again", restored);
+  return Prepared{.lock = std::move(*lock),
+                  .self = std::move(*self),
+                  .exports = std::move(*exports),
+                  .journal = std::move(*journal),
+                  .sandbox = *sandboxed};
+}
+
 Status serve(const daemon::Options& options) {
   auto node = config::load(options.node);
   if (!node) return node.error();
@@ -285,26 +249,13 @@ Status serve(const daemon::Options& options) {
   auto service = daemon::Service::from_environment();
   // gRPC reports as errors what start_server explains better.
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("gRPC: {}", args->message); });
-  const auto lock = lock_node(node->run_dir());
-  if (!lock) return lock.error();
-  auto self = identity::load_of(node->directory, node->name, node->ca_domain);
-  if (!self) return self.error();
-  auto exports = exports::Exports::open(node->exports);
-  if (!exports) return exports.error();
-
-  if (auto usable = check_state(*node); !usable) return usable.error();
-  auto journal = journal::Journal::open(node->journal());
-  if (!journal) return journal.error();
-  const Result<bool> removes = may_leave_files(**journal);
-  if (!removes) return removes.error();
-  const auto sandboxed = confine(*node, *removes);
-  if (!sandboxed) return sandboxed.error();
-  if (const size_t given_back = exports->note_opened_in(node->state() / "opened-directories"); given_back > 0)
-    spdlog::warn("{} directories that a former life had opened up have their modes again", given_back);
+  auto prepared = prepare(*node);
+  if (!prepared) return prepared.error();
 
   asio::io_context io(1);
   asio::signal_set signals(io, SIGTERM, SIGINT);
-  node::Manager manager(io, *node, std::move(*self), std::move(*exports), std::move(*journal));
+  node::Manager manager(io, *node, std::move(prepared->self), std::move(prepared->exports),
+                        std::move(prepared->journal));
   std::unique_ptr<exporter::Exporter> exporter;
   if (node->metrics_listen != "none") {
     auto started = exporter::start(io, *node, [&manager] { return manager.figures(); });
@@ -312,32 +263,12 @@ Status serve(const daemon::Options& options) {
     exporter = std::move(*started);
   }
   if (auto started = manager.start(); !started) return started.error();
-  NodeSessions sessions(manager, exporter ? exporter->address() : "", *sandboxed);
-  NodeNames names(manager);
-  auto server = start_server(io, sessions, names, node->control_socket());
-  if (!server) return server.error();
-  Readers readers(sessions);
-  if (auto started = readers.start(io, *node); !started) return started.error();
-  Users users(io, names, [&](uint32_t uid) {
-    return std::make_unique<NodeSessions>(manager, exporter ? exporter->address() : "", *sandboxed,
-                                          transfer::User{.uid = uid, .name = users::name_of(uid)});
-  });
-  if (auto started = users.start(*node); !started) return started.error();
-  if (auto started = take_callers(manager.callers(), *node); !started) return started.error();
-  if (auto shared = base::share_socket(node->control_socket(), node->control_group, "[control] group");
-      !shared)
-    return shared.error();
+  Doors doors(io, manager, *node, exporter ? exporter->address() : "", prepared->sandbox);
+  if (auto started = doors.start(); !started) return started.error();
   {
     Heartbeat heartbeat(io, service, manager);
     SandboxNews sandbox_news(io);
-    Shutdown shutdown(io, manager, [&] {
-      readers.stop();
-      users.stop();
-      manager.callers().stop();
-      ::unlink(node->files_socket().c_str());
-      if (!node->users_group.empty()) ::unlink(node->users_files_socket().c_str());
-      (*server)->stop();
-    });
+    Shutdown shutdown(io, manager, [&doors] { doors.stop(); });
     signals.async_wait([&](std::error_code error, int signal) {
       if (error) return;
       if (exporter) exporter->stop_waiting();
@@ -350,7 +281,7 @@ Status serve(const daemon::Options& options) {
     // Sockets and the journal are made. What is made from here on is made for users: directories by this, all
     // else with a mode that is given.
     ::umask(static_cast<mode_t>(std::stoul(node->umask, nullptr, 8)));
-    tell(*sandboxed);
+    tell(prepared->sandbox);
     spdlog::info("node {} serves {}, {}", node->name, node->control_socket().string(),
                  node->calls_only() ? "and only calls its peers" : "peers at " + node->listen);
     heartbeat.begin();

@@ -211,6 +211,40 @@ bool use_tsc() {
   return usable;
 }
 
+// Lets control's user connect, and control set the level of this daemon's log.
+Status admit_control(lane::AttachServer& server, const config::Node& node) {
+  server.when_log_level([](std::optional<uint32_t> level) {
+    if (level) log::set_level(log::kDataplane, *level);
+    return log::level(log::kDataplane);
+  });
+  return base::share_socket(node.dataplane_socket(), node.dataplane_group, "[dataplane] group");
+}
+
+struct Crew {
+  std::vector<std::unique_ptr<lane::Worker>> workers;
+  std::vector<const storage::Ring*> rings;  // of the workers; WorkerShared owns them
+};
+
+Crew make_workers(lane::WorkerShared& shared, uint32_t count) {
+  Crew crew;
+  for (uint32_t i = 0; i < count * count; ++i)
+    shared.steering.push_back(std::make_unique<lane::SteeringRing>());
+  for (uint32_t i = 0; i < count; ++i) {
+    auto ring = std::make_unique<storage::Ring>();
+    crew.rings.push_back(ring.get());
+    shared.disks.push_back(std::move(ring));
+    crew.workers.push_back(std::make_unique<lane::Worker>(shared, i));
+  }
+  return crew;
+}
+
+void log_device(const board::PortInfo& info) {
+  spdlog::info("serving device {} with {}, {} byte frames, {}, CRC by {}", info.device,
+               base::counted(info.workers, "worker"), info.frame_bytes_max,
+               info.hugepages ? "hugepages" : "no hugepages", crc::variant());
+  if (info.abilities[0] != 0) spdlog::info("device {}: {}", info.device, info.abilities);
+}
+
 int serve(const config::Node& node, daemon::Service& service) {
   const auto warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int signals = signal_fd();
@@ -240,12 +274,7 @@ int serve(const config::Node& node, daemon::Service& service) {
   auto server = lane::AttachServer::listen(node.dataplane_socket(), *memory, *objects, *keys, epochs,
                                            port.sends_any_memory());
   if (!server) return fail(server.error());
-  server->when_log_level([](std::optional<uint32_t> level) {
-    if (level) log::set_level(log::kDataplane, *level);
-    return log::level(log::kDataplane);
-  });
-  if (auto s = base::share_socket(node.dataplane_socket(), node.dataplane_group, "[dataplane] group"); !s)
-    return fail(s.error());
+  if (auto s = admit_control(*server, node); !s) return fail(s.error());
 
   std::atomic<bool> stop{false};
   lane::WorkerShared shared{.port = port,
@@ -259,22 +288,12 @@ int serve(const config::Node& node, daemon::Service& service) {
                             .helper_cpus = helper_cpus(port, info.workers),
                             .warn = warn};
   fill_generated({port.pattern()->data, port.pattern()->bytes});
-  for (uint32_t i = 0; i < info.workers * info.workers; ++i) {
-    shared.steering.push_back(std::make_unique<lane::SteeringRing>());
-  }
-  std::vector<std::unique_ptr<lane::Worker>> workers;
-  std::vector<const storage::Ring*> rings;
-  for (uint32_t i = 0; i < info.workers; ++i) {
-    auto ring = std::make_unique<storage::Ring>();
-    rings.push_back(ring.get());
-    shared.disks.push_back(std::move(ring));
-    workers.push_back(std::make_unique<lane::Worker>(shared, i));
-  }
+  const Crew crew = make_workers(shared, info.workers);
 
   Start start(info.workers);
-  if (auto s = port.launch([&](uint32_t i) { work(start, *workers[i]); }); !s) return fail(s.error());
+  if (auto s = port.launch([&](uint32_t i) { work(start, *crew.workers[i]); }); !s) return fail(s.error());
   start.rings_open.wait();
-  if (const auto confined = confine(node, std::ranges::all_of(rings, &storage::Ring::restricted));
+  if (const auto confined = confine(node, std::ranges::all_of(crew.rings, &storage::Ring::restricted));
       !confined) {
     start.exit_code = fail(confined.error());
   } else {
@@ -284,10 +303,7 @@ int serve(const config::Node& node, daemon::Service& service) {
   stop = !good;
   start.unprivileged.count_down();
   if (good) {
-    spdlog::info("serving device {} with {}, {} byte frames, {}, CRC by {}", info.device,
-                 base::counted(info.workers, "worker"), info.frame_bytes_max,
-                 info.hugepages ? "hugepages" : "no hugepages", crc::variant());
-    if (info.abilities[0] != 0) spdlog::info("device {}: {}", info.device, info.abilities);
+    log_device(info);
     service.ready("serves device " + std::string(info.device));
     tend(*server, *memory, port, signals, lane::WorkerWatch(epochs), service);
     spdlog::info("ending");

@@ -1,4 +1,4 @@
-// The service handlers: gRPC's threads outside, the io_context's thread inside (see server.h).
+// The server and its service of sessions: gRPC's threads outside, the io_context's thread inside (server.h).
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/server.h"
 

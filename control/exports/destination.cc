@@ -1,4 +1,4 @@
-// Destinations: a temporary file beside the final name, allocated in full, locked, renamed when complete.
+// Destinations: a temporary file beside the final name, allocated in full and locked. naming.cc renames it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Roots, paths and sources. Destinations are in destination.cc.
+// Roots, paths and sources. Destinations are in destination.cc and naming.cc, directories in trees.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/exports/exports.h"
 

@@ -40,7 +40,7 @@ int RxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
                                              std::move(channel), static_cast<uint32_t>(extents_.size()));
   flows_[flow_slot]->log.event(
       {.value = flows_[flow_slot]->credit_window(), .kind = board::LogKind::kOpened});
-  flows_[flow_slot]->next_status_ns = now_ns;
+  flows_[flow_slot]->status.next_ns = now_ns;
   active_.push_back(flow_slot);
   return 0;
 }
@@ -184,10 +184,10 @@ bool RxSide::pump(uint64_t now_ns) {
     Flow& flow = *flows_[index];
     if (flow.closing) continue;
     take_gaps(flow);
-    if (now_ns < flow.next_status_ns) continue;
+    if (now_ns < flow.status.next_ns) continue;
     if (!flow.channel.ready(now_ns, flow.slot.state)) {
       // Once its first datagram has come, it is answered at once.
-      if (!flow.channel.knows_peer()) flow.next_status_ns = now_ns + kIdleStatusNs;
+      if (!flow.channel.knows_peer()) flow.status.next_ns = now_ns + kIdleStatusNs;
       continue;
     }
     send_status(flow, now_ns);
@@ -217,39 +217,41 @@ void RxSide::take_gaps(Flow& flow) {
     add(flow.slot.state.gaps_reported, gap.count);
     flow.log.event({.tx_seq = gap.first, .value = gap.count, .kind = board::LogKind::kGap});
     flow.gaps.must_push({.run = {gap.first, gap.count}});
-    flow.next_status_ns = 0;
+    flow.status.send_at_once();
   }
 }
 
-// What the datagrams since the last status said, in short.
+// Sums up the datagrams since the last status.
 void RxSide::look_at_path(Flow& flow, uint64_t now_ns) {
-  if (flow.delay_min_ns <= flow.delay_max_ns) flow.lateness.arrived(flow.delay_min_ns, false, now_ns);
-  if (flow.late_delay_ns != INT64_MIN) flow.lateness.arrived(flow.late_delay_ns, true, now_ns);
-  flow.late_delay_ns = INT64_MIN;
-  flow.status_loss.heard(flow.statuses_heard);
-  set(flow.slot.state.datagrams, flow.datagrams);
-  set(flow.slot.state.wanted_extents, flow.credit_wanted);
-  set(flow.slot.state.lateness_ns, flow.lateness.latest_ns());
+  SenderState& sender = flow.sender;
+  if (!sender.delays.empty()) sender.lateness.arrived(sender.delays.min_ns, false, now_ns);
+  if (sender.delays.overtaken_max_ns != INT64_MIN)
+    sender.lateness.arrived(sender.delays.overtaken_max_ns, true, now_ns);
+  sender.delays.overtaken_max_ns = INT64_MIN;
+  flow.status.loss.heard(sender.statuses_heard);
+  set(flow.slot.state.datagrams, flow.arrivals.datagrams);
+  set(flow.slot.state.wanted_extents, sender.credit_wanted_extents);
+  set(flow.slot.state.lateness_ns, sender.lateness.latest_ns());
 }
 
 void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   look_at_path(flow, now_ns);
   wire::Status status;
-  status.echo_send_time_ns = flow.echo_send_time_ns;
-  status.echo_hold_ns = flow.echo_send_time_ns == 0 ? 0 : now_ns - flow.echo_arrival_ns;
-  // A chunk that found no buffer is not recorded: it came all the same.
-  status.received_end = std::max(flow.window.end(), flow.came_end);
-  status.datagrams_received = flow.datagrams;
+  status.echo_send_time_ns = flow.sender.send_time_ns;
+  status.echo_hold_ns = flow.sender.send_time_ns == 0 ? 0 : now_ns - flow.sender.arrival_ns;
+  status.received_end = flow.arrivals.received_end();
+  status.datagrams_received = flow.arrivals.datagrams;
   status.no_room = flow.slot.state.no_buffer_drops.load(std::memory_order_relaxed);
   // Who forges could make losses look like damage: under a cipher what is not right has not come.
   if (!flow.channel.seal().enciphers(wire::Type::kData))
     status.crc_errors = flow.slot.state.crc_errors.load(std::memory_order_relaxed);
-  status.credit_extents = flow.credit();
+  status.credit_extents = flow.grant_credit();
   status.bytes_received = flow.slot.state.bytes.load(std::memory_order_relaxed);
   status.advice_bps = drain_.advice_bps() / std::max<uint64_t>(1, active_.size());
-  if (flow.delay_min_ns <= flow.delay_max_ns) {
-    status.delay_min_ns = flow.delay_min_ns;
-    status.delay_max_ns = flow.delay_max_ns;
+  const DelaySample& delays = flow.sender.delays;
+  if (!delays.empty()) {
+    status.delay_min_ns = delays.min_ns;
+    status.delay_max_ns = delays.max_ns;
   }
   flow.done_log.list(&status);
   status.gap_count = std::min(flow.gaps.size(), wire::kStatusGapsMax);
@@ -259,12 +261,12 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
 
   uint8_t payload[wire::kStatusBytesMax];
   // A status without all the sizes that came would tell of sizes that did not.
-  const size_t room = status.padded_count > 0 ? sizeof payload : flow.status_loss.payload_bytes_max();
+  const size_t room = status.padded_count > 0 ? sizeof payload : flow.status.loss.payload_bytes_max();
   if (flow.repetition().called_for()) list_holes(flow, room, &status);
   const wire::StatusWritten written = wire::encode_status(status, {payload, room});
   const wire::Header header{.type = wire::Type::kStatus,
                             .flow_id = flow.config.flow_id,
-                            .tx_seq = flow.status_seq,
+                            .tx_seq = flow.status.seq,
                             .send_time_ns = now_ns,
                             .length = static_cast<uint32_t>(written.bytes)};
   uint64_t ignored = 0;
@@ -274,22 +276,20 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
                     .length = written.gaps,
                     .value = status.credit_extents,
                     .kind = board::LogKind::kReport});
-  ++flow.status_seq;
-  flow.status_loss.sent(written.bytes);
+  ++flow.status.seq;
+  flow.status.loss.sent(written.bytes);
   flow.done_log.listed(status, written.runs);
   for (uint32_t i = 0; i < written.gaps; ++i) ++flow.gaps.at(i).said;
-  while (!flow.gaps.empty() && flow.gaps.front().said >= flow.status_loss.gap_repeats()) flow.gaps.pop();
-  flow.holes_next += written.holes;  // some are passed over when others end meanwhile, until the next turn
+  while (!flow.gaps.empty() && flow.gaps.front().said >= flow.status.loss.gap_repeats()) flow.gaps.pop();
+  flow.status.holes_next +=
+      written.holes;  // some are passed over when others end meanwhile, until the next turn
   add(flow.slot.state.statuses, 1);
   set(flow.slot.state.credit_extents, status.credit_extents);
-  flow.credit_told = status.credit_extents;
-  flow.delay_min_ns = INT64_MAX;
-  flow.delay_max_ns = INT64_MIN;
+  flow.credit.told = status.credit_extents;
+  flow.sender.delays.clear();
   const uint64_t missing = missing_of(status.received_end, status.datagrams_received, status.crc_errors);
-  const uint64_t lost = flow.loss.update(missing, now_ns);
-  set(flow.slot.state.network_lost, lost);
-  flow.recent_loss.update(status.received_end, lost);
-  flow.next_status_ns = next_status_after(flow, now_ns);
+  set(flow.slot.state.network_lost, flow.loss.update(missing, status.received_end, now_ns));
+  flow.status.next_ns = next_status_after(flow, now_ns);
 }
 
 // What extents of the flow miss, in turn. As much as could fit: whoever writes the status sees what does.
@@ -297,7 +297,7 @@ void RxSide::list_holes(const Flow& flow, size_t room, wire::Status* status) con
   const auto runs_max = static_cast<uint32_t>(std::min<size_t>(room / 2, wire::kStatusHoleRunsMax));
   uint32_t runs = 0;
   for (uint32_t n = 0; n < flow.open.size() && status->holes_count < wire::kStatusHolesMax; ++n) {
-    const Extent& e = extents_[flow.open.at((flow.holes_next + n) % flow.open.size())];
+    const Extent& e = extents_[flow.open.at((flow.status.holes_next + n) % flow.open.size())];
     if (e.state != RxExtentState::kFilling) continue;
     wire::ExtentHoles& holes = status->holes[status->holes_count++];
     holes = {.object = e.object->id, .told = e.map.chunks(), .number = e.key.number};
@@ -318,19 +318,20 @@ void RxSide::list_holes(const Flow& flow, size_t room, wire::Status* status) con
 // silent, since it echoes nothing then. What was never said, as it did not fit, follows sooner.
 uint64_t RxSide::next_status_after(Flow& flow, uint64_t now_ns) {
   const uint64_t usual_ns = std::min<uint64_t>(flow.config.status_interval_ns, kIdleStatusNs);
-  const bool heard = flow.echo_arrival_ns > flow.last_status_ns;
-  flow.repeat_interval_ns = heard ? usual_ns : std::min(2 * flow.repeat_interval_ns, kIdleStatusNs);
-  flow.last_status_ns = now_ns;
+  const bool heard = flow.sender.arrival_ns > flow.status.last_ns;
+  flow.status.repeat_interval_ns =
+      heard ? usual_ns : std::min(2 * flow.status.repeat_interval_ns, kIdleStatusNs);
+  flow.status.last_ns = now_ns;
   if (!flow.gaps.empty()) {
     const bool unsaid = flow.gaps.at(flow.gaps.size() - 1).said == 0;
     return now_ns + (unsaid ? usual_ns / kUnsaidSooner : usual_ns);
   }
-  return now_ns + (flow.done_log.unknown() > 0 ? flow.repeat_interval_ns : kIdleStatusNs);
+  return now_ns + (flow.done_log.unknown() > 0 ? flow.status.repeat_interval_ns : kIdleStatusNs);
 }
 
 uint64_t RxSide::next_due_ns() const {
   uint64_t due = UINT64_MAX;
-  for (const uint32_t index : active_) due = std::min(due, flows_[index]->next_status_ns);
+  for (const uint32_t index : active_) due = std::min(due, flows_[index]->status.next_ns);
   return due;
 }
 

@@ -23,10 +23,10 @@ RxSide::Flow* RxSide::match(const net::RxDatagram& datagram, const wire::Header&
 // It came from another address than the peer's. True: the peer is there now.
 bool RxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
   if (flow.config.reach != board::Reach::kPeerOpens) return false;
-  const KnownSender known{.send_time_ns = flow.echo_send_time_ns,
-                          .arrival_ns = flow.echo_arrival_ns,
-                          .statuses_heard = flow.statuses_heard,
-                          .statuses_sent = flow.status_seq,
+  const KnownSender known{.send_time_ns = flow.sender.send_time_ns,
+                          .arrival_ns = flow.sender.arrival_ns,
+                          .statuses_heard = flow.sender.statuses_heard,
+                          .statuses_sent = flow.status.seq,
                           .done_known = flow.done_log.known(),
                           .done_end = flow.done_log.end()};
   const SaidOfSender said{
@@ -38,21 +38,18 @@ bool RxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Hea
   }
   resources_.count(Counter::peer_addresses);
   flow.channel.move_to(datagram, now_ns);
-  flow.next_status_ns = 0;
+  flow.status.send_at_once();
   return true;
 }
 
 // What any valid datagram of the flow tells of its sender.
 void RxSide::note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns) {
   set(flow.slot.state.last_peer_ns, now_ns);
-  flow.echo_send_time_ns = header.send_time_ns;
-  flow.echo_arrival_ns = now_ns;
-  const auto delay = static_cast<int64_t>(now_ns - header.send_time_ns);
-  flow.delay_min_ns = std::min(flow.delay_min_ns, delay);
-  flow.delay_max_ns = std::max(flow.delay_max_ns, delay);
-  if (overtaken) flow.late_delay_ns = std::max(flow.late_delay_ns, delay);
-  flow.statuses_heard = header.statuses_heard;
-  flow.credit_wanted = header.credit_wanted;
+  flow.sender.send_time_ns = header.send_time_ns;
+  flow.sender.arrival_ns = now_ns;
+  flow.sender.delays.add(static_cast<int64_t>(now_ns - header.send_time_ns), overtaken);
+  flow.sender.statuses_heard = header.statuses_heard;
+  flow.sender.credit_wanted_extents = header.credit_wanted;
   const uint64_t known = flow.done_log.known();
   if (!flow.done_log.echoed(header.done_seen)) return resources_.count(Counter::rx_false_done_seen);
   if (flow.done_log.known() > known) flow.channel.confirm(now_ns);  // it has had a status of ours
@@ -65,26 +62,20 @@ void RxSide::count_unopened(Flow& flow, const wire::Header& h, seal::Verdict ver
   resources_.count(flow.channel.seal().enciphers(h.type) ? Counter::rx_drop_forged : Counter::rx_drop_crc);
 }
 
-// A number below the window, of data that are not enciphered. If nothing else comes, what moved the window
-// was false, and it goes back. Old data that a stranger repeats do no harm: their bytes are those that are
-// there.
+// Data below the window, not enciphered. If nothing else comes, a false datagram moved the window, and it
+// goes back. A stranger who replays old data does no harm, since the bytes are there already.
 void RxSide::on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& h,
                          uint64_t now_ns) {
   const seal::Opened opened = flow.channel.seal().open(h, datagram.payload, nullptr);
   if (!opened.good()) return count_unopened(flow, h, opened.verdict());
   flow.channel.heard(now_ns);
-  if (h.tx_seq >= flow.window.end()) return resources_.count(Counter::rx_drop_far_tx_seq);
+  if (h.tx_seq >= flow.arrivals.window.end()) return resources_.count(Counter::rx_drop_far_tx_seq);
   resources_.count(Counter::rx_drop_old_tx_seq);
-  const uint64_t chunks = flow.slot.state.chunks.load(std::memory_order_relaxed);
-  if (flow.old_since_chunks != chunks) flow.old_in_a_row = 0;
-  flow.old_since_chunks = chunks;
-  if (++flow.old_in_a_row < kOldInARow) return;
-  flow.old_in_a_row = 0;
+  if (!flow.arrivals.is_window_wrong(flow.slot.state.chunks.load(std::memory_order_relaxed))) return;
   resources_.count(Counter::rx_window_restarts);
-  flow.window.restart(h.tx_seq);
-  flow.probe_end = flow.came_end = h.tx_seq;
-  flow.slot.state.probe_end.store(flow.probe_end, std::memory_order_release);
-  flow.slot.state.highest_data_end.store(flow.window.end(), std::memory_order_release);
+  flow.arrivals.restart(h.tx_seq);
+  flow.slot.state.probe_end.store(flow.arrivals.probe_end, std::memory_order_release);
+  flow.slot.state.highest_data_end.store(flow.arrivals.window.end(), std::memory_order_release);
 }
 
 // Its number will not be taken for lost.
@@ -93,101 +84,110 @@ void RxSide::mark_received(Flow& flow, const wire::Header& header, SeqWindow::Ve
   if (header.tx_seq < flow.slot.control.settled_below.load(std::memory_order_relaxed)) {
     add(flow.slot.state.late_chunks, 1);
   }
-  flow.window.mark(header.tx_seq);
-  flow.slot.state.highest_data_end.store(flow.window.end(), std::memory_order_release);
+  flow.arrivals.window.mark(header.tx_seq);
+  flow.slot.state.highest_data_end.store(flow.arrivals.window.end(), std::memory_order_release);
 }
 
 void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
   Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
-  const auto verdict = flow->window.check(h.tx_seq);
+  const auto verdict = flow->arrivals.window.check(h.tx_seq);
   if (flow->is_copy(h)) {
     return resources_.count(verdict == SeqWindow::Verdict::kSeen ? Counter::rx_drop_replayed
                                                                  : Counter::rx_drop_old_tx_seq);
   }
   if (verdict == SeqWindow::Verdict::kTooOld) return on_old_data(*flow, datagram, h, now_ns);
 
-  const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, empty_place(*flow, h));
+  const Place place = place_of(*flow, h);
+  const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, empty_place(*flow, place, h));
   if (!opened.good()) return count_unopened(*flow, h, opened.verdict());
   flow->channel.heard(now_ns);
-  const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);
-  if (!flow->leap.believes(known_end, h.tx_seq + 1, h.send_time_ns)) {
+  if (!flow->arrivals.believes(h.tx_seq + 1, h.send_time_ns)) {
     return resources_.count(Counter::rx_drop_far_tx_seq);
   }
-  if (verdict == SeqWindow::Verdict::kNew) {
-    ++flow->datagrams;
-    flow->came_end = std::max(flow->came_end, h.tx_seq + 1);
-  }
-  Object* const object = resources_.objects.find(flow->config.session, h.object);
-  if (object == nullptr || !object->is(board::kObjectWrite) ||
-      (!wire::checks(flow->channel.seal().data_kind()) && !object->is(board::kObjectDiscard))) {
-    // Nobody wants it, as when its file is done. It is received all the same, since the sender would repeat
-    // a loss for ever.
+  if (verdict == SeqWindow::Verdict::kNew) flow->arrivals.came(h.tx_seq);
+
+  Object* const object = wanted_object(*flow, h.object);
+  if (object == nullptr) {
+    // Its file may be done. The number is recorded, since the sender would repeat a loss for ever.
     mark_received(*flow, h, verdict);
     return resources_.count(Counter::rx_drop_unknown_object);
   }
-  const uint32_t extent_bytes = flow->config.extent_bytes;
-  const uint32_t chunk_bytes = flow->config.chunk_bytes;
-  const uint64_t number = h.offset / extent_bytes;
-  const auto at = static_cast<uint32_t>(h.offset % extent_bytes);
-  if (object->extent_bytes != extent_bytes || h.offset >= object->size || at % chunk_bytes != 0) {
-    return resources_.count(Counter::rx_drop_out_of_range);
-  }
-  const uint32_t extent_length = object->extent_length(number);
-  const uint32_t chunk = at / chunk_bytes;
-  if (h.length == 0 || h.length != chunk_length(extent_length, chunk_bytes, chunk)) {
-    return resources_.count(Counter::rx_drop_out_of_range);
-  }
+  if (!is_chunk_of(*object, *flow, place, h)) return resources_.count(Counter::rx_drop_out_of_range);
 
-  Extent* e = nullptr;
-  const bool written = object->has_written(number);
-  // A number that was seen may have been taken by a stranger: what counts is which bytes are here.
-  if (!written) {
-    // An extent that no disk writes is complete with its last chunk, and control must hear of that.
-    const bool told_now = object->mapping != nullptr || object->is(board::kObjectDiscard);
-    if (!told_now || resources_.has_event_room()) {
-      e = extent_for(*flow, *object, number, (h.flags & wire::kFlagRepair) != 0);
-    }
-    if (e == nullptr) {
+  Extent* extent = nullptr;
+  // A stranger may have used the number before: only the bytes that are here count.
+  if (!object->has_written(place.number)) {
+    extent = extent_for(*flow, *object, place, (h.flags & wire::kFlagRepair) != 0);
+    if (extent == nullptr) {
       add(flow->slot.state.no_buffer_drops, 1);
       return resources_.count(Counter::rx_drop_no_buffer);
     }
     // Control gave two flows of a session different chunks: the extent's map knows only those of the first.
-    if (!divides_alike(*e, *flow)) return resources_.count(Counter::rx_drop_out_of_range);
+    if (!divides_alike(*extent, *flow)) return resources_.count(Counter::rx_drop_out_of_range);
   }
   resources_.count(Counter::rx_chunks);
-  const bool overtaken = h.tx_seq < flow->window.end();
+  const bool overtaken = h.tx_seq < flow->arrivals.window.end();
   mark_received(*flow, h, verdict);
   note_peer(*flow, h, overtaken, now_ns);
-  if (written || e->map.has(chunk)) return add(flow->slot.state.duplicate_chunks, 1);
-
-  CHECK(at + h.length <= e->length, "a chunk lies within its extent: nothing else is ever written to");
-  if (!opened.placed() && e->data != nullptr) opened.place(e->data + at);
-  e->chunk_crcs[chunk] = opened.digest();
-  e->map.set(chunk);
-  add(flow->slot.state.chunks, 1);
-  add(flow->slot.state.bytes, h.length);
-  flow->log.packet(board::LogKind::kReceived, h);
-  flow->next_status_ns =
-      std::min(flow->next_status_ns, flow->last_status_ns + flow->config.status_interval_ns);
-  if (e->map.complete()) complete(*e);
+  if (extent == nullptr || extent->map.has(place.chunk)) return add(flow->slot.state.duplicate_chunks, 1);
+  store_chunk(*flow, *extent, place, h, opened);
+  if (extent->map.complete()) complete(*extent);
 }
 
-// Where the chunk will lie, if that can be told without believing its header, which is not checked yet: in
-// the buffer of an open extent, where nothing lies so far. What is not good is then written over later. Not
-// in a file in memory, which may hold those bytes already, by another worker or from an earlier life.
-uint8_t* RxSide::empty_place(const Flow& flow, const wire::Header& h) {
-  const uint32_t slot = table_.find({flow.config.session, h.object, h.offset / flow.config.extent_bytes});
-  if (slot == ExtentTable::kNone) return nullptr;
-  const Extent& e = extents_[slot];
-  const auto at = static_cast<uint32_t>(h.offset % flow.config.extent_bytes);
-  const uint32_t chunk = at / flow.config.chunk_bytes;
+RxSide::Place RxSide::place_of(const Flow& flow, const wire::Header& h) const {
+  const uint32_t extent_bytes = flow.config.extent_bytes;
+  const uint32_t chunk_bytes = flow.config.chunk_bytes;
+  const uint64_t number = h.offset / extent_bytes;
+  const auto at = static_cast<uint32_t>(h.offset % extent_bytes);
+  return {.number = number,
+          .at = at,
+          .chunk = at / chunk_bytes,
+          .begins_chunk = at % chunk_bytes == 0,
+          .slot = table_.find({flow.config.session, h.object, number})};
+}
+
+// The chunk's bytes in the buffer of its open extent, if none have come for them. The header is not
+// authenticated yet: good bytes overwrite false ones later. Never in a file in memory, which may hold the
+// bytes already, from another worker or an earlier run.
+uint8_t* RxSide::empty_place(const Flow& flow, const Place& place, const wire::Header& h) {
+  if (place.slot == ExtentTable::kNone) return nullptr;
+  const Extent& e = extents_[place.slot];
   if (e.state != RxExtentState::kFilling || e.data == nullptr || !divides_alike(e, flow) ||
-      e.object->mapping != nullptr || at % flow.config.chunk_bytes != 0 || at >= e.length ||
-      h.length != chunk_length(e.length, flow.config.chunk_bytes, chunk) || e.map.has(chunk)) {
+      e.object->mapping != nullptr || !place.begins_chunk || place.at >= e.length ||
+      h.length != chunk_length(e.length, flow.config.chunk_bytes, place.chunk) || e.map.has(place.chunk)) {
     return nullptr;
   }
-  return e.data + at;
+  return e.data + place.at;
+}
+
+// nullptr: nobody wants data of it from this flow. Data without a check go nowhere but into null:.
+Object* RxSide::wanted_object(Flow& flow, uint32_t id) const {
+  Object* const object = resources_.objects.find(flow.config.session, id);
+  if (object == nullptr || !object->is(board::kObjectWrite)) return nullptr;
+  const bool checked = wire::checks(flow.channel.seal().data_kind());
+  return checked || object->is(board::kObjectDiscard) ? object : nullptr;
+}
+
+// The header names exactly one chunk of the object, as the flow divides it.
+bool RxSide::is_chunk_of(const Object& object, const Flow& flow, const Place& place, const wire::Header& h) {
+  const board::FlowConfig& config = flow.config;
+  return object.extent_bytes == config.extent_bytes && h.offset < object.size && place.begins_chunk &&
+         h.length != 0 &&
+         h.length == chunk_length(object.extent_length(place.number), config.chunk_bytes, place.chunk);
+}
+
+// Authentic bytes that were missing.
+void RxSide::store_chunk(Flow& flow, Extent& e, const Place& place, const wire::Header& h,
+                         const seal::Opened& opened) {
+  CHECK(place.at + h.length <= e.length, "a chunk lies within its extent: nothing else is ever written to");
+  if (!opened.placed() && e.data != nullptr) opened.place(e.data + place.at);
+  e.chunk_crcs[place.chunk] = opened.digest();
+  e.map.set(place.chunk);
+  add(flow.slot.state.chunks, 1);
+  add(flow.slot.state.bytes, h.length);
+  flow.log.packet(board::LogKind::kReceived, h);
+  flow.status.send_within(flow.config.status_interval_ns);
 }
 
 // An extent's map and digest are of the chunks of the flow that opened it.
@@ -196,10 +196,12 @@ bool RxSide::divides_alike(const Extent& e, const Flow& flow) {
                              e.flow->channel.seal().data_kind() == flow.channel.seal().data_kind());
 }
 
-RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, bool repair) {
-  const ExtentKey key{object.session, object.id, number};
-  const uint32_t known = table_.find(key);
-  if (known != ExtentTable::kNone) return &extents_[known];
+// The extent that takes this chunk, opened if it is not. nullptr: there is no room for it.
+RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, const Place& place, bool repair) {
+  // An extent that no disk writes is complete with its last chunk, and control must hear of that.
+  const bool told_now = object.mapping != nullptr || object.is(board::kObjectDiscard);
+  if (told_now && !resources_.has_event_room()) return nullptr;
+  if (place.slot != ExtentTable::kNone) return &extents_[place.slot];
   if (flow.done_log.unknown() + flow.open.size() >= flow.done_log.kept()) return nullptr;
   const uint32_t index = pool_.take(repair);
   if (index == storage::ExtentPool::kNone) {
@@ -207,12 +209,12 @@ RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, uint64_t number, 
     return nullptr;
   }
   Extent& e = extents_[index];
-  table_.insert(key, index);
+  e.key = {object.session, object.id, place.number};
+  table_.insert(e.key, index);
   change(&e.state, RxExtentState::kFilling);
   e.flow = &flow;
   e.object = &object;
-  e.key = key;
-  e.length = object.extent_length(number);
+  e.length = object.extent_length(place.number);
   e.map.reset(chunk_count(e.length, flow.config.chunk_bytes));
   choose_place(e);
   object.extents_in_use.fetch_add(1, std::memory_order_relaxed);
@@ -263,7 +265,7 @@ void RxSide::finished(Extent& e) {
   Flow& flow = *e.flow;
   e.object->set_written(e.key.number);
   flow.done_log.push({e.object->id, e.key.number});
-  ++flow.released;
+  ++flow.credit.released;
   add(flow.slot.state.bytes_done, e.length);
   add(flow.slot.state.extents_done, 1);
   flow.log.bytes(board::LogKind::kCompletion, e.object->id, e.key.number * e.object->extent_bytes, e.length);
@@ -274,7 +276,8 @@ void RxSide::finished(Extent& e) {
                    .length = e.length,
                    .digest = e.crc});
   // A sender may be waiting for credit, so it is told of a quarter of its window at once.
-  if (flow.credit() - flow.credit_told >= std::max(1U, flow.credit_window() / 4)) flow.next_status_ns = 0;
+  if (flow.grant_credit() - flow.credit.told >= std::max(1U, flow.credit_window() / 4))
+    flow.status.send_at_once();
   release(e);
 }
 
@@ -329,7 +332,7 @@ void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, ui
   if (flow->is_copy(h)) return resources_.count(Counter::rx_drop_replayed);
   const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, nullptr);
   if (!opened.good()) return count_unopened(*flow, h, opened.verdict());
-  flow->probe_window.mark(h.offset);
+  flow->arrivals.probe_window.mark(h.offset);
   flow->channel.heard(now_ns);
   resources_.count(Counter::rx_probes);
   if (h.length > 0) {
@@ -338,14 +341,13 @@ void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, ui
   }
   add(flow->slot.state.probes, 1);
   note_peer(*flow, h, false, now_ns);
-  const uint64_t known_end = std::max(flow->window.end(), flow->probe_end);
-  if (h.tx_seq <= SeqWindow::kSeqEnd && flow->leap.believes(known_end, h.tx_seq, h.send_time_ns)) {
-    flow->probe_end = std::max(flow->probe_end, h.tx_seq);
-    flow->slot.state.probe_end.store(flow->probe_end, std::memory_order_release);
+  if (h.tx_seq <= SeqWindow::kSeqEnd && flow->arrivals.believes(h.tx_seq, h.send_time_ns)) {
+    flow->arrivals.probe_end = std::max(flow->arrivals.probe_end, h.tx_seq);
+    flow->slot.state.probe_end.store(flow->arrivals.probe_end, std::memory_order_release);
   } else {
     resources_.count(Counter::rx_far_probes);
   }
-  flow->next_status_ns = 0;  // a probe is answered at once
+  flow->status.send_at_once();  // a probe is answered at once
 }
 
 }  // namespace sluice::lane

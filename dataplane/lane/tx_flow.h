@@ -1,4 +1,6 @@
-// State of one sending flow; internal to tx_*.cc.
+// State of one sending flow, and the kinds of work that it has; internal to tx_*.cc.
+//
+// Members that change together have a type of their own. Each type is for one worker's thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,6 +47,123 @@ inline constexpr uint64_t kSilenceNs = 100'000'000;
 inline constexpr uint64_t kKeepOpenNs = 10'000'000'000;
 inline constexpr uint64_t kPeerKnowsNs = 1'000'000'000;
 
+// Extents whose first pass is to come or in progress, and the partitions that they are read from.
+struct FirstPass {
+  explicit FirstPass(uint32_t worker_extents) : partitions(kPartitionsQueued), unsent(worker_extents) {}
+  void clear() {
+    partitions.clear();
+    unsent.clear();
+  }
+
+  Fifo<Partition> partitions;
+  Fifo<uint32_t> unsent;  // extents, in order
+};
+
+// What was sent, by tx_seq, and the chunks of it that the peer reported lost.
+struct Retransmissions {
+  explicit Retransmissions(uint32_t remembered)
+      : sent_ring(remembered), lost(sent_ring.capacity() / kRetransmittedShare) {}
+  void pop() {
+    lost.pop();
+    copies_sent = 0;
+  }
+  // The chunk in front left once more, as `tx_seq`.
+  void sent(uint64_t tx_seq) {
+    SentChunk again = lost.front();
+    ++again.tries;
+    sent_ring.put(tx_seq, again);
+    if (copies_sent++ == 0) {
+      first_copy = tx_seq;
+    } else {
+      sent_ring.copies(tx_seq, first_copy);
+    }
+  }
+
+  SentRing sent_ring;
+  Fifo<SentChunk> lost;
+  uint32_t copies_sent = 0;  // of the chunk in front
+  uint64_t first_copy = 0;   // tx_seq of the first of them
+};
+
+// What the peer asked for with NEED.
+struct Repairs {
+  void clear() {
+    asked.clear();
+    slot = ExtentTable::kNone;
+  }
+
+  Fifo<Repair> asked{kRepairsQueued};
+  uint32_t slot = ExtentTable::kNone;  // the extent that was read for the one in front
+};
+
+// Extents whose first pass is over. On a path that loses most, what the peer may miss of them is sent again
+// before it asks.
+struct Repeats {
+  explicit Repeats(uint32_t worker_extents) : held(worker_extents) {}
+  void insert(uint32_t extent) {
+    held.insert(extent);
+    all_repeated = false;
+  }
+  // The peer misses `chunks` of an extent that may have new passes.
+  void renew(uint32_t chunks) {
+    cost_max_chunks = std::min(cost_max_chunks, chunks);
+    all_repeated = false;
+  }
+
+  SlotList held;                 // extents in that state
+  uint32_t next = 0;             // the one whose holes are sent next
+  uint32_t cost_max_chunks = 0;  // extents whose next pass costs more have to wait
+  bool all_repeated = false;
+};
+
+// Probes say what was sent, for when nothing else does; padded ones find the size that the path carries.
+struct Probes {
+  void soon() { interval_ns = kProbeIntervalNsMin; }
+  void after_data(uint64_t rtt_ns) {
+    interval_ns = std::clamp(rtt_ns / 4, kProbeIntervalNsMin, kProbeIntervalNsMax);
+  }
+  void back_off() { interval_ns = std::min(interval_ns * 3 / 2, kProbeIntervalNsMax); }
+
+  uint64_t seq = 0;  // of the next probe
+  uint64_t interval_ns = kProbeIntervalNsMin;
+  PaddedQueue padded;
+};
+
+// Extents that were opened at the peer, and how many may be.
+struct CreditUse {
+  void give_back() {
+    if (opened > 0) --opened;
+  }
+
+  uint64_t opened = 0;  // never above the limit but by what the peer lists
+  uint64_t limit = 0;   // as the newest status says
+  CreditWish wish;
+};
+
+// What the peer's statuses said.
+struct PeerState {
+  PeerState(uint32_t worker_extents, uint64_t now_ns)
+      : done(std::max(kDoneKept, 2 * worker_extents)), round_trip(now_ns), last_heard_ns(now_ns) {}
+
+  DoneRecord done;
+  RoundTrip round_trip;
+  StatusOrder status_order;
+  ReplayWindow status_window;
+  uint32_t statuses_heard = 0;  // modulo 2^32, as it is echoed
+  LossLevel loss;
+  uint64_t last_echo_ns = 0;
+  uint64_t last_heard_ns;
+};
+
+// When datagrams may leave, and when the flow last had its turn.
+struct Pacing {
+  explicit Pacing(uint64_t now_ns) : last_pump_ns(now_ns) {}
+
+  Pacer pacer;
+  uint64_t last_send_ns = 0;
+  uint64_t last_pump_ns;
+};
+
 struct TxSide::Flow {
   Flow(const WorkerResources& resources, uint32_t slot_index, const board::FlowConfig& c, board::FlowSlot& s,
        FlowChannel&& open_channel, uint32_t extents, uint64_t now_ns)
@@ -54,16 +173,23 @@ struct TxSide::Flow {
         log(resources, s),
         channel(std::move(open_channel)),
         digest(channel.seal().data_kind(), c.chunk_bytes),
-        sent_ring(sent_remembered(c)),
-        partitions(kPartitionsQueued),
-        unsent(extents),
-        retransmissions(sent_ring.capacity() / kRetransmittedShare),
-        held(extents),
-        repairs(kRepairsQueued),
-        done(std::max(kDoneKept, 2 * extents)),
-        round_trip(now_ns),
-        last_peer_ns(now_ns),
-        last_pump_ns(now_ns) {}
+        pacing(now_ns),
+        first_pass(extents),
+        retransmissions(sent_remembered(c)),
+        repeats(extents),
+        peer(extents, now_ns) {}
+
+  Repetition repetition() const {
+    return Repetition(std::max(config.expected_loss_percent * 0.01, credit.wish.loss()));
+  }
+  bool has_padded() const { return !probes.padded.empty(); }
+  bool has_repairs() const { return !repairs.asked.empty(); }
+  bool has_lost() const { return !retransmissions.lost.empty(); }
+  bool has_unsent() const { return !first_pass.unsent.empty(); }
+  // Whether anything may be sent again although nobody asked for it.
+  bool has_repeats() const {
+    return !repeats.held.empty() && !repeats.all_repeated && repetition().called_for();
+  }
 
   const uint32_t index;
   const board::FlowConfig config;
@@ -71,43 +197,29 @@ struct TxSide::Flow {
   FlowLog log;
   FlowChannel channel;
   storage::ExtentDigest digest;
-  Pacer pacer;
-  SentRing sent_ring;
-  Fifo<Partition> partitions;
-  Fifo<uint32_t> unsent;  // extents whose first pass has not ended, in order
-  Fifo<SentChunk> retransmissions;
-  uint32_t copies_sent = 0;  // of the one in front
-  uint64_t first_copy = 0;   // its tx_seq
-  SlotList held;             // extents in that state
-  uint32_t held_next = 0;    // the one whose holes are sent while there is nothing else to send
-  uint32_t repeat_cost = 0;  // chunks: extents whose next pass costs more have to wait
-  bool all_repeated = false;
-  Fifo<Repair> repairs;
-  uint32_t repair_slot = ExtentTable::kNone;  // the extent that was read for the repair in front
-  uint32_t extents_held = 0;                  // those that let_go was not called for
+  Pacing pacing;
+  FirstPass first_pass;
+  Retransmissions retransmissions;
+  Repairs repairs;
+  Repeats repeats;
+  Probes probes;
+  CreditUse credit;
+  PeerState peer;
+  uint64_t tx_seq = 0;        // of the next datagram with data
+  uint32_t extents_held = 0;  // those that let_go was not called for
+  bool repair_turn = false;   // a repair goes before a retransmission
   bool closing = false;
-  bool repair_turn = false;  // a repair goes before a retransmission
-  uint64_t tx_seq = 0;       // of the next datagram with data
-  uint64_t probe_seq = 0;    // of the next probe
-  uint64_t opened = 0;       // extents opened, never above credit but by what the peer lists
-  uint64_t credit = 0;       // as the newest status says
-  DoneRecord done;
-  RoundTrip round_trip;
-  StatusOrder status_order;
-  ReplayWindow status_window;
-  uint32_t statuses_heard = 0;  // modulo 2^32, as it is echoed
-  LossLevel loss;
-  CreditWish wish;
-  PaddedQueue padded;
-  uint64_t last_echo_ns = 0;
-  uint64_t last_peer_ns;
-  uint64_t last_send_ns = 0;
-  uint64_t probe_interval_ns = kProbeIntervalNsMin;
-  uint64_t last_pump_ns;
+};
 
-  Repetition repetition() const {
-    return Repetition(std::max(config.expected_loss_percent * 0.01, wish.loss()));
-  }
+// The kinds of work of a flow. To add one: what it waits in as a part of Flow, how it is sent, and its place
+// here. Padded probes are few, and do not wait for data that may never arrive. Repairs and retransmissions
+// take turns, since a peer without buffers loses every retransmission until repairs have completed extents.
+struct TxSide::Work {
+  using Order =
+      InOrder<Kind<&TxSide::send_padded, &Flow::has_padded>,
+              InTurns<&Flow::repair_turn, Kind<&TxSide::send_repair, &Flow::has_repairs>,
+                      Kind<&TxSide::send_retransmission, &Flow::has_lost>>,
+              Kind<&TxSide::send_new, &Flow::has_unsent>, Kind<&TxSide::send_repeat, &Flow::has_repeats>>;
 };
 
 }  // namespace sluice::lane

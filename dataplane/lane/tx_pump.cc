@@ -30,15 +30,15 @@ uint64_t TxSide::ahead_ns() const { return resources_.datagrams.sends_at_times()
 
 bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   read_ahead(flow);
-  const uint64_t idle_ns = now_ns - flow.last_pump_ns;
-  flow.last_pump_ns = now_ns;
+  const uint64_t idle_ns = now_ns - flow.pacing.last_pump_ns;
+  flow.pacing.last_pump_ns = now_ns;
   if (!flow.channel.ready(now_ns, flow.slot.state)) return false;
   const uint64_t control_ns = resources_.board.control_alive_ns.load(std::memory_order_relaxed);
   const uint64_t rate_bps =
       safe_rate_bps(flow.slot.control.rate_bps.load(std::memory_order_relaxed),
-                    now_ns - std::min(now_ns, flow.last_peer_ns), now_ns - std::min(now_ns, control_ns),
-                    flow.round_trip.smoothed_ns());
-  flow.pacer.set_rate(rate_bps);
+                    now_ns - std::min(now_ns, flow.peer.last_heard_ns), now_ns - std::min(now_ns, control_ns),
+                    flow.peer.round_trip.smoothed_ns());
+  flow.pacing.pacer.set_rate(rate_bps);
   flow.log.rate(rate_bps);
   bool busy = false;
   // Where datagrams leave in batches, one that is due takes those along that soon will be; and the next batch
@@ -46,12 +46,13 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   const uint64_t batch_ns = resources_.datagrams.batch_ns();
   const uint64_t horizon_ns = now_ns + ahead_ns() + batch_ns;
   for (uint32_t n = 0; n < net::kBurst; ++n) {
-    if (!flow.pacer.ready(n == 0 ? horizon_ns - batch_ns : horizon_ns)) {
+    if (!flow.pacing.pacer.ready(n == 0 ? horizon_ns - batch_ns : horizon_ns)) {
       add(flow.slot.state.blocked_pacing_ns, n == 0 ? idle_ns : 0);
       break;
     }
-    const uint64_t leaves_ns = std::max(now_ns - 2 * batch_ns, std::min(flow.pacer.next_ns(), horizon_ns));
-    const Sent sent = send_next(flow, leaves_ns);
+    const uint64_t leaves_ns =
+        std::max(now_ns - 2 * batch_ns, std::min(flow.pacing.pacer.next_ns(), horizon_ns));
+    const Sent sent = Work::Order::send(*this, flow, leaves_ns);
     if (sent == Sent::kNothing) {
       if (n == 0) count_blocked(flow, idle_ns);
       break;
@@ -60,9 +61,8 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
     busy = true;
   }
   if (busy) {
-    flow.last_send_ns = now_ns;
-    flow.probe_interval_ns =
-        std::clamp(flow.round_trip.smoothed_ns() / 4, kProbeIntervalNsMin, kProbeIntervalNsMax);
+    flow.pacing.last_send_ns = now_ns;
+    flow.probes.after_data(flow.peer.round_trip.smoothed_ns());
   } else if (now_ns >= probe_due_ns(flow, now_ns)) {
     send_probe(flow, now_ns);
   }
@@ -72,41 +72,27 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
 // What there is to send waits for the disk, for credit, or for a buffer to read it into.
 void TxSide::count_blocked(Flow& flow, uint64_t ns) const {
   board::FlowState& state = flow.slot.state;
-  if (!flow.unsent.empty()) {
-    const bool reading = extents_[flow.unsent.front()].state == State::kReading;
+  if (!flow.first_pass.unsent.empty()) {
+    const bool reading = extents_[flow.first_pass.unsent.front()].state == State::kReading;
     add(reading ? state.blocked_source_ns : state.blocked_credit_ns, ns);
-  } else if (!flow.partitions.empty()) {
+  } else if (!flow.first_pass.partitions.empty()) {
     add(state.blocked_memory_ns, ns);
   }
 }
 
-// Repairs and retransmissions take turns, since a peer without buffers loses every retransmission until
-// repairs have completed extents. Padded probes are few, and do not wait for data that may never arrive.
-TxSide::Sent TxSide::send_next(Flow& flow, uint64_t leaves_ns) {
-  if (!flow.padded.empty()) return send_padded(flow, leaves_ns);
-  flow.repair_turn = !flow.repair_turn;
-  Sent sent = flow.repair_turn ? send_repair(flow, leaves_ns) : send_retransmission(flow, leaves_ns);
-  if (sent == Sent::kNothing) {
-    sent = flow.repair_turn ? send_retransmission(flow, leaves_ns) : send_repair(flow, leaves_ns);
-  }
-  if (sent == Sent::kNothing) sent = send_new(flow, leaves_ns);
-  if (sent == Sent::kNothing) sent = send_repeat(flow, leaves_ns);
-  return sent;
-}
-
 // When a probe is due that is sent if nothing else is; never: UINT64_MAX.
 uint64_t TxSide::probe_due_ns(const Flow& flow, uint64_t now_ns) {
-  const uint64_t soon_ns = flow.last_send_ns + flow.probe_interval_ns;
+  const uint64_t soon_ns = flow.pacing.last_send_ns + flow.probes.interval_ns;
   if (flow.extents_held > 0 && flow.tx_seq > 0) return soon_ns;
   if (flow.config.reach != board::Reach::kWeOpen) return UINT64_MAX;
   // The peer answers whom it knows, and as long as it idles without being asked.
   const bool heard = flow.slot.state.statuses.load(std::memory_order_relaxed) > 0 &&
-                     now_ns - flow.last_peer_ns < kPeerKnowsNs;
-  return heard ? flow.last_send_ns + kKeepOpenNs : soon_ns;
+                     now_ns - flow.peer.last_heard_ns < kPeerKnowsNs;
+  return heard ? flow.pacing.last_send_ns + kKeepOpenNs : soon_ns;
 }
 
 uint64_t TxSide::send_time_ns(const Flow& flow, uint64_t leaves_ns) const {
-  return std::clamp(leaves_ns, flow.last_pump_ns, flow.last_pump_ns + ahead_ns());
+  return std::clamp(leaves_ns, flow.pacing.last_pump_ns, flow.pacing.last_pump_ns + ahead_ns());
 }
 
 bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes, uint8_t flags,
@@ -120,11 +106,12 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
                             .offset = e.offset + at,
                             .object = e.object->id,
                             .length = bytes,
-                            .done_seen = flow.done.seen(),
-                            .credit_wanted = flow.wish.extents(),
-                            .statuses_heard = flow.statuses_heard};
+                            .done_seen = flow.peer.done.seen(),
+                            .credit_wanted = flow.credit.wish.extents(),
+                            .statuses_heard = flow.peer.statuses_heard};
   if (!flow.channel.send(header, {e.buffer->data + at, bytes}, e.buffer, leaves_ns, digest)) return false;
-  flow.sent_ring.put(flow.tx_seq, {.offset = header.offset, .object = header.object, .length = bytes});
+  flow.retransmissions.sent_ring.put(flow.tx_seq,
+                                     {.offset = header.offset, .object = header.object, .length = bytes});
   if (flags == 0) {
     flow.log.packet(board::LogKind::kSent, header);
   } else {
@@ -136,32 +123,33 @@ bool TxSide::send_chunk(Flow& flow, const Extent& e, uint32_t at, uint32_t bytes
          .kind = flags == wire::kFlagRepair ? board::LogKind::kRepair : board::LogKind::kRetransmission});
   }
   ++flow.tx_seq;
-  flow.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
+  flow.pacing.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
   return true;
 }
 
-TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
+Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
   const auto release = [&] {
-    if (flow.repair_slot != ExtentTable::kNone) retire(flow.repair_slot);
-    flow.repair_slot = ExtentTable::kNone;
+    if (flow.repairs.slot != ExtentTable::kNone) retire(flow.repairs.slot);
+    flow.repairs.slot = ExtentTable::kNone;
   };
-  while (!flow.repairs.empty()) {
-    Repair& r = flow.repairs.front();
+  while (!flow.repairs.asked.empty()) {
+    Repair& r = flow.repairs.asked.front();
     Object* object = resources_.objects.find(flow.config.session, r.object);
     if (object == nullptr || r.length == 0 || r.offset + r.length > object->size) {
       if (object == nullptr || r.length != 0) resources_.count(Counter::bad_commands);
-      flow.repairs.pop();
+      flow.repairs.asked.pop();
       continue;
     }
     const ExtentKey key{object->session, object->id, r.offset / object->extent_bytes};
     uint32_t slot = table_.find(key);
     if (slot == ExtentTable::kNone || extents_[slot].flow != &flow) {
-      if (flow.repair_slot != ExtentTable::kNone && !(extents_[flow.repair_slot].key == key)) release();
-      if (flow.repair_slot == ExtentTable::kNone &&
-          (!resources_.has_event_room() || !start_read(flow, *object, key.number, true, &flow.repair_slot))) {
+      if (flow.repairs.slot != ExtentTable::kNone && !(extents_[flow.repairs.slot].key == key)) release();
+      if (flow.repairs.slot == ExtentTable::kNone &&
+          (!resources_.has_event_room() ||
+           !start_read(flow, *object, key.number, true, &flow.repairs.slot))) {
         return Sent::kNothing;
       }
-      slot = flow.repair_slot;
+      slot = flow.repairs.slot;
     }
     const Extent& e = extents_[slot];
     if (e.state == State::kReading) return Sent::kNothing;
@@ -183,8 +171,8 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
     const uint64_t end = r.offset + r.length;
     r.offset = std::min(next, end);
     r.length = end - r.offset;
-    if (r.length == 0) flow.repairs.pop();
-    if (flow.repairs.empty()) release();
+    if (r.length == 0) flow.repairs.asked.pop();
+    if (flow.repairs.asked.empty()) release();
     if (sent) return Sent::kYes;
   }
   release();
@@ -193,32 +181,32 @@ TxSide::Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
 
 // What could not be read, and is not wanted any more, makes way for all that waits behind it.
 void TxSide::skip_unreadable(Flow& flow) {
-  while (!flow.unsent.empty()) {
-    const uint32_t slot = flow.unsent.front();
+  while (!flow.first_pass.unsent.empty()) {
+    const uint32_t slot = flow.first_pass.unsent.front();
     const Extent& e = extents_[slot];
     if (e.state != State::kReady || e.length != 0 || !e.never_listed) return;
-    flow.unsent.pop();
+    flow.first_pass.unsent.pop();
     if (e.ends_partition) tell_partition_sent(flow, e.object->id, e.partition_offset, e.partition_length);
     retire(slot);
   }
 }
 
-TxSide::Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
+Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
   skip_unreadable(flow);
-  if (flow.unsent.empty()) return Sent::kNothing;
-  const uint32_t slot = flow.unsent.front();
+  if (flow.first_pass.unsent.empty()) return Sent::kNothing;
+  const uint32_t slot = flow.first_pass.unsent.front();
   Extent& e = extents_[slot];
   if (e.state != State::kReady || e.length == 0) return Sent::kNothing;
   if (e.sent == 0) {
-    if (flow.opened >= flow.credit) return Sent::kNothing;
-    ++flow.opened;
-    CHECK(flow.opened <= flow.credit, "no extent is opened without credit");
-    set(flow.slot.state.opened_extents, flow.opened);
+    if (flow.credit.opened >= flow.credit.limit) return Sent::kNothing;
+    ++flow.credit.opened;
+    CHECK(flow.credit.opened <= flow.credit.limit, "no extent is opened without credit");
+    set(flow.slot.state.opened_extents, flow.credit.opened);
   }
   const uint32_t bytes = chunk_length(e.length, flow.config.chunk_bytes, e.sent / flow.config.chunk_bytes);
   uint64_t digest = 0;
   if (!send_chunk(flow, e, e.sent, bytes, 0, now_ns, &digest)) {
-    if (e.sent == 0) --flow.opened;
+    if (e.sent == 0) --flow.credit.opened;
     return Sent::kNoRoom;
   }
   e.crc = flow.digest.append(e.crc, digest, bytes);
@@ -231,10 +219,9 @@ TxSide::Sent TxSide::send_new(Flow& flow, uint64_t now_ns) {
 
 void TxSide::finish_first_pass(Flow& flow, uint32_t slot) {
   Extent& e = extents_[slot];
-  flow.unsent.pop();
+  flow.first_pass.unsent.pop();
   change(&e.state, State::kHeld);
-  flow.held.insert(slot);
-  flow.all_repeated = false;
+  flow.repeats.insert(slot);
   if (e.buffer == &e.mapped &&
       e.object->mapping->damaged()) {  // the file was cut off, and zeros were sent instead
     resources_.count(Counter::disk_errors);
@@ -267,31 +254,32 @@ wire::Header TxSide::probe_header(const Flow& flow, uint64_t send_time_ns, uint3
           .flow_id = flow.config.flow_id,
           .tx_seq = flow.tx_seq,
           .send_time_ns = send_time_ns,
-          .offset = flow.probe_seq,
+          .offset = flow.probes.seq,
           .length = padding_bytes,
-          .done_seen = flow.done.seen(),
-          .credit_wanted = flow.wish.extents(),
-          .statuses_heard = flow.statuses_heard};
+          .done_seen = flow.peer.done.seen(),
+          .credit_wanted = flow.credit.wish.extents(),
+          .statuses_heard = flow.peer.statuses_heard};
 }
 
 void TxSide::send_probe(Flow& flow, uint64_t now_ns) {
   uint64_t ignored = 0;
   if (!flow.channel.send(probe_header(flow, now_ns, 0), {}, nullptr, 0, &ignored)) return;
-  ++flow.probe_seq;
-  flow.last_send_ns = now_ns;
-  flow.probe_interval_ns = std::min(flow.probe_interval_ns * 3 / 2, kProbeIntervalNsMax);
+  ++flow.probes.seq;
+  flow.pacing.last_send_ns = now_ns;
+  flow.probes.back_off();
   add(flow.slot.state.probes, 1);
 }
 
-TxSide::Sent TxSide::send_padded(Flow& flow, uint64_t leaves_ns) {
-  const uint32_t bytes = flow.padded.front();
+Sent TxSide::send_padded(Flow& flow, uint64_t leaves_ns) {
+  if (flow.probes.padded.empty()) return Sent::kNothing;
+  const uint32_t bytes = flow.probes.padded.front();
   const wire::Header header = probe_header(flow, send_time_ns(flow, leaves_ns), bytes);
   uint64_t ignored = 0;
   if (!flow.channel.send(header, {pattern_->data, bytes}, pattern_, leaves_ns, &ignored))
     return Sent::kNoRoom;
-  ++flow.probe_seq;
-  flow.padded.pop();
-  flow.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
+  ++flow.probes.seq;
+  flow.probes.padded.pop();
+  flow.pacing.pacer.sent(leaves_ns, flow.channel.wire_bytes(bytes));
   add(flow.slot.state.padded_probes, 1);
   return Sent::kYes;
 }
@@ -299,9 +287,9 @@ TxSide::Sent TxSide::send_padded(Flow& flow, uint64_t leaves_ns) {
 uint64_t TxSide::next_due_ns(uint64_t now_ns) const {
   uint64_t due = UINT64_MAX;
   for (const auto& flow : flows_) {
-    const bool waiting = !flow->unsent.empty() || !flow->retransmissions.empty() || !flow->repairs.empty() ||
-                         !flow->padded.empty() || repeats(*flow);
-    const uint64_t next_ns = flow->pacer.next_ns() - std::min(flow->pacer.next_ns(), ahead_ns());
+    const bool waiting = Work::Order::waits(*flow);
+    const uint64_t next_ns =
+        flow->pacing.pacer.next_ns() - std::min(flow->pacing.pacer.next_ns(), ahead_ns());
     if (waiting && next_ns > now_ns) due = std::min(due, next_ns);
     // A probe that was due and did not leave waits for something else, like the device.
     const uint64_t probe_ns = probe_due_ns(*flow, now_ns);

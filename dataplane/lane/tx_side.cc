@@ -41,8 +41,8 @@ int TxSide::open(uint32_t flow_slot, const board::FlowConfig& config, const Flow
   auto flow = std::make_unique<Flow>(resources_, flow_slot, config, resources_.board.flows[flow_slot],
                                      std::move(channel), static_cast<uint32_t>(extents_.size()), now_ns);
   flow->log.event({.value = config.rate_bps, .kind = board::LogKind::kOpened});
-  flow->credit = config.credit_extents;
-  flow->pacer.set_queue(config.peer_queue_datagrams);
+  flow->credit.limit = config.credit_extents;
+  flow->pacing.pacer.set_queue(config.peer_queue_datagrams);
   flows_.push_back(std::move(flow));
   return 0;
 }
@@ -53,11 +53,9 @@ bool TxSide::close(uint32_t flow_slot, uint32_t tag) {
   const bool meant = flow->config.tag == tag;
   if (flow->closing) return meant;
   flow->closing = true;
-  flow->partitions.clear();
   flow->repairs.clear();
-  flow->retransmissions.clear();
-  flow->unsent.clear();
-  flow->repair_slot = ExtentTable::kNone;
+  flow->retransmissions.lost.clear();
+  flow->first_pass.clear();
   for (uint32_t i = 0; i < extents_.size(); ++i) {
     if (extents_[i].flow == flow && extents_[i].state != State::kReading &&
         extents_[i].state != State::kFree && extents_[i].state != State::kDraining) {
@@ -88,13 +86,13 @@ bool TxSide::add_partition(const board::Command& c) {
       c.offset % flow->config.extent_bytes != 0) {
     return false;
   }
-  return flow->partitions.push({c.object, c.offset, c.length, 0});
+  return flow->first_pass.partitions.push({c.object, c.offset, c.length, 0});
 }
 
 bool TxSide::add_repair(const board::Command& c) {
   Flow* flow = find(c.flow);
   if (flow == nullptr || flow->closing || c.length == 0 || c.offset + c.length < c.offset) return false;
-  if (!flow->repairs.push({c.object, c.offset, c.length})) return false;
+  if (!flow->repairs.asked.push({c.object, c.offset, c.length})) return false;
   flow->log.bytes(board::LogKind::kNeed, c.object, c.offset, c.length);
   return true;
 }
@@ -106,7 +104,7 @@ bool TxSide::add_padded(const board::Command& c) {
   const bool ip4 = net::Address::of(flow->config.local_ip).is_ip4();
   const uint32_t most = std::min(ip4 ? port.chunk_bytes_max_ip4 : port.chunk_bytes_max_ip6, pattern_->bytes);
   if (c.length > std::min(most, wire::kChunkBytesMax)) return false;
-  return flow->padded.add(static_cast<uint32_t>(c.length), c.tag);
+  return flow->probes.padded.add(static_cast<uint32_t>(c.length), c.tag);
 }
 
 // At most one event for each extent and each queued partition: has_event_room covers them.
@@ -136,13 +134,13 @@ void TxSide::query_work(const board::Command& c) {
                      .length = e.length});
   }
   // Runs end where their partition ends, since kPartitionSent will name its bytes.
-  for (uint32_t i = 0; flow != nullptr && i < flow->unsent.size(); ++i) {
-    const Extent& e = extents_[flow->unsent.at(i)];
+  for (uint32_t i = 0; flow != nullptr && i < flow->first_pass.unsent.size(); ++i) {
+    const Extent& e = extents_[flow->first_pass.unsent.at(i)];
     queued(e.object->id, e.offset, e.object->extent_length(e.key.number));
     if (e.ends_partition) flush();
   }
-  for (uint32_t i = 0; flow != nullptr && i < flow->partitions.size(); ++i) {
-    const Partition& p = flow->partitions.at(i);
+  for (uint32_t i = 0; flow != nullptr && i < flow->first_pass.partitions.size(); ++i) {
+    const Partition& p = flow->first_pass.partitions.at(i);
     queued(p.object, p.offset + p.read, p.length - p.read);
     flush();
   }
@@ -201,18 +199,18 @@ void TxSide::take_mapped(uint32_t slot) {
 void TxSide::read_ahead(Flow& flow) {
   const auto total = static_cast<uint32_t>(extents_.size());
   const uint32_t share = std::max(2U, total / static_cast<uint32_t>(flows_.size()));
-  while (!flow.partitions.empty() && flow.extents_held < share && !flow.unsent.full() &&
+  while (!flow.first_pass.partitions.empty() && flow.extents_held < share && !flow.first_pass.unsent.full() &&
          resources_.has_event_room()) {
-    Partition& p = flow.partitions.front();
+    Partition& p = flow.first_pass.partitions.front();
     if (p.read >= p.length) {  // the peer was found to have the rest
-      flow.partitions.pop();
+      flow.first_pass.partitions.pop();
       continue;
     }
     Object* object = resources_.objects.find(flow.config.session, p.object);
     if (object == nullptr || object->is(board::kObjectWrite) ||
         object->extent_bytes != flow.config.extent_bytes || p.offset + p.length > object->size) {
       resources_.count(Counter::bad_commands);
-      flow.partitions.pop();
+      flow.first_pass.partitions.pop();
       continue;
     }
     const uint64_t number = (p.offset + p.read) / object->extent_bytes;
@@ -221,13 +219,13 @@ void TxSide::read_ahead(Flow& flow) {
     uint32_t slot = 0;
     if (!start_read(flow, *object, number, false, &slot)) return;
     Extent& e = extents_[slot];
-    flow.unsent.must_push(slot);
+    flow.first_pass.unsent.must_push(slot);
     p.read += e.length;
     if (p.read >= p.length) {
       e.ends_partition = true;
       e.partition_offset = p.offset;
       e.partition_length = p.length;
-      flow.partitions.pop();
+      flow.first_pass.partitions.pop();
     }
   }
 }
@@ -270,7 +268,7 @@ void TxSide::retire(uint32_t slot) {
     return;
   }
   if (!e.repair) table_.erase(e.key);
-  if (e.state == State::kHeld) e.flow->held.erase(slot);
+  if (e.state == State::kHeld) e.flow->repeats.held.erase(slot);
   change(&e.state, State::kDraining);
   draining_.must_push(slot);
   if (e.buffer != &e.mapped) let_go(e);

@@ -3,8 +3,7 @@
 //
 // One thread: the worker; no allocation, lock or blocking call outside open(). An extent's buffer goes from
 // the pool through the states of extent_state.h and back, once the peer has completed it and the device has
-// let go of it. Order of sending on a flow: retransmissions and repairs (NEED) in turns, then new data, then,
-// where most is lost, what the peer may still miss; padded probes before all of it.
+// let go of it. TxSide::Work (tx_flow.h) lists what a flow may send, in order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,11 +19,24 @@
 #include "dataplane/core/status.h"
 #include "dataplane/lane/extent_state.h"
 #include "dataplane/lane/flow_channel.h"
+#include "dataplane/lane/work_order.h"
 #include "dataplane/lane/worker_resources.h"
 #include "storage/digest.h"
 #include "storage/extent_pool.h"
 
 namespace sluice::lane {
+
+struct Partition {
+  uint32_t object = 0;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  uint64_t read = 0;  // bytes for which reads were started
+};
+struct Repair {
+  uint32_t object = 0;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
 
 class TxSide {
  public:
@@ -56,18 +68,8 @@ class TxSide {
   bool has_flows() const { return !flows_.empty(); }
 
  private:
-  struct Partition {
-    uint32_t object = 0;
-    uint64_t offset = 0;
-    uint64_t length = 0;
-    uint64_t read = 0;  // bytes for which reads were started
-  };
-  struct Repair {
-    uint32_t object = 0;
-    uint64_t offset = 0;
-    uint64_t length = 0;
-  };
   struct Flow;
+  struct Work;
   using State = TxExtentState;
   struct Extent {
     State state = State::kFree;
@@ -96,7 +98,6 @@ class TxSide {
     // In chunks: of the next pass and those before.
     uint32_t repeat_cost() const { return holes.count() * (passes + 1U); }
   };
-  enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
 
   Flow* find(uint32_t flow_slot);
   // nullptr: no such flow for this datagram.
@@ -120,7 +121,6 @@ class TxSide {
   Sent send_repair(Flow& flow, uint64_t now_ns);
   Sent send_new(Flow& flow, uint64_t now_ns);
   void skip_unreadable(Flow& flow);
-  Sent send_next(Flow& flow, uint64_t leaves_ns);
   Sent send_padded(Flow& flow, uint64_t leaves_ns);
   uint64_t send_time_ns(const Flow& flow, uint64_t leaves_ns) const;
   void count_blocked(Flow& flow, uint64_t ns) const;
@@ -130,7 +130,6 @@ class TxSide {
   void send_probe(Flow& flow, uint64_t now_ns);
   static wire::Header probe_header(const Flow& flow, uint64_t send_time_ns, uint32_t padding_bytes);
   static uint64_t probe_due_ns(const Flow& flow, uint64_t now_ns);
-  static bool repeats(const Flow& flow);
   Extent* find_repeat(Flow& flow);
   void finish_first_pass(Flow& flow, uint32_t slot);
   DoneEffect complete(Flow& flow, const wire::DoneExtent& done);

@@ -25,7 +25,7 @@ void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& head
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
   uint8_t payload[wire::kStatusBytesMax];
   if (header.length > sizeof payload) return resources_.count(Counter::rx_drop_bad_status);
-  if (!flow->status_window.is_new(header.tx_seq)) return resources_.count(Counter::rx_drop_replayed);
+  if (!flow->peer.status_window.is_new(header.tx_seq)) return resources_.count(Counter::rx_drop_replayed);
   const seal::Opened opened = flow->channel.seal().open(header, datagram.payload, payload);
   if (!opened.good()) {
     return resources_.count(opened.verdict() == seal::Verdict::kBadEpoch ? Counter::rx_drop_bad_key_epoch
@@ -38,7 +38,7 @@ void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& head
   if (!flow->channel.is_way_of(datagram) && !follow(*flow, datagram, status, now_ns)) {
     return resources_.count(Counter::rx_drop_unknown_flow);
   }
-  flow->status_window.mark(header.tx_seq);
+  flow->peer.status_window.mark(header.tx_seq);
   flow->channel.heard(now_ns);
   resources_.count(Counter::rx_statuses);
   if (!flow->closing) take_status(*flow, header.tx_seq, status, now_ns);
@@ -47,8 +47,9 @@ void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& head
 // A right status came from another address than the peer's. True: the peer is there now.
 bool TxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Status& status,
                     uint64_t now_ns) {
-  const KnownReceiver known{
-      .echo_ns = flow.last_echo_ns, .sent_ns = flow.last_send_ns, .rtt_ns = flow.round_trip.smoothed_ns()};
+  const KnownReceiver known{.echo_ns = flow.peer.last_echo_ns,
+                            .sent_ns = flow.pacing.last_send_ns,
+                            .rtt_ns = flow.peer.round_trip.smoothed_ns()};
   const SaidOfReceiver said{.echo_ns = status.echo_send_time_ns, .hold_ns = status.echo_hold_ns};
   if (!is_same_receiver(known, said, now_ns)) {
     resources_.count(Counter::rx_false_address);
@@ -63,8 +64,8 @@ bool TxSide::follow(Flow& flow, const net::RxDatagram& datagram, const wire::Sta
 // status could not take back; what cannot be is counted and left alone (docs/WIRE.md 1.9).
 void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& status, uint64_t now_ns) {
   // The peer is back: what it missed meanwhile is to be told to it soon.
-  if (now_ns - flow.last_peer_ns > kSilenceNs) flow.probe_interval_ns = kProbeIntervalNsMin;
-  flow.last_peer_ns = now_ns;
+  if (now_ns - flow.peer.last_heard_ns > kSilenceNs) flow.probes.soon();
+  flow.peer.last_heard_ns = now_ns;
   set(flow.slot.state.last_peer_ns, now_ns);
   add(flow.slot.state.statuses, 1);
   if (flow.log.report_is_due(status.gap_count > 0))
@@ -72,23 +73,23 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
                     .length = status.gap_count,
                     .value = status.credit_extents,
                     .kind = board::LogKind::kReport});
-  ++flow.statuses_heard;
-  if (!flow.round_trip.echoed(status.echo_send_time_ns, status.echo_hold_ns, now_ns)) {
+  ++flow.peer.statuses_heard;
+  if (!flow.peer.round_trip.echoed(status.echo_send_time_ns, status.echo_hold_ns, now_ns)) {
     resources_.count(Counter::rx_false_echo);
-  } else if (status.echo_send_time_ns > flow.last_echo_ns) {
-    flow.last_echo_ns = status.echo_send_time_ns;
+  } else if (status.echo_send_time_ns > flow.peer.last_echo_ns) {
+    flow.peer.last_echo_ns = status.echo_send_time_ns;
     flow.channel.confirm(now_ns);
   }
-  set(flow.slot.state.rtt_ns, flow.round_trip.smoothed_ns());
-  set(flow.slot.state.rtt_min_ns, flow.round_trip.shortest_ns());
-  const bool newest = flow.status_order.newest(status_seq);
+  set(flow.slot.state.rtt_ns, flow.peer.round_trip.smoothed_ns());
+  set(flow.slot.state.rtt_min_ns, flow.peer.round_trip.shortest_ns());
+  const bool newest = flow.peer.status_order.newest(status_seq);
   if (newest) {
     take_levels(flow, status);
     note_losses(flow, status, now_ns);
     take_padded(flow, status);
     take_holes(flow, status, now_ns);
   } else {
-    flow.probe_interval_ns = kProbeIntervalNsMin;  // whether the newest lied, the next ones tell
+    flow.probes.soon();  // whether the newest lied, the next ones tell
   }
   take_done(flow, status, newest);
   take_gaps(flow, status);
@@ -97,11 +98,11 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
 // What the newest status says of them is so, lower or higher than before.
 void TxSide::take_levels(Flow& flow, const wire::Status& status) {
   board::FlowState& state = flow.slot.state;
-  if (status.credit_extents > flow.opened + kCreditAheadMax) {
+  if (status.credit_extents > flow.credit.opened + kCreditAheadMax) {
     resources_.count(Counter::rx_false_credit);
   } else {
-    flow.credit = status.credit_extents;
-    set(state.credit_extents, flow.credit);
+    flow.credit.limit = status.credit_extents;
+    set(state.credit_extents, flow.credit.limit);
   }
   if (status.received_end > flow.tx_seq) resources_.count(Counter::rx_false_received_end);
   // For the rate's law, in control.
@@ -130,15 +131,15 @@ void TxSide::note_losses(Flow& flow, const wire::Status& status, uint64_t now_ns
   set(state.peer_advice_bps, status.advice_bps);
   const uint64_t end = std::min(status.received_end, flow.tx_seq);
   set(state.network_lost,
-      flow.loss.update(missing_of(end, status.datagrams_received, status.crc_errors), now_ns));
-  flow.wish.update({.rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed),
-                    .rtt_ns = flow.round_trip.smoothed_ns(),
-                    .sent = flow.tx_seq,
-                    .lost = state.network_lost.load(std::memory_order_relaxed),
-                    .chunk_bytes = flow.config.chunk_bytes,
-                    .extent_bytes = flow.config.extent_bytes},
-                   now_ns);
-  set(state.wanted_extents, flow.wish.extents());
+      flow.peer.loss.update(missing_of(end, status.datagrams_received, status.crc_errors), now_ns));
+  flow.credit.wish.update({.rate_bps = flow.slot.control.rate_bps.load(std::memory_order_relaxed),
+                           .rtt_ns = flow.peer.round_trip.smoothed_ns(),
+                           .sent = flow.tx_seq,
+                           .lost = state.network_lost.load(std::memory_order_relaxed),
+                           .chunk_bytes = flow.config.chunk_bytes,
+                           .extent_bytes = flow.config.extent_bytes},
+                          now_ns);
+  set(state.wanted_extents, flow.credit.wish.extents());
 }
 
 void TxSide::take_done(Flow& flow, const wire::Status& status, bool newest) {
@@ -147,25 +148,25 @@ void TxSide::take_done(Flow& flow, const wire::Status& status, bool newest) {
     const wire::DoneRun& run = status.runs[i];
     for (uint32_t n = 0; n < run.count; ++n, ++number) {
       if (!take_done_entry(flow, number, {.object = run.object, .number = run.first + n})) {
-        flow.probe_interval_ns = kProbeIntervalNsMin;
+        flow.probes.soon();
         return resources_.count(Counter::rx_false_done_lists);
       }
     }
   }
   if (!newest) return;
-  const DoneTaken* wrong = flow.done.beyond(status.done_end);
+  const DoneTaken* wrong = flow.peer.done.beyond(status.done_end);
   if (wrong != nullptr) resources_.count(Counter::rx_false_done_lists);
-  for (; wrong != nullptr; wrong = flow.done.beyond(status.done_end)) take_back(flow, *wrong);
+  for (; wrong != nullptr; wrong = flow.peer.done.beyond(status.done_end)) take_back(flow, *wrong);
 }
 
 // False: it contradicts an earlier list.
 bool TxSide::take_done_entry(Flow& flow, uint32_t number, const wire::DoneExtent& extent) {
-  switch (flow.done.look(number, extent)) {
+  switch (flow.peer.done.look(number, extent)) {
     case DoneRecord::Verdict::kOld:
       return true;
     case DoneRecord::Verdict::kNext:
-      if (const DoneTaken* const wrong = flow.done.contradicted(number)) take_back(flow, *wrong);
-      flow.done.take(number, {extent, complete(flow, extent)});
+      if (const DoneTaken* const wrong = flow.peer.done.contradicted(number)) take_back(flow, *wrong);
+      flow.peer.done.take(number, {extent, complete(flow, extent)});
       return true;
     case DoneRecord::Verdict::kContradiction:
       return false;
@@ -178,14 +179,15 @@ void TxSide::take_gaps(Flow& flow, const wire::Status& status) {
     const wire::GapRun& gap = status.gaps[i];
     if (gap.first + gap.count > flow.tx_seq) resources_.count(Counter::rx_false_gaps);
     const uint64_t end = std::min(gap.first + gap.count, flow.tx_seq);
-    const uint64_t oldest = flow.tx_seq - std::min<uint64_t>(flow.tx_seq, flow.sent_ring.capacity());
+    const uint64_t oldest =
+        flow.tx_seq - std::min<uint64_t>(flow.tx_seq, flow.retransmissions.sent_ring.capacity());
     uint64_t first = 0;
     uint64_t count = 0;  // that no status before named
-    for (uint64_t seq = std::max(gap.first, oldest); seq < end && !flow.retransmissions.full(); ++seq) {
-      const SentChunk chunk = flow.sent_ring.take(seq);
+    for (uint64_t seq = std::max(gap.first, oldest); seq < end && !flow.retransmissions.lost.full(); ++seq) {
+      const SentChunk chunk = flow.retransmissions.sent_ring.take(seq);
       if (chunk.length == 0) continue;
       add(flow.slot.state.gaps_reported, 1);
-      flow.retransmissions.must_push(chunk);
+      flow.retransmissions.lost.must_push(chunk);
       if (count++ == 0) first = seq;
     }
     if (count > 0) flow.log.event({.tx_seq = first, .value = count, .kind = board::LogKind::kGap});
@@ -205,11 +207,10 @@ void TxSide::take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns)
     Extent& e = extents_[slot];
     if (e.state != State::kHeld) continue;  // what did not leave yet is missing, of course
     e.holes.take(told.told, holes);
-    if (now_ns - e.passes_since_ns < flow.round_trip.smoothed_ns()) continue;
+    if (now_ns - e.passes_since_ns < flow.peer.round_trip.smoothed_ns()) continue;
     e.passes = 0;
     e.passes_since_ns = now_ns;
-    flow.repeat_cost = std::min(flow.repeat_cost, e.holes.count());
-    flow.all_repeated = false;
+    flow.repeats.renew(e.holes.count());
   }
 }
 
@@ -218,8 +219,8 @@ void TxSide::take_holes(Flow& flow, const wire::Status& status, uint64_t now_ns)
 DoneEffect TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
   const uint32_t slot = table_.find({flow.config.session, done.object, done.number});
   if (slot == ExtentTable::kNone || extents_[slot].flow != &flow || extents_[slot].listed_early) {
-    ++flow.opened;
-    set(flow.slot.state.opened_extents, flow.opened);
+    ++flow.credit.opened;
+    set(flow.slot.state.opened_extents, flow.credit.opened);
     add(flow.slot.state.extents_done, 1);
     return DoneEffect::kCounted;
   }
@@ -231,7 +232,7 @@ DoneEffect TxSide::complete(Flow& flow, const wire::DoneExtent& done) {
   add(flow.slot.state.bytes_done, e.length);
   flow.log.bytes(board::LogKind::kCompletion, e.object->id, e.offset, e.length);
   add(flow.slot.state.extents_done, 1);
-  flow.probe_interval_ns = kProbeIntervalNsMin;
+  flow.probes.soon();
   retire(slot);
   return DoneEffect::kRetired;
 }
@@ -246,8 +247,8 @@ void TxSide::take_back(Flow& flow, const DoneTaken& wrong) {
       return;
     }
   }
-  if (flow.opened > 0) --flow.opened;
-  set(flow.slot.state.opened_extents, flow.opened);
+  flow.credit.give_back();
+  set(flow.slot.state.opened_extents, flow.credit.opened);
   const uint64_t extents = flow.slot.state.extents_done.load(std::memory_order_relaxed);
   set(flow.slot.state.extents_done, extents - std::min<uint64_t>(extents, 1));
 }
@@ -265,8 +266,8 @@ bool TxSide::peer_has(const board::Command& c) {
     e.never_listed = true;
     if (e.state == State::kHeld) give_credit_back(*flow, i);
   }
-  for (uint32_t i = 0; i < flow->partitions.size(); ++i) {
-    Partition& p = flow->partitions.at(i);
+  for (uint32_t i = 0; i < flow->first_pass.partitions.size(); ++i) {
+    Partition& p = flow->first_pass.partitions.at(i);
     const uint64_t before = p.read;
     const auto has_next = [&] {
       const uint64_t at = p.offset + p.read;
@@ -284,8 +285,8 @@ bool TxSide::peer_has(const board::Command& c) {
 
 // Nothing more of it is to be read: its last extent under way ends it, or it ends now.
 void TxSide::end_partition(Flow& flow, const Partition& p) {
-  for (uint32_t i = flow.unsent.size(); i > 0; --i) {
-    Extent& e = extents_[flow.unsent.at(i - 1)];
+  for (uint32_t i = flow.first_pass.unsent.size(); i > 0; --i) {
+    Extent& e = extents_[flow.first_pass.unsent.at(i - 1)];
     if (e.object->id != p.object || e.offset < p.offset || e.offset >= p.offset + p.length) continue;
     e.ends_partition = true;
     e.partition_offset = p.offset;
@@ -304,8 +305,8 @@ void TxSide::tell_partition_sent(const Flow& flow, uint32_t object, uint64_t off
 }
 
 void TxSide::give_credit_back(Flow& flow, uint32_t slot) {
-  if (flow.opened > 0) --flow.opened;
-  set(flow.slot.state.opened_extents, flow.opened);
+  flow.credit.give_back();
+  set(flow.slot.state.opened_extents, flow.credit.opened);
   retire(slot);
 }
 

@@ -1,4 +1,4 @@
-// sluice node init|show|reference. trust_commands.cc has the others.
+// sluice node init|show|reference. The other commands of a node have files of their own.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// What `sluice session watch` shows of a session: a page of lines. Pure; the terminal is watch_terminal.h's.
+// What `sluice session watch` shows of a session: a page of lines. Pure; terminal.h shows it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

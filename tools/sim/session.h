@@ -98,12 +98,14 @@ class Session final : public control::BoardUser, public std::enable_shared_from_
   void perform(const transfer::TakePlace&) { runs_ = true; }
   void perform(const transfer::LeavePlace& e);
 
-  // The stream, the board
+  // The stream
   void perform(const transfer::Call& e);
   void perform(const transfer::TakeCall& e);
   void perform(const transfer::RefuseCall& e);
   void perform(const transfer::Send& e);
   void perform(const transfer::HangUp& e);
+
+  // The board (session_board.cc), the rate (session_rate.cc)
   void perform(const transfer::ClaimFlows& e);
   void perform(const transfer::DropClaim&) {
     if (claim_) on_claimed(false);
