@@ -14,9 +14,9 @@
 #include <cstring>
 #include <vector>
 
-#include "control/api/error_metadata.h"
-#include "control/api/pulse.h"
-#include "control/api/session_state.h"
+#include "control/client/pulse.h"
+#include "control/proto/error_metadata.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/cli/app.h"
@@ -37,7 +37,7 @@ std::chrono::system_clock::time_point after_s(double seconds) {
 // The code that control attached; without one the status came from gRPC itself.
 std::optional<ErrorCode> attached_code(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
-  const auto found = metadata.find(control::kErrorCodeKey);
+  const auto found = metadata.find(api::kErrorCodeKey);
   if (found == metadata.end()) return std::nullopt;
   int code = 0;
   const auto parsed =
@@ -71,12 +71,12 @@ struct Call {
 
   Error error_of(const grpc::Status& status) const {
     if (pulse.stands_still() && !attached_code(context))
-      return {ErrorCode::kDaemonNotRunning, control::Pulse::problem("")};
+      return {ErrorCode::kDaemonNotRunning, api::Pulse::problem("")};
     return to_error(status, context);
   }
 
   grpc::ClientContext context;
-  control::Pulse pulse;  // last: it ends before the context
+  api::Pulse pulse;  // last: it ends before the context
 };
 
 template <typename Stub, typename Reply, typename Request>
@@ -129,7 +129,7 @@ Error cannot_connect(const std::filesystem::path& directory, const std::filesyst
                                               "'"};
   }
   if (error == EAGAIN)
-    return {ErrorCode::kDaemonNotRunning, control::Pulse::problem(" of " + directory.string())};
+    return {ErrorCode::kDaemonNotRunning, api::Pulse::problem(" of " + directory.string())};
   return {ErrorCode::kDaemonNotRunning, "cannot connect to " + socket.string() + ": " + std::strerror(error)};
 }
 

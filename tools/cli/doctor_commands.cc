@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <ctime>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <ostream>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 

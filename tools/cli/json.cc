@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/json.h"
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "tools/cli/progress.h"
 
 namespace sluice::cli {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <ostream>
 
-#include "control/api/session_state.h"
 #include "control/names/glob.h"
+#include "control/proto/session_state.h"
 #include "tools/cli/client.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"

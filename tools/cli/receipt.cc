@@ -3,9 +3,9 @@
 
 #include <sys/stat.h>
 
-#include "control/api/session_state.h"
 #include "control/identity/rotation.h"
 #include "control/identity/signature.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"

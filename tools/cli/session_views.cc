@@ -9,7 +9,7 @@
 #include <ostream>
 #include <thread>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "tools/cli/app.h"
 #include "tools/cli/client.h"
 #include "tools/cli/follow.h"

@@ -6,10 +6,10 @@
 #include <ctime>
 #include <fstream>
 
-#include "control/api/session_state.h"
 #include "control/identity/node_files.h"
 #include "control/identity/rotation.h"
 #include "control/identity/trust.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/utc.h"

@@ -54,7 +54,7 @@ std::optional<Status> wait_until(const Connection& connection, const std::string
                                  const OnProgress& on_progress) {
   grpc::ClientContext context;
   if (until) context.set_deadline(*until);
-  const control::Pulse pulse(connection.stub(), context);
+  const api::Pulse pulse(connection.stub(), context);
   const auto stream = connection.stub().WatchSession(&context, reference(id));
   const Leaving leaving(context);
   api::Session message;

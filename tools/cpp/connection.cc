@@ -7,7 +7,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "control/api/error_metadata.h"
+#include "control/proto/error_metadata.h"
 #include "tools/cpp/errors.h"
 
 namespace sluice::client {
@@ -33,14 +33,14 @@ Error unreachable(const std::filesystem::path& socket) {
 
 }  // namespace
 
-Error error_of(const grpc::Status& status, const grpc::ClientContext& context, const control::Pulse& pulse,
+Error error_of(const grpc::Status& status, const grpc::ClientContext& context, const api::Pulse& pulse,
                const std::filesystem::path& socket) {
-  const std::string said = text_of(context, control::kErrorCodeKey);
+  const std::string said = text_of(context, api::kErrorCodeKey);
   int code = 0;
   if (std::from_chars(said.data(), said.data() + said.size(), code).ec == std::errc() && code > 0)
-    return {code, text_of(context, control::kErrorNameKey), status.error_message()};
+    return {code, text_of(context, api::kErrorNameKey), status.error_message()};
   if (pulse.stands_still())
-    return error(ErrorCode::kDaemonNotRunning, control::Pulse::problem(" on " + socket.string()));
+    return error(ErrorCode::kDaemonNotRunning, api::Pulse::problem(" on " + socket.string()));
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
       return unreachable(socket);

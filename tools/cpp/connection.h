@@ -11,14 +11,14 @@
 #include <memory>
 #include <string>
 
-#include "control/api/pulse.h"
+#include "control/client/pulse.h"
 #include "control/proto/api.grpc.pb.h"
 #include "tools/cpp/include/sluice/client.h"
 
 namespace sluice::client {
 
 // Of what a call failed, by the trailing metadata of the node, or by what stands at `socket`.
-Error error_of(const grpc::Status& status, const grpc::ClientContext& context, const control::Pulse& pulse,
+Error error_of(const grpc::Status& status, const grpc::ClientContext& context, const api::Pulse& pulse,
                const std::filesystem::path& socket);
 // The target of gRPC for this socket: other bytes than letters, digits and a few signs are escaped.
 std::string target_of(const std::filesystem::path& socket);
@@ -36,7 +36,7 @@ class Connection {
     constexpr auto kCallTime = std::chrono::seconds(60);  // as the command
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kCallTime);
-    const control::Pulse pulse(*stub_, context);
+    const api::Pulse pulse(*stub_, context);
     Reply reply;
     const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
     if (!status.ok()) throw error_of(status, context, pulse, socket_);

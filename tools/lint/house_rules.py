@@ -100,12 +100,13 @@ ARROWS = {
     "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer"},
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/transfer", "control/runtime", "control/metrics"} | _DECIDES | _PERFORMS,
+    "control/client": _BASE | {"control/proto"},
     "control/api": {"dataplane/base", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
                     "control/transfer", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
-    "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics",
+    "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
                          "control/names", "control/selection", "tools/doctor"},
     "tools/doctor": _BASE | {"control/identity"},
     "tools": None,  # anything
@@ -115,7 +116,8 @@ ARROWS = {
 ARROWS_OF_TESTS = {
     "control/tree": {"dataplane/crc"},
     "dataplane/dpdk": {"dataplane/base/sandbox"},  # a memif comes and goes under it
-    "tools/cli": {"dataplane/base/daemon"},  # the documents name the options of both daemons
+    "tools/cli": {"dataplane/base/daemon", "control/api"},  # the documents name the daemons' options; commands are answered
+    "control/client": {"control/api"},  # and so are calls
     "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
 }
 
