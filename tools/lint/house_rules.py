@@ -108,7 +108,7 @@ ARROWS = {
                | _DECIDES | _PERFORMS,
     "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
                          "control/names", "control/selection", "tools/doctor"},
-    "tools/doctor": _BASE | {"control/identity"},
+    "tools/doctor": _BASE | {"control/client", "control/identity"},
     "tools": None,  # anything
     "perf": None,
 }  # fmt: skip
@@ -116,8 +116,8 @@ ARROWS = {
 ARROWS_OF_TESTS = {
     "control/tree": {"dataplane/crc"},
     "dataplane/dpdk": {"dataplane/base/sandbox"},  # a memif comes and goes under it
-    "tools/cli": {"dataplane/base/daemon", "control/api"},  # the documents name the daemons' options; commands are answered
-    "control/client": {"control/api"},  # and so are calls
+    "tools/cli": {"dataplane/base/daemon", "control/api"},  # the documents name the daemons' options; the real server answers
+    "control/client": {"control/api"},  # the real server answers calls
     "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
 }
 
