@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/bridge.h"
 
-#include "control/api/error_metadata.h"
+#include "control/proto/error_metadata.h"
 
 namespace sluice::control {
 namespace {
@@ -52,8 +52,8 @@ grpc::StatusCode grpc_code(ErrorCode code) {
 }  // namespace
 
 grpc::Status to_grpc(grpc::ServerContext* context, const Error& error) {
-  context->AddTrailingMetadata(kErrorCodeKey, std::to_string(static_cast<int>(error.code)));
-  context->AddTrailingMetadata(kErrorNameKey, std::string(error_code_name(error.code)));
+  context->AddTrailingMetadata(api::kErrorCodeKey, std::to_string(static_cast<int>(error.code)));
+  context->AddTrailingMetadata(api::kErrorNameKey, std::string(error_code_name(error.code)));
   return {grpc_code(error.code), error.message};
 }
 

@@ -20,7 +20,7 @@
 
 namespace sluice::control {
 
-// With the trailing metadata of error_metadata.h.
+// With the trailing metadata of control/proto/error_metadata.h.
 grpc::Status to_grpc(grpc::ServerContext* context, const Error& error);
 
 class Bridge {

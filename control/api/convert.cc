@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/convert.h"
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/text.h"
 
 namespace sluice::control {

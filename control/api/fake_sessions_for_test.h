@@ -20,7 +20,7 @@
 #include "control/api/server.h"
 #include "control/api/session_changes.h"
 #include "control/api/session_manager.h"
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 
 namespace sluice::control {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <thread>
 
-#include "control/api/error_metadata.h"
 #include "control/api/fake_sessions_for_test.h"
 #include "control/proto/api.grpc.pb.h"
+#include "control/proto/error_metadata.h"
 
 namespace sluice::control {
 namespace {
@@ -29,7 +29,7 @@ class NamesServiceTest : public ::testing::Test {
     }
   }
   static std::string code_of(const grpc::ClientContext& context) {
-    const auto found = context.GetServerTrailingMetadata().find(kErrorCodeKey);
+    const auto found = context.GetServerTrailingMetadata().find(api::kErrorCodeKey);
     return found == context.GetServerTrailingMetadata().end()
                ? ""
                : std::string(found->second.data(), found->second.size());

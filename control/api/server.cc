@@ -23,9 +23,9 @@
 #include "control/api/names_service.h"
 #include "control/api/peers_service.h"
 #include "control/api/session_changes.h"
-#include "control/api/session_state.h"
 #include "control/async/clock.h"
 #include "control/proto/api.grpc.pb.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {

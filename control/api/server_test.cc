@@ -11,9 +11,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "control/api/error_metadata.h"
 #include "control/api/fake_sessions_for_test.h"
 #include "control/proto/api.grpc.pb.h"
+#include "control/proto/error_metadata.h"
 #include "dataplane/base/unique_fd.h"
 
 namespace sluice::control {
@@ -42,7 +42,7 @@ class ServerTest : public ::testing::Test {
 
   static std::string code_of(const grpc::ClientContext& context) {
     const auto& metadata = context.GetServerTrailingMetadata();
-    const auto found = metadata.find(kErrorCodeKey);
+    const auto found = metadata.find(api::kErrorCodeKey);
     return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
   }
 
@@ -70,7 +70,7 @@ TEST_F(ServerTest, RefusalCarriesCodeNameAndMessage) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(status.error_message(), "/etc/shadow lies beneath no export; add one");
   EXPECT_EQ(code_of(context), "8");
-  EXPECT_EQ(context.GetServerTrailingMetadata().find(kErrorNameKey)->second, "outside_exports");
+  EXPECT_EQ(context.GetServerTrailingMetadata().find(api::kErrorNameKey)->second, "outside_exports");
 }
 
 TEST_F(ServerTest, ListNodeAndCountersAreHandedThrough) {

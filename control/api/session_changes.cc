@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/api/session_changes.h"
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 
 namespace sluice::control {
 namespace {

@@ -15,10 +15,10 @@
 #include <asio/detached.hpp>
 #include <cstring>
 
-#include "control/api/error_metadata.h"
 #include "control/api/fake_sessions_for_test.h"
 #include "control/api/users_door.h"
 #include "control/proto/api.grpc.pb.h"
+#include "control/proto/error_metadata.h"
 
 namespace sluice::control {
 namespace {

@@ -27,7 +27,7 @@ std::string command_name(const CLI::App& app) {
 }
 
 int report(const Error& error, bool json, Environment& environment) {
-  if (json) environment.out << to_line(error_json(error)) << std::flush;
+  if (json) environment.out << api::to_line(api::error_json(error)) << std::flush;
   environment.err << "sluice: " << printable(error.message) << "\n" << std::flush;
   return static_cast<int>(error.code);
 }
@@ -74,8 +74,8 @@ std::string Context::command_for(const std::filesystem::path& directory) const {
   return "sluice --node " + shell_word(meant.string());
 }
 
-void Context::print(const Json& object, const std::string& text) const {
-  environment.out << (json ? to_line(object) : text);
+void Context::print(const api::Json& object, const std::string& text) const {
+  environment.out << (json ? api::to_line(object) : text);
 }
 
 void add_everything(CLI::App& app, Context& context) {

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "control/client/json.h"
+#include "control/client/way.h"
 #include "dataplane/base/error.h"
-#include "tools/cli/json.h"
 
 namespace CLI {
 class App;
@@ -28,7 +29,7 @@ struct Environment {
   // Of somebody who can be asked: the next line that he types; empty at the end. None: nobody is there.
   std::function<std::string()> answer = {};
   std::filesystem::path working_directory;
-  std::filesystem::path default_node = "/etc/sluice";  // of SLUICE_NODE, or this
+  std::filesystem::path default_node = api::kUsualNode;
   std::istream& in = std::cin;
   // That opens files outside the exports (local_files.h); empty: there is none.
   std::filesystem::path file_opener = {};
@@ -48,7 +49,7 @@ struct Context {
   // "sluice", with --node where it would mean another node.
   std::string command_for(const std::filesystem::path& directory) const;
   // Prints the object or the text, by --json.
-  void print(const Json& object, const std::string& text) const;
+  void print(const api::Json& object, const std::string& text) const;
 };
 
 // Of a node's directory into which this user may not look.

@@ -13,7 +13,7 @@ namespace {
 
 uint64_t more(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 
-Json rate_fields(const BenchInterval& interval, uint64_t bytes) {
+api::Json rate_fields(const BenchInterval& interval, uint64_t bytes) {
   const double seconds = interval.seconds();
   return {{"start", interval.from_s},
           {"end", interval.until_s},
@@ -99,8 +99,8 @@ std::string bench_line(const std::string& arrow, const BenchInterval& interval) 
                      interval.rtt_us / 1000, interval.omitted ? "  (omitted)" : "");
 }
 
-Json bench_sum(const BenchInterval& interval, bool sender) {
-  Json out = rate_fields(interval, interval.bytes);
+api::Json bench_sum(const BenchInterval& interval, bool sender) {
+  api::Json out = rate_fields(interval, interval.bytes);
   out["retransmits"] = interval.retransmits;
   out["packets"] = interval.chunks;
   out["lost_packets"] = interval.lost;
@@ -111,10 +111,10 @@ Json bench_sum(const BenchInterval& interval, bool sender) {
   return out;
 }
 
-Json bench_streams(const BenchInterval& interval, bool sender) {
-  Json streams = Json::array();
+api::Json bench_streams(const BenchInterval& interval, bool sender) {
+  api::Json streams = api::Json::array();
   for (size_t i = 0; i < interval.lane_bytes.size(); ++i) {
-    Json one = {{"socket", i}};
+    api::Json one = {{"socket", i}};
     one.update(rate_fields(interval, interval.lane_bytes[i]));
     one["omitted"] = interval.omitted;
     one["sender"] = sender;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "control/client/json.h"
 #include "control/proto/api.pb.h"
-#include "tools/cli/json.h"
 
 namespace sluice::cli {
 
@@ -74,7 +74,7 @@ class BenchMeter {
 std::string bench_line(const std::string& arrow, const BenchInterval& interval);
 // Keys as iperf3's: start, end, seconds, bytes, bits_per_second, retransmits, packets, lost_packets,
 // lost_percent, omitted, sender.
-Json bench_sum(const BenchInterval& interval, bool sender);
-Json bench_streams(const BenchInterval& interval, bool sender);
+api::Json bench_sum(const BenchInterval& interval, bool sender);
+api::Json bench_streams(const BenchInterval& interval, bool sender);
 
 }  // namespace sluice::cli

@@ -13,14 +13,14 @@
 #include <random>
 #include <thread>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/counted.h"
 #include "tools/cli/app.h"
 #include "tools/cli/bench.h"
 #include "tools/cli/canceller.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/interrupt.h"
@@ -51,7 +51,7 @@ struct BenchFlags {
 // One way of the data.
 struct Way {
   Direction direction = Direction::kSend;
-  TransferRequest request;
+  api::TransferRequest request;
   std::string scratch;  // a file that it may leave; empty: none
   uint64_t stop_bytes = 0;
 
@@ -127,7 +127,8 @@ Status check(BenchFlags& flags) {
 // Both ways may run at once: each on a thread of its own, and one prints at a time.
 class Bench {
  public:
-  Bench(const Context& context, std::shared_ptr<Client> client, Canceller& canceller, const BenchTimes& times)
+  Bench(const Context& context, std::shared_ptr<api::Client> client, Canceller& canceller,
+        const BenchTimes& times)
       : context_(context), client_(std::move(client)), canceller_(canceller), times_(times) {}
 
   Result<Measured> measure(const Way& way) {
@@ -191,7 +192,7 @@ class Bench {
   }
 
   const Context& context_;
-  const std::shared_ptr<Client> client_;
+  const std::shared_ptr<api::Client> client_;
   Canceller& canceller_;
   const BenchTimes times_;
   std::mutex mutex_;
@@ -225,7 +226,7 @@ std::string total_text(const Way& way, const Measured& measured) {
   return text + "\n";
 }
 
-Json start_json(const BenchFlags& flags, const std::vector<Measured>& measured) {
+api::Json start_json(const BenchFlags& flags, const std::vector<Measured>& measured) {
   const api::Session& session = measured.front().session;
   return {{"version", "sluice " SLUICE_VERSION},
           {"connecting_to", {{"host", flags.peer}}},
@@ -246,10 +247,10 @@ Json start_json(const BenchFlags& flags, const std::vector<Measured>& measured) 
 }
 
 // As iperf3 has it: the second way of two is "..._bidir_reverse".
-Json result_json(const BenchFlags& flags, const std::vector<Way>& ways,
-                 const std::vector<Measured>& measured) {
-  Json intervals = Json::array();
-  Json end = Json::object();
+api::Json result_json(const BenchFlags& flags, const std::vector<Way>& ways,
+                      const std::vector<Measured>& measured) {
+  api::Json intervals = api::Json::array();
+  api::Json end = api::Json::object();
   for (size_t i = 0; i < ways.size(); ++i) {
     const std::string suffix = i == 0 ? "" : "_bidir_reverse";
     const bool sender = ways[i].sends();
@@ -259,11 +260,7 @@ Json result_json(const BenchFlags& flags, const std::vector<Way>& ways,
     }
     const api::Session& session = measured[i].session;
     end["sum_received" + suffix] = bench_sum(measured[i].total, sender);
-    end["limited_by" + suffix] = {
-        {"cause", session.bottleneck().cause()},
-        {"share", session.bottleneck().share()},
-        {"evidence", Json(std::vector<std::string>(session.bottleneck().evidence().begin(),
-                                                   session.bottleneck().evidence().end()))}};
+    end["limited_by" + suffix] = api::bottleneck_json(session.bottleneck());
     end["session" + suffix] = session.id();
   }
   return {{"schema", "sluice.bench.v1"},
@@ -294,7 +291,7 @@ Result<int> bench(const Context& context, BenchFlags flags) {
   Canceller canceller(context.environment);
   const Interrupt interrupt([&canceller] { canceller.on_interrupt(); },
                             static_cast<int>(ErrorCode::kCancelled));
-  auto connected = Client::connect(context.node_directory());
+  auto connected = connect_to_node(context.node_directory());
   if (!connected) return connected.error();
   if (!context.json) context.environment.out << head_text(flags, ways) << std::flush;
   Bench bench(context, std::move(*connected), canceller, flags.times);

@@ -104,7 +104,7 @@ TEST_F(BenchCommand, BothWaysHaveIperfsKeys) {
   moving(10, 1'250'000'000);
   const Outcome outcome = sluice({"bench", "beta", "--bidir", "--json", "-P", "2", "-b", "2G"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Json json = outcome.json();
+  const api::Json json = outcome.json();
   EXPECT_EQ(json["schema"], "sluice.bench.v1");
   EXPECT_EQ(json["end"]["sum_received"]["bits_per_second"], 1e9);
   EXPECT_EQ(json["end"]["sum_received_bidir_reverse"]["bytes"], 1'250'000'000);

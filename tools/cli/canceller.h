@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "control/client/client.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
 #include "tools/cli/format.h"
 
 namespace sluice::cli {
@@ -28,7 +28,7 @@ class Canceller {
     return interrupted_;
   }
   // `client` is the same each time.
-  void started(const std::shared_ptr<Client>& client, const std::string& id) {
+  void started(const std::shared_ptr<api::Client>& client, const std::string& id) {
     const std::lock_guard lock(mutex_);
     client_ = client;
     ids_.push_back(id);
@@ -55,7 +55,7 @@ class Canceller {
   Environment& environment_;
   mutable std::mutex mutex_;
   bool interrupted_ = false;
-  std::shared_ptr<Client> client_;  // an interrupt may come while whoever made it leaves
+  std::shared_ptr<api::Client> client_;  // an interrupt may come while whoever made it leaves
   std::vector<std::string> ids_;
 };
 

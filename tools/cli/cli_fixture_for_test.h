@@ -19,7 +19,7 @@ struct Outcome {
   int exit_code = 0;
   std::string out;
   std::string err;
-  Json json() const { return Json::parse(out, nullptr, false); }
+  api::Json json() const { return api::Json::parse(out, nullptr, false); }
 };
 
 class CliTest : public ::testing::Test {

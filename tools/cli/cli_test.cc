@@ -344,7 +344,7 @@ TEST_F(NodeCommandTest, TwoNodesTrustEachOtherByTheirCertificates) {
   const Outcome trusted = run_in(
       control_.directory, {"node", "trust", "--node", "a", "b", "b.pem", "--address", "10.0.0.2:7400"});
   EXPECT_EQ(trusted.exit_code, 0) << trusted.err;
-  const Json shown = run_in(control_.directory, {"node", "show", "--node", "a", "--json"}).json();
+  const api::Json shown = run_in(control_.directory, {"node", "show", "--node", "a", "--json"}).json();
   EXPECT_EQ(shown["peers"][0]["name"], "b");
   EXPECT_EQ(shown["peers"][0]["address"], "10.0.0.2:7400");
   EXPECT_EQ(shown["peers"][0]["fingerprint"],
@@ -384,8 +384,8 @@ TEST_F(NodeCommandTest, ShowTellsWhatRuns) {
   EXPECT_NE(text.out.find("dataplane: system calls, files, TCP; 2 calls not allowed, see its log\n"),
             std::string::npos)
       << text.out;
-  const Json live = run_in(control_.directory, {"node", "show", "--node", "a", "--json"}).json()["live"];
-  EXPECT_EQ(std::pair(live["workers"], live["crc_variant"]), std::pair(Json(2), Json("avx512")));
+  const api::Json live = run_in(control_.directory, {"node", "show", "--node", "a", "--json"}).json()["live"];
+  EXPECT_EQ(std::pair(live["workers"], live["crc_variant"]), std::pair(api::Json(2), api::Json("avx512")));
   EXPECT_EQ(live["dataplane_sandbox"]["refused_calls"], 2);
   EXPECT_TRUE(live["control_sandbox"].is_null()) << "a control of before";
 }

@@ -71,7 +71,7 @@ TEST_F(DeadlineTest, ASuccessThatCameTooLateSaysSoAndPrintsItsSummary) {
 }
 
 TEST_F(DeadlineTest, JsonHasTheChanceOnlyWhenThereIsOne) {
-  const auto json = [&] { return Json::parse(sluice({"send", "a", "b:x", "--json", "--quiet"}).out); };
+  const auto json = [&] { return api::Json::parse(sluice({"send", "a", "b:x", "--json", "--quiet"}).out); };
   EXPECT_EQ(json()["deadline_unix_ns"], 0);
   EXPECT_TRUE(json()["deadline_chance_percent"].is_null());
   control_.on_io([&] {
@@ -82,7 +82,7 @@ TEST_F(DeadlineTest, JsonHasTheChanceOnlyWhenThereIsOne) {
     session.set_expected_end_unix_ns(7);
     session.set_late_s(1.5);
   });
-  const Json shown = json();
+  const api::Json shown = json();
   EXPECT_EQ(shown["deadline_unix_ns"], 5);
   EXPECT_EQ(shown["deadline_state"], "admitted");
   EXPECT_EQ(shown["deadline_chance_percent"], 25.0);

@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <ctime>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/report.h"
@@ -27,7 +27,7 @@ struct Answers {
 };
 
 Answers ask_daemon(const std::filesystem::path& directory) {
-  const auto client = Client::connect(directory);
+  const auto client = connect_to_node(directory);
   if (!client) return {client.error(), client.error(), false};
   return {(*client)->node(), (*client)->counters(), true};
 }
@@ -58,8 +58,8 @@ std::string text_of(const std::vector<doctor::Finding>& findings) {
   return text + fmt::format("{} pass, {} warn, {} fail\n", count[0], count[1], count[2]);
 }
 
-Json json_of(const std::vector<doctor::Finding>& findings) {
-  Json checks = Json::array();
+api::Json json_of(const std::vector<doctor::Finding>& findings) {
+  api::Json checks = api::Json::array();
   for (const doctor::Finding& finding : findings) {
     checks.push_back({{"check", finding.check},
                       {"level", doctor::level_name(finding.level)},
@@ -98,7 +98,7 @@ std::string remedy_of(ErrorCode code, const std::string& peer) {
 }
 
 // What a short transfer tells of the path. It is one like all others: the peer must trust this node for it.
-void probe_path(Client& client, doctor::PeerLook* look) {
+void probe_path(api::Client& client, doctor::PeerLook* look) {
   api::SendRequest request;
   request.set_peer(look->name);
   request.add_sources(fmt::format("memory:{}", kProbeBytes));
@@ -134,7 +134,7 @@ void probe_path(Client& client, doctor::PeerLook* look) {
 
 doctor::PeerLook look_at_peer(const std::filesystem::path& directory, const std::string& peer) {
   doctor::PeerLook look{.name = peer};
-  const auto client = Client::connect(directory);
+  const auto client = connect_to_node(directory);
   const auto give_up = [&look](const Error& error) {
     look.problem = error.message;
     look.remedy = remedy_of(error.code, look.name);

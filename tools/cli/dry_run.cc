@@ -35,12 +35,7 @@ class PreviewPrinter {
 
   void would_arrive(const std::string& path, api::NameEntry::Type type, uint64_t size) {
     if (json_) {
-      api::NameEntry entry;
-      entry.set_type(type);
-      Json fields = {{"path", name_json(entry, path)["path"]}, {"type", std::string(type_name(type))}};
-      if (!is_utf8(path)) fields["path_bytes"] = name_json(entry, path)["path_bytes"];
-      if (type == api::NameEntry::FILE) fields["size_bytes"] = size;
-      std::string line = to_line(fields);
+      std::string line = api::to_line(api::preview_json(path, type, size));
       line.pop_back();
       out_ << (names_ == 0 ? kHead : ",") << line;
     } else {
@@ -65,10 +60,10 @@ class PreviewPrinter {
   int end(const std::optional<Error>& error) {
     if (error) err_ << "sluice: " << printable(error->message) << "\n";
     if (json_) {
-      Json rest = {{"names", names_},       {"bytes", bytes_},     {"failed", failed_},
-                   {"left_out", left_out_}, {"missing", missing_}, {"complete", !error.has_value()}};
-      if (error) rest["error"] = error_json(*error);
-      out_ << (names_ == 0 ? kHead : "") << "]," << to_line(rest).substr(1);
+      api::Json rest = {{"names", names_},       {"bytes", bytes_},     {"failed", failed_},
+                        {"left_out", left_out_}, {"missing", missing_}, {"complete", !error.has_value()}};
+      if (error) rest["error"] = api::error_json(*error);
+      out_ << (names_ == 0 ? kHead : "") << "]," << api::to_line(rest).substr(1);
     } else {
       err_ << fmt::format("sluice: {} of {} would be sent, {} would fail, {} would be left out\n",
                           base::counted(names_, "name"), format_bytes(bytes_), failed_, left_out_);
@@ -89,10 +84,10 @@ class PreviewPrinter {
   uint64_t bytes_ = 0;
   uint64_t failed_ = 0;
   uint64_t left_out_ = 0;
-  Json missing_ = Json::array();
+  api::Json missing_ = api::Json::array();
 };
 
-Status preview_send(const Context& context, Client& client, const api::SendRequest& request,
+Status preview_send(const Context& context, api::Client& client, const api::SendRequest& request,
                     PreviewPrinter& printer) {
   return preview_transfer(context, client, request, [&printer](const api::PreviewReply& part) {
     for (const api::PreviewEntry& entry : part.entries()) {
@@ -172,16 +167,15 @@ class PreviewedSource {
   std::set<std::string, std::less<>> found_;  // of the list
 };
 
-Status preview_get(Client& client, const api::GetRequest& request, PreviewPrinter& printer) {
+Status preview_get(api::Client& client, const api::GetRequest& request, PreviewPrinter& printer) {
   const selection::Selection selection = selection::selection_of(request.options());
   if (Status status = check_selection(selection, static_cast<size_t>(request.sources_size())); !status)
     return status;
   const Result<selection::Choice> choice = selection::Choice::make(selection);
   if (!choice) return choice.error();
   for (const std::string& path : request.sources()) {
-    if (is_memory_source(path)) {
-      const auto bytes =
-          config::parse_size(std::string_view(path).substr(std::string_view("memory:").size()));
+    if (api::is_memory_source(path)) {
+      const auto bytes = config::parse_size(std::string_view(path).substr(api::kMemorySource.size()));
       if (!bytes) return bytes.error();
       printer.would_arrive(fmt::format("memory-{}", *bytes), api::NameEntry::FILE, *bytes);
       continue;
@@ -205,7 +199,7 @@ Status preview_get(Client& client, const api::GetRequest& request, PreviewPrinte
 
 }  // namespace
 
-Result<int> dry_run(const Context& context, Client& client, const TransferRequest& request) {
+Result<int> dry_run(const Context& context, api::Client& client, const api::TransferRequest& request) {
   PreviewPrinter printer(context);
   const auto* const sends = std::get_if<api::SendRequest>(&request);
   const Status status = sends != nullptr ? preview_send(context, client, *sends, printer)

@@ -5,12 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "control/client/client.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
 
 namespace sluice::cli {
 
 // Prints it; the exit status is that with which the transfer would end, as far as can be known.
-Result<int> dry_run(const Context& context, Client& client, const TransferRequest& request);
+Result<int> dry_run(const Context& context, api::Client& client, const api::TransferRequest& request);
 
 }  // namespace sluice::cli

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <ostream>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 
@@ -30,7 +30,7 @@ int exit_code_of(const api::Session& session) {
   return static_cast<int>(cancelled ? ErrorCode::kCancelled : ErrorCode::kInternal);
 }
 
-Result<api::Session> watch_session(Environment& environment, Client& client, const std::string& id,
+Result<api::Session> watch_session(Environment& environment, api::Client& client, const std::string& id,
                                    const FollowOptions& options) {
   const bool terminal = environment.err_is_terminal;
   ProgressPace pace(terminal);
@@ -54,13 +54,13 @@ void tell_failure(Environment& environment, const api::Session& session, const s
   environment.err << "sluice: " << printable(where + reason) << "\n" << std::flush;
 }
 
-Result<int> follow_session(const Context& context, Client& client, const std::string& id,
+Result<int> follow_session(const Context& context, api::Client& client, const std::string& id,
                            const FollowOptions& options) {
   Environment& environment = context.environment;
   const auto session = watch_session(environment, client, id, options);
   if (!session) return session.error();
   const bool succeeded = session->state() == api::Session::SUCCEEDED;
-  context.print(session_json(*session), succeeded ? summary_text(*session) : "");
+  context.print(api::session_json(*session), succeeded ? summary_text(*session) : "");
   if (!api::stands_still(*session)) {
     environment.err << fmt::format("sluice: session {} has not ended within {} s ({})\n", printable(id),
                                    *options.timeout_s, api::state_name(*session));

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "control/client/client.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
 
 namespace sluice::cli {
 
@@ -18,11 +18,11 @@ struct FollowOptions {
 
 // Shows progress on stderr until the end; then prints the summary or the object on stdout, and the error of
 // a session that failed on stderr. Returns the session's ErrorCode as exit status.
-Result<int> follow_session(const Context& context, Client& client, const std::string& id,
+Result<int> follow_session(const Context& context, api::Client& client, const std::string& id,
                            const FollowOptions& options);
 
 // Of these, the first part: the session's last state.
-Result<api::Session> watch_session(Environment& environment, Client& client, const std::string& id,
+Result<api::Session> watch_session(Environment& environment, api::Client& client, const std::string& id,
                                    const FollowOptions& options);
 // What it failed of, on stderr, behind `where`; nothing of a success.
 void tell_failure(Environment& environment, const api::Session& session, const std::string& where = "");

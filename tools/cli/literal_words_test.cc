@@ -54,7 +54,7 @@ TEST_F(CliTest, PatternsAndOtherCommandsTakeTheirWordsByteForByte) {
 
 TEST(RunFile, TakesEachNameByteForByteAndPrintsACommandThatSaysTheSame) {
   for (const std::string& odd : kOddNames) {
-    const std::string name = Json(odd).dump();  // quoted as TOML has it, too
+    const std::string name = api::Json(odd).dump();  // quoted as TOML has it, too
     const std::string text =
         "[[send]]\nsources = [" + name + ", 'b']\nto = 'b:c'\nexclude = [" + name + "]\n";
     const auto file = parse_run_file(text, "f.toml");

@@ -118,12 +118,12 @@ std::string new_token() {
 // Where what is fetched comes to stand.
 std::vector<std::string> names_of(const api::GetRequest& request) {
   const std::string& to = request.destination();
-  if (is_null_destination(to)) return {};
+  if (api::is_null_destination(to)) return {};
   if (!to.ends_with('/') && request.sources_size() == 1) return {to};
   std::vector<std::string> names;
   for (const std::string& source : request.sources()) {
-    const std::string name = is_memory_source(source) ? "memory-" + source.substr(source.find(':') + 1)
-                                                      : std::string(base::arriving_name("/" + source));
+    const std::string name = api::is_memory_source(source) ? "memory-" + source.substr(source.find(':') + 1)
+                                                           : std::string(base::arriving_name("/" + source));
     names.push_back((to.ends_with('/') ? to : to + "/") + name);
   }
   return names;
@@ -132,7 +132,7 @@ std::vector<std::string> names_of(const api::GetRequest& request) {
 std::vector<std::string> names_of(const api::SendRequest& request) {
   std::vector<std::string> names;
   for (const std::string& source : request.sources()) {
-    if (is_memory_source(source)) continue;
+    if (api::is_memory_source(source)) continue;
     names.push_back(source.size() > 1 && source.ends_with('/') ? source.substr(0, source.size() - 1)
                                                                : source);
   }
@@ -149,18 +149,19 @@ std::string without_links(const std::string& path) {
   return (direct / typed.filename()).string();
 }
 
-TransferRequest without_links(TransferRequest request) {
+api::TransferRequest without_links(api::TransferRequest request) {
   if (auto* const get = std::get_if<api::GetRequest>(&request)) {
-    if (!is_null_destination(get->destination())) get->set_destination(without_links(get->destination()));
+    if (!api::is_null_destination(get->destination()))
+      get->set_destination(without_links(get->destination()));
     return request;
   }
   for (std::string& source : *std::get<api::SendRequest>(request).mutable_sources()) {
-    if (!is_memory_source(source)) source = without_links(source);
+    if (!api::is_memory_source(source)) source = without_links(source);
   }
   return request;
 }
 
-bool same_paths(const TransferRequest& one, const TransferRequest& other) {
+bool same_paths(const api::TransferRequest& one, const api::TransferRequest& other) {
   if (const auto* const get = std::get_if<api::GetRequest>(&one))
     return get->destination() == std::get<api::GetRequest>(other).destination();
   const auto& sources = std::get<api::SendRequest>(one).sources();
@@ -181,7 +182,7 @@ Status make_missing(const api::GetRequest& request) {
                fmt::format("cannot make directory {}: {}", printable(wanted.string()), problem.message())};
 }
 
-// Whom to call: as Client::connect, which takes the users' socket where the operators' is closed to this
+// Whom to call: as api::Client::connect, which takes the users' socket where the operators' is closed to this
 // user.
 std::filesystem::path files_socket_of(const config::Node& node) {
   return ::access(node.control_socket().c_str(), W_OK) == 0 ? node.files_socket() : node.users_files_socket();
@@ -226,7 +227,7 @@ Status start_opener(const Context& context, const char* rights, Request* request
   return opener->start(context.environment.file_opener, wish_of(*node, files, rights));
 }
 
-Status start_opener(const Context& context, TransferRequest* request, Opener* opener) {
+Status start_opener(const Context& context, api::TransferRequest* request, Opener* opener) {
   auto* const get = std::get_if<api::GetRequest>(request);
   if (get == nullptr) return start_opener(context, kReads, &std::get<api::SendRequest>(*request), opener);
   // Before that process gives up all but the directories that are there.
@@ -240,14 +241,14 @@ Status start_opener(const Context& context, TransferRequest* request, Opener* op
 // What is asked, first as it is, then without links on the way to what it names here, then with the process
 // that opens that.
 template <typename Answer>
-Answer ask_anywhere(const Context& context, TransferRequest request, Opener* opener,
-                    const std::function<Answer(const TransferRequest&)>& ask) {
+Answer ask_anywhere(const Context& context, api::TransferRequest request, Opener* opener,
+                    const std::function<Answer(const api::TransferRequest&)>& ask) {
   const auto is_outside = [](const Answer& answer) {
     return !answer && answer.error().code == ErrorCode::kOutsideExports;
   };
   Answer answer = ask(request);
   if (!is_outside(answer)) return answer;
-  if (TransferRequest direct = without_links(request); !same_paths(direct, request)) {
+  if (api::TransferRequest direct = without_links(request); !same_paths(direct, request)) {
     request = std::move(direct);
     answer = ask(request);
   }
@@ -258,27 +259,28 @@ Answer ask_anywhere(const Context& context, TransferRequest request, Opener* ope
 
 }  // namespace
 
-Result<std::string> begin_transfer(const Context& context, Client& client, const TransferRequest& request) {
+Result<std::string> begin_transfer(const Context& context, api::Client& client,
+                                   const api::TransferRequest& request) {
   Opener opener;
   Result<std::string> id = ask_anywhere<Result<std::string>>(
-      context, request, &opener, [&client](const TransferRequest& one) { return client.begin(one); });
+      context, request, &opener, [&client](const api::TransferRequest& one) { return client.begin(one); });
   if (id) opener.let_go();
   return id;
 }
 
-Status preview_transfer(const Context& context, Client& client, const api::SendRequest& request,
+Status preview_transfer(const Context& context, api::Client& client, const api::SendRequest& request,
                         const std::function<void(const api::PreviewReply&)>& on_part) {
   Opener opener;
-  return ask_anywhere<Status>(context, request, &opener, [&](const TransferRequest& one) {
+  return ask_anywhere<Status>(context, request, &opener, [&](const api::TransferRequest& one) {
     return client.preview(std::get<api::SendRequest>(one), on_part);
   });
 }
 
-Result<std::string> begin_with_spool(const Context& context, Client& client, api::SendRequest request) {
+Result<std::string> begin_with_spool(const Context& context, api::Client& client, api::SendRequest request) {
   Opener opener;
   if (const Status status = start_opener(context, kReadsAndRemoves, &request, &opener); !status)
     return status.error();
-  Result<std::string> id = client.begin(TransferRequest(std::move(request)));
+  Result<std::string> id = client.begin(api::TransferRequest(std::move(request)));
   if (id) opener.let_go();
   return id;
 }

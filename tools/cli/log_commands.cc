@@ -10,7 +10,7 @@
 
 #include "dataplane/base/arguments/arguments.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/log_format.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/transfer_flags.h"
@@ -26,7 +26,7 @@ struct LogFlags {
 };
 
 Result<int> log(const Context& context, const LogFlags& flags) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   api::LogRequest request;
   request.set_id(flags.id);
@@ -40,7 +40,7 @@ Result<int> log(const Context& context, const LogFlags& flags) {
     session = part.session();
     level = part.level();
     for (const api::LogRecord& record : part.records())
-      out << (context.json ? to_line(log_json(session, record)) : log_text(record));
+      out << (context.json ? api::to_line(api::log_json(session, record)) : log_text(record));
     records += static_cast<uint64_t>(part.records_size());
     out.flush();
     return out.good();
@@ -54,11 +54,11 @@ Result<int> log(const Context& context, const LogFlags& flags) {
 }
 
 Result<int> set_level(const Context& context, const LogFlags& flags) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const auto set = (*client)->set_log_level(flags.id, flags.level);
   if (!set) return set.error();
-  context.print({{"schema", "sluice.session_log_level.v1"}, {"session", set->id()}, {"level", set->level()}},
+  context.print(api::log_level_json(*set),
                 fmt::format("session {} logs {}\n", printable(flags.id),
                             set->level() == "off" ? "nothing" : printable(set->level())));
   return 0;
@@ -66,7 +66,7 @@ Result<int> set_level(const Context& context, const LogFlags& flags) {
 
 // [COMPONENT=]LEVEL, as systemd and others have it; nothing: only shows.
 Result<int> component_level(const Context& context, const std::string& wish) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   api::ComponentLevel level;
   const size_t equals = wish.find('=');
@@ -80,7 +80,7 @@ Result<int> component_level(const Context& context, const std::string& wish) {
   for (const api::ComponentLevel& each : levels->levels())
     text += fmt::format("{:<10} {}\n", printable(each.component()),
                         each.level().empty() ? "unknown: not attached" : printable(each.level()));
-  context.print({{"schema", "sluice.log_levels.v1"}, {"levels", levels_json(*levels)}}, text);
+  context.print(api::log_levels_json(*levels), text);
   return 0;
 }
 

@@ -32,33 +32,12 @@ std::string what_text(const api::LogRecord& r) {
 
 }  // namespace
 
-Json log_json(const std::string& session, const api::LogRecord& r) {
-  Json out = {{"schema", "sluice.log.v1"},    {"session", session}, {"unix_ns", r.unix_ns()},
-              {"session_ns", r.session_ns()}, {"lane", r.lane()},   {"kind", r.kind()}};
-  if (r.has_tx_seq()) out["tx_seq"] = r.tx_seq();
-  if (r.has_object()) out["object"] = r.object();
-  if (r.has_offset()) out["offset"] = r.offset();
-  if (r.has_length()) out["length_bytes"] = r.length();
-  if (r.has_count()) out["count"] = r.count();
-  if (r.has_rate_bps()) out["rate_bps"] = r.rate_bps();
-  if (r.has_credit_extents()) out["credit_extents"] = r.credit_extents();
-  if (r.has_gaps()) out["gaps"] = r.gaps();
-  if (r.has_error_number()) out["errno"] = r.error_number();
-  return out;
-}
-
 std::string log_text(const api::LogRecord& r) {
   std::string line =
       fmt::format("{:>15.9f}  lane {:<2}  {:<14}  {}", static_cast<double>(r.session_ns()) * kPerNs, r.lane(),
                   printable(r.kind()), what_text(r));
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
-}
-
-Json levels_json(const api::ComponentLevels& levels) {
-  Json out = Json::object();
-  for (const api::ComponentLevel& each : levels.levels()) out[each.component()] = each.level();
-  return out;
 }
 
 std::string levels_text(const api::ComponentLevels& levels) {

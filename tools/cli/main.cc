@@ -13,8 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "control/client/client.h"
+#include "control/client/way.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
 #include "tools/cli/terminal.h"
 
 namespace {
@@ -69,11 +70,9 @@ int main(int argc, char** argv) {
   }
   std::error_code error;
   environment.working_directory = std::filesystem::current_path(error);
-  if (const char* node = std::getenv("SLUICE_NODE"); node != nullptr && *node != '\0') {
-    environment.default_node = node;
-  }
+  environment.default_node = sluice::api::usual_node();
   environment.file_opener = find_program("sluice-users");
-  sluice::cli::Client::keep_channels();
+  sluice::api::Client::keep_channels();
   // All output is flushed; nothing else is left to do.
   ::_exit(sluice::cli::run(std::vector<std::string>(argv + 1, argv + argc), environment));
 }

@@ -6,7 +6,7 @@
 
 #include "control/names/glob.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/format.h"
 #include "tools/cli/names_format.h"
 #include "tools/cli/target.h"
@@ -72,9 +72,9 @@ class ListPrinter {
     if (error) problems_.add(static_cast<uint32_t>(error->code), error->message);
     if (!json_) return;
     if (entries_ == 0) begin();
-    Json rest = {{"complete", !error.has_value()}, {"entry_count", entries_}, {"failed", failed_}};
-    if (error) rest["error"] = error_json(*error);
-    out_ << "]," << to_line(rest).substr(1);
+    api::Json rest = {{"complete", !error.has_value()}, {"entry_count", entries_}, {"failed", failed_}};
+    if (error) rest["error"] = api::error_json(*error);
+    out_ << "]," << api::to_line(rest).substr(1);
   }
   bool anything() const { return entries_ != 0; }
   int exit_code() const { return problems_.exit_code(); }
@@ -82,9 +82,9 @@ class ListPrinter {
  private:
   void begin() {
     api::NameEntry asked;
-    Json head = {{"schema", "sluice.names.v1"}, {"node", target_.node}};
-    head["path"] = name_json(asked, target_.path)["path"];
-    std::string line = to_line(head);
+    api::Json head = {{"schema", "sluice.names.v1"}, {"node", target_.node}};
+    head["path"] = api::name_json(asked, target_.path)["path"];
+    std::string line = api::to_line(head);
     line.resize(line.size() - 2);  // its end
     out_ << line << ",\"entries\":[";
   }
@@ -93,7 +93,7 @@ class ListPrinter {
     const std::string path = entry.path().empty() ? target_.path : path_beneath(base_, entry.path());
     if (json_) {
       if (entries_ == 0) begin();
-      std::string line = to_line(name_json(entry, path));
+      std::string line = api::to_line(api::name_json(entry, path));
       line.pop_back();
       out_ << (entries_ == 0 ? "" : ",") << line;
     } else if (flags_.null) {
@@ -130,7 +130,7 @@ Result<int> list(const Context& context, const NamesFlags& flags) {
   request.set_recursive(flags.recursive);
   request.set_unfinished(flags.all);
   request.set_glob(!flags.literal && names::is_pattern(target->path));
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const std::string base = request.glob() ? names::split_pattern(target->path).base : "";
   ListPrinter printer(context, flags, *target, base);
@@ -143,7 +143,7 @@ Result<int> list(const Context& context, const NamesFlags& flags) {
 
 // ---- stat ----------------------------------------------------------------------------------------
 
-Result<api::NameEntry> stat_one(Client& client, const Target& target) {
+Result<api::NameEntry> stat_one(api::Client& client, const Target& target) {
   api::ListNamesRequest request;
   request.set_peer(target.node);
   request.set_path(target.path);
@@ -174,10 +174,10 @@ Result<int> stat(const Context& context, const NamesFlags& flags) {
       return usage("'" + printable(text) + "' has no path; name an export, or what is in one");
     targets.push_back(std::move(*target));
   }
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   Problems problems(context);
-  Json entries = Json::array();
+  api::Json entries = api::Json::array();
   for (const Target& target : targets) {
     const auto entry = stat_one(**client, target);
     if (!entry && (targets.size() == 1 || hopeless(entry.error()))) return entry.error();
@@ -185,34 +185,34 @@ Result<int> stat(const Context& context, const NamesFlags& flags) {
       problems.add(static_cast<uint32_t>(entry.error().code), entry.error().message);
       continue;
     }
-    Json one = name_json(*entry, target.path);
+    api::Json one = api::name_json(*entry, target.path);
     one["node"] = target.node;
     entries.push_back(std::move(one));
     if (entry->error_code() != 0) problems.add(entry->error_code(), target.node + ": " + entry->error());
     if (!context.json) context.environment.out << stat_text(*entry, target.path);
   }
   if (context.json)
-    context.environment.out << to_line({{"schema", "sluice.stat.v1"}, {"entries", std::move(entries)}});
+    context.environment.out << api::to_line({{"schema", "sluice.stat.v1"}, {"entries", std::move(entries)}});
   return problems.exit_code();
 }
 
 // ---- mkdir, mv, rm -------------------------------------------------------------------------------
 
-using Change = std::function<Result<api::NamesReply>(Client&, const Target&)>;
+using Change = std::function<Result<api::NamesReply>(api::Client&, const Target&)>;
 
 // Does it to each path; what went wrong with one is said, and the others are done.
 Result<int> change_each(const Context& context, const std::vector<Target>& targets, const Change& change) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   Problems problems(context);
-  Json listed = Json::array();
+  api::Json listed = api::Json::array();
   uint64_t entries = 0;
   uint64_t failed = 0;
   // Who said it stands in front of an answer, but not of an entry.
   const auto note = [&](const api::NameEntry& entry, const Target& target, const std::string& who) {
     problems.add(entry.error_code(), who + entry.error());
     listed.push_back(
-        name_json(entry, entry.path().empty() ? target.path : path_beneath(target.path, entry.path())));
+        api::name_json(entry, entry.path().empty() ? target.path : path_beneath(target.path, entry.path())));
   };
   for (const Target& target : targets) {
     const auto reply = change(**client, target);
@@ -233,10 +233,10 @@ Result<int> change_each(const Context& context, const std::vector<Target>& targe
       problems.add(0, target.node + ": " + std::to_string(untold) + " further names could not be removed");
   }
   if (context.json)
-    context.environment.out << to_line({{"schema", "sluice.changed.v1"},
-                                        {"entry_count", entries},
-                                        {"failed", failed},
-                                        {"problems", std::move(listed)}});
+    context.environment.out << api::to_line({{"schema", "sluice.changed.v1"},
+                                             {"entry_count", entries},
+                                             {"failed", failed},
+                                             {"problems", std::move(listed)}});
   return problems.exit_code();
 }
 
@@ -254,7 +254,7 @@ Result<std::vector<Target>> change_targets(const NamesFlags& flags, const std::s
 Result<int> make_directory(const Context& context, const NamesFlags& flags) {
   const auto targets = change_targets(flags, "mkdir");
   if (!targets) return targets.error();
-  return change_each(context, *targets, [&flags](Client& client, const Target& target) {
+  return change_each(context, *targets, [&flags](api::Client& client, const Target& target) {
     api::MakeDirectoryRequest request;
     request.set_peer(target.node);
     request.set_path(target.path);
@@ -272,7 +272,7 @@ Result<int> move(const Context& context, const NamesFlags& flags) {
   if (from.node != to.node)
     return usage("from " + from.node + " to " + to.node +
                  ": names are moved within one node; use 'sluice send'");
-  return change_each(context, {from}, [&](Client& client, const Target&) {
+  return change_each(context, {from}, [&](api::Client& client, const Target&) {
     api::MoveNameRequest request;
     request.set_peer(from.node);
     request.set_from(from.path);
@@ -302,7 +302,7 @@ Result<int> remove(const Context& context, const NamesFlags& flags) {
   if (!flags.yes) {
     if (const Status status = confirm(context, *targets, flags.recursive); !status) return status.error();
   }
-  return change_each(context, *targets, [&flags](Client& client, const Target& target) {
+  return change_each(context, *targets, [&flags](api::Client& client, const Target& target) {
     api::RemoveNameRequest request;
     request.set_peer(target.node);
     request.set_path(target.path);

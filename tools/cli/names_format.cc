@@ -8,7 +8,7 @@
 #include <array>
 #include <ctime>
 
-#include "dataplane/base/error.h"
+#include "control/client/json.h"
 #include "dataplane/base/file_time.h"
 #include "tools/cli/format.h"
 
@@ -30,28 +30,11 @@ std::string escape_of(char c) {
   }
 }
 
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
-
 std::string time_text(const api::NameEntry& entry) {
   const std::time_t seconds = base::whole_seconds(base::file_time_of(entry));
   std::tm local{};
   if (::localtime_r(&seconds, &local) == nullptr) return "?";
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
-}
-
-void put_bytes(Json& out, const std::string& key, const std::string& bytes) {
-  out[key] = bytes;  // to_line() puts replacement characters
-  if (!is_utf8(bytes)) out[key + "_bytes"] = hex(bytes);
-}
-
-std::string error_name(uint32_t code) {
-  return code <= static_cast<uint32_t>(kErrorCodeLast)
-             ? std::string(error_code_name(static_cast<ErrorCode>(code)))
-             : "unknown";
 }
 
 }  // namespace
@@ -75,27 +58,6 @@ std::string escaped(std::string_view bytes) {
     bytes.remove_prefix(length);
   }
   return text;
-}
-
-std::string_view type_name(api::NameEntry::Type type) {
-  switch (type) {
-    case api::NameEntry::FILE:
-      return "file";
-    case api::NameEntry::DIRECTORY:
-      return "directory";
-    case api::NameEntry::LINK:
-      return "link";
-    case api::NameEntry::FIFO:
-      return "fifo";
-    case api::NameEntry::SOCKET:
-      return "socket";
-    case api::NameEntry::CHARACTER_DEVICE:
-      return "character_device";
-    case api::NameEntry::BLOCK_DEVICE:
-      return "block_device";
-    default:
-      return "unknown";
-  }
 }
 
 std::string mode_text(const api::NameEntry& entry) {
@@ -122,7 +84,7 @@ std::string long_line(const api::NameEntry& entry, const std::string& path) {
 
 std::string stat_text(const api::NameEntry& entry, const std::string& path) {
   std::string text = fmt::format("path       {}\n", escaped(path));
-  text += fmt::format("type       {}\n", type_name(entry.type()));
+  text += fmt::format("type       {}\n", api::type_name(entry.type()));
   if (entry.type() == api::NameEntry::LINK) text += fmt::format("target     {}\n", escaped(entry.target()));
   text += fmt::format("size       {} ({} bytes)\n", format_bytes(entry.size()), entry.size());
   text += fmt::format("allocated  {}\n", format_bytes(entry.allocated_bytes()));
@@ -132,25 +94,6 @@ std::string stat_text(const api::NameEntry& entry, const std::string& path) {
   text += fmt::format("modified   {}.{:09}\n", time_text(entry),
                       base::rest_of_second_ns(base::file_time_of(entry)));
   return text;
-}
-
-Json name_json(const api::NameEntry& entry, const std::string& path) {
-  Json out;
-  put_bytes(out, "path", path);
-  out["type"] = type_name(entry.type());
-  out["size_bytes"] = entry.size();
-  out["allocated_bytes"] = entry.allocated_bytes();
-  out["mode"] = fmt::format("{:04o}", entry.mode());
-  out["uid"] = entry.uid();
-  out["gid"] = entry.gid();
-  out["links"] = entry.links();
-  out["mtime_ns"] = entry.mtime_ns();
-  out["mtime_seconds"] = base::whole_seconds(base::file_time_of(entry));
-  put_bytes(out, "target", entry.target());
-  out["error_code"] = entry.error_code();
-  out["error_name"] = entry.error_code() == 0 ? "" : error_name(entry.error_code());
-  out["error"] = entry.error();
-  return out;
 }
 
 }  // namespace sluice::cli

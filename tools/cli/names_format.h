@@ -1,4 +1,4 @@
-// Names of another node as people and programs read them. Pure.
+// Names of another node as people read them. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "control/proto/api.pb.h"
-#include "tools/cli/json.h"
 
 namespace sluice::cli {
 
@@ -17,14 +16,11 @@ std::string path_beneath(const std::string& directory, const std::string& name);
 // backslash, control characters and what is no UTF-8 stand as in C (\\, \n, \x1b).
 std::string escaped(std::string_view bytes);
 
-std::string_view type_name(api::NameEntry::Type type);  // "file", "directory", "link", ...
 // "drwxr-xr-x"
 std::string mode_text(const api::NameEntry& entry);
 
 // `path` is what is shown of the entry's name.
 std::string long_line(const api::NameEntry& entry, const std::string& path);
 std::string stat_text(const api::NameEntry& entry, const std::string& path);
-// A name that is no UTF-8 has U+FFFD in `path`, and all of its bytes as hex digits in `path_bytes`.
-Json name_json(const api::NameEntry& entry, const std::string& path);
 
 }  // namespace sluice::cli

@@ -111,7 +111,7 @@ TEST_F(NamesCommandsTest, LsJsonIsOneObjectWhateverTheBytes) {
   });
   const Outcome outcome = sluice({"ls", "--json", "beta:data"});
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1);
-  const Json json = Json::parse(outcome.out);
+  const api::Json json = api::Json::parse(outcome.out);
   EXPECT_EQ(json["schema"], "sluice.names.v1");
   EXPECT_EQ(json["node"], "beta");
   EXPECT_EQ(json["path"], "data");
@@ -123,7 +123,7 @@ TEST_F(NamesCommandsTest, LsJsonIsOneObjectWhateverTheBytes) {
   EXPECT_EQ(json["complete"], true);
   EXPECT_EQ(json["entry_count"], 2);
   peer([](FakeNames& names) { names.pages.clear(); });
-  EXPECT_TRUE(Json::parse(sluice({"ls", "--json", "beta:data"}).out)["entries"].empty());
+  EXPECT_TRUE(api::Json::parse(sluice({"ls", "--json", "beta:data"}).out)["entries"].empty());
 }
 
 TEST_F(NamesCommandsTest, AnEntryWithAnErrorIsSaidAndTheListGoesOn) {
@@ -136,7 +136,7 @@ TEST_F(NamesCommandsTest, AnEntryWithAnErrorIsSaidAndTheListGoesOn) {
   EXPECT_EQ(outcome.exit_code, 7);
   EXPECT_EQ(outcome.out, "d\ne\n");
   EXPECT_EQ(outcome.err, "sluice: beta: /data/d: permission denied\n");
-  EXPECT_EQ(Json::parse(sluice({"ls", "--json", "beta:data"}).out)["failed"], 1);
+  EXPECT_EQ(api::Json::parse(sluice({"ls", "--json", "beta:data"}).out)["failed"], 1);
 }
 
 TEST_F(NamesCommandsTest, AListThatBreaksOffSaysSo) {
@@ -146,12 +146,12 @@ TEST_F(NamesCommandsTest, AListThatBreaksOffSaysSo) {
   });
   const Outcome outcome = sluice({"ls", "--json", "beta:data"});
   EXPECT_EQ(outcome.exit_code, 15);
-  const Json json = Json::parse(outcome.out);
+  const api::Json json = api::Json::parse(outcome.out);
   EXPECT_EQ(json["complete"], false);
   EXPECT_EQ(json["error"]["code"], 15);
   EXPECT_EQ(outcome.err, "sluice: beta: not in order\n");
   peer([](FakeNames& names) { names.pages.clear(); });
-  EXPECT_EQ(Json::parse(sluice({"ls", "--json", "beta:data"}).out)["schema"], "sluice.error.v1");
+  EXPECT_EQ(api::Json::parse(sluice({"ls", "--json", "beta:data"}).out)["schema"], "sluice.error.v1");
 }
 
 TEST_F(NamesCommandsTest, FilesOfThisNodeAreNotListed) {
@@ -176,7 +176,7 @@ TEST_F(NamesCommandsTest, StatAsksForTheNameItself) {
   EXPECT_NE(outcome.out.find("-rwsr-xr-x (4755)"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find(":01.500000000\n"), std::string::npos) << outcome.out;
   EXPECT_TRUE(std::get<names::List>(asked()[0].second).itself);
-  const Json json = Json::parse(sluice({"stat", "--json", "beta:data/x"}).out);
+  const api::Json json = api::Json::parse(sluice({"stat", "--json", "beta:data/x"}).out);
   EXPECT_EQ(json["schema"], "sluice.stat.v1");
   EXPECT_EQ(json["entries"][0]["path"], "data/x");
   EXPECT_EQ(json["entries"][0]["mode"], "4755");
@@ -224,7 +224,7 @@ TEST_F(NamesCommandsTest, WhatCouldNotBeRemovedIsSaid) {
   EXPECT_EQ(outcome.exit_code, 16);
   EXPECT_EQ(outcome.err,
             "sluice: beta: /data/a/x: mounted\nsluice: beta: 1 further names could not be removed\n");
-  const Json json = Json::parse(sluice({"rm", "-r", "--json", "beta:data/a"}).out);
+  const api::Json json = api::Json::parse(sluice({"rm", "-r", "--json", "beta:data/a"}).out);
   EXPECT_EQ(json["schema"], "sluice.changed.v1");
   EXPECT_EQ(json["entry_count"], 3);
   EXPECT_EQ(json["failed"], 2);

@@ -10,7 +10,7 @@
 #include "dataplane/base/counted.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/format.h"
 #include "tools/cli/log_format.h"
 #include "tools/cli/node_files.h"
@@ -76,7 +76,7 @@ struct Live {
 };
 
 // What the running daemons say; an Error when there is none to ask.
-Result<Live> live_status(const Result<std::unique_ptr<Client>>& client) {
+Result<Live> live_status(const Result<std::unique_ptr<api::Client>>& client) {
   if (!client) return client.error();
   auto node = (*client)->node();
   if (!node) return node.error();
@@ -135,49 +135,50 @@ std::string next_fingerprint(const identity::Identity& self) {
   return fingerprint ? *fingerprint : "";
 }
 
-Json view_json(const NodeView& view, const Result<Live>& live) {
-  Json exports = Json::array();
+api::Json view_json(const NodeView& view, const Result<Live>& live) {
+  api::Json exports = api::Json::array();
   for (const config::Export& item : view.config.exports) {
-    Json one = {{"name", item.name}, {"path", item.path.string()}, {"mode", item.mode()}, {"peers", nullptr}};
+    api::Json one = {
+        {"name", item.name}, {"path", item.path.string()}, {"mode", item.mode()}, {"peers", nullptr}};
     if (item.peers) {
-      one["peers"] = Json::array();
+      one["peers"] = api::Json::array();
       for (const config::ExportPeer& peer : *item.peers)
-        one["peers"].push_back(Json{{"name", peer.name}, {"mode", item.for_peer(peer.name).mode()}});
+        one["peers"].push_back(api::Json{{"name", peer.name}, {"mode", item.for_peer(peer.name).mode()}});
     }
     exports.push_back(std::move(one));
   }
-  Json peers = Json::array();
+  api::Json peers = api::Json::array();
   for (const identity::Peer& peer : view.peers) {
     const api::Peer* const offer = offer_of(peer, live);
-    peers.push_back(Json{{"name", peer.name},
-                         {"address", peer.address},
-                         {"fingerprint", peer.fingerprint},
-                         {"former_fingerprint", peer.former_fingerprint},
-                         {"offered_fingerprint", offer == nullptr ? "" : offer->offered_fingerprint()}});
+    peers.push_back(api::Json{{"name", peer.name},
+                              {"address", peer.address},
+                              {"fingerprint", peer.fingerprint},
+                              {"former_fingerprint", peer.former_fingerprint},
+                              {"offered_fingerprint", offer == nullptr ? "" : offer->offered_fingerprint()}});
   }
-  Json certificates = Json::array();
+  api::Json certificates = api::Json::array();
   for (const identity::Expiry& one : view.expiries)
-    certificates.push_back(Json{{"kind", one.kind}, {"name", one.name}, {"expires", expiry_text(one)}});
-  Json out = {{"schema", "sluice.node.v1"},
-              {"name", view.config.name},
-              {"directory", view.config.directory.string()},
-              {"fingerprint", view.self.fingerprint},
-              {"certificate", view.self.certificate_pem},
-              {"next_certificate", view.self.next_certificate_pem},
-              {"next_fingerprint", next_fingerprint(view.self)},
-              {"listen", view.config.listen},
-              {"metrics_listen", view.config.metrics_listen},
-              {"device", view.config.device},
-              {"address4", view.config.address4},
-              {"address6", view.config.address6},
-              {"neighbours", view.config.neighbours},
-              {"memory", view.config.memory},
-              {"memory_mib", view.config.memory_mib}};
+    certificates.push_back(api::Json{{"kind", one.kind}, {"name", one.name}, {"expires", expiry_text(one)}});
+  api::Json out = {{"schema", "sluice.node.v1"},
+                   {"name", view.config.name},
+                   {"directory", view.config.directory.string()},
+                   {"fingerprint", view.self.fingerprint},
+                   {"certificate", view.self.certificate_pem},
+                   {"next_certificate", view.self.next_certificate_pem},
+                   {"next_fingerprint", next_fingerprint(view.self)},
+                   {"listen", view.config.listen},
+                   {"metrics_listen", view.config.metrics_listen},
+                   {"device", view.config.device},
+                   {"address4", view.config.address4},
+                   {"address6", view.config.address6},
+                   {"neighbours", view.config.neighbours},
+                   {"memory", view.config.memory},
+                   {"memory_mib", view.config.memory_mib}};
   out["exports"] = std::move(exports);
   out["peers"] = std::move(peers);
   out["certificates"] = std::move(certificates);
-  out["live"] = live ? live_json(live->node) : Json(nullptr);
-  if (live) out["live"]["log_levels"] = levels_json(live->levels);
+  out["live"] = live ? api::live_json(live->node) : api::Json(nullptr);
+  if (live) out["live"]["log_levels"] = api::levels_json(live->levels);
   return out;
 }
 
@@ -259,7 +260,7 @@ Result<int> show(const Context& context, const ShowFlags& flags) {
     context.print(nullptr, flags.next ? self->next_certificate_pem : self->certificate_pem);
     return 0;
   }
-  const auto client = Client::connect(*directory);
+  const auto client = connect_to_node(*directory);
   const auto live = live_status(client);
   // One that was there and does not answer is no node without a daemon.
   if (client && !live && live.error().code == ErrorCode::kDaemonNotRunning) return live.error();

@@ -6,9 +6,9 @@
 #include <memory>
 #include <ostream>
 
-#include "control/api/session_state.h"
 #include "control/names/glob.h"
-#include "tools/cli/client.h"
+#include "control/proto/session_state.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/target.h"
@@ -71,7 +71,7 @@ class Offer {
   size_t count_ = 0;
 };
 
-void offer_peers(Client& client, const std::string& end, Offer& offer) {
+void offer_peers(api::Client& client, const std::string& end, Offer& offer) {
   const auto node = client.node();
   if (!node) return;
   for (const api::Peer& peer : node->peers()) {
@@ -100,7 +100,7 @@ std::string without_backslashes(const std::string& pattern) {
   return out;
 }
 
-void offer_names(Client& client, const Target& target, bool patterns, Offer& offer) {
+void offer_names(api::Client& client, const Target& target, bool patterns, Offer& offer) {
   const size_t slash = target.path.rfind('/');
   const std::string typed = slash == std::string::npos ? "" : target.path.substr(0, slash + 1);
   api::ListNamesRequest request;
@@ -119,7 +119,7 @@ void offer_names(Client& client, const Target& target, bool patterns, Offer& off
   });
 }
 
-void offer_sessions(Client& client, Offer& offer) {
+void offer_sessions(api::Client& client, Offer& offer) {
   const auto reply = client.list();
   if (!reply) return;
   for (auto session = reply->sessions().rbegin(); session != reply->sessions().rend(); ++session) {
@@ -135,7 +135,7 @@ void offer_sessions(Client& client, Offer& offer) {
 void print_operands(const Context& context, const OperandQuestion& question) {
   const auto found = operands_of_commands().find(question.command);
   if (found == operands_of_commands().end()) return;
-  const auto client = Client::connect(context.node_directory());
+  const auto client = connect_to_node(context.node_directory());
   if (!client) return;
   (*client)->limit_time(kLimitS);
   Offer offer(context.environment.out, question.word);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/counted.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/format.h"

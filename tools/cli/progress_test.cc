@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/error.h"
 #include "tools/cli/format.h"
 

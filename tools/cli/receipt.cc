@@ -3,9 +3,9 @@
 
 #include <sys/stat.h>
 
-#include "control/api/session_state.h"
 #include "control/identity/rotation.h"
 #include "control/identity/signature.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
@@ -43,14 +43,14 @@ Result<std::string> key_then(const std::filesystem::path& node, const std::files
 }
 
 // Of one of the two: the key that signs, or is pinned, and the one that it had then, if that was another.
-Json party(const std::string& name, const std::string& fingerprint, const std::string& then) {
-  Json said = {{"name", name}, {"fingerprint", fingerprint}};
+api::Json party(const std::string& name, const std::string& fingerprint, const std::string& then) {
+  api::Json said = {{"name", name}, {"fingerprint", fingerprint}};
   if (then != fingerprint) said["fingerprint_then"] = then;
   return said;
 }
 
-Json statement_of(const api::Session& session, Json self, Json peer) {
-  Json files = Json::array();
+api::Json statement_of(const api::Session& session, api::Json self, api::Json peer) {
+  api::Json files = api::Json::array();
   for (const api::FileProgress& file : session.files())
     files.push_back({{"source", file.source()},
                      {"destination", file.destination()},
@@ -73,7 +73,7 @@ Json statement_of(const api::Session& session, Json self, Json peer) {
 
 }  // namespace
 
-Result<Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session) {
+Result<api::Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session) {
   if (session.state() != api::Session::SUCCEEDED || session.error_code() != 0)
     return Error{ErrorCode::kUsage, "session " + session.id().substr(0, kShortIdBytes) + " is " +
                                         api::state_name(session) +
@@ -91,18 +91,18 @@ Result<Json> make_receipt(const std::filesystem::path& node_directory, const api
   if (!peer_then) return peer_then.error();
   const std::string statement = statement_of(session, party(self->name, self->fingerprint, *self_then),
                                              party(peer->name, peer->fingerprint, *peer_then))
-                                    .dump(1, ' ', false, Json::error_handler_t::replace);
+                                    .dump(1, ' ', false, api::Json::error_handler_t::replace);
   const Result<std::string> signature = identity::sign(*self, std::string(kPurpose) + statement);
   if (!signature) return signature.error();
-  return Json{{"schema", kSchema},
-              {"statement", statement},
-              {"signature", *signature},
-              {"certificate", self->certificate_pem}};
+  return api::Json{{"schema", kSchema},
+                   {"statement", statement},
+                   {"signature", *signature},
+                   {"certificate", self->certificate_pem}};
 }
 
 Result<CheckedReceipt> check_receipt(std::string_view text) {
-  const Json receipt = Json::parse(text, nullptr, false);
-  if (!receipt.is_object() || receipt.value("schema", Json()) != kSchema) return no_receipt();
+  const api::Json receipt = api::Json::parse(text, nullptr, false);
+  if (!receipt.is_object() || receipt.value("schema", api::Json()) != kSchema) return no_receipt();
   for (const char* key : {"statement", "signature", "certificate"}) {
     if (!receipt.contains(key) || !receipt[key].is_string()) return no_receipt();
   }
@@ -114,9 +114,9 @@ Result<CheckedReceipt> check_receipt(std::string_view text) {
                                                 receipt["signature"].get<std::string>());
       !status)
     return Error{status.error().code, "the receipt was changed: " + status.error().message};
-  Json said = Json::parse(statement, nullptr, false);
+  api::Json said = api::Json::parse(statement, nullptr, false);
   const bool fits = said.is_object() && said.contains("node") && said["node"].is_object() &&
-                    said["node"].value("fingerprint", Json()) == *signer;
+                    said["node"].value("fingerprint", api::Json()) == *signer;
   if (!fits)
     return Error{ErrorCode::kIntegrity,
                  "the receipt was signed by another key than that of the node it names"};

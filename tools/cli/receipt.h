@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "control/client/json.h"
 #include "control/identity/identity.h"
 #include "control/proto/api.pb.h"
 #include "dataplane/base/error.h"
-#include "tools/cli/json.h"
 
 namespace sluice::cli {
 
@@ -20,10 +20,10 @@ inline constexpr size_t kReceiptBytesMax = 64U << 20;
 
 // kUsage: it has not succeeded. kConfiguration: a key is younger than the session, so that nobody can say
 // that it was of this node, or of this peer.
-Result<Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session);
+Result<api::Json> make_receipt(const std::filesystem::path& node_directory, const api::Session& session);
 
 struct CheckedReceipt {
-  Json statement;
+  api::Json statement;
   std::string signer;  // fingerprint of the key
 };
 // kIntegrity: it was changed, or signed by another than the node that it names. kUsage: it is no receipt.

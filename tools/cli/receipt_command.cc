@@ -10,7 +10,7 @@
 
 #include "control/identity/rotation.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/format.h"
 #include "tools/cli/node_files.h"
 #include "tools/cli/receipt.h"
@@ -69,16 +69,16 @@ std::string known_as(const Context& context, const std::string& signer) {
   return "";
 }
 
-std::string receipt_text(const Json& statement, const std::string& who, const std::string& signer) {
+std::string receipt_text(const api::Json& statement, const std::string& who, const std::string& signer) {
   const auto field = [&statement](const char* key) {
-    const Json value = statement.value(key, Json());
+    const api::Json value = statement.value(key, api::Json());
     return printable(value.is_string() ? value.get<std::string>() : value.dump());
   };
   std::string text = fmt::format("good: signed by {} ({})\n", printable(who), signer);
   for (const char* key : {"session", "direction", "peer", "started", "bytes", "names", "crc", "protection"})
     text += fmt::format("{:<12} {}\n", key, field(key));
-  const Json files = statement.value("files", Json());
-  for (const Json& file : files.is_array() ? files : Json::array())
+  const api::Json files = statement.value("files", api::Json());
+  for (const api::Json& file : files.is_array() ? files : api::Json::array())
     text += fmt::format("{:<12} {}\n", "file", printable(file.dump()));
   return text;
 }
@@ -113,13 +113,13 @@ Result<int> check_it(const Context& context, const ReceiptFlags& flags) {
 
 Result<int> make_it(const Context& context, const ReceiptFlags& flags) {
   if (!flags.signer.empty()) return Error{ErrorCode::kUsage, "--signer: only with --check"};
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const auto session = (*client)->show(flags.what);
   if (!session) return session.error();
-  const Result<Json> receipt = make_receipt(context.node_directory(), *session);
+  const Result<api::Json> receipt = make_receipt(context.node_directory(), *session);
   if (!receipt) return receipt.error();
-  context.environment.out << to_line(*receipt);
+  context.environment.out << api::to_line(*receipt);
   return 0;
 }
 

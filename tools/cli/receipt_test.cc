@@ -42,17 +42,17 @@ class ReceiptTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  Json made() const {
+  api::Json made() const {
     const auto receipt = make_receipt(root_ / "alpha", session_);
     EXPECT_TRUE(receipt) << receipt.error().message;
-    return receipt ? *receipt : Json();
+    return receipt ? *receipt : api::Json();
   }
   static ErrorCode code_of(const std::string& text) {
     const auto checked = check_receipt(text);
     return checked ? ErrorCode::kOk : checked.error().code;
   }
   // `sluice receipt --check` by the node of this directory.
-  int check(const std::string& node, const Json& receipt, const std::vector<std::string>& more = {}) {
+  int check(const std::string& node, const api::Json& receipt, const std::vector<std::string>& more = {}) {
     std::ostringstream err;
     std::istringstream in(receipt.dump());
     out_.str("");
@@ -72,7 +72,7 @@ class ReceiptTest : public testing::Test {
 TEST_F(ReceiptTest, SaysWhatWasMovedAndWhoBothAre) {
   const auto checked = check_receipt(made().dump());
   ASSERT_TRUE(checked) << checked.error().message;
-  const Json& said = checked->statement;
+  const api::Json& said = checked->statement;
   EXPECT_EQ(said["session"], session_.id());
   EXPECT_EQ(said["node"]["fingerprint"], identity::load(root_ / "alpha")->fingerprint);
   EXPECT_EQ(said["peer"]["fingerprint"], identity::load(root_ / "beta")->fingerprint);
@@ -82,9 +82,9 @@ TEST_F(ReceiptTest, SaysWhatWasMovedAndWhoBothAre) {
 }
 
 TEST_F(ReceiptTest, WhatWasChangedIsFound) {
-  const Json good = made();
+  const api::Json good = made();
   const auto changed = [&good](const char* key, const std::string& from, const std::string& to) {
-    Json receipt = good;
+    api::Json receipt = good;
     auto text = receipt[key].get<std::string>();
     const size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos);
@@ -94,7 +94,7 @@ TEST_F(ReceiptTest, WhatWasChangedIsFound) {
   EXPECT_EQ(code_of(changed("statement", "abcd", "abce")), ErrorCode::kIntegrity);
   EXPECT_EQ(code_of(changed("statement", "\n", " ")), ErrorCode::kIntegrity);
   const auto signature = good["signature"].get<std::string>();
-  Json receipt = good;
+  api::Json receipt = good;
   receipt["signature"] = signature.substr(4) + signature.substr(0, 4);
   EXPECT_EQ(code_of(receipt.dump()), ErrorCode::kIntegrity);
   for (const char* bad : {"", "A", "====", "AAAA", "!!!!"}) {
@@ -108,12 +108,12 @@ TEST_F(ReceiptTest, WhatWasChangedIsFound) {
 
 TEST_F(ReceiptTest, NobodySignsForAnother) {
   // Beta signs a statement that names alpha.
-  Json forged = made();
+  api::Json forged = made();
   const auto by_beta = identity::load(root_ / "beta");
   ASSERT_TRUE(identity::trust(root_ / "beta", "beta2", "x:1",
                               identity::load(root_ / "alpha")->certificate_pem, false));
   session_.set_peer("beta2");
-  Json own = *make_receipt(root_ / "beta", session_);
+  api::Json own = *make_receipt(root_ / "beta", session_);
   own["statement"] = forged["statement"];
   EXPECT_EQ(code_of(own.dump()), ErrorCode::kIntegrity);
 }
@@ -142,7 +142,7 @@ TEST_F(ReceiptTest, AKeyThatIsYoungerThanTheSessionIsNotTakenForItsKey) {
 }
 
 TEST_F(ReceiptTest, TheCommandKnowsItselfItsPeersAndWhomItWasTold) {
-  const Json receipt = made();
+  const api::Json receipt = made();
   EXPECT_EQ(check("alpha", receipt), 0);
   EXPECT_NE(out_.str().find("good: signed by this node, alpha"), std::string::npos) << out_.str();
   EXPECT_EQ(check("beta", receipt), static_cast<int>(ErrorCode::kPeerUntrusted))

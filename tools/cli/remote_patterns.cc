@@ -61,13 +61,14 @@ class Fitting {
 
 // A file or directory whose name is that very text, "[a]" for one: as a shell takes a pattern that fits
 // nothing.
-bool is_a_name(Client& client, const std::string& peer, const std::string& path) {
+bool is_a_name(api::Client& client, const std::string& peer, const std::string& path) {
   const auto found = client.look_at(peer, path);
   return found && found->has_value() &&
          ((*found)->type() == api::NameEntry::FILE || (*found)->type() == api::NameEntry::DIRECTORY);
 }
 
-Status replace_one(Client& client, const std::string& pattern, api::GetRequest& request, std::ostream& err) {
+Status replace_one(api::Client& client, const std::string& pattern, api::GetRequest& request,
+                   std::ostream& err) {
   api::ListNamesRequest list;
   list.set_peer(request.peer());
   list.set_path(pattern);
@@ -95,7 +96,7 @@ Status replace_one(Client& client, const std::string& pattern, api::GetRequest& 
 
 }  // namespace
 
-Status replace_patterns(Client& client, const TransferFlags& flags, TransferRequest& request,
+Status replace_patterns(api::Client& client, const TransferFlags& flags, api::TransferRequest& request,
                         std::ostream& err) {
   auto* get = std::get_if<api::GetRequest>(&request);
   if (get == nullptr || flags.literal) return {};

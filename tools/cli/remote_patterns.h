@@ -4,15 +4,15 @@
 
 #include <iosfwd>
 
+#include "control/client/client.h"
 #include "dataplane/base/error.h"
-#include "tools/cli/client.h"
 #include "tools/cli/transfer_flags.h"
 
 namespace sluice::cli {
 
 // In place of each pattern the files that fit it, in the order of a list; what fits and is no file is left
 // out, and `err` told so. An error: no file fits, or whether all are known cannot be told.
-Status replace_patterns(Client& client, const TransferFlags& flags, TransferRequest& request,
+Status replace_patterns(api::Client& client, const TransferFlags& flags, api::TransferRequest& request,
                         std::ostream& err);
 
 }  // namespace sluice::cli

@@ -16,7 +16,7 @@
 #include "dataplane/base/config/config.h"
 #include "tools/cli/app.h"
 #include "tools/cli/canceller.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/dry_run.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
@@ -59,7 +59,7 @@ constexpr size_t kUnderWayMax = 64;
 // Begins transfers and follows them, each to its end.
 class Runner {
  public:
-  Runner(const Context& context, std::shared_ptr<Client> client, Canceller& canceller, bool quiet)
+  Runner(const Context& context, std::shared_ptr<api::Client> client, Canceller& canceller, bool quiet)
       : context_(context), client_(std::move(client)), canceller_(canceller), quiet_(quiet) {}
 
   // Its options count from now on: a deadline of "30m" begins with it.
@@ -80,7 +80,7 @@ class Runner {
     fail(transfer, {ErrorCode::kCancelled, "was not begun, since the command was interrupted"});
   }
   int exit_code() const { return exit_code_; }
-  Json json() const {
+  api::Json json() const {
     return {{"schema", "sluice.run.v1"},
             {"sessions", sessions_},
             {"previews", previews_},
@@ -103,17 +103,17 @@ class Runner {
     if (exit_code_ == 0) exit_code_ = outcome->exit_code;
   }
   void preview(const RunTransfer& transfer) {
-    const Result<TransferRequest> request = request_of(transfer);
+    const Result<api::TransferRequest> request = request_of(transfer);
     if (!request) return fail(transfer, request.error());
     std::ostringstream object;
     Environment collecting{object, context_.environment.err};
     Context with_json{.environment = collecting, .json = true};
     const Result<int> code = dry_run(context_.json ? with_json : context_, *client_, *request);
     if (!code) return fail(transfer, code.error());
-    if (context_.json) previews_.push_back(Json::parse(object.str(), nullptr, false));
+    if (context_.json) previews_.push_back(api::Json::parse(object.str(), nullptr, false));
     if (exit_code_ == 0) exit_code_ = *code;
   }
-  Result<TransferRequest> request_of(const RunTransfer& transfer) {
+  Result<api::TransferRequest> request_of(const RunTransfer& transfer) {
     auto request =
         transfer_request(transfer.direction, transfer.flags, context_.environment.working_directory, nullptr);
     if (!request) return request.error();
@@ -123,7 +123,7 @@ class Runner {
     return request;
   }
   Result<std::string> ask(const RunTransfer& transfer) {
-    const Result<TransferRequest> request = request_of(transfer);
+    const Result<api::TransferRequest> request = request_of(transfer);
     if (!request) return request.error();
     return begin_transfer(context_, *client_, *request);
   }
@@ -135,7 +135,7 @@ class Runner {
     const auto session = watch_session(context_.environment, *client_, each.id, options);
     canceller_.ended(each.id);
     if (!session) return fail(*each.transfer, session.error());
-    sessions_.push_back(session_json(*session));
+    sessions_.push_back(api::session_json(*session));
     if (exit_code_ == 0) exit_code_ = exit_code_of(*session);
     if (session->state() == api::Session::SUCCEEDED && !context_.json)
       context_.environment.out << summary_text(*session) << std::flush;
@@ -143,20 +143,20 @@ class Runner {
   }
   void fail(const RunTransfer& transfer, const Error& error) {
     const Error placed{error.code, transfer.place + ": " + error.message};
-    errors_.push_back(error_json(placed));
+    errors_.push_back(api::error_json(placed));
     if (exit_code_ == 0) exit_code_ = static_cast<int>(error.code);
     context_.environment.err << "sluice: " << printable(placed.message) << "\n" << std::flush;
   }
 
   const Context& context_;
-  const std::shared_ptr<Client> client_;
+  const std::shared_ptr<api::Client> client_;
   Canceller& canceller_;
   const bool quiet_;
   std::deque<Begun> under_way_;
-  Json sessions_ = Json::array();
-  Json previews_ = Json::array();
-  Json syncs_ = Json::array();
-  Json errors_ = Json::array();
+  api::Json sessions_ = api::Json::array();
+  api::Json previews_ = api::Json::array();
+  api::Json syncs_ = api::Json::array();
+  api::Json errors_ = api::Json::array();
   int exit_code_ = 0;
 };
 
@@ -165,7 +165,7 @@ Result<int> run_all(const Context& context, const RunFile& file, bool quiet) {
   // Before the client, whose threads shall not take the signals.
   const Interrupt interrupt([&canceller] { canceller.on_interrupt(); },
                             static_cast<int>(ErrorCode::kCancelled));
-  auto connected = Client::connect(context.node_directory());
+  auto connected = connect_to_node(context.node_directory());
   if (!connected) return connected.error();
   Runner runner(context, std::move(*connected), canceller, quiet);
   for (const RunTransfer& transfer : file.transfers) {
@@ -183,7 +183,7 @@ Result<int> run_all(const Context& context, const RunFile& file, bool quiet) {
   return runner.exit_code();
 }
 
-const std::string& peer_of(const TransferRequest& request) {
+const std::string& peer_of(const api::TransferRequest& request) {
   const auto* const send = std::get_if<api::SendRequest>(&request);
   return send != nullptr ? send->peer() : std::get<api::GetRequest>(request).peer();
 }
@@ -229,7 +229,7 @@ Result<int> run_file(const Context& context, const RunFlags& flags) {
   if (const Status known = check_peers(context, *file); !known) return known.error();
   if (!flags.check) return run_all(context, *file, flags.quiet);
   std::string commands;
-  Json list = Json::array();
+  api::Json list = api::Json::array();
   for (const RunTransfer& transfer : file->transfers) {
     commands += transfer.command + "\n";
     list.push_back(transfer.command);

@@ -8,13 +8,13 @@
 #include <ostream>
 #include <vector>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/counted.h"
 #include "tools/cli/app.h"
 #include "tools/cli/chart.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
 #include "tools/cli/local_files.h"
@@ -137,21 +137,21 @@ Result<int> list(const Context& context, const ListFlags& flags) {
     if (!since) return Error{since.error().code, "--since " + since.error().message};
     filter.since_unix_ns = *since;
   }
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const auto reply = (*client)->list();
   if (!reply) return reply.error();
   const api::ListSessionsReply kept = filtered(*reply, filter);
   const bool terminal = context.environment.out_is_terminal;
   const size_t columns = terminal ? context.environment.err_columns() : kPlainColumns;
-  context.print(sessions_json(kept), kept.sessions_size() == 0
-                                         ? "no sessions\n"
-                                         : session_table(kept, columns, terminal, unix_now_ns()));
+  context.print(api::sessions_json(kept), kept.sessions_size() == 0
+                                              ? "no sessions\n"
+                                              : session_table(kept, columns, terminal, unix_now_ns()));
   return 0;
 }
 
 Result<int> show(const Context& context, const SessionFlags& flags) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const auto session = (*client)->show(flags.id);
   if (!session) return session.error();
@@ -160,12 +160,12 @@ Result<int> show(const Context& context, const SessionFlags& flags) {
     for (const std::string& line : rate_chart(*session, context.environment.err_columns(), kPlotRows))
       text += line + "\n";
   }
-  context.print(session_json(*session), text);
+  context.print(api::session_json(*session), text);
   return 0;
 }
 
 Result<int> wait(const Context& context, const SessionFlags& flags) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   FollowOptions options;
   options.quiet = flags.quiet;
@@ -174,12 +174,12 @@ Result<int> wait(const Context& context, const SessionFlags& flags) {
   return follow_session(context, **client, flags.id, options);
 }
 
-using Change = Result<api::Session> (Client::*)(const std::string&);
+using Change = Result<api::Session> (api::Client::*)(const std::string&);
 
 // Asks for a change of the session's state, and says how it stands then. Its flows may take a moment to end.
 template <Change change>
 Result<int> ask(const Context& context, const SessionFlags& flags) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   auto session = ((**client).*change)(flags.id);
   if (!session) return session.error();
@@ -189,24 +189,24 @@ Result<int> ask(const Context& context, const SessionFlags& flags) {
     });
     if (!session) return session.error();
   }
-  context.print(session_json(*session),
+  context.print(api::session_json(*session),
                 fmt::format("session {} {}\n", printable(flags.id), api::state_name(*session)));
   return 0;
 }
 
 Result<int> go_on(const Context& context, const SessionFlags& flags) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const auto session = (*client)->show(flags.id);
   if (!session) return session.error();
   if (const Status status = bring_back_files(context, *session); !status) return status.error();
   // What waited for that process goes on by itself.
   if (session->has_local_files() && session->state() == api::Session::WAITING) {
-    context.print(session_json(*session),
+    context.print(api::session_json(*session),
                   fmt::format("session {} {}\n", printable(flags.id), state_name(*session)));
     return 0;
   }
-  return ask<&Client::go_on>(context, flags);
+  return ask<&api::Client::go_on>(context, flags);
 }
 
 Result<int> limit(const Context& context, const SessionFlags& flags) {
@@ -216,28 +216,28 @@ Result<int> limit(const Context& context, const SessionFlags& flags) {
     if (!parsed) return parsed.error();
     rate_bps = *parsed;
   }
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const auto session = (*client)->limit(flags.id, rate_bps);
   if (!session) return session.error();
-  context.print(session_json(*session),
+  context.print(api::session_json(*session),
                 fmt::format("session {} sends at most {}\n", printable(flags.id),
                             format_rate(static_cast<double>(session->rate_limit_bps()))));
   return 0;
 }
 
 Result<int> prioritize(const Context& context, const SessionFlags& flags) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const auto session = (*client)->prioritize(flags.id, flags.priority);
   if (!session) return session.error();
-  context.print(session_json(*session),
+  context.print(api::session_json(*session),
                 fmt::format("session {} has priority {}\n", printable(flags.id), session->priority()));
   return 0;
 }
 
 Result<int> verify(const Context& context, const SessionFlags& flags) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   if (const auto session = (*client)->show(flags.id)) {
     if (const Status status = bring_back_files(context, *session); !status) return status.error();
@@ -269,7 +269,7 @@ Result<int> verify(const Context& context, const SessionFlags& flags) {
         "not checked: {} that travelled in packs, whose digests are not kept, or did not arrive; "
         "compare them with sluice send --sync --checksum --dry-run\n",
         base::counted(names, "name"));
-  context.print(verify_json(verdicts), text);
+  context.print(api::verify_json(verdicts), text);
   const auto bad = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return !v.good(); });
   if (bad == 0) return 0;
   environment.err << fmt::format(
@@ -279,7 +279,7 @@ Result<int> verify(const Context& context, const SessionFlags& flags) {
 }
 
 Result<int> counters(const Context& context) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const auto reply = (*client)->counters();
   if (!reply) return reply.error();
@@ -288,7 +288,7 @@ Result<int> counters(const Context& context) {
     text += fmt::format("{:<28} {:>16} {:<10} {}\n", counter.name(), counter.value(), counter.unit(),
                         counter.help());
   }
-  context.print(counters_json(*reply), text);
+  context.print(api::counters_json(*reply), text);
   return 0;
 }
 
@@ -333,9 +333,9 @@ void add_session_commands(CLI::App& app, Context& context) {
   showing->add_flag("--plot", show_flags->plot, "Draw its rate over the time in which data moved");
   add_session_views(*session, context);
   add_log_commands(*session, context);
-  add("pause", "Hold a session up, until 'continue'", ask<&Client::pause>);
+  add("pause", "Hold a session up, until 'continue'", ask<&api::Client::pause>);
   add("continue", "Let a session go on that was paused", go_on);
-  add("cancel", "Cancel a session", ask<&Client::cancel>);
+  add("cancel", "Cancel a session", ask<&api::Client::cancel>);
   const auto [limiting, limit_flags] =
       add("limit", "Set the most that a session may send, from now on", limit);
   limiting->add_option("--rate", limit_flags->rate, "In bit/s, such as 2G; none takes the limit away")

@@ -7,7 +7,7 @@
 #include <array>
 #include <string_view>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/when.h"

@@ -9,9 +9,9 @@
 #include <ostream>
 #include <thread>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/terminal.h"
@@ -31,11 +31,11 @@ int64_t now_ns() {
 
 // Lines for a program: each is written at once. Until the session ends; without one until the reader leaves.
 Result<int> events(const Context& context, const std::string& id) {
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   std::ostream& out = context.environment.out;
   const Status status = (*client)->events(id, [&](const api::SessionEvent& event) {
-    out << to_line(event_json(event)) << std::flush;
+    out << api::to_line(api::event_json(event)) << std::flush;
     return out.good();
   });
   if (!status) return status.error();
@@ -45,7 +45,7 @@ Result<int> events(const Context& context, const std::string& id) {
 // What the node tells, on threads of its own, so that keys are answered meanwhile.
 class News {
  public:
-  News(Client& client, std::string id) : client_(client), id_(std::move(id)) {
+  News(api::Client& client, std::string id) : client_(client), id_(std::move(id)) {
     sessions_ = std::thread([this] { follow(); });
     counters_ = std::thread([this] { count(); });
   }
@@ -92,7 +92,7 @@ class News {
     }
   }
 
-  Client& client_;
+  api::Client& client_;
   const std::string id_;
   mutable std::mutex mutex_;
   WatchPage page_;
@@ -104,7 +104,7 @@ class News {
 };
 
 // Without an id: the newest that has not ended, else the newest of all.
-Result<std::string> chosen(Client& client, const std::string& id) {
+Result<std::string> chosen(api::Client& client, const std::string& id) {
   if (!id.empty()) {
     const auto session = client.show(id);
     if (!session) return session.error();
@@ -129,7 +129,7 @@ Result<int> watch(const Context& context, const std::string& id) {
         "draws on a terminal, which the standard output is not: use 'sluice session show ID' for how it "
         "stands, 'sluice session events ID' for a program"};
   }
-  auto client = Client::connect(context.node_directory());
+  auto client = connect_to_node(context.node_directory());
   if (!client) return client.error();
   const Result<std::string> session = chosen(**client, id);
   if (!session) return session.error();

@@ -30,8 +30,8 @@ constexpr size_t kProblemsShown = 1000;
 
 class Sync {
  public:
-  Sync(Environment& environment, std::shared_ptr<Client> client, Canceller& canceller,
-       const TransferFlags& flags, const TransferRequest& request)
+  Sync(Environment& environment, std::shared_ptr<api::Client> client, Canceller& canceller,
+       const TransferFlags& flags, const api::TransferRequest& request)
       : environment_(environment),
         client_(std::move(client)),
         canceller_(canceller),
@@ -167,7 +167,7 @@ class Sync {
   }
 
   bool note(const api::Session& session) {
-    sessions_.push_back(session_json(session));
+    sessions_.push_back(api::session_json(session));
     for (const api::MissingName& name : session.names().missing()) problem(name.path(), name.reason());
     sent_ += session.names().done();
     failed_ += session.names().failed();
@@ -278,7 +278,7 @@ class Sync {
     say(escaped(path) + ": " + reason);
   }
 
-  Json counts() const {
+  api::Json counts() const {
     return {{"schema", "sluice.sync.v1"},
             {"node", sides_.peer},
             {"source", sides_.source},
@@ -298,7 +298,7 @@ class Sync {
   std::string same_text() const { return base::counted(totals_.same(), "name is", "names are"); }
 
   SyncOutcome outcome() const {
-    const Json object = counts();
+    const api::Json object = counts();
     const uint64_t failed = object["failed"];
     std::string text;
     if (sessions_.empty() && removed_ == 0 && failed == 0) {
@@ -311,10 +311,10 @@ class Sync {
   }
 
   SyncOutcome preview() const {
-    Json object = counts();
+    api::Json object = counts();
     std::string text;
-    Json send = Json::array();
-    Json remove = Json::array();
+    api::Json send = api::Json::array();
+    api::Json remove = api::Json::array();
     std::vector<SyncPlan::List> lists = plan_.lists();
     for (const SyncPlan::List& list : lists) {
       for (const std::string& path : list) {
@@ -334,15 +334,15 @@ class Sync {
   }
 
   Environment& environment_;
-  const std::shared_ptr<Client> client_;
+  const std::shared_ptr<api::Client> client_;
   Canceller& canceller_;
   const TransferFlags& flags_;
-  const TransferRequest& request_;
+  const api::TransferRequest& request_;
   const Sides sides_;
   SyncPlan plan_;
   api::CompareTotals totals_;
-  Json sessions_ = Json::array();
-  Json problems_ = Json::array();
+  api::Json sessions_ = api::Json::array();
+  api::Json problems_ = api::Json::array();
   uint64_t sent_ = 0;
   uint64_t bytes_ = 0;
   uint64_t removed_ = 0;
@@ -352,9 +352,9 @@ class Sync {
 
 }  // namespace
 
-Result<SyncOutcome> sync_directory(Environment& environment, const std::shared_ptr<Client>& client,
+Result<SyncOutcome> sync_directory(Environment& environment, const std::shared_ptr<api::Client>& client,
                                    Canceller& canceller, const TransferFlags& flags,
-                                   const TransferRequest& request) {
+                                   const api::TransferRequest& request) {
   return Sync(environment, client, canceller, flags, request).perform();
 }
 

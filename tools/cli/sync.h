@@ -7,22 +7,22 @@
 
 #include <memory>
 
+#include "control/client/client.h"
 #include "tools/cli/app.h"
 #include "tools/cli/canceller.h"
-#include "tools/cli/client.h"
 #include "tools/cli/transfer_flags.h"
 
 namespace sluice::cli {
 
 struct SyncOutcome {
   int exit_code = 0;
-  Json object;       // sluice.sync.v1
+  api::Json object;  // sluice.sync.v1
   std::string text;  // for people
 };
 
 // Shows progress, and what went wrong, on stderr. An error: nothing was sent.
-Result<SyncOutcome> sync_directory(Environment& environment, const std::shared_ptr<Client>& client,
+Result<SyncOutcome> sync_directory(Environment& environment, const std::shared_ptr<api::Client>& client,
                                    Canceller& canceller, const TransferFlags& flags,
-                                   const TransferRequest& request);
+                                   const api::TransferRequest& request);
 
 }  // namespace sluice::cli

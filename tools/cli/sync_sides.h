@@ -5,8 +5,8 @@
 #include <string>
 #include <variant>
 
+#include "control/client/client.h"
 #include "dataplane/base/path.h"
-#include "tools/cli/client.h"
 #include "tools/cli/names_format.h"
 #include "tools/cli/sync_plan.h"
 
@@ -19,7 +19,7 @@ struct Sides {
   std::string destination;
   std::string name;  // under which the source arrives; empty: what is in it arrives
 
-  explicit Sides(const TransferRequest& request) {
+  explicit Sides(const api::TransferRequest& request) {
     if (const auto* const send = std::get_if<api::SendRequest>(&request)) {
       set(send->peer(), send->sources(0), send->destination());
     } else {
@@ -29,8 +29,8 @@ struct Sides {
     }
   }
   // Of these names alone, or of all.
-  TransferRequest request_of(const TransferRequest& all, const SyncPlan::List* names) const {
-    TransferRequest request = all;
+  api::TransferRequest request_of(const api::TransferRequest& all, const SyncPlan::List* names) const {
+    api::TransferRequest request = all;
     std::visit(
         [&](auto& one) {
           one.mutable_options()->set_overwrite(true);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/target.h"
 
+#include "control/client/requests.h"
 #include "dataplane/base/config/config.h"
 #include "tools/cli/format.h"
 
 namespace sluice::cli {
 namespace {
-
-constexpr std::string_view kMemory = "memory:";
-constexpr std::string_view kNull = "null:";
 
 std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; }
 
@@ -28,13 +26,10 @@ Status check_text(std::string_view text) {
 
 }  // namespace
 
-bool is_memory_source(std::string_view text) { return text.starts_with(kMemory); }
-bool is_null_destination(std::string_view text) { return text == kNull; }
-
 Result<std::string> memory_source(std::string_view text) {
-  const auto bytes = config::parse_size(text.substr(kMemory.size()));
+  const auto bytes = config::parse_size(text.substr(api::kMemorySource.size()));
   if (!bytes) return usage(quoted(text) + ": " + bytes.error().message);
-  return std::string(kMemory) + std::to_string(*bytes);
+  return std::string(api::kMemorySource) + std::to_string(*bytes);
 }
 
 Result<uint64_t> rate_option(const std::string& option, std::string_view text) {
@@ -61,7 +56,7 @@ Result<Target> split_target(std::string_view text) {
     return usage(quoted(text) + " is not NODE:PATH; NODE is a name that 'sluice node trust' was given");
   }
   Target target{std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
-  if (is_memory_source(text) || is_null_destination(text)) {
+  if (api::is_memory_source(text) || api::is_null_destination(text)) {
     return usage(quoted(text) + " names no node; write NODE:" + printable(text));
   }
   return target;
@@ -104,7 +99,7 @@ Result<api::SendRequest> send_request(const std::vector<std::string>& arguments,
                    printable(argument) + " for a file here");
     }
     auto source =
-        is_memory_source(argument) ? memory_source(argument) : local_path(argument, working_directory);
+        api::is_memory_source(argument) ? memory_source(argument) : local_path(argument, working_directory);
     if (!source) return source.error();
     request.add_sources(*source);
   }
@@ -124,7 +119,7 @@ Result<api::GetRequest> get_request(const std::vector<std::string>& arguments,
     }
     request.set_peer(target->node);
     auto path =
-        is_memory_source(target->path) ? memory_source(target->path) : Result<std::string>(target->path);
+        api::is_memory_source(target->path) ? memory_source(target->path) : Result<std::string>(target->path);
     if (!path) return path.error();
     request.add_sources(*path);
   }
@@ -133,8 +128,9 @@ Result<api::GetRequest> get_request(const std::vector<std::string>& arguments,
                  " is at the node that is fetched from, and 'sluice get' stores here; write ./" +
                  printable(arguments.back()) + " for a file of that name");
   }
-  auto destination = is_null_destination(arguments.back()) ? Result<std::string>(arguments.back())
-                                                           : local_path(arguments.back(), working_directory);
+  auto destination = api::is_null_destination(arguments.back())
+                         ? Result<std::string>(arguments.back())
+                         : local_path(arguments.back(), working_directory);
   if (!destination) return destination.error();
   request.set_destination(*destination);
   return request;

@@ -30,8 +30,6 @@ Result<std::string> local_path(std::string_view text, const std::filesystem::pat
 
 // "memory:SIZE" -> "memory:BYTES".
 Result<std::string> memory_source(std::string_view text);
-bool is_memory_source(std::string_view text);
-bool is_null_destination(std::string_view text);
 
 // What was written is wrong: kUsage.
 inline Error usage(std::string message) { return {ErrorCode::kUsage, std::move(message)}; }

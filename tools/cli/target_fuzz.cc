@@ -1,6 +1,7 @@
 // Any words on the command line: a target, a local path or a request, or one line that says what is wrong,
 // which cannot steer a terminal. The first byte of each word is its length.
 // SPDX-License-Identifier: Apache-2.0
+#include "control/client/requests.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/input_for_fuzz.h"
 #include "tools/cli/format.h"
@@ -27,7 +28,7 @@ bool good(const Result<T>& result) {
 }
 
 void check_path(const std::string& path, const std::string& from) {
-  if (!is_memory_source(path) && !is_null_destination(path)) {
+  if (!api::is_memory_source(path) && !api::is_null_destination(path)) {
     fuzz::require(path.starts_with('/') && path.find("//") == std::string::npos &&
                       path.find("/./") == std::string::npos,
                   "a local path becomes absolute and plain");

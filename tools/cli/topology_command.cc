@@ -10,21 +10,21 @@ namespace {
 
 constexpr size_t kColumns = 80;
 
-Json node_json(const doctor::PlanNode& node) {
-  Json cores = Json::array();
+api::Json node_json(const doctor::PlanNode& node) {
+  api::Json cores = api::Json::array();
   for (const doctor::PlanCore& core : node.cores)
     cores.push_back({{"package", core.package},
                      {"cpus", core.cpus},
                      {"workers", core.workers},
                      {"isolated", core.isolated}});
-  Json ports = Json::array();
+  api::Json ports = api::Json::array();
   for (const doctor::PlanPort& port : node.ports)
     ports.push_back({{"name", port.name},
                      {"pci", port.pci},
                      {"driver", port.driver},
                      {"speed_mbps", port.speed_mbps},
                      {"data_port", port.data}});
-  Json disks = Json::array();
+  api::Json disks = api::Json::array();
   for (const doctor::PlanDisk& disk : node.disks)
     disks.push_back({{"name", disk.name}, {"size_bytes", disk.size_bytes}, {"exports", disk.exports}});
   return {{"numa_node", node.number},  {"memory_mib", node.memory_mib}, {"distances", node.distances},
@@ -38,7 +38,7 @@ Result<int> topology(const Context& context) {
   const auto node = config::load(*directory);
   if (!node) return node.error();
   const doctor::Plan plan = doctor::gather_plan(*node, "/");
-  Json nodes = Json::array();
+  api::Json nodes = api::Json::array();
   for (const doctor::PlanNode& each : plan.nodes) nodes.push_back(node_json(each));
   std::string text;
   for (const std::string& line : doctor::draw(plan, kColumns)) text += line + "\n";

@@ -5,7 +5,7 @@
 
 #include "tools/cli/app.h"
 #include "tools/cli/canceller.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/dry_run.h"
 #include "tools/cli/follow.h"
 #include "tools/cli/format.h"
@@ -20,8 +20,8 @@
 namespace sluice::cli {
 namespace {
 
-Result<int> sync(const Context& context, const std::shared_ptr<Client>& client, Canceller& canceller,
-                 const TransferFlags& flags, const TransferRequest& request) {
+Result<int> sync(const Context& context, const std::shared_ptr<api::Client>& client, Canceller& canceller,
+                 const TransferFlags& flags, const api::TransferRequest& request) {
   const Result<SyncOutcome> outcome = sync_directory(context.environment, client, canceller, flags, request);
   if (!outcome) return outcome.error();
   context.print(outcome->object, outcome->text);
@@ -29,7 +29,7 @@ Result<int> sync(const Context& context, const std::shared_ptr<Client>& client, 
 }
 
 // What comes is taken when it is known that the node answers, and the request is right.
-Result<std::string> begin_from_stdin(const Context& context, Client& client, TransferFlags flags,
+Result<std::string> begin_from_stdin(const Context& context, api::Client& client, TransferFlags flags,
                                      const Canceller& canceller) {
   if (flags.dry_run || flags.sync || !flags.files_from.empty())
     return Error{ErrorCode::kUsage,
@@ -52,9 +52,9 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   // Before the client, whose threads shall not take the signals.
   const Interrupt interrupt([&canceller] { canceller.on_interrupt(); },
                             static_cast<int>(ErrorCode::kCancelled));
-  auto connected = Client::connect(context.node_directory());
+  auto connected = connect_to_node(context.node_directory());
   if (!connected) return connected.error();
-  const std::shared_ptr<Client> client = std::move(*connected);
+  const std::shared_ptr<api::Client> client = std::move(*connected);
   const bool from_stdin =
       direction == Direction::kSend && flags.paths.size() == 2 && is_stdin(flags.paths[0]);
   if (flags.sync && !from_stdin) return sync(context, client, canceller, flags, *request);
@@ -69,7 +69,7 @@ Result<int> transfer(const Context& context, Direction direction, const Transfer
   if (flags.detach) {
     const auto session = client->show(*id);
     if (!session) return session.error();
-    context.print(session_json(*session), printable(*id) + "\n");
+    context.print(api::session_json(*session), printable(*id) + "\n");
     return 0;
   }
   FollowOptions options;

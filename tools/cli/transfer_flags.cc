@@ -243,7 +243,7 @@ Status check_sync(const TransferFlags& flags, const std::string& source, const s
     return wrong("--checksum: only with --sync, which says what is compared");
   if (!flags.sync) return {};
   if (flags.paths.size() != 2) return wrong("--sync: give one directory, and where it is to be the same");
-  if (is_memory_source(source) || is_null_destination(destination))
+  if (api::is_memory_source(source) || api::is_null_destination(destination))
     return wrong("--sync: memory: and null: are no directories that could be compared");
   if (!flags.files_from.empty()) return wrong("--sync: not with --files-from; what differs is what is sent");
   if (flags.detach)
@@ -253,9 +253,9 @@ Status check_sync(const TransferFlags& flags, const std::string& source, const s
 
 }  // namespace
 
-Result<TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
-                                         const std::filesystem::path& working_directory,
-                                         std::istream* input) {
+Result<api::TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
+                                              const std::filesystem::path& working_directory,
+                                              std::istream* input) {
   if (direction == Direction::kSend) {
     auto request = send_request(flags.paths, working_directory);
     if (!request) return request.error();
@@ -263,7 +263,7 @@ Result<TransferRequest> transfer_request(Direction direction, const TransferFlag
     if (auto ok = set_options(flags, *request->mutable_options()); !ok) return ok.error();
     if (auto ok = read_list(flags, working_directory, input, *request->mutable_options()); !ok)
       return ok.error();
-    return TransferRequest(std::move(*request));
+    return api::TransferRequest(std::move(*request));
   }
   auto request = get_request(flags.paths, working_directory);
   if (!request) return request.error();
@@ -276,7 +276,7 @@ Result<TransferRequest> transfer_request(Direction direction, const TransferFlag
   if (auto ok = set_options(flags, *request->mutable_options()); !ok) return ok.error();
   if (auto ok = read_list(flags, working_directory, input, *request->mutable_options()); !ok)
     return ok.error();
-  return TransferRequest(std::move(*request));
+  return api::TransferRequest(std::move(*request));
 }
 
 }  // namespace sluice::cli

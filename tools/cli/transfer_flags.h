@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "control/client/requests.h"
 #include "control/proto/api.pb.h"
 #include "control/selection/selection.h"
 #include "dataplane/base/error.h"
@@ -71,13 +71,12 @@ void add_data_flags(CLI::App& command, TransferFlags& flags);
 // All but `paths`, `detach` and `quiet`.
 void add_flags(CLI::App& command, TransferFlags& flags);
 
-using TransferRequest = std::variant<api::SendRequest, api::GetRequest>;
-
 enum class Direction : uint8_t { kSend, kGet };
 
 // kUsage names the argument or the option that is wrong. Looks whether a local destination is a directory,
 // and reads the list of --files-from. `input`: what "-" stands for there; nullptr: nothing.
-Result<TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
-                                         const std::filesystem::path& working_directory, std::istream* input);
+Result<api::TransferRequest> transfer_request(Direction direction, const TransferFlags& flags,
+                                              const std::filesystem::path& working_directory,
+                                              std::istream* input);
 
 }  // namespace sluice::cli

@@ -13,19 +13,19 @@ bool is_one_directory(const api::SendRequest& request) {
   if (request.sources_size() != 1 || request.options().names_size() != 0) return false;
   const std::string& source = request.sources(0);
   std::error_code ignored;
-  return !is_memory_source(source) && !source.ends_with('/') &&
+  return !api::is_memory_source(source) && !source.ends_with('/') &&
          std::filesystem::is_directory(std::filesystem::symlink_status(source, ignored));
 }
 
 }  // namespace
 
-void name_tree(Client& client, TransferRequest* request) {
+void name_tree(api::Client& client, api::TransferRequest* request) {
   auto* const send = std::get_if<api::SendRequest>(request);
   // With --mkdir the destination is made for the tree to go into.
   if (send == nullptr || send->options().mkdir() || !is_one_directory(*send)) return;
   const std::string& to = send->destination();
   const size_t slash = to.rfind('/');
-  if (is_null_destination(to) || slash == std::string::npos || slash + 1 == to.size()) return;
+  if (api::is_null_destination(to) || slash == std::string::npos || slash + 1 == to.size()) return;
   const auto there = client.look_at(send->peer(), to);
   if (!there || there->has_value()) return;
   const auto parent = client.look_at(send->peer(), to.substr(0, slash));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tools/cli/client.h"
+#include "control/client/client.h"
 #include "tools/cli/transfer_flags.h"
 
 namespace sluice::cli {
@@ -10,6 +10,6 @@ namespace sluice::cli {
 // "DIR" to "NODE:THERE/NEW": asks the peer whether NEW is there. If it is not, and what it is to stand in is,
 // the request becomes "DIR/" to NEW, which the peer makes, with the mode and times of DIR. A peer that lets
 // nobody look is left to say itself what is wrong.
-void name_tree(Client& client, TransferRequest* request);
+void name_tree(api::Client& client, api::TransferRequest* request);
 
 }  // namespace sluice::cli

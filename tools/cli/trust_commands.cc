@@ -6,15 +6,15 @@
 #include <ctime>
 #include <fstream>
 
-#include "control/api/session_state.h"
 #include "control/identity/node_files.h"
 #include "control/identity/rotation.h"
 #include "control/identity/trust.h"
+#include "control/proto/session_state.h"
 #include "dataplane/base/arguments/arguments.h"
 #include "dataplane/base/config/config.h"
 #include "dataplane/base/utc.h"
 #include "tools/cli/app.h"
-#include "tools/cli/client.h"
+#include "tools/cli/connect.h"
 #include "tools/cli/format.h"
 #include "tools/cli/node_files.h"
 #include "tools/cli/progress.h"
@@ -51,7 +51,7 @@ struct RotateFlags {
 
 // What the running daemon was offered in place of the pinned key.
 Result<std::string> offered_certificate(const fs::path& directory, const std::string& name) {
-  auto client = Client::connect(directory);
+  auto client = connect_to_node(directory);
   if (!client) return client.error();
   const auto reply = (*client)->node();
   if (!reply) return reply.error();
@@ -169,9 +169,9 @@ Result<int> distrust(const Context& context, const std::string& what) {
   if (!directory) return directory.error();
   const Result<std::string> name = take_trust(*directory, what);
   if (!name) return name.error();
-  Json cancelled = Json::array();
+  api::Json cancelled = api::Json::array();
   std::string text = fmt::format("does not trust {} any more\n", what);
-  const auto client = Client::connect(*directory);
+  const auto client = connect_to_node(*directory);
   const auto all = client ? (*client)->list() : Result<api::ListSessionsReply>(client.error());
   if (!all && all.error().code != ErrorCode::kDaemonNotRunning) return all.error();
   for (int i = 0; all && i < all->sessions_size(); ++i) {
@@ -264,7 +264,7 @@ Result<int> rotate(const Context& context, const RotateFlags& flags) {
     const Status agreed = warn_of_refusals(context.environment, *directory, flags);
     if (!agreed) return agreed.error();
   }
-  Json json = {{"schema", "sluice.node_rotate.v1"}};
+  api::Json json = {{"schema", "sluice.node_rotate.v1"}};
   if (flags.abandon) {
     const Result<bool> gone = identity::abandon_rotation(*directory);
     if (!gone) return gone.error();

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "control/api/session_state.h"
+#include "control/proto/session_state.h"
 #include "tools/cli/chart.h"
 #include "tools/cli/format.h"
 #include "tools/cli/progress.h"

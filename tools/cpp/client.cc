@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cpp/include/sluice/client.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
+#include "control/client/requests.h"
+#include "control/client/watch.h"
+#include "control/client/way.h"
 #include "tools/cpp/connection.h"
 #include "tools/cpp/errors.h"
 #include "tools/cpp/messages.h"
@@ -16,59 +18,27 @@ using Stub = api::Control::Stub;
 
 // A slash at the end stays: it says that a directory is meant.
 std::string local(const std::string& path) {
-  if (path.empty() || path.rfind("memory:", 0) == 0 || path == "null:") return path;
+  if (path.empty() || api::is_memory_source(path) || api::is_null_destination(path)) return path;
   return (std::filesystem::current_path() / path).string();
 }
 
-api::SessionRef reference(const std::string& id) {
-  api::SessionRef ref;
-  ref.set_id(id);
-  return ref;
+std::filesystem::path directory_of(const std::string& given) {
+  return given.empty() ? api::usual_node() : std::filesystem::path(given);
 }
 
-std::string directory_of(const std::string& given) {
-  if (!given.empty()) return given;
-  const char* const set = std::getenv("SLUICE_NODE");
-  return set != nullptr && *set != '\0' ? set : "/etc/sluice";
-}
-
-// Ends the call when somebody leaves the wait, be it with an exception: a stream that nobody reads stays
-// open.
-class Leaving {
- public:
-  explicit Leaving(grpc::ClientContext& context) : context_(context) {}
-  Leaving(const Leaving&) = delete;
-  Leaving& operator=(const Leaving&) = delete;
-  ~Leaving() { context_.TryCancel(); }
-
- private:
-  grpc::ClientContext& context_;
-};
-
-// An error holds it until an operator does something.
-bool held(const Status& now) { return now.state == State::kPaused && now.error_code != 0; }
-
-// Nothing when `until` has passed before it ended.
+// Nothing when the time is over before it ended.
 std::optional<Status> wait_until(const Connection& connection, const std::string& id,
-                                 std::optional<std::chrono::system_clock::time_point> until,
-                                 const OnProgress& on_progress) {
-  grpc::ClientContext context;
-  if (until) context.set_deadline(*until);
-  const control::Pulse pulse(connection.stub(), context);
-  const auto stream = connection.stub().WatchSession(&context, reference(id));
-  const Leaving leaving(context);
-  api::Session message;
-  Status last;
-  while (!held(last) && stream->Read(&message)) {
-    last = status_of(message);
-    if (on_progress) on_progress(last);
-  }
-  if (!held(last) && !last.ended()) {
-    const grpc::Status status = stream->Finish();
-    if (until && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return std::nullopt;
-    if (!status.ok()) throw error_of(status, context, pulse, connection.socket());
+                                 std::optional<double> timeout_s, const OnProgress& on_progress) {
+  const api::Watched watched =
+      api::watch_session(connection.stub(), id, timeout_s, [&on_progress](const api::Session& now) {
+        if (on_progress) on_progress(status_of(now));
+        return true;
+      });
+  if (watched.end == api::Watched::End::kTimeOver) return std::nullopt;
+  if (watched.failure) throw error_of(*watched.failure, connection.socket());
+  if (watched.end == api::Watched::End::kBroken)
     throw error(ErrorCode::kInternal, "session " + id + ": its node ended the stream before its end");
-  }
+  Status last = status_of(watched.last);
   if (last.error_code != 0) throw Error(last.error_code, last.error_name, last.error);
   if (last.state != State::kSucceeded) throw error(ErrorCode::kCancelled, "session " + id + " was cancelled");
   return last;
@@ -85,35 +55,34 @@ Error::~Error() = default;
 Session::Session(std::shared_ptr<const Connection> connection, std::string id)
     : connection_(std::move(connection)), id_(std::move(id)) {}
 
-Status Session::show() const { return status_of(connection_->call(&Stub::ShowSession, reference(id_))); }
+Status Session::show() const { return status_of(connection_->call(&Stub::ShowSession, api::reference(id_))); }
 
 Status Session::wait(const OnProgress& on_progress) const {
   return *wait_until(*connection_, id_, std::nullopt, on_progress);
 }
 
 std::optional<Status> Session::wait_for(std::chrono::nanoseconds time, const OnProgress& on_progress) const {
-  const auto ticks = std::chrono::duration_cast<std::chrono::system_clock::duration>(time);
-  return wait_until(*connection_, id_, std::chrono::system_clock::now() + ticks, on_progress);
+  return wait_until(*connection_, id_, std::chrono::duration<double>(time).count(), on_progress);
 }
 
-Status Session::cancel() const { return status_of(connection_->call(&Stub::CancelSession, reference(id_))); }
+Status Session::cancel() const {
+  return status_of(connection_->call(&Stub::CancelSession, api::reference(id_)));
+}
 
-Status Session::pause() const { return status_of(connection_->call(&Stub::PauseSession, reference(id_))); }
+Status Session::pause() const {
+  return status_of(connection_->call(&Stub::PauseSession, api::reference(id_)));
+}
 
-Status Session::go_on() const { return status_of(connection_->call(&Stub::ContinueSession, reference(id_))); }
+Status Session::go_on() const {
+  return status_of(connection_->call(&Stub::ContinueSession, api::reference(id_)));
+}
 
 Status Session::limit(uint64_t rate_bps) const {
-  api::LimitRequest request;
-  request.set_id(id_);
-  request.set_rate_bps(rate_bps);
-  return status_of(connection_->call(&Stub::LimitSession, request));
+  return status_of(connection_->call(&Stub::LimitSession, api::limit_of(id_, rate_bps)));
 }
 
 Status Session::prioritize(int32_t priority) const {
-  api::PriorityRequest request;
-  request.set_id(id_);
-  request.set_priority(priority);
-  return status_of(connection_->call(&Stub::PrioritizeSession, request));
+  return status_of(connection_->call(&Stub::PrioritizeSession, api::priority_of(id_, priority)));
 }
 
 // ---- a node ------------------------------------------------------------------------------------
@@ -149,7 +118,7 @@ std::vector<Status> Node::sessions() const {
 }
 
 Session Node::session(const std::string& id) const {
-  return {connection_, connection_->call(&Stub::ShowSession, reference(id)).id()};
+  return {connection_, connection_->call(&Stub::ShowSession, api::reference(id)).id()};
 }
 
 NodeStatus Node::show() const { return status_of(connection_->call(&Stub::Node, api::NodeRequest())); }

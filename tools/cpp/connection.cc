@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cpp/connection.h"
 
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <cctype>
-#include <charconv>
-
-#include "control/api/error_metadata.h"
+#include "control/client/way.h"
 #include "tools/cpp/errors.h"
 
 namespace sluice::client {
 namespace {
-
-std::string text_of(const grpc::ClientContext& context, const char* key) {
-  const auto& metadata = context.GetServerTrailingMetadata();
-  const auto found = metadata.find(key);
-  return found == metadata.end() ? std::string() : std::string(found->second.data(), found->second.size());
-}
 
 // Nobody answered: what is to be seen from here.
 Error unreachable(const std::filesystem::path& socket) {
@@ -33,53 +23,32 @@ Error unreachable(const std::filesystem::path& socket) {
 
 }  // namespace
 
-Error error_of(const grpc::Status& status, const grpc::ClientContext& context, const control::Pulse& pulse,
-               const std::filesystem::path& socket) {
-  const std::string said = text_of(context, control::kErrorCodeKey);
-  int code = 0;
-  if (std::from_chars(said.data(), said.data() + said.size(), code).ec == std::errc() && code > 0)
-    return {code, text_of(context, control::kErrorNameKey), status.error_message()};
-  if (pulse.stands_still())
-    return error(ErrorCode::kDaemonNotRunning, control::Pulse::problem(" on " + socket.string()));
-  switch (status.error_code()) {
-    case grpc::StatusCode::UNAVAILABLE:
+Error error_of(const api::Failure& failure, const std::filesystem::path& socket) {
+  using Kind = api::Failure::Kind;
+  switch (failure.kind) {
+    case Kind::kRefused:  // also by a code that only a newer node knows
+      return {failure.code, failure.name, failure.message};
+    case Kind::kStandsStill:
+      return error(ErrorCode::kDaemonNotRunning, api::Pulse::problem(" on " + socket.string()));
+    case Kind::kEnded:
       return unreachable(socket);
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
+    case Kind::kLate:
       return error(ErrorCode::kDaemonNotRunning,
                    "sluice-control does not answer in time on " + socket.string() + "; see its log");
-    case grpc::StatusCode::UNIMPLEMENTED:
+    case Kind::kOtherVersion:
       return error(ErrorCode::kIncompatible,
                    "sluice-control is of another version than this library; upgrade the older one");
-    default:
-      return error(ErrorCode::kInternal, socket.string() + ": " + status.error_message());
+    case Kind::kUnexpected:
+      break;
   }
-}
-
-std::string target_of(const std::filesystem::path& socket) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string target = "unix:";
-  for (const char byte : socket.native()) {
-    const auto number = static_cast<unsigned char>(byte);
-    if (std::isalnum(number) != 0 || std::string_view("/._-~").find(byte) != std::string_view::npos) {
-      target += byte;
-    } else {
-      target += {'%', kHex[number >> 4U], kHex[number & 15U]};
-    }
-  }
-  return target;
+  return error(ErrorCode::kInternal, socket.string() + ": " + failure.message);
 }
 
 Connection::Connection(const std::filesystem::path& directory)
-    : socket_(std::filesystem::absolute(directory) / "run/control.sock") {
-  if (socket_.native().size() >= sizeof(sockaddr_un::sun_path))
-    throw error(
-        ErrorCode::kConfiguration,
-        socket_.string() + " is longer than a unix socket's path may be; use a shorter node directory");
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);  // a session tells of all its files in each message
-  arguments.SetMaxSendMessageSize(-1);
-  stub_ = api::Control::NewStub(
-      grpc::CreateCustomChannel(target_of(socket_), grpc::InsecureChannelCredentials(), arguments));
+    : socket_(api::socket_for_this_user(std::filesystem::absolute(directory))) {
+  if (const auto fits = api::check_length(socket_); !fits)
+    throw error(fits.error().code, fits.error().message);
+  stub_ = api::Control::NewStub(api::channel_to(socket_));
 }
 
 }  // namespace sluice::client

@@ -4,24 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
-#include <chrono>
 #include <filesystem>
 #include <memory>
-#include <string>
 
-#include "control/api/pulse.h"
-#include "control/proto/api.grpc.pb.h"
+#include "control/client/call.h"
 #include "tools/cpp/include/sluice/client.h"
 
 namespace sluice::client {
 
-// Of what a call failed, by the trailing metadata of the node, or by what stands at `socket`.
-Error error_of(const grpc::Status& status, const grpc::ClientContext& context, const control::Pulse& pulse,
-               const std::filesystem::path& socket);
-// The target of gRPC for this socket: other bytes than letters, digits and a few signs are escaped.
-std::string target_of(const std::filesystem::path& socket);
+// What this library says of it. `socket` is where the node was called.
+Error error_of(const api::Failure& failure, const std::filesystem::path& socket);
 
 class Connection {
  public:
@@ -33,13 +25,9 @@ class Connection {
   template <typename Reply, typename Request>
   Reply call(grpc::Status (api::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
              const Request& request) const {
-    constexpr auto kCallTime = std::chrono::seconds(60);  // as the command
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kCallTime);
-    const control::Pulse pulse(*stub_, context);
     Reply reply;
-    const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
-    if (!status.ok()) throw error_of(status, context, pulse, socket_);
+    api::Call call(*stub_, api::kCallS);
+    if (const auto failure = call.ask(*stub_, method, request, &reply)) throw error_of(*failure, socket_);
     return reply;
   }
 

@@ -2,26 +2,24 @@
 #include "tools/cpp/messages.h"
 
 #include <array>
-#include <string_view>
+#include <string>
 
+#include "control/proto/session_state.h"
 #include "tools/cpp/errors.h"
 
 namespace sluice::client {
 namespace {
 
-constexpr std::array<const char*, 11> kStateNames = {"unknown",   "connecting", "negotiating", "transferring",
-                                                     "finishing", "succeeded",  "failed",      "cancelled",
-                                                     "queued",    "waiting",    "paused"};
-
 // The library's states are numbered as those of the API.
 static_assert(static_cast<int>(State::kConnecting) == api::Session::CONNECTING);
 static_assert(static_cast<int>(State::kCancelled) == api::Session::CANCELLED);
 static_assert(static_cast<int>(State::kPaused) == api::Session::PAUSED);
-static_assert(kStateNames.size() == api::Session::State_ARRAYSIZE);
+constexpr size_t kStates = api::Session::State_ARRAYSIZE;
+static_assert(static_cast<int>(State::kPaused) + 1 == kStates);
 
 State state_of(api::Session::State state) {
   const auto number = static_cast<uint32_t>(state);
-  return number < kStateNames.size() ? static_cast<State>(number) : State::kUnknown;
+  return number < kStates ? static_cast<State>(number) : State::kUnknown;
 }
 
 void put_rule(const std::string& rule, api::Rule* to) {
@@ -45,8 +43,13 @@ File file_of(const api::FileProgress& file) {
 }  // namespace
 
 const char* name_of(State state) {
+  static const std::array<std::string, kStates> names = [] {
+    std::array<std::string, kStates> all;
+    for (size_t i = 0; i < kStates; ++i) all[i] = api::state_name(static_cast<api::Session::State>(i));
+    return all;
+  }();
   const auto number = static_cast<size_t>(state);
-  return kStateNames[number < kStateNames.size() ? number : 0];
+  return names[number < kStates ? number : 0].c_str();
 }
 
 api::TransferOptions message_of(const Options& options) {

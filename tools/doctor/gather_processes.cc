@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "control/client/way.h"
 #include "dataplane/base/unique_fd.h"
 #include "tools/doctor/gather.h"
 
@@ -70,7 +71,7 @@ std::optional<ProcessFacts> gather_process(const std::string& program, int pid, 
 }
 
 void gather_processes(const config::Node& node, Facts* facts) {
-  for (const fs::path& socket : {node.control_socket(), node.users_socket(), node.readers_socket()}) {
+  for (const fs::path& socket : api::sockets_of(node)) {
     facts->control_process = gather_process("sluice-control", listener_of(socket, SOCK_STREAM), "/");
     if (facts->control_process) break;
   }

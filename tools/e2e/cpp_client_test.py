@@ -1,8 +1,10 @@
 # The C++ client (tools/cpp): its examples, built against the installed package, move files between real nodes, and hear of
 # errors what the command says of them.
 # SPDX-License-Identifier: Apache-2.0
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -85,3 +87,21 @@ def test_errors_are_those_of_the_command(programs, pair, tmp_path):
     ):
         assert result.returncode == code, result.stderr
         assert result.stderr.rstrip().endswith(f"({name})"), result.stderr
+
+
+def test_a_control_that_stands_still_is_an_error_that_names_it(programs, pair):
+    session = pair.a.must("send", "memory:1000000000000", "b:null:", "--rate", "1G", "--detach").stdout.split()[-1]
+    shows = (programs / "sessions", pair.a.directory, session, "show")
+    wait_until(lambda: " transferring " in _must(*shows), 30, "data moves")
+    os.kill(pair.a.control.pid, signal.SIGSTOP)
+    try:
+        waits = [subprocess.Popen([str(word) for word in (programs / "sessions", pair.a.directory, *words)],
+                                  stderr=subprocess.PIPE, text=True)
+                 for words in ((), (session, "wait", "300"))]  # fmt: skip
+        ends = [process.communicate(timeout=120)[1] for process in waits]
+    finally:
+        os.kill(pair.a.control.pid, signal.SIGCONT)
+    pair.a.must("session", "cancel", session)
+    for process, error in zip(waits, ends):
+        assert process.returncode == DAEMON, error
+        assert f"on {pair.a.directory}/run/control.sock stands still" in error, error

@@ -109,14 +109,15 @@ ARROWS = {
     "control/metrics": {"dataplane/base", "dataplane/board", "control/transfer", "control/words"},
     "control/exporter": _BASE | {"control/metrics"},
     "control/node": _PLAIN | {"control/node/queue", "control/runtime", "control/metrics"} | _TRANSFER | _DECIDES | _PERFORMS,
+    "control/client": _BASE | {"control/proto"},
     "control/api": {"dataplane/base", "dataplane/base/sandbox", "dataplane/core", "control/async", "control/audit", "control/exports", "control/names", "control/proto", "control/selection",
                     "control/transfer", "control/words", "control/node"},
     "control": _PLAIN | {"dataplane/base/daemon", "dataplane/base/sandbox", "control/proto", "control/transfer", "control/runtime", "control/node", "control/api",
                          "control/exporter"}
                | _DECIDES | _PERFORMS,
-    "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/proto", "control/identity", "control/api", "control/metrics",
+    "tools/cli": _BASE | {"dataplane/base/arguments", "dataplane/core", "control/client", "control/proto", "control/identity", "control/metrics",
                          "control/names", "control/selection", "tools/doctor"},
-    "tools/doctor": _BASE | {"control/identity"},
+    "tools/doctor": _BASE | {"control/client", "control/identity"},
     "tools": None,  # anything
     "perf": None,
 }  # fmt: skip
@@ -126,7 +127,8 @@ ARROWS_OF_TESTS = {
     "control/source": {"control/transfer", "control/leg"},  # the fixture of a whole transfer plays the peer
     "control/destination": {"control/transfer", "control/leg"},
     "dataplane/dpdk": {"dataplane/base/sandbox"},  # a memif comes and goes under it
-    "tools/cli": {"dataplane/base/daemon"},  # the documents name the options of both daemons
+    "tools/cli": {"dataplane/base/daemon", "control/api"},  # the documents name the daemons' options; the real server answers
+    "control/client": {"control/api"},  # the real server answers calls
     "control/api": {"control/board", "control/runtime"},  # requests are turned into what a transfer is asked for
 }
 

@@ -19,7 +19,7 @@ from .errors import SluiceError, of_call, stands_still
 from .state import State
 
 _CALL_S = 60  # as the command
-_FIRST_S, _BETWEEN_S, _STILL_S = 3.0, 5.0, 15.0  # as control/api/pulse.h
+_FIRST_S, _BETWEEN_S, _STILL_S = 3.0, 5.0, 15.0  # as control/client/pulse.h
 _Path = Union[str, "os.PathLike[str]"]
 _Name = Union[str, bytes, "os.PathLike[Any]"]  # of the other node; there they are bytes
 

@@ -5,10 +5,11 @@
 //   sluice::client::Session session = node.send({"/srv/run42.h5"}, "beta", "data/");
 //   session.wait([](const sluice::client::Status& now) { draw(now.bytes_done, now.bytes_total); });
 //
-// A node is spoken to over the socket in its directory (docs/REFERENCE.md, "API"); whoever may open that may
-// do what `sluice` does. Calls block, and may come from any thread. What fails is thrown: an Error, which has
-// the code and the name of docs/RUNBOOK.md, "Exit codes". No header of gRPC or protobuf is needed to use this
-// one, but their messages of Sluice (control/proto) must not be linked into the same program a second time.
+// A node is spoken to over a socket in its directory (docs/REFERENCE.md, "API"): the operators', or the
+// users' where this user may not open that. It may do there what `sluice` does. Calls block, and may come
+// from any thread. What fails is thrown: an Error, which has the code and the name of docs/RUNBOOK.md, "Exit
+// codes". No header of gRPC or protobuf is needed to use this one, but their messages of Sluice
+// (control/proto) must not be linked into the same program a second time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

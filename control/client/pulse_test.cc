@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/api/pulse.h"
+#include "control/client/pulse.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "control/api/fake_sessions_for_test.h"
 
-namespace sluice::control {
+namespace sluice::api {
 namespace {
 
 using std::chrono::milliseconds;
@@ -17,16 +17,16 @@ class PulseTest : public ::testing::Test {
   void SetUp() override {
     const Status served = control_.serve();
     ASSERT_TRUE(served) << served.error().message;
-    stub_ = api::Control::NewStub(
+    stub_ = Control::NewStub(
         grpc::CreateChannel("unix:" + control_.socket.string(), grpc::InsecureChannelCredentials()));
-    api::Session session;
+    Session session;
     session.set_id("s1");
-    session.set_state(api::Session::TRANSFERRING);
+    session.set_state(Session::TRANSFERRING);
     control_.on_io([&] { control_.sessions.sessions["s1"] = session; });
   }
 
-  FakeControl control_;
-  std::unique_ptr<api::Control::Stub> stub_;
+  control::FakeControl control_;
+  std::unique_ptr<Control::Stub> stub_;
 };
 
 TEST_F(PulseTest, ACallEndsWhenControlAnswersNobody) {
@@ -35,7 +35,7 @@ TEST_F(PulseTest, ACallEndsWhenControlAnswersNobody) {
   grpc::ClientContext context;
   const Pulse pulse(*stub_, context,
                     {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(50)});
-  api::CountersReply reply;
+  CountersReply reply;
   const grpc::Status status = stub_->Counters(&context, {}, &reply);
   goes_on.set_value();
   EXPECT_FALSE(status.ok());
@@ -44,14 +44,14 @@ TEST_F(PulseTest, ACallEndsWhenControlAnswersNobody) {
 
 TEST_F(PulseTest, AStreamEndsAsWell) {
   grpc::ClientContext context;
-  api::SessionRef ref;
+  SessionRef ref;
   ref.set_id("s1");
   const Pulse pulse(*stub_, context,
                     {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(50)});
   const auto stream = stub_->WatchSession(&context, ref);
   std::promise<void> goes_on;
   asio::post(control_.io, [wait = goes_on.get_future().share()] { wait.wait(); });
-  api::Session session;
+  Session session;
   while (stream->Read(&session)) {
   }
   goes_on.set_value();
@@ -62,19 +62,19 @@ TEST_F(PulseTest, AStreamEndsAsWell) {
 // However long it takes, as long as the loop turns.
 TEST_F(PulseTest, ACallWhoseAnswerTakesLongIsWaitedFor) {
   grpc::ClientContext context;
-  api::SessionRef ref;
+  SessionRef ref;
   ref.set_id("s1");
   Pulse pulse(*stub_, context,
               {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(60'000)});
   const auto stream = stub_->WatchSession(&context, ref);
   // Every question is a look at a session.
   while (control_.on_io([&] { return control_.sessions.shows; }) < 20) std::this_thread::yield();
-  control_.on_io([&] { control_.sessions.sessions["s1"].set_state(api::Session::SUCCEEDED); });
-  api::Session session;
+  control_.on_io([&] { control_.sessions.sessions["s1"].set_state(Session::SUCCEEDED); });
+  Session session;
   while (stream->Read(&session)) {
   }
   EXPECT_TRUE(stream->Finish().ok());
-  EXPECT_EQ(session.state(), api::Session::SUCCEEDED);
+  EXPECT_EQ(session.state(), Session::SUCCEEDED);
   EXPECT_FALSE(pulse.stands_still());
 }
 
@@ -92,4 +92,4 @@ TEST_F(PulseTest, ItEndsInTheMiddleOfAQuestion) {
 }
 
 }  // namespace
-}  // namespace sluice::control
+}  // namespace sluice::api

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/json.h"
+#include "control/client/json.h"
 
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
-namespace sluice::cli {
+namespace sluice::api {
 namespace {
 
 TEST(Json, ASessionCarriesEveryFieldOfTheApi) {
-  api::Session session;
+  Session session;
   session.add_files();
   const Json object = session_json(session);
   EXPECT_EQ(object["schema"], "sluice.session.v1");
-  const auto* fields = api::Session::descriptor();
+  const auto* fields = Session::descriptor();
   for (int i = 0; i < fields->field_count(); ++i) {
     EXPECT_TRUE(object.contains(fields->field(i)->name())) << fields->field(i)->name();
   }
   EXPECT_EQ(object.size(), static_cast<size_t>(fields->field_count()) + 1);
-  EXPECT_EQ(object["files"][0].size(), static_cast<size_t>(api::FileProgress::descriptor()->field_count()));
+  EXPECT_EQ(object["files"][0].size(), static_cast<size_t>(FileProgress::descriptor()->field_count()));
 }
 
 TEST(Json, ValuesKeepTheirTypes) {
-  api::Session session;
-  session.set_state(api::Session::SUCCEEDED);
+  Session session;
+  session.set_state(Session::SUCCEEDED);
   session.set_bytes_total(UINT64_MAX);
   session.add_files()->set_size(5);
   const Json object = Json::parse(to_line(session_json(session)));
@@ -36,6 +36,27 @@ TEST(Json, AnErrorHasCodeNameAndMessage) {
             "{\"schema\":\"sluice.error.v1\",\"code\":10,\"name\":\"no_space\",\"message\":\"full\"}\n");
 }
 
+TEST(Json, ANameThatIsNotUtf8HasItsBytesBesides) {
+  NameEntry entry;
+  entry.set_error_code(static_cast<uint32_t>(ErrorCode::kSourceUnreadable));
+  const Json odd = name_json(entry, "a\xff");
+  EXPECT_EQ(odd["path_bytes"], "61ff");
+  EXPECT_EQ(odd["error_name"], "source_unreadable");
+  EXPECT_FALSE(name_json(entry, "a").contains("path_bytes"));
+  EXPECT_EQ(to_line(preview_json("a\xff", NameEntry::FILE, 5)),
+            "{\"path\":\"a\uFFFD\",\"type\":\"file\",\"path_bytes\":\"61ff\",\"size_bytes\":5}\n");
+  EXPECT_EQ(to_line(preview_json("d", NameEntry::DIRECTORY, 0)), "{\"path\":\"d\",\"type\":\"directory\"}\n");
+}
+
+TEST(Json, ARecordOfALogHasWhatItsKindHas) {
+  LogRecord record;
+  record.set_kind("retransmission");
+  record.set_length(512);
+  EXPECT_EQ(log_json("s1", record)["schema"], "sluice.log.v1");
+  EXPECT_EQ(log_json("s1", record)["length_bytes"], 512);
+  EXPECT_FALSE(log_json("s1", record).contains("object"));
+}
+
 TEST(Json, IsOneLineWhateverTheTextHolds) {
   const std::string line = to_line(error_json({ErrorCode::kInternal, "a\nb\xff"}));
   EXPECT_EQ(line.find('\n'), line.size() - 1);
@@ -43,4 +64,4 @@ TEST(Json, IsOneLineWhateverTheTextHolds) {
 }
 
 }  // namespace
-}  // namespace sluice::cli
+}  // namespace sluice::api

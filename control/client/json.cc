@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/json.h"
+#include "control/client/json.h"
 
-#include "control/api/session_state.h"
-#include "tools/cli/progress.h"
+#include "control/proto/session_state.h"
 
-namespace sluice::cli {
+namespace sluice::api {
 namespace {
 
-Json file_json(const api::FileProgress& file) {
+Json file_json(const FileProgress& file) {
   return {{"object", file.object()},
           {"source", file.source()},
           {"destination", file.destination()},
@@ -19,25 +18,18 @@ Json file_json(const api::FileProgress& file) {
           {"names", file.names()}};
 }
 
-Json bottleneck_json(const api::Bottleneck& bottleneck) {
-  return {{"cause", bottleneck.cause()},
-          {"share", bottleneck.share()},
-          {"evidence",
-           Json(std::vector<std::string>(bottleneck.evidence().begin(), bottleneck.evidence().end()))}};
-}
-
 // Whose process opens files outside the exports, and which. The word that joins it and the session is for
 // these two.
-Json local_files_json(const api::LocalFiles& files) {
+Json local_files_json(const LocalFiles& files) {
   Json names = Json::array();
   for (const std::string& name : files.names()) names.push_back(name);
   return {{"uid", files.uid()}, {"names", names}};
 }
 
-Json session_fields(const api::Session& s) {
+Json session_fields(const Session& s) {
   Json out = {{"id", s.id()},
-              {"state", api::state_name(s)},
-              {"state_name", api::state_name(s)},
+              {"state", state_name(s)},
+              {"state_name", state_name(s)},
               {"direction", s.direction()},
               {"peer", s.peer()},
               {"user", s.user()},
@@ -85,7 +77,7 @@ Json session_fields(const api::Session& s) {
               {"late_s", s.late_s()}};
   if (s.has_deadline_chance_percent()) out["deadline_chance_percent"] = s.deadline_chance_percent();
   Json sizes = Json::array();
-  for (const api::ChunkSize& size : s.sizes()) {
+  for (const ChunkSize& size : s.sizes()) {
     sizes.push_back({{"chunk_bytes", size.chunk_bytes()},
                      {"sent", size.sent()},
                      {"arrived", size.arrived()},
@@ -96,10 +88,10 @@ Json session_fields(const api::Session& s) {
   out["sizes"] = std::move(sizes);
   out["bottleneck"] = bottleneck_json(s.bottleneck());
   Json causes = Json::array();
-  for (const api::Bottleneck& cause : s.causes()) causes.push_back(bottleneck_json(cause));
+  for (const Bottleneck& cause : s.causes()) causes.push_back(bottleneck_json(cause));
   out["causes"] = std::move(causes);
   Json lanes = Json::array();
-  for (const api::LaneProgress& lane : s.lane_progress()) {
+  for (const LaneProgress& lane : s.lane_progress()) {
     lanes.push_back({{"lane", lane.lane()},
                      {"bytes", lane.bytes()},
                      {"chunks", lane.chunks()},
@@ -111,15 +103,15 @@ Json session_fields(const api::Session& s) {
   }
   out["lane_progress"] = std::move(lanes);
   Json history = Json::array();
-  for (const api::RatePoint& point : s.history())
+  for (const RatePoint& point : s.history())
     history.push_back(
         {{"seconds", point.seconds()}, {"rate_bps", point.rate_bps()}, {"cause", point.cause()}});
   out["history"] = std::move(history);
   Json files = Json::array();
-  for (const api::FileProgress& file : s.files()) files.push_back(file_json(file));
+  for (const FileProgress& file : s.files()) files.push_back(file_json(file));
   out["files"] = std::move(files);
   Json missing = Json::array();
-  for (const api::MissingName& name : s.names().missing()) {
+  for (const MissingName& name : s.names().missing()) {
     missing.push_back({{"path", name.path()}, {"reason", name.reason()}});
     if (name.arrived()) missing.back()["arrived"] = true;
   }
@@ -131,21 +123,37 @@ Json session_fields(const api::Session& s) {
   return out;
 }
 
+Json sandbox_json(bool there, const Sandbox& sandbox) {
+  if (!there) return nullptr;
+  return {{"text", sandbox.text()},
+          {"system_calls", sandbox.system_calls()},
+          {"landlock", sandbox.landlock()},
+          {"rings", sandbox.rings()},
+          {"refused_calls", sandbox.refused_calls()}};
+}
+
 }  // namespace
 
-Json session_json(const api::Session& session) {
+Json bottleneck_json(const Bottleneck& bottleneck) {
+  return {{"cause", bottleneck.cause()},
+          {"share", bottleneck.share()},
+          {"evidence",
+           Json(std::vector<std::string>(bottleneck.evidence().begin(), bottleneck.evidence().end()))}};
+}
+
+Json session_json(const Session& session) {
   Json out = {{"schema", "sluice.session.v1"}};
   out.update(session_fields(session));
   return out;
 }
 
-Json sessions_json(const api::ListSessionsReply& reply) {
+Json sessions_json(const ListSessionsReply& reply) {
   Json sessions = Json::array();
-  for (const api::Session& session : reply.sessions()) sessions.push_back(session_fields(session));
+  for (const Session& session : reply.sessions()) sessions.push_back(session_fields(session));
   return {{"schema", "sluice.sessions.v1"}, {"sessions", std::move(sessions)}};
 }
 
-Json counters_json(const api::CountersReply& reply) {
+Json counters_json(const CountersReply& reply) {
   Json counters = Json::array();
   for (const auto& counter : reply.counters()) {
     counters.push_back(Json{{"name", counter.name()},
@@ -156,9 +164,9 @@ Json counters_json(const api::CountersReply& reply) {
   return {{"schema", "sluice.counters.v1"}, {"counters", std::move(counters)}};
 }
 
-Json verify_json(const std::vector<api::VerifyProgress>& verdicts) {
+Json verify_json(const std::vector<VerifyProgress>& verdicts) {
   Json files = Json::array();
-  for (const api::VerifyProgress& verdict : verdicts) {
+  for (const VerifyProgress& verdict : verdicts) {
     files.push_back(Json{{"file", verdict.file()},
                          {"good", verdict.good()},
                          {"bytes_checked", verdict.bytes_checked()},
@@ -170,22 +178,9 @@ Json verify_json(const std::vector<api::VerifyProgress>& verdicts) {
           {"names_unchecked", verdicts.empty() ? 0 : verdicts.back().names_unchecked()}};
 }
 
-namespace {
-
-Json sandbox_json(bool there, const api::Sandbox& sandbox) {
-  if (!there) return nullptr;
-  return {{"text", sandbox.text()},
-          {"system_calls", sandbox.system_calls()},
-          {"landlock", sandbox.landlock()},
-          {"rings", sandbox.rings()},
-          {"refused_calls", sandbox.refused_calls()}};
-}
-
-}  // namespace
-
-Json live_json(const api::NodeReply& reply) {
+Json live_json(const NodeReply& reply) {
   Json waits = Json::array();
-  for (const api::NodeReply::Wait& wait : reply.waits())
+  for (const NodeReply::Wait& wait : reply.waits())
     waits.push_back({{"export", wait.export_name()}, {"waited_s", wait.waited_s()}, {"calls", wait.calls()}});
   return {{"version", reply.version()},
           {"control_address", reply.control_address()},
@@ -207,7 +202,7 @@ Json live_json(const api::NodeReply& reply) {
           {"data_ip6", reply.data_ip6()}};
 }
 
-Json event_json(const api::SessionEvent& event) {
+Json event_json(const SessionEvent& event) {
   Json out = {{"schema", "sluice.event.v1"}, {"event", event.event()}, {"unix_ns", event.unix_ns()}};
   if (event.dropped() != 0) {
     out["dropped"] = event.dropped();
@@ -244,4 +239,4 @@ std::string to_line(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::api

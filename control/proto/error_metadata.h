@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace sluice::control {
+namespace sluice::api {
 
 inline constexpr char kErrorCodeKey[] = "sluice-error-code";
 inline constexpr char kErrorNameKey[] = "sluice-error-name";
 
-}  // namespace sluice::control
+}  // namespace sluice::api

@@ -17,7 +17,7 @@
 
 #include "control/proto/api.grpc.pb.h"
 
-namespace sluice::control {
+namespace sluice::api {
 
 struct PulseTimes {
   std::chrono::milliseconds first{3000};    // most calls have ended before
@@ -27,7 +27,7 @@ struct PulseTimes {
 
 class Pulse {
  public:
-  Pulse(api::Control::Stub& control, grpc::ClientContext& call, PulseTimes times = {})
+  Pulse(Control::Stub& control, grpc::ClientContext& call, PulseTimes times = {})
       : control_(control), call_(call), times_(times), thread_([this] { run(); }) {}
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
@@ -77,16 +77,16 @@ class Pulse {
       if (over_) return true;
       question_ = &question;
     }
-    api::SessionRef none;
+    SessionRef none;
     none.set_id("-");  // begins no session's id: a look at the loop and nothing else
-    api::Session reply;
+    Session reply;
     const grpc::Status status = control_.ShowSession(&question, none, &reply);
     const std::lock_guard lock(mutex_);
     question_ = nullptr;
     return status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;
   }
 
-  api::Control::Stub& control_;
+  Control::Stub& control_;
   grpc::ClientContext& call_;
   const PulseTimes times_;
   mutable std::mutex mutex_;
@@ -97,4 +97,4 @@ class Pulse {
   std::thread thread_;
 };
 
-}  // namespace sluice::control
+}  // namespace sluice::api

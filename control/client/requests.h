@@ -1,0 +1,44 @@
+// What is asked of a node, in the messages of its API.
+//
+// Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "control/proto/api.pb.h"
+
+namespace sluice::api {
+
+using TransferRequest = std::variant<SendRequest, GetRequest>;
+
+// Sources and destinations that are no files.
+inline constexpr std::string_view kMemorySource = "memory:";  // then the number of bytes
+inline constexpr std::string_view kNullDestination = "null:";
+inline bool is_memory_source(std::string_view text) { return text.starts_with(kMemorySource); }
+inline bool is_null_destination(std::string_view text) { return text == kNullDestination; }
+
+inline SessionRef reference(const std::string& id) {
+  SessionRef ref;
+  ref.set_id(id);
+  return ref;
+}
+
+inline LimitRequest limit_of(const std::string& id, uint64_t rate_bps) {
+  LimitRequest request;
+  request.set_id(id);
+  request.set_rate_bps(rate_bps);
+  return request;
+}
+
+inline PriorityRequest priority_of(const std::string& id, int32_t priority) {
+  PriorityRequest request;
+  request.set_id(id);
+  request.set_priority(priority);
+  return request;
+}
+
+}  // namespace sluice::api
