@@ -26,6 +26,44 @@ Json local_files_json(const LocalFiles& files) {
   return {{"uid", files.uid()}, {"names", names}};
 }
 
+Json chunk_size_json(const ChunkSize& size) {
+  return {{"chunk_bytes", size.chunk_bytes()}, {"sent", size.sent()},
+          {"arrived", size.arrived()},         {"arrives", size.arrives()},
+          {"goodput", size.goodput()},         {"payload_bytes", size.payload_bytes()}};
+}
+
+Json lane_json(const LaneProgress& lane) {
+  return {{"lane", lane.lane()},     {"bytes", lane.bytes()},
+          {"chunks", lane.chunks()}, {"retransmits", lane.retransmits()},
+          {"lost", lane.lost()},     {"rate_limit_bps", lane.rate_limit_bps()},
+          {"rtt_us", lane.rtt_us()}, {"credit_extents", lane.credit_extents()}};
+}
+
+Json rate_point_json(const RatePoint& point) {
+  return {{"seconds", point.seconds()}, {"rate_bps", point.rate_bps()}, {"cause", point.cause()}};
+}
+
+Json missing_json(const MissingName& name) {
+  Json out = {{"path", name.path()}, {"reason", name.reason()}};
+  if (name.arrived()) out["arrived"] = true;
+  return out;
+}
+
+template <typename List, typename ToJson>
+Json each(const List& list, ToJson to_json) {
+  Json out = Json::array();
+  for (const auto& item : list) out.push_back(to_json(item));
+  return out;
+}
+
+Json names_json(const NamesProgress& names) {
+  return {{"total", names.total()},
+          {"done", names.done()},
+          {"failed", names.failed()},
+          {"left_out", names.left_out()},
+          {"missing", each(names.missing(), missing_json)}};
+}
+
 Json session_fields(const Session& s) {
   Json out = {{"id", s.id()},
               {"state", state_name(s)},
@@ -76,50 +114,13 @@ Json session_fields(const Session& s) {
               {"expected_end_unix_ns", s.expected_end_unix_ns()},
               {"late_s", s.late_s()}};
   if (s.has_deadline_chance_percent()) out["deadline_chance_percent"] = s.deadline_chance_percent();
-  Json sizes = Json::array();
-  for (const ChunkSize& size : s.sizes()) {
-    sizes.push_back({{"chunk_bytes", size.chunk_bytes()},
-                     {"sent", size.sent()},
-                     {"arrived", size.arrived()},
-                     {"arrives", size.arrives()},
-                     {"goodput", size.goodput()},
-                     {"payload_bytes", size.payload_bytes()}});
-  }
-  out["sizes"] = std::move(sizes);
+  out["sizes"] = each(s.sizes(), chunk_size_json);
   out["bottleneck"] = bottleneck_json(s.bottleneck());
-  Json causes = Json::array();
-  for (const Bottleneck& cause : s.causes()) causes.push_back(bottleneck_json(cause));
-  out["causes"] = std::move(causes);
-  Json lanes = Json::array();
-  for (const LaneProgress& lane : s.lane_progress()) {
-    lanes.push_back({{"lane", lane.lane()},
-                     {"bytes", lane.bytes()},
-                     {"chunks", lane.chunks()},
-                     {"retransmits", lane.retransmits()},
-                     {"lost", lane.lost()},
-                     {"rate_limit_bps", lane.rate_limit_bps()},
-                     {"rtt_us", lane.rtt_us()},
-                     {"credit_extents", lane.credit_extents()}});
-  }
-  out["lane_progress"] = std::move(lanes);
-  Json history = Json::array();
-  for (const RatePoint& point : s.history())
-    history.push_back(
-        {{"seconds", point.seconds()}, {"rate_bps", point.rate_bps()}, {"cause", point.cause()}});
-  out["history"] = std::move(history);
-  Json files = Json::array();
-  for (const FileProgress& file : s.files()) files.push_back(file_json(file));
-  out["files"] = std::move(files);
-  Json missing = Json::array();
-  for (const MissingName& name : s.names().missing()) {
-    missing.push_back({{"path", name.path()}, {"reason", name.reason()}});
-    if (name.arrived()) missing.back()["arrived"] = true;
-  }
-  out["names"] = {{"total", s.names().total()},
-                  {"done", s.names().done()},
-                  {"failed", s.names().failed()},
-                  {"left_out", s.names().left_out()},
-                  {"missing", std::move(missing)}};
+  out["causes"] = each(s.causes(), bottleneck_json);
+  out["lane_progress"] = each(s.lane_progress(), lane_json);
+  out["history"] = each(s.history(), rate_point_json);
+  out["files"] = each(s.files(), file_json);
+  out["names"] = names_json(s.names());
   return out;
 }
 

@@ -29,6 +29,30 @@ Result<wire::Protection> parse_protection(const std::string& wish, const config:
   return *wanted;
 }
 
+Result<wire::CrcKind> parse_crc(const std::string& crc, bool discard) {
+  if (crc == "crc64") return wire::CrcKind::kCrc64Ecma;
+  if (crc == "crc32c") return wire::CrcKind::kCrc32c;
+  if (crc != "none" && crc != "read")
+    return usage(fmt::format("crc = \"{}\": use crc64, crc32c, or none or read into null:", crc));
+  if (!discard)
+    return usage(
+        fmt::format("crc = \"{}\": only into null:, files are always checked: use crc64 or crc32c", crc));
+  return crc == "none" ? wire::CrcKind::kNone : wire::CrcKind::kRead;
+}
+
+Status take_deadline(const Wishes& wishes, transfer::Options* result) {
+  if (wishes.deadline_unix_ns < 0)
+    return usage(fmt::format("deadline = {} ns: give a time after 1970", wishes.deadline_unix_ns));
+  result->deadline_unix_ns = wishes.deadline_unix_ns;
+  if (wishes.deadline_policy.empty()) return {};
+  if (wishes.deadline_unix_ns == 0) return usage("deadline policy without a deadline: give both, or neither");
+  const auto policy = deadline::policy_of(wishes.deadline_policy);
+  if (!policy)
+    return usage(fmt::format("deadline policy = \"{}\": use refuse, warn or stop", wishes.deadline_policy));
+  result->deadline_policy = *policy;
+  return {};
+}
+
 // What is done for an operator only.
 Status check_user(const Wishes& wishes) {
   if (!wishes.user) return {};
@@ -57,19 +81,9 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
     return usage(fmt::format("lanes = {}: 1 to {} are possible", result.lanes, control::kLanesMax));
   result.rate_bps = wishes.rate_bps != 0 ? wishes.rate_bps : node.rate_bps;
   result.rate_bps = std::min(result.rate_bps, node.port_rate_bps);
-  const std::string& crc = wishes.crc.empty() ? node.crc : wishes.crc;
-  if (crc == "crc64") {
-    result.crc_kind = wire::CrcKind::kCrc64Ecma;
-  } else if (crc == "crc32c") {
-    result.crc_kind = wire::CrcKind::kCrc32c;
-  } else if (crc == "none" || crc == "read") {
-    if (!discard)
-      return usage(
-          fmt::format("crc = \"{}\": only into null:, files are always checked: use crc64 or crc32c", crc));
-    result.crc_kind = crc == "none" ? wire::CrcKind::kNone : wire::CrcKind::kRead;
-  } else {
-    return usage(fmt::format("crc = \"{}\": use crc64, crc32c, or none or read into null:", crc));
-  }
+  const Result<wire::CrcKind> crc = parse_crc(wishes.crc.empty() ? node.crc : wishes.crc, discard);
+  if (!crc) return crc.error();
+  result.crc_kind = *crc;
   const Result<wire::Protection> protection = parse_protection(wishes.protection, node);
   if (!protection) return protection.error();
   result.protection = *protection;
@@ -107,17 +121,7 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   result.priority = wishes.priority;
   if (!wishes.log_level.empty() && !control::log_level_of(wishes.log_level))
     return usage(control::wrong_log_level(wishes.log_level));
-  if (wishes.deadline_unix_ns < 0)
-    return usage(fmt::format("deadline = {} ns: give a time after 1970", wishes.deadline_unix_ns));
-  result.deadline_unix_ns = wishes.deadline_unix_ns;
-  if (!wishes.deadline_policy.empty()) {
-    if (wishes.deadline_unix_ns == 0)
-      return usage("deadline policy without a deadline: give both, or neither");
-    const auto policy = deadline::policy_of(wishes.deadline_policy);
-    if (!policy)
-      return usage(fmt::format("deadline policy = \"{}\": use refuse, warn or stop", wishes.deadline_policy));
-    result.deadline_policy = *policy;
-  }
+  if (const Status status = take_deadline(wishes, &result); !status) return status.error();
   result.overwrite = wishes.overwrite;
   result.verify = wishes.verify;
   result.mkdir = wishes.mkdir;

@@ -29,7 +29,7 @@ inline constexpr uint64_t kIdleStatusNs = 10'000'000;
 // After this many data in a row that are too old, the window is taken to be wrong, not the data.
 inline constexpr uint32_t kOldInARow = 64;
 
-// Which transmission numbers have arrived, and which numbers a datagram may claim.
+// The transmission numbers that have arrived, and those that a datagram may claim.
 struct Arrivals {
   explicit Arrivals(board::FlowSlot& slot) : window(slot.window, board::kWindowBits) {}
 
@@ -85,7 +85,7 @@ struct DelaySample {
   int64_t overtaken_max_ns = INT64_MIN;  // of datagrams that came after a later one
 };
 
-// What the sender's newest datagram said.
+// State of the sender, as its newest datagram says.
 struct SenderState {
   uint64_t send_time_ns = 0;  // by the sender's clock
   uint64_t arrival_ns = 0;

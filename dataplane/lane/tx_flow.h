@@ -59,7 +59,7 @@ struct FirstPass {
   Fifo<uint32_t> unsent;  // extents, in order
 };
 
-// What was sent, by tx_seq, and the chunks of it that the peer reported lost.
+// The chunks that were sent, by tx_seq, and those that the peer reported lost.
 struct Retransmissions {
   explicit Retransmissions(uint32_t remembered)
       : sent_ring(remembered), lost(sent_ring.capacity() / kRetransmittedShare) {}
@@ -85,7 +85,7 @@ struct Retransmissions {
   uint64_t first_copy = 0;   // tx_seq of the first of them
 };
 
-// What the peer asked for with NEED.
+// Ranges that the peer asked for with NEED.
 struct Repairs {
   void clear() {
     asked.clear();
@@ -140,7 +140,7 @@ struct CreditUse {
   CreditWish wish;
 };
 
-// What the peer's statuses said.
+// State of the peer, as its statuses say.
 struct PeerState {
   PeerState(uint32_t worker_extents, uint64_t now_ns)
       : done(std::max(kDoneKept, 2 * worker_extents)), round_trip(now_ns), last_heard_ns(now_ns) {}
@@ -211,9 +211,10 @@ struct TxSide::Flow {
   bool closing = false;
 };
 
-// The kinds of work of a flow. To add one: what it waits in as a part of Flow, how it is sent, and its place
-// here. Padded probes are few, and do not wait for data that may never arrive. Repairs and retransmissions
-// take turns, since a peer without buffers loses every retransmission until repairs have completed extents.
+// The kinds of work of a flow, the most urgent first. A new kind needs a queue in Flow, a member that sends
+// one datagram of it, and its line here. Padded probes are few and must not wait for data that may never
+// arrive. Repairs and retransmissions take turns: a peer without buffers loses every retransmission until
+// repairs have completed extents.
 struct TxSide::Work {
   using Order =
       InOrder<Kind<&TxSide::send_padded, &Flow::has_padded>,

@@ -1,7 +1,7 @@
-# As much of C++ as the house's rules need: where comments are, and which data a class has.
+# As much of C++ as the house's rules need: where comments are, which data a class has, how long a function is.
 #
-# No parser: it knows comments, strings, braces and angle brackets. Sources are formatted by clang-format and
-# compile; of anything else it may make nonsense, and only of a count.
+# No parser: it knows comments, strings, braces and angle brackets. It relies on sources that compile and that
+# clang-format has formatted. Other input may give a wrong count, nothing worse.
 # SPDX-License-Identifier: Apache-2.0
 import re
 
@@ -12,9 +12,16 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 _CLASS = re.compile(
-    r"\b(?:class|struct)\s+(?:alignas\s*\([^)]*\)\s*|\[\[[^\]]*\]\]\s*)*([A-Za-z_]\w*)(?:\s+final)?\s*"
+    r"\b(?:class|struct)\s+(?:alignas\s*\([^)]*\)\s*|\[\[[^\]]*\]\]\s*)*"
+    r"((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*(?:<[^;{}()]*?>)?)(?:\s+final)?\s*"
     r"(?::[^:;{}()][^;{}()]*)?\{"
 )
+_BRACE = re.compile(r"[;{}]|\b(?:public|private|protected)\s*:(?!:)")
+_OPERATOR = re.compile(r"\boperator\s*(?:\(\s*\)|[^\s\w(]+)")
+_SCOPE = re.compile(r"\b(?:namespace|class|struct|union|extern)\b")
+# `: a_(a), b_` before the brace that gives b_ its first value.
+_INITIALISES = re.compile(r"\)[^:]*(?<!:):(?!:).*[\w>]\s*$", re.DOTALL)
+_CALLED = re.compile(r"((?:\w+\s*::\s*)*~?\w+)\s*\(")
 _ENUM = re.compile(r"\benum\s+$")
 _NO_DATA = re.compile(r"(?:using|typedef|friend|template|static|inline\s+static|constexpr\s+static|static_assert|enum)\b")
 _TYPE_ONLY = re.compile(r"(?:class|struct|union)\b[^{]*(?:\{\})?$")
@@ -40,6 +47,46 @@ def classes(text):
     for match in _CLASS.finditer(text):
         if not _ENUM.search(text[: match.start()]):
             yield match.start(), match[1], _members(_body(text, match.end()))
+
+
+def functions(text):
+    """(position, name, lines from the first of its head to its last brace) of each function that has a body here.
+
+    A lambda counts in the function that holds it.
+    """
+    text = _TOKEN.sub(lambda match: _blank(match[0]), text)
+    at = head = 0
+    while brace := _BRACE.search(text, at):
+        at = brace.end()
+        if brace[0] != "{":
+            head = at
+            continue
+        before = _outline(text[head : brace.start()])
+        if not re.search(r"[(=]|\benum\b", before) and _SCOPE.search(before):
+            head = at  # what it holds is looked at by itself
+            continue
+        at += len(_body(text, at)) + 1
+        argument = before.count("(") > before.count(")")
+        if "(" not in before or "=" in before or argument or _INITIALISES.search(before):
+            continue  # data, an argument, or a part of a constructor's head
+        start = head + len(before) - len(before.lstrip())
+        name = _CALLED.search(before)
+        yield start, re.sub(r"\s", "", name[1]) if name else "?", text.count("\n", start, at) + 1
+        head = at
+
+
+def _outline(text):
+    """A declaration with blanks for what stands in parentheses and angle brackets; positions and lines stay."""
+    text = _OPERATOR.sub(lambda match: "operator".ljust(len(match[0])), text)
+    out, depth = [], 0
+    for char in text:
+        depth -= char in ")]"
+        out.append(char if depth <= 0 or char == "\n" else " ")
+        depth += char in "(["
+    text, before = re.sub(r"\b(?:alignas|decltype)\s*\([^()]*\)", lambda match: _blank(match[0]), "".join(out)), None
+    while text != before:
+        before, text = text, re.sub(r"<[^<>;]*>", lambda match: _blank(match[0]), text)
+    return text
 
 
 def _body(text, start):

@@ -1,7 +1,8 @@
-# The house's own rules, where a program can hold them: purity, arrows, references, size, licence.
+# The house's own rules, where a program can hold them: purity, arrows, references, sizes, licence.
 #
 # Plain functions of (root, files), so that the tests can hand them a small tree of their own.
 # SPDX-License-Identifier: Apache-2.0
+import ast
 import fnmatch
 import pathlib
 import re
@@ -10,6 +11,7 @@ import subprocess
 import cxx
 
 LINES_MAX = 400
+FUNCTION_LINES_MAX = 70  # from the first line of its head to its last brace
 MEMBERS_MAX = 25  # data members of a class or struct in product code
 MEMBERS_EXEMPT = {
     "dataplane/base/config/config.h:Node": "one member for each key of node.toml, read and never changed",
@@ -169,7 +171,7 @@ def _matches(header, patterns):
 
 
 def _is_test(name):
-    return re.search(r"_(test|fuzz|bench)\.cc$|_(for_test|for_fuzz|fixture)\.h$", name) is not None
+    return re.search(r"_(test|fuzz|bench)\.cc$|_(for_test|for_fuzz|fixture)\.h$|_test\.py$", name) is not None
 
 
 def check_includes(root, files):
@@ -211,6 +213,29 @@ def check_sizes(root, files):
                 yield f"{name}: {lines} lines, at most {LINES_MAX}; split it by what its parts do"
 
 
+def check_functions(root, files):
+    """A longer function has more than one job. Tests may be as long as what they tell."""
+    for name in files:
+        if not name.endswith((".cc", ".h", ".py")) or _is_test(name):
+            continue
+        text = _read(root, name)
+        found = _python_functions(text) if name.endswith(".py") else (
+            (_line(text, position), of, lines) for position, of, lines in cxx.functions(text))  # fmt: skip
+        for line, of, lines in found:
+            if lines > FUNCTION_LINES_MAX:
+                yield (f"{name}:{line}: {of} has {lines} lines, at most {FUNCTION_LINES_MAX}; "
+                       "give each of its jobs a function of its own")  # fmt: skip
+
+
+def _python_functions(text):
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return []  # lint.py reports it
+    return [(node.lineno, node.name, node.end_lineno - node.lineno + 1) for node in ast.walk(tree)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]  # fmt: skip
+
+
 def check_licence(root, files):
     for name in files:
         if _is_source(name) and not _SPDX.search(_read(root, name)[:3000]):
@@ -218,7 +243,7 @@ def check_licence(root, files):
 
 
 def check_members(root, files):
-    """What has more data than this has more than one purpose."""
+    """A class with more data than this has more than one purpose. A struct within it counts by itself."""
     for name in files:
         if not name.startswith(PRODUCT) or not name.endswith((".cc", ".h")) or _is_test(name):
             continue
@@ -355,7 +380,7 @@ def _exists(path, known):
     return path in known
 
 
-RULES = (check_includes, check_sizes, check_members, check_licence, check_documents, check_cited_sections,
+RULES = (check_includes, check_sizes, check_functions, check_members, check_licence, check_documents, check_cited_sections,
          check_named_tests, check_merges)  # fmt: skip
 
 

@@ -136,6 +136,83 @@ def test_long_files_are_named(tree):
     assert problems == ["b.cc: 401 lines, at most 400; split it by what its parts do"]
 
 
+_LONG = "int long_one(int a) {\n" + "  ++a;\n" * 69 + "}\n"  # 71 lines
+
+
+def test_long_functions_are_named(tree):
+    python = "def long_one():\n" + "    pass\n" * 70
+    problems = tree(
+        house_rules.check_functions,
+        **{
+            "control/a.cc": "\nnamespace sluice {\nnamespace {\n" + _LONG + "}\n}\n",
+            "control/b.cc": _LONG.replace("  ++a;\n", "", 1),
+            "control/b_test.cc": _LONG,
+            "tools/a.h": "class A {\n public:\n" + _LONG + "};\n",
+            "tools/a.py": python,
+            "tools/b.py": python.replace("    pass\n", "", 1),
+            "tools/b_test.py": python,
+            "tools/wrong.py": "def long_one(:\n",
+        },
+    )
+    assert problems == [
+        f"{where}: long_one has 71 lines, at most 70; give each of its jobs a function of its own"
+        for where in ("control/a.cc:4", "tools/a.h:3", "tools/a.py:1")
+    ]
+
+
+def test_functions_are_told_from_everything_else():
+    text = """
+// void comment() { }
+namespace sluice::lane {
+using namespace std;
+enum class Colour : uint8_t { kRed, kGreen };
+constexpr int kTable[] = {1, 2};
+const auto kLambda = [](int a) { return a; };
+template <typename T, int N = (1 + 2)>
+class alignas(64) Fifo final : public Base<int> {
+ public:
+  explicit Fifo(int a)
+      : a_(Part{a}),
+        b_{a} {
+    c_ = "{;";
+  }
+  ~Fifo() { clear(); }
+  Fifo& operator=(const Fifo&) = delete;
+  bool operator==(const Fifo& other) const { return a_ == other.a_; }
+  std::array<int, sizeof(int)> data_{};
+
+ private:
+  struct Part {
+    int get(int n = 3) const noexcept { return n; }
+    int x = 0;
+  };
+};
+
+auto Fifo::Part::take(
+    std::span<const int> some) -> std::vector<int> {
+  const auto each = [&] {
+    return some;
+  };
+  if (some.empty()) {
+    return {};
+  }
+  return each();
+}
+decltype(auto) tie(int& a) { return a; }
+}  // namespace sluice::lane
+
+extern "C" {
+int main() { return 0; }
+}
+TEST(Fifo, Takes) {
+  EXPECT_TRUE(true);
+}
+"""
+    found = [(name, lines) for _, name, lines in cxx.functions(text)]
+    assert found == [("Fifo", 5), ("~Fifo", 1), ("operator", 1), ("get", 1), ("Fifo::Part::take", 10), ("tie", 1),
+                     ("main", 1), ("TEST", 3)]  # fmt: skip
+
+
 def test_every_source_names_its_licence(tree):
     problems = tree(
         house_rules.check_licence,
@@ -166,6 +243,23 @@ def test_a_class_has_no_more_data_than_one_purpose_needs(tree):
         },
     )
     assert [problem.split(";")[0] for problem in problems] == ["control/a.h:2: Big has 26 data members, at most 25"]
+
+
+@pytest.mark.parametrize("name", ["RxSide::Flow", "rx::Side::Flow", "Pool<int>", "Side::Pool<std::vector<int>>"])
+def test_a_class_with_a_qualified_name_is_seen(tree, name):
+    problems = tree(house_rules.check_members, **{"dataplane/lane/a.h": _BIG.replace("class Big", f"struct {name}")})
+    assert [problem.split(";")[0] for problem in problems] == [
+        f"dataplane/lane/a.h:1: {name} has 26 data members, at most 25"
+    ]
+
+
+def test_a_struct_within_a_class_counts_by_itself(tree):
+    inner = "  struct Inner {\n" + "".join(f"    int i{n} = 0;\n" for n in range(20)) + "  };\n  Inner inner_;\n"
+    small = _BIG.replace("".join(f"  int m{n}_ = 0;\n" for n in range(6)), inner)
+    assert not tree(house_rules.check_members, **{"control/a.h": small})
+    large = small.replace("    int i0 = 0;\n", "".join(f"    int j{n} = 0;\n" for n in range(7)))
+    problems = tree(house_rules.check_members, **{"control/a.h": large})
+    assert [problem.split(";")[0] for problem in problems] == ["control/a.h:6: Inner has 26 data members, at most 25"]
 
 
 def test_members_are_told_from_everything_else():
