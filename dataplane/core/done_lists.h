@@ -100,7 +100,7 @@ struct DoneTaken {
 // The sender's side.
 class DoneRecord {
  public:
-  enum class Verdict : uint8_t {
+  enum class Answer : uint8_t {
     kOld,            // nothing is to be done: it is known, or its number is out of reach
     kNext,           // to be taken; and what contradicted() returns, if anything, to be undone before
     kContradiction,  // of an earlier list: nothing more of this one is to be taken
@@ -115,25 +115,25 @@ class DoneRecord {
   // All entries below this number were taken: what is echoed to the peer.
   uint32_t seen() const { return static_cast<uint32_t>(seen_); }
 
-  Verdict look(uint32_t number, const wire::DoneExtent& extent) {
+  Answer look(uint32_t number, const wire::DoneExtent& extent) {
     const auto step = static_cast<int32_t>(number - static_cast<uint32_t>(seen_));
     const auto at = static_cast<int64_t>(seen_) + step;
-    if (step >= static_cast<int32_t>(reach_) || at < static_cast<int64_t>(oldest())) return Verdict::kOld;
+    if (step >= static_cast<int32_t>(reach_) || at < static_cast<int64_t>(oldest())) return Answer::kOld;
     const auto place = static_cast<uint64_t>(at);
     Item& item = items_[place % kept_];
-    if (item.place != place) return place < seen_ ? Verdict::kOld : Verdict::kNext;
+    if (item.place != place) return place < seen_ ? Answer::kOld : Answer::kNext;
     const wire::DoneExtent& known = item.taken.extent;
     if (known.object == extent.object && known.number == extent.number) {
       item.sure = true;
       advance();
-      return Verdict::kOld;
+      return Answer::kOld;
     }
-    if (!item.sure) return Verdict::kNext;
+    if (!item.sure) return Answer::kNext;
     // One of both lists is false, and may be so from so far back on: the peer is asked to say it all again.
     const uint64_t back = std::max(oldest(), place - std::min<uint64_t>(place, kDoneBack));
     seen_ = std::min(seen_, back);
     for (uint64_t doubted = seen_; doubted < end_; ++doubted) items_[doubted % kept_].sure = false;
-    return Verdict::kContradiction;
+    return Answer::kContradiction;
   }
   // After kNext of this number: what was taken under it before, and was something else; nullptr: nothing.
   const DoneTaken* contradicted(uint32_t number) const {

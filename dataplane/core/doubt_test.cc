@@ -58,15 +58,15 @@ TEST(SeqWindow, RestartsLowerAndHoldsWhatComesThen) {
   SeqWindow window(words.data(), kBits);
   for (uint64_t seq = 0; seq < 3000; ++seq) window.mark(seq);
   window.mark(kFar);
-  ASSERT_EQ(window.check(3000), SeqWindow::Verdict::kTooOld);
+  ASSERT_EQ(window.check(3000), SeqWindow::Novelty::kTooOld);
   window.restart(3000);
   for (uint64_t seq = 2900; seq < 9000; ++seq) {
-    ASSERT_EQ(window.check(seq), SeqWindow::Verdict::kNew) << seq;
+    ASSERT_EQ(window.check(seq), SeqWindow::Novelty::kNew) << seq;
     window.mark(seq);
-    ASSERT_EQ(window.check(seq), SeqWindow::Verdict::kSeen) << seq;
+    ASSERT_EQ(window.check(seq), SeqWindow::Novelty::kSeen) << seq;
     ASSERT_EQ(window.check(2900 + (seq - 2900) / 2), seq - (2900 + (seq - 2900) / 2) < window.history()
-                                                         ? SeqWindow::Verdict::kSeen
-                                                         : SeqWindow::Verdict::kTooOld);
+                                                         ? SeqWindow::Novelty::kSeen
+                                                         : SeqWindow::Novelty::kTooOld);
   }
 }
 
@@ -87,12 +87,12 @@ struct Lists {
     for (uint32_t i = 0; i < status.run_count; ++i) {
       for (uint32_t n = 0; n < status.runs[i].count; ++n, ++number) {
         const wire::DoneExtent extent{status.runs[i].object, status.runs[i].first + n};
-        const auto verdict = record.look(number, extent);
-        if (verdict == DoneRecord::Verdict::kContradiction) {
+        const auto answer = record.look(number, extent);
+        if (answer == DoneRecord::Answer::kContradiction) {
           ++contradictions;
           return;
         }
-        if (verdict != DoneRecord::Verdict::kNext) continue;
+        if (answer != DoneRecord::Answer::kNext) continue;
         if (const DoneTaken* wrong = record.contradicted(number)) std::erase(taken, wrong->extent.number);
         taken.push_back(extent.number);
         record.take(number, {extent, DoneEffect::kRetired});

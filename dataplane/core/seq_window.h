@@ -16,7 +16,7 @@ namespace sluice {
 
 class SeqWindow {
  public:
-  enum class Verdict : uint8_t { kNew, kSeen, kTooOld };
+  enum class Novelty : uint8_t { kNew, kSeen, kTooOld };
   // No flow lives to send so many: a number from here on would leave no room for what follows it.
   static constexpr uint64_t kSeqEnd = 1ULL << 62;
 
@@ -26,10 +26,10 @@ class SeqWindow {
     for (uint32_t i = 0; i < bits / 64; ++i) words_[i].store(0, std::memory_order_relaxed);
   }
 
-  Verdict check(uint64_t seq) const {
-    if (seq >= end_) return seq < kSeqEnd ? Verdict::kNew : Verdict::kTooOld;
-    if (end_ - seq > history()) return Verdict::kTooOld;
-    return (word(seq).load(std::memory_order_relaxed) >> (seq & 63)) & 1 ? Verdict::kSeen : Verdict::kNew;
+  Novelty check(uint64_t seq) const {
+    if (seq >= end_) return seq < kSeqEnd ? Novelty::kNew : Novelty::kTooOld;
+    if (end_ - seq > history()) return Novelty::kTooOld;
+    return (word(seq).load(std::memory_order_relaxed) >> (seq & 63)) & 1 ? Novelty::kSeen : Novelty::kNew;
   }
   // Records a number for which check() said kNew.
   void mark(uint64_t seq) {

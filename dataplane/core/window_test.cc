@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-using Verdict = SeqWindow::Verdict;
+using Novelty = SeqWindow::Novelty;
 
 TEST(SeqWindow, AcceptsEachNumberOnceInAnyOrder) {
   constexpr uint32_t kBits = 1024;
@@ -26,13 +26,13 @@ TEST(SeqWindow, AcceptsEachNumberOnceInAnyOrder) {
     uint64_t seq = highest + random() % 4;
     if (random() % 4 == 0) seq = highest - std::min<uint64_t>(highest, random() % 600);
     if (random() % 5000 == 0) seq = highest + random() % 5000;
-    const Verdict verdict = window.check(seq);
+    const Novelty novelty = window.check(seq);
     if (highest > 0 && highest - std::min(seq, highest) >= window.history()) {
-      ASSERT_EQ(verdict, Verdict::kTooOld);
+      ASSERT_EQ(novelty, Novelty::kTooOld);
       continue;
     }
-    ASSERT_EQ(verdict, seen.contains(seq) ? Verdict::kSeen : Verdict::kNew) << seq << " at " << highest;
-    if (verdict == Verdict::kNew) {
+    ASSERT_EQ(novelty, seen.contains(seq) ? Novelty::kSeen : Novelty::kNew) << seq << " at " << highest;
+    if (novelty == Novelty::kNew) {
       window.mark(seq);
       seen.insert(seq);
     }
@@ -60,9 +60,9 @@ TEST(SeqWindow, RefusesNumbersThatNoFlowReaches) {
   SeqWindow window(words.data(), 1024);
   window.mark(5);
   for (const uint64_t seq : {SeqWindow::kSeqEnd, UINT64_MAX - 1, UINT64_MAX}) {
-    EXPECT_EQ(window.check(seq), Verdict::kTooOld) << seq;
+    EXPECT_EQ(window.check(seq), Novelty::kTooOld) << seq;
   }
-  EXPECT_EQ(window.check(SeqWindow::kSeqEnd - 1), Verdict::kNew);
+  EXPECT_EQ(window.check(SeqWindow::kSeqEnd - 1), Novelty::kNew);
 }
 
 // Each at an offset of its own number.

@@ -157,7 +157,7 @@ struct RxSide::Flow {
   // Enciphered datagrams are accepted once: an attacker gains nothing from a copy.
   bool is_copy(const wire::Header& h) const {
     if (h.type == wire::Type::kProbe) return !arrivals.probe_window.is_new(h.offset);
-    return channel.seal().enciphers(h.type) && arrivals.window.check(h.tx_seq) != SeqWindow::Verdict::kNew;
+    return channel.seal().enciphers(h.type) && arrivals.window.check(h.tx_seq) != SeqWindow::Novelty::kNew;
   }
 
   struct GapToSend {

@@ -56,8 +56,8 @@ void RxSide::note_peer(Flow& flow, const wire::Header& header, bool overtaken, u
 }
 
 // Nothing else of the flow moves by it.
-void RxSide::count_unopened(Flow& flow, const wire::Header& h, seal::Verdict verdict) {
-  if (verdict == seal::Verdict::kBadEpoch) return resources_.count(Counter::rx_drop_bad_key_epoch);
+void RxSide::count_unopened(Flow& flow, const wire::Header& h, seal::Outcome outcome) {
+  if (outcome == seal::Outcome::kBadEpoch) return resources_.count(Counter::rx_drop_bad_key_epoch);
   if (h.type == wire::Type::kData) add(flow.slot.state.crc_errors, 1);
   resources_.count(flow.channel.seal().enciphers(h.type) ? Counter::rx_drop_forged : Counter::rx_drop_crc);
 }
@@ -67,7 +67,7 @@ void RxSide::count_unopened(Flow& flow, const wire::Header& h, seal::Verdict ver
 void RxSide::on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& h,
                          uint64_t now_ns) {
   const seal::Opened opened = flow.channel.seal().open(h, datagram.payload, nullptr);
-  if (!opened.good()) return count_unopened(flow, h, opened.verdict());
+  if (!opened.good()) return count_unopened(flow, h, opened.outcome());
   flow.channel.heard(now_ns);
   if (h.tx_seq >= flow.arrivals.window.end()) return resources_.count(Counter::rx_drop_far_tx_seq);
   resources_.count(Counter::rx_drop_old_tx_seq);
@@ -79,8 +79,8 @@ void RxSide::on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire
 }
 
 // Its number will not be taken for lost.
-void RxSide::mark_received(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict) {
-  if (verdict != SeqWindow::Verdict::kNew) return;
+void RxSide::mark_received(Flow& flow, const wire::Header& header, SeqWindow::Novelty novelty) {
+  if (novelty != SeqWindow::Novelty::kNew) return;
   if (header.tx_seq < flow.slot.control.settled_below.load(std::memory_order_relaxed)) {
     add(flow.slot.state.late_chunks, 1);
   }
@@ -91,26 +91,26 @@ void RxSide::mark_received(Flow& flow, const wire::Header& header, SeqWindow::Ve
 void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uint64_t now_ns) {
   Flow* const flow = match(datagram, h, now_ns);
   if (flow == nullptr) return resources_.count(Counter::rx_drop_unknown_flow);
-  const auto verdict = flow->arrivals.window.check(h.tx_seq);
+  const auto novelty = flow->arrivals.window.check(h.tx_seq);
   if (flow->is_copy(h)) {
-    return resources_.count(verdict == SeqWindow::Verdict::kSeen ? Counter::rx_drop_replayed
+    return resources_.count(novelty == SeqWindow::Novelty::kSeen ? Counter::rx_drop_replayed
                                                                  : Counter::rx_drop_old_tx_seq);
   }
-  if (verdict == SeqWindow::Verdict::kTooOld) return on_old_data(*flow, datagram, h, now_ns);
+  if (novelty == SeqWindow::Novelty::kTooOld) return on_old_data(*flow, datagram, h, now_ns);
 
   const Place place = place_of(*flow, h);
   const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, empty_place(*flow, place, h));
-  if (!opened.good()) return count_unopened(*flow, h, opened.verdict());
+  if (!opened.good()) return count_unopened(*flow, h, opened.outcome());
   flow->channel.heard(now_ns);
   if (!flow->arrivals.believes(h.tx_seq + 1, h.send_time_ns)) {
     return resources_.count(Counter::rx_drop_far_tx_seq);
   }
-  if (verdict == SeqWindow::Verdict::kNew) flow->arrivals.came(h.tx_seq);
+  if (novelty == SeqWindow::Novelty::kNew) flow->arrivals.came(h.tx_seq);
 
   Object* const object = wanted_object(*flow, h.object);
   if (object == nullptr) {
     // Its file may be done. The number is recorded, since the sender would repeat a loss for ever.
-    mark_received(*flow, h, verdict);
+    mark_received(*flow, h, novelty);
     return resources_.count(Counter::rx_drop_unknown_object);
   }
   if (!is_chunk_of(*object, *flow, place, h)) return resources_.count(Counter::rx_drop_out_of_range);
@@ -128,7 +128,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   }
   resources_.count(Counter::rx_chunks);
   const bool overtaken = h.tx_seq < flow->arrivals.window.end();
-  mark_received(*flow, h, verdict);
+  mark_received(*flow, h, novelty);
   note_peer(*flow, h, overtaken, now_ns);
   if (extent == nullptr || extent->map.has(place.chunk)) return add(flow->slot.state.duplicate_chunks, 1);
   store_chunk(*flow, *extent, place, h, opened);
@@ -331,7 +331,7 @@ void RxSide::on_probe(const net::RxDatagram& datagram, const wire::Header& h, ui
   if (h.length > wire::kChunkBytesMax) return resources_.count(Counter::rx_drop_bad_status);
   if (flow->is_copy(h)) return resources_.count(Counter::rx_drop_replayed);
   const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, nullptr);
-  if (!opened.good()) return count_unopened(*flow, h, opened.verdict());
+  if (!opened.good()) return count_unopened(*flow, h, opened.outcome());
   flow->arrivals.probe_window.mark(h.offset);
   flow->channel.heard(now_ns);
   resources_.count(Counter::rx_probes);

@@ -81,12 +81,12 @@ class RxSide {
                                  const wire::Header& header);
   static void store_chunk(Flow& flow, Extent& extent, const Place& place, const wire::Header& header,
                           const seal::Opened& opened);
-  void count_unopened(Flow& flow, const wire::Header& header, seal::Verdict verdict);
+  void count_unopened(Flow& flow, const wire::Header& header, seal::Outcome outcome);
   static bool divides_alike(const Extent& extent, const Flow& flow);
   Extent* extent_for(Flow& flow, Object& object, const Place& place, bool repair);
   void note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
   void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
-  static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Verdict verdict);
+  static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Novelty novelty);
   void choose_place(Extent& extent);
   void complete(Extent& extent);
   void written(Extent& extent, int error);

@@ -28,7 +28,7 @@ void TxSide::on_status(const net::RxDatagram& datagram, const wire::Header& head
   if (!flow->peer.status_window.is_new(header.tx_seq)) return resources_.count(Counter::rx_drop_replayed);
   const seal::Opened opened = flow->channel.seal().open(header, datagram.payload, payload);
   if (!opened.good()) {
-    return resources_.count(opened.verdict() == seal::Verdict::kBadEpoch ? Counter::rx_drop_bad_key_epoch
+    return resources_.count(opened.outcome() == seal::Outcome::kBadEpoch ? Counter::rx_drop_bad_key_epoch
                                                                          : Counter::rx_drop_forged);
   }
   wire::Status status;
@@ -162,13 +162,13 @@ void TxSide::take_done(Flow& flow, const wire::Status& status, bool newest) {
 // False: it contradicts an earlier list.
 bool TxSide::take_done_entry(Flow& flow, uint32_t number, const wire::DoneExtent& extent) {
   switch (flow.peer.done.look(number, extent)) {
-    case DoneRecord::Verdict::kOld:
+    case DoneRecord::Answer::kOld:
       return true;
-    case DoneRecord::Verdict::kNext:
+    case DoneRecord::Answer::kNext:
       if (const DoneTaken* const wrong = flow.peer.done.contradicted(number)) take_back(flow, *wrong);
       flow.peer.done.take(number, {extent, complete(flow, extent)});
       return true;
-    case DoneRecord::Verdict::kContradiction:
+    case DoneRecord::Answer::kContradiction:
       return false;
   }
   return true;

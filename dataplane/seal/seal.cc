@@ -41,7 +41,7 @@ Opened FlowSeal::decipher(const wire::Header& header, std::span<const uint8_t> d
   const uint64_t epoch = chain.epoch_of(number);
   const EpochKey* const key = chain.find(epoch);
   if (key == nullptr || header.key_epoch != static_cast<uint8_t>(epoch)) {
-    opened.verdict_ = Verdict::kBadEpoch;
+    opened.outcome_ = Outcome::kBadEpoch;
     return opened;
   }
   if (header.length > scratch_->bytes.size()) return opened;
@@ -52,7 +52,7 @@ Opened FlowSeal::decipher(const wire::Header& header, std::span<const uint8_t> d
     return opened;
   }
   chain.reached(epoch);
-  opened.verdict_ = Verdict::kGood;
+  opened.outcome_ = Outcome::kGood;
   opened.placed_ = empty_place != nullptr;
   opened.payload_ = out;
   opened.payload_bytes_ = header.length;

@@ -30,7 +30,7 @@
 
 namespace sluice::seal {
 
-enum class Verdict : uint8_t {
+enum class Outcome : uint8_t {
   kGood,
   kWrong,     // its CRC or tag is another one
   kBadEpoch,  // its key_epoch is not that of its number, or no key of that epoch is held
@@ -40,8 +40,8 @@ enum class Verdict : uint8_t {
 // until another one is opened.
 class Opened {
  public:
-  bool good() const { return verdict_ == Verdict::kGood; }
-  Verdict verdict() const { return verdict_; }
+  bool good() const { return outcome_ == Outcome::kGood; }
+  Outcome outcome() const { return outcome_; }
   // Of the payload, as it folds into the digests of extent and file. 0 when not good.
   uint64_t digest() const { return digest_; }
   // The payload lies where open() was told to put it.
@@ -56,7 +56,7 @@ class Opened {
 
  private:
   friend class FlowSeal;
-  Verdict verdict_ = Verdict::kWrong;
+  Outcome outcome_ = Outcome::kWrong;
   bool placed_ = false;
   uint32_t payload_bytes_ = 0;
   const uint8_t* payload_ = nullptr;
@@ -141,7 +141,7 @@ inline Opened FlowSeal::open(const wire::Header& header, std::span<const uint8_t
   if (enciphers(header.type)) return decipher(header, datagram, empty_place);
   Opened opened;
   if (header.key_epoch != 0) {
-    opened.verdict_ = Verdict::kBadEpoch;
+    opened.outcome_ = Outcome::kBadEpoch;
     return opened;
   }
   opened.payload_ = datagram.data() + wire::kHeaderBytes;
@@ -156,7 +156,7 @@ inline Opened FlowSeal::open(const wire::Header& header, std::span<const uint8_t
       wire::load_be64(field + 8) != 0) {
     return opened;
   }
-  opened.verdict_ = Verdict::kGood;
+  opened.outcome_ = Outcome::kGood;
   opened.placed_ = empty_place != nullptr;
   opened.digest_ = digest;
   return opened;

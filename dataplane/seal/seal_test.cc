@@ -149,9 +149,9 @@ TEST_P(EveryKind, StatusesAndProbesAreEncipheredWhateverTheDataAre) {
     Bytes datagram = from_.sealed({.type = type, .tx_seq = 5}, payload);
     EXPECT_TRUE(payload.empty() || !std::equal(payload.begin(), payload.end(), datagram.end() - 200));
     EXPECT_TRUE(to_.open(datagram, nullptr).good());
-    EXPECT_EQ(stranger.open(datagram, nullptr).verdict(), Verdict::kWrong);
+    EXPECT_EQ(stranger.open(datagram, nullptr).outcome(), Outcome::kWrong);
     datagram[23] ^= 1;  // of tx_seq
-    EXPECT_EQ(to_.open(datagram, nullptr).verdict(), Verdict::kWrong);
+    EXPECT_EQ(to_.open(datagram, nullptr).outcome(), Outcome::kWrong);
   }
 }
 
@@ -295,11 +295,11 @@ TEST_P(Epochs, OneBeforeOneAfterAndNoOther) {
   std::vector<Bytes> of_epoch;
   for (uint64_t epoch = 0; epoch < 8; ++epoch)
     of_epoch.push_back(from_.sealed(header((epoch << kEpochBits) + 1), payload_));
-  EXPECT_EQ(to_.open(of_epoch[2], nullptr).verdict(), Verdict::kBadEpoch) << "two after";
+  EXPECT_EQ(to_.open(of_epoch[2], nullptr).outcome(), Outcome::kBadEpoch) << "two after";
   EXPECT_TRUE(to_.open(of_epoch[1], nullptr).good()) << "one after";
   EXPECT_TRUE(to_.open(of_epoch[0], nullptr).good()) << "one before";
   EXPECT_TRUE(to_.open(of_epoch[2], nullptr).good());
-  EXPECT_EQ(to_.open(of_epoch[0], nullptr).verdict(), Verdict::kBadEpoch) << "two before";
+  EXPECT_EQ(to_.open(of_epoch[0], nullptr).outcome(), Outcome::kBadEpoch) << "two before";
   EXPECT_TRUE(to_.open(of_epoch[1], nullptr).good());
   EXPECT_TRUE(to_.open(of_epoch[3], nullptr).good());
 }
@@ -307,15 +307,15 @@ TEST_P(Epochs, OneBeforeOneAfterAndNoOther) {
 TEST_P(Epochs, WhatIsNotRightMovesNoKey) {
   Bytes forged = from_.sealed(header((1 << kEpochBits) + 1), payload_);
   forged.back() ^= 1;
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(to_.open(forged, nullptr).verdict(), Verdict::kWrong);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(to_.open(forged, nullptr).outcome(), Outcome::kWrong);
   const Bytes two_after = from_.sealed(header((2 << kEpochBits) + 1), payload_);
-  EXPECT_EQ(to_.open(two_after, nullptr).verdict(), Verdict::kBadEpoch);
+  EXPECT_EQ(to_.open(two_after, nullptr).outcome(), Outcome::kBadEpoch);
 }
 
 TEST_P(Epochs, AnEpochThatIsNotThatOfTheNumberIsRefused) {
   Bytes datagram = from_.sealed(header(1), payload_);
   datagram[4] = 1;
-  EXPECT_EQ(to_.open(datagram, nullptr).verdict(), Verdict::kBadEpoch);
+  EXPECT_EQ(to_.open(datagram, nullptr).outcome(), Outcome::kBadEpoch);
 }
 
 // Sealed twice, whatever else is the same: no two datagrams have one nonce.

@@ -62,7 +62,7 @@ void seq_window_mark(benchmark::State& state) {
   for (auto _ : state) {
     ++seq;
     if (skip != 0 && seq % skip == 0) ++seq;
-    if (window.check(seq) == SeqWindow::Verdict::kNew) window.mark(seq);
+    if (window.check(seq) == SeqWindow::Novelty::kNew) window.mark(seq);
   }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations()));
 }
