@@ -54,7 +54,7 @@ class Path {
   static constexpr uint32_t kBits = 1U << 18;
 
   void arrive(uint64_t seq, uint64_t sent_ns) {
-    if (window_.check(seq) != SeqWindow::Verdict::kNew) return;
+    if (window_.check(seq) != SeqWindow::Novelty::kNew) return;
     ++seen_.datagrams;
     if (seq < detector_.settled_below()) ++seen_.late_chunks;
     const bool overtaken = seq < window_.end();

@@ -113,14 +113,14 @@ Result<exports::DestinationFile> create_again(const exports::Exports& exports, c
   return exports.create_destination(spec_of(file, one_of_many), why);
 }
 
-struct Found {
+struct FoundAgain {
   Recovered what = Recovered::kAway;
   std::shared_ptr<exports::DestinationFile> file;
 };
 
 // What is held here from now on, no other transfer can take. The dataplane may still have it: then it is
 // away.
-Found find_again(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
+FoundAgain find_again(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
   if (file.failed()) {
     // A volume that went back in time has it again.
     if (file.identity.inode == 0 || file.packed()) return {};
@@ -216,7 +216,7 @@ void TransferFiles::perform(const transfer::RecoverFiles&) {
         exports->note_interrupted();
         RecoveredFiles all;
         for (const catalog::File& file : files) {
-          Found found = find_again(*exports, file, many);
+          FoundAgain found = find_again(*exports, file, many);
           all.what.push_back(found.what);
           all.open.push_back(std::move(found.file));
           if (all.open.back() && all.open.size() > kept_open)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "control/words/place_text.h"
 #include "dataplane/base/log.h"
 
 namespace sluice::runtime {
