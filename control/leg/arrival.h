@@ -16,7 +16,7 @@ namespace sluice::transfer {
 
 class Arrival {
  public:
-  // What was sent may be on its way for so long before it is missed.
+  // Data may be in flight for so long before it is missed.
   static constexpr uint64_t kMissedNs = 2'000'000'000;
 
   struct Ends {
@@ -28,9 +28,9 @@ class Arrival {
   void look_at_source(const control::FlowFigures& figures, uint64_t bytes_done, uint64_t now_ns);
   void look_at_destination(const control::FlowFigures& figures, bool source_blames_network, uint64_t now_ns);
 
-  // What is waited for; empty: data arrive, or are not missed yet.
+  // What the session waits for; empty: data arrive, or are not missed yet.
   std::string waiting_for() const;
-  // Of a source: the lines of a verdict that says so. None: as above.
+  // At a source: the evidence for a verdict that nothing arrives. Empty: data arrive, or are not missed yet.
   std::vector<std::string> evidence() const;
 
  private:

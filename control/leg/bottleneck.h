@@ -1,8 +1,8 @@
-// What holds a leg where it is: looked at while data moves, told to the peer, heard from it.
+// What keeps a leg from going faster. Both nodes look while data moves, and tell each other.
 //
 // Pure. The source judges, since it sees what it waits for. A destination says with each Heartbeat what only
-// it can know, and hears the verdict; without one, from a peer that tells none, it judges by what it sees
-// itself.
+// it can know, and hears the source's verdict. If the source tells none, the destination judges by what it
+// sees itself.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ namespace sluice::transfer {
 class Bottleneck {
  public:
   static constexpr uint64_t kIntervalNs = 500'000'000;
-  static constexpr uint64_t kShortestNs = 50'000'000;  // a rest that is shorter tells nothing
+  static constexpr uint64_t kShortestNs = 50'000'000;  // a shorter interval at the end tells nothing
 
   // Data begins to move.
   void start(const LaneSet& lanes, uint64_t now_ns);

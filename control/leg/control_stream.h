@@ -1,6 +1,6 @@
 // A leg's control stream: called, greeted, kept alive, found dead, called again.
 //
-// Pure. While data moves a stream may be lost: the flows need it only to end, so it is opened again.
+// Pure. A stream may be lost while data moves, since flows need it only at their end. It is then opened anew.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -44,8 +44,8 @@ class ControlStream final : public PeerStream {
   void hang_up(uint64_t now_ns, Effects& out);
   // Dropped while there is no stream: what matters is said again on the next.
   void send(Message message, Effects& out);
-  // As send(), for the data end: before the Hellos are exchanged the peer knows nothing that it could be
-  // told.
+  // As send(), for the data end. Drops the message until the Hellos are exchanged: before that the peer does
+  // not know what it would be about.
   void say(Message message, Effects& out) override {
     if (up()) send(std::move(message), out);
   }

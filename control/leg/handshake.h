@@ -1,6 +1,6 @@
-// How an attempt comes to open flows: what both nodes can, which files, and everything that these need at
-// this node (docs/WIRE.md 2.1). The two steps follow MCDTP, section 3.1.1: first specification, then
-// transfer.
+// How an attempt comes to open flows (docs/WIRE.md 2.1). The nodes agree on what both can do and on the
+// files, and each reserves what these need. The two steps follow MCDTP, section 3.1.1: first specification,
+// then transfer.
 //
 // Pure. Messages that come before their turn wait. An error that a function returns ends the attempt.
 // SPDX-License-Identifier: Apache-2.0
@@ -49,7 +49,7 @@ class Handshake {
   Status on(const SourcesOpened& event, uint64_t now_ns, Effects& out);
   void journal_agreed(uint64_t now_ns, Effects& out);  // what take_agreed() told of is in the journal
   Status stream_open(uint64_t now_ns, Effects& out);   // the call was taken
-  // Goes on where what was waited for has come about; the flows may be open, the files prepared, time over.
+  // Goes on if what it waited for has happened: flows are open, files are prepared, or time is over.
   Status go_on(uint64_t now_ns, Effects& out);
 
   HandshakePhase phase() const { return phase_; }

@@ -16,8 +16,8 @@
 
 namespace sluice::transfer {
 
-// What stands for the user who asked for a session, at this node and at others, which learn nothing else of
-// him; 0: an operator did, or a peer.
+// A number that stands for the user who asked for a session. Other nodes learn nothing else of that user.
+// 0: an operator or a peer asked.
 inline uint32_t share_of(const std::optional<Request>& request) {
   if (!request || !request->user) return 0;
   const uint64_t mixed = (uint64_t{request->user->uid} + 1) * 0x9E3779B97F4A7C15;
@@ -30,7 +30,7 @@ struct Job {
   Role role = Role::kUnknown;
   std::optional<Request> request;                     // initiator
   std::optional<std::vector<catalog::File>> sources;  // opened by whoever performs, and not yet in an end
-  std::optional<Agreement> terms;                     // the first one: how what is there was cut and checked
+  std::optional<Agreement> terms;                     // the first one: how the data was cut and checked
   OpenSources asked;                                  // of a source: what it is to send
   uint32_t list_tag = 0;                              // of the last ReadList
   uint64_t limit_bps = 0;                             // of its rate, by an operator of this node; 0: none
@@ -39,7 +39,7 @@ struct Job {
   bool began = false;                                 // files are agreed upon: it can go on after anything
   std::variant<std::monostate, SourceEnd, DestinationEnd> made;  // the end, once files are agreed upon
 
-  // Whichever it is; nothing before files are agreed upon.
+  // The source or the destination; nullptr before files are agreed upon.
   DataEnd* end() { return const_cast<DataEnd*>(std::as_const(*this).end()); }
   const DataEnd* end() const {
     if (const SourceEnd* const its = source()) return its;

@@ -1,4 +1,4 @@
-// An attempt's way: from the own dataplane to moving data, and to its end.
+// The course of an attempt: from the dataplane of this node to moving data, and to the farewell.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/leg/leg.h"
 

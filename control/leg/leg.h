@@ -1,9 +1,9 @@
 // One peer of a transfer: attempts to move data with it, the stream beside them, and how each attempt ends.
 //
-// An attempt goes from the own dataplane over a handshake, or over the flows of an earlier life of this
-// control, to moving data, and from there, whatever happened, over the end of its flows to nothing: it gives
-// back all that it took. While data moves the stream may be lost and is renewed. Between attempts the leg is
-// idle: the transfer decides whether there is another (transfer.h).
+// An attempt needs the dataplane of this node. It makes a handshake, or adopts the flows of an earlier life
+// of this control, and moves data. Whatever happens, it ends its flows and gives back all that it took. While
+// data moves the stream may be lost and is renewed. Between attempts the leg is idle: the transfer decides
+// whether there is another (transfer.h).
 //
 // Pure. Whatever is asked for is answered, and no attempt is over before that.
 // SPDX-License-Identifier: Apache-2.0
@@ -41,11 +41,11 @@ enum class LastWord : uint8_t { kNone, kFailure, kPause, kTurn };
 struct AttemptEnd {
   std::optional<Error> error;
   bool paused = false;       // by an operator of this node
-  bool peer_paused = false;  // by its operator, or
-  uint32_t place = 0;        // because it is full: the place in its queue
+  bool peer_paused = false;  // by its operator, or because it is full:
+  uint32_t place = 0;        // then the place in its queue
   uint32_t places = 0;       // of so many
-  bool peer_ended = false;   // there the transfer has ended so: nothing else will come of it
-  bool peer_forgot = false;  // what is here of it is worth nothing
+  bool peer_ended = false;   // the transfer has ended there, with this error or none
+  bool peer_forgot = false;  // what was agreed upon: what is here is worth nothing
   bool contacted = false;    // the peer has said hello
   bool board_lost = false;
 };
@@ -69,18 +69,18 @@ class Leg {
   void stop(Error error, LastWord word, uint64_t now_ns, Effects& out);
   // This control stops: the attempt ends, and its flows go on without it.
   void detach(uint64_t now_ns);
-  // Tells the peer, as often as it takes within `until_ns`, that the transfer has ended: `words` begin with a
-  // Hello.
+  // Tells the peer that the transfer has ended, again and again until the peer knows or `until_ns` has come.
+  // `words` begin with a Hello.
   void part(std::vector<Message> words, uint64_t until_ns, uint64_t now_ns, Effects& out);
-  // Between attempts, at the node that was called: from now on the peer should call. If it does not, it is
-  // asked whether it still knows of the transfer. What it says of an end then waits as a call does.
+  // Between attempts, at the node that was called: from now on the peer should call. If it does not, the leg
+  // asks whether the peer still knows the transfer. An answer that it has ended there waits as a call does.
   void expect_call(uint64_t now_ns);
-  // What is due of that; `wanted`: nothing else is to be done. True: it is under way.
+  // Asks if that is due. `wanted`: nothing else is to be done. True: the question is under way.
   bool inquiring(bool wanted, uint64_t now_ns, Effects& out);
   void forgotten(uint64_t now_ns, Effects& out);  // take_forgetting() was done
   void journal_agreed(uint64_t now_ns, Effects& out) { handshake_.journal_agreed(now_ns, out); }
   void completion_noted(uint64_t now_ns, Effects& out);  // what take_completion() told of is in the journal
-  // Goes on where what was waited for has come about, or where time is over.
+  // Goes on if what it waited for has happened, or time is over.
   void advance(uint64_t now_ns, Effects& out);
 
   // ---- what is told ----
@@ -108,7 +108,7 @@ class Leg {
   std::optional<AttemptEnd> take_end() { return std::exchange(end_, std::nullopt); }
   bool take_agreed() { return handshake_.take_agreed(); }
   bool take_flows_changed() { return std::exchange(flows_changed_, false); }
-  // Everything stands at the peer, who must not hear so before the journal of this node knows.
+  // Everything stands at the peer. It must not hear that before this node's journal has it.
   bool take_completion() { return std::exchange(completion_, false); }
   bool take_forgetting() { return std::exchange(forget_, false); }
   bool take_parted() { return std::exchange(parting_.over, false); }
@@ -182,8 +182,8 @@ class Leg {
   void attempt_over(uint64_t now_ns);
   void keep_parting(uint64_t now_ns, Effects& out);
   void parted(uint64_t now_ns, Effects& out);
-  // A node that began the transfer may call itself, and then hears it: it is called as rarely as one that is
-  // asked.
+  // The node that began the transfer calls by itself, and hears the end then. So the other node calls it as
+  // rarely as it inquires.
   Backoff& parting_waits() { return job_.initiator ? backoff_ : inquiries_; }
   const Backoff& parting_waits() const { return job_.initiator ? backoff_ : inquiries_; }
   void ask(Effects& out);

@@ -1,5 +1,5 @@
-// What is said to the peer while no attempt is under way: that the transfer has ended here, or the question
-// whether it is still known there.
+// What a leg says to the peer between attempts: that the transfer has ended here, or the question whether the
+// peer still knows it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -39,8 +39,8 @@ void Leg::parted(uint64_t now_ns, Effects& out) {
 
 // ---- between attempts ------------------------------------------------------------------------------
 
-// The node that began a transfer calls for it. If it has lost its journal it never will, and what was called
-// would keep its files and its slot for nothing.
+// The node that began a transfer calls for it. If it has lost its journal it never will, and the node that
+// was called would keep files for nothing.
 void Leg::expect_call(uint64_t now_ns) {
   inquiries_.moved();
   inquiries_.interrupted(now_ns, false);
@@ -66,7 +66,7 @@ void Leg::ask(Effects& out) {
   stream_.send(std::move(question), out);
 }
 
-// Only a Hello answers. Whatever else is said, or none: it is asked again later, and kept so long.
+// Only a Hello answers. If anything else comes, or nothing, this node keeps the session and asks again later.
 void Leg::hear_answer(const Message& message, uint64_t now_ns, Effects& out) {
   if (std::holds_alternative<Heartbeat>(message)) return;
   const auto* const answer = std::get_if<Hello>(&message);

@@ -1,5 +1,4 @@
-// An attempt's end: its flows are closed, what was asked for is answered, nothing
-// of it is left.
+// The end of an attempt: the leg closes its flows, waits for all answers, and gives back what it took.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

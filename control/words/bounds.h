@@ -1,6 +1,6 @@
 // How much one session may hold, and how it may be cut.
 //
-// Pure. Asked before anything is made that grows with the number of extents.
+// Pure. Checked before anything is made that grows with the number of extents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

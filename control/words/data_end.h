@@ -1,8 +1,9 @@
 // One end of a transfer: what is moved, at the node that sends it or at the one that receives it.
 //
-// Pure. The transfer and its legs see an end so, whichever it is; only where files are agreed upon
-// (handshake) and shown do they ask for the source or the destination. An end outlives every attempt. An
-// error that a function returns ends the attempt; it is the only way in which one is told.
+// Pure. The transfer and its legs see either end through this interface. They ask for the source or the
+// destination only where files are agreed upon (handshake), recovered, shown or judged. An end outlives every
+// attempt. An error that a function returns ends the attempt; lost() is the error with which the transfer
+// ends.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +27,7 @@ class DataEnd {
     const std::string& peer_name;
     PeerStream& stream;
     const Agreement& agreement;
-    size_t lanes = 0;  // none: how the transfer has ended is all that is heard
+    size_t lanes = 0;  // 0: the end only hears how the transfer has ended
   };
   // Digests that are known of an object.
   struct Digests {
@@ -38,8 +39,7 @@ class DataEnd {
 
   // ---- an attempt ----
   virtual void start_attempt(const Way& way, uint64_t now_ns, Effects& out) = 0;
-  // The flows of an earlier life of this control go on: may they, and are the files found of which they
-  // speak?
+  // The flows of an earlier life of this control go on: may they? Then their files are found again.
   virtual bool may_adopt() const = 0;
   virtual void adopt_files(Effects& out) = 0;
   virtual bool prepared() const = 0;  // each file that is needed is open at this node
@@ -49,17 +49,18 @@ class DataEnd {
   virtual bool adopting() const = 0;  // not all have answered
   // The stream was opened again: what was said on the former one may be lost.
   virtual void on_new_stream() = 0;
-  // The peer is told on each stream what it need not send; of events of the board that came before, too.
+  // On each stream the peer hears what it need not send. That covers every event of the board that came
+  // before.
   virtual bool has_states() const = 0;
   virtual void send_states(Effects& out) const = 0;
-  // A list of files that is still read: goes on with it. `request`: of an operator of this node.
+  // Goes on with a list of files that is still read. `request`: of an operator of this node.
   virtual Status keep_list(const Request* request, Effects& out) = 0;
   virtual bool wants_list() const = 0;      // more of it is to be read
   virtual bool waits_for_list() const = 0;  // nothing else is left to do
-  // What this node allows, in place of what was agreed upon; 0: what was agreed upon.
+  // The most that this node allows. The rate that was agreed upon bounds it as well; 0: that alone does.
   virtual void limit_rate(uint64_t limit_bps, Effects& out) = 0;
-  // The attempt ends: what is under way ends, and nothing new is begun. Then flows have ended: what they have
-  // brought becomes durable. Then nothing is under way.
+  // An attempt ends in three steps. halt(): what is under way ends, and nothing new is begun. settle(): its
+  // flows have ended, and what they brought becomes durable. attempt_over(): nothing is under way.
   virtual void halt() = 0;
   virtual void settle(Effects& out) = 0;
   virtual void attempt_over() = 0;

@@ -20,7 +20,7 @@ struct Begin {};  // first, once
 struct Cancel {};
 struct PauseAsked {};
 struct ContinueAsked {};
-struct LimitAsked {        // from now on, whatever was agreed upon
+struct LimitAsked {        // from now on, but never above what was agreed upon
   uint64_t limit_bps = 0;  // 0: as agreed upon
 };
 struct CeilingTold {      // by a quota of this node: no operator's limit raises it
@@ -206,7 +206,7 @@ struct PlaceTold {  // answers AskPlace: at once, and once more when its turn ha
   uint32_t places = 0;  // that wait
 };
 
-// The time has come that Transfer::due_ns() named.
+// The time that Transfer::due_ns() named has come.
 struct TimerDue {};
 
 using Event =

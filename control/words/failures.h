@@ -1,4 +1,4 @@
-// Which errors are those of one file, so that all others can go on, and what they are called then.
+// Which errors concern one file, so that all others go on, and as which Failure each is told.
 //
 // Pure.
 // SPDX-License-Identifier: Apache-2.0
@@ -25,7 +25,7 @@ inline bool concerns_one_file(ErrorCode code) {
   }
 }
 
-// `known`: what whoever met the error knows of it.
+// `known`: set if whoever met the error knows more of it than its code.
 inline catalog::Failure failure_at_source(ErrorCode code, catalog::Failure known = catalog::Failure::kNone) {
   if (known != catalog::Failure::kNone) return known;
   if (code == ErrorCode::kIntegrity) return catalog::Failure::kChanged;

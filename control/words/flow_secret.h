@@ -1,7 +1,7 @@
 // What a flow's keys are made of: 32 bytes that both ends of a control connection have (docs/WIRE.md 1.3).
 //
-// Pure. Whoever performs OpenFlow asks the leg's stream for it, hands it to the dataplane and keeps
-// nothing: it wipes itself.
+// Pure. The performer of OpenFlow asks the leg's stream for the secret, hands it to the dataplane and keeps
+// nothing: a secret wipes itself.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,7 @@ struct FlowSecret {
   std::array<uint8_t, 32> bytes{};
 };
 
-// The 16 bytes of the session's id, flow_id, lane. Nothing if the id is none.
+// The 16 bytes of the session's id, flow_id, lane. Nothing: `session_id` is no id.
 std::optional<std::array<uint8_t, 28>> flow_secret_context(std::string_view session_id, uint64_t flow_id,
                                                            LaneId lane);
 

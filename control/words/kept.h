@@ -1,4 +1,5 @@
-// Do both nodes keep the same of each name? One that is older than such a wish does not answer it.
+// Checks that both nodes keep the same attributes of each name. A node that is older than one of these
+// options does not answer it.
 //
 // Pure.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,6 +1,6 @@
-// What an end of a transfer knows of the way to a peer: whether it is there, and that words go over it.
+// The control stream to a peer, as an end of a transfer sees it: whether it is up, and how to say something.
 //
-// Pure. A leg has one (control/leg/control_stream.h); an end keeps those of its attempts and knows no leg.
+// Pure. A leg has one (control/leg/control_stream.h). An end refers to it during an attempt and knows no leg.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
-// What a part of a transfer has asked for and nobody has answered yet: an attempt is over only after that.
+// Counts what a part of a transfer has asked for and nobody has answered. An attempt is over only when all
+// is answered.
 //
 // Pure.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
-// What a node's journal keeps of a transfer, as plain data: what a restarted control knows, it knows from
-// here.
+// What a node's journal keeps of a transfer, as plain data: all that a restarted control knows of it at
+// first.
 //
 // Pure. control/journal turns these into rows and back; the simulator keeps them as they are. A Batch is one
 // transaction: whole or absent after any crash.
@@ -26,11 +26,11 @@ enum class Durability : uint8_t { kProcess, kPower };
 
 enum class RecordState : uint8_t { kActive, kPaused, kSucceeded, kFailed, kCancelled };
 
-// Of its deadline: was the session admitted with it?
+// Was the session admitted with its deadline?
 enum class DeadlineAdmission : uint8_t {
   kNone,      // not judged yet, or there is none
-  kAdmitted,  // it will be kept, as far as could be known
-  kDoubtful,  // it cannot be kept, and goes on all the same, as its operator wanted
+  kAdmitted,  // the deadline will be kept, as far as could be known
+  kDoubtful,  // it cannot be kept; the session goes on, as its operator wanted
 };
 
 inline bool has_ended(RecordState state) { return state >= RecordState::kSucceeded; }

@@ -63,7 +63,7 @@ struct Options {
       wire::Protection::kAes128Gcm;  // the least; the node's counts if it is stricter
 };
 
-// Of this host, who asked for a session as himself: its files are opened as him.
+// A user of this host who asked for a session as themselves: its files are opened as that user.
 struct User {
   uint32_t uid = 0;
   std::string name;
@@ -126,8 +126,8 @@ struct Agreement {
   }
 };
 
-// This node, as far as a transfer needs to know it. All of it is constant while control runs, but what its
-// transfers learn of its paths, which they share.
+// This node, as far as a transfer needs to know it. All of it is constant while control runs, except what
+// transfers learn together: `paths` and `outlook`.
 struct Settings {
   std::string node_name;
   bool udp_checksum_always = false;
