@@ -5,8 +5,8 @@
 // its final name, in a synced directory. Nothing is reported before it is durable, and nothing gets its name
 // before it is complete, equal to what the source sent, and synced.
 //
-// Pure: a phase, what just ended, and the table below say what comes next. The caller does it and says how it
-// ended. One thing at a time for each object; objects do not wait for each other.
+// Pure: a phase, what just ended, and the table in commit.cc say what comes next. The caller does it and says
+// how it ended. One thing at a time for each object; objects do not wait for each other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

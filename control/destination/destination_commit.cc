@@ -1,5 +1,5 @@
-// A receiving end's way to durability and to the final names: what Commit says, asked for; what came of it,
-// told.
+// How a receiving end makes files durable and gives them their names: it asks for what Commit says next, and
+// tells Commit what came of it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// What a receiving end is told by the source and by the board, and what it tells them.
+// A receiving end: how it is made, its attempts, and what the source and the board tell it.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/destination/destination_end.h"
 

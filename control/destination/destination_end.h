@@ -1,8 +1,9 @@
 // The receiving end of a transfer: what arrived, what is durable, which file has its name, and what the
-// source is told of it. What is missing, due or complete is decided by recovery::Receiver, the order of
-// durability by Commit, the files by DestinationFiles.
+// source hears of it. recovery::Receiver decides what is missing, due or complete, Commit the order of
+// durability. DestinationFiles makes the files and has them open in time; DestinationLeg tells workers what
+// was lost.
 //
-// Pure. An error that a function returns ends the attempt; it is the only way in which one is told.
+// Pure. An error that a function returns ends the attempt; lost() is the error with which the transfer ends.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -51,7 +52,7 @@ class DestinationEnd final : public DataEnd {
     offers_.clear();
     files_.drop_parts();
   }
-  // An extent that the source's worker has seen completed must stand in them: its event comes before.
+  // The states must name each extent that the source's worker saw completed: its event comes before.
   bool has_states() const override { return true; }
   void send_states(Effects& out) const override;
   // An offer that came while data moves is taken in its turn, and answered once its files are there
@@ -170,9 +171,9 @@ class DestinationEnd final : public DataEnd {
     std::vector<catalog::FailedName> names;
     bool dropping = false;  // its unfinished file is being removed
   };
-  // They are given up once nothing of them is under way, in this attempt or, found out again, in the next.
+  // Given up once nothing of them is under way: in this attempt, or in the next, which meets the error again.
   std::map<ObjectId, Failing> failing_;
-  std::set<ObjectId> given_;    // they have their names, of a pack some, which is not certain yet
+  std::set<ObjectId> given_;    // have their names (of a pack, some), which is not certain yet
   uint32_t failed_unsaid_ = 0;  // the journal is told first
   std::optional<Error> lost_;
   uint64_t steps_ = 0;

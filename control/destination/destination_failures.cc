@@ -1,4 +1,5 @@
-// Files that do not arrive: what is unfinished of them is removed, the source is told, and all others go on.
+// Files that do not arrive: the destination removes what is unfinished and tells the source. All others go
+// on.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

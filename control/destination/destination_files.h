@@ -54,7 +54,7 @@ class DestinationFiles {
     bool verify = false;
     bool mkdir = false;
   };
-  // Of whoever asked for it at this node; nothing where a peer did.
+  // The wish of whoever asked for it at this node; nothing: a peer did.
   static std::optional<Wish> wish_of(const Request* request);
 
   // `extent_bytes`: as the session was cut. `files`: from the journal, or none yet.
@@ -102,7 +102,7 @@ class DestinationFiles {
   void mark_done(ObjectId object);  // found so after a restart
   void mark_failed(ObjectId object);
   void failed(ObjectId object, Effects& out);  // its unfinished file is removed already
-  // Of what an earlier life had open, what has ended, once workers were told to hold none of it.
+  // Closes what an earlier life of this control had open and has ended; workers were told to hold none of it.
   void close_ended(Effects& out);
   Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
   // Its descriptor is gone: it has its name.
@@ -115,8 +115,8 @@ class DestinationFiles {
   bool held(ObjectId object) const { return discard_ || holdings_[object].held; }
   bool is_open(ObjectId object) const { return holdings_[object].open; }
   bool discards() const { return discard_; }
-  // Workers are to be asked to give it up: if it is not open, it stays so. False while it is being opened,
-  // since they cannot tell yet.
+  // Workers are to give the object up: if it is not open, it stays so. False: it is being opened, and they
+  // cannot tell yet.
   bool open_no_more(ObjectId object);
   bool halted() const { return halted_; }
   uint32_t pending() const { return pending_.count(); }

@@ -29,10 +29,10 @@ class DestinationLeg {
   void hear_end() { peer_ended_ = true; }
   bool peer_ended() const { return peer_ended_; }
 
-  // What did not arrive on its lanes is told to their workers.
+  // Tells the workers of its lanes what did not arrive.
   void settle_losses(const Tick& event, uint64_t now_ns, Effects& out);
 
-  // The source may send so fast; 0: as agreed upon. It is told on each stream.
+  // The most that the source may send; 0: as agreed upon. The source hears it on each stream.
   void limit_source(uint64_t limit_bps, Effects& out);
   void say_limit(Effects& out) const {
     if (limit_was_set_) say(RateLimit{.rate_bps = limit_bps_}, out);

@@ -1,4 +1,5 @@
-// Which files of a receiving end may be open at the dataplane, where numbers have places.
+// Which files of a receiving end may be open at the dataplane, whose table takes object numbers modulo its
+// size.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What a receiving end reads: what it had before an interruption, and files that are read back before they
-// get their names. And files that had their names, and are gone.
+// What a receiving end reads: the bytes that it had before an interruption, and files that are read back
+// before they get their names. And files that had their names and are gone.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

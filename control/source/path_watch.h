@@ -21,8 +21,8 @@ class PathWatch {
              uint64_t now_ns);
   // kStalled when the path does not carry what is sent, or shorter chunks bring more: they are next.
   Status step(const Tick& event, rate::PathSizes& sizes, uint64_t now_ns, Effects& out);
-  // The lane whose probes wait to be sent. At the rate that is left when all is lost, a part of it would take
-  // longer than the peer waits: it is to have the rate of all lanes.
+  // The lane whose probes wait to be sent: it is to have the rate of all lanes. Where all is lost the law
+  // leaves so little that its own share would send them more slowly than the peer waits.
   std::optional<LaneId> sending(uint64_t now_ns) const;
   uint32_t datagram_bytes() const { return datagram_bytes_; }  // of a whole chunk, on an Ethernet wire
 

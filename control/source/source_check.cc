@@ -1,4 +1,4 @@
-// A sending end and the bytes of its files: is what was sent what they hold?
+// A sending end checks that what it sent is what its files hold.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

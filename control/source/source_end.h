@@ -1,6 +1,6 @@
-// The sending end of a transfer: what is given to which lane, what the peer has, and what of it all the
-// journal keeps. What to send is decided by recovery::Sender, how fast by SourceLeg, the files by
-// SourceFiles.
+// The sending end of a transfer: what each lane gets, what the peer has, and what the journal keeps of both.
+// recovery::Sender decides what to send, SourceLeg how fast. SourceFiles has the files open in time, and
+// SourceRecheck reads again what may have changed.
 //
 // Pure. An error that a function returns ends the attempt; it is the only way in which one is told.
 // SPDX-License-Identifier: Apache-2.0

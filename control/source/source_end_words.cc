@@ -1,5 +1,5 @@
-// What a sending end is told by its destination: only what speaks of something that there is, and no more of
-// it than workers take.
+// What the destination tells a sending end. It takes only what refers to something that exists, and no more
+// than workers take.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

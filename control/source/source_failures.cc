@@ -1,4 +1,4 @@
-// Files that a source cannot send: they are withdrawn, the destination gives them up, and all others go on.
+// Files that a source cannot send: it withdraws them, the destination gives them up, and all others go on.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
-// What a sending end has of one leg: the stream to its peer, its share of a path's rate, and its lanes.
+// What a sending end has of one leg: the stream to its peer, its share of a path's rate, its lanes, and the
+// watch over their path (PathWatch).
 //
-// Pure. The share is agreed upon anew with each attempt; what an operator of this node allows stays.
+// Pure. Each attempt agrees upon a rate anew; a limit that an operator of this node set stays.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,7 +36,7 @@ class SourceLeg {
 
   // ---- the flows of an earlier life of this control ----
   void ask_work(uint32_t tag, Effects& out);  // of all workers; `tag` tells the answers from those to another
-  // One that says how far its work is. True: it belongs to the question, and is of something that it holds.
+  // A worker says how far its work is. True: it answers ask_work(), and names something that it still has.
   bool hear_work(const board::Event& event);
   bool adopting() const { return work_answers_ != 0; }
 
@@ -43,10 +44,10 @@ class SourceLeg {
   // kStalled when the path does not carry what is sent, or shorter chunks bring more.
   Status step(const Tick& event, const recovery::Sender& sender, rate::Paths& paths, uint64_t now_ns,
               Effects& out);
-  void allow(uint64_t limit_bps);           // by this node, in place of what was agreed upon; 0: that
-  void peer_allows(uint64_t limit_bps);     // the same, by the destination: on this stream
+  void allow(uint64_t limit_bps);           // the most by this node; 0: as agreed upon
+  void peer_allows(uint64_t limit_bps);     // the same by the destination, on this stream
   void on_new_stream() { peer_allows(0); }  // a limit that still holds is said again
-  // It needs so much to be in time, on the wire; 0: it takes what there is.
+  // The rate on the wire that the session needs to be in time; 0: it takes what there is.
   void reserve(uint64_t reserved_bps) {
     if (rate_ != nullptr) rate_->reserve(reserved_bps);
   }

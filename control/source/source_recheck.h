@@ -1,5 +1,5 @@
-// Objects of a source that are read again before their digest is said, since their bytes may have changed
-// while they were sent: their ctime did, or their times would not tell.
+// Objects that a source reads again before it says their digest, since their bytes may have changed while
+// they were sent: their ctime did, or their times would not tell.
 //
 // A ctime changes with a link or other rights as well, so it says that something happened, and not to what.
 // What was sent is right when all of it stood in the file at one moment. All of it was read before this
