@@ -1,6 +1,6 @@
-// How fast a session gets on, what the other sessions of its node may know of that, and whether it will be in
-// time: its deadline is judged before it begins, once more when it has measured its own speed, and watched to
-// the end.
+// How fast a session gets on, what it tells the outlook of its node about that, and whether it will be in
+// time. It judges its deadline before it begins and again when it has measured its own speed, and watches it
+// to the end.
 //
 // Pure. Whoever owns it looks about once a second (due()), and ends the session when look() says why.
 // SPDX-License-Identifier: Apache-2.0
@@ -27,8 +27,8 @@ uint64_t wire_bps(double data_bps, uint32_t chunk_bytes);
 bool is_generated(const Request& request);
 // Of a session that is asked for: nobody waits behind it.
 deadline::Load load_of(const Request& request, const std::string& peer, Role role);
-// By what the node knows before the session has begun. Without a size only its cap and the time are asked
-// about: one byte.
+// The question about a session that has not begun, from what the node knows. One byte stands for a size that
+// is not known: then only the cap and the time are judged.
 deadline::Question foresee(const deadline::Outlook& outlook, const deadline::Load& load, int64_t left_ns,
                            uint64_t now_ns);
 
@@ -37,7 +37,7 @@ class Pace {
   static constexpr uint64_t kLookNs = kSecondNs;
   // The rate is still being found: that is not how fast the session will be.
   static constexpr uint64_t kBeginningNs = 3 * kSecondNs;
-  // So many seconds after the beginning the session knows enough of itself to be judged.
+  // From so many samples on, one a second, the session knows enough of itself to be judged.
   static constexpr size_t kVerdictSamples = 8;
   static constexpr size_t kSamplesMax = 60;
 

@@ -1,4 +1,4 @@
-// A session of which nothing ever arrives: after a while it ends, as a call that nobody answers does.
+// A session of whose data nothing ever arrives ends after a while, like a call that nobody answers.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// What of a transfer is in the journal, how it comes back from there, and how others see it.
+// What the journal keeps of a transfer, and how a transfer comes back from there.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// A transfer as an operator sees it, while it runs and from what the journal has of it.
+// A transfer as an operator sees it, while it runs and from what the journal has of it; its figures.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

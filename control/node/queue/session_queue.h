@@ -1,13 +1,13 @@
-// Which sessions of a node run, and which wait for their turn: the higher priority first, then those of
-// operators, then in turn those of each node, and of each of its users, so that nobody's many sessions keep
-// others waiting.
+// Which sessions of a node run, and which wait for their turn. The higher priority goes first, then sessions
+// of operators. Then nodes take turns, and the users of a node among themselves, so that nobody's many
+// sessions keep others waiting.
 //
-// Pure. So many run at a time as the node may have (sessions_max), and of those that one peer began its share
-// (sessions_per_peer). Users of a node never have all that the node may have, nor one user all that users may
-// have: operators find a place at once, and so does another user. Nobody holds anything while it waits, and
-// neither those that this node began nor those that others began ever have all places: the last one is kept
-// for the other kind. So two nodes that are full of sessions with each other never wait for each other: each
-// still takes in one that the other began.
+// Pure. At most sessions_max run at a time, and at most sessions_per_peer of those that one peer began. Users
+// of a node never have all places that the node may have, and no user has all that users may have: so an
+// operator finds a place at once, and so does another user. Nobody holds anything while it waits. The last
+// place is kept for the other kind: sessions that this node began never have all places, nor do those that
+// others began. So two nodes that are full of sessions with each other never wait for each other: each still
+// takes in one that the other began.
 //
 // `caller` is the peer that began a session; empty: this node did. What peers began has priority 0: nobody
 // else puts a session before those of this node's operators. `share` stands for the user of that node; 0: an
