@@ -1,5 +1,5 @@
 // sluice-control: the daemon that decides. One io_context on the main thread carries the sessions, the peers
-// and the board; gRPC's threads only hand the operator's calls to it.
+// and the board; gRPC's threads hand the operator's calls to it.
 //
 // An error before the daemon serves is one line on stderr and an exit status of its class; afterwards errors
 // belong to sessions, and the daemon stays. SIGTERM and SIGINT end it.

@@ -1,5 +1,5 @@
-// A call to a node's API: its deadline, a look now and then whether control answers at all, and what the call
-// failed of.
+// A call to a node's API: its time limit, a look now and then whether control answers at all, and why the
+// call failed.
 //
 // Any thread; a call blocks and is made once. Nothing is thrown here; an exception of a caller's function
 // ends the call and passes through.

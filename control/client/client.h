@@ -1,5 +1,5 @@
-// A node's API, call by call, for programs that speak with operators: each call fails with the Error that
-// control meant, or with one that says what to look at where control does not answer.
+// A node's API, call by call, for programs that operators run. A call that fails returns the Error that
+// control meant. If control does not answer, the Error says what to look at.
 //
 // Blocking; calls may come from several threads. There is one connection: a restart of control ends it.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,6 @@
-// Ends a call to control that may take long when control stands still: a process that is stopped or swapped
-// out, or whose loop is stuck. A call cannot tell that from one whose answer takes time, such as a file that
-// is read for hours. So while it waits, control is asked beside it for something that its loop answers at
-// once.
+// Ends a long call when control stands still: its process is stopped or swapped out, or its loop is stuck.
+// The call cannot tell that from an answer that takes time, such as that of a file which is read for hours.
+// So while it waits, a Pulse asks control for something that its loop answers at once.
 //
 // For clients of the API. One thread for as long as it lives; any answer, a refusal too, is a sign of life.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-// What is asked of a node, in the messages of its API.
+// Requests to a node, as messages of its API, and the sources and destinations that are no files.
 //
 // Pure.
 // SPDX-License-Identifier: Apache-2.0

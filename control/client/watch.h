@@ -1,4 +1,4 @@
-// The wait for the end of a session: for as long as its node tells of it, or for a time.
+// Waits for the end of a session: for as long as its node tells of it, or for a time.
 //
 // Any thread; it blocks.
 // SPDX-License-Identifier: Apache-2.0

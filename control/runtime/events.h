@@ -1,6 +1,6 @@
-// Where those who perform effects put what has come of them: the transfer's queue.
+// The queue of a transfer's events, in which performers put what came of its effects.
 //
-// On the loop's thread. They hold it weakly: what ends after the transfer is of no interest.
+// On the loop's thread. Performers hold it weakly: what ends after the transfer is of no interest.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

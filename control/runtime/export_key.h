@@ -1,4 +1,4 @@
-// By which of the exports work is kept apart from other work (KeyedPool).
+// The export that work belongs to: KeyedPool keeps the work of each export apart.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // The flows and objects of one leg on the real board.
 //
-// On the loop's thread. What is asked for while there is no dataplane is answered so.
+// On the loop's thread. While there is no dataplane, each effect is answered with daemon_not_running.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,8 +1,8 @@
 // The control stream of one leg on a real connection: calls, takes the peer's call, reads, sends, hangs up.
 //
-// On the loop's thread. A connection has one reader from its first message to its end, which hands messages
-// over while the connection is the leg's, keeps them while it is a call that waits, and drops them after it
-// was hung up on.
+// On the loop's thread. Each connection has one reader, from its first message to its end. The reader hands
+// messages over while the connection is the leg's, keeps them while it is a call that waits, and drops them
+// once this node has hung up.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// The list of what a source sends, read on a thread of its own kind while data moves already.
+// Reads the list of what a source sends, on a thread of the pool of lists, while data moves already.
 //
-// On the loop's thread. Whoever lets go of it ends the reading.
+// On the loop's thread. Its destructor ends the reading.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

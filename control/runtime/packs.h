@@ -1,7 +1,7 @@
 // Packs in memory: filled from files at a source, unpacked into files at a destination (control/tree/pack.h).
 //
-// A pack lies in a file of memory (memfd), which the dataplane reads or writes as any other. What a process
-// that ends leaves of it is nothing: it is filled, or asked for, again.
+// A pack lies in a file of memory (memfd), which the dataplane reads or writes as any other. When the process
+// ends nothing is left of it: it is filled, or asked for, again.
 //
 // Blocking, on a pool of their own (services.h), so that they hold up no journal and no sync of another
 // session; empty memory is made anywhere.

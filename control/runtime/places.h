@@ -1,6 +1,6 @@
 // The places of this node's sessions: who runs, who waits, and telling those whose turn has come.
 //
-// On the loop's thread. Nobody is told within a call: what is to be heard comes in a turn of its own.
+// On the loop's thread. Nobody is told within a call: the word comes in a later turn of the loop.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
-// Files of a source, and what both roles have. Those of a destination are in destination_files.cc.
+// Files of a source, and what both roles have. Those of a destination are in received_files.cc and
+// commit_files.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/runtime/transfer_files.h"
 
