@@ -44,10 +44,10 @@ class FlowChannel {
 
   // The datagram came the way of this flow.
   bool is_way_of(const net::RxDatagram& datagram) const { return path_->is_way_of(datagram); }
-  // It did not, and is the peer's all the same if it proves that (dataplane/core/moved_peer.h): the peer's
-  // address is learnt, and the one that is known has been silent.
+  // The datagram came another way. It may still be the peer's, and then has to prove that
+  // (dataplane/core/moved_peer.h): this flow learns its peer's address, and the known one has been silent.
   bool may_be_moved(const net::RxDatagram& datagram, uint64_t now_ns) const;
-  // It has proved that: the peer is where it came from.
+  // The datagram has proved that: the peer is where it came from.
   void move_to(const net::RxDatagram& datagram, uint64_t now_ns) {
     datagrams_->move_path(*path_, datagram.source);
     heard_ns_ = now_ns;

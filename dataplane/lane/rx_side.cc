@@ -1,4 +1,5 @@
-// The hot part of receiving: one datagram, from header to its place. The rest is rx_control.cc.
+// The hot part of receiving: one datagram, from header to its place, and an extent that is complete. The rest
+// is in rx_control.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/lane/rx_side.h"
 

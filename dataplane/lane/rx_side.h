@@ -30,8 +30,8 @@ class RxSide {
 
   // 0 or errno.
   int open(uint32_t flow_slot, const board::FlowConfig& config, const FlowSecret& secret, uint64_t now_ns);
-  // Ends what has this slot, and answers with kFlowClosed when nothing of it is left. Whether it has this
-  // tag.
+  // Closes the flow of this slot, and answers with kFlowClosed when nothing of it is left. False: there is
+  // none, or its tag is another.
   bool close(uint32_t flow_slot, uint32_t tag);
   void query_missing(const board::Command& command);
   void forget(const board::Command& command);

@@ -20,9 +20,9 @@
 
 namespace sluice::lane {
 
-// Transmissions that a report may still name: those of so long at the flow's highest rate, which is a long
-// round trip and the time for reordering. Credit does not bound their number, since complete extents make
-// room while one with a hole waits. NEED covers what is older.
+// Transmissions that a report may still name: as many as leave in this time at the flow's highest rate. The
+// time is a long round trip and that for reordering. Credit does not bound their number, since complete
+// extents make room while one with a hole waits. NEED covers what is older.
 inline constexpr uint64_t kSentRememberedNs = 600'000'000;
 inline constexpr uint32_t kSentRememberedMin = 1U << 16;
 inline constexpr uint32_t kSentRememberedMax = 1U << 20;
@@ -31,7 +31,7 @@ inline uint32_t sent_remembered(const board::FlowConfig& c) {
                         static_cast<double>(c.chunk_bytes);
   return static_cast<uint32_t>(std::clamp<double>(chunks, kSentRememberedMin, kSentRememberedMax));
 }
-// Of them may wait to be sent again.
+// One in so many of them may wait to be sent again.
 inline constexpr uint32_t kRetransmittedShare = 8;
 inline constexpr uint32_t kPartitionsQueued = 16;
 inline constexpr uint32_t kRepairsQueued = 1024;
@@ -42,8 +42,9 @@ inline constexpr uint64_t kProbeIntervalNsMax = 1'000'000'000;
 inline constexpr uint64_t kCreditAheadMax = 1U << 20;
 // After such a silence a peer is probed quickly again.
 inline constexpr uint64_t kSilenceNs = 100'000'000;
-// A sender behind a NAT or a firewall sends something so often, and these keep the way open; and soon again
-// when no status has come for so long, which come each 10 ms else: the way may be another one now.
+// A sender behind a NAT or a firewall sends something at least every kKeepOpenNs, which keeps the path open.
+// If no status has come for kPeerKnowsNs it probes quickly, since the path may be another one now: a peer
+// that knows the path sends a status each 10 ms.
 inline constexpr uint64_t kKeepOpenNs = 10'000'000'000;
 inline constexpr uint64_t kPeerKnowsNs = 1'000'000'000;
 

@@ -48,8 +48,8 @@ class TxSide {
   // Commands of control.
   // 0 or errno.
   int open(uint32_t flow_slot, const board::FlowConfig& config, const FlowSecret& secret, uint64_t now_ns);
-  // Ends what has this slot, and answers with kFlowClosed when nothing of it is left. Whether it has this
-  // tag.
+  // Closes the flow of this slot, and answers with kFlowClosed when nothing of it is left. False: there is
+  // none, or its tag is another.
   bool close(uint32_t flow_slot, uint32_t tag);
   bool add_partition(const board::Command& command);
   bool add_repair(const board::Command& command);

@@ -1,8 +1,8 @@
-// A main loop looks at the workers: a service manager hears whether they turn, the log whether their clocks
-// are in order and whether frames arrive that no worker sees.
+// The main loop's look at the workers. The service manager hears whether they turn; the log says when their
+// clocks are not in order, or frames arrive that no worker sees.
 //
-// Only looks at the workers' counts. An idle worker turns as well, after a short sleep. The thread that made
-// it.
+// Only reads the workers' counts, on the thread that made it. An idle worker turns as well, after a short
+// sleep.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
