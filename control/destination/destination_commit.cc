@@ -218,7 +218,7 @@ Status DestinationEnd::on(const ObjectFinished& event, Effects& out) {
   pending_.answered();
   ++steps_;
   const catalog::File& file = catalog().files_of(event.object).front();
-  // What a pack holds was read back, if at all, before its names were given.
+  // The files of a pack were read back, if at all, before they got their names.
   const bool read_back = (file.suspect || file.verify) && !file.packed();
   const CommitEvent good = read_back ? CommitEvent::kGoodReadBack : CommitEvent::kGood;
   return commit(event.object, event.status ? good : CommitEvent::kBad, event.status, out);

@@ -10,8 +10,8 @@
 
 namespace sluice::transfer {
 
-// An error where the transfer has no other name to go on with, or it is not the file's. A pack is in memory,
-// where nothing but a defect is wrong with all of it, once it is what was sent.
+// Returns the error if the transfer has no other name to go on with, or the error is not the file's. A pack
+// is in memory: once it is what was sent, only a defect of ours can be wrong with all of it.
 Status DestinationEnd::fail(ObjectId object, const Error& error, Effects& out, catalog::Failure failure) {
   if (!catalog().may_fail_in_part() || catalog().packed(object) || !concerns_one_file(error.code))
     return error;
@@ -19,7 +19,7 @@ Status DestinationEnd::fail(ObjectId object, const Error& error, Effects& out, c
   return {};
 }
 
-// Of a pack that is not what was sent nobody knows the names here.
+// If a pack is not what was sent, nobody here knows which of its names are wrong.
 Status DestinationEnd::found_damaged(ObjectId object, Effects& out) {
   const Error error = differs(object);
   if (!catalog().may_fail_in_part()) return error;
@@ -36,7 +36,7 @@ void DestinationEnd::begin_failing(ObjectId object, const Error& error, Effects&
       object, Failing{.names = {{.path = path, .failure = failure_at_destination(error.code, failure)}}});
 }
 
-// Of what has its name the source hears that.
+// An object that has its name stays done: the source hears that.
 Status DestinationEnd::on(const ObjectFailed& failed) {
   if (!catalog().contains(failed.object))
     return Error{ErrorCode::kIncompatible, "the peer cannot send a file that it did not offer"};
@@ -66,7 +66,7 @@ Status DestinationEnd::give_up_failing(Effects& out) {
                    catalog().shown(object) + what +
                        ", and now it cannot be sent again: compare it, or remove it and send it again"};
     }
-    // What is not held is opened again first, so that it is found.
+    // A file that is not held is opened again first, so that it is found.
     const bool held = files_.held(object) || files_.discards() || catalog().packed(object);
     if (!at->second.dropping && held && commits_[object].idle() && receiver_->may_fail(object)) {
       at->second.dropping = true;
@@ -77,8 +77,8 @@ Status DestinationEnd::give_up_failing(Effects& out) {
   return {};
 }
 
-// Only then, so that no loss of power brings back what the journal calls gone. Also when the attempt is over:
-// the file is away.
+// The journal hears of it only now, so that no loss of power brings back what it calls gone. Also after the
+// end of the attempt: the file is away.
 Status DestinationEnd::on(const FileDropped& event, Effects& out) {
   pending_.answered();
   const auto failing = failing_.extract(event.object);

@@ -102,7 +102,7 @@ void DestinationFiles::prepare(Effects& out) {
   create(std::move(files), out);
 }
 
-// Of the offer, what is not in the catalog.
+// The files of the offer that are not in the catalog.
 std::vector<catalog::File> DestinationFiles::new_files() const {
   std::vector<catalog::File> files;
   for (const OfferedFile& offered : offer_.files) {
@@ -195,7 +195,7 @@ bool DestinationFiles::grow(Effects& out) {
   return true;
 }
 
-// One before them may still be open, since nothing waited for its number.
+// An object before them may still be open, since nothing waited for its number.
 void DestinationFiles::open_grown(ObjectId first, Effects& out) {
   growth_.change(GrowthPhase::kOpening);
   for (ObjectId object = first; object < holdings_.end_id(); ++object) {
@@ -236,7 +236,7 @@ Status DestinationFiles::on(const FileReopened& event, Effects& out) {
     walk(out);
     return {};
   }
-  // What the dataplane goes on writing is a file without a name.
+  // The dataplane would go on writing to a file without a name.
   if (adopting_ && holdings_[event.object].open)
     return Error{ErrorCode::kStalled,
                  catalog_.shown(event.object) + ": its unfinished file is gone: opening new flows"};
@@ -260,7 +260,7 @@ Status DestinationFiles::on(const FileRecreated& event, std::vector<recovery::Bl
   catalog::File& file = catalog_.files_of(event.object).front();
   if (event.identity) {
     holdings_[event.object].held = true;
-    // Of a pack some names may have been given: that is not forgotten.
+    // Some names of a pack may have been given already: that is not forgotten.
     if (!file.packed()) file.state = catalog::FileState::kOpen;
     file.identity = *event.identity;
   } else if (event.identity.error().code == ErrorCode::kDestinationExists && catalog_.may_fail_in_part()) {

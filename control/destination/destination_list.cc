@@ -41,7 +41,7 @@ Status DestinationEnd::keep_list(const Request* request, Effects& out) {
   return {};
 }
 
-// What was created is to be received; those that could not be count as done.
+// Files that were created are to be received; those that could not be count as done.
 ObjectId DestinationEnd::receive_new() {
   ObjectId first;
   if (!receiver_) {
@@ -63,7 +63,7 @@ ObjectId DestinationEnd::receive_new() {
   return first;
 }
 
-// That there is no more stands with the last file.
+// The record of the last file says that the list has ended.
 void DestinationEnd::note_growth(ObjectId first, Effects& out) {
   if (files_.halted()) return;  // the next attempt notes all
   Batch batch;

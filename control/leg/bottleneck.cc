@@ -9,9 +9,9 @@
 namespace sluice::transfer {
 namespace {
 
-// What a peer has said holds until it could have said something else three times over.
+// A peer's word holds for three of its heartbeats.
 constexpr uint64_t kFreshNs = 3 * ControlStream::kHeartbeatNs;
-// Everything that was sent has been answered for after so many round trips.
+// After so many round trips the peer has answered for everything that was sent.
 constexpr uint64_t kRoundTrips = 4;
 
 using base::grown;

@@ -57,7 +57,7 @@ void Leg::on(const StreamEnded& event, uint64_t now_ns, Effects& out) {
 // While data moves: a stream that is lost is opened again.
 void Leg::keep_stream(uint64_t now_ns, Effects& out) {
   if (handshake_.settled()) {
-    // What the peer said of the end was not enough: it is asked, or says it, again.
+    // The peer did not say all of how it ended: it is asked again, or says it again.
     if (stream_.open() || job_.pending() != 0) return;
     return stop(unreachable(fmt::format("the connection to {} was lost", peer_name_)), LastWord::kNone,
                 now_ns, out);
@@ -242,7 +242,7 @@ std::string Leg::waiting_for() const {
   return "";
 }
 
-// Of the transfer's phases only those between attempts have it done. Who has called is not asked.
+// The transfer has it done only between attempts. A peer that has called is not asked.
 uint64_t Leg::inquiry_due_ns() const {
   const bool asks = phase_ == LegPhase::kIdle && !job_.initiator && job_.began && !call_waits();
   return asks ? inquiries_.next_ns() : UINT64_MAX;

@@ -10,8 +10,8 @@
 
 namespace sluice::runtime {
 
-// What is discarded has no file, nor has a pack. Of all else nothing may count as stored or named that is not
-// open here.
+// Discarded objects and packs have no file. Anything else may not count as stored or named unless it is open
+// here.
 Status TransferFiles::without_file(ObjectId object) const {
   if (transfer_.job().terms->discard || file(object).packed()) return {};
   return Error{ErrorCode::kInternal,

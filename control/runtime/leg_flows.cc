@@ -59,7 +59,7 @@ void LegFlows::on_attached(control::AttachedBoard& board) {
                                              .rx_lanes_max = table.lanes_max(board::Direction::kRx)}});
 }
 
-// Of flows that are gone on with, what an operator wanted of the former control stands on the board.
+// When flows are adopted, the log level that an operator asked a former control for stands on the board.
 void LegFlows::adopt_log_level(control::AttachedBoard& board) {
   if (noting_.empty() || !flows_.contains(*noting_.begin())) return;
   const board::FlowSlot& flow = board.flows().flow(flows_.slot(*noting_.begin()));

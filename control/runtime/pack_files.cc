@@ -49,8 +49,7 @@ Result<uint64_t> TransferFiles::crc_of_pack(ObjectId object, recovery::Range ran
                       range.length);
 }
 
-// What the journal does not know of a pack that was sent is summed in memory, where it is filled again if
-// need be.
+// Sums extents of a pack that the journal does not know. The pack is in memory, filled again if need be.
 void TransferFiles::read_extents(const transfer::ReadExtents& effect) {
   make_ready(effect.object, [self = shared_from_this(), effect](const Status& status) {
     const auto crc = [&](const recovery::Range& range) -> Result<uint64_t> {
@@ -62,7 +61,7 @@ void TransferFiles::read_extents(const transfer::ReadExtents& effect) {
   });
 }
 
-// What it was filled with is in memory: nothing but `otherwise` can be wrong with it.
+// The bytes that were sent are in memory: nothing but `otherwise` can be wrong with them.
 void TransferFiles::check_pack(const transfer::CheckSource& effect) {
   transfer::SourceChecked checked{.object = effect.object, .status = {}, .otherwise = effect.otherwise};
   if (!effect.otherwise) return post(std::move(checked));

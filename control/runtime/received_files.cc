@@ -65,7 +65,7 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
   const bool packed = std::any_of(created.files.begin(), created.files.end(),
                                   [](const catalog::File& file) { return file.packed(); });
   if (exports.of_user() && !packed) {
-    path = wanted.destination;  // each of his files is a file of its own
+    path = wanted.destination;  // each of a user's files is a file of its own
   } else if (wanted.in_part || packed) {
     const Result<exports::DestinationTree> tree =
         exports.open_destination_tree(wanted.destination, wanted.files.front().keep);
@@ -100,8 +100,8 @@ Result<Created> create_files(const exports::Exports& exports, const transfer::Cr
   return created;
 }
 
-// With the directories of its tree, which may be gone as well. That which the tree goes into is not made:
-// what is to be mounted there may not be back yet.
+// Creates the directories of its tree too, which may be gone as well. The directory that the tree goes into
+// is not made: what is to be mounted there may not be back yet.
 Result<exports::DestinationFile> create_again(const exports::Exports& exports, const catalog::File& file,
                                               bool one_of_many, catalog::Failure* why) {
   if (const size_t slash = file.name.rfind('/');
@@ -118,8 +118,8 @@ struct FoundAgain {
   std::shared_ptr<exports::DestinationFile> file;
 };
 
-// What is held here from now on, no other transfer can take. The dataplane may still have it: then it is
-// away.
+// Finds an unfinished file and holds it, so that no other transfer can take it. The dataplane may still have
+// it: then it is away.
 FoundAgain find_again(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
   if (file.failed()) {
     // A volume that went back in time has it again.
@@ -129,7 +129,7 @@ FoundAgain find_again(const exports::Exports& exports, const catalog::File& file
       (void)(*found)->drop();
     return {};
   }
-  // What was in memory is gone, whatever of it has a name already.
+  // A pack was in memory, and is gone, whichever of its files have names already.
   if (file.packed())
     return {.what = file.state == catalog::FileState::kDone ? Recovered::kNamed : Recovered::kAway,
             .file = nullptr};

@@ -38,7 +38,7 @@ class Directories {
 // Unfinished files that stay, and why.
 using Left = std::vector<Error>;
 
-// Of a user only his own process may touch it.
+// A user's file may be touched only by that user's process.
 Status remove_of_user(const exports::Exports& exports, const catalog::File& file, bool one_of_many) {
   auto found = exports.reopen_destination(spec_of(file, one_of_many), file.identity, UniqueFd());
   if (!found) return found.error();

@@ -65,8 +65,8 @@ struct Services {
         board(std::make_shared<control::BoardClient>(context, node, turns)),
         self(std::make_shared<const identity::Identity>(std::move(i))) {}
 
-  // What of the exports a session with `peer` may use that is of this user, or of nobody here; or files
-  // outside them.
+  // The exports that a session with `peer` may use for this user; without one, for an operator or peer. With
+  // `local_files`: files outside the exports.
   exports::Exports exports_for(const std::string& peer, const std::optional<transfer::User>& user,
                                const std::optional<transfer::LocalFiles>& local_files) const {
     if (local_files)
@@ -75,9 +75,9 @@ struct Services {
     return user ? open.for_user(users.of(user->uid)) : open;
   }
 
-  // Where what blocks runs: each export has places of its own in each pool, each user one for all. So neither
-  // a file system that hangs nor a user's own process holds up anybody else. `key`: of what it is about
-  // (export_key.h); `owner`: a session.
+  // The part of a pool in which blocking work runs: each export has threads of its own in each pool, each
+  // user one for all. So neither a file system that hangs nor a user's own process holds up anybody else.
+  // `key`: of the export that the work is about (export_key.h); `owner`: a session.
   control::KeyedPart part(control::KeyedPool& of, const exports::Exports& open, std::string key,
                           std::string owner = "") {
     if (open.of_user()) return part_of_user(open.user_key(), std::move(owner));
@@ -88,7 +88,7 @@ struct Services {
             .key = {.name = std::move(key), .owner = std::move(owner), .most = kUserThreads}};
   }
 
-  // For how long a call into a file system has held up what this session wants done.
+  // For how long a call into a file system has held up this session's work.
   uint64_t held_up_ns(const std::string& session, uint64_t now_ns) const {
     uint64_t longest_ns = 0;
     for (const control::KeyedPool* const each : {&files_pool, &packs_pool, &lists_pool})

@@ -30,7 +30,7 @@ Status SourceEnd::on(const SourceChecked& event, Effects& out) {
     return {};
   }
   const std::optional<Error> wrong = event.status ? event.otherwise : event.status.error();
-  // What the peer calls done, and is not what was sent, stands under its name there.
+  // If the peer calls it done, bytes that the file does not hold have its name there.
   if (wrong)
     return sender_.peer_digest(event.object) ? Status(*wrong) : fail(event.object, *wrong, event.names, out);
   if (sender_.withdrawn(event.object)) return {};

@@ -62,7 +62,7 @@ class SourceEnd final : public DataEnd {
 
   // ---- as DataEnd says ----
   void start_attempt(const Way& way, uint64_t now_ns, Effects& out) override;
-  // What the peer had heard of a list that grew, or had not, only a handshake tells.
+  // Only a handshake tells how much of a list that grew the peer has heard.
   bool may_adopt() const override { return !catalog().grew(); }
   void adopt_files(Effects& out) override { files_.adopt(out); }
   bool prepared() const override { return files_.prepared(); }

@@ -92,7 +92,7 @@ bool SourceEnd::told_of_done() const {
   return false;
 }
 
-// Of a pack: what the destination says that it has not. A file that is done has not failed.
+// The names of a pack that the destination says it lacks. A file that is done has not failed.
 void SourceEnd::note_failures(const FileDone& done) {
   for (catalog::File& file : files_.catalog().files_of(done.object)) {
     if (file.failed()) continue;
@@ -104,7 +104,7 @@ void SourceEnd::note_failures(const FileDone& done) {
 Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
   if (state.end) {
     if (const Status status = states_end(out); !status) return status;
-    // What these flows have brought is counted by them, also if a former control opened them.
+    // These flows count what they brought themselves, also if a former control opened them.
     const uint64_t held = sender_.bytes_held();
     if (!states_known_) held_at_start_ = held - std::min(held, leg_.flows_done());
     states_known_ = true;
@@ -121,7 +121,7 @@ Status SourceEnd::object_state(const ObjectState& state, Effects& out) {
   return follow_sender(out);
 }
 
-// What the peer had stored it lists each time. A volume that went back in time makes it forget that it had.
+// The peer lists all that it has stored on each stream. A volume that went back in time makes it forget some.
 Status SourceEnd::states_end(Effects& out) {
   const std::set<ObjectId> listed = std::exchange(listed_done_, {});
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {

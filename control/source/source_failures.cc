@@ -38,7 +38,8 @@ void SourceEnd::say_failed(ObjectId object, Effects& out) const {
   say(ObjectFailed{.object = object, .names = catalog().files_of(object).front().missing.names}, out);
 }
 
-// What a destination has named is no failure, whatever this node thought; but it must be what was sent.
+// An object that the destination has named did not fail, whatever this node thought. But it must be what was
+// sent.
 Status SourceEnd::check_withdrawn(ObjectId object) const {
   if (!sender_.withdrawn(object) || sender_.done(object) || sender_.digest_known(object)) return {};
   return Error{ErrorCode::kIntegrity,

@@ -21,7 +21,7 @@ void SourceLeg::begin(const DataEnd::Way& way, rate::Paths& paths, uint64_t now_
   caps_.peer_bps = 0;
   rate::Terms terms = agreement.rate_terms();
   terms.cap_bps = cap_bps();
-  // What a peer behind a NAT takes for its address many others may have as well.
+  // A peer behind a NAT gives an address that many others may have as well.
   const bool learnt = agreement.reach == board::Reach::kPeerOpens;
   const std::string address(agreement.peer_ip.begin(), agreement.peer_ip.end());
   rate_ = paths.join(learnt ? way.peer_name : address, terms, now_ns);

@@ -66,7 +66,7 @@ void SourceEnd::trim_holes(std::vector<catalog::File>* files) const {
   }
 }
 
-// What was found goes into the journal, then into the catalog.
+// Writes what was found into the journal; found_noted() adds it to the catalog.
 void SourceEnd::note_found(Effects& out) {
   if (list_.phase != ListPhase::kFound || !may_grow()) return;
   trim_holes(&list_.found);
@@ -76,7 +76,7 @@ void SourceEnd::note_found(Effects& out) {
     file.list = catalog::ListState::kGrowing;
     batch.files.push_back({.file = id++, .record = file});
   }
-  if (batch.files.empty()) {  // that there is no more stands with the last one
+  if (batch.files.empty()) {  // the last one says that the list has ended
     const catalog::FileId last(static_cast<uint32_t>(catalog().file_count() - 1));
     batch.files.push_back({.file = last, .record = catalog().file(last)});
   }
@@ -86,7 +86,7 @@ void SourceEnd::note_found(Effects& out) {
       WriteJournal{.entry = Entry::kGrown, .batch = std::move(batch), .durability = Durability::kPower}, out);
 }
 
-// What the journal did not take is not offered: a restarted control could find it otherwise.
+// Files that the journal did not take are not offered: a restarted control could find others.
 Status SourceEnd::found_noted(const Status& written) {
   list_.phase.change(written ? ListPhase::kOffering : ListPhase::kFound);
   if (written) add(std::exchange(list_.found, {}));
@@ -136,7 +136,7 @@ Status SourceEnd::more_ready(const TransferReady& ready, Effects& out) {
   return follow_sender(out);
 }
 
-// What was found and not noted is found again.
+// Files that were found and not noted are found again.
 void SourceEnd::released() {
   files_.released();
   list_.found.clear();

@@ -25,7 +25,7 @@ uint64_t wire_bps(double data_bps, uint32_t chunk_bytes);
 
 // Nobody's disk gives or takes what is generated, or thrown away.
 bool is_generated(const Request& request);
-// Of a session that is asked for: nobody waits behind it.
+// The load of a session that is asked for: nobody waits behind it.
 deadline::Load load_of(const Request& request, const std::string& peer, Role role);
 // The question about a session that has not begun, from what the node knows. One byte stands for a size that
 // is not known: then only the cap and the time are judged.
@@ -114,7 +114,7 @@ class Pace {
   bool passed_ = false;    // the deadline, and that was said
 };
 
-// Of one that has ended: kept or missed, by how much.
+// The deadline of a session that has ended: kept or missed, by how much.
 std::optional<DeadlineView> deadline_of_end(int64_t deadline_unix_ns, int64_t ended_unix_ns, bool succeeded);
 Error late_error(const DeadlineView& deadline);
 

@@ -20,8 +20,8 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
   if (!known.peer.empty()) belongs(known.initiator, known.peer);
   if (record != nullptr) belongs(record->initiator, record->legs.front().peer);
   if (!fits) {
-    // Of somebody else's session is heard what would be heard of one that nobody knows, where that opens
-    // none.
+    // For the session of somebody else the peer gets the answer for one that nobody knows, if that answer
+    // opens none.
     if (hello.ended) return {.reception = Reception::kNothing};
     if (hello.inquires && *owner != peer) return {.reception = Reception::kUnknown};
     return {.reception = Reception::kRefused,
@@ -33,7 +33,7 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
   if (known.active) return {.reception = asks ? Reception::kKnows : Reception::kKnown};
   if (record != nullptr && has_ended(record->state)) return {.reception = Reception::kEnded};
   if (asks) return {.reception = record != nullptr ? Reception::kKnows : Reception::kUnknown};
-  // Of one that this node is only about to take up nobody may hear that it has ended.
+  // This node is about to take it up again: nobody may hear that it has ended.
   if (hello.inquires && record != nullptr) return {.reception = Reception::kKnows};
   return {.reception = hello.ended ? Reception::kNothing : Reception::kNew};
 }

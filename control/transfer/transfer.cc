@@ -77,7 +77,7 @@ std::string Transfer::log_name() const { return fmt::format("session {}", job_.i
 
 std::vector<Effect> Transfer::step(const Event& event, uint64_t now_ns) {
   const auto to_leg = [&](const auto& e) { legs_[e.leg.value()]->on(e, now_ns, out_); };
-  // What is told of a file or an object belongs to the data end, whatever the phase.
+  // An event of a file or an object belongs to the data end, whatever the phase.
   const auto to_end = [&](const auto& status) {
     if (!status) fail_attempt(status.error(), now_ns);
   };
@@ -172,7 +172,7 @@ void Transfer::on(const FilesRecovered& event, uint64_t now_ns) {
   recovered(now_ns);
 }
 
-// What was asked for before the files were let go of is found again by whoever asks next.
+// An answer that was asked for before the files were let go of is dropped: the next question finds it again.
 void Transfer::on(const ListRead& event, uint64_t now_ns) {
   if (event.tag != job_.list_tag || job_.source() == nullptr) return;
   if (const Status status = job_.source()->on(event); !status) fail_attempt(status.error(), now_ns);

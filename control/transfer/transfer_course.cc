@@ -242,9 +242,9 @@ void Transfer::end_with(std::optional<Error> error, uint64_t now_ns) {
 
 // Who is to be told, and what is to be removed.
 void Transfer::foresee_failure(bool unheard) {
-  // What the peer was told may be lost with a process that heard it: it is told until it says that it knows.
-  // It may have agreed, and hold files, where this node never heard so. One that began the transfer calls,
-  // and hears it then; but not while it is paused.
+  // A word to the peer may be lost with the process that heard it: the peer is told until it says that it
+  // knows. It may have agreed, and hold files, though this node never heard so. A peer that began the
+  // transfer calls, and hears it then; but not while it is paused.
   peer_.unaware = job_.initiator ? job_.began || peer_.contacted || legs_.front()->contacted()
                                  : job_.began && (cancelled_ || unheard);
   files_.left = job_.began && job_.has_end() && job_.end()->leaves_files();

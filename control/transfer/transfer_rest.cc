@@ -29,7 +29,7 @@ void Transfer::rest(const Error& error, const AttemptEnd& end, uint64_t now_ns) 
   legs_.front()->backoff().interrupted(now_ns, end.peer_paused);
   if (end.place != 0) legs_.front()->backoff().come_again(now_ns, end.place * kComeAgainNs);
   legs_.front()->expect_call(now_ns);
-  // Whoever is only waited for keeps its number.
+  // A session that only waits for its turn, here or at the peer, keeps its number in the queue.
   if (end.place != 0 || phase_ == P::kQueued) {
     step_aside();
   } else {

@@ -81,7 +81,7 @@ struct BottleneckView {
 
 struct AskerView {
   bool of_this_node = false;
-  std::optional<User> user;  // who asked for it as himself; nothing: an operator
+  std::optional<User> user;  // who asked for it as themselves; nothing: an operator
   std::optional<LocalFiles> local_files;
 };
 

@@ -115,7 +115,7 @@ struct FetchObject {  // the descriptor that the dataplane holds, for ReopenFile
 
 // ---- files of a source -------------------------------------------------------------------------
 
-// What may take long may come in parts: then the last of the files says that the list is growing.
+// A long list may come in parts: then the last of its files says that the list is growing.
 struct OpenSources {  // -> SourcesOpened
   std::vector<std::string> paths;
   selection::Selection selection;

@@ -182,7 +182,7 @@ struct ObjectNamed {
   bool given = false;          // it has its name, even if something was wrong after that
   bool away = false;           // its unfinished file was removed, or the path leads elsewhere
   catalog::Shortfall missing;  // names of a pack that were not given
-  // What has the name, where it is not the file that was received but one of the same bytes that stood there.
+  // The file that has the name, if it is not the one that was received: one of the same bytes stood there.
   std::optional<catalog::FileIdentity> identity = {};
   catalog::Failure failure = catalog::Failure::kNone;  // as of FileRecreated
 };

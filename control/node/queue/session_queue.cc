@@ -9,7 +9,7 @@
 namespace sluice::transfer {
 namespace {
 
-// Of all places that a node may have its users leave one, where there are more.
+// The users of a node leave one of the places that it may have, if there are more.
 uint32_t users_most(uint32_t places) { return places > 1 ? places - 1 : places; }
 
 }  // namespace
