@@ -141,8 +141,8 @@ void RxSide::forget(const board::Command& c) {
     object->clear_written(n);
 }
 
-// What still comes of it is taken for what came before. It may be in the course of being closed: that waits
-// for the parts that are held here.
+// Chunks of the object that still come count as duplicates. Control may be closing it: that waits for the
+// parts that are held here.
 void RxSide::give_up(const board::Command& c) {
   uint64_t writing_bytes = 0;
   if (Flow* const flow = flows_[c.flow].get(); flow != nullptr) {
@@ -242,7 +242,8 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   status.received_end = flow.arrivals.received_end();
   status.datagrams_received = flow.arrivals.datagrams;
   status.no_room = flow.slot.state.no_buffer_drops.load(std::memory_order_relaxed);
-  // Who forges could make losses look like damage: under a cipher what is not right has not come.
+  // A forger could make losses look like damage: under a cipher a wrong datagram counts as one that did not
+  // come.
   if (!flow.channel.seal().enciphers(wire::Type::kData))
     status.crc_errors = flow.slot.state.crc_errors.load(std::memory_order_relaxed);
   status.credit_extents = flow.grant_credit();
@@ -292,7 +293,7 @@ void RxSide::send_status(Flow& flow, uint64_t now_ns) {
   flow.status.next_ns = next_status_after(flow, now_ns);
 }
 
-// What extents of the flow miss, in turn. As much as could fit: whoever writes the status sees what does.
+// Lists what extents of the flow miss, in turn: as much as could fit. encode_status() takes what does.
 void RxSide::list_holes(const Flow& flow, size_t room, wire::Status* status) const {
   const auto runs_max = static_cast<uint32_t>(std::min<size_t>(room / 2, wire::kStatusHoleRunsMax));
   uint32_t runs = 0;
@@ -314,8 +315,9 @@ void RxSide::list_holes(const Flow& flow, size_t room, wire::Status* status) con
   }
 }
 
-// What has to be said again follows after the usual interval: after ever longer ones while the sender is
-// silent, since it echoes nothing then. What was never said, as it did not fit, follows sooner.
+// Gaps and lists that are to be said again follow after the usual interval; lists after ever longer ones
+// while the sender is silent, since it echoes nothing then. Gaps that did not fit into this status follow
+// sooner.
 uint64_t RxSide::next_status_after(Flow& flow, uint64_t now_ns) {
   const uint64_t usual_ns = std::min<uint64_t>(flow.config.status_interval_ns, kIdleStatusNs);
   const bool heard = flow.sender.arrival_ns > flow.status.last_ns;

@@ -69,7 +69,7 @@ bool TxSide::pump_flow(Flow& flow, uint64_t now_ns) {
   return busy;
 }
 
-// What there is to send waits for the disk, for credit, or for a buffer to read it into.
+// Counts what held the flow up: the disk, credit, or a buffer to read into.
 void TxSide::count_blocked(Flow& flow, uint64_t ns) const {
   board::FlowState& state = flow.slot.state;
   if (!flow.first_pass.unsent.empty()) {
@@ -179,7 +179,7 @@ Sent TxSide::send_repair(Flow& flow, uint64_t now_ns) {
   return Sent::kNothing;
 }
 
-// What could not be read, and is not wanted any more, makes way for all that waits behind it.
+// Drops extents in front that could not be read and are not wanted any more: others wait behind them.
 void TxSide::skip_unreadable(Flow& flow) {
   while (!flow.first_pass.unsent.empty()) {
     const uint32_t slot = flow.first_pass.unsent.front();

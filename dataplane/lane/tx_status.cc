@@ -95,7 +95,7 @@ void TxSide::take_status(Flow& flow, uint64_t status_seq, const wire::Status& st
   take_gaps(flow, status);
 }
 
-// What the newest status says of them is so, lower or higher than before.
+// The newest status holds, whether its levels are lower or higher than before.
 void TxSide::take_levels(Flow& flow, const wire::Status& status) {
   board::FlowState& state = flow.slot.state;
   if (status.credit_extents > flow.credit.opened + kCreditAheadMax) {

@@ -286,8 +286,8 @@ void Worker::on_datagram(const net::RxDatagram& datagram, uint64_t now_ns) {
 
 // ---- disk ------------------------------------------------------------------------------------
 
-// What is under way since the last turn has taken so much longer, each: in the end the sum is what all
-// operations took, and none had to be timed.
+// Each operation in flight has taken so much longer since the last turn. So the sum is what all operations
+// took, and none had to be timed.
 void Worker::count_disk_time(uint64_t now_ns) {
   const uint64_t since_ns = now_ns - disk_counted_ns_;
   disk_counted_ns_ = now_ns;
