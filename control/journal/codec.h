@@ -1,4 +1,4 @@
-// Rows of the journal, and what they mean (transfer/records.h). Reads what earlier versions wrote.
+// Rows of the journal, and what they mean (control/words/records.h). Reads what earlier versions wrote.
 //
 // Pure; both ways. A row may come from a damaged or edited file: what cannot be read gives nothing.
 // SPDX-License-Identifier: Apache-2.0

@@ -3,8 +3,8 @@
 //
 // SQLite in WAL mode, one file per node. Blocking; any thread, one at a time (a mutex). A transaction is
 // whole or absent after any crash: written with kPower it also survives a loss of power, with kProcess the
-// death of the process. Order matters more than speed: data is synced before rows say so. What is kept is
-// transfer/records.h; how, journal.proto.
+// death of the process. Order matters more than speed: data is synced before rows say so. What is kept
+// stands in control/words/records.h; how, in journal.proto.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -203,7 +203,7 @@ Manager::Task Manager::begin_now(transfer::Role role, std::string peer, transfer
 }
 
 // What can be known of a deadline before anything is begun. A session that passes looks again itself, when it
-// knows more (transfer/pace.h).
+// knows more (control/transfer/pace.h).
 Status Manager::check_deadline(transfer::Role role, const std::string& peer,
                                const transfer::Request& request) const {
   const transfer::Options& options = request.options;
