@@ -212,11 +212,11 @@ Status Manager::check_deadline(transfer::Role role, const std::string& peer,
   const deadline::Load load = transfer::load_of(request, peer, role);
   const deadline::Question question = transfer::foresee(
       *services_->settings.outlook, load, options.deadline_unix_ns - now_unix_ns, control::monotonic_ns());
-  const deadline::Judgement verdict = deadline::judge(question);
-  if (verdict.answer != deadline::Judgement::Answer::kRefused) return {};
+  const deadline::Forecast forecast = deadline::judge(question);
+  if (forecast.answer != deadline::Forecast::Answer::kRefused) return {};
   const bool over = question.seconds_left <= 0;
   if (options.deadline_policy == deadline::Policy::kWarn && !over) return {};
-  return deadline::refusal(verdict, question, options.deadline_unix_ns, now_unix_ns);
+  return deadline::refusal(forecast, question, options.deadline_unix_ns, now_unix_ns);
 }
 
 // The order of the sessions is that of their starts, whatever becomes of the clock.

@@ -54,7 +54,7 @@ Status take_deadline(const Wishes& wishes, transfer::Options* result) {
 }
 
 // What is done for an operator only.
-Status check_user(const Wishes& wishes) {
+Status check_for_operators_only(const Wishes& wishes) {
   if (!wishes.user) return {};
   const selection::Keep& keep = wishes.selection.keep;
   if (keep.owner || keep.group || keep.xattrs || keep.acls)
@@ -144,7 +144,7 @@ Status check_wishes(transfer::Role role, const Wishes& wishes) {
   if (wishes.selection.keep.numeric_ids && !wishes.selection.keep.names_accounts())
     return usage(
         "numeric ids of what? Ask for the owner, the group or ACLs as well (--owner, --group, --acls)");
-  if (const Status status = check_user(wishes); !status) return status;
+  if (const Status status = check_for_operators_only(wishes); !status) return status;
   return selection::check_selection(wishes.selection, wishes.sources.size());
 }
 

@@ -141,33 +141,32 @@ asio::awaitable<void> Manager::receive(std::shared_ptr<bool> alive,
   if (saved && saved->has_value()) known.record = &(*saved)->record;
   transfer::Decision decision = transfer::receive_call(peer, hello, known);
   Status status = saved ? Status() : Status(saved.error());
-  if (status && decision.reception == transfer::Reception::kNew) status = check_room_for(peer);
+  if (status && decision.kind == transfer::CallKind::kNew) status = check_room_for(peer);
   if (!status) {
-    decision = {.reception = transfer::Reception::kRefused,
-                .error = status.error(),
-                .reason = status.error().message};
+    decision = {
+        .kind = transfer::CallKind::kRefused, .error = status.error(), .reason = status.error().message};
   }
-  switch (decision.reception) {
-    case transfer::Reception::kRefused:
+  switch (decision.kind) {
+    case transfer::CallKind::kRefused:
       co_return co_await refuse(std::move(connection), *decision.error, std::move(decision.reason));
-    case transfer::Reception::kEnded:
+    case transfer::CallKind::kEnded:
       co_return co_await say(services->io, std::move(connection), transfer::ended_answer(**saved));
-    case transfer::Reception::kNothing:
+    case transfer::CallKind::kNothing:
       co_return co_await say(services->io, std::move(connection), transfer::nothing_answer(hello));
-    case transfer::Reception::kUnknown:
+    case transfer::CallKind::kUnknown:
       log::of(log::kPeer)
           ->warn("{} asks for session {}, which is not known here: it ends there", peer,
                  hello.session_id.substr(0, 8));
       co_return co_await say(services->io, std::move(connection), transfer::unknown_answer(hello));
-    case transfer::Reception::kKnows:
+    case transfer::CallKind::kKnows:
       if (const Task task = active(hello.session_id)) {
         task->post(transfer::PeerInquires{});
         co_return co_await say(services->io, std::move(connection),
                                transfer::knows_answer(hello, task->transfer().pausing()));
       }
       co_return co_await say(services->io, std::move(connection), transfer::knows_answer(hello, false));
-    case transfer::Reception::kNew:
-    case transfer::Reception::kKnown:
+    case transfer::CallKind::kNew:
+    case transfer::CallKind::kKnown:
       co_return take_call(connection, hello);
   }
 }

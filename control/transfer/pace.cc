@@ -11,7 +11,7 @@
 namespace sluice::transfer {
 namespace {
 
-using deadline::Judgement;
+using deadline::Forecast;
 using deadline::Policy;
 
 constexpr double kPerNs = 1e-9;
@@ -199,22 +199,22 @@ std::optional<Error> Pace::judge(const Sight& sight, uint64_t now_ns, Effects& o
     say_chance(sight, now_ns, out);
     return std::nullopt;
   }
-  const bool measured = samples_bps_.size() >= kVerdictSamples;
+  const bool measured = samples_bps_.size() >= kForecastSamples;
   if (std::exchange(foreseen_, true) && !measured) return std::nullopt;
   const deadline::Question asked = question(sight, now_ns);
-  Judgement judgement = deadline::judge(asked);
-  if (judgement.answer == Judgement::Answer::kUnknown) return std::nullopt;
+  Forecast forecast = deadline::judge(asked);
+  if (forecast.answer == Forecast::Answer::kUnknown) return std::nullopt;
   judged_ = true;
   admission_ = DeadlineAdmission::kAdmitted;
-  if (judgement.answer == Judgement::Answer::kKept) return std::nullopt;
+  if (forecast.answer == Forecast::Answer::kKept) return std::nullopt;
   // It would be in time alone: what holds it are the others.
-  const double all_bps = judgement.have_bps + outlook_->others_bps(id_, sight.load.path);
-  if (measured && judgement.limit != deadline::Limit::kCap && all_bps > judgement.have_bps &&
-      all_bps >= judgement.needed_bps) {
-    judgement.limit = deadline::Limit::kQueue;
-    judgement.have_bps = all_bps;
+  const double all_bps = forecast.have_bps + outlook_->others_bps(id_, sight.load.path);
+  if (measured && forecast.limit != deadline::Limit::kCap && all_bps > forecast.have_bps &&
+      all_bps >= forecast.needed_bps) {
+    forecast.limit = deadline::Limit::kQueue;
+    forecast.have_bps = all_bps;
   }
-  Error error = deadline::refusal(judgement, asked, deadline_unix_ns_, sight.unix_now_ns);
+  Error error = deadline::refusal(forecast, asked, deadline_unix_ns_, sight.unix_now_ns);
   if (policy_ != Policy::kWarn) return error;
   admission_ = DeadlineAdmission::kDoubtful;
   unlikely_ = true;

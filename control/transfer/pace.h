@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "control/deadline/judgement.h"
+#include "control/deadline/forecast.h"
 #include "control/deadline/outlook.h"
 #include "control/transfer/view.h"
 #include "control/words/effects.h"
@@ -38,7 +38,7 @@ class Pace {
   // The rate is still being found: that is not how fast the session will be.
   static constexpr uint64_t kBeginningNs = 3 * kSecondNs;
   // From so many samples on, one a second, the session knows enough of itself to be judged.
-  static constexpr size_t kVerdictSamples = 8;
+  static constexpr size_t kForecastSamples = 8;
   static constexpr size_t kSamplesMax = 60;
 
   enum class Stage : uint8_t { kAway, kWaits, kMoves };

@@ -79,10 +79,10 @@ TEST(Pace, ASessionIsNotExpectedToBeFasterThanSmallerOnesWere) {
   const auto answer = [&](int64_t left_s) {
     return deadline::judge(foresee(outlook, load, left_s * static_cast<int64_t>(kSecondNs), now_ns)).answer;
   };
-  EXPECT_EQ(answer(1), deadline::Judgement::Answer::kUnknown);
+  EXPECT_EQ(answer(1), deadline::Forecast::Answer::kUnknown);
   outlook.ended(load.path, {.bytes = kMb, .seconds = 2.5}, now_ns - kSecondNs);
-  EXPECT_EQ(answer(1), deadline::Judgement::Answer::kRefused);
-  EXPECT_EQ(answer(4), deadline::Judgement::Answer::kUnknown);
+  EXPECT_EQ(answer(1), deadline::Forecast::Answer::kRefused);
+  EXPECT_EQ(answer(4), deadline::Forecast::Answer::kUnknown);
 }
 
 TEST(Pace, ASessionOnAnUnknownPathIsMeasuredAndThenAdmitted) {

@@ -9,7 +9,7 @@ namespace sluice::transfer {
 
 Decision receive_call(const std::string& peer, const Hello& hello, const UnderId& known) {
   if (const Status status = check_hello(hello); !status)
-    return {.reception = Reception::kRefused, .error = status.error(), .reason = status.error().message};
+    return {.kind = CallKind::kRefused, .error = status.error(), .reason = status.error().message};
   const Record* const record = known.record;
   const std::string* owner = nullptr;
   bool fits = true;  // whoever began a session calls for it, and is asked for it
@@ -22,20 +22,20 @@ Decision receive_call(const std::string& peer, const Hello& hello, const UnderId
   if (!fits) {
     // For the session of somebody else the peer gets the answer for one that nobody knows, if that answer
     // opens none.
-    if (hello.ended) return {.reception = Reception::kNothing};
-    if (hello.inquires && *owner != peer) return {.reception = Reception::kUnknown};
-    return {.reception = Reception::kRefused,
+    if (hello.ended) return {.kind = CallKind::kNothing};
+    if (hello.inquires && *owner != peer) return {.kind = CallKind::kUnknown};
+    return {.kind = CallKind::kRefused,
             .error = Error{ErrorCode::kIncompatible,
                            "the id of this session cannot be used here: begin another session"},
             .reason = fmt::format("it calls for session {}, which is not its own", hello.session_id)};
   }
   const bool asks = hello.inquires && !hello.ended;  // else it tells how it has ended there
-  if (known.active) return {.reception = asks ? Reception::kKnows : Reception::kKnown};
-  if (record != nullptr && has_ended(record->state)) return {.reception = Reception::kEnded};
-  if (asks) return {.reception = record != nullptr ? Reception::kKnows : Reception::kUnknown};
+  if (known.active) return {.kind = asks ? CallKind::kKnows : CallKind::kKnown};
+  if (record != nullptr && has_ended(record->state)) return {.kind = CallKind::kEnded};
+  if (asks) return {.kind = record != nullptr ? CallKind::kKnows : CallKind::kUnknown};
   // This node is about to take it up again: nobody may hear that it has ended.
-  if (hello.inquires && record != nullptr) return {.reception = Reception::kKnows};
-  return {.reception = hello.ended ? Reception::kNothing : Reception::kNew};
+  if (hello.inquires && record != nullptr) return {.kind = CallKind::kKnows};
+  return {.kind = hello.ended ? CallKind::kNothing : CallKind::kNew};
 }
 
 std::vector<Message> nothing_answer(const Hello& hello) {

@@ -13,7 +13,7 @@
 
 namespace sluice::transfer {
 
-enum class Reception : uint8_t {
+enum class CallKind : uint8_t {
   kRefused,  // with an error
   kEnded,    // here: ended_answer() says how
   kKnown,    // a transfer of this node takes the call (PeerCalled)
@@ -33,7 +33,7 @@ struct UnderId {
 };
 
 struct Decision {
-  Reception reception{};
+  CallKind kind{};
   std::optional<Error> error;
   // For the log, where it says more than the peer is told: not that there is a session of somebody else.
   std::string reason;

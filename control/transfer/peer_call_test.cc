@@ -26,88 +26,87 @@ Hello hello(bool ended = false) {
   return hello;
 }
 
-Reception of(const UnderId& known, bool ended = false, const std::string& peer = "there") {
+CallKind of(const UnderId& known, bool ended = false, const std::string& peer = "there") {
   const Decision decision = receive_call(peer, hello(ended), known);
-  EXPECT_EQ(decision.error.has_value(), decision.reception == Reception::kRefused);
+  EXPECT_EQ(decision.error.has_value(), decision.kind == CallKind::kRefused);
   EXPECT_TRUE(!decision.error || decision.error->code == ErrorCode::kIncompatible);
-  return decision.reception;
+  return decision.kind;
 }
 
-TEST(Reception, AHelloThatNobodyUnderstandsIsRefused) {
+TEST(CallKind, AHelloThatNobodyUnderstandsIsRefused) {
   Hello old = hello();
   old.version_max = old.version_min = kProtocolVersion + 1;
-  EXPECT_EQ(receive_call("there", old, {}).reception, Reception::kRefused);
-  EXPECT_EQ(receive_call("there", make_hello("short"), {}).reception, Reception::kRefused);
+  EXPECT_EQ(receive_call("there", old, {}).kind, CallKind::kRefused);
+  EXPECT_EQ(receive_call("there", make_hello("short"), {}).kind, CallKind::kRefused);
 }
 
-TEST(Reception, AnUnknownSessionIsNewUnlessItHasEnded) {
-  EXPECT_EQ(of({}), Reception::kNew);
-  EXPECT_EQ(of({}, true), Reception::kNothing);
+TEST(CallKind, AnUnknownSessionIsNewUnlessItHasEnded) {
+  EXPECT_EQ(of({}), CallKind::kNew);
+  EXPECT_EQ(of({}, true), CallKind::kNothing);
 }
 
-TEST(Reception, AnActiveOneTakesTheCallOfItsPeerOnly) {
+TEST(CallKind, AnActiveOneTakesTheCallOfItsPeerOnly) {
   const UnderId active{.active = true, .peer = "there"};
-  EXPECT_EQ(of(active), Reception::kKnown);
-  EXPECT_EQ(of(active, true), Reception::kKnown);
-  EXPECT_EQ(of(active, false, "elsewhere"), Reception::kRefused);
-  EXPECT_EQ(of({.active = true, .initiator = true, .peer = "there"}), Reception::kRefused)
+  EXPECT_EQ(of(active), CallKind::kKnown);
+  EXPECT_EQ(of(active, true), CallKind::kKnown);
+  EXPECT_EQ(of(active, false, "elsewhere"), CallKind::kRefused);
+  EXPECT_EQ(of({.active = true, .initiator = true, .peer = "there"}), CallKind::kRefused)
       << "whoever began it calls";
 }
 
-TEST(Reception, OneInTheJournalOnlyIsThatOfItsPeerToo) {
+TEST(CallKind, OneInTheJournalOnlyIsThatOfItsPeerToo) {
   for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
                                   RecordState::kFailed, RecordState::kCancelled}) {
     Record record = record_with(state);
-    EXPECT_EQ(of({.record = &record}), has_ended(state) ? Reception::kEnded : Reception::kNew);
-    EXPECT_EQ(of({.record = &record}, true), has_ended(state) ? Reception::kEnded : Reception::kNothing);
-    EXPECT_EQ(of({.record = &record}, false, "elsewhere"), Reception::kRefused);
-    EXPECT_EQ(of({.record = &record}, true, "elsewhere"), Reception::kNothing)
+    EXPECT_EQ(of({.record = &record}), has_ended(state) ? CallKind::kEnded : CallKind::kNew);
+    EXPECT_EQ(of({.record = &record}, true), has_ended(state) ? CallKind::kEnded : CallKind::kNothing);
+    EXPECT_EQ(of({.record = &record}, false, "elsewhere"), CallKind::kRefused);
+    EXPECT_EQ(of({.record = &record}, true, "elsewhere"), CallKind::kNothing)
         << "as for one that is not there";
     record.initiator = true;
-    EXPECT_EQ(of({.record = &record}), Reception::kRefused);
+    EXPECT_EQ(of({.record = &record}), CallKind::kRefused);
   }
 }
 
-TEST(Reception, WhoeverWasCalledMayAskForItAndOpensNothing) {
+TEST(CallKind, WhoeverWasCalledMayAskForItAndOpensNothing) {
   const auto ask = [](const UnderId& known, const std::string& peer = "there") {
-    return receive_call(peer, inquiry(), known).reception;
+    return receive_call(peer, inquiry(), known).kind;
   };
-  EXPECT_EQ(ask({}), Reception::kUnknown);
-  EXPECT_EQ(ask({.active = true, .initiator = true, .peer = "there"}), Reception::kKnows);
-  EXPECT_EQ(ask({.active = true, .initiator = true, .peer = "there"}, "elsewhere"), Reception::kUnknown);
-  EXPECT_EQ(ask({.active = true, .peer = "there"}), Reception::kRefused) << "it is this node that was called";
+  EXPECT_EQ(ask({}), CallKind::kUnknown);
+  EXPECT_EQ(ask({.active = true, .initiator = true, .peer = "there"}), CallKind::kKnows);
+  EXPECT_EQ(ask({.active = true, .initiator = true, .peer = "there"}, "elsewhere"), CallKind::kUnknown);
+  EXPECT_EQ(ask({.active = true, .peer = "there"}), CallKind::kRefused) << "it is this node that was called";
   for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
                                   RecordState::kFailed, RecordState::kCancelled}) {
     Record record = record_with(state);
-    EXPECT_EQ(ask({.record = &record}), Reception::kRefused);
+    EXPECT_EQ(ask({.record = &record}), CallKind::kRefused);
     record.initiator = true;
-    EXPECT_EQ(ask({.record = &record}), has_ended(state) ? Reception::kEnded : Reception::kKnows);
-    EXPECT_EQ(ask({.record = &record}, "elsewhere"), Reception::kUnknown) << "as for one that is not there";
+    EXPECT_EQ(ask({.record = &record}), has_ended(state) ? CallKind::kEnded : CallKind::kKnows);
+    EXPECT_EQ(ask({.record = &record}, "elsewhere"), CallKind::kUnknown) << "as for one that is not there";
   }
 }
 
 // One that is paused calls nobody, and would wait for ever.
-TEST(Reception, WhoeverWasCalledTellsHowItHasEndedThere) {
+TEST(CallKind, WhoeverWasCalledTellsHowItHasEndedThere) {
   const auto tell = [](const UnderId& known, const std::string& peer = "there") {
     Hello word = inquiry();
     word.ended = true;
-    return receive_call(peer, word, known).reception;
+    return receive_call(peer, word, known).kind;
   };
-  EXPECT_EQ(tell({}), Reception::kNothing);
-  EXPECT_EQ(tell({.active = true, .initiator = true, .peer = "there"}), Reception::kKnown);
-  EXPECT_EQ(tell({.active = true, .initiator = true, .peer = "there"}, "elsewhere"), Reception::kNothing);
-  EXPECT_EQ(tell({.active = true, .peer = "there"}), Reception::kNothing)
-      << "it is this node that was called";
+  EXPECT_EQ(tell({}), CallKind::kNothing);
+  EXPECT_EQ(tell({.active = true, .initiator = true, .peer = "there"}), CallKind::kKnown);
+  EXPECT_EQ(tell({.active = true, .initiator = true, .peer = "there"}, "elsewhere"), CallKind::kNothing);
+  EXPECT_EQ(tell({.active = true, .peer = "there"}), CallKind::kNothing) << "it is this node that was called";
   for (const RecordState state : {RecordState::kActive, RecordState::kPaused, RecordState::kSucceeded,
                                   RecordState::kFailed, RecordState::kCancelled}) {
     Record record = record_with(state);
-    EXPECT_EQ(tell({.record = &record}), Reception::kNothing);
+    EXPECT_EQ(tell({.record = &record}), CallKind::kNothing);
     record.initiator = true;
-    EXPECT_EQ(tell({.record = &record}), has_ended(state) ? Reception::kEnded : Reception::kKnows);
+    EXPECT_EQ(tell({.record = &record}), has_ended(state) ? CallKind::kEnded : CallKind::kKnows);
   }
 }
 
-TEST(Reception, TheAnswerToAnInquirySaysWhetherItIsKnown) {
+TEST(CallKind, TheAnswerToAnInquirySaysWhetherItIsKnown) {
   const std::vector<Message> knows = knows_answer(inquiry(), false);
   ASSERT_EQ(knows.size(), 1U);
   EXPECT_FALSE(std::get<Hello>(knows[0]).paused);
@@ -120,13 +119,13 @@ TEST(Reception, TheAnswerToAnInquirySaysWhetherItIsKnown) {
   EXPECT_EQ(std::get<Failure>(unknown[1]).code, static_cast<uint32_t>(ErrorCode::kPeerUnreachable));
 }
 
-TEST(Reception, OneThatIsOnlyRememberedIsThatOfItsPeerToo) {
-  EXPECT_EQ(of({.peer = "there"}), Reception::kNew) << "it begins anew";
-  EXPECT_EQ(of({.peer = "there"}, false, "elsewhere"), Reception::kRefused);
-  EXPECT_EQ(of({.initiator = true, .peer = "there"}), Reception::kRefused);
+TEST(CallKind, OneThatIsOnlyRememberedIsThatOfItsPeerToo) {
+  EXPECT_EQ(of({.peer = "there"}), CallKind::kNew) << "it begins anew";
+  EXPECT_EQ(of({.peer = "there"}, false, "elsewhere"), CallKind::kRefused);
+  EXPECT_EQ(of({.initiator = true, .peer = "there"}), CallKind::kRefused);
 }
 
-TEST(Reception, APeerDoesNotLearnWhatBecameOfTheSessionOfAnother) {
+TEST(CallKind, APeerDoesNotLearnWhatBecameOfTheSessionOfAnother) {
   const Record running = record_with(RecordState::kActive);
   const Record ended = record_with(RecordState::kFailed);
   const UnderId all[] = {{.active = true, .peer = "there"},
@@ -136,11 +135,11 @@ TEST(Reception, APeerDoesNotLearnWhatBecameOfTheSessionOfAnother) {
                          {.record = &running, .active = true, .peer = "there"}};
   for (const UnderId& known : all) {
     const Decision decision = receive_call("elsewhere", hello(), known);
-    ASSERT_EQ(decision.reception, Reception::kRefused);
+    ASSERT_EQ(decision.kind, CallKind::kRefused);
     EXPECT_EQ(decision.error->message, "the id of this session cannot be used here: begin another session");
     EXPECT_NE(decision.reason.find(kId), std::string::npos) << "the log says it";
-    EXPECT_EQ(receive_call("elsewhere", hello(true), known).reception,
-              receive_call("elsewhere", hello(true), {}).reception);
+    EXPECT_EQ(receive_call("elsewhere", hello(true), known).kind,
+              receive_call("elsewhere", hello(true), {}).kind);
   }
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "control/catalog/asked_names.h"
-#include "control/deadline/judgement.h"
+#include "control/deadline/forecast.h"
 #include "control/deadline/outlook.h"
 #include "control/rate/mode.h"
 #include "control/rate/paths.h"

@@ -99,7 +99,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   }
   if (novelty == SeqWindow::Novelty::kTooOld) return on_old_data(*flow, datagram, h, now_ns);
 
-  const Place place = place_of(*flow, h);
+  const ChunkPlace place = place_of(*flow, h);
   const seal::Opened opened = flow->channel.seal().open(h, datagram.payload, empty_place(*flow, place, h));
   if (!opened.good()) return count_unopened(*flow, h, opened.outcome());
   flow->channel.heard(now_ns);
@@ -136,7 +136,7 @@ void RxSide::on_data(const net::RxDatagram& datagram, const wire::Header& h, uin
   if (extent->map.complete()) complete(*extent);
 }
 
-RxSide::Place RxSide::place_of(const Flow& flow, const wire::Header& h) const {
+RxSide::ChunkPlace RxSide::place_of(const Flow& flow, const wire::Header& h) const {
   const uint32_t extent_bytes = flow.config.extent_bytes;
   const uint32_t chunk_bytes = flow.config.chunk_bytes;
   const uint64_t number = h.offset / extent_bytes;
@@ -151,7 +151,7 @@ RxSide::Place RxSide::place_of(const Flow& flow, const wire::Header& h) const {
 // The chunk's bytes in the buffer of its open extent, if none have come for them. The header is not
 // authenticated yet: good bytes overwrite false ones later. Never in a file in memory, which may hold the
 // bytes already, from another worker or an earlier run.
-uint8_t* RxSide::empty_place(const Flow& flow, const Place& place, const wire::Header& h) {
+uint8_t* RxSide::empty_place(const Flow& flow, const ChunkPlace& place, const wire::Header& h) {
   if (place.slot == ExtentTable::kNone) return nullptr;
   const Extent& e = extents_[place.slot];
   if (e.state != RxExtentState::kFilling || e.data == nullptr || !divides_alike(e, flow) ||
@@ -171,7 +171,8 @@ Object* RxSide::wanted_object(Flow& flow, uint32_t id) const {
 }
 
 // The header names exactly one chunk of the object, as the flow divides it.
-bool RxSide::is_chunk_of(const Object& object, const Flow& flow, const Place& place, const wire::Header& h) {
+bool RxSide::is_chunk_of(const Object& object, const Flow& flow, const ChunkPlace& place,
+                         const wire::Header& h) {
   const board::FlowConfig& config = flow.config;
   return object.extent_bytes == config.extent_bytes && h.offset < object.size && place.begins_chunk &&
          h.length != 0 &&
@@ -179,7 +180,7 @@ bool RxSide::is_chunk_of(const Object& object, const Flow& flow, const Place& pl
 }
 
 // Authentic bytes that were missing.
-void RxSide::store_chunk(Flow& flow, Extent& e, const Place& place, const wire::Header& h,
+void RxSide::store_chunk(Flow& flow, Extent& e, const ChunkPlace& place, const wire::Header& h,
                          const seal::Opened& opened) {
   CHECK(place.at + h.length <= e.length, "a chunk lies within its extent: nothing else is ever written to");
   if (!opened.placed() && e.data != nullptr) opened.place(e.data + place.at);
@@ -198,7 +199,7 @@ bool RxSide::divides_alike(const Extent& e, const Flow& flow) {
 }
 
 // The extent that takes this chunk, opened if it is not. nullptr: there is no room for it.
-RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, const Place& place, bool repair) {
+RxSide::Extent* RxSide::extent_for(Flow& flow, Object& object, const ChunkPlace& place, bool repair) {
   // An extent that no disk writes is complete with its last chunk, and control must hear of that.
   const bool told_now = object.mapping != nullptr || object.is(board::kObjectDiscard);
   if (told_now && !resources_.has_event_room()) return nullptr;

@@ -63,7 +63,7 @@ class RxSide {
     std::vector<uint64_t> chunk_crcs;
   };
   // Where a chunk lies, as its header says and its flow divides objects.
-  struct Place {
+  struct ChunkPlace {
     uint64_t number = 0;  // of the extent
     uint32_t at = 0;      // bytes into the extent
     uint32_t chunk = 0;   // of the extent
@@ -74,16 +74,16 @@ class RxSide {
   Flow* match(const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   bool follow(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   // Steps of on_data. Inline: rx_side.cc alone calls them, once for each datagram.
-  inline Place place_of(const Flow& flow, const wire::Header& header) const;
-  inline uint8_t* empty_place(const Flow& flow, const Place& place, const wire::Header& header);
+  inline ChunkPlace place_of(const Flow& flow, const wire::Header& header) const;
+  inline uint8_t* empty_place(const Flow& flow, const ChunkPlace& place, const wire::Header& header);
   inline Object* wanted_object(Flow& flow, uint32_t id) const;
-  inline static bool is_chunk_of(const Object& object, const Flow& flow, const Place& place,
+  inline static bool is_chunk_of(const Object& object, const Flow& flow, const ChunkPlace& place,
                                  const wire::Header& header);
-  static void store_chunk(Flow& flow, Extent& extent, const Place& place, const wire::Header& header,
+  static void store_chunk(Flow& flow, Extent& extent, const ChunkPlace& place, const wire::Header& header,
                           const seal::Opened& opened);
   void count_unopened(Flow& flow, const wire::Header& header, seal::Outcome outcome);
   static bool divides_alike(const Extent& extent, const Flow& flow);
-  Extent* extent_for(Flow& flow, Object& object, const Place& place, bool repair);
+  Extent* extent_for(Flow& flow, Object& object, const ChunkPlace& place, bool repair);
   void note_peer(Flow& flow, const wire::Header& header, bool overtaken, uint64_t now_ns);
   void on_old_data(Flow& flow, const net::RxDatagram& datagram, const wire::Header& header, uint64_t now_ns);
   static void mark_received(Flow& flow, const wire::Header& header, SeqWindow::Novelty novelty);

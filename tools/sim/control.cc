@@ -271,34 +271,34 @@ void Control::receive(Streams::Id id, const transfer::Hello& hello) {
   if (saved != host_.journal.sessions().end()) known.record = &saved->second.record;
   const std::string peer = node_name(1 - host_.node);
   const transfer::Decision decision = transfer::receive_call(peer, hello, known);
-  switch (decision.reception) {
-    case transfer::Reception::kRefused:
+  switch (decision.kind) {
+    case transfer::CallKind::kRefused:
       host_.streams->send(host_.node, id, transfer::failure_of(*decision.error));
       break;
-    case transfer::Reception::kEnded:
+    case transfer::CallKind::kEnded:
       for (transfer::Message& word : transfer::ended_answer(saved->second))
         host_.streams->send(host_.node, id, std::move(word));
       break;
-    case transfer::Reception::kNothing:
+    case transfer::CallKind::kNothing:
       for (transfer::Message& word : transfer::nothing_answer(hello))
         host_.streams->send(host_.node, id, std::move(word));
       break;
-    case transfer::Reception::kUnknown:
+    case transfer::CallKind::kUnknown:
       for (transfer::Message& word : transfer::unknown_answer(hello))
         host_.streams->send(host_.node, id, std::move(word));
       break;
-    case transfer::Reception::kKnows:
+    case transfer::CallKind::kKnows:
       for (transfer::Message& word : transfer::knows_answer(hello, session && session->transfer().pausing()))
         host_.streams->send(host_.node, id, std::move(word));
       if (session) session->post(transfer::PeerInquires{});
       break;
-    case transfer::Reception::kNew:
+    case transfer::CallKind::kNew:
       session = add(std::make_unique<transfer::Transfer>(
           settings_, hello.session_id, peer, static_cast<int64_t>(host_.now_ns()), host_.now_ns()));
       if (attached_) session->set_board(flows_.get(), generation_);
       session->post(transfer::Begin{});
       [[fallthrough]];
-    case transfer::Reception::kKnown:
+    case transfer::CallKind::kKnown:
       return session->peer_called(id, hello);
   }
   host_.streams->hang_up(host_.node, id);

@@ -37,7 +37,7 @@ struct Question {
   std::optional<double> ahead_s;  // so much later it ends because of other sessions
 };
 
-struct Judgement {
+struct Forecast {
   enum class Answer : uint8_t { kKept, kUnknown, kRefused };
   Answer answer = Answer::kUnknown;
   Limit limit = Limit::kPath;        // what binds, when it is refused
@@ -46,10 +46,10 @@ struct Judgement {
   std::optional<double> earliest_s;  // from now: what could be kept; nothing: nobody can say
 };
 
-Judgement judge(const Question& question);
+Forecast judge(const Question& question);
 
 // kDeadline: what binds, what is needed and what there is, and which deadline could be kept.
-Error refusal(const Judgement& verdict, const Question& question, int64_t deadline_unix_ns,
+Error refusal(const Forecast& forecast, const Question& question, int64_t deadline_unix_ns,
               int64_t unix_now_ns);
 
 }  // namespace sluice::deadline

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/deadline/judgement.h"
+#include "control/deadline/forecast.h"
 
 #include <gtest/gtest.h>
 
 namespace sluice::deadline {
 namespace {
 
-using Answer = Judgement::Answer;
+using Answer = Forecast::Answer;
 
 constexpr int64_t kNoonNs = 1'795'348'800'000'000'000;  // 2026-11-22T12:00:00Z
 
@@ -17,75 +17,75 @@ Speed measured(double mean_bps, Limit limit = Limit::kPath) {
 // 800 Mbit within 10 s.
 Question question() { return {.bytes_left = 100'000'000, .seconds_left = 10, .cap_bps = 1e9}; }
 
-TEST(Judgement, ACapThatIsTooLowNeedsNoMeasurement) {
+TEST(Forecast, ACapThatIsTooLowNeedsNoMeasurement) {
   Question asked = question();
   asked.cap_bps = 40e6;
-  const Judgement verdict = judge(asked);
-  EXPECT_EQ(verdict.answer, Answer::kRefused);
-  EXPECT_EQ(verdict.limit, Limit::kCap);
-  EXPECT_DOUBLE_EQ(verdict.needed_bps, 80e6);
-  EXPECT_DOUBLE_EQ(verdict.have_bps, 40e6);
-  EXPECT_DOUBLE_EQ(*verdict.earliest_s, 20);
+  const Forecast forecast = judge(asked);
+  EXPECT_EQ(forecast.answer, Answer::kRefused);
+  EXPECT_EQ(forecast.limit, Limit::kCap);
+  EXPECT_DOUBLE_EQ(forecast.needed_bps, 80e6);
+  EXPECT_DOUBLE_EQ(forecast.have_bps, 40e6);
+  EXPECT_DOUBLE_EQ(*forecast.earliest_s, 20);
 }
 
-TEST(Judgement, WhatASessionTakesBesidesMovingDataCounts) {
+TEST(Forecast, WhatASessionTakesBesidesMovingDataCounts) {
   Question asked = question();
   asked.speed = measured(160e6);
   asked.besides_s = 2;
   EXPECT_EQ(judge(asked).answer, Answer::kKept);
   asked.besides_s = 6;
-  Judgement verdict = judge(asked);
-  EXPECT_EQ(verdict.answer, Answer::kRefused);
-  ASSERT_TRUE(verdict.earliest_s);
-  EXPECT_GT(*verdict.earliest_s, 11);
-  asked.seconds_left = *verdict.earliest_s;
+  Forecast forecast = judge(asked);
+  EXPECT_EQ(forecast.answer, Answer::kRefused);
+  ASSERT_TRUE(forecast.earliest_s);
+  EXPECT_GT(*forecast.earliest_s, 11);
+  asked.seconds_left = *forecast.earliest_s;
   EXPECT_EQ(judge(asked).answer, Answer::kKept) << "what was offered is accepted";
   asked = question();
   asked.seconds_left = 1;
   asked.besides_s = 1.5;
-  verdict = judge(asked);
-  EXPECT_EQ(verdict.answer, Answer::kRefused) << "whatever the speed is";
-  const std::string text = refusal(verdict, asked, kNoonNs, kNoonNs - 1'000'000'000).message;
+  forecast = judge(asked);
+  EXPECT_EQ(forecast.answer, Answer::kRefused) << "whatever the speed is";
+  const std::string text = refusal(forecast, asked, kNoonNs, kNoonNs - 1'000'000'000).message;
   EXPECT_NE(text.find("took 1.5 s to begin and to end, and 1.0 s are left"), std::string::npos) << text;
 }
 
-TEST(Judgement, WithoutAMeasurementNobodyKnows) { EXPECT_EQ(judge(question()).answer, Answer::kUnknown); }
+TEST(Forecast, WithoutAMeasurementNobodyKnows) { EXPECT_EQ(judge(question()).answer, Answer::kUnknown); }
 
-TEST(Judgement, NamesWhatHeldTheSamplesDown) {
+TEST(Forecast, NamesWhatHeldTheSamplesDown) {
   for (const Limit limit : {Limit::kPath, Limit::kSourceDisk, Limit::kDestinationDisk}) {
     Question asked = question();
     asked.speed = measured(60e6, limit);
-    const Judgement verdict = judge(asked);
-    EXPECT_EQ(verdict.answer, Answer::kRefused);
-    EXPECT_EQ(verdict.limit, limit);
-    EXPECT_DOUBLE_EQ(verdict.have_bps, 60e6);
-    ASSERT_TRUE(verdict.earliest_s);
-    EXPECT_GT(*verdict.earliest_s, 800.0 / 60);
-    asked.seconds_left = *verdict.earliest_s;
+    const Forecast forecast = judge(asked);
+    EXPECT_EQ(forecast.answer, Answer::kRefused);
+    EXPECT_EQ(forecast.limit, limit);
+    EXPECT_DOUBLE_EQ(forecast.have_bps, 60e6);
+    ASSERT_TRUE(forecast.earliest_s);
+    EXPECT_GT(*forecast.earliest_s, 800.0 / 60);
+    asked.seconds_left = *forecast.earliest_s;
     EXPECT_EQ(judge(asked).answer, Answer::kKept) << "what was offered is accepted";
     asked.speed = measured(100e6, limit);
     EXPECT_EQ(judge(asked).answer, Answer::kKept);
   }
 }
 
-TEST(Judgement, OtherSessionsCountOnlyWhereTheyMatter) {
+TEST(Forecast, OtherSessionsCountOnlyWhereTheyMatter) {
   Question asked = question();
   asked.speed = measured(200e6);
   asked.ahead_s = 5;
   EXPECT_EQ(judge(asked).answer, Answer::kKept);
   asked.ahead_s = 8;
-  const Judgement verdict = judge(asked);
-  EXPECT_EQ(verdict.answer, Answer::kRefused);
-  EXPECT_EQ(verdict.limit, Limit::kQueue);
-  EXPECT_GE(*verdict.earliest_s, 12);
-  asked.seconds_left = *verdict.earliest_s;
+  const Forecast forecast = judge(asked);
+  EXPECT_EQ(forecast.answer, Answer::kRefused);
+  EXPECT_EQ(forecast.limit, Limit::kQueue);
+  EXPECT_GE(*forecast.earliest_s, 12);
+  asked.seconds_left = *forecast.earliest_s;
   EXPECT_EQ(judge(asked).answer, Answer::kKept);
   asked.speed = measured(60e6);
   asked.seconds_left = 10;
   EXPECT_EQ(judge(asked).limit, Limit::kPath) << "it would be too slow alone";
 }
 
-TEST(Judgement, WhatACapHeldDownProvesNothingAgainstADeadline) {
+TEST(Forecast, WhatACapHeldDownProvesNothingAgainstADeadline) {
   Question asked = question();
   asked.speed = measured(60e6);
   asked.speed->at_least = true;
@@ -94,7 +94,7 @@ TEST(Judgement, WhatACapHeldDownProvesNothingAgainstADeadline) {
   EXPECT_EQ(judge(asked).answer, Answer::kKept);
 }
 
-TEST(Judgement, NothingLeftIsInTimeAndAMomentThatHasPassedIsNot) {
+TEST(Forecast, NothingLeftIsInTimeAndAMomentThatHasPassedIsNot) {
   Question asked = question();
   asked.speed = measured(1e9);
   asked.bytes_left = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/deadline/judgement.h"
+#include "control/deadline/forecast.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 namespace sluice::deadline {
 namespace {
 
-using Answer = Judgement::Answer;
+using Answer = Forecast::Answer;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 
@@ -51,48 +51,48 @@ std::optional<Policy> policy_of(std::string_view name) {
   return std::nullopt;
 }
 
-Judgement judge(const Question& question) {
+Forecast judge(const Question& question) {
   const double bits = 8 * static_cast<double>(question.bytes_left);
   const double seconds = question.seconds_left - question.besides_s;
-  Judgement verdict{.answer = Answer::kKept, .needed_bps = seconds > 0 ? bits / seconds : INFINITY};
-  if (question.bytes_left == 0 && question.seconds_left >= 0) return verdict;
+  Forecast forecast{.answer = Answer::kKept, .needed_bps = seconds > 0 ? bits / seconds : INFINITY};
+  if (question.bytes_left == 0 && question.seconds_left >= 0) return forecast;
   const auto refused = [&](Limit limit, double have_bps, double more_s) {
-    verdict.answer = Answer::kRefused;
-    verdict.limit = limit;
-    verdict.have_bps = have_bps;
-    verdict.earliest_s = earliest(question, more_s);
-    return verdict;
+    forecast.answer = Answer::kRefused;
+    forecast.limit = limit;
+    forecast.have_bps = have_bps;
+    forecast.earliest_s = earliest(question, more_s);
+    return forecast;
   };
-  if (question.cap_bps < verdict.needed_bps) return refused(Limit::kCap, question.cap_bps, 0);
+  if (question.cap_bps < forecast.needed_bps) return refused(Limit::kCap, question.cap_bps, 0);
   if (!question.speed) {
-    verdict.answer = Answer::kUnknown;
-    return verdict;
+    forecast.answer = Answer::kUnknown;
+    return forecast;
   }
   const Speed& speed = *question.speed;
   const double ahead_s = question.ahead_s.value_or(0);
   const bool alone = chance(speed, bits, seconds) >= kAdmittedChance;
-  if (alone && chance(speed, bits + ahead_s * speed.mean_bps, seconds) >= kAdmittedChance) return verdict;
+  if (alone && chance(speed, bits + ahead_s * speed.mean_bps, seconds) >= kAdmittedChance) return forecast;
   if (speed.at_least) {
-    verdict.answer = Answer::kUnknown;
-    return verdict;
+    forecast.answer = Answer::kUnknown;
+    return forecast;
   }
   return refused(alone ? Limit::kQueue : speed.limit, speed.mean_bps, alone ? ahead_s : 0);
 }
 
-Error refusal(const Judgement& verdict, const Question& question, int64_t deadline_unix_ns,
+Error refusal(const Forecast& forecast, const Question& question, int64_t deadline_unix_ns,
               int64_t unix_now_ns) {
   std::string offer = "no time can be named that would be";
   constexpr double kYearS = 366.0 * 86400;
-  if (verdict.earliest_s && *verdict.earliest_s < kYearS) {
-    const auto later_ns = static_cast<int64_t>(std::ceil(*verdict.earliest_s) + 1) * kSecondNs;
+  if (forecast.earliest_s && *forecast.earliest_s < kYearS) {
+    const auto later_ns = static_cast<int64_t>(std::ceil(*forecast.earliest_s) + 1) * kSecondNs;
     offer = base::utc_text(unix_now_ns + later_ns) + " could be";
   }
   std::string why = "it is over";
   if (question.seconds_left > 0) {
     const double moving_s = question.seconds_left - question.besides_s;
-    why =
-        fmt::format("{} bytes in {:.1f} s need {:.3f} Mbit/s, and {} {:.3f} Mbit/s", question.bytes_left,
-                    moving_s, verdict.needed_bps * 1e-6, limit_text(verdict.limit), verdict.have_bps * 1e-6);
+    why = fmt::format("{} bytes in {:.1f} s need {:.3f} Mbit/s, and {} {:.3f} Mbit/s", question.bytes_left,
+                      moving_s, forecast.needed_bps * 1e-6, limit_text(forecast.limit),
+                      forecast.have_bps * 1e-6);
     if (moving_s <= 0) {
       why = fmt::format("sessions to this peer took {:.1f} s to begin and to end, and {:.1f} s are left",
                         question.besides_s, question.seconds_left);
