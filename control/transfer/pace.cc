@@ -107,13 +107,13 @@ deadline::Question Pace::question(const Sight& sight, uint64_t now_ns) const {
   return question;
 }
 
-std::optional<Pace::Forecast> Pace::forecast(const Sight& sight, uint64_t now_ns) const {
+std::optional<Pace::Prospect> Pace::prospect(const Sight& sight, uint64_t now_ns) const {
   if (!sight.size_known) return std::nullopt;
   const double left_s = seconds_left(sight);
-  if (sight.load.bytes_left == 0) return Forecast{.chance = left_s >= 0 ? 1.0 : 0.0, .ends_s = 0};
+  if (sight.load.bytes_left == 0) return Prospect{.chance = left_s >= 0 ? 1.0 : 0.0, .ends_s = 0};
   const deadline::Question asked = question(sight, now_ns);
   if (!asked.speed) {
-    if (left_s <= 0) return Forecast{};
+    if (left_s <= 0) return Prospect{};
     return std::nullopt;
   }
   deadline::Speed speed = *asked.speed;
@@ -122,9 +122,9 @@ std::optional<Pace::Forecast> Pace::forecast(const Sight& sight, uint64_t now_ns
     speed.deviation_bps = 0;
     speed.mean_bps = asked.cap_bps;
   }
-  Forecast forecast{.chance = deadline::chance(speed, bits, left_s - asked.besides_s)};
-  if (speed.mean_bps > 0) forecast.ends_s = bits / speed.mean_bps + asked.besides_s;
-  return forecast;
+  Prospect prospect{.chance = deadline::chance(speed, bits, left_s - asked.besides_s)};
+  if (speed.mean_bps > 0) prospect.ends_s = bits / speed.mean_bps + asked.besides_s;
+  return prospect;
 }
 
 // ---- looking -----------------------------------------------------------------------------------
@@ -223,17 +223,17 @@ std::optional<Error> Pace::judge(const Sight& sight, uint64_t now_ns, Effects& o
 }
 
 void Pace::say_chance(const Sight& sight, uint64_t now_ns, Effects& out) {
-  const std::optional<Forecast> forecast = this->forecast(sight, now_ns);
-  if (!forecast) return;
-  if (unlikely_ ? forecast->chance < kRecovered : forecast->chance >= deadline::kAdmittedChance) return;
+  const std::optional<Prospect> prospect = this->prospect(sight, now_ns);
+  if (!prospect) return;
+  if (unlikely_ ? prospect->chance < kRecovered : prospect->chance >= deadline::kAdmittedChance) return;
   unlikely_ = !unlikely_;
   const std::string end =
-      forecast->ends_s && *forecast->ends_s < kYearsS
-          ? "its end is expected at " + base::utc_text(later(sight.unix_now_ns, *forecast->ends_s))
+      prospect->ends_s && *prospect->ends_s < kYearsS
+          ? "its end is expected at " + base::utc_text(later(sight.unix_now_ns, *prospect->ends_s))
           : "no end is in sight";
   out.log(unlikely_ ? LogLevel::kWarn : LogLevel::kInfo,
           fmt::format("the chance to keep the deadline {} {} {:.0f} %: {}", base::utc_text(deadline_unix_ns_),
-                      unlikely_ ? "has fallen to" : "is again", 100 * forecast->chance, end));
+                      unlikely_ ? "has fallen to" : "is again", 100 * prospect->chance, end));
 }
 
 // ---- for others --------------------------------------------------------------------------------
@@ -248,11 +248,11 @@ std::optional<DeadlineView> Pace::view(const Sight& sight, uint64_t now_ns) cons
     view.state = DeadlineState::kLate;
     view.late_ns = static_cast<uint64_t>(sight.unix_now_ns - deadline_unix_ns_);
   }
-  const std::optional<Forecast> forecast = this->forecast(sight, now_ns);
-  if (!forecast) return view;
-  view.chance = forecast->chance;
-  if (forecast->ends_s && *forecast->ends_s < kYearsS)
-    view.expected_end_unix_ns = later(sight.unix_now_ns, *forecast->ends_s);
+  const std::optional<Prospect> prospect = this->prospect(sight, now_ns);
+  if (!prospect) return view;
+  view.chance = prospect->chance;
+  if (prospect->ends_s && *prospect->ends_s < kYearsS)
+    view.expected_end_unix_ns = later(sight.unix_now_ns, *prospect->ends_s);
   return view;
 }
 

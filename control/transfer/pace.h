@@ -80,14 +80,14 @@ class Pace {
   std::optional<DeadlineView> view(const Sight& sight, uint64_t now_ns) const;
 
  private:
-  struct Forecast {
+  struct Prospect {
     double chance = 0;
     std::optional<double> ends_s;
   };
   std::optional<deadline::Speed> own_speed() const;
   deadline::Load load(const Sight& sight) const;
   deadline::Question question(const Sight& sight, uint64_t now_ns) const;
-  std::optional<Forecast> forecast(const Sight& sight, uint64_t now_ns) const;
+  std::optional<Prospect> prospect(const Sight& sight, uint64_t now_ns) const;
   double seconds_left(const Sight& sight) const;
   void measure(const Sight& sight, uint64_t now_ns);
   std::optional<Error> judge(const Sight& sight, uint64_t now_ns, Effects& out);

