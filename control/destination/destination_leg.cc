@@ -7,8 +7,7 @@
 namespace sluice::transfer {
 
 void DestinationLeg::begin(const DataEnd::Way& way) {
-  stream_ = &way.stream;
-  peer_ended_ = false;
+  open(way.stream);
   detectors_.assign(way.lanes, {});
 }
 

@@ -10,24 +10,18 @@
 
 #include "control/recovery/loss_detector.h"
 #include "control/words/data_end.h"
+#include "control/words/end_stream.h"
 
 namespace sluice::transfer {
 
-class DestinationLeg {
+class DestinationLeg : public EndStream {
  public:
   // ---- an attempt ----
   void begin(const DataEnd::Way& way);
   // On flows of an earlier life of this control, of which the board knows what is settled.
   void adopt(const DataEnd::Way& way, std::span<const board::FlowSlot* const> lanes);
-  void end() { stream_ = nullptr; }
-  bool begun() const { return stream_ != nullptr; }
+  void end() { close(); }
   bool has_lane(LaneId lane) const { return detectors_.contains(lane); }
-  LegId id() const { return stream_->leg(); }
-  void say(Message message, Effects& out) const {
-    if (begun()) stream_->say(std::move(message), out);
-  }
-  void hear_end() { peer_ended_ = true; }
-  bool peer_ended() const { return peer_ended_; }
 
   // Tells the workers of its lanes what did not arrive.
   void settle_losses(const Tick& event, uint64_t now_ns, Effects& out);
@@ -39,11 +33,9 @@ class DestinationLeg {
   }
 
  private:
-  PeerStream* stream_ = nullptr;  // of the attempt
   Indexed<LaneId, recovery::LossDetector> detectors_;
   uint64_t limit_bps_ = 0;  // by an operator of this node
   bool limit_was_set_ = false;
-  bool peer_ended_ = false;
 };
 
 }  // namespace sluice::transfer

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "control/destination/destination_end.h"
+#include "control/rate/stricter.h"
 #include "control/source/source_end.h"
 
 namespace sluice::transfer {
@@ -54,10 +54,7 @@ struct Job {
   const Request* own_request() const { return initiator ? &*request : nullptr; }
 
   // By this node; 0: as agreed upon.
-  uint64_t rate_limit_bps() const {
-    if (limit_bps == 0 || ceiling_bps == 0) return std::max(limit_bps, ceiling_bps);
-    return std::min(limit_bps, ceiling_bps);
-  }
+  uint64_t rate_limit_bps() const { return rate::stricter_bps(limit_bps, ceiling_bps); }
   // At once, so that the answer to whoever asked says it already.
   void keep_limit(Effects& out) {
     if (has_end()) end()->limit_rate(rate_limit_bps(), out);

@@ -146,7 +146,6 @@ Status SourceEnd::take_ready(const TransferReady& ready, size_t lanes) {
 
 void SourceEnd::begin(const Way& way, uint64_t now_ns) {
   journalling_ = false;
-  on_new_stream();
   leg_.begin(way, *settings_.paths, now_ns);
   journal_due_ns_ = now_ns + settings_.sync_lag_ns;
   sender_.start_attempt(static_cast<uint32_t>(way.lanes), options_of(settings_, way.agreement), now_ns);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "control/rate/lane_shares.h"
+#include "control/rate/stricter.h"
 
 namespace sluice::transfer {
 
@@ -15,8 +16,7 @@ namespace sluice::transfer {
 
 void SourceLeg::begin(const DataEnd::Way& way, rate::Paths& paths, uint64_t now_ns) {
   const Agreement& agreement = way.agreement;
-  stream_ = &way.stream;
-  peer_ended_ = false;
+  open(way.stream);
   caps_.agreed_bps = agreement.rate_bps;
   caps_.peer_bps = 0;
   rate::Terms terms = agreement.rate_terms();
@@ -33,7 +33,7 @@ void SourceLeg::begin(const DataEnd::Way& way, rate::Paths& paths, uint64_t now_
 void SourceLeg::end() {
   work_answers_ = 0;
   rate_.reset();
-  stream_ = nullptr;
+  close();
 }
 
 // ---- the flows of an earlier life --------------------------------------------------------------
@@ -56,10 +56,7 @@ bool SourceLeg::hear_work(const board::Event& event) {
 // ---- the rate ----------------------------------------------------------------------------------
 
 uint64_t SourceLeg::cap_bps() const {
-  uint64_t cap_bps = caps_.agreed_bps;
-  if (caps_.own_bps != 0) cap_bps = std::min(cap_bps, caps_.own_bps);
-  if (caps_.peer_bps != 0) cap_bps = std::min(cap_bps, caps_.peer_bps);
-  return cap_bps;
+  return rate::stricter_bps(caps_.agreed_bps, rate::stricter_bps(caps_.own_bps, caps_.peer_bps));
 }
 
 verdict::LimitOf SourceLeg::cap_of() const {

@@ -13,26 +13,18 @@
 #include "control/source/path_watch.h"
 #include "control/verdict/verdict.h"
 #include "control/words/data_end.h"
+#include "control/words/end_stream.h"
 
 namespace sluice::transfer {
 
-class SourceLeg {
+class SourceLeg : public EndStream {
  public:
   // ---- an attempt ----
   void begin(const DataEnd::Way& way, rate::Paths& paths, uint64_t now_ns);
   void end();
-  bool begun() const { return stream_ != nullptr; }
   // An attempt without lanes only hears how the transfer has ended: nothing is read for it.
   size_t lanes() const { return lane_rates_.size(); }
   bool has_lane(LaneId lane) const { return lane_rates_.contains(lane); }
-  bool up() const { return begun() && stream_->up(); }
-  LegId id() const { return stream_->leg(); }
-  void say(Message message, Effects& out) const {
-    if (begun()) stream_->say(std::move(message), out);
-  }
-
-  void hear_end() { peer_ended_ = true; }
-  bool peer_ended() const { return peer_ended_; }
 
   // ---- the flows of an earlier life of this control ----
   void ask_work(uint32_t tag, Effects& out);  // of all workers; `tag` tells the answers from those to another
@@ -54,16 +46,14 @@ class SourceLeg {
   const rate::Share* rate() const { return rate_.get(); }
   verdict::LimitOf cap_of() const;  // who set the most that it may send
 
-  uint64_t flows_done() const {
-    return flows_done_;
-  }  // bytes that these flows have brought, as of the last tick
+  // Bytes that these flows have brought, as of the last tick.
+  uint64_t flows_done() const { return flows_done_; }
   size_t command_backlog() const { return command_backlog_; }
 
  private:
   uint64_t cap_bps() const;
   void control_rate(const Tick& event, const recovery::Sender& sender, uint64_t now_ns, Effects& out);
 
-  PeerStream* stream_ = nullptr;  // of the attempt
   std::unique_ptr<rate::Share> rate_;
   struct Caps {
     uint64_t agreed_bps = 0;
@@ -76,7 +66,6 @@ class SourceLeg {
   size_t command_backlog_ = 0;
   uint32_t work_answers_ = 0;  // lanes that have still to say what they hold
   uint32_t work_tag_ = 0;
-  bool peer_ended_ = false;
 };
 
 }  // namespace sluice::transfer

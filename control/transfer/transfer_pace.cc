@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "control/rate/stricter.h"
 #include "control/transfer/transfer.h"
 
 namespace sluice::transfer {
@@ -28,9 +29,7 @@ Pace::Stage Transfer::pace_stage() const {
 uint64_t Transfer::cap_bps() const {
   uint64_t cap_bps = legs_.front()->agreement().rate_bps;
   if (cap_bps == 0 && job_.request) cap_bps = job_.request->options.rate_bps;  // nothing is agreed upon yet
-  const uint64_t limit_bps = job_.rate_limit_bps();
-  if (limit_bps == 0 || cap_bps == 0) return std::max(limit_bps, cap_bps);
-  return std::min(limit_bps, cap_bps);
+  return rate::stricter_bps(cap_bps, job_.rate_limit_bps());
 }
 
 Pace::Sight Transfer::sight(uint64_t now_ns) const {

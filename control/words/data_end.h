@@ -79,7 +79,7 @@ class DataEnd {
   virtual const catalog::Catalog& catalog() const = 0;
   virtual bool complete() const = 0;
   virtual std::optional<Error> lost() const = 0;  // it cannot be a success any more
-  virtual bool peer_ended() const = 0;            // and has said so
+  virtual bool peer_ended() const = 0;            // the peer has said that all is done
   virtual uint32_t pending() const = 0;           // was asked for, and is not answered
   virtual uint64_t steps() const = 0;             // changes with every step forward
   virtual uint64_t bytes_done(const control::FlowFigures& figures) const = 0;
