@@ -1,4 +1,4 @@
-// What control can do with a board, as a dataplane answers it.
+// Control asks a dataplane for something, and each answer comes to whoever asked.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/attach/attached.h"
 

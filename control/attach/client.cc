@@ -96,7 +96,7 @@ asio::awaitable<void> BoardClient::run(std::shared_ptr<BoardClient> /*self*/) {
     if (last_generation_ != 0 && last_generation_ != board->generation())
       log::of(log::kBoard)->info("the dataplane was restarted");
     last_generation_ = board->generation();
-    // Whose claim is taken uses the board from now on, and may leave it while what is left over is closed.
+    // A user whose claim is taken uses the board from now on. It may leave while leftovers are closed.
     attached_ = board;
     take_claims(*board);
     co_await close_leftovers(board);

@@ -1,4 +1,4 @@
-// Who hears what of a board while control attaches to it.
+// BoardClient tells its users of a board: who hears what while it attaches.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/attach/client.h"
 
@@ -15,11 +15,11 @@ class Hearer final : public BoardUser {
   void on_event(const board::Event& /*event*/, const board::FlowState& /*flow*/) override { ++events; }
   void on_tick(uint64_t /*now_ns*/) override {}
   void on_admitted(const Admitted& /*what*/) override {}
-  void on_board_lost() override { lost = true; }
+  void on_board_lost() override { ++lost; }
   void on_claimed(bool adopted) override { claimed = adopted; }
 
   bool attached = false;
-  bool lost = false;
+  uint32_t lost = 0;
   bool claimed = false;
   uint32_t events = 0;
 };
@@ -113,10 +113,11 @@ TEST_F(ClientTest, WhoLeavesMeanwhileHearsNoMore) {
 
 TEST_F(ClientTest, ADataplaneThatEndsMeanwhileIsToldOnce) {
   dataplane_.end();
-  until([this] { return user_.lost; });
+  until([this] { return user_.lost != 0; });
   EXPECT_FALSE(client_->attached());
   client_->join(&other_);
   EXPECT_FALSE(other_.attached);
+  EXPECT_EQ(user_.lost, 1U);
 }
 
 }  // namespace

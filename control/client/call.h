@@ -37,7 +37,7 @@ struct Failure {
   std::string message;
 };
 
-// What the command says of it, with its exit status.
+// The command prints this error and exits with its code.
 Error error_of(const Failure& failure);
 
 class Call {

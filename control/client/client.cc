@@ -31,7 +31,7 @@ Status outcome(const std::optional<Failure>& failure) {
   return {};
 }
 
-// What outlives its clients, if anything does.
+// Whoever sets this keeps the channels of all clients open: they outlive the clients.
 std::vector<std::shared_ptr<grpc::Channel>>* kept_channels = nullptr;
 
 }  // namespace

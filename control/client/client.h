@@ -67,7 +67,7 @@ class Client {
   // Calls `on_part` with each part of a session's log until there are no more, or it returns false.
   Status read_log(const LogRequest& request, const std::function<bool(const LogReply&)>& on_part);
   Result<ComponentLevels> log_levels();
-  // Of all components, if it names none.
+  // A level without a component is for all of them.
   Result<ComponentLevels> set_component_level(const ComponentLevel& level);
   Result<SessionLogLevel> set_log_level(const std::string& id, const std::string& level);
 

@@ -35,10 +35,10 @@ Json name_json(const NameEntry& entry, const std::string& path);
 Json preview_json(const std::string& path, NameEntry::Type type, uint64_t size_bytes);
 std::string_view type_name(NameEntry::Type type);  // "file", "directory", "link", ...
 
-// Of a session's network log.
+// A session's network log.
 Json log_json(const std::string& session, const LogRecord& record);  // sluice.log.v1
 Json log_level_json(const SessionLogLevel& level);                   // sluice.session_log_level.v1
-// Of the daemons' own logs: the level of each component.
+// The daemons log by component, each at its own level.
 Json levels_json(const ComponentLevels& levels);
 Json log_levels_json(const ComponentLevels& levels);  // sluice.log_levels.v1
 
