@@ -151,6 +151,7 @@ void SourceEnd::begin(const Way& way, uint64_t now_ns) {
   sender_.start_attempt(static_cast<uint32_t>(way.lanes), options_of(settings_, way.agreement), now_ns);
   held_at_start_ = sender_.bytes_held();
   states_known_ = false;
+  listed_done_.clear();
 }
 
 void SourceEnd::start_attempt(const Way& way, uint64_t now_ns, Effects& out) {
@@ -165,6 +166,7 @@ void SourceEnd::adopt_work(const Way& way, std::span<const board::FlowSlot* cons
 }
 
 void SourceEnd::on_new_stream() {
+  listed_done_.clear();
   if (list_.phase == ListPhase::kOffered) list_.phase.change(ListPhase::kOffering);
   leg_.on_new_stream();
 }

@@ -170,6 +170,20 @@ TEST_F(Sending, AFileThatIsNamedThereAndUnreadableHereIsNotCalledGone) {
   EXPECT_NE(status.error().message.find("stands under its name"), std::string::npos);
 }
 
+// The simulator's seed 5001598. The destination has lost its journal, and waits for a file that it gave up.
+TEST_F(Sending, WhatFailedIsSaidAgainToWhoDoesNotListItAnyMore) {
+  say_all();
+  EXPECT_TRUE(hear(ObjectFailed{.object = ObjectId(0), .names = {{.failure = catalog::Failure::kChanged}}}));
+  end_->on_new_stream();
+  (void)out_.drain();
+  say_all();
+  std::vector<ObjectId> said;
+  for (const Send& each : asked<Send>()) {
+    if (const auto* failed = std::get_if<ObjectFailed>(&each.message)) said.push_back(failed->object);
+  }
+  EXPECT_EQ(said, std::vector<ObjectId>{ObjectId(0)});
+}
+
 TEST_F(Sending, APeerThatNeedsMoreThanWorkersTakeIsAskedToAskAgain) {
   say_all();
   ASSERT_TRUE(end_->on(Tick{.command_backlog = 1U << 20}, 2, out_));

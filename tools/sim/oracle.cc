@@ -178,6 +178,11 @@ void Oracle::power_lost(FileSystem& files) {
   }
 }
 
+bool Oracle::given_and_forgotten(uint32_t object, FileSystem& files) const {
+  const uint64_t number = files.find(final_name(object));
+  return destination_forgot_ && number != 0 && files.inode(number)->now == content_[object];
+}
+
 void Oracle::check_files(FileSystem& files) {
   files.lose_power();  // what was reported done must stand that too
   power_lost(files);
@@ -186,7 +191,7 @@ void Oracle::check_files(FileSystem& files) {
     if (files.find(temporary_name(object)) != 0)
       return fail(fmt::format("file {}: its temporary file is left", object));
     if (failed_.contains(object)) {
-      if (number != 0 && !is_taken(object, number))
+      if (number != 0 && !is_taken(object, number) && !given_and_forgotten(object, files))
         return fail(fmt::format("file {} is called failed, and is there", object));
       continue;
     }

@@ -57,6 +57,7 @@ class Oracle {
   void forgot(uint32_t node) {
     paused_[node].clear();
     cancelled_[node].clear();
+    destination_forgot_ |= node == kDestination;
   }
   // Flows are opened at this node, or gone on with.
   void moves(uint32_t node, const std::string& session) {
@@ -111,6 +112,8 @@ class Oracle {
     allow_failures();
     if (names_are_gone) allow(End::kIntegrity);
   }
+  // It got its name, right, before the destination lost its journal, and may have failed after that.
+  bool given_and_forgotten(uint32_t object, FileSystem& files) const;
   bool was_reported_done(uint32_t object) const { return done_.contains(object); }
   // Written and not reported durable: what a crash of this moment makes the source send again, at most.
   uint64_t undurable_bytes() const;
@@ -147,6 +150,7 @@ class Oracle {
   std::map<uint32_t, uint64_t> nameless_;  // inodes of unfinished files whose names were removed
   std::map<uint32_t, uint64_t> taken_;     // object -> inode
   bool misread_ = false;
+  bool destination_forgot_ = false;  // it has lost its journal
   std::set<End> allowed_;
   std::array<std::set<std::string>, 2> paused_;
   std::array<std::set<std::string>, 2> cancelled_;

@@ -84,6 +84,7 @@ void World::check_failed() {
   for (uint32_t i = 0; i < here.size() && i < there.size(); ++i) {
     const uint64_t number = hosts_[kDestination]->files.find(Oracle::final_name(i));
     const bool stands = number != 0 && !oracle_.is_taken(i, number);
+    if (stands && oracle_.given_and_forgotten(i, hosts_[kDestination]->files)) continue;
     if (here[i].failed() == there[i].failed() && there[i].failed() != stands) continue;
     return oracle_.fail(fmt::format("file {} has failed: {} at the source, {} at the destination, and {}", i,
                                     here[i].failed(), there[i].failed(),
