@@ -7,6 +7,7 @@ fast. With --on, the cases run on two ports of real cards in this host that a ca
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import concurrent.futures
 import dataclasses
 import os
 import re
@@ -18,10 +19,8 @@ import time
 import guest
 import host
 import tried
-from places import WORK, Failed
+from places import WORK, Failed, stopping
 
-# Without a kind: each driver once.
-_USUAL = ("e1000e", "vmxnet3", "virtio", *host.KINDS)
 _CASE = re.compile(r"^CASE (\S+) (pass|fail|skip) (\d+) ?(.*)$")
 
 
@@ -57,25 +56,29 @@ def table(results):
 
 
 def in_guest(kind, arguments):
+    # Beside another kind with the same driver, fewer cases will do.
+    some = not arguments.kinds and kind in guest.SAME_DRIVER
     with guest.Guest(kind, arguments.mtu) as machine:
-        return machine.cases(arguments.short, arguments.limit)
+        return machine.cases("short" if arguments.short else "some" if some else "all", arguments.limit)
+
+
+def on_host(kind, arguments):
+    return host.virtual(kind, arguments.mtu, "short" if arguments.short else "all", arguments.limit)
 
 
 def parse():
     kinds = [*guest.KINDS, *host.KINDS]
     parser = argparse.ArgumentParser(prog="./dev cards", description=__doc__.splitlines()[0])
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(kinds)}, or all; none: each driver once")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(kinds)}; none: all of them")
     parser.add_argument("--on", nargs=2, metavar=("PORT_A", "PORT_B"),
                         help="PCI addresses of two ports of real cards in this host, joined by a cable; both are bound to vfio-pci")  # fmt: skip
     parser.add_argument("--name", help="with --on: what the card is called in the table, such as 'Intel E810-C, 100 GbE'")
-    parser.add_argument("--workers", type=int, default=2, help="with --on: of the case with several (2)")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="with --on: of the case with several (2)")
     parser.add_argument("--row", action="store_true", help="write what came out into tools/cards/tried.tsv and docs/TUTORIAL.md")
     parser.add_argument("--mtu", type=int, default=9000, help="of both nodes (9000)")
     parser.add_argument("--short", action="store_true", help="the shortest cases: both directions, a tree, a paced transfer")
     parser.add_argument("--limit", type=int, default=420, metavar="S", help="seconds for the cases of a kind (420)")
     arguments = parser.parse_args()
-    if arguments.kinds == ["all"]:
-        arguments.kinds = kinds
     wrong = [kind for kind in arguments.kinds if kind not in kinds]
     if wrong:
         parser.error(f"{wrong[0]}: no such kind; there are {', '.join(kinds)}")
@@ -85,25 +88,31 @@ def parse():
         parser.error("--row wants all cases, not --short")
     if os.geteuid() != 0:
         parser.error("needs root: it makes a file system, network namespaces and hugepages, and binds cards")
-    arguments.kinds = arguments.kinds or list(_USUAL)
     return arguments
 
 
 def measure(arguments):
-    """{kind: what was said}, one after the other."""
+    """What was said of each kind, as it ends: the virtual machines one after the other, the virtual devices beside them."""
+    which = "short" if arguments.short else "all"
     if arguments.on:
-        yield arguments.name, host.real(arguments.on, arguments.mtu, arguments.workers, arguments.short, arguments.limit)
+        yield arguments.name, host.real(arguments.on, arguments.mtu, arguments.workers, which, arguments.limit)
         return
-    if any(kind in guest.KINDS for kind in arguments.kinds):
+    kinds = arguments.kinds or [*guest.KINDS, *host.KINDS]
+    emulated, virtual = ([kind for kind in kinds if kind in table] for table in (guest.KINDS, host.KINDS))
+    if emulated:
         guest.check_packages()
         guest.make_image()
         guest.make_disk()
-    for kind in arguments.kinds:
-        print(f"cards: {kind}", flush=True)
-        if kind in guest.KINDS:
-            yield kind, in_guest(kind, arguments)
-        else:
-            yield kind, host.virtual(kind, arguments.mtu, arguments.short, arguments.limit)
+    machines, beside = concurrent.futures.ThreadPoolExecutor(1), concurrent.futures.ThreadPoolExecutor(1)
+    try:
+        kinds_of = {machines.submit(in_guest, kind, arguments): kind for kind in emulated}
+        kinds_of |= {beside.submit(on_host, kind, arguments): kind for kind in virtual}
+        for done in concurrent.futures.as_completed(kinds_of):
+            yield kinds_of[done], done.result()
+    finally:
+        stopping.set()
+        for pool in (machines, beside):
+            pool.shutdown(cancel_futures=True)
 
 
 def main():
@@ -114,9 +123,8 @@ def main():
     try:
         for kind, said in measure(arguments):
             cases = results[kind] = cases_of(said)
-            passed = sum(case.result == "pass" for case in cases)
-            print(f"cards: {kind}: {passed} of {len(cases)} passed, {time.monotonic() - begun:.0f} s", flush=True)
-            begun = time.monotonic()
+            passed, skipped = (sum(case.result == result for case in cases) for result in ("pass", "skip"))
+            print(f"cards: {kind}: {passed} of {len(cases) - skipped} passed, {time.monotonic() - begun:.0f} s from the start", flush=True)
             called = {"af_packet": "af_packet on veth", "af_xdp": "af_xdp on veth", "pcap": "pcap on veth", "tap": "tap"}
             name = called.get(kind, kind) if kind in host.KINDS or arguments.on else f"QEMU's {kind}"
             new_rows.append(tried.row_of(name, said, cases))

@@ -3,11 +3,15 @@
 # "CASE NAME pass|fail|skip MS WHY" for each. From the caller:
 #   BASE         an empty directory with room for 500 MB
 #   DEVICES      the two devices, with a blank between; none: the PCI cards that lspci lists, which are bound to vfio-pci
-#   MTU, WORKERS, MEMORY (hugepages, no-huge), MEMORY_MIB, SHORT (the shortest cases)
+#   MTU, MEMORY (hugepages, no-huge), MEMORY_MIB
+#   WORKERS      the numbers of workers to try, the first for most cases
+#   CASES        all; some (of a device whose driver is tried whole on another one); short
 #   MONITOR      a directory in which a file is handed to QEMU; none: nobody can take a link down
+#   NO_LINK      why a link is not taken down
 #   JOIN         a command that joins the two devices once both nodes have started
 # SPDX-License-Identifier: Apache-2.0
-mtu=${MTU:-9000} workers=${WORKERS:-1} memory_mib=${MEMORY_MIB:-1024}
+mtu=${MTU:-9000} which=${CASES:-all} memory_mib=${MEMORY_MIB:-1024}
+read -ra workers <<<"${WORKERS:-1}"
 base=${BASE:-/data} nodes=${BASE:-/data}/nodes exports=${BASE:-/data}/exports
 if [ -n "${DEVICES:-}" ]; then read -ra devices <<<"$DEVICES"; else mapfile -t devices < <(lspci -D | awk '/Ethernet/{print $1}'); fi
 # A card of Mellanox's stays with the kernel's driver.
@@ -127,10 +131,10 @@ slow() { # CASE NAME: at a rate that leaves time for what happens meanwhile
 
 # ---- both on devices ---------------------------------------------------------------------------------
 
-both_directions() { # SUFFIX [options]: names send$1 and get$1
-  head -c 16M /dev/urandom >"$exports/a/big"
-  moves "send$1" 150 "$exports/a/big" "$exports/b/big" sluice --node $nodes/a send -q "${@:2}" "$exports/a/big" nodeb:data/big
-  moves "get$1" 150 "$exports/b/big" "$exports/a/back" sluice --node $nodes/a get -q "${@:2}" nodeb:data/big "$exports/a/back"
+both_directions() { # SUFFIX SIZE [options]: names send$1 and get$1
+  head -c "$2" /dev/urandom >"$exports/a/big"
+  moves "send$1" 150 "$exports/a/big" "$exports/b/big" sluice --node $nodes/a send -q "${@:3}" "$exports/a/big" nodeb:data/big
+  moves "get$1" 150 "$exports/b/big" "$exports/a/back" sluice --node $nodes/a get -q "${@:3}" nodeb:data/big "$exports/a/back"
   rm -f "$exports"/*/big "$exports/a/back"
 }
 tree() {
@@ -144,7 +148,8 @@ paced() {
   slow paced paced
 }
 link_down() {
-  [ -n "${MONITOR:-}" ] || { say link_down skip 0 "nobody here can take the link down"; return; }
+  [ -n "${MONITOR:-}" ] || NO_LINK="nobody here can take the link down"
+  [ -z "${NO_LINK:-}" ] || { say link_down skip 0 "$NO_LINK"; return; }
   (sleep 2; monitor set_link card0 off; sleep 3; monitor set_link card0 on) &
   slow link_down link
   wait $!
@@ -166,7 +171,7 @@ other_mtu() {
   fresh
   init a "${devices[0]}" 7400 --address6 fd77::1/64 "${memory[@]}" --mtu "$mtu" &&
     init b "${devices[1]}" 7401 --address6 fd77::2/64 "${memory[@]}" --mtu 1500 && trust && start
-  started start_ip6_1500 "$begun" $? && both_directions _ip6_1500
+  started start_ip6_1500 "$begun" $? && both_directions _ip6_1500 4M
   told
 }
 
@@ -176,30 +181,34 @@ for device in "${devices[@]}"; do
   HUGEPAGES_MIB=$((2 * memory_mib)) DEVICE=$device GROUP=root sluice-host || { say bind fail 0 "$device: not bound to vfio-pci"; exit 1; }
 done
 begun=$(date +%s%N)
-pair 1
+pair "${workers[0]}"
 if started start "$begun" $?; then
-  both_directions ""
+  both_directions "" 16M
   tree
   paced
-  if [ -z "${SHORT:-}" ]; then
+  if [ "$which" != short ]; then
     link_down
     killed b
+  fi
+  if [ "$which" = all ]; then
     killed a
     control_killed
   fi
 fi
 told
-if [ "$workers" -gt 1 ]; then
-  begun=$(date +%s%N)
-  pair "$workers"
-  started "start_$workers" "$begun" $? && both_directions "_$workers" --lanes 4
-  told
+if [ "$which" = all ]; then
+  for number in "${workers[@]:1}"; do
+    begun=$(date +%s%N)
+    pair "$number"
+    started "start_$number" "$begun" $? && both_directions "_$number" 8M --lanes 4
+    told
+  done
+  other_mtu
 fi
-if [ -z "${SHORT:-}" ]; then other_mtu; fi
 
 # ---- a card beside sockets of the kernel -------------------------------------------------------------
 
-if [ -z "${SHORT:-}" ] && is_bound "${devices[1]}"; then
+if [ "$which" = all ] && is_bound "${devices[1]}"; then
   fresh
   card=${devices[1]%%,*}
   echo >"/sys/bus/pci/devices/$card/driver_override"
@@ -215,6 +224,6 @@ if [ -z "${SHORT:-}" ] && is_bound "${devices[1]}"; then
   init b udp 7401 --address 10.77.0.2/24
   trust
   start
-  started start_sockets "$begun" $? && both_directions _sockets
+  started start_sockets "$begun" $? && both_directions _sockets 8M
 fi
 stop
