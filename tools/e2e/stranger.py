@@ -69,8 +69,13 @@ def met(mode="rw", chooses=False, **options):
 @contextlib.contextmanager
 def called(meeting, node):
     """The peer takes calls meanwhile. Yields a future: the session, once it has ended."""
+    given_up = threading.Event()  # calls about former sessions would go on for minutes
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
-        yield thread.submit(node.serve, meeting.listener)
+        try:
+            yield thread.submit(node.serve, meeting.listener, given_up.is_set)
+        except BaseException:
+            given_up.set()
+            raise
 
 
 def send(meeting, node, paths):

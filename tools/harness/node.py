@@ -143,7 +143,11 @@ class Node:
         )
 
     def must(self, *arguments, timeout_s=300):
-        result = self.sluice(*arguments, timeout_s=timeout_s)
+        """A peer on a machine that stands still for some seconds seems not to answer: it is called again."""
+        for _ in range(5):
+            result = self.sluice(*arguments, timeout_s=timeout_s)
+            if "no answer within" not in result.stderr:
+                break
         if result.returncode != 0:
             message = result.stderr.strip() or result.stdout.strip() or "no message"
             raise HarnessError(f"sluice {' '.join(map(str, arguments))}: exit {result.returncode}: {message}")

@@ -95,9 +95,9 @@ class Node:
 
     # ---- sessions that others begin ---------------------------------------------------------------
 
-    def serve(self, listener):
-        """Takes calls, one after another, until a session has ended, and returns that."""
-        while True:
+    def serve(self, listener, given_up=lambda: False):
+        """Takes calls, one after another, until a session has ended, and returns that; None if it was given up."""
+        while not given_up():
             with contextlib.suppress(Gone):
                 session = self.take_one(listener)
                 if session and session.ended:
