@@ -12,13 +12,15 @@ REPEATS, REPEATS_QUICK = 5, 3
 
 
 class Bench:
-    def __init__(self, quick=False, repeats=None, nodes=None, loss_percent=0.0, only=(), say=None):
+    def __init__(self, quick=False, repeats=None, nodes=None, loss_percent=0.0, only=(), say=None, kept=None):
         self.quick = quick
         self.only = [text.split() for text in only]
         self.repeats = repeats or (REPEATS_QUICK if quick else REPEATS)
         self.loss_percent = loss_percent
         self._real = nodes
         self._say = say
+        self._kept = kept
+        self._parts = 0
         self.described = {}
 
     def pick(self, quick, full):
@@ -43,30 +45,37 @@ class Bench:
 
     # ---- rounds -----------------------------------------------------------------------------------
 
-    def interleave(self, settings, measure, warm_up=None, rounds=1):
-        """measure(setting) -> sample, `repeats` times `rounds` for each setting, all settings in every round; every
-        second round in reverse, so that a slow drift of the machine meets them alike. Before that, each once for
-        nothing (warm_up, or measure itself); one that fails there is not tried again.
+    def interleave(self, settings, measure, warm_up=None, rounds=1, repeats=None):
+        """measure(setting) -> sample, `repeats` (or else the bench's) times `rounds` for each setting, all settings in
+        every round; every second round in reverse, so that a slow drift of the machine meets them alike. Before that,
+        each once for nothing (warm_up, or measure itself); one that fails there is not tried again. What a run that was
+        cut off has measured already (kept.py) is taken over.
 
         Returns the samples, a list for each setting in order."""
-        samples = [[] for _ in settings]
+        part, repeats = self._parts, (repeats or self.repeats) * rounds
+        self._parts += 1
+        samples = [self._kept.of(part, self.name_of(setting))[:repeats] if self._kept else [] for setting in settings]
         out = set()
         for index, setting in enumerate(settings):
+            if len(samples[index]) == repeats:
+                continue
             error = self.left_out(setting) or self._attempt(warm_up or measure, setting)[1]
             if error:
                 out.add(index)
                 samples[index].append({"error": error})
                 self.say(f"{self.name_of(setting)}: {error}")
-        repeats = self.repeats * rounds
         for number in range(repeats):
             order = range(len(settings)) if number % 2 == 0 else reversed(range(len(settings)))
             for index in order:
-                if index in out:
+                if index in out or len(samples[index]) > number:
                     continue
+                name = self.name_of(settings[index])
                 sample, error = self._attempt(measure, settings[index])
-                samples[index].append({"error": error} if error else sample)
-                self.say(f"round {number + 1} of {repeats}: {self.name_of(settings[index])}: "
-                         f"{error or brief(sample)}")  # fmt: skip
+                sample = {"error": error} if error else sample
+                samples[index].append(sample)
+                if self._kept and not error:
+                    self._kept.add(part, name, sample)
+                self.say(f"round {number + 1} of {repeats}: {name}: {error or brief(sample)}")
         return samples
 
     def left_out(self, setting):

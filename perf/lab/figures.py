@@ -4,7 +4,7 @@ import math
 import statistics
 
 # Of these the worst run counts, of everything else the median.
-WORST = ("loss", "retransmits", "rss_mb", "hugepages_mb", "steal_s", "foreign_cpu_s")
+WORST = ("loss", "retransmits", "crc_errors", "rss_mb", "hugepages_mb", "steal_s", "foreign_cpu_s")
 # Every row has these; null where they were not measured.
 ALWAYS = ("goodput_gbps", "loss", "retransmits", "cpu_s_per_gb", "rss_mb")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# `./dev lab NAME|list|report`: the performance lab.
+# `./dev lab NAME|list|report|seeds`: the performance lab.
 #
 # Exit: 0 measured; 1 something failed; 2 usage; 3 a tool, a right or room is missing; 77 not on this machine.
 # SPDX-License-Identifier: Apache-2.0
@@ -17,6 +17,8 @@ from harness.system import REPOSITORY, exit_on_signals  # noqa: E402
 from lab import experiments, machine, packages, plots, report, sides  # noqa: E402
 from lab.bench import Bench  # noqa: E402
 from lab.errors import FAILED, MISSING, USAGE, LabError  # noqa: E402
+from lab.kept import Kept  # noqa: E402
+from lab.seeds import command as seeds  # noqa: E402
 
 DEFAULT_FOLDER = REPOSITORY / "build/lab"
 
@@ -24,7 +26,7 @@ DEFAULT_FOLDER = REPOSITORY / "build/lab"
 def arguments(words):
     parser = argparse.ArgumentParser(prog="./dev lab", description="Experiments on running nodes.",
                                      epilog="./dev lab list names the experiments; ./dev lab report [DIR] [--out FILE] "
-                                            "makes one page of all results")  # fmt: skip
+                                            "makes one page of all results; ./dev lab seeds --help: the papers beside ours")  # fmt: skip
     parser.add_argument("name", metavar="NAME|list|report", help="an experiment, or what to do instead")
     parser.add_argument("folder", nargs="?", type=pathlib.Path, metavar="DIR", help="report: the results (build/lab)")
     parser.add_argument("--quick", action="store_true", help="small sizes, 3 repeats, less than a minute")
@@ -33,6 +35,8 @@ def arguments(words):
                         help="settings whose line has all these words (\"mode=adaptive buffer_ms=1.0\"); may be repeated")  # fmt: skip
     parser.add_argument("--cores", type=_positive, default=1, metavar="N",
                         help="cores of each side (1): the worker of a node has the first, all else shares them")  # fmt: skip
+    parser.add_argument("--resume", action="store_true",
+                        help="take over what the last run, of the same commit and options, had measured before it was cut off")  # fmt: skip
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where the result goes (build/lab/NAME.json)")
     parser.add_argument("--plots", type=pathlib.Path, metavar="DIR", help="where plots go (build/lab/plots)")
     parser.add_argument("--no-plots", action="store_true", help="measure only; needs no matplotlib")
@@ -80,23 +84,40 @@ def measure(options):
     sides.give(options.cores)
     binaries = programs()
     packages.install([*experiment.PACKAGES, *([] if options.no_plots else plots.PACKAGES)])
-    bench = Bench(quick=options.quick, repeats=options.repeat, nodes=options.node or None,
-                  loss_percent=options.loss, only=options.only)  # fmt: skip
     result = {
         "experiment": options.name,
         "version": machine.version(binaries / "sluice"),
         "machine": machine.describe(),
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "quick": options.quick,
-        "repeats": bench.repeats,
-        "cores_per_side": options.cores,
     }
+    kept = _kept(options, result["version"])
+    bench = Bench(quick=options.quick, repeats=options.repeat, nodes=options.node or None,
+                  loss_percent=options.loss, only=options.only, kept=kept)  # fmt: skip
+    result.update(repeats=bench.repeats, cores_per_side=options.cores)
     if options.only:
         result["only"] = options.only
     if options.loss:
         result["loss_percent"] = options.loss
     outcome = experiment.run(bench)
-    return {**result, "nodes": bench.described, **outcome}
+    return {**result, "nodes": bench.described, **outcome}, kept
+
+
+def _kept(options, version):
+    """What the samples of this run are kept by until its result is written."""
+    same = {key: getattr(options, key) for key in ("name", "quick", "repeat", "only", "cores", "node", "loss")}
+    kept = Kept(_result_path(options).with_suffix(".kept"), {**same, "version": version}, options.resume)
+    if kept.count():
+        print(f"lab: {kept.count()} samples of {kept.path} are taken over", file=sys.stderr, flush=True)
+    return kept
+
+
+def _stem(options):
+    return options.name + (f"-loss{options.loss:g}" if options.loss else "")
+
+
+def _result_path(options):
+    return options.json or DEFAULT_FOLDER / f"{_stem(options)}.json"
 
 
 def run(options):
@@ -109,22 +130,23 @@ def run(options):
         packages.install(plots.PACKAGES)
         print(report.write(folder, options.out or folder / "report.html"))
         return 0
-    result = measure(options)
-    stem = options.name + (f"-loss{options.loss:g}" if options.loss else "")
-    path = options.json or DEFAULT_FOLDER / f"{stem}.json"
+    result, kept = measure(options)
+    path = _result_path(options)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
+    kept.forget()
     if not options.no_plots:
-        plots.save(result, options.plots or DEFAULT_FOLDER / "plots", stem)
+        plots.save(result, options.plots or DEFAULT_FOLDER / "plots", _stem(options))
     print(json.dumps(result["summary"]))
     return 0
 
 
 def main():
-    options = arguments(sys.argv[1:])
+    words = sys.argv[1:]
+    options = None if words[:1] == ["seeds"] else arguments(words)
     exit_on_signals()
     try:
-        return run(options)
+        return run(options) if options else seeds.main(words[1:])
     except HarnessError as error:
         print(f"lab: {error}", file=sys.stderr)
         return getattr(error, "code", FAILED)

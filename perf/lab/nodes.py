@@ -57,6 +57,8 @@ def sample(session, finished, meter, by_wall, whole):
         "chunk_bytes": session["chunk_bytes"],
         "lanes": session["lanes"],
         "crc": session["crc"],
+        "protection": session["protection"],
+        "crc_errors": session["crc_errors"],
         "steal_s": meter["steal_s"],
         "foreign_cpu_s": meter["foreign_cpu_s"] if whole else None,
         **local,

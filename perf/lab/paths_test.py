@@ -113,8 +113,8 @@ def test_halves_are_of_bytes():
 
 
 def test_a_size_that_failed_is_the_worst_ratio():
-    rows = [{"what": "sluice", "size_mb": 500, "mb_s": 40.0, "ratio": 4.9, "half_ratio": 0.8},
-            {"what": "sluice", "size_mb": 1, "error": "x"}]  # fmt: skip
+    rows = [{"what": "sluice", "unit": "MB", "size_mb": 500, "mb_s": 40.0, "ratio": 4.9, "half_ratio": 0.8},
+            {"what": "sluice", "unit": "MB", "size_mb": 1, "error": "x"}]  # fmt: skip
     laws = {"sluice-wire": [channels.law(1012, 10, [0.1] * 4)]}
     out = hipster.summary(rows, laws)
     assert (out["mb_s_500"], out["ratio_worst"], out["half_ratio_worst"]) == (40.0, 0.0, 0.8)

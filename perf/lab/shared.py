@@ -27,7 +27,7 @@ from .peers.ends import Ends
 
 MTU = 1500
 _NODE_MIB = 128
-_FRAMES = "blocksz=65536,framesz=2048,framecnt=4096,qdisc_bypass=1"
+_PAGE_BYTES = 4096
 _BRIDGES = ("br0", "br1")
 _serial = itertools.count(1)
 
@@ -42,11 +42,19 @@ def _raise(namespace, device, addresses=False):
     run(["ip", "-n", namespace, "link", "set", device, "up"])
 
 
+def frames(mtu):
+    """Arguments of an af_packet device: a ring of 8 MiB and more, of frames that this MTU needs."""
+    if mtu <= MTU:
+        return "blocksz=65536,framesz=2048,framecnt=4096,qdisc_bypass=1"
+    frame_bytes = (mtu + 14 + 1023) // 1024 * 1024
+    return f"blocksz={_PAGE_BYTES * frame_bytes // 1024},framesz={frame_bytes},framecnt=1024,qdisc_bypass=1"
+
+
 class BridgedWire(EmulatedWire):
     """The emulator in the namespace of the bridges, on devices port0 and port1 there."""
 
-    def __init__(self, namespace, ports=("port0", "port1"), **options):
-        super().__init__(mtu=MTU, **options)
+    def __init__(self, namespace, ports=("port0", "port1"), mtu=MTU, **options):
+        super().__init__(mtu=mtu, **options)
         self._namespace = namespace
         self._ports = ports
 
@@ -54,14 +62,15 @@ class BridgedWire(EmulatedWire):
         return ["nsenter", f"--net=/run/netns/{self._namespace}", "--"]
 
     def _port(self, side, role):
-        return f"net_af_packet{side},iface={self._ports[side]},{_FRAMES}"
+        return f"net_af_packet{side},iface={self._ports[side]},{frames(self.mtu)}"
 
 
 class Bottleneck(Stacked):
     """`attach` joins a namespace to one of its sides; `shape` sets the path."""
 
-    def __init__(self):
+    def __init__(self, mtu=MTU):
         super().__init__()
+        self.mtu = mtu
         self.namespace = f"slmid{os.getpid()}n{next(_serial)}"
         self._ports = itertools.count()
 
@@ -71,7 +80,7 @@ class Bottleneck(Stacked):
         run(["ip", "netns", "add", self.namespace])
         self._stack.callback(run, ["ip", "netns", "del", self.namespace])
         for side, bridge in enumerate(_BRIDGES):
-            run(["ip", "-n", self.namespace, "link", "add", bridge, "mtu", MTU, "type", "bridge", "stp_state", "0",
+            run(["ip", "-n", self.namespace, "link", "add", bridge, "mtu", self.mtu, "type", "bridge", "stp_state", "0",
                  "forward_delay", "0", "mcast_snooping", "0"])  # fmt: skip
             _raise(self.namespace, bridge)
             self._veth(self.namespace, f"port{side}", bridge)
@@ -79,14 +88,14 @@ class Bottleneck(Stacked):
 
     def _join(self):
         """What joins port0 and port1."""
-        self.wire = BridgedWire(self.namespace)
+        self.wire = BridgedWire(self.namespace, mtu=self.mtu)
         self.wire.place(self.base, False)
         self._stack.enter_context(self.wire)
 
     def _veth(self, namespace, device, bridge, addresses=False):
         """A device in this namespace whose other end is in the bridge."""
         peer = f"leg{next(self._ports)}"
-        run(["ip", "-n", namespace, "link", "add", device, "mtu", MTU, "type", "veth", "peer", "name", peer, "mtu", MTU,
+        run(["ip", "-n", namespace, "link", "add", device, "mtu", self.mtu, "type", "veth", "peer", "name", peer, "mtu", self.mtu,
              "netns", self.namespace])  # fmt: skip
         run(["ip", "-n", self.namespace, "link", "set", peer, "master", bridge])
         _raise(self.namespace, peer)
@@ -98,12 +107,12 @@ class Bottleneck(Stacked):
     def detour(self, namespace, device, side, rtt_ms):
         """As attach, but through an emulator of its own that only makes the way longer."""
         near, far = f"near{next(self._ports)}", f"far{next(self._ports)}"
-        run(["ip", "-n", namespace, "link", "add", device, "mtu", MTU, "type", "veth", "peer", "name", near, "mtu", MTU,
+        run(["ip", "-n", namespace, "link", "add", device, "mtu", self.mtu, "type", "veth", "peer", "name", near, "mtu", self.mtu,
              "netns", self.namespace])  # fmt: skip
         _raise(self.namespace, near)
         _raise(namespace, device)
         self._veth(self.namespace, far, _BRIDGES[side])
-        wire = BridgedWire(self.namespace, (near, far), settings=path_settings(0, rtt_ms)[1])
+        wire = BridgedWire(self.namespace, (near, far), mtu=self.mtu, settings=path_settings(0, rtt_ms)[1])
         wire.place(pathlib.Path(tempfile.mkdtemp(dir=self.base)), False)
         self._stack.enter_context(wire)
 
@@ -162,8 +171,8 @@ class Crowd(Stacked):
         directory = self._bottleneck.base / namespace
         node = Node(self._binaries, directory / name, name, port, ["nsenter", f"--net=/run/netns/{namespace}", "--"], {
             "transfer": {"rate": RATE_UNLIMITED},
-            "port": {"device": f"net_af_packet0,iface=data0,{_FRAMES}", "address4": f"10.66.0.{host}/24", "mtu": MTU,
-                     "rate": RATE_UNLIMITED},
+            "port": {"device": f"net_af_packet0,iface=data0,{frames(self._bottleneck.mtu)}", "address4": f"10.66.0.{host}/24",
+                     "mtu": self._bottleneck.mtu, "rate": RATE_UNLIMITED},
             "dataplane": {"memory": "no-huge", "memory_mib": self._memory_mib, "cores": sides.cores(side)[:1]},
         })  # fmt: skip
         node.add_export("data", directory / "data")

@@ -314,7 +314,8 @@ def check_cited_sections(root, files):
     """A section that is cited, as in REFERENCE, "The part", stands in that document of docs/."""
     headings = {}
     for name in files:
-        if name.startswith("docs/") and name.endswith(".md"):
+        # A README is that of its folder, which a citation does not name.
+        if name.startswith("docs/") and name.endswith(".md") and not name.endswith("/README.md"):
             text = _FENCE.sub("", _read(root, name))
             headings[pathlib.PurePosixPath(name).stem] = {title.replace("`", "") for title in _HEADING.findall(text)}
     for name in files:

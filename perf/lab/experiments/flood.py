@@ -153,6 +153,7 @@ def outcome(looker, session, from_s, until_s, rate_bps):
         "goodput_gbps": gbps(goodput, 8) if goodput is not None else None,
         "loss": ratio(session.last.lost, session.last.chunks + session.last.retransmits),
         "retransmits": session.last.retransmits,
+        **session.told(),
         "queue_ms": trace.queue_ms(points, rate_bps),
         "rate_states": session.states(),
     }

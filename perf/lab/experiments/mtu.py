@@ -4,14 +4,19 @@
 # N - 100, rounded down to a step of 8. Source is generated memory and the sink discards, so that nothing but the
 # datagram differs. A size that the device or the protocol does not take is a row with an error. Times: session_s
 # from the first byte allowed to leave to the end; wall_s that of the whole client.
+# `what`: `sluice`, over a memif, with nothing to overrun; `sluice-queue` and `tcp`, 10 MB over one emulated link with a queue of one
+# BDP (perf/lab/downloads.py; root), `adaptive` and the kernel's CUBIC. over_1500: goodput over that of 1500 bytes in the same
+# round, the median.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 
 from harness import HarnessError, MemifWire
 
+from ..downloads import Downloads
 from ..errors import LabError
-from ..figures import rounded
+from ..figures import by_round, median, rounded
 from ..nodes import CHUNK_STEP_BYTES, DATAGRAM_OVERHEAD_BYTES, RATE_UNLIMITED
+from ..peers import ends
 from . import shapes
 
 HELP = "datagrams of 576 to 15000 bytes, 10 MB and 1 GiB: Phatpackets' Figures 1 and 2"
@@ -22,7 +27,7 @@ SIZES = (10_000_000, 1 << 30)
 
 
 def run(bench):
-    settings = [{"datagram_bytes": each, "size_bytes": size} for size in SIZES for each in DATAGRAMS]
+    settings = [{"what": "sluice", "datagram_bytes": each, "size_bytes": size} for size in SIZES for each in DATAGRAMS]
     with _nodes(bench) as nodes:
         bench.describe(nodes)
 
@@ -37,8 +42,35 @@ def run(bench):
 
         samples = bench.interleave(settings, lambda each: transfer(each, each["size_bytes"]),
                                    lambda each: transfer(each, SIZES[0]))  # fmt: skip
+    if not bench.has_real:
+        queued = [{"what": what, "datagram_bytes": each, "size_bytes": SIZES[0]} for what in ("sluice-queue", "tcp") for each in DATAGRAMS]
+        settings, samples = settings + queued, samples + _through_a_queue(bench, queued)
     rows = bench.must_have_rows(bench.rows(settings, samples))
+    _over_1500(settings, samples, rows)
     return {"rows": rows, "summary": summary(rows)}
+
+
+def _through_a_queue(bench, settings):
+    reason = ends.missing()
+    if reason:
+        return [[{"error": reason}] for _ in settings]
+    try:
+        with Downloads(bench.pick(100e6, 200e6), DATAGRAMS[-1]) as downloads:
+
+            def download(setting):
+                how = downloads.tcp if setting["what"] == "tcp" else downloads.sluice
+                return how(setting["datagram_bytes"], setting["size_bytes"])
+
+            return bench.interleave(settings, download, lambda _each: None)
+    except HarnessError as error:
+        bench.say(f"through a queue: {str(error).splitlines()[0]}")
+        return [[{"error": str(error).splitlines()[0]}] for _ in settings]
+
+
+def _over_1500(settings, samples, rows):
+    at_1500 = {(each["what"], each["size_bytes"]): runs for each, runs in zip(settings, samples) if each["datagram_bytes"] == 1500}
+    for setting, runs, row in zip(settings, samples, rows):
+        row["over_1500"] = rounded(median(by_round(runs, at_1500[setting["what"], setting["size_bytes"]], "goodput_gbps")))
 
 
 @contextlib.contextmanager
@@ -61,7 +93,7 @@ def summary(rows):
     out = {}
     for size, name in zip(SIZES, ("10mb", "1gib")):
         speeds = {row["datagram_bytes"]: row["goodput_gbps"] for row in rows
-                  if row["size_bytes"] == size and row["goodput_gbps"]}  # fmt: skip
+                  if row["size_bytes"] == size and row["what"] == "sluice" and row["goodput_gbps"]}  # fmt: skip
         both = speeds.get(9000) and speeds.get(1500)
         out[f"ratio_9000_to_1500_{name}"] = rounded(speeds[9000] / speeds[1500]) if both else None
         out[f"best_datagram_bytes_{name}"] = max(speeds, key=speeds.get) if speeds else None
@@ -71,9 +103,9 @@ def summary(rows):
 def plots(result):
     def panel(key, label, log):
         def draw(axes):
-            for size in SIZES:
-                shapes.line(axes, [row for row in result["rows"] if row["size_bytes"] == size], "datagram_bytes", key,
-                            shapes.size_name(size))  # fmt: skip
+            for what, size in dict.fromkeys((row["what"], row["size_bytes"]) for row in result["rows"]):
+                shapes.line(axes, [row for row in result["rows"] if (row["what"], row["size_bytes"]) == (what, size)],
+                            "datagram_bytes", key, f"{what}, {shapes.size_name(size)}")  # fmt: skip
             axes.set_xlabel("datagram, bytes")
             axes.set_ylabel(label)
             if log:

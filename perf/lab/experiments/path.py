@@ -95,6 +95,7 @@ def figures(points, session, rate_bps, rtt_ms, loss, end_s):
         "retransmits": session.last.retransmits,
         "duplicates": session.last.duplicates,
         "rate_states": session.states(),
+        **session.told(),
         "series": trace.series(trace.between(points, begin_s, end_s), 0.1, rate_bps),
     }
 

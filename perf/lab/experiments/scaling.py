@@ -6,9 +6,21 @@
 # of what 1 byte does not show, such as the ramp of the rate. Memory is the peak of all four daemons within the run
 # (VmHWM, reset before each, and hugepages); rss_growth_mb is the median at the largest size less that at the
 # smallest.
+# Rows with `peer` are those of other tools over a veth pair with MTU 9000, from file to file on one file system, of fewer and smaller sizes;
+# `slope` rows are what becomes of them, by the same rule (Phatpackets' Figure 3). They need root.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
+import pathlib
+import shutil
+import tempfile
+
+from harness import HarnessError
+from harness.system import random_file, scratch_parent
+
 from ..errors import LabError
-from ..figures import median, rounded, slope
+from ..figures import gbps, median, rounded, slope
+from ..peers import ends, tools
+from ..peers.roster import Roster
 from . import shapes
 
 HELP = "1 MB to 64 GiB, sparse source into discard: slope of the time, memory at each size"
@@ -18,6 +30,8 @@ SIZES = (10**6, 4 * 10**6, 16 << 20, 64 << 20, 256 << 20, 1 << 30, 4 << 30, 16 <
 _QUICK_LARGEST = 4 << 30
 _NOISE_FACTOR = 10
 _POINTS_MIN = 3
+TOOLS = (tools.GridFtp, tools.Socat, tools.Scp)
+_TOOL_SIZES = (1, 16 << 20, 64 << 20, 256 << 20, 1 << 30)
 
 
 def run(bench):
@@ -46,7 +60,57 @@ def run(bench):
         samples = bench.interleave(settings, transfer, lambda _setting: None)
     rows = bench.must_have_rows(bench.rows(settings, samples))
     _beyond_start(rows)
-    return {"rows": rows, "summary": summary(rows)}
+    return {"rows": rows + ([] if bench.has_real else _others(bench)), "summary": summary(rows)}
+
+
+def _others(bench):
+    """Rows of the other tools, and a row with the slope of each; one row with the reason where there are none."""
+    reason = ends.missing()
+    sizes = _TOOL_SIZES[: bench.pick(-1, len(_TOOL_SIZES))]
+    try:
+        if reason:
+            raise LabError(reason)
+        with contextlib.ExitStack() as stack:
+            base = pathlib.Path(tempfile.mkdtemp(prefix="sluice-", dir=scratch_parent(4 * sizes[-1])))
+            stack.callback(shutil.rmtree, base, ignore_errors=True)
+            base.chmod(0o755)
+            files = base / "files"
+            files.mkdir()
+            files.chmod(0o777)  # GridFTP's server is nobody
+            joined = stack.enter_context(ends.Ends(stack.enter_context(ends.Groups())))
+            roster = Roster(stack)
+            for kind in TOOLS:
+                roster.start_kind(kind, joined, base)
+            joined.use("cubic")
+            sources = {size: random_file(files / f"{size}.bin", size) for size in sizes}
+            settings = [{"peer": name, "size_bytes": size} for name in roster.peers for size in sizes]
+            samples = bench.interleave(settings, lambda each: _copy(roster.peers[each["peer"]], sources[each["size_bytes"]], files),
+                                       lambda each: roster.must_have_started(each["peer"]))  # fmt: skip
+    except HarnessError as error:
+        bench.say(f"other tools: {str(error).splitlines()[0]}")
+        return [{"peer": "others", "what": "slope", "error": str(error).splitlines()[0]}]
+    rows = bench.rows(settings, samples)
+    return rows + [_slope_of(name, [row for row in rows if row["peer"] == name]) for name in roster.peers]
+
+
+def _copy(tool, source, folder):
+    target = folder / "target.bin"
+    target.unlink(missing_ok=True)
+    size = source.stat().st_size
+    finished = tool.copy(source, target, 900, lambda: None)
+    finished.must_have_worked(tool.name)
+    if target.stat().st_size != size:
+        raise LabError(f"{tool.name}: {target.stat().st_size} bytes arrived of {size}")
+    return {"goodput_gbps": gbps(size, finished.wall_s), "wall_s": finished.wall_s, "bytes": size}
+
+
+def _slope_of(name, rows):
+    out = {"peer": name, "what": "slope"}
+    try:
+        _beyond_start(rows)
+    except LabError as error:
+        return {**out, "error": str(error)}
+    return {**out, "slope": rounded(slope([(row["size_bytes"], row["beyond_start_s"]) for row in rows if row["in_slope"]]))}
 
 
 def _folder(nodes):
@@ -77,7 +141,7 @@ def summary(rows):
 
 
 def plots(result):
-    rows = [row for row in result["rows"] if (row.get("beyond_start_s") or 0) > 0]
+    rows = [row for row in result["rows"] if "peer" not in row and (row.get("beyond_start_s") or 0) > 0]
 
     def time(axes):
         for used, style in ((True, "o"), (False, "x")):
@@ -93,7 +157,7 @@ def plots(result):
         shapes.legend(axes)
 
     def memory(axes):
-        shapes.line(axes, result["rows"], "size_bytes", "rss_mb")
+        shapes.line(axes, [row for row in result["rows"] if "peer" not in row], "size_bytes", "rss_mb")
         axes.set_xscale("log")
         axes.set_ylim(bottom=0)
         axes.set_xlabel("file, bytes")

@@ -84,6 +84,7 @@ def outcome(session, points, link_bps, from_s, until_s, window_s=0.1, **more):
         "queue_ms": trace.queue_ms(seen, link_bps),
         "retransmits": session.last.retransmits,
         "rate_states": session.states(),
+        **session.told(),
         "series": trace.series(points, window_s, link_bps),
         **more,
     }

@@ -7,6 +7,7 @@
 # back is not lost, for nobody. TCP tools run with CUBIC, and where the kernel has it with BBR.
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
+import json
 
 from harness.system import random_file, same_bytes
 
@@ -89,10 +90,12 @@ class _Game:
 
     def _sluice(self, source):
         target = self._crowd.sink.export() / source.name
-        command = self._sender.command("send", source, "sink:data/", "--overwrite", "--quiet")
-        sample = self._outcome(timed(command, self._timeout_s), source, target, "sluice send")
+        command = self._sender.command("send", source, "sink:data/", "--overwrite", "--json", "--quiet")
+        finished = timed(command, self._timeout_s)
+        sample = self._outcome(finished, source, target, "sluice send")
         target.unlink()
-        return sample
+        session = json.loads(finished.stdout.strip().splitlines()[-1])
+        return {**sample, **{key: session[key] for key in ("protection", "crc", "crc_errors")}}
 
     def _tool(self, tool, congestion_control):
         self._ends.use(congestion_control)

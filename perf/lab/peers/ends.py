@@ -161,6 +161,12 @@ class Ends(Stacked):
             run(["ip", "netns", "exec", name, "sysctl", "-q", "-w",
                  f"net.ipv4.tcp_congestion_control={congestion_control}"])  # fmt: skip
 
+    def limit_datagrams(self, mtu):
+        """From now on, at both ends; what TCP learned of the path is forgotten."""
+        for name, device in zip(self._names, ("va", "vb")):
+            run(["ip", "-n", name, "link", "set", device, "mtu", mtu])
+            run(["ip", "-n", name, "tcp_metrics", "flush", "all"])
+
     def listening(self, side, port, kind="tcp"):
         """Whether a socket waits there."""
         option = "-Hltn" if kind == "tcp" else "-Hlun"
