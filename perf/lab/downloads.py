@@ -20,6 +20,7 @@ from .shared import Bottleneck, BottleneckEnds, Crowd
 RTT_MS = 20
 _PORT = 4470
 _TIMEOUT_S = 120
+_MEMORY_MIB = 256
 _BLOCK_BYTES = 1 << 16
 
 
@@ -30,7 +31,7 @@ class Downloads(Stacked):
 
     def _make(self):
         bottleneck = self._stack.enter_context(Bottleneck(self._mtu))
-        self._crowd = self._stack.enter_context(Crowd(bottleneck, 1))
+        self._crowd = self._stack.enter_context(Crowd(bottleneck, 1, memory_mib=_MEMORY_MIB))
         self._ends = self._stack.enter_context(BottleneckEnds(self._stack.enter_context(ends.Groups()), bottleneck))
         bottleneck.shape(self._rate_bps, RTT_MS, queue_bytes=queue_for(self._rate_bps, RTT_MS))
         self._ends.use("cubic")

@@ -59,9 +59,10 @@ def by_interval(done, begin_s, interval_s):
     return [size * 8 / length_s for size, length_s in zip(sums, lengths)]
 
 
-def whole_intervals(speeds, interval_s, begin_s, end_s):
-    """Without the last one, unless it is the only one or nearly whole: a short rest has any rate."""
-    rest_s = (end_s - begin_s) - interval_s * (len(speeds) - 1)
+def whole_intervals(done, begin_s, interval_s):
+    """As by_interval, without the last one unless it is the only one or nearly whole: a short rest has any rate."""
+    speeds = by_interval(done, begin_s, interval_s)
+    rest_s = max(at_s for at_s, _ in done) - begin_s - interval_s * (len(speeds) - 1)
     return speeds if len(speeds) == 1 or rest_s > 0.9 * interval_s else speeds[:-1]
 
 

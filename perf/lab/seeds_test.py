@@ -188,8 +188,9 @@ def test_completions_of_a_log_by_interval():
     speeds = netlogs.by_interval(done, 10.0, 1.0)
     assert speeds == [800, pytest.approx(2800 / 0.9)]
     # The rest of an interval is as long as it is, and counts as a whole one only if it nearly is.
-    assert netlogs.whole_intervals(speeds, 1.0, 10.0, 11.8) == [800]
-    assert netlogs.whole_intervals(speeds, 1.0, 10.0, 11.95) == speeds
+    assert netlogs.whole_intervals([*done[:2], (11.8, 50)], 10.0, 1.0) == [800]
+    assert netlogs.whole_intervals([*done, (11.95, 50)], 10.0, 1.0) == [800, pytest.approx(3200 / 0.95)]
+    assert netlogs.whole_intervals(done[:1], 10.0, 1.0) == [pytest.approx(1600)]
     assert netlogs.by_interval([], 0.0, 1.0) == []
 
 

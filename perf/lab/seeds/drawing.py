@@ -16,6 +16,7 @@ class Drawn:
     right: object
     judged: Judged
     source: dict = None
+    more: object = None
 
     @property
     def name(self):
@@ -48,10 +49,11 @@ def _one(papers, about, exhibit, results, failures):
         if right is None:
             return not_run(f"The run of `{exhibit.experiment}` was a short one, without what this needs.")
         judged = exhibit.judge(papers, result)
+        more = exhibit.more(result) if exhibit.more else None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         # Rows that failed are not there: the exhibit is not, and the page is.
         return not_run(f"The result of `{exhibit.experiment}` lacks what this needs ({type(error).__name__}: {error}).")
-    return Drawn(about, exhibit, left, right, judged, document)
+    return Drawn(about, exhibit, left, right, judged, document, more)
 
 
 def is_busy(document):

@@ -34,8 +34,8 @@ def _panel_table(panel, title):
     if panel is None:
         return f"<div><p><b>{title}</b>: not run</p></div>"
     rows = [[text(cell if isinstance(cell, str) else cell["text"]) for cell in row] for row in panel.rows]
-    note = f'<p class="how">{text(panel.note)}</p>' if panel.note else ""
-    return f"<div><p><b>{title}</b></p>{table(panel.head, rows)}{note}</div>"
+    note = f'<p class="how">{text(panel.note)}</p>' if panel.note and panel.note != title else ""
+    return f"<div><p><b>{text(title)}</b></p>{table(panel.head, rows)}{note}</div>"
 
 
 def alternative(each):
@@ -95,9 +95,10 @@ def _section(papers, each):
     differs = f"<p><b>What differs:</b> {text(each.exhibit.differs)}</p>" if each.exhibit.differs else ""
     how = f'<p class="how"><code>{text(each.command())}</code> · {text(source(each))}</p>' if each.source else ""
     values = papers.of_exhibit(each.name)
+    more = _panel_table(each.more, each.more.note) if each.more else ""
     return (
         f'<section id="{text(each.name)}"><h3>{text(about["paper"])}, {text(about["label"])}: {text(about["title"])}</h3>'
-        f"<p>{verdict(each.judged)} {text(each.judged.reason)}</p>{panels(each)}{ratio}{differs}"
+        f"<p>{verdict(each.judged)} {text(each.judged.reason)}</p>{panels(each)}{more}{ratio}{differs}"
         + (f"<p><b>Doubts about the paper:</b></p><ul>{doubts}</ul>" if doubts else "")
         + f"{how}<details><summary>{len(values)} numbers of the paper</summary>{values_table(values)}</details></section>"
     )

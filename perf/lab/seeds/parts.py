@@ -68,7 +68,7 @@ class Exhibit:
     judge: object
     differs: str  # what differs in the conditions, in a sentence
     missing: str = ""  # why there is no such experiment yet
-    options: tuple = ()  # further words of its command
+    more: object = None  # more(result) -> Table: what stands below the panels
 
 
 class Result:

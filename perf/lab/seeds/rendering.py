@@ -23,7 +23,7 @@ def _panel(panel, title):
     if panel is None:
         return f"{title}: not run."
     rows = [[cell if isinstance(cell, str) else cell["text"] for cell in row] for row in panel.rows]
-    note = f"\n\n{panel.note}" if panel.note else ""
+    note = f"\n\n{panel.note}" if panel.note and panel.note != title else ""
     return f"{title}:\n\n{_table(panel.head, rows)}{note}"
 
 
@@ -34,6 +34,8 @@ def _section(each):
         parts += [_panel(each.left, "The paper"), _panel(each.right, "Sluice")]
     else:
         parts.append(f"![{alternative(each)[0].replace('[', '(').replace(']', ')')}]({each.name}.svg)")
+    if each.more:
+        parts.append(_panel(each.more, each.more.note))
     if each.judged.ratio:
         parts.append(f"Ratio: {each.judged.ratio}")
     if each.exhibit.differs:

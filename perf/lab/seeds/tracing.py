@@ -18,7 +18,7 @@ def document(drawn, results):
 
 def _exhibit(each):
     return {"id": each.name, "verdict": each.judged.verdict, "reason": each.judged.reason, "ratio": each.judged.ratio,
-            "experiment": each.exhibit.experiment, "left": _panel(each.left), "right": _panel(each.right)}  # fmt: skip
+            "experiment": each.exhibit.experiment, "left": _panel(each.left), "right": _panel(each.right), "more": _panel(each.more)}  # fmt: skip
 
 
 def _panel(panel):
@@ -66,7 +66,7 @@ def _row(row, shown):
 
 def _places(exhibits):
     for each in exhibits:
-        for panel in (each["left"], each["right"]):
+        for panel in (each["left"], each["right"], each["more"]):
             for point in _points(panel):
                 yield from (place for place in [point.get("of")] if place and "/" in place)
 
@@ -99,7 +99,7 @@ def problems(page, papers):
     names = [each["id"] for each in page["exhibits"]]
     found += [f"exhibit {name}: not on the page" for name in papers.exhibits if name not in names]
     for each in page["exhibits"]:
-        for side in ("left", "right"):
+        for side in ("left", "right", "more"):
             for point in _points(each[side]):
                 problem = _untraceable(point, page["results"], papers)
                 if problem:

@@ -63,6 +63,19 @@ def _judge_figure_6(papers, result):
     )  # fmt: skip
 
 
+def _readings(result):
+    rows = [[row["reading"], *(row.cell(key) for key in ("over_limit_1e-4", "over_limit_1e-5", "over_limit_1e-8", "at_64_bytes", "over_limit_8k"))]
+            for row in result.rows(what="reading")]  # fmt: skip
+    return Table(["reading", "BER 1e-4", "1e-5", "1e-8", "64 bytes, the part", "8 KB, over 2^-16"], rows,
+                 "Every reading of the paper: times 2^-16 at 12,000 bits, of which it says 5; it has 0.002 at 64 bytes, and 1 at 8 KB")
+
+
+def _exabyte(result):
+    rows = [[row["layer"], row.cell("passes"), row.cell("wrong_least"), row.cell("wrong_most")] for row in result.rows(what="exabyte")]
+    return Table(["check", "passes of damage at random", "wrong, one chunk in 32,000 damaged", "one in 1,100"], rows,
+                 "What that means for an exabyte in chunks of 8 KiB, damaged behind the link's CRC as often as Stone and Partridge saw it")
+
+
 def _figure_7(_papers):
     return Chart(_BITS, _ALIAS, [], "only plotted: 20 bits \"almost identical\" to 16")
 
@@ -127,7 +140,7 @@ def _our_section_33(result):
 
 def _judge_section_33(papers, result):
     row, sixteen = (result.row(what="packets", crc=crc) for crc in ("crc32", "crc16"))
-    text = (f"Of {row['packets']:.0e} packets at a BER of 1e-4 {row['passed']} passed CRC-32, in {figure(row['seconds'])} s; exactly computed, "
+    text = (f"Of {figure(row['packets'])} packets at a BER of 1e-4 {row['passed']} passed CRC-32, in {figure(row['seconds'])} s; exactly computed, "
             f"{figure(row['expected'])} were to be expected. CRC-16 let {sixteen['passed']} pass, expected {figure(sixteen['expected'], 5)}.")  # fmt: skip
     if row["packets"] < papers.number("P-c32-n"):
         text += " A short run: the paper's had a billion."
@@ -139,10 +152,10 @@ def _judge_section_33(papers, result):
 _EXACT = "Computed and simulated, as in the paper; no network."
 EXHIBITS = {
     "phatpackets-figure-5": Exhibit("aliasing", _figure_5, _our_figure_5, _judge_figure_5, _EXACT),
-    "phatpackets-figure-6": Exhibit("aliasing", _figure_6, _our_figure_6, _judge_figure_6, _EXACT),
+    "phatpackets-figure-6": Exhibit("aliasing", _figure_6, _our_figure_6, _judge_figure_6, _EXACT, more=_readings),
     "phatpackets-figure-7": Exhibit("aliasing", _figure_7, _our_figure_7, _judge_figure_7, _EXACT),
     "phatpackets-figure-8": Exhibit("aliasing", _figure_8, _our_figure_8, _judge_figure_8,
                                     "A bit error rate of 2^-16, which its 8/2^15 a word is; packets of random data."),
     "phatpackets-section-3.3": Exhibit("aliasing", _section_33, _our_section_33, _judge_section_33,
-                                       "Frames of 1518 bytes; errors only are simulated, since a CRC is linear."),
+                                       "Frames of 1518 bytes; errors only are simulated, since a CRC is linear.", more=_exabyte),
 }  # fmt: skip

@@ -5,12 +5,12 @@ import functools
 from ..parts import Axis, Chart, Exhibit, Judged, Series, Table, by_ratios, figure, paper_cell, paper_point
 
 _LANES = (1, 2, 4, 8)
-_FAST_MBPS, _SLOW_MBPS = 1000, 20
+_FAST_MBPS, _SLOW_MBPS = 200, 20
 _KBPS_OF_GBPS, _KBPS_OF_MBPS = 1e6, 1e3
 _CHANNELS = Axis("channels", names=tuple(map(str, _LANES)))
 _SPEED, _LOSS = Axis("throughput", "kbit/s"), Axis("packets lost", "%")
 _TIME = Axis("time", "s")
-_DIFFERS = ("An emulated link of 1 Gbit/s with 80 ms and a queue of one BDP, not hosts in New York and Amsterdam; the loss of 14 % is the path's, "
+_DIFFERS = ("An emulated link of 200 Mbit/s with 80 ms and a queue of one BDP, not hosts in New York and Amsterdam; the loss of 14 % is the path's, "
             "where the paper's was of its own making.")  # fmt: skip
 
 
