@@ -4,10 +4,13 @@ import collections
 import copy
 import json
 import re
+import subprocess
+import sys
 import types
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from harness.system import wait_until
 from lab import netlogs
 from lab.bench import Bench
 from lab.errors import USAGE, LabError
@@ -243,6 +246,26 @@ def test_an_experiment_that_fails_stops_no_other_and_is_shown(tmp_path, monkeypa
     assert results.run(["lanes"], "v", True, said.append, folder) == 0 and said[-1] == "lanes: stands"
     assert results.out_of_date(results.load(folder)["lanes"], "v", False) == "quick"
     assert results.out_of_date(results.load(folder)["lanes"], "w", True) == "of v"
+
+
+def test_a_run_that_is_told_to_end_ends_its_experiment_first(tmp_path):
+    """The experiment gets the time to stop its nodes."""
+    ended = tmp_path / "ended"
+    script = ("import pathlib, signal, sys, time\n"
+              f"signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.5), pathlib.Path({str(ended)!r}).touch(), sys.exit(1)))\n"
+              f"pathlib.Path({str(tmp_path / 'ready')!r}).touch()\n"
+              "time.sleep(600)\n")  # fmt: skip
+    runner = ("import pathlib, sys\n"
+              f"sys.path[:0] = {sys.path!r}\n"
+              "from harness.system import exit_on_signals\n"
+              "from lab.seeds import results\n"
+              "exit_on_signals()\n"
+              f"results._status([sys.executable, '-c', {script!r}], {str(tmp_path / 'log')!r})\n")  # fmt: skip
+    process = subprocess.Popen([sys.executable, "-c", runner])
+    wait_until((tmp_path / "ready").exists, 60, "the experiment runs")
+    process.terminate()
+    process.wait(120)
+    assert ended.exists()
 
 
 def test_wrong_use_is_named(tmp_path):

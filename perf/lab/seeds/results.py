@@ -17,6 +17,7 @@ FOLDER = REPOSITORY / "build/lab/seeds"
 _MAIN = REPOSITORY / "perf/lab/main.py"
 # HIPSTER's figures are of its larger files, which --quick leaves out: all sizes, less often.
 _QUICK = {"hipster": ("--repeat", "2")}
+_END_S = 120
 # Beside the exhibits: many sessions at once, which FMFT wanted of its server.
 BESIDE = ("sessions",)
 
@@ -69,8 +70,7 @@ def _measure(name, quick, folder):
     path, failure = folder / f"{name}.json", folder / f"{name}.failed.json"
     command = [sys.executable, "-B", str(_MAIN), name, *words, "--resume", "--no-plots", "--json", str(path)]
     log = folder / f"{name}.log"
-    with open(log, "w") as file:
-        status = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=file, check=False).returncode
+    status = _status(command, log)
     if status == 0:
         failure.unlink(missing_ok=True)
         if quick:
@@ -81,6 +81,17 @@ def _measure(name, quick, folder):
     failure.write_text(json.dumps({"error": lines[-1] if lines else f"exit {status}", "status": status,
                                    "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}) + "\n")  # fmt: skip
     return False
+
+
+def _status(command, log):
+    """Its exit status. If this process is told to end, so is that one, which then ends its nodes."""
+    with open(log, "w") as file, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=file) as process:
+        try:
+            return process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait(_END_S)
+            raise
 
 
 def version():
