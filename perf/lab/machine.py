@@ -4,6 +4,7 @@ import os
 import pathlib
 import platform
 import subprocess
+import time
 
 from harness.system import REPOSITORY, allowed_cores
 
@@ -28,6 +29,22 @@ def memory_bytes(key):
     return int((_field("/proc/meminfo", key) or "0 kB").split()[0]) * 1024
 
 
+def busy_share(seconds=0.5):
+    """Which part of all CPUs' time something used just now: asked when nothing of ours runs, what else does."""
+    before = _ticks()
+    time.sleep(seconds)
+    after = _ticks()
+    total = sum(after) - sum(before)
+    idle = sum(after[3:5]) - sum(before[3:5])  # and waiting for a disk
+    return round(1 - idle / total, 3) if total > 0 else None
+
+
+def _ticks():
+    """Of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal."""
+    words = (_read("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").splitlines()[0].split()
+    return [int(word) for word in words[1:9]]
+
+
 def _said(*command):
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
@@ -48,6 +65,7 @@ def describe():
         "system": (_field_of_os_release("PRETTY_NAME") or platform.platform()),
         "host": platform.node(),
         "load_at_start": os.getloadavg()[0],
+        "busy_share_at_start": busy_share(),
         "tcp_congestion_control": _read("/proc/sys/net/ipv4/tcp_congestion_control"),
     }
 

@@ -100,6 +100,7 @@ def measure(options):
     if options.loss:
         result["loss_percent"] = options.loss
     outcome = experiment.run(bench)
+    result["machine"]["busy_share_at_end"] = machine.busy_share()
     return {**result, "nodes": bench.described, **outcome}, kept
 
 

@@ -85,7 +85,7 @@ def test_arithmetic_is_of_numbers_alone():
 
 
 def _result(name, rows, **more):
-    machine = {"cpu": "<cpu>", "cpus": 2, "system": "Debian", "load_at_start": 0.0}
+    machine = {"cpu": "<cpu>", "cpus": 2, "system": "Debian", "busy_share_at_start": 0.02, "busy_share_at_end": 0.9}
     return {"experiment": name, "version": "0.1", "machine": machine, "started": "2026-11-27", "quick": False, "repeats": 2, "rows": rows,
             "summary": {}, **more}  # fmt: skip
 
@@ -122,6 +122,13 @@ def test_the_page_is_one_well_formed_file_without_foreign_hosts(known, drawn):
         title, about = (next((node.text for node in image if node.tag.endswith("}" + part)), None) for part in ("title", "desc"))
         assert title and about and image.get("role") == "img"
     assert "no &lt;room&gt;" in text and "<room>" not in text and "&lt;cpu&gt;" in text
+
+
+def test_what_a_reader_must_know_of_a_run_is_said():
+    result = _hipster()
+    assert drawing.remarks(result) == ["on a machine that had other work (90% of its CPUs)"]
+    result["machine"]["busy_share_at_end"] = 0.1
+    assert drawing.remarks(result) == [] and drawing.remarks({**result, "brief": True}) == ["a short run"]
 
 
 def test_what_failed_or_is_not_there_is_said(drawn):

@@ -6,6 +6,10 @@ from .exhibits import ALL
 from .parts import Exhibit, Judged, Result
 
 
+# What a machine at rest does of itself is less.
+_BUSY_SHARE = 0.15
+
+
 @dataclasses.dataclass
 class Drawn:
     """One exhibit, ready to be shown. `source`: the result it is of, None where there is none."""
@@ -56,9 +60,10 @@ def _one(papers, about, exhibit, results, failures):
     return Drawn(about, exhibit, left, right, judged, document, more)
 
 
-def is_busy(document):
-    """Whether something else ran when it began."""
-    return (document["machine"].get("load_at_start") or 0) >= 0.5
+def busy_share(document):
+    """Which part of the CPUs something else used before the experiment or after it."""
+    machine = document["machine"]
+    return max(machine.get(key) or 0 for key in ("busy_share_at_start", "busy_share_at_end"))
 
 
 def remarks(document):
@@ -66,8 +71,8 @@ def remarks(document):
     found = []
     if document.get("quick") or document.get("brief"):
         found.append("a short run")
-    if is_busy(document):
-        found.append(f"on a machine that had other work (load {document['machine']['load_at_start']:.1f} at its start)")
+    if busy_share(document) > _BUSY_SHARE:
+        found.append(f"on a machine that had other work ({busy_share(document):.0%} of its CPUs)")
     return found
 
 
