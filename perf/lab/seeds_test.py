@@ -255,6 +255,26 @@ def test_an_experiment_that_fails_stops_no_other_and_is_shown(tmp_path, monkeypa
     assert results.out_of_date(results.load(folder)["lanes"], "w", True) == "of v"
 
 
+def test_a_commit_of_documents_makes_no_result_older(tmp_path, monkeypatch):
+    def git(*words):
+        return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True, capture_output=True,
+                              text=True).stdout.strip()  # fmt: skip
+
+    def commit(name):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+        git("add", "-A")
+        git("commit", "-q", "-m", name)
+        return f"sluice 0.1.0 {git('rev-parse', '--short=12', 'HEAD')}"
+
+    monkeypatch.setattr(results, "REPOSITORY", tmp_path)
+    git("init", "-q")
+    first, second, third = commit("perf/a.py"), commit("docs/papers.svg"), commit("perf/b.py")
+    assert results.same_code(first, second) and not results.same_code(second, third)
+    assert results.same_code(third + "+", third + "+") and not results.same_code(third + "+", third)
+    assert not results.same_code("sluice 0.1.0 0123456789ab", third)
+
+
 def test_a_run_that_is_told_to_end_ends_its_experiment_first(tmp_path):
     """The experiment gets the time to stop its nodes."""
     ended = tmp_path / "ended"

@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
 import json
+import re
 import subprocess
 import sys
 
@@ -46,9 +47,21 @@ def out_of_date(result, version, quick):
     """Why it is measured again; None: it stands."""
     if result is None:
         return "missing"
-    if result["version"] != version:
+    if not same_code(result["version"], version):
         return f"of {result['version']}"
     return "quick" if result.get("brief") and not quick else None
+
+
+def same_code(one, other):
+    """Whether two versions (of machine.version) differ in documents at most: a rendering that is committed makes no
+    result older."""
+    if one == other:
+        return True
+    commits = [version.split()[-1] for version in (one, other)]
+    if any(not re.fullmatch(r"[0-9a-f]{7,40}", commit) for commit in commits):
+        return False  # with a +: of a tree that was changed
+    command = ["git", "diff", "--quiet", *commits, "--", ".", ":!docs", ":!*.md"]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False).returncode == 0
 
 
 def run(names, version, quick, say, folder=FOLDER):
