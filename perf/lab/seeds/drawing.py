@@ -71,6 +71,8 @@ def remarks(document):
     found = []
     if document.get("quick") or document.get("brief"):
         found.append("a short run")
+    if document.get("only"):
+        found.append(f"in part: {', '.join(document['only'])}")
     if busy_share(document) > _BUSY_SHARE:
         found.append(f"on a machine that had other work ({busy_share(document):.0%} of its CPUs)")
     return found

@@ -7,7 +7,7 @@ import pathlib
 from .parts import LAWS, Table
 
 SCHEMA = pathlib.Path(__file__).with_name("page.schema.json")
-_OF_RESULT = ("experiment", "version", "machine", "started", "quick", "brief", "repeats", "summary")
+_OF_RESULT = ("experiment", "version", "machine", "started", "quick", "brief", "only", "repeats", "summary")
 
 
 def document(drawn, results):
