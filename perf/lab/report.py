@@ -13,7 +13,7 @@ h1{font-size:1.6em}h2{border-top:1px solid #ccc;padding-top:1em}table{border-col
 td,th{border:1px solid #ddd;padding:.2em .5em;text-align:right}th{background:#f4f4f4}td.t{text-align:left}
 .wide{overflow-x:auto}.error{color:#a00;text-align:left}img{max-width:49%}dt{font-weight:bold}"""
 # What a table shows of a row: these if any row has them, then whatever only the experiment knows.
-_HIDDEN = {"runs", "errors", "series", "done_mb", "useful_mb_s"}
+_HIDDEN = {"runs", "errors", "series", "done_mb", "useful_mb_s", "server_mbps", "client_mbps", "capture_mbps"}
 
 
 def results(folder):
