@@ -33,6 +33,7 @@ struct Reached {
   uint64_t narrowed = 0;        // attempts whose chunks are those that the path carries
   uint64_t objects_failed = 0;  // that a source was told of
   uint64_t growths = 0;         // of a list, while data moved, at either node
+  uint64_t decoded_chunks = 0;  // that repair symbols replaced, on a flow that was open last
 
   void add(const Reached& o) {
     attempts += o.attempts;
@@ -52,6 +53,7 @@ struct Reached {
     narrowed += o.narrowed;
     objects_failed += o.objects_failed;
     growths += o.growths;
+    decoded_chunks += o.decoded_chunks;
   }
 };
 
