@@ -156,6 +156,7 @@ node::Wishes wishes_of_any(const Request& request) {
       .chunk_bytes = options.chunk_bytes(),
       .chunk_auto = options.chunk_auto(),
       .mode = options.mode(),
+      .fec = options.fec(),
       .expected_loss = options.has_expected_loss() ? std::optional(options.expected_loss()) : std::nullopt,
       .min_rate_bps = options.min_rate_bps(),
       .timeout_s = options.timeout_s(),

@@ -38,6 +38,8 @@ void put(const transfer::Agreement& from, Agreement* to) {
   to->set_protection(static_cast<uint32_t>(from.protection));
   to->set_growing_offer(from.growing_offer);
   to->set_peer_queue_datagrams(from.peer_queue_datagrams);
+  to->set_codes(from.codes);
+  to->set_codes_demanded(from.codes_demanded);
 }
 
 void put(const transfer::LegRecord& from, Leg* to) {
@@ -114,6 +116,8 @@ std::optional<transfer::Agreement> agreement_of(const Agreement& from) {
   to.protection = static_cast<wire::Protection>(from.protection());
   to.growing_offer = from.growing_offer();
   to.peer_queue_datagrams = from.peer_queue_datagrams();
+  to.codes = static_cast<uint8_t>(from.codes() & board::kCodesKnown);
+  to.codes_demanded = from.codes_demanded();
   return to;
 }
 
@@ -164,6 +168,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
     return std::nullopt;
   if (from.rate_mode() >= rate::kModeNames.size()) return std::nullopt;
   if (from.deadline_policy() >= deadline::kPolicyNames.size()) return std::nullopt;
+  if (from.fec() >= std::size(transfer::kFecNames)) return std::nullopt;
   transfer::Request to;
   to.options.lanes = std::max(1U, from.lanes());
   to.options.rate_bps = from.rate_bps();
@@ -182,6 +187,7 @@ std::optional<transfer::Request> request_of(const Request& from) {
   to.options.deadline_unix_ns = from.deadline_unix_ns();
   to.options.deadline_policy = static_cast<deadline::Policy>(from.deadline_policy());
   to.options.protection = static_cast<wire::Protection>(from.protection());
+  to.options.fec = static_cast<transfer::Fec>(from.fec());
   to.source_paths.assign(from.source_paths().begin(), from.source_paths().end());
   to.destination = from.destination();
   to.source_bytes = from.source_bytes();
@@ -270,6 +276,7 @@ std::string encode(const transfer::Request& request) {
   to.set_deadline_unix_ns(request.options.deadline_unix_ns);
   to.set_deadline_policy(static_cast<uint32_t>(request.options.deadline_policy));
   to.set_protection(static_cast<uint32_t>(request.options.protection));
+  to.set_fec(static_cast<uint32_t>(request.options.fec));
   to.set_source_bytes(request.source_bytes);
   if (request.user) {
     to.mutable_user()->set_uid(request.user->uid);

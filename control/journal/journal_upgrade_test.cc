@@ -177,6 +177,9 @@ transfer::Record everything(const std::string& id, int64_t started, RecordState 
   record.request->options.chunk_auto = record.legs[0].agreement->chunk_auto = false;
   record.legs[0].agreement->growing_offer = false;
   record.legs[0].agreement->peer_queue_datagrams = 0;
+  record.request->options.fec = transfer::Fec::kOff;
+  record.legs[0].agreement->codes = 0;
+  record.legs[0].agreement->codes_demanded = false;
   record.request->options.protection = record.legs[0].agreement->protection = wire::Protection::kCrc;
   record.request->options.deadline_unix_ns = 0;
   record.request->options.deadline_policy = deadline::Policy::kRefuse;
@@ -242,6 +245,8 @@ TEST_F(UpgradeTest, ASessionOfTheOtherNodeComesOver) {
   record.legs[0].agreement->protection = wire::Protection::kCrc;
   record.legs[0].agreement->growing_offer = false;
   record.legs[0].agreement->peer_queue_datagrams = 0;
+  record.legs[0].agreement->codes = 0;
+  record.legs[0].agreement->codes_demanded = false;
   EXPECT_TRUE(fields::equal(saved(*journal, "a").record, record));
   // Nothing was agreed upon: it has a peer, and nothing else.
   record = {.id = "b", .role = Role::kSource, .started_unix_ns = 6};

@@ -25,10 +25,10 @@ template <> struct Count<catalog::Shortfall> : Fields<3> {};
 template <> struct Count<recovery::Block> : Fields<2> {};
 template <> struct Count<selection::Rule> : Fields<2> {};
 template <> struct Count<selection::Selection> : Fields<3> {};
-template <> struct Count<transfer::Agreement> : Fields<19> {};
+template <> struct Count<transfer::Agreement> : Fields<21> {};
 template <> struct Count<transfer::FlowRecord> : Fields<4> {};
 template <> struct Count<transfer::LegRecord> : Fields<6> {};
-template <> struct Count<transfer::Options> : Fields<17> {};
+template <> struct Count<transfer::Options> : Fields<18> {};
 template <> struct Count<transfer::Record> : Fields<13> {};
 template <> struct Count<transfer::Request> : Fields<7> {};
 template <> struct Count<transfer::Saved> : Fields<3> {};
@@ -62,7 +62,9 @@ inline transfer::Agreement sample_agreement() {
           .chunk_auto = true,
           .protection = wire::Protection::kAes256Gcm,
           .growing_offer = true,
-          .peer_queue_datagrams = 128};
+          .peer_queue_datagrams = 128,
+          .codes = board::kCodeReedSolomon,
+          .codes_demanded = true};
 }
 
 inline transfer::Request sample_request() {
@@ -82,7 +84,8 @@ inline transfer::Request sample_request() {
                       .priority = 7,
                       .deadline_unix_ns = 1LL << 60,
                       .deadline_policy = deadline::Policy::kStop,
-                      .protection = wire::Protection::kAes256Gcm},
+                      .protection = wire::Protection::kAes256Gcm,
+                      .fec = transfer::Fec::kRaptorQ},
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*.h5"}, {.include = true, .pattern = "*/"}},
                         .names = {"run 42", "run 43/"},

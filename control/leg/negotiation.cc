@@ -9,6 +9,7 @@
 
 #include "control/board/flow_table.h"
 #include "control/words/bounds.h"
+#include "dataplane/board/codes.h"
 #include "dataplane/core/host_address.h"
 
 namespace sluice::transfer {
@@ -60,6 +61,21 @@ Status check_ports(const std::vector<uint32_t>& ports) {
 
 bool known_protection(uint32_t protection) { return protection < std::size(wire::kProtectionNames); }
 
+// The erasure codes that may be used for what an operator wants.
+uint32_t codes_of(Fec fec) {
+  switch (fec) {
+    case Fec::kOff:
+      return 0;
+    case Fec::kAuto:
+      return board::kCodesKnown;
+    case Fec::kReedSolomon:
+      return board::kCodeReedSolomon;
+    case Fec::kRaptorQ:
+      return board::kCodeRaptorQ;
+  }
+  return 0;
+}
+
 Status check_specification(const Specification& spec) {
   if (spec.role != OfferedRole::kSource && spec.role != OfferedRole::kDestination) {
     return incompatible("the peer's specification has no role");
@@ -78,6 +94,20 @@ Status check_specification(const Specification& spec) {
   if (spec.expected_loss_ppm > kExpectedLossPpmMax)
     return incompatible("the peer expects more loss than 95 %");
   return check_ports(spec.udp_ports);
+}
+
+// Of an answer, what protects data and repairs them.
+Status check_protection(const Specification& spec, const SpecificationSet& set) {
+  if (!known_protection(set.protection) || set.protection < spec.protection)
+    return incompatible(
+        "the peer chose a weaker protection than this node wants, or one that it does not know");
+  if ((set.codes & ~spec.codes) != 0)
+    return incompatible("the peer chose an erasure code that was not offered");
+  if (spec.codes_demanded && set.codes == 0) {
+    return incompatible(
+        "the peer does not have the erasure code that --fec demands: use --fec auto, or upgrade the peer");
+  }
+  return {};
 }
 
 // The family both have; empty when there is none.
@@ -159,6 +189,16 @@ Result<Specification> make_specification(const Abilities& abilities, const Optio
   spec.queue_datagrams = port.queue_datagrams;
   spec.growing_offer = options.deadline_unix_ns == 0;  // what is judged has to be known
   spec.protection = static_cast<uint32_t>(std::max(options.protection, abilities.protection));
+  // Into null: no bytes are kept that others could be made of.
+  if (!discard) {
+    spec.codes = codes_of(options.fec) & port.codes;
+    spec.codes_demanded = options.fec == Fec::kReedSolomon || options.fec == Fec::kRaptorQ;
+    if (spec.codes_demanded && spec.codes == 0) {
+      return Error{ErrorCode::kConfiguration,
+                   fmt::format("fec = {}: this node's sluice-dataplane was built without that code; use auto",
+                               kFecNames[static_cast<size_t>(options.fec)])};
+    }
+  }
   return spec;
 }
 
@@ -209,12 +249,20 @@ Result<SpecificationSet> answer(const Specification& spec, const Abilities& abil
   set.queue_datagrams = port.queue_datagrams;
   set.growing_offer = spec.growing_offer;
   set.protection = std::max(spec.protection, static_cast<uint32_t>(abilities.protection));
+  set.codes = spec.discard ? 0 : spec.codes & port.codes;
+  if (spec.codes_demanded && set.codes == 0) {
+    return incompatible(
+        "the session demands an erasure code (--fec) that this node's sluice-dataplane was built without: "
+        "use "
+        "--fec auto");
+  }
   return set;
 }
 
 Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, const Abilities& abilities,
                         bool initiator) {
   if (Status status = check_ports(set.udp_ports); !status) return status.error();
+  if (Status status = check_protection(spec, set); !status) return status.error();
   const bool ip4 = set.data_ip.size() == 4;
   const std::string& offered = ip4 ? spec.data_ip4 : spec.data_ip6;
   if ((!ip4 && set.data_ip.size() != 16) || offered.empty())
@@ -238,16 +286,12 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
   if (std::find(kinds.begin(), kinds.end(), set.crc_kind) == kinds.end()) {
     return incompatible("the peer chose another CRC kind");
   }
-  if (!known_protection(set.protection) || set.protection < spec.protection)
-    return incompatible(
-        "the peer chose a weaker protection than this node wants, or one that it does not know");
   if (set.rate_bps == 0 || set.rate_bps > spec.rate_bps_max)
     return incompatible("the peer chose a wrong rate");
   if (spec.learn_address && !set.learns_address) {
     return incompatible(
         "this node only calls ([control] listen = \"none\"), and the peer is too old to learn its address "
-        "from "
-        "its datagrams: upgrade the peer, or listen");
+        "from its datagrams: upgrade the peer, or listen");
   }
   Agreement result{.lanes = set.lanes,
                    .chunk_bytes = set.chunk_bytes,
@@ -268,7 +312,9 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
                    .chunk_auto = spec.chunk_auto,
                    .protection = static_cast<wire::Protection>(set.protection),
                    .growing_offer = spec.growing_offer && set.growing_offer,
-                   .peer_queue_datagrams = initiator ? set.queue_datagrams : spec.queue_datagrams};
+                   .peer_queue_datagrams = initiator ? set.queue_datagrams : spec.queue_datagrams,
+                   .codes = static_cast<uint8_t>(set.codes & abilities.port.codes),
+                   .codes_demanded = spec.codes_demanded};
   // One that is learnt is judged when it comes (lane::FlowChannel).
   const bool learnt = result.reach == board::Reach::kPeerOpens;
   if (const auto problem = address_problem(result.peer_ip, result.local_ip); !learnt && !problem.empty()) {
@@ -276,10 +322,9 @@ Result<Agreement> agree(const Specification& spec, const SpecificationSet& set, 
         fmt::format("the peer's data address {} {}: correct port.address4 or port.address6 there",
                     address_text(initiator ? set.data_ip : offered), problem));
   }
-  for (uint32_t lane = 0; lane < result.lanes; ++lane) {
-    result.peer_ports.push_back(
-        static_cast<uint16_t>(initiator ? set.udp_ports[lane] : spec.udp_ports[lane]));
-  }
+  const std::vector<uint32_t>& ports = initiator ? set.udp_ports : spec.udp_ports;
+  for (uint32_t lane = 0; lane < result.lanes; ++lane)
+    result.peer_ports.push_back(static_cast<uint16_t>(ports[lane]));
   return result;
 }
 

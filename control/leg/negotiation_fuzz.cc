@@ -50,6 +50,8 @@ Specification any_specification(fuzz::Input& input) {
   spec.udp_ports = numbers(input);
   spec.learn_address = input.flag();
   spec.queue_datagrams = static_cast<uint32_t>(input.edge());
+  spec.codes = static_cast<uint32_t>(input.edge());
+  spec.codes_demanded = input.flag();
   return spec;
 }
 

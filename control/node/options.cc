@@ -108,6 +108,11 @@ Result<transfer::Options> parse_options(const Wishes& wishes, const config::Node
   const auto known = rate::mode_of(mode);
   if (!known) return usage(fmt::format("mode = \"{}\": use adaptive, fixed or cubic", mode));
   result.mode = *known;
+  const std::string& fec = wishes.fec.empty() ? node.fec : wishes.fec;
+  const auto* const code = std::find(std::begin(transfer::kFecNames), std::end(transfer::kFecNames), fec);
+  if (code == std::end(transfer::kFecNames))
+    return usage(fmt::format("fec = \"{}\": use off, auto, rs or raptorq", fec));
+  result.fec = static_cast<transfer::Fec>(code - std::begin(transfer::kFecNames));
   const double loss = wishes.expected_loss.value_or(0);
   if (!(loss >= 0 && loss <= kExpectedLossMax))
     return usage(fmt::format("expected loss of {}: 0 to {} is possible", loss, kExpectedLossMax));

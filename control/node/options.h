@@ -29,6 +29,7 @@ struct Wishes {
   uint32_t chunk_bytes = 0;
   bool chunk_auto = false;  // whatever brings most, chunk_bytes or less
   std::string mode;         // "adaptive", "fixed", "cubic"
+  std::string fec;          // "off", "auto", "rs", "raptorq"; empty: the node's
   std::optional<double> expected_loss;
   uint64_t min_rate_bps = 0;
   uint32_t timeout_s = 0;

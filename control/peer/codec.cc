@@ -63,6 +63,8 @@ void put(const transfer::Specification& m, PeerMessage* wire) {
   to->set_queue_datagrams(m.queue_datagrams);
   to->set_growing_offer(m.growing_offer);
   to->set_protection(static_cast<Protection>(m.protection));
+  to->set_codes(m.codes);
+  to->set_codes_demanded(m.codes_demanded);
 }
 
 void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
@@ -81,6 +83,7 @@ void put(const transfer::SpecificationSet& m, PeerMessage* wire) {
   to->set_queue_datagrams(m.queue_datagrams);
   to->set_growing_offer(m.growing_offer);
   to->set_protection(static_cast<Protection>(m.protection));
+  to->set_codes(m.codes);
 }
 
 void put(const transfer::TransferRequest& m, PeerMessage* wire) {
@@ -223,7 +226,9 @@ transfer::Specification take(const Specification& m) {
           .learn_address = m.learn_address(),
           .queue_datagrams = m.queue_datagrams(),
           .protection = static_cast<uint32_t>(m.protection()),
-          .growing_offer = m.growing_offer()};
+          .growing_offer = m.growing_offer(),
+          .codes = m.codes(),
+          .codes_demanded = m.codes_demanded()};
 }
 
 transfer::SpecificationSet take(const SpecificationSet& m) {
@@ -240,7 +245,8 @@ transfer::SpecificationSet take(const SpecificationSet& m) {
           .learns_address = m.learns_address(),
           .queue_datagrams = m.queue_datagrams(),
           .protection = static_cast<uint32_t>(m.protection()),
-          .growing_offer = m.growing_offer()};
+          .growing_offer = m.growing_offer(),
+          .codes = m.codes()};
 }
 
 transfer::TransferRequest take(const TransferRequest& m) {

@@ -36,8 +36,8 @@ template <> struct Count<transfer::PartitionSent> : Fields<3> {};
 template <> struct Count<transfer::Pause> : Fields<3> {};
 template <> struct Count<transfer::RateLimit> : Fields<1> {};
 template <> struct Count<transfer::SessionDone> : Fields<2> {};
-template <> struct Count<transfer::Specification> : Fields<22> {};
-template <> struct Count<transfer::SpecificationSet> : Fields<14> {};
+template <> struct Count<transfer::Specification> : Fields<24> {};
+template <> struct Count<transfer::SpecificationSet> : Fields<15> {};
 template <> struct Count<transfer::TransferOffer> : Fields<9> {};
 template <> struct Count<transfer::TransferReady> : Fields<6> {};
 template <> struct Count<transfer::TransferRequest> : Fields<2> {};
@@ -96,7 +96,9 @@ inline std::vector<Message> sample_messages() {
                     .learn_address = true,
                     .queue_datagrams = 256,
                     .protection = 2,
-                    .growing_offer = true},
+                    .growing_offer = true,
+                    .codes = 3,
+                    .codes_demanded = true},
       SpecificationSet{.lanes = 2,
                        .chunk_bytes = 8192,
                        .chunk_reason = rate::SizeReason::kPath,
@@ -110,7 +112,8 @@ inline std::vector<Message> sample_messages() {
                        .learns_address = true,
                        .queue_datagrams = 512,
                        .protection = 1,
-                       .growing_offer = true},
+                       .growing_offer = true,
+                       .codes = 2},
       TransferRequest{
           .source_paths = {"/export/a/"},
           .selection = {.rules = {{.include = true, .pattern = "*\xff"}, {.include = true, .pattern = "b/"}},

@@ -74,6 +74,8 @@ struct Specification {
   uint32_t queue_datagrams = 0;  // that may wait where a lane of it is received; 0: not told
   uint32_t protection = 0;       // wire::Protection: the least that it wants
   bool growing_offer = false;    // an offer may grow while data moves
+  uint32_t codes = 0;            // erasure codes that may be used, as bits (dataplane/board/codes.h)
+  bool codes_demanded = false;   // without any of them there is no session
 };
 
 struct SpecificationSet {
@@ -91,6 +93,7 @@ struct SpecificationSet {
   uint32_t queue_datagrams = 0;
   uint32_t protection = 0;  // wire::Protection: the stricter of both
   bool growing_offer = false;
+  uint32_t codes = 0;  // of those offered, the ones that the answering node has
 };
 
 struct TransferRequest {

@@ -19,6 +19,7 @@
 #include "control/selection/selection.h"
 #include "dataplane/base/number.h"
 #include "dataplane/board/board.h"
+#include "dataplane/board/codes.h"
 #include "dataplane/core/wire.h"
 
 namespace sluice::transfer {
@@ -41,6 +42,11 @@ enum class IpFamily : uint8_t { kAny, kIp4, kIp6 };
 
 inline constexpr int32_t kPriorityMax = 100;  // and the least is its negative
 
+// Which erasure codes repair losses (dataplane/coding). kAuto: where the source finds that it saves time, by
+// what both nodes have; the others are demanded.
+enum class Fec : uint8_t { kOff, kAuto, kReedSolomon, kRaptorQ };
+inline constexpr std::string_view kFecNames[] = {"off", "auto", "rs", "raptorq"};
+
 // What an operator chose, with the node's defaults filled in.
 struct Options {
   uint32_t lanes = 1;
@@ -61,6 +67,7 @@ struct Options {
   deadline::Policy deadline_policy = deadline::Policy::kRefuse;
   wire::Protection protection =
       wire::Protection::kAes128Gcm;  // the least; the node's counts if it is stricter
+  Fec fec = Fec::kOff;
 };
 
 // A user of this host who asked for a session as themselves: its files are opened as that user.
@@ -117,7 +124,9 @@ struct Agreement {
   wire::Protection protection = wire::Protection::kCrc;
   bool growing_offer = false;  // both understand one
   uint32_t peer_queue_datagrams =
-      0;  // of a lane that it receives, all lanes together at the worst; 0: not told
+      0;                        // of a lane that it receives, all lanes together at the worst; 0: not told
+  uint8_t codes = 0;            // erasure codes that the source may use (dataplane/board/codes.h)
+  bool codes_demanded = false;  // it uses them wherever anything is lost, not only where that saves time
 
   bool ip4() const { return peer_ip[10] == 0xFF && peer_ip[11] == 0xFF; }
   rate::Terms rate_terms() const {

@@ -53,6 +53,26 @@ void add_rules(CLI::App& command, TransferFlags& flags) {
       ->needs(list);
 }
 
+// What a path loses, and what is done about it.
+void add_path_flags(CLI::App& command, TransferFlags& flags) {
+  command
+      .add_option("--expect-loss", flags.expected_loss_percent,
+                  "Percentage of datagrams that the path loses, however little is sent")
+      ->type_name("PERCENT")
+      ->transform(arguments::number(0, 95));
+  command
+      .add_option("--fec", flags.fec,
+                  "Forward error correction: auto, where it saves time (the default), rs or raptorq wherever "
+                  "anything is "
+                  "lost, off")
+      ->type_name("CODE")
+      ->check(CLI::IsMember({"off", "auto", "rs", "raptorq"}));
+  command
+      .add_option("--chunk-bytes", flags.chunk_bytes,
+                  "Payload of one datagram; auto: whatever brings most under the path's loss")
+      ->type_name("N");
+}
+
 }  // namespace
 
 // The node refuses what is beyond, too.
@@ -109,15 +129,7 @@ void add_flags(CLI::App& command, TransferFlags& flags) {
                   "What 'session log' has of it: events (the default), packets (each datagram), off")
       ->type_name("LEVEL")
       ->check(log_levels());
-  command
-      .add_option("--expect-loss", flags.expected_loss_percent,
-                  "Percentage of datagrams that the path loses, however little is sent")
-      ->type_name("PERCENT")
-      ->transform(arguments::number(0, 95));
-  command
-      .add_option("--chunk-bytes", flags.chunk_bytes,
-                  "Payload of one datagram; auto: whatever brings most under the path's loss")
-      ->type_name("N");
+  add_path_flags(command, flags);
   command.add_flag("--overwrite", flags.overwrite, "Replace a destination that exists");
   command.add_flag("--mkdir", flags.mkdir,
                    "Make the directories of the destination's path that are missing, as mkdir -p does");
@@ -203,6 +215,7 @@ Status set_options(const TransferFlags& flags, api::TransferOptions& options) {
     options.set_rate_bps(*rate_bps);
   }
   options.set_mode(flags.mode);
+  options.set_fec(flags.fec);
   options.set_timeout_s(flags.timeout_s);
   options.set_priority(flags.priority);
   options.set_log_level(flags.log_level);

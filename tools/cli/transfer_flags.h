@@ -37,6 +37,7 @@ struct TransferFlags {
   std::optional<double> expected_loss_percent;
   std::string crc;
   std::string protection;
+  std::string fec;
   std::string chunk_bytes;
   std::vector<selection::Rule> rules;  // as they were given
   bool overwrite = false;

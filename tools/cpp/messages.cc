@@ -70,6 +70,7 @@ api::TransferOptions message_of(const Options& options) {
   message.set_chunk_bytes(options.chunk_bytes);
   message.set_chunk_auto(options.chunk_auto);
   message.set_mode(options.mode);
+  message.set_fec(options.fec);
   if (options.expected_loss) message.set_expected_loss(*options.expected_loss);
   message.set_min_rate_bps(options.min_rate_bps);
   message.set_timeout_s(options.timeout_s);

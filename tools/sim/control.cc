@@ -68,7 +68,8 @@ void Control::ask(const std::string& id) {
                      .chunk_bytes = host_.plan.chunk_bytes,
                      .mode = host_.plan.rate_mode,
                      .expected_loss_ppm = host_.plan.expected_loss_ppm,
-                     .protection = host_.plan.protection_of(host_.node)};
+                     .protection = host_.plan.protection_of(host_.node),
+                     .fec = host_.plan.fec};
   request.destination = "files/";
   for (uint32_t i = 0; i < host_.plan.sizes.size(); ++i)
     request.source_paths.push_back(Oracle::final_name(i));

@@ -292,6 +292,14 @@ Plan make_plan(uint64_t seed) {
   if (modes.chance(500'000)) p.rate_mode = modes.chance(700'000) ? rate::Mode::kAdaptive : rate::Mode::kCubic;
   // Declared, whether it is so or not: what is lost is then repeated.
   if (modes.chance(100'000)) p.expected_loss_ppm = static_cast<uint32_t>(modes.between(100'000, 950'000));
+  Random codes(seed, 10);
+  if (codes.chance(400'000)) {
+    p.fec = codes.chance(300'000)   ? transfer::Fec::kAuto
+            : codes.chance(700'000) ? transfer::Fec::kReedSolomon
+                                    : transfer::Fec::kRaptorQ;
+    if ((lane::codes_built_in() & lane::kCodeRaptorQ) == 0 && p.fec == transfer::Fec::kRaptorQ)
+      p.fec = transfer::Fec::kReedSolomon;
+  }
   Random nats(seed, 9);
   make_nat(p, nats);
   choose_protection(&p);

@@ -108,6 +108,7 @@ struct Node {
   std::string protection = "aes-128-gcm";  // the least; "crc", "aes-128-gcm", "aes-256-gcm"
   uint64_t rate_bps = 10'000'000'000;      // key `rate`: "10G"; of one session
   std::string rate_mode = "adaptive";      // key `mode`
+  std::string fec = "auto";                // "off", "auto", "rs", "raptorq"
   uint32_t chunk_bytes = 0;                // 0: 8192, or what fits the path
   uint64_t partition_bytes = 64ULL << 20;
 

@@ -38,6 +38,14 @@ const Key kTransferKeys[] = {
      .choices = "adaptive fixed cubic",
      .meaning = "How a session's rate is found: docs/RATE.md."},
     {.section = "transfer",
+     .name = "fec",
+     .type = ValueType::kChoice,
+     .field = &Node::fec,
+     .choices = "off auto rs raptorq",
+     .meaning = "Forward error correction: `auto` sends repair symbols ahead where that saves time, `rs` "
+                "(Reed-Solomon) and "
+                "`raptorq` wherever anything is lost, and demand it of the peer."},
+    {.section = "transfer",
      .name = "rate",
      .type = ValueType::kRate,
      .field = &Node::rate_bps,

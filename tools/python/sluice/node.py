@@ -43,6 +43,7 @@ class Options:
     chunk_bytes: int = 0
     chunk_auto: bool = False
     mode: str = ""  # "adaptive", "fixed", "cubic"
+    fec: str = ""  # "off", "auto", "rs", "raptorq"
     expected_loss: Optional[float] = None  # 0 to 0.95
     min_rate_bps: int = 0
     timeout_s: int = 0  # it fails when nothing has moved for so long; 0: what moves again goes on

@@ -56,6 +56,7 @@ struct Options {
   uint32_t chunk_bytes = 0;
   bool chunk_auto = false;
   std::string mode;                     // "adaptive", "fixed", "cubic"
+  std::string fec;                      // "off", "auto", "rs", "raptorq"
   std::optional<double> expected_loss;  // 0 to 0.95
   uint64_t min_rate_bps = 0;
   uint32_t timeout_s = 0;  // it fails when nothing has moved for so long; 0: what moves again goes on
