@@ -1,4 +1,4 @@
-// Of two limits of a rate, the one that holds.
+// Two limits of a rate may hold at once: the lower one counts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -98,7 +98,7 @@ def measure(arguments):
         yield arguments.name, host.real(arguments.on, arguments.mtu, arguments.workers, which, arguments.limit)
         return
     kinds = arguments.kinds or [*guest.KINDS, *host.KINDS]
-    emulated, virtual = ([kind for kind in kinds if kind in table] for table in (guest.KINDS, host.KINDS))
+    emulated, virtual = ([kind for kind in kinds if kind in there] for there in (guest.KINDS, host.KINDS))
     if emulated:
         guest.check_packages()
         guest.make_image()

@@ -93,6 +93,6 @@ def real(ports, mtu, workers, which, limit_s):
     base = WORK / "real-nodes"
     shutil.rmtree(base, ignore_errors=True)
     base.mkdir(parents=True)
-    environment = {"BASE": str(base), "MTU": str(mtu), "WORKERS": f"1 {workers}", "CASES": which,
+    environment = {"BASE": str(base), "MTU": str(mtu), "WORKERS": " ".join(map(str, sorted({1, workers}))), "CASES": which,
                    "DEVICES": " ".join(ports)}  # fmt: skip
     return _cases("real", environment, [], limit_s)

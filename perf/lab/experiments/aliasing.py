@@ -104,24 +104,23 @@ def _readings():
     def early(ber, length=ASKED_BITS):
         return aliasing.one_bit_early(maximal, length, ber)
 
+    # (name, of, the model's bits for a bit of the paper)
     readings = (
-        ("the model: given an error, x^16+x^12+x^3+x+1", given(maximal)),
-        ("another generator of maximal length, x^16+x^5+x^3+x^2+1", given(0x1002D)),
-        ("CRC-16-CCITT, which is not of maximal length", given(aliasing.CCITT)),
-        ("CRC-16-IBM, which is not of maximal length", given(aliasing.IBM)),
-        ("12,000 bytes, not bits", given(maximal, 8 * ASKED_BITS)),
-        ("12,000 bits of data, and the CRC behind them", given(maximal, ASKED_BITS + 16)),
-        ("not given an error: of all packets", not_given),
-        ("a rest of zero, packets without an error included", with_intact),
-        ("the numerator one bit early: about 1/N", early),
+        ("the model: given an error, x^16+x^12+x^3+x+1", given(maximal), 1),
+        ("another generator of maximal length, x^16+x^5+x^3+x^2+1", given(0x1002D), 1),
+        ("CRC-16-CCITT, which is not of maximal length", given(aliasing.CCITT), 1),
+        ("CRC-16-IBM, which is not of maximal length", given(aliasing.IBM), 1),
+        ("12,000 bytes, not bits", given(maximal, 8 * ASKED_BITS), 8),
+        ("12,000 bits of data, and the CRC behind them", given(maximal, ASKED_BITS + 16), 1),
+        ("not given an error: of all packets", not_given, 1),
+        ("a rest of zero, packets without an error included", with_intact, 1),
+        ("the numerator one bit early: about 1/N", early, 1),
     )
-    for name, of in readings:
+    for name, of, unit in readings:
         row = {"what": "reading", "reading": name, "length_bits": ASKED_BITS}
         for ber in ("1e-4", "1e-5", "1e-8"):
             row[f"over_limit_{ber}"] = _number(of(ber) * (1 << 16))
-        eight_kib = 65536 if not name.startswith("12,000 bytes") else 8 * 65536
-        short = 512 if not name.startswith("12,000 bytes") else 8 * 512
-        yield {**row, "at_64_bytes": _number(of("1e-8", short)), "over_limit_8k": _number(of("1e-8", eight_kib) * (1 << 16))}
+        yield {**row, "at_64_bytes": _number(of("1e-8", 512 * unit)), "over_limit_8k": _number(of("1e-8", 65536 * unit) * (1 << 16))}
 
 
 # ---- simulated ----------------------------------------------------------------------------------

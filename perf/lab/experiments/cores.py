@@ -55,9 +55,6 @@ def summary(rows):
 
 def plots(result):
     def goodput(axes):
-        shapes.line(axes, result["rows"], "cores", "goodput_gbps")
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("lanes and cores of each side")
-        axes.set_ylabel("goodput, Gbit/s")
+        shapes.from_zero(axes, result["rows"], "cores", "goodput_gbps", "lanes and cores of each side", "goodput, Gbit/s")
 
     return [("goodput", goodput)]

@@ -37,15 +37,9 @@ def summary(rows, samples):
 
 def plots(result):
     def goodput(axes):
-        shapes.line(axes, result["rows"], "lanes", "goodput_gbps")
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("lanes")
-        axes.set_ylabel("goodput, Gbit/s")
+        shapes.from_zero(axes, result["rows"], "lanes", "goodput_gbps", "lanes", "goodput, Gbit/s")
 
     def cpu(axes):
-        shapes.line(axes, result["rows"], "lanes", "cpu_s_per_gb")
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("lanes")
-        axes.set_ylabel("CPU-s/GB, both sides together")
+        shapes.from_zero(axes, result["rows"], "lanes", "cpu_s_per_gb", "lanes", "CPU-s/GB, both sides together")
 
     return [("goodput", goodput), ("cpu", cpu)]

@@ -61,9 +61,6 @@ def summary(rows, samples):
 
 def plots(result):
     def draw(axes):
-        shapes.line(axes, result["rows"], "sessions", "goodput_gbps")
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("sessions at once")
-        axes.set_ylabel("goodput of all, Gbit/s")
+        shapes.from_zero(axes, result["rows"], "sessions", "goodput_gbps", "sessions at once", "goodput of all, Gbit/s")
 
     return [("goodput", draw)]

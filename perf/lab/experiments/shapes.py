@@ -57,6 +57,14 @@ def bars(axes, rows, label, key, unit):
     axes.margins(x=0.15)
 
 
+def from_zero(axes, rows, x, key, x_label, y_label):
+    """A line whose height is to be compared: the axis begins at zero."""
+    line(axes, rows, x, key)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+
+
 def line(axes, rows, x, key, label=None):
     rows = sorted((row for row in rows if row.get(key) is not None), key=lambda row: row[x])
     errors = list(zip(*[spread(row, key) for row in rows])) or None

@@ -67,9 +67,9 @@ def same_code(one, other):
 def run(names, version, quick, say, folder=FOLDER):
     """Measures what is missing or older; how many failed."""
     folder.mkdir(parents=True, exist_ok=True)
-    failed = 0
+    failed, found = 0, load(folder)
     for name in names:
-        reason = out_of_date(load(folder).get(name), version, quick)
+        reason = out_of_date(found.get(name), version, quick)
         if reason is None:
             say(f"{name}: stands")
             continue
