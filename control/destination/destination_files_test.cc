@@ -1,65 +1,17 @@
+// Files of a receiving end on their way: created, opened in their turn, found again, closed.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/destination/destination_files.h"
-
-#include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
+#include "control/destination/destination_files_fixture.h"
 #include "dataplane/board/attach.h"
 
 namespace sluice::transfer {
 namespace {
 
-constexpr uint32_t kExtent = 65536;
-
-std::vector<catalog::File> known_files(size_t count) {
-  std::vector<catalog::File> files;
-  for (size_t i = 0; i < count; ++i) {
-    files.push_back({.name = "f" + std::to_string(i), .shown = "in/f" + std::to_string(i), .size_bytes = 1});
-  }
-  return files;
-}
-
-TransferOffer offer_of(size_t count) {
-  TransferOffer offer{.destination = "in/", .into_directory = true};
-  for (size_t i = 0; i < count; ++i) {
-    offer.files.push_back(
-        {.number = static_cast<uint32_t>(i), .name = "f" + std::to_string(i), .size_bytes = 1});
-  }
-  return offer;
-}
-
-// Files of which at most four are open at a time, and what they ask for.
-class Files : public testing::Test {
- protected:
-  Files() { settings_.open_objects_max = 4; }
-
-  void known(size_t count, bool discard = false) {
-    files_ = std::make_unique<DestinationFiles>(settings_, discard, kExtent, known_files(count));
-  }
-  // The only thing that is asked for now.
-  template <typename E>
-  E asked() {
-    std::vector<Effect> all = out_.drain();
-    std::erase_if(all, [](const Effect& effect) { return std::holds_alternative<Log>(effect); });
-    EXPECT_EQ(all.size(), 1U);
-    if (all.size() == 1 && std::holds_alternative<E>(all[0])) return std::get<E>(all[0]);
-    ADD_FAILURE() << "something else was asked for";
-    return {};
-  }
-  uint32_t open_all() {
-    uint32_t opened = 0;
-    for (; !files_->prepared() && !HasFailure(); ++opened)
-      EXPECT_TRUE(files_->on(ObjectOpened{.object = asked<OpenObject>().object}, out_));
-    return opened;
-  }
-
-  Settings settings_;
-  Effects out_;
-  std::unique_ptr<DestinationFiles> files_ =
-      std::make_unique<DestinationFiles>(settings_, false, kExtent, known_files(0));
-};
+using Files = DestinationFilesTest;
 
 TEST(FilesPhases, FromEachOnlyTheseFollow) {
   using P = FilesPhase;
@@ -97,72 +49,15 @@ TEST_F(Files, AreCreatedAllAtOnceAndThenOpenedOneAfterTheOther) {
     const OpenObject open = asked<OpenObject>();
     EXPECT_EQ(open.object, ObjectId(i));
     EXPECT_EQ(open.flags, uint32_t{board::kObjectWrite});
-    EXPECT_EQ(open.extent_bytes, kExtent);
+    EXPECT_EQ(open.extent_bytes, kFilesExtent);
     ASSERT_TRUE(files_->on(ObjectOpened{.object = open.object}, out_));
   }
   EXPECT_TRUE(files_->prepared());
   EXPECT_EQ(files_->pending(), 0U);
 }
 
-// Before anything of them is stored.
-TEST_F(Files, OwnersThatWereNotAgreedUponAreRefused) {
-  const auto offered = [this](uint32_t keep, const catalog::Attributes& attributes,
-                              const selection::Keep& wanted, bool asked_here) {
-    known(0);
-    TransferOffer offer = offer_of(1);
-    offer.files[0].name = "a";
-    offer.files[0].attributes = attributes;
-    offer.keep = keep;
-    const std::vector<std::string> paths{"data/a"};
-    const selection::Selection selection{.rules = {}, .names = {}, .keep = wanted};
-    const DestinationFiles::Wish wish{.paths = paths, .selection = selection, .destination = "in/f"};
-    const Result<bool> taken = files_->take_offer(offer, asked_here ? &wish : nullptr);
-    return taken ? ErrorCode::kOk : taken.error().code;
-  };
-  const ErrorCode refused = ErrorCode::kIncompatible;
-  const catalog::Attributes owned{.uid = 5, .gid = {}, .user = "a", .group = {}};
-  EXPECT_EQ(offered(selection::Keep::kOwner, owned, {}, false), ErrorCode::kOk);
-  EXPECT_EQ(files_->phase(), FilesPhase::kOffer);
-  EXPECT_EQ(offered(0, owned, {}, false), refused);
-  EXPECT_EQ(offered(selection::Keep::kGroup, owned, {}, false), refused);
-  EXPECT_EQ(offered(selection::Keep::kKnown + 1, {}, {}, false), refused) << "what is not known here";
-  EXPECT_EQ(offered(selection::Keep::kOwner, owned, {.owner = true}, true), ErrorCode::kOk);
-  EXPECT_EQ(offered(selection::Keep::kOwner, owned, {}, true), refused) << "not asked for here";
-  EXPECT_EQ(offered(0, {}, {.owner = true}, true), refused) << "a peer that is too old";
-}
-
-// Otherwise a peer would choose what is written here, as servers of scp could (CVE-2019-6111).
-TEST_F(Files, OnlyWhatWasAskedForIsTaken) {
-  const auto offered = [this](const std::vector<std::string>& paths, const std::vector<std::string>& names) {
-    known(0);
-    TransferOffer offer = offer_of(names.size());
-    for (size_t i = 0; i < names.size(); ++i) offer.files[i].name = names[i];
-    const selection::Selection all;
-    const DestinationFiles::Wish wish{
-        .paths = paths, .selection = all, .destination = "in/", .into_directory = true};
-    const Result<bool> taken = files_->take_offer(offer, &wish);
-    return taken ? ErrorCode::kOk : taken.error().code;
-  };
-  const ErrorCode refused = ErrorCode::kIncompatible;
-  EXPECT_EQ(offered({"data/a"}, {"a"}), ErrorCode::kOk);
-  EXPECT_EQ(offered({"data/a", "/x/b"}, {"a", "b"}), ErrorCode::kOk);
-  EXPECT_EQ(offered({"data//a/./", "b/"}, {"a", "b"}), ErrorCode::kOk) << "a spelling that the peer takes";
-  EXPECT_EQ(offered({"a"}, {"a"}), ErrorCode::kOk);
-  EXPECT_EQ(offered({"memory:1"}, {"memory-1"}), ErrorCode::kOk);
-  EXPECT_EQ(offered({"data/a"}, {".bashrc"}), refused);
-  EXPECT_EQ(offered({"data/a"}, {"A"}), refused);
-  EXPECT_EQ(offered({"data/a"}, {"a", "b"}), refused) << "one more";
-  EXPECT_EQ(offered({"data/a", "data/b"}, {"a"}), refused) << "one less";
-  EXPECT_EQ(offered({"data/a", "data/b"}, {"b", "a"}), refused) << "another order";
-  EXPECT_EQ(offered({"memory:1"}, {"memory-2"}), refused);
-  EXPECT_EQ(offered({""}, {"a"}), refused);
-  EXPECT_EQ(offered({"data/d/"}, {"a", "b"}), ErrorCode::kOk) << "what a directory holds";
-  EXPECT_EQ(offered({"/"}, {"a"}), ErrorCode::kOk);
-  EXPECT_EQ(offered({"./."}, {"a"}), refused);
-}
-
 TEST_F(Files, ThoseThatAreDiscardedAreNowhere) {
-  files_ = std::make_unique<DestinationFiles>(settings_, true, kExtent, known_files(0));
+  files_ = std::make_unique<DestinationFiles>(settings_, true, kFilesExtent, known_files(0));
   TransferOffer offer = offer_of(1);
   offer.destination = kNullDestination;
   ASSERT_TRUE(*files_->take_offer(offer, nullptr));
@@ -193,50 +88,6 @@ TEST_F(Files, OnlySoManyAreOpenAtATimeAndEachMakesRoomForOne) {
   files_->halt();
   files_->on(ObjectClosed{ObjectId(0)}, out_);
   EXPECT_TRUE(out_.empty()) << "nothing new when the attempt ends";
-}
-
-TEST_F(Files, HolesAreWholeExtentsInOrderAndOfPlainFiles) {
-  using Holes = std::vector<recovery::Range>;
-  const auto taken = [this](const Holes& holes, uint64_t size_bytes, uint32_t members = 0) {
-    known(0);
-    TransferOffer offer = offer_of(1);
-    offer.files[0].size_bytes = size_bytes;
-    offer.files[0].holes = holes;
-    if (members != 0) {
-      offer.files[0].kind = catalog::FileKind::kPack;
-      offer.files[0].members = members;
-      offer.files[0].name.clear();
-    }
-    const Result<bool> result = files_->take_offer(offer, nullptr);
-    return result ? ErrorCode::kOk : result.error().code;
-  };
-  constexpr uint64_t kSize = 10 * kExtent + 5;
-  for (const Holes& good :
-       {Holes{{0, kExtent}}, Holes{{0, kSize}}, Holes{{10ULL * kExtent, 5}},
-        Holes{{0, kExtent}, {kExtent, kExtent}, {5ULL * kExtent, kSize - 5ULL * kExtent}}})
-    EXPECT_EQ(taken(good, kSize), ErrorCode::kOk) << good.size();
-  for (const Holes& bad :
-       {Holes{{0, 0}}, Holes{{1, kExtent}}, Holes{{0, kExtent - 1}}, Holes{{0, kSize + 1}}, Holes{{kSize, 1}},
-        Holes{{kExtent, kExtent}, {0, kExtent}}, Holes{{0, 2 * kExtent}, {kExtent, kExtent}},
-        Holes{{kExtent, UINT64_MAX - kExtent + 1}}, Holes{{UINT64_MAX, 1}}, Holes{{kExtent, UINT64_MAX}}})
-    EXPECT_EQ(taken(bad, kSize), ErrorCode::kIncompatible) << bad[0].offset << " " << bad[0].length;
-  EXPECT_EQ(taken({}, kSize, 7), ErrorCode::kOk);
-  EXPECT_EQ(taken({{0, kExtent}}, kSize, 7), ErrorCode::kIncompatible);
-}
-
-TEST_F(Files, NobodyOffersMoreHolesThanThereMayBe) {
-  known(0);
-  const auto offered = [](uint32_t number, bool more) {
-    TransferOffer part{.destination = "in/", .into_directory = true, .more = more};
-    OfferedFile file{
-        .number = number, .name = std::to_string(number), .size_bytes = uint64_t{kExtent} * 8192};
-    for (uint64_t i = 0; i < catalog::kHolesMax; ++i) file.holes.push_back({i * 2 * kExtent, kExtent});
-    part.files = {file};
-    return part;
-  };
-  constexpr uint32_t kParts = catalog::kHolesOfAllMax / catalog::kHolesMax;
-  for (uint32_t i = 0; i < kParts; ++i) ASSERT_TRUE(files_->take_offer(offered(i, true), nullptr));
-  EXPECT_EQ(files_->take_offer(offered(kParts, false), nullptr).error().code, ErrorCode::kIncompatible);
 }
 
 TEST_F(Files, ThatWereNotHeldAreOpenedAgainOrBeginAnew) {
@@ -274,7 +125,7 @@ TEST_F(Files, OfAnEarlierLifeAreFetchedFromTheDataplane) {
   ASSERT_TRUE(files_->on(FileReopened{.object = ObjectId(1), .found = true}, out_));
   const OpenObject open = asked<OpenObject>();
   EXPECT_EQ(open.object, ObjectId(1));
-  EXPECT_EQ(open.extent_bytes, kExtent) << "no offer says how it was cut";
+  EXPECT_EQ(open.extent_bytes, kFilesExtent) << "no offer says how it was cut";
 }
 
 // The former control died before it closed them: their places are those of the fifth and the sixth.
@@ -364,36 +215,6 @@ TEST_F(Files, AnErrorOfEachStepIsToldAndTheNextAttemptBeginsAnew) {
   }
   EXPECT_EQ(files_->phase(), FilesPhase::kIdle);
   EXPECT_EQ(files_->pending(), 0U);
-}
-
-TEST_F(Files, AreAgreedUponOnceAndOfferedAgainAsTheyWere) {
-  known(2);
-  EXPECT_TRUE(files_->take_offer(offer_of(2), nullptr));
-  files_->attempt_over();
-  EXPECT_EQ(files_->take_offer(offer_of(3), nullptr).error().code, ErrorCode::kIntegrity);
-  files_->attempt_over();
-  TransferOffer part = offer_of(1);
-  part.more = true;
-  EXPECT_FALSE(*files_->take_offer(part, nullptr));
-  files_->attempt_over();
-  EXPECT_TRUE(*files_->take_offer(offer_of(2), nullptr)) << "parts of an attempt that is over are gone";
-}
-
-TEST_F(Files, AreAsManyAsATransferMayHaveAndNoMore) {
-  EXPECT_TRUE(*files_->take_offer(offer_of(catalog::kFilesMax), nullptr));
-  files_->attempt_over();
-  EXPECT_EQ(files_->take_offer(offer_of(catalog::kFilesMax + 1), nullptr).error().code,
-            ErrorCode::kIncompatible);
-}
-
-TEST_F(Files, SeveralNeedADirectoryAndADestination) {
-  TransferOffer offer = offer_of(2);
-  offer.into_directory = false;
-  EXPECT_EQ(files_->take_offer(offer, nullptr).error().code, ErrorCode::kUsage);
-  files_->attempt_over();
-  offer.into_directory = true;
-  offer.destination.clear();
-  EXPECT_EQ(files_->take_offer(offer, nullptr).error().code, ErrorCode::kUsage);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a closer look at one peer found.
+// Which peers there are and whether they answer, and what a closer look at one of them found.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -61,6 +61,29 @@ void check_path(const PeerLook& look, std::vector<Finding>& out) {
 }
 
 }  // namespace
+
+void check_peers(const Facts& facts, std::vector<Finding>& out) {
+  for (const std::string& problem : facts.trust_problems) {
+    if (hidden(facts, problem))
+      warn(out, "peer", unseen(facts), as_owner(facts));
+    else
+      fail(out, "peer", problem, "correct or remove the file: sluice-control does not start with it");
+  }
+  if (facts.peers.empty() && facts.trust_problems.empty()) {
+    warn(out, "peer", "none is trusted yet", "sluice node trust NAME CERT.pem --address HOST:PORT");
+  }
+  for (const PeerFacts& peer : facts.peers) {
+    if (peer.address.empty()) {
+      pass(out, "peer", fmt::format("{} calls this node", peer.name));
+    } else if (peer.problem.empty()) {
+      pass(out, "peer", fmt::format("{} answers at {}", peer.name, peer.address));
+    } else {
+      fail(out, "peer", fmt::format("{} at {}: {}", peer.name, peer.address, peer.problem),
+           "start sluice-control there, let its port through the firewalls, or correct --address (sluice "
+           "node trust)");
+    }
+  }
+}
 
 void check_peer_look(const Facts& facts, std::vector<Finding>& out) {
   if (!facts.peer_look) return;
