@@ -40,7 +40,7 @@ Error error_of(const Failure& failure) {
       if (failure.code <= 0 || failure.code > kErrorCodeMax) return {ErrorCode::kInternal, failure.message};
       return {static_cast<ErrorCode>(failure.code), failure.message};
     case Failure::Kind::kStandsStill:
-      return {ErrorCode::kDaemonNotRunning, Pulse::problem("")};
+      return {ErrorCode::kDaemonNotRunning, Liveness::problem("")};
     case Failure::Kind::kEnded:
       return {ErrorCode::kDaemonNotRunning,
               "sluice-control ended the connection; see its log, and start it again if it is down"};
@@ -57,7 +57,7 @@ Error error_of(const Failure& failure) {
   return {ErrorCode::kInternal, "unexpected answer of sluice-control: " + failure.message};
 }
 
-Call::Call(Control::Stub& control, std::optional<double> limit_s) : pulse_(control, context_) {
+Call::Call(Control::Stub& control, std::optional<double> limit_s) : liveness_(control, context_) {
   if (!limit_s) return;
   const auto limit = std::chrono::duration_cast<std::chrono::system_clock::duration>(
       std::chrono::duration<double>(*limit_s));
@@ -70,7 +70,7 @@ Failure Call::failure_of(const grpc::Status& status) const {
     failure.kind = Failure::Kind::kRefused;
     std::from_chars(code->data(), code->data() + code->size(), failure.code);
     failure.name = trailing(context_, kErrorNameKey).value_or("");
-  } else if (pulse_.stands_still()) {
+  } else if (liveness_.stands_still()) {
     failure.kind = Failure::Kind::kStandsStill;
   }
   return failure;

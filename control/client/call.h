@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "control/client/pulse.h"
+#include "control/client/liveness.h"
 #include "control/proto/api.grpc.pb.h"
 #include "dataplane/base/error.h"
 
@@ -25,7 +25,7 @@ inline constexpr int kCallS = 60;
 struct Failure {
   enum class Kind : uint8_t {
     kRefused,       // the node says why: the other members are its own
-    kStandsStill,   // the daemon answers nobody (Pulse)
+    kStandsStill,   // the daemon answers nobody (Liveness)
     kEnded,         // nobody listens, or the connection ended
     kLate,          // no answer within the call's limit
     kOtherVersion,  // the node does not know this call
@@ -87,7 +87,7 @@ class Call {
   Failure failure_of(const grpc::Status& status) const;
 
   grpc::ClientContext context_;
-  Pulse pulse_;  // last: it ends before the context
+  Liveness liveness_;  // last: it ends before the context
 };
 
 }  // namespace sluice::api

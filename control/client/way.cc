@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "control/client/pulse.h"
+#include "control/client/liveness.h"
 
 namespace sluice::api {
 namespace {
@@ -59,7 +59,7 @@ Error cannot_connect(const std::filesystem::path& directory, const std::filesyst
                                               "; start it with 'sluice-control --node " + directory.string() +
                                               "'"};
   }
-  if (error == EAGAIN) return {ErrorCode::kDaemonNotRunning, Pulse::problem(" of " + directory.string())};
+  if (error == EAGAIN) return {ErrorCode::kDaemonNotRunning, Liveness::problem(" of " + directory.string())};
   return {ErrorCode::kDaemonNotRunning, "cannot connect to " + socket.string() + ": " + std::strerror(error)};
 }
 

@@ -104,7 +104,7 @@ std::optional<Speed> Outlook::speed(const Path& path, uint64_t now_ns) const {
 struct Outlook::Course {
   struct One {
     double bits = 0;
-    rate::Claim claim;
+    rate::Demand demand;
     double elsewhere_bps = -1;  // on another path; negative: on ours
     bool asked = false;         // whose end is wanted
     double now_bps = 0;
@@ -114,15 +114,15 @@ struct Outlook::Course {
   double path_bps = 0;
 
   void divide() {
-    std::vector<rate::Claim> claims;
+    std::vector<rate::Demand> demands;
     std::vector<One*> ours;
     for (One& each : running) {
       each.now_bps = each.elsewhere_bps;
       if (each.elsewhere_bps >= 0) continue;
-      claims.push_back(each.claim);
+      demands.push_back(each.demand);
       ours.push_back(&each);
     }
-    const std::vector<uint64_t> shares = rate::path_shares(whole(path_bps), claims);
+    const std::vector<uint64_t> shares = rate::path_shares(whole(path_bps), demands);
     for (size_t i = 0; i < ours.size(); ++i) ours[i]->now_bps = static_cast<double>(shares[i]);
   }
 
@@ -161,7 +161,7 @@ std::optional<double> Outlook::ahead_s(const std::string& id, const Load& load, 
   double reserved_bps = 0;
   const auto one_of = [&](const Load& each) {
     Course::One one{.bits = 8 * static_cast<double>(each.bytes_left),
-                    .claim = {.most_bps = whole(each.cap_bps), .reserved_bps = whole(each.reserved_bps)}};
+                    .demand = {.most_bps = whole(each.cap_bps), .reserved_bps = whole(each.reserved_bps)}};
     if (each.path.shares_with(load.path)) return one;
     const auto its_speed = speed(each.path, now_ns);
     one.elsewhere_bps = each.rate_bps > 0 ? each.rate_bps : its_speed ? its_speed->mean_bps : 0;
@@ -184,7 +184,7 @@ std::optional<double> Outlook::ahead_s(const std::string& id, const Load& load, 
   Course::One own = one_of(load);
   own.asked = true;
   const double free_bps = path_speed->mean_bps * (1 - 1.0 / rate::kUnreservedShare) - reserved_bps;
-  own.claim.reserved_bps = std::min(own.claim.reserved_bps, whole(free_bps));
+  own.demand.reserved_bps = std::min(own.demand.reserved_bps, whole(free_bps));
   if (load.running) {
     course.running.push_back(own);
   } else {

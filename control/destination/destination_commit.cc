@@ -10,7 +10,7 @@ namespace sluice::transfer {
 
 // Takes what was written until now. A file that is not open yet will be due again.
 void DestinationEnd::begin_sync(ObjectId object, Effects& out) {
-  if (failing_.contains(object) || !files_.held(object) || receiver_->begin_sync(object) == 0) return;
+  if (failing_.contains(object) || !files_.has_file(object) || receiver_->begin_sync(object) == 0) return;
   if (files_.discards()) {  // as certain as it will ever be; the journal need not know
     (void)receiver_->sync_succeeded(object);
     report_durable(object, out);

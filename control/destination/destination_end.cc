@@ -205,7 +205,7 @@ Status DestinationEnd::extent_failed(const board::Event& event, Effects& out) {
 Status DestinationEnd::on(const Tick& event, uint64_t now_ns, Effects& out) {
   leg_.settle_losses(event, now_ns, out);
   receiver_->tick(now_ns);
-  read_claims(out);
+  read_unread(out);
   return follow_receiver(out);
 }
 
@@ -270,7 +270,7 @@ std::string DestinationEnd::waiting_for(const control::FlowFigures& before, cons
                                         uint64_t /*interval_ns*/, uint64_t now_ns) const {
   constexpr uint64_t kSilenceNs = 500'000'000;
   if (pending_.count() != 0 && now.bytes == before.bytes) return "fsync";
-  if (receiver_ && receiver_->claimed_bytes() != 0 && now.bytes == before.bytes)
+  if (receiver_ && receiver_->unread_bytes() != 0 && now.bytes == before.bytes)
     return "disk (reading again what had arrived)";
   if (receiver_ && receiver_->awaits_writes() && now.bytes == before.bytes)
     return "disk (a second copy that is being written)";

@@ -145,8 +145,8 @@ class DestinationEnd final : public DataEnd {
   Status extent_failed(const board::Event& event, Effects& out);
   void distrust(ObjectId object);
   void note_lost(ObjectId object, Effects& out);
-  void read_claims(Effects& out);
-  Status claim_read(const ObjectReadBack& event, Effects& out);
+  void read_unread(Effects& out);
+  Status unread_was_read(const ObjectReadBack& event, Effects& out);
   void read_back(ObjectId object, uint64_t from, Effects& out);
   Status read_back_for_name(const ObjectReadBack& event, Effects& out);
   Status hear_offer(const TransferOffer& part);

@@ -66,9 +66,9 @@ Status DestinationEnd::give_up_failing(Effects& out) {
                    catalog().shown(object) + what +
                        ", and now it cannot be sent again: compare it, or remove it and send it again"};
     }
-    // A file that is not held is opened again first, so that it is found.
-    const bool held = files_.held(object) || files_.discards() || catalog().packed(object);
-    if (!at->second.dropping && held && commits_[object].idle() && receiver_->may_fail(object)) {
+    // A file without a descriptor is opened again first, so that it is found.
+    const bool at_hand = files_.has_file(object) || files_.discards() || catalog().packed(object);
+    if (!at->second.dropping && at_hand && commits_[object].idle() && receiver_->may_fail(object)) {
       at->second.dropping = true;
       pending_.ask(DropFile{object}, out);
     }

@@ -84,7 +84,7 @@ Status DestinationFiles::on(const FilesRecovered& event, Effects& /*out*/) {
   for (uint32_t i = 0; i < event.objects.size(); ++i) {
     const ObjectId object(i);
     if (event.objects[object] == Recovered::kNamed) mark_done(object);
-    holdings_[object].held = event.objects[object] == Recovered::kHeld;
+    holdings_[object].has_file = event.objects[object] == Recovered::kHeld;
   }
   phase_.change(FilesPhase::kIdle);
   return {};
@@ -153,7 +153,7 @@ void DestinationFiles::walk(Effects& out) {
       phase_.change(FilesPhase::kFetching);
       return pending_.ask(FetchObject{at_}, out);
     }
-    if (holding.done || holding.held) continue;
+    if (holding.done || holding.has_file) continue;
     phase_.change(FilesPhase::kReopening);
     return pending_.ask(ReopenFile{at_}, out);
   }
@@ -177,7 +177,7 @@ Status DestinationFiles::on(const FilesCreated& event, Effects& out) {
 void DestinationFiles::created(const std::vector<catalog::File>& files, Effects& out) {
   for (const catalog::File& file : files) {
     catalog_.add(file);
-    holdings_.push_back({.held = !discard_ && !file.failed(), .done = file.failed()});
+    holdings_.push_back({.has_file = !discard_ && !file.failed(), .done = file.failed()});
   }
   if (growth_ == GrowthPhase::kNone) walk(out);
 }
@@ -230,7 +230,7 @@ Status DestinationFiles::on(const ObjectFetched& event, Effects& out) {
 Status DestinationFiles::on(const FileReopened& event, Effects& out) {
   pending_.answered();
   if (!event.found) return event.found.error();
-  holdings_[event.object].held = *event.found;
+  holdings_[event.object].has_file = *event.found;
   if (halted_) return {};
   if (*event.found) {
     walk(out);
@@ -259,7 +259,7 @@ Status DestinationFiles::on(const FileRecreated& event, std::vector<recovery::Bl
   pending_.answered();
   catalog::File& file = catalog_.files_of(event.object).front();
   if (event.identity) {
-    holdings_[event.object].held = true;
+    holdings_[event.object].has_file = true;
     // Some names of a pack may have been given already: that is not forgotten.
     if (!file.packed()) file.state = catalog::FileState::kOpen;
     file.identity = *event.identity;
@@ -300,7 +300,7 @@ void DestinationFiles::attempt_over() {
 }
 
 void DestinationFiles::released() {
-  for (Holding& holding : holdings_) holding.held = false;
+  for (Holding& holding : holdings_) holding.has_file = false;
 }
 
 }  // namespace sluice::transfer

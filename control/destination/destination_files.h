@@ -76,7 +76,7 @@ class DestinationFiles {
   void growth_answered() { growth_.change(GrowthPhase::kNone); }
   GrowthPhase growth() const { return growth_; }
   uint32_t first_offered() const;  // file of the last offer
-  // Creates the files, or reopens those that are not held; then opens the first objects.
+  // Creates the files, or reopens those of which there is no descriptor; then opens the first objects.
   void prepare(Effects& out);
   // As prepare(), for flows of an earlier life of this control: descriptors come from the dataplane.
   void adopt(Effects& out);
@@ -106,13 +106,14 @@ class DestinationFiles {
   void close_ended(Effects& out);
   Batch rows_anew(ObjectId object) const;  // for the journal: no extent of it counts
   // Its descriptor is gone: it has its name.
-  void let_go(ObjectId object) { holdings_[object].held = false; }
+  void let_go(ObjectId object) { holdings_[object].has_file = false; }
   void released();  // every descriptor
 
   bool agreed() const { return catalog_.object_count() != 0; }
   bool prepared() const { return phase_ == FilesPhase::kReady; }
   bool recovered() const { return phase_ != FilesPhase::kRecovering; }
-  bool held(ObjectId object) const { return discard_ || holdings_[object].held; }
+  // A descriptor of its file is here, or it needs none.
+  bool has_file(ObjectId object) const { return discard_ || holdings_[object].has_file; }
   bool is_open(ObjectId object) const { return holdings_[object].open; }
   bool discards() const { return discard_; }
   // Workers are to give the object up: if it is not open, it stays so. False: it is being opened, and they
@@ -126,11 +127,11 @@ class DestinationFiles {
 
  private:
   struct Holding {
-    bool held = false;     // there is a descriptor of its file
-    bool fetched = false;  // adopting: the dataplane was asked for it
-    bool open = false;     // at the dataplane
-    bool opening = false;  // OpenObject was asked for
-    bool whole = false;    // it needs no bytes any more: if it is not open, it stays so
+    bool has_file = false;  // there is a descriptor of its file
+    bool fetched = false;   // adopting: the dataplane was asked for it
+    bool open = false;      // at the dataplane
+    bool opening = false;   // OpenObject was asked for
+    bool whole = false;     // it needs no bytes any more: if it is not open, it stays so
     bool done = false;
 
     bool to_open() const { return !done && !whole && !open; }

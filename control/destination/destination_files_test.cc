@@ -63,7 +63,7 @@ TEST_F(Files, ThoseThatAreDiscardedAreNowhere) {
   ASSERT_TRUE(*files_->take_offer(offer, nullptr));
   files_->prepare(out_);
   EXPECT_EQ(asked<OpenObject>().flags, board::kObjectWrite | board::kObjectDiscard);
-  EXPECT_TRUE(files_->held(ObjectId(0)));
+  EXPECT_TRUE(files_->has_file(ObjectId(0)));
 }
 
 TEST_F(Files, OnlySoManyAreOpenAtATimeAndEachMakesRoomForOne) {

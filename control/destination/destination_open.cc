@@ -38,7 +38,7 @@ Status DestinationFiles::on(const ObjectOpened& event, Effects& out) {
 
 void DestinationFiles::mark_done(ObjectId object) {
   holdings_[object].done = true;
-  holdings_[object].held = false;
+  holdings_[object].has_file = false;
   for (catalog::File& file : catalog_.files_of(object)) file.state = catalog::FileState::kDone;
 }
 
@@ -67,7 +67,7 @@ void DestinationFiles::close(ObjectId object, Effects& out) {
 
 void DestinationFiles::mark_failed(ObjectId object) {
   holdings_[object].done = true;
-  holdings_[object].held = false;
+  holdings_[object].has_file = false;
   for (catalog::File& file : catalog_.files_of(object)) file.state = catalog::FileState::kFailed;
 }
 

@@ -36,13 +36,13 @@ Status DestinationEnd::on(const FileReopened& event, Effects& out) {
 }
 
 // Beside the data that arrives, one piece after the other.
-void DestinationEnd::read_claims(Effects& out) {
-  if (!leg_.begun() || files_.halted() || receiver_->claimed_bytes() == 0) return;
-  if (receiver_->reading_claim()) return;
+void DestinationEnd::read_unread(Effects& out) {
+  if (!leg_.begun() || files_.halted() || receiver_->unread_bytes() == 0) return;
+  if (receiver_->reading_unread()) return;
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
-    if (!files_.held(ObjectId(i)) || failing_.contains(ObjectId(i))) continue;
-    const std::optional<recovery::Claim> claim = receiver_->take_claim(ObjectId(i));
-    if (claim) return pending_.ask(ReadBackObject{.object = claim->object, .range = claim->range}, out);
+    if (!files_.has_file(ObjectId(i)) || failing_.contains(ObjectId(i))) continue;
+    const std::optional<recovery::Unread> unread = receiver_->take_unread(ObjectId(i));
+    if (unread) return pending_.ask(ReadBackObject{.object = unread->object, .range = unread->range}, out);
   }
 }
 
@@ -50,12 +50,12 @@ Status DestinationEnd::on(const ObjectReadBack& event, Effects& out) {
   pending_.answered();
   ++steps_;
   if (commits_[event.object].phase() == CommitPhase::kReadingBack) return read_back_for_name(event, out);
-  return claim_read(event, out);
+  return unread_was_read(event, out);
 }
 
-Status DestinationEnd::claim_read(const ObjectReadBack& event, Effects& out) {
+Status DestinationEnd::unread_was_read(const ObjectReadBack& event, Effects& out) {
   const recovery::Judgement judgement =
-      receiver_->judge_claim(event.crc ? std::optional(*event.crc) : std::nullopt);
+      receiver_->judge_unread(event.crc ? std::optional(*event.crc) : std::nullopt);
   if (judgement == recovery::Judgement::kGood) {
     // The source sees that something moves here, however much there is to read.
     say_durable(event.object, {event.range}, out);
@@ -69,7 +69,7 @@ Status DestinationEnd::claim_read(const ObjectReadBack& event, Effects& out) {
     journal_suspect(event.object, Entry::kNoted, out);
   }
   if (const Status status = follow_receiver(out); !status) return status;
-  read_claims(out);
+  read_unread(out);
   return {};
 }
 

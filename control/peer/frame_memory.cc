@@ -5,23 +5,23 @@
 
 namespace sluice::peer {
 
-std::unique_ptr<FrameMemory::Claim> FrameMemory::claim(const std::shared_ptr<FrameMemory>& memory,
+std::unique_ptr<FrameMemory::Lease> FrameMemory::lease(const std::shared_ptr<FrameMemory>& memory,
                                                        std::string peer, size_t bytes,
                                                        std::function<void()> wake) {
   // A frame of more than all there is would wait for ever.
   const size_t counted = std::min(bytes, memory->in_bytes_max_);
-  std::unique_ptr<Claim> claim(new Claim(memory, std::move(peer), counted, std::move(wake)));
-  memory->waiting_.push_back(claim.get());
+  std::unique_ptr<Lease> lease(new Lease(memory, std::move(peer), counted, std::move(wake)));
+  memory->waiting_.push_back(lease.get());
   memory->grant();
-  return claim;
+  return lease;
 }
 
-void FrameMemory::end(const Claim* claim) {
-  if (claim->granted_) {
-    in_bytes_ -= claim->bytes_;
-    reading_.erase(claim->peer_);
+void FrameMemory::end(const Lease* lease) {
+  if (lease->granted_) {
+    in_bytes_ -= lease->bytes_;
+    reading_.erase(lease->peer_);
   } else {
-    waiting_.remove(const_cast<Claim*>(claim));
+    waiting_.remove(const_cast<Lease*>(lease));
   }
   grant();
 }
@@ -30,17 +30,17 @@ void FrameMemory::end(const Claim* claim) {
 // under way holds up no other.
 void FrameMemory::grant() {
   for (auto at = waiting_.begin(); at != waiting_.end();) {
-    Claim* const claim = *at;
-    if (reading_.contains(claim->peer_)) {
+    Lease* const lease = *at;
+    if (reading_.contains(lease->peer_)) {
       ++at;
       continue;
     }
-    if (in_bytes_ + claim->bytes_ > in_bytes_max_) return;
-    in_bytes_ += claim->bytes_;
-    reading_.insert(claim->peer_);
-    claim->granted_ = true;
+    if (in_bytes_ + lease->bytes_ > in_bytes_max_) return;
+    in_bytes_ += lease->bytes_;
+    reading_.insert(lease->peer_);
+    lease->granted_ = true;
     at = waiting_.erase(at);
-    claim->wake_();
+    lease->wake_();
   }
 }
 

@@ -27,16 +27,16 @@ class FrameMemory {
       : in_bytes_max_(in_bytes_max), out_bytes_max_(out_bytes_max) {}
 
   // The right to read one frame; gives it back, or gives up its turn.
-  class Claim {
+  class Lease {
    public:
-    ~Claim() { memory_->end(this); }
-    Claim(const Claim&) = delete;
-    Claim& operator=(const Claim&) = delete;
+    ~Lease() { memory_->end(this); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
     bool granted() const { return granted_; }
 
    private:
     friend class FrameMemory;
-    Claim(std::shared_ptr<FrameMemory> memory, std::string peer, size_t bytes, std::function<void()> wake)
+    Lease(std::shared_ptr<FrameMemory> memory, std::string peer, size_t bytes, std::function<void()> wake)
         : memory_(std::move(memory)), peer_(std::move(peer)), bytes_(bytes), wake_(std::move(wake)) {}
     const std::shared_ptr<FrameMemory> memory_;
     const std::string peer_;
@@ -44,8 +44,8 @@ class FrameMemory {
     const std::function<void()> wake_;
     bool granted_ = false;
   };
-  // `wake` is called when the claim is granted, maybe at once; it must not claim or give back itself.
-  static std::unique_ptr<Claim> claim(const std::shared_ptr<FrameMemory>& memory, std::string peer,
+  // `wake` is called when the lease is granted, maybe at once; it must not ask or give back itself.
+  static std::unique_ptr<Lease> lease(const std::shared_ptr<FrameMemory>& memory, std::string peer,
                                       size_t bytes, std::function<void()> wake);
 
   // What waits to be written. While all connections together have too much of it, one that has more than
@@ -60,7 +60,7 @@ class FrameMemory {
   size_t out_bytes() const { return out_bytes_; }
 
  private:
-  void end(const Claim* claim);
+  void end(const Lease* lease);
   void grant();
 
   const size_t in_bytes_max_;
@@ -68,7 +68,7 @@ class FrameMemory {
   size_t in_bytes_ = 0;
   size_t out_bytes_ = 0;
   std::set<std::string> reading_;  // peers with a big frame under way
-  std::list<Claim*> waiting_;
+  std::list<Lease*> waiting_;
 };
 
 }  // namespace sluice::peer

@@ -8,17 +8,17 @@ namespace {
 
 class FrameMemoryTest : public testing::Test {
  protected:
-  std::unique_ptr<FrameMemory::Claim> claim(const std::string& peer, size_t bytes) {
-    return FrameMemory::claim(memory_, peer, bytes, [this] { ++woken_; });
+  std::unique_ptr<FrameMemory::Lease> lease(const std::string& peer, size_t bytes) {
+    return FrameMemory::lease(memory_, peer, bytes, [this] { ++woken_; });
   }
   std::shared_ptr<FrameMemory> memory_ = std::make_shared<FrameMemory>(100, 1000);
   int woken_ = 0;
 };
 
 TEST_F(FrameMemoryTest, OneFrameOfAPeerAtATime) {
-  auto first = claim("a", 10);
-  auto second = claim("a", 10);
-  auto other = claim("b", 10);
+  auto first = lease("a", 10);
+  auto second = lease("a", 10);
+  auto other = lease("b", 10);
   EXPECT_TRUE(first->granted());
   EXPECT_FALSE(second->granted());
   EXPECT_TRUE(other->granted());
@@ -30,9 +30,9 @@ TEST_F(FrameMemoryTest, OneFrameOfAPeerAtATime) {
 }
 
 TEST_F(FrameMemoryTest, AllTogetherHaveABoundAndTheFirstInTurnIsNotOvertaken) {
-  auto a = claim("a", 60);
-  auto b = claim("b", 60);
-  auto c = claim("c", 10);
+  auto a = lease("a", 60);
+  auto b = lease("b", 60);
+  auto c = lease("c", 10);
   EXPECT_FALSE(b->granted());
   EXPECT_FALSE(c->granted()) << "though there would be room";
   b.reset();
@@ -43,7 +43,7 @@ TEST_F(FrameMemoryTest, AllTogetherHaveABoundAndTheFirstInTurnIsNotOvertaken) {
 }
 
 TEST_F(FrameMemoryTest, MoreThanThereIsCountsAsAllOfIt) {
-  auto huge = claim("a", 1U << 30);
+  auto huge = lease("a", 1U << 30);
   EXPECT_TRUE(huge->granted());
   EXPECT_EQ(memory_->in_bytes(), 100U);
 }

@@ -122,7 +122,7 @@ Error Stream::unreachable(const std::string& reason) const {
 asio::awaitable<Result<std::string>> Stream::read_frame(asio::error_code* failure) {
   if (reading_) co_return Error{ErrorCode::kInternal, "two receivers on one control connection"};
   std::string payload;
-  claim_.reset();  // whoever reads on has done with the frame before
+  lease_.reset();  // whoever reads on has done with the frame before
   while (!closed_ && !read_ended_) {
     decoder_.set_frame_bytes_max(frame_bytes_max_);
     const FrameDecoder::Next next = decoder_.next(&payload);
@@ -131,11 +131,11 @@ asio::awaitable<Result<std::string>> Stream::read_frame(asio::error_code* failur
       co_return fail("it sent a message of more than " + std::to_string(frame_bytes_max_) +
                      " bytes, which it may not now");
     asio::error_code error;
-    if (decoder_.next_bytes() > FrameMemory::kSmallFrameBytes && !claim_) {
-      claim_ = FrameMemory::claim(memory_, peer_, decoder_.next_bytes(), [this, alive = weak_from_this()] {
+    if (decoder_.next_bytes() > FrameMemory::kSmallFrameBytes && !lease_) {
+      lease_ = FrameMemory::lease(memory_, peer_, decoder_.next_bytes(), [this, alive = weak_from_this()] {
         if (!alive.expired()) changed_.cancel();
       });
-      while (claim_ && !claim_->granted())
+      while (lease_ && !lease_->granted())
         co_await changed_.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
     }
@@ -216,7 +216,7 @@ Error Stream::fail(const std::string& reason) {
 void Stream::close() {
   if (closed_) return;
   closed_ = true;
-  claim_.reset();
+  lease_.reset();
   changed_.cancel();
   asio::error_code ignored;
   tls_.next_layer().cancel(ignored);
@@ -225,7 +225,7 @@ void Stream::close() {
 
 void Stream::abort() {
   closed_ = true;
-  claim_.reset();
+  lease_.reset();
   changed_.cancel();
   asio::error_code ignored;
   tls_.next_layer().close(ignored);

@@ -123,14 +123,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   uint32_t frame_bytes_max_ = 0;
   FrameDecoder decoder_{0};
-  std::unique_ptr<FrameMemory::Claim> claim_;  // of the frame under way, or just read, if it is big
+  std::unique_ptr<FrameMemory::Lease> lease_;  // of the frame under way, or just read, if it is big
   std::vector<uint8_t> input_;
   bool reading_ = false;
 
   std::deque<std::string> queue_;
   size_t queued_bytes_ = 0;  // in queue_ and in the write under way
   bool writing_ = false;
-  // Expires for wait_until() alone; cancelled to wake those who wait for reading_, writing_ or claim_.
+  // Expires for wait_until() alone; cancelled to wake those who wait for reading_, writing_ or lease_.
   asio::steady_timer changed_;
 
   bool closed_ = false;

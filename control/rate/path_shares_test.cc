@@ -33,13 +33,13 @@ TEST(PathShares, ATenthCannotBeReservedAwayFromTheOthers) {
 TEST(PathShares, NeverAreMoreThanThereIs) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 2000; ++round) {
-    std::vector<Claim> claims(random() % 8);
-    for (Claim& claim : claims)
-      claim = {.most_bps = random() % 5000, .reserved_bps = random() % 3 ? 0 : random() % 5000};
+    std::vector<Demand> demands(random() % 8);
+    for (Demand& demand : demands)
+      demand = {.most_bps = random() % 5000, .reserved_bps = random() % 3 ? 0 : random() % 5000};
     const uint64_t total_bps = random() % 10'000;
-    const Shares shares = path_shares(total_bps, claims);
+    const Shares shares = path_shares(total_bps, demands);
     EXPECT_LE(std::accumulate(shares.begin(), shares.end(), uint64_t{0}), total_bps);
-    for (size_t i = 0; i < claims.size(); ++i) EXPECT_LE(shares[i], claims[i].most_bps);
+    for (size_t i = 0; i < demands.size(); ++i) EXPECT_LE(shares[i], demands[i].most_bps);
   }
 }
 

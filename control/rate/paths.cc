@@ -129,12 +129,12 @@ class SharedPath {
         left_bps -= std::min(left_bps, each->rate_bps);
       }
     }
-    std::vector<Claim> claims;
+    std::vector<Demand> demands;
     for (const Member* each : open) {
-      claims.push_back(
+      demands.push_back(
           {.most_bps = with_advice(each->cap_bps, each->seen), .reserved_bps = each->reserved_bps});
     }
-    const std::vector<uint64_t> shares = path_shares(left_bps, claims);
+    const std::vector<uint64_t> shares = path_shares(left_bps, demands);
     for (size_t i = 0; i < open.size(); ++i) open[i]->rate_bps = shares[i];
   }
 

@@ -118,7 +118,7 @@ void Receiver::finish_if_complete(ObjectId id) {
     actions_.syncs.push_back(id);
     return;
   }
-  if (next_claim(object)) return;  // This is asked again when the last of them was read.
+  if (next_unread(object)) return;  // This is asked again when the last of them was read.
   if (!fenced(id)) return;
   object.finishing = true;
   actions_.finished.push_back(id);

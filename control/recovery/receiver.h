@@ -46,7 +46,7 @@ enum class Judgement : uint8_t {
 };
 
 // Bytes that the ledger says are there, and that must be read before that counts.
-struct Claim {
+struct Unread {
   ObjectId object;
   Range range;
 };
@@ -86,23 +86,23 @@ class Receiver {
     for (const Range& range : ranges) objects_[object].ledger.add_zeros(range);
   }
   void finish_restore();
-  // The file was out of this process's hands: what the ledger says of it is a claim until it was read again.
-  // No file is finished before that (receiver_claims.cc).
+  // The file was out of this process's hands: what the ledger says of it is unread until it was read again.
+  // No file is finished before that (receiver_unread.cc).
   void distrust(ObjectId object);
-  // The next claim to be read and judged; one at a time.
-  std::optional<Claim> take_claim(ObjectId object);
+  // The next piece to be read and judged; one at a time.
+  std::optional<Unread> take_unread(ObjectId object);
   // `crc` of its bytes, or nothing when they could not be read.
-  Judgement judge_claim(std::optional<uint64_t> crc);
+  Judgement judge_unread(std::optional<uint64_t> crc);
   // Rows that changed and that no sync takes to the journal.
   std::vector<Block> take_changed(ObjectId object) { return objects_[object].ledger.take_changed(); }
-  bool reading_claim() const { return reading_.has_value(); }
+  bool reading_unread() const { return reading_.has_value(); }
   // Of a file that has all its bytes, a worker still writes.
   bool awaits_writes() const;
   // The workers were not asked whether they write of it, as it is only being opened: they will be.
   void give_up_later(ObjectId object);
   // Nothing is written any more, until the next attempt.
   void flows_ended();
-  uint64_t claimed_bytes() const { return claimed_bytes_; }  // that nobody has read yet
+  uint64_t unread_bytes() const { return unread_bytes_; }  // that nobody has read yet
   // With new flows nothing is under way.
   void start_attempt(uint32_t lanes, uint64_t now_ns);
   // Flows that a former control began go on: asks their workers what they have written. Extents whose CRC
@@ -134,7 +134,7 @@ class Receiver {
   // Of a file that was just made: these whole extents are zeros, for ever, and need not come.
   void put_zeros(ObjectId object, const std::vector<Range>& ranges);
   // Nothing of it will have a name: it counts as done, and workers hold no part of it any more. Not while a
-  // sync, a claim or an adoption is under way that concerns it: may_fail().
+  // sync, a reading or an adoption is under way that concerns it: may_fail().
   void failed(ObjectId object);
   bool may_fail(ObjectId object) const;
 
@@ -180,8 +180,8 @@ class Receiver {
     std::vector<Query> found_missing;  // in this round
     uint32_t query_tag = 0;            // of this round
     uint32_t unanswered = 0;
-    ExtentMap claimed;     // what the ledger knew when the file was distrusted
-    ExtentId claims_from;  // claims before this one were read
+    ExtentMap unread;      // what the ledger knew when the file was distrusted
+    ExtentId unread_from;  // those before this one were read
     Fence fence;
     bool finishing = false;  // it is being given its name
     bool failed = false;
@@ -215,10 +215,10 @@ class Receiver {
   // What an extent adds to the digest of its object.
   static uint64_t shifted(const Object& object, ExtentId extent, uint64_t crc);
   void forget_and_need(ObjectId id, std::vector<ExtentId> extents);
-  std::optional<ExtentId> next_claim(const Object& object) const;
-  void set_claims_from(Object& object, ExtentId from);
-  void drop_claims(Object& object);
-  Range forget_claim(ObjectId id, Range claim);  // all that is forgotten with it
+  std::optional<ExtentId> next_unread(const Object& object) const;
+  void set_unread_from(Object& object, ExtentId from);
+  void drop_unread(Object& object);
+  Range forget_unread(ObjectId id, Range unread);  // all that is forgotten with it
   void plan_need(ObjectId id);
   void add_needs(ObjectId id, const std::vector<Query>& pieces);
   void plan_sync(ObjectId id);
@@ -240,7 +240,7 @@ class Receiver {
   bool flows_ended_ = false;
   uint64_t bytes_written_ = 0;
   uint64_t unsynced_bytes_ = 0;  // of batches under way, too
-  uint64_t claimed_bytes_ = 0;
+  uint64_t unread_bytes_ = 0;
   struct Reading {
     ObjectId object;
     ExtentLedger::Piece piece;

@@ -98,7 +98,7 @@ void Receiver::begin_anew(ObjectId id) {
   CHECK(!object.done && !object.sync_under_way, "nothing is under way for a file that is gone");
   bytes_written_ -= object.written.set_bytes();
   unsynced_bytes_ -= object.unsynced_bytes;
-  drop_claims(object);
+  drop_unread(object);
   Object fresh;
   fresh.layout = object.layout;
   fresh.written = ExtentMap(object.layout);
@@ -123,7 +123,7 @@ bool Receiver::may_fail(ObjectId id) const {
 void Receiver::failed(ObjectId id) {
   Object& object = objects_[id];
   CHECK(!object.done && may_fail(id), "nothing is under way for a file that is given up");
-  drop_claims(object);
+  drop_unread(object);
   bytes_written_ -= object.written.set_bytes();
   unsynced_bytes_ -= std::exchange(object.unsynced_bytes, 0);
   object.unsynced.clear();
@@ -181,7 +181,7 @@ void Receiver::flows_ended() {
 void Receiver::set_done(ObjectId id, uint64_t digest) {
   Object& object = objects_[id];
   if (object.done) return;
-  drop_claims(object);
+  drop_unread(object);
   object.digest = digest;
   object.done = true;
   object.finishing = false;

@@ -132,7 +132,7 @@ class SourceEnd final : public DataEnd {
   Status found_changed(ObjectId object, Effects& out);
   void say_failed(ObjectId object, Effects& out) const;
   Status check_withdrawn(ObjectId object) const;
-  Error lost(ObjectId object) const;
+  Error undone(ObjectId object) const;  // the peer had it, and does not have it any more
   Status on(const ObjectFailed& failed, Effects& out);
   Status object_state(const ObjectState& state, Effects& out);
   void open_next(Effects& out);

@@ -127,7 +127,7 @@ Status SourceEnd::states_end(Effects& out) {
   for (uint32_t i = 0; i < catalog().object_count(); ++i) {
     const ObjectId object(i);
     if (listed.contains(object)) continue;
-    if (sender_.done(object) && !catalog().files_of(object).front().failed()) return lost(object);
+    if (sender_.done(object) && !catalog().files_of(object).front().failed()) return undone(object);
     // It was not told yet, or has forgotten it with the last rows of its journal.
     if (sender_.withdrawn(object)) say_failed(object, out);
   }

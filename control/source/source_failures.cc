@@ -48,7 +48,7 @@ Status SourceEnd::check_withdrawn(ObjectId object) const {
                    "any more, so that nobody can tell whether they are the same: send it again"};
 }
 
-Error SourceEnd::lost(ObjectId object) const {
+Error SourceEnd::undone(ObjectId object) const {
   return {ErrorCode::kIntegrity,
           fmt::format("{}: the peer had reported it as stored, and does not have it any more: it was "
                       "removed there, or its volume went back in time; send it again",
@@ -59,7 +59,7 @@ Status SourceEnd::on(const ObjectFailed& failed, Effects& out) {
   listed_done_.insert(failed.object);
   const bool known = catalog().files_of(failed.object).front().failed();
   if (known && sender_.done(failed.object)) return {};
-  if (sender_.done(failed.object) || sender_.peer_digest(failed.object)) return lost(failed.object);
+  if (sender_.done(failed.object) || sender_.peer_digest(failed.object)) return undone(failed.object);
   const auto failure = failed.names.empty() ? catalog::Failure::kOther : failed.names.front().failure;
   for (catalog::File& file : files_.catalog().files_of(failed.object)) {
     if (!sender_.withdrawn(failed.object)) file.note_failed(failed.names, failure);

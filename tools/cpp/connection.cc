@@ -29,7 +29,7 @@ Error error_of(const api::Failure& failure, const std::filesystem::path& socket)
     case Kind::kRefused:  // also by a code that only a newer node knows
       return {failure.code, failure.name, failure.message};
     case Kind::kStandsStill:
-      return error(ErrorCode::kDaemonNotRunning, api::Pulse::problem(" on " + socket.string()));
+      return error(ErrorCode::kDaemonNotRunning, api::Liveness::problem(" on " + socket.string()));
     case Kind::kEnded:
       return unreachable(socket);
     case Kind::kLate:

@@ -19,7 +19,7 @@ from .errors import SluiceError, of_call, stands_still
 from .state import State
 
 _CALL_S = 60  # as the command
-_FIRST_S, _BETWEEN_S, _STILL_S = 3.0, 5.0, 15.0  # as control/client/pulse.h
+_FIRST_S, _BETWEEN_S, _STILL_S = 3.0, 5.0, 15.0  # as control/client/liveness.h
 _Path = Union[str, "os.PathLike[str]"]
 _Name = Union[str, bytes, "os.PathLike[Any]"]  # of the other node; there they are bytes
 
@@ -254,11 +254,11 @@ class Node:
                                         request_serializer=type(request).SerializeToString,
                                         response_deserializer=reply.FromString)  # fmt: skip
         answer = ask.future(request, timeout=timeout_s)
-        with contextlib.closing(self._pulse(answer)) as pulse:
+        with contextlib.closing(self._liveness(answer)) as liveness:
             try:
                 return answer.result()
             except (grpc.RpcError, grpc.FutureCancelledError) as error:
-                raise self._error(error, pulse) from None
+                raise self._error(error, liveness) from None
 
     def stream(self, method: str, request: Any, reply: Any, timeout_s: Optional[float] = None, *,
                service: str = "Control") -> Iterator[Any]:  # fmt: skip
@@ -267,25 +267,25 @@ class Node:
                                          request_serializer=type(request).SerializeToString,
                                          response_deserializer=reply.FromString)  # fmt: skip
         answers = ask(request, timeout=timeout_s)
-        with contextlib.closing(_Cancelled(answers)), contextlib.closing(self._pulse(answers)) as pulse:
+        with contextlib.closing(_Cancelled(answers)), contextlib.closing(self._liveness(answers)) as liveness:
             try:
                 yield from answers
             except grpc.RpcError as error:
                 if timeout_s is not None and error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
                     return
-                raise self._error(error, pulse) from None
+                raise self._error(error, liveness) from None
 
-    def _pulse(self, call: Any) -> _Pulse:
+    def _liveness(self, call: Any) -> _Liveness:
         ask = self._channel.unary_unary("/sluice.api.Control/ShowSession",
                                         request_serializer=api.SessionRef.SerializeToString,
                                         response_deserializer=api.Session.FromString)  # fmt: skip
-        return _Pulse(ask, call)
+        return _Liveness(ask, call)
 
-    def _error(self, error: Any, pulse: _Pulse) -> SluiceError:
-        return stands_still(self._socket, _STILL_S) if pulse.still else of_call(error, self._socket)
+    def _error(self, error: Any, liveness: _Liveness) -> SluiceError:
+        return stands_still(self._socket, _STILL_S) if liveness.still else of_call(error, self._socket)
 
 
-class _Pulse:
+class _Liveness:
     """Ends a call, which may take long, when control stands still: its loop is asked for something beside it."""
 
     def __init__(self, ask: Any, call: Any) -> None:

@@ -1,9 +1,10 @@
-// Identity is not content: what a journal says of a file that was out of this process's hands (it was down,
-// or let go of the file) is a claim. Volumes go back to snapshots, files are replaced, disks forget. Each
-// claim is read once more while the transfer goes on, and what is not as it says comes again from the source.
+// Identity is not content: the journal may be wrong about a file that was out of this process's hands (the
+// process was down, or let go of the file). Volumes go back to snapshots, files are replaced, disks forget.
+// So these bytes are unread: each is read once more while the transfer goes on, and what is not as the
+// journal says comes again from the source.
 //
-// Claims of an object are read from its start to its end. What arrives meanwhile is no claim; the block that
-// it fills up is read with it, since of a full block only one digest is known.
+// The unread bytes of an object are read from its start to its end. What arrives meanwhile is not among them;
+// the block that it fills up is read with them, since of a full block only one digest is known.
 // SPDX-License-Identifier: Apache-2.0
 #include "control/recovery/receiver.h"
 
@@ -12,57 +13,57 @@ namespace sluice::recovery {
 void Receiver::distrust(ObjectId id) {
   Object& object = objects_[id];
   if (object.done) return;
-  drop_claims(object);
-  object.claimed = object.ledger.map();
-  object.claims_from = ExtentId(0);
-  claimed_bytes_ += object.claimed.set_bytes();
+  drop_unread(object);
+  object.unread = object.ledger.map();
+  object.unread_from = ExtentId(0);
+  unread_bytes_ += object.unread.set_bytes();
 }
 
-std::optional<ExtentId> Receiver::next_claim(const Object& object) const {
-  const ExtentMap& claimed = object.claimed;
-  const ExtentId next = claimed.next_set(object.claims_from);
-  return next < claimed.end_id() ? std::optional(next) : std::nullopt;
+std::optional<ExtentId> Receiver::next_unread(const Object& object) const {
+  const ExtentMap& unread = object.unread;
+  const ExtentId next = unread.next_set(object.unread_from);
+  return next < unread.end_id() ? std::optional(next) : std::nullopt;
 }
 
-void Receiver::set_claims_from(Object& object, ExtentId from) {
-  if (from <= object.claims_from) return;
-  claimed_bytes_ -= object.claimed.set_bytes({object.claims_from, from});
-  object.claims_from = from;
+void Receiver::set_unread_from(Object& object, ExtentId from) {
+  if (from <= object.unread_from) return;
+  unread_bytes_ -= object.unread.set_bytes({object.unread_from, from});
+  object.unread_from = from;
 }
 
-void Receiver::drop_claims(Object& object) {
-  set_claims_from(object, object.claimed.end_id());
-  object.claimed = ExtentMap();
+void Receiver::drop_unread(Object& object) {
+  set_unread_from(object, object.unread.end_id());
+  object.unread = ExtentMap();
 }
 
-std::optional<Claim> Receiver::take_claim(ObjectId id) {
+std::optional<Unread> Receiver::take_unread(ObjectId id) {
   Object& object = objects_[id];
   // A sync that is under way holds extents that might have to be forgotten.
   if (reading_ || adoption_ || object.done || object.finishing || object.sync_under_way) return std::nullopt;
-  const std::optional<ExtentId> next = next_claim(object);
+  const std::optional<ExtentId> next = next_unread(object);
   if (!next) return std::nullopt;
   reading_ = Reading{.object = id, .piece = object.ledger.piece_at(*next)};
-  return Claim{.object = id, .range = reading_->piece.range};
+  return Unread{.object = id, .range = reading_->piece.range};
 }
 
-Judgement Receiver::judge_claim(std::optional<uint64_t> crc) {
+Judgement Receiver::judge_unread(std::optional<uint64_t> crc) {
   CHECK(reading_, "what is answered was asked for");
   const Reading reading = *std::exchange(reading_, std::nullopt);
   Object& object = objects_[reading.object];
   const bool good = crc == reading.piece.crc;
   // It is read again after the sync: only then can it be forgotten.
   if (!good && object.sync_under_way) return Judgement::kLater;
-  const Range judged = good ? reading.piece.range : forget_claim(reading.object, reading.piece.range);
-  set_claims_from(object, object.claimed.extent_at(judged.end() - 1).plus(1));
+  const Range judged = good ? reading.piece.range : forget_unread(reading.object, reading.piece.range);
+  set_unread_from(object, object.unread.extent_at(judged.end() - 1).plus(1));
   finish_if_complete(reading.object);
   return good ? Judgement::kGood : Judgement::kForgotten;
 }
 
 // With it goes the rest of a block that has filled up since it was asked for.
-Range Receiver::forget_claim(ObjectId id, Range claim) {
+Range Receiver::forget_unread(ObjectId id, Range unread) {
   Object& object = objects_[id];
   const uint64_t before = object.ledger.digest();
-  const Range range = object.ledger.forget(claim);
+  const Range range = object.ledger.forget(unread);
   object.digest ^= before ^ object.ledger.digest();
   bytes_written_ -= range.length;
   std::vector<ExtentId> extents;

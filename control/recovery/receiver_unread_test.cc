@@ -17,7 +17,7 @@ board::Event written_whole(uint64_t extent) {
           .digest = kCrc};
 }
 
-class ClaimsTest : public testing::Test {
+class UnreadTest : public testing::Test {
  protected:
   static Receiver make(uint64_t extents) {
     Indexed<ObjectId, Layout> layouts;
@@ -52,31 +52,31 @@ class ClaimsTest : public testing::Test {
   }
 };
 
-TEST_F(ClaimsTest, AreReadInRunsAndInFullBlocks) {
+TEST_F(UnreadTest, AreReadInRunsAndInFullBlocks) {
   std::vector<uint64_t> durable = all(kBlockExtents);  // a full block
   for (const uint64_t extent : {66U, 67U, 70U}) durable.push_back(extent);
   Receiver receiver = restored(80, rows_of(80, durable));
-  EXPECT_EQ(receiver.claimed_bytes(), 67U * kExtent);
+  EXPECT_EQ(receiver.unread_bytes(), 67U * kExtent);
   const std::vector<Range> expected = {extents(ExtentId(0), kBlockExtents), extents(ExtentId(66), 2),
                                        extents(ExtentId(70))};
   for (const Range& range : expected) {
-    const std::optional<Claim> claim = receiver.take_claim(kFirst);
-    ASSERT_TRUE(claim);
-    EXPECT_EQ(claim->range, range);
-    EXPECT_FALSE(receiver.take_claim(kFirst)) << "one at a time";
-    EXPECT_EQ(receiver.judge_claim(crc_of(range.length / kExtent)), Judgement::kGood);
+    const std::optional<Unread> unread = receiver.take_unread(kFirst);
+    ASSERT_TRUE(unread);
+    EXPECT_EQ(unread->range, range);
+    EXPECT_FALSE(receiver.take_unread(kFirst)) << "one at a time";
+    EXPECT_EQ(receiver.judge_unread(crc_of(range.length / kExtent)), Judgement::kGood);
   }
-  EXPECT_FALSE(receiver.take_claim(kFirst));
-  EXPECT_EQ(receiver.claimed_bytes(), 0U);
+  EXPECT_FALSE(receiver.take_unread(kFirst));
+  EXPECT_EQ(receiver.unread_bytes(), 0U);
   (void)receiver.take_actions();
 }
 
-TEST_F(ClaimsTest, NoFileIsFinishedWhileOneIsUnread) {
+TEST_F(UnreadTest, NoFileIsFinishedWhileOneIsUnread) {
   Receiver receiver = restored(3, rows_of(3, all(3)));
   ASSERT_TRUE(receiver.file_digest(kFirst, {.size_bytes = 3 * kExtent, .digest = crc_of(3)}));
   EXPECT_TRUE(receiver.take_actions().finished.empty());
-  ASSERT_TRUE(receiver.take_claim(kFirst));
-  EXPECT_EQ(receiver.judge_claim(crc_of(3)), Judgement::kGood);
+  ASSERT_TRUE(receiver.take_unread(kFirst));
+  EXPECT_EQ(receiver.judge_unread(crc_of(3)), Judgement::kGood);
   for (const LaneCommand& command : receiver.take_actions().commands) {
     receiver.on_event(
         {.kind = board::EventKind::kGivenUp, .object = command.object.value(), .tag = command.tag});
@@ -84,11 +84,11 @@ TEST_F(ClaimsTest, NoFileIsFinishedWhileOneIsUnread) {
   EXPECT_EQ(receiver.take_actions().finished, std::vector<ObjectId>{kFirst});
 }
 
-TEST_F(ClaimsTest, WhatIsNotAsTheJournalSaysComesAgain) {
+TEST_F(UnreadTest, WhatIsNotAsTheJournalSaysComesAgain) {
   for (const bool readable : {true, false}) {
     Receiver receiver = restored(kBlockExtents + 2, rows_of(kBlockExtents + 2, all(kBlockExtents + 2)));
-    ASSERT_TRUE(receiver.take_claim(kFirst));
-    EXPECT_EQ(receiver.judge_claim(readable ? std::optional(crc_of(1)) : std::nullopt),
+    ASSERT_TRUE(receiver.take_unread(kFirst));
+    EXPECT_EQ(receiver.judge_unread(readable ? std::optional(crc_of(1)) : std::nullopt),
               Judgement::kForgotten);
     const Receiver::Actions actions = receiver.take_actions();
     ASSERT_EQ(actions.needs.size(), 1U);
@@ -107,77 +107,77 @@ TEST_F(ClaimsTest, WhatIsNotAsTheJournalSaysComesAgain) {
   }
 }
 
-TEST_F(ClaimsTest, ABlockThatFillsUpMeanwhileIsReadWhole) {
+TEST_F(UnreadTest, ABlockThatFillsUpMeanwhileIsReadWhole) {
   Receiver receiver = restored(2, rows_of(2, {0}));
   receiver.on_event(written_whole(1));
   ASSERT_EQ(receiver.begin_sync(kFirst), 1U);
-  EXPECT_FALSE(receiver.take_claim(kFirst)) << "what is being synced cannot be forgotten";
+  EXPECT_FALSE(receiver.take_unread(kFirst)) << "what is being synced cannot be forgotten";
   (void)receiver.sync_succeeded(kFirst);
   (void)receiver.journalled(kFirst);
-  const std::optional<Claim> claim = receiver.take_claim(kFirst);
-  ASSERT_TRUE(claim);
-  EXPECT_EQ(claim->range, extents(ExtentId(0), 2));
-  EXPECT_EQ(receiver.judge_claim(crc_of(2)), Judgement::kGood);
+  const std::optional<Unread> unread = receiver.take_unread(kFirst);
+  ASSERT_TRUE(unread);
+  EXPECT_EQ(unread->range, extents(ExtentId(0), 2));
+  EXPECT_EQ(receiver.judge_unread(crc_of(2)), Judgement::kGood);
 }
 
-// The rest of its block came and was synced while the claim was read: only the digest of all of it is known.
-TEST_F(ClaimsTest, ABadOneTakesItsBlockAlongThatFilledUpMeanwhile) {
+// The rest of its block came and was synced while it was read: only the digest of all of it is known.
+TEST_F(UnreadTest, ABadOneTakesItsBlockAlongThatFilledUpMeanwhile) {
   Receiver receiver = restored(kBlockExtents + 1, rows_of(kBlockExtents + 1, {0, 2, kBlockExtents}));
-  ASSERT_TRUE(receiver.take_claim(kFirst));
+  ASSERT_TRUE(receiver.take_unread(kFirst));
   for (uint64_t extent = 1; extent < kBlockExtents; ++extent) {
     if (extent != 2) receiver.on_event(written_whole(extent));
   }
   ASSERT_EQ(receiver.begin_sync(kFirst), kBlockExtents - 2);
   (void)receiver.sync_succeeded(kFirst);
   (void)receiver.journalled(kFirst);
-  EXPECT_EQ(receiver.judge_claim(99), Judgement::kForgotten);
+  EXPECT_EQ(receiver.judge_unread(99), Judgement::kForgotten);
   const Receiver::Actions actions = receiver.take_actions();
   ASSERT_EQ(actions.needs.size(), 1U);
   EXPECT_EQ(actions.needs[0].ranges, (std::vector<Range>{extents(ExtentId(0), kBlockExtents)}));
   EXPECT_EQ(receiver.bytes_written(), uint64_t{kExtent});
-  const std::optional<Claim> next = receiver.take_claim(kFirst);
+  const std::optional<Unread> next = receiver.take_unread(kFirst);
   ASSERT_TRUE(next);
-  EXPECT_EQ(next->range, extents(ExtentId(kBlockExtents))) << "extent 2 is no claim any more";
-  EXPECT_EQ(receiver.judge_claim(kCrc), Judgement::kGood);
+  EXPECT_EQ(next->range, extents(ExtentId(kBlockExtents))) << "extent 2 is not unread any more";
+  EXPECT_EQ(receiver.judge_unread(kCrc), Judgement::kGood);
   (void)receiver.take_actions();
 }
 
-TEST_F(ClaimsTest, ABadOneIsReadAgainWhenASyncHasBegunMeanwhile) {
+TEST_F(UnreadTest, ABadOneIsReadAgainWhenASyncHasBegunMeanwhile) {
   Receiver receiver = restored(3, rows_of(3, {0}));
-  ASSERT_TRUE(receiver.take_claim(kFirst));
+  ASSERT_TRUE(receiver.take_unread(kFirst));
   receiver.on_event(written_whole(1));
   ASSERT_EQ(receiver.begin_sync(kFirst), 1U);
-  EXPECT_EQ(receiver.judge_claim(99), Judgement::kLater);
+  EXPECT_EQ(receiver.judge_unread(99), Judgement::kLater);
   (void)receiver.sync_succeeded(kFirst);
   (void)receiver.journalled(kFirst);
-  ASSERT_TRUE(receiver.take_claim(kFirst));
-  EXPECT_EQ(receiver.judge_claim(99), Judgement::kForgotten);
+  ASSERT_TRUE(receiver.take_unread(kFirst));
+  EXPECT_EQ(receiver.judge_unread(99), Judgement::kForgotten);
   (void)receiver.take_actions();
 }
 
 // Durable, and the journal would not take its row: it waits for the next sync, and may be forgotten before.
-TEST_F(ClaimsTest, AForgottenOneThatAwaitsItsRowIsInNoSync) {
+TEST_F(UnreadTest, AForgottenOneThatAwaitsItsRowIsInNoSync) {
   Receiver receiver = restored(2, rows_of(2, {0}));
   receiver.on_event(written_whole(1));
   ASSERT_EQ(receiver.begin_sync(kFirst), 1U);
   (void)receiver.sync_succeeded(kFirst);
   receiver.not_journalled(kFirst);
-  ASSERT_TRUE(receiver.take_claim(kFirst));
-  EXPECT_EQ(receiver.judge_claim(99), Judgement::kForgotten);
+  ASSERT_TRUE(receiver.take_unread(kFirst));
+  EXPECT_EQ(receiver.judge_unread(99), Judgement::kForgotten);
   EXPECT_EQ(receiver.unsynced_bytes(), 0U);
   EXPECT_EQ(receiver.begin_sync(kFirst), 0U);
   (void)receiver.take_actions();
 }
 
-TEST_F(ClaimsTest, AFileThatBeginsAnewOrIsDoneHasNone) {
+TEST_F(UnreadTest, AFileThatBeginsAnewOrIsDoneHasNone) {
   Receiver anew = restored(2, rows_of(2, {0}));
   anew.begin_anew(kFirst);
-  EXPECT_EQ(anew.claimed_bytes(), 0U);
+  EXPECT_EQ(anew.unread_bytes(), 0U);
   Receiver done = restored(2, rows_of(2, {0}));
   done.set_done(kFirst, 1);
-  EXPECT_EQ(done.claimed_bytes(), 0U);
+  EXPECT_EQ(done.unread_bytes(), 0U);
   done.distrust(kFirst);
-  EXPECT_EQ(done.claimed_bytes(), 0U);
+  EXPECT_EQ(done.unread_bytes(), 0U);
 }
 
 }  // namespace

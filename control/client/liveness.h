@@ -1,6 +1,6 @@
 // Ends a long call when control stands still: its process is stopped or swapped out, or its loop is stuck.
 // The call cannot tell that from an answer that takes time, such as that of a file which is read for hours.
-// So while it waits, a Pulse asks control for something that its loop answers at once.
+// So while it waits, Liveness asks control for something that its loop answers at once.
 //
 // For clients of the API. One thread for as long as it lives; any answer, a refusal too, is a sign of life.
 // SPDX-License-Identifier: Apache-2.0
@@ -18,19 +18,19 @@
 
 namespace sluice::api {
 
-struct PulseTimes {
+struct LivenessTimes {
   std::chrono::milliseconds first{3000};    // most calls have ended before
   std::chrono::milliseconds between{5000};  // from an answer to the next question
   std::chrono::milliseconds limit{15'000};  // without an answer it stands still
 };
 
-class Pulse {
+class Liveness {
  public:
-  Pulse(Control::Stub& control, grpc::ClientContext& call, PulseTimes times = {})
+  Liveness(Control::Stub& control, grpc::ClientContext& call, LivenessTimes times = {})
       : control_(control), call_(call), times_(times), thread_([this] { run(); }) {}
-  Pulse(const Pulse&) = delete;
-  Pulse& operator=(const Pulse&) = delete;
-  ~Pulse() {
+  Liveness(const Liveness&) = delete;
+  Liveness& operator=(const Liveness&) = delete;
+  ~Liveness() {
     {
       const std::lock_guard lock(mutex_);
       over_ = true;
@@ -46,7 +46,7 @@ class Pulse {
     return still_;
   }
 
-  static std::string problem(const std::string& where, PulseTimes times = {}) {
+  static std::string problem(const std::string& where, LivenessTimes times = {}) {
     return "sluice-control" + where + " stands still: no answer within " +
            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(times.limit).count()) +
            " s; see whether it is stopped or swapped out ('ps -o stat,cmd -C sluice-control', 'systemctl "
@@ -87,7 +87,7 @@ class Pulse {
 
   Control::Stub& control_;
   grpc::ClientContext& call_;
-  const PulseTimes times_;
+  const LivenessTimes times_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool over_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/client/pulse.h"
+#include "control/client/liveness.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class PulseTest : public ::testing::Test {
+class LivenessTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const Status served = control_.serve();
@@ -29,25 +29,25 @@ class PulseTest : public ::testing::Test {
   std::unique_ptr<Control::Stub> stub_;
 };
 
-TEST_F(PulseTest, ACallEndsWhenControlAnswersNobody) {
+TEST_F(LivenessTest, ACallEndsWhenControlAnswersNobody) {
   std::promise<void> goes_on;
   asio::post(control_.io, [wait = goes_on.get_future().share()] { wait.wait(); });
   grpc::ClientContext context;
-  const Pulse pulse(*stub_, context,
-                    {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(50)});
+  const Liveness liveness(*stub_, context,
+                          {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(50)});
   CountersReply reply;
   const grpc::Status status = stub_->Counters(&context, {}, &reply);
   goes_on.set_value();
   EXPECT_FALSE(status.ok());
-  EXPECT_TRUE(pulse.stands_still());
+  EXPECT_TRUE(liveness.stands_still());
 }
 
-TEST_F(PulseTest, AStreamEndsAsWell) {
+TEST_F(LivenessTest, AStreamEndsAsWell) {
   grpc::ClientContext context;
   SessionRef ref;
   ref.set_id("s1");
-  const Pulse pulse(*stub_, context,
-                    {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(50)});
+  const Liveness liveness(*stub_, context,
+                          {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(50)});
   const auto stream = stub_->WatchSession(&context, ref);
   std::promise<void> goes_on;
   asio::post(control_.io, [wait = goes_on.get_future().share()] { wait.wait(); });
@@ -56,16 +56,16 @@ TEST_F(PulseTest, AStreamEndsAsWell) {
   }
   goes_on.set_value();
   EXPECT_FALSE(stream->Finish().ok());
-  EXPECT_TRUE(pulse.stands_still());
+  EXPECT_TRUE(liveness.stands_still());
 }
 
 // However long it takes, as long as the loop turns.
-TEST_F(PulseTest, ACallWhoseAnswerTakesLongIsWaitedFor) {
+TEST_F(LivenessTest, ACallWhoseAnswerTakesLongIsWaitedFor) {
   grpc::ClientContext context;
   SessionRef ref;
   ref.set_id("s1");
-  Pulse pulse(*stub_, context,
-              {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(60'000)});
+  Liveness liveness(*stub_, context,
+                    {.first = milliseconds(1), .between = milliseconds(1), .limit = milliseconds(60'000)});
   const auto stream = stub_->WatchSession(&context, ref);
   // Every question is a look at a session.
   while (control_.on_io([&] { return control_.sessions.shows; }) < 20) std::this_thread::yield();
@@ -75,17 +75,18 @@ TEST_F(PulseTest, ACallWhoseAnswerTakesLongIsWaitedFor) {
   }
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(session.state(), Session::SUCCEEDED);
-  EXPECT_FALSE(pulse.stands_still());
+  EXPECT_FALSE(liveness.stands_still());
 }
 
 // Nothing waits for the answer to a question that nobody needs any more.
-TEST_F(PulseTest, ItEndsInTheMiddleOfAQuestion) {
+TEST_F(LivenessTest, ItEndsInTheMiddleOfAQuestion) {
   std::promise<void> goes_on;
   asio::post(control_.io, [wait = goes_on.get_future().share()] { wait.wait(); });
   grpc::ClientContext context;
   {
-    const Pulse pulse(*stub_, context,
-                      {.first = milliseconds(0), .between = milliseconds(1), .limit = std::chrono::hours(1)});
+    const Liveness liveness(
+        *stub_, context,
+        {.first = milliseconds(0), .between = milliseconds(1), .limit = std::chrono::hours(1)});
     std::this_thread::yield();
   }
   goes_on.set_value();
